@@ -1,0 +1,29 @@
+# Two commands do everything on a fresh clone: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check benchmark clean
+demo: .venv/ready
+	$(BIN)/setpoint demo
+
+test: .venv/ready
+	$(BIN)/pytest -n 2
+
+check: .venv/ready  ## what CI and pre-commit run besides the tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+benchmark: .venv/ready  ## the cost of a step, as in docs/cost.md
+	$(BIN)/python benchmarks/step_cost.py
+
+# torch goes in first and pinned: an unpinned torch may bring several gigabytes of CUDA packages.
+.venv/ready: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
