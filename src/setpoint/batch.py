@@ -1,0 +1,80 @@
+"""Checked inputs: scores, labels and weights of numpy or torch, with errors that name the row.
+
+Written on what the two libraries share, so that training and evaluation refuse the same things in
+the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from setpoint._checks import plural
+
+Array = Any
+
+
+def check_scores(scores: Array) -> None:
+    """Scores are finite numbers."""
+    finite = abs(scores) < float("inf")  # False for NaN too
+    if not finite.all():
+        row, value = _first(~finite, scores)
+        raise ValueError(
+            f"Scores must be finite; got {value} in row {row}. Look at the model's output there: "
+            "a division by zero, an overflow, or a learning rate that is too high."
+        )
+
+
+def check_labels(labels: Array, scores: Array) -> None:
+    """Labels are 0 or 1, one for each score."""
+    check_length(labels, scores, "labels")
+    wrong = (labels != 0) & (labels != 1)
+    if wrong.any():
+        row, value = _first(wrong, labels)
+        hint = " Map -1 to 0 first: labels = (labels > 0)." if value == -1 else ""
+        raise ValueError(f"Labels must be 0 or 1; got {value:g} in row {row}.{hint}")
+
+
+def check_weights(weights: Array, scores: Array) -> None:
+    """Weights are finite and not negative, one for each score."""
+    check_length(weights, scores, "weights")
+    right = (weights >= 0) & (weights < float("inf"))
+    if not right.all():
+        row, value = _first(~right, weights)
+        raise ValueError(f"Weights must be finite and at least 0; got {value} in row {row}.")
+
+
+def check_length(values: Array, scores: Array, name: str) -> None:
+    """One value for each score."""
+    if tuple(values.shape) != tuple(scores.shape):
+        raise ValueError(
+            f"{name} must have the shape of the scores, {tuple(scores.shape)}; "
+            f"got {tuple(values.shape)}."
+        )
+
+
+def column_of(groups: Any, column: str, columns: set[str]) -> Any:
+    """The column a slice is picked by: of a dict by name, or the only one there is."""
+    if groups is None:
+        raise ValueError(f'The problem looks at slices by "{column}"; pass groups=.')
+    if not isinstance(groups, Mapping):
+        if len(columns) > 1:
+            names = ", ".join(sorted(columns))
+            raise ValueError(f"The problem needs the columns {names}; pass groups={{name: column}}.")
+        return groups
+    if column not in groups:
+        known = ", ".join(map(str, groups)) or "none"
+        raise ValueError(f'The problem needs a group column "{column}"; groups has: {known}.')
+    return groups[column]
+
+
+def _first(wrong: Array, values: Array) -> tuple[int, float]:
+    """Row and value of the first wrong entry."""
+    flat = wrong.reshape(-1).tolist().index(True)
+    width = 1 if len(wrong.shape) < 2 else wrong.shape[1]
+    return flat // width, float(values.reshape(-1)[flat])
+
+
+def describe(positives: float, negatives: float) -> str:
+    """``3 positives and 97 negatives``."""
+    return f"{plural(positives, 'positive')} and {plural(negatives, 'negative')}"

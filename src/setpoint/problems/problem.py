@@ -1,0 +1,194 @@
+"""What the user wants, as one value: make a rate as good as possible while holding others.
+
+>>> from setpoint.rates import fnr, fpr
+>>> problem = Problem(minimize=fnr, subject_to=fpr <= 0.01)
+>>> print(problem)
+minimize fnr subject to fpr <= 0.01
+>>> Problem.parse(str(problem)) == problem
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from setpoint._checks import whole
+from setpoint.rates import Bound, Expression, Range, Rate, Setpoint, Target, Where
+
+if TYPE_CHECKING:
+    from setpoint.problems.evaluate import Choice
+
+PER_GROUP: Literal["per group"] = "per group"
+DEFAULT_POINTS = 10
+
+
+@dataclass(frozen=True, init=False, slots=True)
+class Problem:
+    """An objective and what it is subject to.
+
+    Args:
+        minimize: The expression to make small, or
+        maximize: the expression to make large: exactly one of the two.
+        subject_to: One target or several: bounds (``fpr <= 0.01``), a setpoint (``fpr.at(0.01)``)
+            or a range (``recall.over(0.95, 1)``: the mean of the objective over the range).
+        thresholds: For a range the number of bins, one threshold at each mid-point (default 10).
+            Otherwise one threshold for everyone (``"shared"``, the default), or ``"per group"``.
+    """
+
+    objective: Expression
+    maximize: bool
+    subject_to: tuple[Target, ...]
+    thresholds: int | Literal["per group"]
+
+    def __init__(
+        self,
+        *,
+        minimize: Expression | None = None,
+        maximize: Expression | None = None,
+        subject_to: Target | Iterable[Target] = (),
+        thresholds: int | str | None = None,
+    ) -> None:
+        if (minimize is None) == (maximize is None):
+            raise TypeError("A problem has one objective: give minimize= or maximize=, not both.")
+        objective = minimize if minimize is not None else maximize
+        targets = _targets(subject_to)
+        _check_objective(objective, "maximize" if minimize is None else "minimize")
+        set_ = object.__setattr__
+        set_(self, "objective", objective)
+        set_(self, "maximize", minimize is None)
+        set_(self, "subject_to", targets)
+        set_(self, "thresholds", _thresholds(thresholds, targets))
+        _check_targets(targets, self.thresholds)
+
+    @classmethod
+    def parse(cls, sentence: str) -> Problem:
+        """Read a sentence such as ``maximize precision subject to recall >= 0.95``.
+
+        The inverse of ``str``: every problem reads back as itself.
+        """
+        from setpoint.problems.parser import parse
+
+        return parse(sentence)
+
+    def evaluate(
+        self,
+        scores: Any,
+        labels: Any,
+        thresholds: Any = None,
+        weights: Any = None,
+        groups: Any = None,
+    ) -> float:
+        """The true value of the objective at hard thresholds.
+
+        Args:
+            scores: One score an example, numpy or torch; decisions are ``score > threshold``.
+            labels: 0 or 1 for each example.
+            thresholds: Where to decide; without them the best ones on these very data are taken.
+            weights: Optional, weight 2 counts an example twice.
+            groups: A column of group values, or a dict of columns, for problems with slices.
+        """
+        from setpoint.problems.evaluate import evaluate
+
+        return evaluate(self, scores, labels, thresholds, weights, groups)
+
+    def choose(self, scores: Any, labels: Any, weights: Any = None, groups: Any = None) -> Choice:
+        """The hard thresholds that solve this problem on these data, with what they reach."""
+        from setpoint.problems.evaluate import choose
+
+        return choose(self, scores, labels, weights, groups)
+
+    @property
+    def swept(self) -> Range | None:
+        """The range whose mean is the objective, if this problem is an area."""
+        first = self.subject_to[0] if self.subject_to else None
+        return first if isinstance(first, Range) else None
+
+    @property
+    def points(self) -> tuple[tuple[Bound | Setpoint, ...], ...]:
+        """For each threshold, what it has to hold."""
+        if self.swept is not None:
+            count = self.thresholds if isinstance(self.thresholds, int) else DEFAULT_POINTS
+            return tuple((setpoint,) for setpoint in self.swept.setpoints(count))
+        return (tuple(t for t in self.subject_to if not isinstance(t, Range)),)
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """Every rate in the objective and the targets."""
+        expressions = (self.objective, *(target.expression for target in self.subject_to))
+        return tuple(rate for e in expressions for rate in e.rates())
+
+    @property
+    def slices(self) -> tuple[Where, ...]:
+        """Every slice of the data whose counts are needed; ``()`` is everyone, always first."""
+        return tuple(dict.fromkeys([(), *(rate.where for rate in self.rates)]))
+
+    def __str__(self) -> str:
+        text = f"{'maximize' if self.maximize else 'minimize'} {self.objective}"
+        if self.swept is not None:
+            return f"{text} over {self.swept} with {self.thresholds} thresholds"
+        if self.subject_to:
+            text += f" subject to {' and '.join(map(str, self.subject_to))}"
+        return f"{text} with thresholds per group" if self.thresholds == PER_GROUP else text
+
+    def __repr__(self) -> str:
+        return f"Problem.parse({str(self)!r})"
+
+
+def _targets(given: Target | Iterable[Target]) -> tuple[Target, ...]:
+    targets = (given,) if isinstance(given, Target) else given
+    if not isinstance(targets, Iterable) or isinstance(targets, (str, bytes)):
+        targets = (targets,)
+    targets = tuple(targets)
+    for target in targets:
+        if not isinstance(target, Target):
+            hint = "Write a bound (fpr <= 0.01), a setpoint (fpr.at(0.01)) or a range."
+            if isinstance(target, bool):
+                hint = "`==` compares expressions; to hold a rate at a value write fpr.at(0.01)."
+            if isinstance(target, str):
+                hint = f"Write it without quotes, or Problem.parse('minimize … subject to {target}')."
+            raise TypeError(f"subject_to takes targets; got {target!r}. {hint}")
+    return targets
+
+
+def _check_objective(objective: object, word: str) -> None:
+    if isinstance(objective, Target):
+        raise TypeError(f"`{objective}` is a target; it belongs into subject_to, not {word}.")
+    if not isinstance(objective, Expression):
+        hint = f" For a sentence use Problem.parse('{word} {objective} …')."
+        raise TypeError(
+            f"{word} takes a rate or a combination of rates; got {objective!r}."
+            + (hint if isinstance(objective, str) else "")
+        )
+    if not any(True for _ in objective.rates()):
+        raise ValueError(f"The objective `{objective}` contains no rate: nothing to {word}.")
+
+
+def _thresholds(given: int | str | None, targets: tuple[Target, ...]) -> int | Literal["per group"]:
+    sweeps = any(isinstance(target, Range) for target in targets)
+    if given == PER_GROUP and not sweeps:
+        return PER_GROUP
+    if given is None or (given == "shared" and not sweeps):
+        return DEFAULT_POINTS if sweeps else 1
+    if isinstance(given, str):
+        expected = "a number of bins" if sweeps else '"shared" or "per group"'
+        raise ValueError(f"thresholds must be {expected}; got {given!r}.")
+    count = whole(given, "thresholds", least=1)
+    if count > 1 and not sweeps:
+        raise ValueError(
+            f"{count} thresholds need a range to spread over: subject_to=recall.over(0.95, 1)."
+        )
+    return count
+
+
+def _check_targets(targets: tuple[Target, ...], thresholds: object) -> None:
+    fixed = [t for t in targets if not isinstance(t, Bound)]
+    if fixed and len(targets) > 1 and thresholds != PER_GROUP:
+        other = next(t for t in targets if t is not fixed[0])
+        raise ValueError(
+            f"`{fixed[0]}` already fixes the threshold, so nothing is left to decide for `{other}`."
+            " Use bounds (<=, >=) for both, or one threshold per group."
+        )
+    if len(targets) > 1 and any(isinstance(t, Range) for t in targets):
+        raise ValueError("A range stands alone: it takes all thresholds of the problem.")

@@ -1,0 +1,221 @@
+"""The scan over sorted scores: every way to cut them, and the best one.
+
+Sort the scores from high to low. Cut ``k`` accepts the ``k`` highest, so running sums give the
+counts at all ``n + 1`` cuts at once, and a rate's value at every cut is one line of algebra. Equal
+scores are never split. It is written once on what numpy and torch have in common (``xp`` is either
+module) and without a branch on data: evaluation and training choose by the same rule.
+
+Shapes: ``c`` outputs, ``m`` thresholds of each, ``n`` scores: cuts are ``[c, m, n + 1]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from setpoint.problems.problem import Problem
+from setpoint.rates import Array, Bound, Counts, Expression, Tables, Where
+
+TOLERANCE = 1e-9
+"""Rates closer than this are the same count: 0.29 of 100 is 29, whatever floats make of it."""
+CHUNK = 2**22
+"""Cuts scanned at once; more thresholds than fit are taken in turns, to bound the memory."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """One target for each threshold: ``expression sense level``, the levels as ``[m]``."""
+
+    expression: Expression
+    sense: str
+    caps: bool | None
+    levels: tuple[float, ...]
+
+    def gap(self, value: Array, levels: Array) -> Array:
+        """By how much ``value`` misses the target; positive if it does."""
+        excess = value - levels
+        return abs(excess) if self.sense == "at" else excess if self.sense == "<=" else -excess
+
+
+def holds(problem: Problem) -> list[Hold]:
+    """What the thresholds of ``problem`` have to hold, all thresholds of a range together."""
+    if problem.swept is not None:
+        points = [targets[0] for targets in problem.points]
+        first = points[0]
+        levels = tuple(point.level for point in points)
+        return [Hold(first.expression, "at", first.caps, levels)]
+    return [
+        Hold(t.expression, t.sense if isinstance(t, Bound) else "at", t.caps, (t.level,))
+        for t in problem.points[0]
+    ]
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Counts at every cut of the sorted scores."""
+
+    xp: Any
+    scores: Array  # [c, n] from high to low; examples of weight zero come last, as -inf
+    present: Array  # [c] how many are there
+    running: Mapping[Where, tuple[Array, Array]]  # accepted positives and negatives [c, n + 1]
+
+    @classmethod
+    def sort(cls, xp: Any, scores: Array, masks: Mapping[Where, tuple[Array, Array]]) -> Cuts:
+        """Sort ``scores`` [c, n] and add up the weights of both classes in every slice."""
+        everyone = sum(masks[()])
+        keys = xp.where(everyone > 0, scores, -float("inf"))
+        order = xp.argsort(-keys, -1)
+        running = {w: (_sums(xp, p, order), _sums(xp, q, order)) for w, (p, q) in masks.items()}
+        return cls(xp, _take(xp, keys, order), xp.sum(everyone > 0, -1), running)
+
+    def tables(self) -> Tables:
+        """The counts at all cuts, ``[c, 1, n + 1]``."""
+        return {
+            w: _counts(tp[:, None], fp[:, None], tp[:, None, -1:], fp[:, None, -1:])
+            for w, (tp, fp) in self.running.items()
+        }
+
+    def tables_at(self, cut: Array) -> Tables:
+        """The counts at one cut for each threshold, ``[c, m]``."""
+        xp = self.xp
+        return {
+            w: _counts(_take(xp, tp, cut), _take(xp, fp, cut), tp[:, -1:], fp[:, -1:])
+            for w, (tp, fp) in self.running.items()
+        }
+
+    def valid(self) -> Array:
+        """Which cuts split no equal scores, ``[c, 1, n + 1]``."""
+        xp, s = self.xp, self.scores
+        end = s[:, :1] > -float("inf")  # cut 0; true wherever there is anybody
+        return xp.concatenate([end, s[:, :-1] > s[:, 1:], end], -1)[:, None]
+
+    def score(self, rank: Array) -> Array:
+        """The score of the given rank (0: the highest), clamped to those that are there."""
+        xp = self.xp
+        last = xp.where(self.present > 0, self.present - 1, 0)[:, None]
+        rank = xp.where(rank < 0, 0, xp.where(rank > last, last, rank))
+        return _take(xp, self.scores, rank)
+
+    def neighbours(self, cut: Array) -> tuple[Array, Array]:
+        """The next valid cut below and above ``cut`` [c, m]."""
+        xp, s = self.xp, self.scores
+        ranks = xp.stack([self.score(cut - 1), self.score(cut)], -1)[..., None]
+        s = s[:, None, :]
+        shorter = xp.sum(s > ranks[:, :, 0], -1)
+        longer = xp.sum(s >= ranks[:, :, 1], -1)
+        here = self.present[:, None]
+        return xp.where(cut > 0, shorter, cut), xp.where(cut < here, longer, cut)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where the thresholds sit. All ``[c, m]``."""
+
+    cut: Array  # how many scores are accepted
+    threshold: Array  # what is reported, and what ``score > threshold`` decides by
+    marginal: Array  # the score that training puts the threshold on
+    holding: list[Array]  # which target the threshold is held by, at most one; else the coverage
+    violation: Array  # by how much the targets are missed
+
+
+def place(cuts: Cuts, problem: Problem) -> Placement:
+    """The best cut for every threshold, and the thresholds that make it."""
+    targets = holds(problem)
+    width = cuts.scores.shape[-1] + 1
+    tables, valid = cuts.tables(), cuts.valid()
+    cost = problem.objective.of(tables)
+    cost = _no_nan(cuts.xp, -cost if problem.maximize else cost)
+    values = [hold.expression.of(tables) for hold in targets]
+    count = len(problem.points)
+    size = max(1, CHUNK // (width * cuts.scores.shape[0]))
+    picked = [
+        _pick(cuts.xp, targets, values, cost, valid, slice(i, i + size))
+        for i in range(0, count, size)
+    ]
+    cut, violation = (cuts.xp.concatenate(list(part), -1) for part in zip(*picked, strict=True))
+    return _sit(cuts, targets, cut, violation)
+
+
+def _pick(
+    xp: Any, targets: list[Hold], values: list[Array], cost: Array, valid: Array, part: slice
+) -> tuple[Array, Array]:
+    """The best cut: least violation, then fewest accepted (setpoints), cost, lowest score."""
+    violation = xp.where(valid, xp.zeros_like(cost), float("inf"))
+    for hold, value in zip(targets, values, strict=True):
+        gap = _no_nan(xp, hold.gap(value, _levels(xp, value, hold.levels[part])[:, None]))
+        violation = violation + xp.where(gap > TOLERANCE, gap, xp.zeros_like(gap))
+    least = xp.amin(violation, -1)[..., None]
+    best = valid & (violation <= least + TOLERANCE)
+    position = xp.cumsum(xp.ones_like(cost), -1) - 1
+    for hold, value in zip(targets, values, strict=True):
+        if hold.sense == "at":  # two rates may be equally near: keep the one that accepts fewer
+            first = xp.amin(xp.where(best, position, float("inf")), -1)[..., None]
+            level = xp.amin(xp.where(position == first, value, float("inf")), -1)[..., None]
+            best = best & (abs(value - level) <= TOLERANCE)
+    lowest = xp.amin(xp.where(best, cost, float("inf")), -1)[..., None]
+    cut = xp.amax(xp.where(best & (cost <= lowest + TOLERANCE), position, 0.0), -1)
+    return _whole(xp, cut), least[..., 0]
+
+
+def _sit(cuts: Cuts, targets: list[Hold], cut: Array, violation: Array) -> Placement:
+    """Choose the target each threshold is held by, and the side of the cut it sits on."""
+    xp = cuts.xp
+    here = cuts.present[:, None]
+    cut = xp.where(cut > here, here, cut)
+    shorter, longer = cuts.neighbours(cut)
+    tables = [cuts.tables_at(k) for k in (cut, shorter, longer)]
+    free, above = cut == cut, cut != cut  # nobody holds yet; the threshold sits on what is accepted
+    holding = []
+    for hold in targets:
+        values = [hold.expression.of(table) for table in tables]
+        held, grows = _stops(hold, _levels(xp, violation, hold.levels), *values)
+        holding.append(held & free)
+        above = above | (held & free & grows)
+        free = free & ~held
+    accepted, rejected = cuts.score(cut - 1), cuts.score(cut)
+    middle = accepted / 2 + rejected / 2
+    middle = xp.where(middle < accepted, middle, rejected)  # adjacent floats have no middle
+    threshold = xp.where(above | (cut == 0), rejected, middle)
+    threshold = xp.where(cut >= here, -float("inf"), threshold)
+    return Placement(cut, threshold, xp.where(above, rejected, accepted), holding, violation)
+
+
+def _stops(hold: Hold, levels: Array, now: Array, less: Array, more: Array) -> tuple[Array, Array]:
+    """Whether a target keeps the cut from moving, and whether it is kept from growing."""
+    if hold.caps is None:
+        return now != now, now != now
+    if hold.sense == "at":
+        shrinks, grows = abs(less - now) > TOLERANCE, abs(more - now) > TOLERANCE
+        return shrinks | grows, grows if hold.caps else grows & ~shrinks
+    kept = hold.gap(now, levels) <= TOLERANCE
+    stops = kept & (hold.gap(more if hold.caps else less, levels) > TOLERANCE)
+    return stops, stops if hold.caps else stops & ~stops
+
+
+def _sums(xp: Any, weights: Array, order: Array) -> Array:
+    sums = xp.cumsum(_take(xp, weights, order), -1)
+    return xp.concatenate([xp.zeros_like(sums[:, :1]), sums], -1)
+
+
+def _counts(tp: Array, fp: Array, positives: Array, negatives: Array) -> Counts:
+    return Counts(tp, fp, positives - tp, negatives - fp, positives, negatives)
+
+
+def _levels(xp: Any, like: Array, levels: tuple[float, ...]) -> Array:
+    """The levels as an array of the kind and place of ``like``."""
+    return like.new_tensor(levels) if hasattr(like, "new_tensor") else xp.asarray(levels)
+
+
+def _take(xp: Any, values: Array, index: Array) -> Array:
+    take = getattr(xp, "take_along_dim", None) or xp.take_along_axis
+    return take(values, index, -1)
+
+
+def _no_nan(xp: Any, values: Array) -> Array:
+    """0/0 is the worst there is."""
+    return xp.where(values == values, values, float("inf"))
+
+
+def _whole(xp: Any, values: Array) -> Array:
+    return values.long() if hasattr(values, "long") else values.astype(xp.int64)
