@@ -1,0 +1,303 @@
+"""Implicit thresholds (Kumar, Narasimhan, Cotter: Implicit rate-constrained optimization, 2021).
+
+Choose the thresholds on hard counts, then hold what was chosen: every threshold becomes a function
+of the scores whose gradient is known, and training is one forward and one backward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from setpoint._checks import number, share as share_between, whole as whole_number
+from setpoint.distributed import refuse_several_ranks
+from setpoint.layers import hold, own_slope
+from setpoint.problems import PER_GROUP, Problem
+from setpoint.problems.scan import holds, place
+from setpoint.rates import Tables, coverage
+from setpoint.solvers.mix import Attach, Loss, main_loss, mix, score_gradient
+from setpoint.solvers.schedule import Schedule, Seat
+from setpoint.solvers.snapshot import Snapshot
+from setpoint.steps import Hard, Sigmoid, Softplus, Step
+from setpoint.thresholds import Memory, Reading, Sample, along, read, spread
+
+SHARE_WITHOUT_STEPS = 0.3
+
+
+class Implicit(nn.Module):
+    """A criterion that trains for the operating point: ``criterion(model(x), y).backward()``.
+
+    The value it returns is the objective's rate on the batch, with soft counts (negated when it is
+    maximized); the gradient is the mix of a main loss and the implicit loss described below.
+
+    Args:
+        problem: What is wanted.
+        main: The loss that shapes features: ``"focal"``, ``"cross_entropy"`` or any callable
+            ``loss(scores, labels)``.
+        share: The share of the main loss: a number, or ``"fade"``, linearly from 1 to 0 over
+            ``steps`` (0.3 throughout when ``steps`` is not given). 0 is the bare implicit loss.
+        steps: The number of training steps planned, for the fade.
+        step: The soft step that counts are made differentiable with.
+        memory: How many recent scores thresholds and slopes also look at.
+        correct_every: Find the thresholds anew every so many steps (1: at every step).
+        correction_batches: On the scores of so many last batches.
+        follow: Parameters of the model: between corrections the threshold follows them linearly
+            (Algorithm 1, line 10), at the price of one more backward pass.
+        flatness: Weight of ``(width * d gap / d threshold)^2`` (section 3.4): prefers models whose
+            held rate is not sensitive to the threshold.
+        slope_floor: Smallest ``|width * d gap / d threshold|`` divided by. 0: no floor; only
+            thresholds that were found on other batches need one.
+        strict: Raise when a batch cannot hold the targets, instead of saying so in ``status``.
+
+    Example:
+        >>> from setpoint import Implicit, Problem, fnr, fpr
+        >>> criterion = Implicit(Problem(minimize=fnr, subject_to=fpr <= 0.25))
+        >>> scores = torch.tensor([2.0, 1.0, 0.5, 0.2, 0.1, -1.0], requires_grad=True)
+        >>> criterion(scores, torch.tensor([1, 0, 1, 0, 0, 0])).backward()
+        >>> criterion.thresholds, criterion.status
+        (tensor([0.2000], dtype=torch.float64), 'held')
+    """
+
+    thresholds: Tensor
+    step_count: Tensor
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        main: str | Loss = "focal",
+        share: float | Literal["fade"] = "fade",
+        steps: int | None = None,
+        step: Step = Sigmoid(),  # noqa: B008 (frozen)
+        memory: int = 0,
+        correct_every: int = 1,
+        correction_batches: int = 1,
+        follow: Iterable[nn.Parameter] | None = None,
+        flatness: float = 0.0,
+        slope_floor: float = 0.0,
+        strict: bool = False,
+    ) -> None:
+        super().__init__()
+        self.problem = problem
+        self.main = main
+        self.share = share if share == "fade" else share_between(share, "share")
+        self.steps = None if steps is None else whole_number(steps, "steps", least=1)
+        self.step = step
+        self.flatness = number(flatness, "flatness")
+        self.slope_floor = number(slope_floor, "slope_floor")
+        self.strict = strict
+        _check(problem, step, self.share, memory)
+        self._main_loss = main_loss(main)
+        self._targets = holds(problem)
+        points = len(problem.points)
+        self.memory = Memory(whole_number(memory, "memory", least=0))
+        self.schedule = Schedule(points, correct_every, correction_batches, follow)
+        self.register_buffer("thresholds", torch.full((points,), torch.nan, dtype=torch.float64))
+        self.register_buffer("step_count", torch.zeros((), dtype=torch.long))
+        self._last: Snapshot | None = None
+
+    @classmethod
+    def as_published(
+        cls,
+        problem: Problem,
+        *,
+        temperature: float = 1.0,
+        surrogate: Literal["sigmoid", "softplus"] = "sigmoid",
+        correct_every: int = 1000,
+        correction_batches: int = 10,
+        follow: Iterable[nn.Parameter] | None = None,
+        flatness: float = 0.0,
+    ) -> Implicit:
+        """The paper's settings: no main loss, a fixed temperature, rare corrections.
+
+        Args:
+            problem: What is wanted.
+            temperature: The paper's: the step is ``surrogate(temperature * (score - threshold))``.
+            surrogate: ``"sigmoid"`` (the text of section 5.1) or ``"softplus"`` (its appendix).
+            correct_every: Steps between corrections.
+            correction_batches: Batches a correction looks at.
+            follow: The model's parameters, for the linear update between corrections.
+            flatness: Weight of the regularizer of section 3.4.
+        """
+        kind = {"sigmoid": Sigmoid, "softplus": Softplus}.get(surrogate)
+        if kind is None:
+            raise ValueError(f"surrogate must be 'sigmoid' or 'softplus'; got {surrogate!r}.")
+        return cls(
+            problem,
+            share=0.0,
+            step=kind(temperature=1 / temperature),
+            correct_every=correct_every,
+            correction_batches=correction_batches,
+            follow=follow,
+            flatness=flatness,
+            slope_floor=1e-5,
+        )
+
+    def forward(
+        self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
+    ) -> Tensor:
+        """The loss of a batch.
+
+        Args:
+            scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs.
+            labels: 0 or 1, in the shape of the scores.
+            weights: Optional, ``[n]`` or in the shape of the scores; weight 0 is absent.
+            groups: A column of group values, or a dict of columns, for problems with slices.
+        """
+        refuse_several_ranks()
+        if scores.numel() == 0:
+            return scores.sum()
+        with (
+            torch.inference_mode(False),
+            torch.autocast(scores.device.type, enabled=False),
+            torch.enable_grad(),
+        ):
+            still = scores.detach().clone()
+            batch = read(self.problem, still, labels, weights, groups)
+            value, gradient = self._value_and_gradient(scores, still, batch, labels, weights)
+        dtype = torch.promote_types(scores.dtype, torch.float32)
+        loss: Tensor = Attach.apply(scores, value.to(dtype), gradient.to(scores.dtype))
+        return loss
+
+    def _value_and_gradient(
+        self, scores: Tensor, still: Tensor, batch: Sample, labels: Tensor, weights: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        whole = batch
+        if self.memory.capacity:
+            whole = batch.joined(self.memory.sample(batch))
+        seat, width = self._seat(batch, whole)
+        reading = Reading(
+            self.step, width, whole, batch.standing_for(whole), self.problem.slices
+        )
+        value, gradient, motion = self._implicit(batch.scores, reading, seat)
+        self.schedule.watch(scores, motion)
+        sound = gradient.isfinite().all(-1) & value.isfinite() & (whole.totals[:, :2] > 0).all(-1)
+        share = self.current_share()
+        if not (isinstance(share, float) and share == 0):
+            torch_labels = torch.as_tensor(labels, device=still.device)
+            main = score_gradient(self._main_loss, still, torch_labels, weights)
+            main = main.reshape(still.shape[0], -1).T.to(gradient.dtype)
+            gradient = mix(main, gradient, share)
+        else:
+            gradient = gradient / len(value)
+        gradient = torch.where(sound[:, None], gradient, 0.0)
+        self._remember(batch, seat)
+        return torch.where(sound, value, 0.0).mean(), gradient.T.reshape(still.shape)
+
+    def _seat(self, batch: Sample, whole: Sample) -> tuple[Seat, Tensor]:
+        """Where the thresholds sit, and the width of the step around each, ``[c, m]``."""
+        cuts = whole.cuts(self.problem.slices)
+        width = self.step.width_of(spread(cuts))
+        width = torch.where(width > 0, width, 1.0)[:, None].expand(-1, len(self.problem.points))
+        if self.schedule.every_batch:
+            return Seat.of(place(cuts, self.problem)), width
+        return self.schedule.seat(batch, self.problem, self.training), width
+
+    def _implicit(
+        self, scores: Tensor, reading: Reading, seat: Seat
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The objective at the held thresholds, its gradient and the thresholds' own, ``[c, n]``."""
+        leaf = scores.detach().requires_grad_()
+
+        def gap(s: Tensor, t: Tensor) -> Tensor:
+            return self._anchor(reading.tables(s, t), seat)
+
+        slope = own_slope(gap, leaf.detach(), seat.marginal)
+        floor = self.slope_floor / reading.width
+        slope = torch.where(slope.abs() < floor, floor * slope.sign(), slope)
+        t = hold(gap, leaf, find=lambda _: seat.marginal, slope=slope)
+        soft = self.problem.objective.of(reading.tables(leaf, t))
+        value = (-soft if self.problem.maximize else soft).mean(-1)
+        loss = value.sum()
+        if self.flatness:
+            loss = loss + self.flatness * self._sensitivity(reading, leaf, t, seat)
+        keep = self.schedule.follow is not None
+        gradient, by_threshold = torch.autograd.grad(loss, [leaf, t], retain_graph=keep)
+        motion = torch.autograd.grad(t.sum(), leaf)[0] if keep else gradient
+        multiplier = torch.where(slope == 0, 0.0, -by_threshold / slope)
+        self._last = Snapshot(
+            self.problem, reading, seat, soft.detach(), slope, multiplier, self.current_share()
+        )
+        return value.detach(), gradient, motion
+
+    def _anchor(self, tables: Tables, seat: Seat) -> Tensor:
+        """The rate each threshold is held by: the target that stops it, else the coverage."""
+        anchor: Tensor = coverage.of(tables)
+        for target, held in zip(self._targets, seat.holding, strict=True):
+            if target.caps is not None:
+                anchor = torch.where(held, target.expression.of(tables), anchor)
+        return anchor
+
+    def _sensitivity(self, reading: Reading, scores: Tensor, t: Tensor, seat: Seat) -> Tensor:
+        """``sum (width * d gap / d threshold)^2``, in closed form from the slopes of the counts."""
+        here = reading.tables(scores.detach(), t.detach())
+        slopes = along(lambda tables: self._anchor(tables, seat), here, reading.slopes(scores, t))
+        return (slopes**2).sum()
+
+    def current_share(self) -> Tensor | float:
+        """The main loss's share at this step."""
+        if self.share != "fade":
+            return self.share
+        if self.steps is None:
+            return SHARE_WITHOUT_STEPS
+        return (1 - self.step_count / max(1, self.steps - 1)).clamp(min=0.0)
+
+    def _remember(self, batch: Sample, seat: Seat) -> None:
+        if not self.training:
+            return
+        found = seat.threshold.detach()
+        self.thresholds = found[0] if len(found) == 1 else found
+        self.step_count = self.step_count + 1
+        if self.memory.capacity:
+            self.memory.add(batch)
+        if self.strict and self._last is not None:
+            self._last.raise_if_not_held()
+
+    @property
+    def status(self) -> str:
+        """How the last batch went: *held*, *drifting*, *infeasible*, *flat*, or what is missing."""
+        return "not started" if self._last is None else self._last.status
+
+    def stats(self) -> dict[str, Any]:
+        """The last batch in plain numbers, for any logger (lists for several thresholds)."""
+        return {"status": self.status} if self._last is None else self._last.stats()
+
+    def extra_repr(self) -> str:
+        """The recipe."""
+        follow = None if self.schedule.follow is None else f"{len(self.schedule.follow)} parameters"
+        options = {
+            "main": self.main,
+            "share": self.share,
+            "steps": self.steps,
+            "step": self.step,
+            "memory": self.memory.capacity,
+            "correct_every": self.schedule.correct_every,
+            "correction_batches": self.schedule.correction_batches,
+            "follow": follow,
+            "flatness": self.flatness,
+            "slope_floor": self.slope_floor,
+            "strict": self.strict,
+        }
+        return ", ".join([str(self.problem), *(f"{k}={v!r}" for k, v in options.items())])
+
+
+def _check(problem: Problem, step: Step, share: object, memory: int) -> None:
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            "Implicit takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
+            f"got {problem!r}."
+        )
+    if problem.thresholds == PER_GROUP:
+        raise NotImplementedError("Implicit does not train one threshold per group yet.")
+    if not isinstance(step, Step):
+        raise TypeError(f"step must be a step such as Sigmoid(); got {step!r}.")
+    if isinstance(step, Hard):
+        raise ValueError("A hard step has no gradient; train with Sigmoid(), and evaluate hard.")
+    if share == 0 and memory:
+        raise ValueError(
+            "A memory needs a main loss (share > 0): with the bare loss thresholds from old scores "
+            "make networks collapse."
+        )

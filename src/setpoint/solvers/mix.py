@@ -1,0 +1,77 @@
+"""Two losses, one backward pass: match their gradients on the scores, mix, attach.
+
+The main loss shapes features and pulls examples that are far from the threshold; the implicit loss
+moves them to the operating point. Their gradients are matched by the sum of their absolute values,
+so the mix has no units and does not care about the scale of the scores.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setpoint.solvers.baselines import MAIN_LOSSES
+
+Loss = Callable[..., Tensor]
+
+
+def main_loss(main: str | Loss) -> Loss:
+    """A main loss by name, or the user's own callable."""
+    if isinstance(main, str):
+        if main not in MAIN_LOSSES:
+            known = ", ".join(map(repr, MAIN_LOSSES))
+            raise ValueError(f"main must be one of {known} or a callable; got {main!r}.")
+        return MAIN_LOSSES[main]
+    if not callable(main):
+        raise TypeError(f"main must be the name of a loss or a callable; got {main!r}.")
+    return main
+
+
+def score_gradient(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+    """``d loss / d scores``, in the shape of the scores, without touching the network."""
+    dtype = torch.promote_types(scores.dtype, torch.float32)
+    leaf = scores.detach().to(dtype, copy=True).requires_grad_()
+    target = labels.to(device=leaf.device, dtype=dtype).reshape(leaf.shape)
+    if weights is None:
+        value = loss(leaf, target)
+    elif "weights" in inspect.signature(loss).parameters:
+        value = loss(leaf, target, weights=weights)
+    else:
+        raise TypeError(
+            f"The main loss {loss!r} takes no weights: give it a parameter `weights`, or train "
+            'with main="focal".'
+        )
+    if value.ndim != 0:
+        raise ValueError(
+            f"The main loss must return one number; got the shape {tuple(value.shape)}. "
+            'Use reduction="mean".'
+        )
+    (gradient,) = torch.autograd.grad(value, leaf)
+    return gradient
+
+
+def mix(main: Tensor, implicit: Tensor, share: Tensor | float) -> Tensor:
+    """``share`` of the main gradient, the rest implicit at the same length; both ``[c, n]``."""
+    length, own = main.abs().sum(-1, keepdim=True), implicit.abs().sum(-1, keepdim=True)
+    factor = torch.where(own > 0, length / torch.where(own > 0, own, 1.0), 0.0)
+    return share * main + (1 - share) * factor * implicit
+
+
+class Attach(torch.autograd.Function):
+    """A value with a gradient of our choosing on the scores."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
+        """The value, unchanged."""
+        ctx.save_for_backward(gradient)
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        """The gradient, times whatever comes from above (a loss scale, say)."""
+        (gradient,) = ctx.saved_tensors
+        return (grad * gradient).to(gradient.dtype), None, None

@@ -1,0 +1,126 @@
+"""When thresholds are found: at every batch, or as published, every so often and followed between.
+
+Algorithm 1 of the paper corrects the threshold every tau steps on k collected batches; in between
+it moves with the weights, ``t + <d t / d weights, weights now - weights then>`` (line 10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from setpoint._checks import whole
+from setpoint.problems import Problem
+from setpoint.problems.scan import Placement, place
+from setpoint.thresholds import Memory, Sample
+from setpoint.thresholds.memory import adopt_shapes
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Where thresholds sit, all ``[c, m]``; see :class:`setpoint.problems.scan.Placement`."""
+
+    marginal: Tensor
+    threshold: Tensor
+    holding: tuple[Tensor, ...]
+    fresh: bool = True  # found on this very batch
+
+    @classmethod
+    def of(cls, placed: Placement) -> Seat:
+        """The seat that a scan found."""
+        return cls(placed.marginal, placed.threshold, tuple(placed.holding))
+
+
+class Schedule(nn.Module):
+    """Corrections every ``correct_every`` steps on the last ``correction_batches`` batches."""
+
+    marginal: Tensor
+    threshold: Tensor
+    holding: Tensor
+    age: Tensor
+
+    def __init__(
+        self,
+        points: int,
+        correct_every: int = 1,
+        correction_batches: int = 1,
+        follow: Iterable[nn.Parameter] | None = None,
+    ) -> None:
+        super().__init__()
+        self.correct_every = whole(correct_every, "correct_every", least=1)
+        self.correction_batches = whole(correction_batches, "correction_batches", least=1)
+        self.follow = None if follow is None else [p for p in follow if p.requires_grad]
+        _check_follow(self.follow, points, self.correct_every)
+        self.history = Memory(0)
+        self._motion: list[tuple[Tensor, Tensor | None]] = []  # weights then, d t / d weights
+        if not self.every_batch:
+            for name in ("marginal", "threshold", "holding"):
+                self.register_buffer(name, torch.empty(0))
+            self.register_buffer("age", torch.zeros((), dtype=torch.long))
+            self.register_state_dict_pre_hook(lambda module, *_: module.catch_up())
+
+    @property
+    def every_batch(self) -> bool:
+        """Whether each batch finds its own thresholds: then there is nothing to keep."""
+        return self.correct_every == 1 and self.correction_batches == 1
+
+    def seat(self, batch: Sample, problem: Problem, training: bool) -> Seat:
+        """The thresholds to use for ``batch``; in training, time passes."""
+        if training:
+            if not self.history.capacity:
+                self.history.capacity = self.correction_batches * batch.scores.shape[1]
+            self.history.add(batch)
+        if self.marginal.numel() == 0 or (training and int(self.age) % self.correct_every == 0):
+            known = self.history.sample(batch) if training else batch
+            placed = place(known.cuts(problem.slices), problem)
+            self.marginal, self.threshold = placed.marginal, placed.threshold
+            self.holding = torch.stack(placed.holding) if placed.holding else placed.cut[:0]
+            self._motion = []
+        self.catch_up()
+        if training:
+            self.age = self.age + 1
+        return Seat(self.marginal, self.threshold, tuple(self.holding.bool()), fresh=False)
+
+    def watch(self, scores: Tensor, by_score: Tensor) -> None:
+        """Note how the threshold depends on the weights, for the update after the step."""
+        if self.follow is None or not self.training or not scores.requires_grad:
+            return
+        upstream = by_score.T.reshape(scores.shape).to(scores.dtype)
+        gradients = torch.autograd.grad(
+            scores, self.follow, upstream, retain_graph=True, allow_unused=True
+        )
+        weights = [p.detach().clone() for p in self.follow]
+        self._motion = list(zip(weights, gradients, strict=True))
+
+    def catch_up(self) -> None:
+        """Move the threshold by what the weights have moved since it was last used."""
+        if not self._motion or self.follow is None:
+            return
+        moved = self.marginal.new_zeros(())
+        for p, (then, gradient) in zip(self.follow, self._motion, strict=True):
+            if gradient is not None:
+                moved = moved + (gradient * (p.detach() - then)).sum()
+        self.marginal = self.threshold = self.marginal + moved
+        self._motion = []
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+        if not self.every_batch:
+            adopt_shapes(self, state, prefix, ("marginal", "threshold", "holding"))
+        super()._load_from_state_dict(state, prefix, *rest)  # type: ignore[no-untyped-call]
+
+
+def _check_follow(follow: list[nn.Parameter] | None, points: int, correct_every: int) -> None:
+    if follow is None:
+        return
+    if points != 1:
+        raise ValueError(
+            f"follow= moves one threshold; this problem has {points}. The paper, too, leaves it out."
+        )
+    if correct_every == 1:
+        raise ValueError("follow= moves the threshold between corrections: set correct_every > 1.")
+    if not follow:
+        raise ValueError("follow= got no parameter that is trained; pass model.parameters().")

@@ -1,0 +1,130 @@
+"""The examples a threshold sees: scores and the weights of both classes in every slice.
+
+Everything is ``[c, n]``: ``c`` outputs (one for a binary classifier) of ``n`` examples, in float64.
+An example of weight zero is absent, which is also how a half-filled memory is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setpoint.batch import check_labels, check_length, check_scores, check_weights, column_of
+from setpoint.problems import Problem
+from setpoint.problems.scan import Cuts
+from setpoint.rates import Where
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Scores ``[c, n]`` and, for each slice, the weights of positives and negatives ``[c, n, k]``.
+
+    The columns come in pairs, positives then negatives, one pair for each slice.
+    """
+
+    scores: Tensor
+    columns: Tensor
+
+    @property
+    def totals(self) -> Tensor:
+        """The weight of each column, ``[c, k]``."""
+        return self.columns.sum(1)
+
+    def detach(self) -> Sample:
+        """The same examples without gradients."""
+        return Sample(self.scores.detach(), self.columns)
+
+    def cuts(self, slices: tuple[Where, ...]) -> Cuts:
+        """The sorted scores with the counts at every cut."""
+        pairs = self.columns.unbind(-1)
+        masks = {where: (pairs[2 * i], pairs[2 * i + 1]) for i, where in enumerate(slices)}
+        return Cuts.sort(torch, self.scores.detach(), masks)
+
+    def joined(self, other: Sample) -> Sample:
+        """Both samples; weights scaled so that their sum stays that of this one.
+
+        Only a goal that counts heads (``alerts``) can tell the difference: ``k`` means ``k`` of a
+        batch, however long the memory.
+        """
+        columns = torch.cat([self.columns, other.columns], 1)
+        mine, all_ = (x[..., :2].sum((1, 2), keepdim=True) for x in (self.columns, columns))
+        factor = torch.where(all_ > 0, mine / all_, 1.0)
+        scores = torch.cat([self.scores.detach(), other.scores], 1)
+        return Sample(scores, columns * torch.nan_to_num(factor))
+
+    def standing_for(self, whole: Sample) -> Sample:
+        """This sample with the class totals of ``whole``: its mean stands for the whole.
+
+        Averaged over memory and batch instead, the gradient would shrink by the share of the batch.
+        """
+        mine, all_ = self.totals, whole.totals
+        factor = torch.where(mine > 0, all_ / torch.where(mine > 0, mine, 1.0), 0.0)
+        return Sample(self.scores, self.columns * factor[:, None])
+
+
+def read(
+    problem: Problem, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Any
+) -> Sample:
+    """A checked sample from a batch: scores ``[n]``, ``[n, 1]`` or ``[n, c]``, labels alike."""
+    scores, labels = _pair(scores, labels)
+    if weights is None:
+        weights = torch.ones_like(scores)
+    else:
+        weights = torch.as_tensor(weights, device=scores.device)
+        weights = weights if weights.ndim == 2 else weights[:, None]
+        weights = weights.expand(scores.shape) if weights.shape[:1] == scores.shape[:1] else weights
+    if not torch.compiler.is_compiling():
+        check_scores(scores.detach())
+        check_labels(labels, scores)
+        check_weights(weights, scores)
+    positive = labels > 0
+    dtype = torch.float32 if scores.device.type == "mps" else torch.float64
+    weights = weights.detach().to(dtype)
+    columns = []
+    names = {column for where in problem.slices for column, _ in where}
+    for where in problem.slices:
+        inside = weights * _members(where, groups, names, scores)
+        columns += [inside * positive, inside * ~positive]
+    return Sample(scores.T.to(dtype), torch.stack(columns, -1).transpose(0, 1))
+
+
+def _pair(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores and labels as ``[n, c]``."""
+    labels = torch.as_tensor(labels, device=scores.device)
+    if scores.ndim not in (1, 2):
+        raise ValueError(
+            "Scores are [n] or [n, 1] for a binary classifier, [n, c] for c binary outputs; "
+            f"got the shape {tuple(scores.shape)}."
+        )
+    if scores.ndim == 2 and scores.shape[1] > 1:
+        if labels.ndim == 1 and labels.shape[0] == scores.shape[0]:
+            raise ValueError(
+                f"Scores of shape {tuple(scores.shape)} with one label an example look like "
+                "classes; this criterion takes binary outputs, with labels of the scores' shape."
+            )
+        return scores, labels
+    n = scores.shape[0]
+    if labels.shape not in ((n,), (n, 1)):
+        raise ValueError(
+            f"labels must be one an example, [{n}] or [{n}, 1]; got {tuple(labels.shape)}."
+        )
+    return scores.reshape(n, 1), labels.reshape(n, 1)
+
+
+def _members(where: Where, groups: Any, names: set[str], scores: Tensor) -> Tensor:
+    """Who belongs to a slice, ``[n, 1]``; group columns may be tensors or arrays of strings."""
+    inside = torch.ones(scores.shape[0], dtype=torch.bool, device=scores.device)
+    for column, value in where:
+        given = column_of(groups, column, names)
+        matches = given == value if isinstance(given, Tensor) else np.asarray(given) == value
+        matches = torch.as_tensor(matches, device=scores.device).reshape(-1)
+        check_length(matches, scores[:, 0], "groups")
+        inside = inside & matches
+    return inside[:, None]
+
+
