@@ -134,3 +134,27 @@ class Hinge(Step):
     def curvature(self, u: Tensor) -> Tensor:
         """Zero (but at the kink)."""
         return torch.zeros_like(u)
+
+
+class SlopeOf(Step):
+    """The slope of another step, read as a step: its counts are densities."""
+
+    __slots__ = ("step",)
+
+    def __init__(self, step: Step) -> None:
+        object.__setattr__(self, "step", step)
+        object.__setattr__(self, "width", step.width)
+        object.__setattr__(self, "temperature", step.temperature)
+
+    @property
+    def complementary(self) -> bool:  # type: ignore[override]
+        """As the step it is the slope of."""
+        return self.step.complementary
+
+    def value(self, u: Tensor) -> Tensor:
+        """The slope of the step."""
+        return self.step.slope(u)
+
+    def slope(self, u: Tensor) -> Tensor:
+        """Its curvature."""
+        return self.step.curvature(u)

@@ -9,9 +9,12 @@ scores, but when the scores move a little the gap must stay where it is, so the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
+
+Array = Any  # numpy or torch
 
 Gap = Callable[[Tensor, Tensor], Tensor]
 """``gap(scores, thresholds)``: one number for each threshold."""
@@ -44,10 +47,12 @@ def hold(
         >>> round(scores.grad.sum().item(), 4)                          # all scores +1: so is t
         1.0
     """
-    still = scores.detach()
-    root = find(still).detach()
-    if slope is None:
-        slope = _jacobian(gap, still, root) if coupled else own_slope(gap, still, root)
+    root = find(scores.detach()).detach()
+    with torch.enable_grad():
+        moving = root.clone().requires_grad_()
+        gaps = gap(scores.detach(), moving)
+        if slope is None:
+            slope = _jacobian(gaps, moving) if coupled else _own_slope(gaps, moving)
     now = gap(scores, root)
     moved = now - now.detach()  # zero, but it knows how the gap depends on the scores
     if coupled:
@@ -56,17 +61,35 @@ def hold(
     return root - moved / torch.where(flat, torch.inf, slope)
 
 
-def own_slope(gap: Gap, scores: Tensor, thresholds: Tensor) -> Tensor:
-    """The derivative of each gap by its own threshold; the gaps do not depend on each other's."""
-    with torch.enable_grad():
-        t = thresholds.detach().requires_grad_()
-        (slope,) = torch.autograd.grad(gap(scores, t).sum(), t)
-    return slope
+def through_threshold(
+    by_count: Array, gap_by_count: Array, slopes: Array, floor: Array = 0.0
+) -> tuple[Array, Array, Array]:
+    """The same in closed form, for functions of counts: numpy or torch, ``[c, m, k]``.
+
+    Args:
+        by_count: The derivatives of an objective by the counts.
+        gap_by_count: The derivatives by the counts of what each threshold holds.
+        slopes: The derivatives of the counts by their threshold.
+        floor: Smallest ``|slope|`` to divide by, ``[c, m]``.
+
+    Returns:
+        The total derivative of the objective by the counts when the thresholds are held, and for
+        each threshold the slope of its gap and its multiplier (by the envelope theorem that of the
+        inner problem, where the threshold is the best one).
+    """
+    slope = (gap_by_count * slopes).sum(-1)
+    size = abs(slope)
+    short = size < floor
+    slope = slope * ~short + short * floor * ((slope > 0) * 1.0 - (slope < 0) * 1.0)
+    flat = slope == 0  # nothing near the threshold: it does not move
+    multiplier = -(by_count * slopes).sum(-1) / (slope + flat) * ~flat
+    return by_count + multiplier[..., None] * gap_by_count, slope, multiplier
 
 
-def _jacobian(gap: Gap, scores: Tensor, thresholds: Tensor) -> Tensor:
-    with torch.enable_grad():
-        t = thresholds.detach().requires_grad_()
-        gaps = gap(scores, t)
-        rows = [torch.autograd.grad(g, t, retain_graph=True)[0] for g in gaps]
+def _own_slope(gaps: Tensor, thresholds: Tensor) -> Tensor:
+    return torch.autograd.grad(gaps.sum(), thresholds)[0]
+
+
+def _jacobian(gaps: Tensor, thresholds: Tensor) -> Tensor:
+    rows = [torch.autograd.grad(g, thresholds, retain_graph=True)[0] for g in gaps]
     return torch.stack(rows)

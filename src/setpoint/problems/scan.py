@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from setpoint.problems.problem import Problem
-from setpoint.rates import Array, Bound, Counts, Expression, Tables, Where
+from setpoint.rates import Array, Bound, Counts, Expression, Rate, Tables, Where
 
 TOLERANCE = 1e-9
 """Rates closer than this are the same count: 0.29 of 100 is 29, whatever floats make of it."""
@@ -31,6 +34,15 @@ class Hold:
     sense: str
     caps: bool | None
     levels: tuple[float, ...]
+
+    @property
+    def sorts(self) -> bool:
+        """Whether bisection finds the setpoint: a rate of one class, of everyone, that rises or falls."""
+        e = self.expression
+        if self.sense != "at" or not e.direction or not isinstance(e, Rate) or e.where:
+            return False
+        slopes = e.numerator.slopes
+        return (slopes[0] == slopes[2]) != (slopes[1] == slopes[3])
 
     def gap(self, value: Array, levels: Array) -> Array:
         """By how much ``value`` misses the target; positive if it does."""
@@ -92,20 +104,21 @@ class Cuts:
 
     def score(self, rank: Array) -> Array:
         """The score of the given rank (0: the highest), clamped to those that are there."""
-        xp = self.xp
-        last = xp.where(self.present > 0, self.present - 1, 0)[:, None]
-        rank = xp.where(rank < 0, 0, xp.where(rank > last, last, rank))
-        return _take(xp, self.scores, rank)
+        rank = self.xp.minimum(rank * (rank > 0), self.present[:, None] - 1)
+        return _take(self.xp, self.scores, rank * (rank > 0))
 
-    def neighbours(self, cut: Array) -> tuple[Array, Array]:
-        """The next valid cut below and above ``cut`` [c, m]."""
-        xp, s = self.xp, self.scores
-        ranks = xp.stack([self.score(cut - 1), self.score(cut)], -1)[..., None]
-        s = s[:, None, :]
-        shorter = xp.sum(s > ranks[:, :, 0], -1)
-        longer = xp.sum(s >= ranks[:, :, 1], -1)
-        here = self.present[:, None]
-        return xp.where(cut > 0, shorter, cut), xp.where(cut < here, longer, cut)
+    def above(self, values: Array, *, equal: bool = False) -> Array:
+        """How many scores are above ``values`` [c, m] (or equal): always a valid cut."""
+        side = "right" if equal else "left"
+        if self.xp is np:
+            pairs = zip(self.rising, -values, strict=True)
+            return np.stack([np.searchsorted(s, v, side) for s, v in pairs])
+        return self.xp.searchsorted(self.rising, -values, side=side)
+
+    @cached_property
+    def rising(self) -> Array:
+        """The scores with their signs turned, so that they rise."""
+        return -self.scores
 
 
 @dataclass(frozen=True)
@@ -119,22 +132,56 @@ class Placement:
     violation: Array  # by how much the targets are missed
 
 
-def place(cuts: Cuts, problem: Problem) -> Placement:
-    """The best cut for every threshold, and the thresholds that make it."""
-    targets = holds(problem)
-    width = cuts.scores.shape[-1] + 1
-    tables, valid = cuts.tables(), cuts.valid()
+def place(cuts: Cuts, problem: Problem, targets: list[Hold] | None = None) -> Placement:
+    """The best cut for every threshold, and the thresholds that make it.
+
+    ``targets`` are those of :func:`holds`, for callers who place many times.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _place(cuts, problem, holds(problem) if targets is None else targets)
+
+
+def _place(cuts: Cuts, problem: Problem, targets: list[Hold]) -> Placement:
+    tables = cuts.tables()
     cost = problem.objective.of(tables)
     cost = _no_nan(cuts.xp, -cost if problem.maximize else cost)
     values = [hold.expression.of(tables) for hold in targets]
-    count = len(problem.points)
-    size = max(1, CHUNK // (width * cuts.scores.shape[0]))
+    if len(targets) == 1 and targets[0].sorts:
+        cut, violation = _pick_sorted(cuts, targets[0], values[0][:, 0], cost[:, 0])
+        return _sit(cuts, targets, cut, violation)
+    valid = cuts.valid()
+    count = len(targets[0].levels) if targets else 1
+    size = max(1, CHUNK // (cuts.scores.shape[0] * cost.shape[-1]))
     picked = [
         _pick(cuts.xp, targets, values, cost, valid, slice(i, i + size))
         for i in range(0, count, size)
     ]
     cut, violation = (cuts.xp.concatenate(list(part), -1) for part in zip(*picked, strict=True))
     return _sit(cuts, targets, cut, violation)
+
+
+def _pick_sorted(cuts: Cuts, hold: Hold, value: Array, cost: Array) -> tuple[Array, Array]:
+    """The same choice as :func:`_pick` for one setpoint on a rate of one class, by bisection.
+
+    Along the sorted scores such a rate goes one way, so the two valid cuts around a level are the
+    ends of the block of equal scores that crosses it; and among cuts with the same rate only the
+    other class changes, which no rate likes better in the middle than at both ends.
+    """
+    xp, direction = cuts.xp, hold.expression.direction or 1
+    value = _no_nan(xp, direction * value)  # rises
+    levels = _levels(xp, value, hold.levels)[None] * direction + xp.zeros_like(value[:, :1])
+    crossing = cuts.score(_first(xp, value, levels) - 1)
+    below, above = cuts.above(crossing), cuts.above(crossing, equal=True)
+    gaps = [abs(_take(xp, value, cut) - levels) for cut in (below, above)]
+    nearest = _take(xp, value, xp.where(gaps[0] <= gaps[1] + TOLERANCE, below, above))
+    first = _first(xp, value, nearest - TOLERANCE)
+    start = cuts.above(cuts.score(first - 1), equal=True) * (first > 0)
+    after = _first(xp, value, nearest + TOLERANCE)
+    inside = after < value.shape[-1]
+    end = xp.where(inside, cuts.above(cuts.score(after - 1)), cuts.present[:, None])
+    costs = [_take(xp, cost, cut) for cut in (start, end)]
+    cut = xp.where(costs[1] <= costs[0] + TOLERANCE, end, start)
+    return cut, abs(nearest - levels)
 
 
 def _pick(
@@ -147,7 +194,7 @@ def _pick(
         violation = violation + xp.where(gap > TOLERANCE, gap, xp.zeros_like(gap))
     least = xp.amin(violation, -1)[..., None]
     best = valid & (violation <= least + TOLERANCE)
-    position = xp.cumsum(xp.ones_like(cost), -1) - 1
+    position = xp.arange(cost.shape[-1], **({"device": cost.device} if xp is not np else {}))
     for hold, value in zip(targets, values, strict=True):
         if hold.sense == "at":  # two rates may be equally near: keep the one that accepts fewer
             first = xp.amin(xp.where(best, position, float("inf")), -1)[..., None]
@@ -162,8 +209,10 @@ def _sit(cuts: Cuts, targets: list[Hold], cut: Array, violation: Array) -> Place
     """Choose the target each threshold is held by, and the side of the cut it sits on."""
     xp = cuts.xp
     here = cuts.present[:, None]
-    cut = xp.where(cut > here, here, cut)
-    shorter, longer = cuts.neighbours(cut)
+    cut = xp.minimum(cut, here)
+    accepted, rejected = cuts.score(cut - 1), cuts.score(cut)
+    shorter = cuts.above(accepted) * (cut > 0)
+    longer = xp.where(cut < here, cuts.above(rejected, equal=True), cut)
     tables = [cuts.tables_at(k) for k in (cut, shorter, longer)]
     free, above = cut == cut, cut != cut  # nobody holds yet; the threshold sits on what is accepted
     holding = []
@@ -173,7 +222,6 @@ def _sit(cuts: Cuts, targets: list[Hold], cut: Array, violation: Array) -> Place
         holding.append(held & free)
         above = above | (held & free & grows)
         free = free & ~held
-    accepted, rejected = cuts.score(cut - 1), cuts.score(cut)
     middle = accepted / 2 + rejected / 2
     middle = xp.where(middle < accepted, middle, rejected)  # adjacent floats have no middle
     threshold = xp.where(above | (cut == 0), rejected, middle)
@@ -207,9 +255,18 @@ def _levels(xp: Any, like: Array, levels: tuple[float, ...]) -> Array:
     return like.new_tensor(levels) if hasattr(like, "new_tensor") else xp.asarray(levels)
 
 
+def _first(xp: Any, rising: Array, values: Array) -> Array:
+    """The first place where ``rising`` [c, n] is at least ``values`` [c, m]."""
+    if xp is np:
+        return np.stack([np.searchsorted(r, v) for r, v in zip(rising, values, strict=True)])
+    return xp.searchsorted(rising, values)
+
+
 def _take(xp: Any, values: Array, index: Array) -> Array:
-    take = getattr(xp, "take_along_dim", None) or xp.take_along_axis
-    return take(values, index, -1)
+    """``values`` [c, n] at ``index`` [c, m]."""
+    if xp is np:
+        return values[np.arange(len(values))[:, None], index]
+    return xp.take_along_dim(values, index, -1)
 
 
 def _no_nan(xp: Any, values: Array) -> Array:

@@ -21,6 +21,8 @@ Value = str | int | float | bool
 Where = tuple[tuple[str, Value], ...]
 """A slice of the data: pairs of column and value, all of which must match. Empty: everyone."""
 Tables = Mapping[Where, Counts]
+Gradient = dict[tuple[Where, int], Array]
+"""Derivatives by the counts of each slice, in the order TP, FP, FN, TN; zeros are left out."""
 
 
 class Expression:
@@ -30,6 +32,10 @@ class Expression:
 
     def of(self, tables: Tables) -> Array:
         """The value on ``tables``; 0/0 is NaN."""
+        raise NotImplementedError
+
+    def gradient(self, tables: Tables) -> Gradient:
+        """How the value changes with each count, while the class totals stay."""
         raise NotImplementedError
 
     def rates(self) -> Iterator[Rate]:
@@ -156,6 +162,14 @@ class Rate(Expression):
         table = tables[self.where]
         return divide(self.numerator.of(table), self.denominator.of(table))
 
+    def gradient(self, tables: Tables) -> Gradient:
+        """``(d numerator - value * d denominator) / denominator``."""
+        top, bottom = self.numerator.slopes, self.denominator.slopes
+        below = self.denominator.of(tables[self.where])
+        value = self.of(tables) if any(bottom) else 0.0
+        slopes = enumerate(zip(top, bottom, strict=True))
+        return {(self.where, i): divide(a - value * b, below) for i, (a, b) in slopes if a or b}
+
     def rates(self) -> Iterator[Rate]:
         """This rate."""
         yield self
@@ -201,6 +215,10 @@ class Combination(Expression):
             total = total + weight * term.of(tables)
         return total
 
+    def gradient(self, tables: Tables) -> Gradient:
+        """The sum of the terms' gradients."""
+        return _add(*((weight, term.gradient(tables)) for weight, term in self.terms))
+
     def rates(self) -> Iterator[Rate]:
         """Every rate inside."""
         for _, term in self.terms:
@@ -235,11 +253,24 @@ class Fold(Expression):
         values = [part.of(tables) for part in self.parts]
         if self.kind == "abs":
             return abs(values[0])
-        result = values[0]
-        for value in values[1:]:  # |a - b| gives max and min on arrays of any library, NaN kept
-            distance = abs(result - value)
-            result = (result + value + (distance if self.kind == "max" else -distance)) / 2
-        return result
+        sign = 1 if self.kind == "max" else -1
+        result = sign * values[0]
+        for value in values[1:]:
+            result = _larger(result, sign * value)
+        return sign * result
+
+    def gradient(self, tables: Tables) -> Gradient:
+        """The gradient of the part that counts; equal parts share it."""
+        values = [part.of(tables) for part in self.parts]
+        slopes = [part.gradient(tables) for part in self.parts]
+        if self.kind == "abs":
+            return _add((_sign(values[0]), slopes[0]))
+        result, slope = values[0], slopes[0]
+        for value, other in zip(values[1:], slopes[1:], strict=True):
+            towards = _sign(result - value) * (0.5 if self.kind == "max" else -0.5)
+            slope = _add((0.5 + towards, slope), (0.5 - towards, other))
+            result = _larger(result, value) if self.kind == "max" else -_larger(-result, -value)
+        return slope
 
     def rates(self) -> Iterator[Rate]:
         """Every rate inside."""
@@ -272,6 +303,12 @@ class Quotient(Expression):
     def of(self, tables: Tables) -> Array:
         """The value on ``tables``; 0/0 is NaN."""
         return divide(self.top.of(tables), self.bottom.of(tables))
+
+    def gradient(self, tables: Tables) -> Gradient:
+        """The quotient rule."""
+        below = self.bottom.of(tables)
+        first, second = divide(1.0, below), divide(-self.of(tables), below)
+        return _add((first, self.top.gradient(tables)), (second, self.bottom.gradient(tables)))
 
     def rates(self) -> Iterator[Rate]:
         """Every rate inside."""
@@ -313,6 +350,23 @@ def divide(top: Array, bottom: Array) -> Array:
         return top / bottom
     except ZeroDivisionError:
         return float("nan") if top == 0 else float("inf") * top
+
+
+def _larger(a: Array, b: Array) -> Array:
+    """The larger of two, for floats and arrays of any library; NaN stays NaN."""
+    return (a + b + abs(a - b)) / 2
+
+
+def _sign(value: Array) -> Array:
+    return (value > 0) * 1.0 - (value < 0) * 1.0
+
+
+def _add(*terms: tuple[Array, Gradient]) -> Gradient:
+    total: Gradient = {}
+    for weight, gradient in terms:
+        for key, slope in gradient.items():
+            total[key] = total[key] + weight * slope if key in total else weight * slope
+    return total
 
 
 def _fold(kind: str, expressions: tuple[Operand, ...]) -> Expression:

@@ -7,6 +7,7 @@ torch tensors, hard or soft) it gives the number.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 from setpoint._checks import number
@@ -67,23 +68,40 @@ class Count:
         """The five weights in the order TP, FP, FN, TN, one."""
         return (self.tp, self.fp, self.fn, self.tn, self.one)
 
-    def of(self, table: Counts) -> Array:
-        """The number this sum stands for in ``table``.
+    @cached_property
+    def common(self) -> tuple[float, float]:
+        """What both outcomes of a class share, for positives and for negatives.
 
-        What both outcomes of a class share is taken from the exact class total:
-        ``2 TP + FN`` is ``positives + TP``.
+        It is taken from the exact class total: ``2 TP + FN`` is ``positives + TP``.
         """
-        total: Array = self.one
-        for hit, miss, hits, misses, both in (
-            (self.tp, self.fn, table.tp, table.fn, table.positives),
-            (self.fp, self.tn, table.fp, table.tn, table.negatives),
-        ):
-            common = hit if hit == miss else min(hit, miss) if hit * miss > 0 else 0.0
-            parts = ((common, both), (hit - common, hits), (miss - common, misses))
-            for weight, value in parts:
-                if weight:
-                    total = total + weight * value
-        return total
+        pairs = ((self.tp, self.fn), (self.fp, self.tn))
+        return tuple(min(p) if p[0] * p[1] > 0 else 0.0 for p in pairs)  # type: ignore[return-value]
+
+    @cached_property
+    def slopes(self) -> tuple[float, float, float, float]:
+        """How the sum changes with TP, FP, FN and TN while the class totals stay."""
+        positives, negatives = self.common
+        return (
+            self.tp - positives,
+            self.fp - negatives,
+            self.fn - positives,
+            self.tn - negatives,
+        )
+
+    @cached_property
+    def _terms(self) -> tuple[tuple[float, str], ...]:
+        names = ("tp", "fp", "fn", "tn", "positives", "negatives")
+        pairs = zip((*self.slopes, *self.common), names, strict=True)
+        return tuple((weight, name) for weight, name in pairs if weight)
+
+    def of(self, table: Counts) -> Array:
+        """The number this sum stands for in ``table``."""
+        total: Array = self.one or None
+        for weight, name in self._terms:
+            value = getattr(table, name)
+            term = value if weight == 1 else weight * value
+            total = term if total is None else total + term
+        return 0.0 if total is None else total
 
     def __str__(self) -> str:
         return signed_sum(zip(self.weights, ("TP", "FP", "FN", "TN", ""), strict=True))

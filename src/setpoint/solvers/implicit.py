@@ -14,15 +14,14 @@ from torch import Tensor, nn
 
 from setpoint._checks import number, share as share_between, whole as whole_number
 from setpoint.distributed import refuse_several_ranks
-from setpoint.layers import hold, own_slope
 from setpoint.problems import PER_GROUP, Problem
 from setpoint.problems.scan import holds, place
-from setpoint.rates import Tables, coverage
+from setpoint.solvers.held import hold_thresholds
 from setpoint.solvers.mix import Attach, Loss, main_loss, mix, score_gradient
 from setpoint.solvers.schedule import Schedule, Seat
 from setpoint.solvers.snapshot import Snapshot
 from setpoint.steps import Hard, Sigmoid, Softplus, Step
-from setpoint.thresholds import Memory, Reading, Sample, along, read, spread
+from setpoint.thresholds import Memory, Reading, Sample, read, spread
 
 SHARE_WITHOUT_STEPS = 0.3
 
@@ -92,7 +91,8 @@ class Implicit(nn.Module):
         _check(problem, step, self.share, memory)
         self._main_loss = main_loss(main)
         self._targets = holds(problem)
-        points = len(problem.points)
+        self._slices = problem.slices
+        self._points = points = len(problem.points)
         self.memory = Memory(whole_number(memory, "memory", least=0))
         self.schedule = Schedule(points, correct_every, correction_batches, follow)
         self.register_buffer("thresholds", torch.full((points,), torch.nan, dtype=torch.float64))
@@ -150,92 +150,53 @@ class Implicit(nn.Module):
         refuse_several_ranks()
         if scores.numel() == 0:
             return scores.sum()
-        with (
-            torch.inference_mode(False),
-            torch.autocast(scores.device.type, enabled=False),
-            torch.enable_grad(),
-        ):
-            still = scores.detach().clone()
-            batch = read(self.problem, still, labels, weights, groups)
-            value, gradient = self._value_and_gradient(scores, still, batch, labels, weights)
-        dtype = torch.promote_types(scores.dtype, torch.float32)
-        loss: Tensor = Attach.apply(scores, value.to(dtype), gradient.to(scores.dtype))
+        learns = torch.is_grad_enabled() and scores.requires_grad
+        batch = read(self._slices, scores, labels, weights, groups)
+        reading, seat = self._read(batch)
+        held = hold_thresholds(
+            self.problem,
+            self._targets,
+            self._slices,
+            reading,
+            seat,
+            flatness=self.flatness,
+            slope_floor=self.slope_floor,
+        )
+        share = self.current_share()
+        self._last = Snapshot(self.problem, self._slices, reading, seat, held, share)
+        sound = held.sound & (reading.whole.totals.amin(-1) > 0)
+        value = torch.where(sound, held.value, 0.0).mean()
+        value = value.to(torch.promote_types(scores.dtype, torch.float32))
+        if not learns:
+            return value
+        if self.schedule.follow is not None:
+            self.schedule.watch(scores, held.motion(reading))
+        gradient = held.gradient
+        if isinstance(share, float) and share == 0:
+            gradient = gradient / len(gradient)
+        else:
+            main = score_gradient(self._main_loss, scores, labels, weights)
+            gradient = mix(main.reshape(len(scores), -1).T, gradient, share)
+        gradient = torch.where(sound[:, None], gradient, 0.0).T.reshape(scores.shape)
+        if self.training:
+            self._remember(batch, seat)
+        loss: Tensor = Attach.apply(scores, value, gradient.to(scores.dtype))
         return loss
 
-    def _value_and_gradient(
-        self, scores: Tensor, still: Tensor, batch: Sample, labels: Tensor, weights: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        whole = batch
+    def _read(self, batch: Sample) -> tuple[Reading, Seat]:
+        """Where the thresholds sit, and how the batch is read around them."""
+        whole = own = batch
         if self.memory.capacity:
             whole = batch.joined(self.memory.sample(batch))
-        seat, width = self._seat(batch, whole)
-        reading = Reading(
-            self.step, width, whole, batch.standing_for(whole), self.problem.slices
-        )
-        value, gradient, motion = self._implicit(batch.scores, reading, seat)
-        self.schedule.watch(scores, motion)
-        sound = gradient.isfinite().all(-1) & value.isfinite() & (whole.totals[:, :2] > 0).all(-1)
-        share = self.current_share()
-        if not (isinstance(share, float) and share == 0):
-            torch_labels = torch.as_tensor(labels, device=still.device)
-            main = score_gradient(self._main_loss, still, torch_labels, weights)
-            main = main.reshape(still.shape[0], -1).T.to(gradient.dtype)
-            gradient = mix(main, gradient, share)
-        else:
-            gradient = gradient / len(value)
-        gradient = torch.where(sound[:, None], gradient, 0.0)
-        self._remember(batch, seat)
-        return torch.where(sound, value, 0.0).mean(), gradient.T.reshape(still.shape)
-
-    def _seat(self, batch: Sample, whole: Sample) -> tuple[Seat, Tensor]:
-        """Where the thresholds sit, and the width of the step around each, ``[c, m]``."""
-        cuts = whole.cuts(self.problem.slices)
-        width = self.step.width_of(spread(cuts))
-        width = torch.where(width > 0, width, 1.0)[:, None].expand(-1, len(self.problem.points))
+            own = batch.standing_for(whole)
+        cuts = whole.cuts(self._slices)
         if self.schedule.every_batch:
-            return Seat.of(place(cuts, self.problem)), width
-        return self.schedule.seat(batch, self.problem, self.training), width
-
-    def _implicit(
-        self, scores: Tensor, reading: Reading, seat: Seat
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """The objective at the held thresholds, its gradient and the thresholds' own, ``[c, n]``."""
-        leaf = scores.detach().requires_grad_()
-
-        def gap(s: Tensor, t: Tensor) -> Tensor:
-            return self._anchor(reading.tables(s, t), seat)
-
-        slope = own_slope(gap, leaf.detach(), seat.marginal)
-        floor = self.slope_floor / reading.width
-        slope = torch.where(slope.abs() < floor, floor * slope.sign(), slope)
-        t = hold(gap, leaf, find=lambda _: seat.marginal, slope=slope)
-        soft = self.problem.objective.of(reading.tables(leaf, t))
-        value = (-soft if self.problem.maximize else soft).mean(-1)
-        loss = value.sum()
-        if self.flatness:
-            loss = loss + self.flatness * self._sensitivity(reading, leaf, t, seat)
-        keep = self.schedule.follow is not None
-        gradient, by_threshold = torch.autograd.grad(loss, [leaf, t], retain_graph=keep)
-        motion = torch.autograd.grad(t.sum(), leaf)[0] if keep else gradient
-        multiplier = torch.where(slope == 0, 0.0, -by_threshold / slope)
-        self._last = Snapshot(
-            self.problem, reading, seat, soft.detach(), slope, multiplier, self.current_share()
-        )
-        return value.detach(), gradient, motion
-
-    def _anchor(self, tables: Tables, seat: Seat) -> Tensor:
-        """The rate each threshold is held by: the target that stops it, else the coverage."""
-        anchor: Tensor = coverage.of(tables)
-        for target, held in zip(self._targets, seat.holding, strict=True):
-            if target.caps is not None:
-                anchor = torch.where(held, target.expression.of(tables), anchor)
-        return anchor
-
-    def _sensitivity(self, reading: Reading, scores: Tensor, t: Tensor, seat: Seat) -> Tensor:
-        """``sum (width * d gap / d threshold)^2``, in closed form from the slopes of the counts."""
-        here = reading.tables(scores.detach(), t.detach())
-        slopes = along(lambda tables: self._anchor(tables, seat), here, reading.slopes(scores, t))
-        return (slopes**2).sum()
+            seat = Seat.of(place(cuts, self.problem, self._targets))
+        else:
+            seat = self.schedule.seat(batch, self.problem, self.training)
+        width = self.step.width_of(torch.as_tensor(spread(cuts)))
+        width = (width + (width == 0))[:, None].expand_as(seat.marginal)
+        return Reading(self.step, seat.marginal, width, whole, own), seat
 
     def current_share(self) -> Tensor | float:
         """The main loss's share at this step."""
@@ -246,11 +207,11 @@ class Implicit(nn.Module):
         return (1 - self.step_count / max(1, self.steps - 1)).clamp(min=0.0)
 
     def _remember(self, batch: Sample, seat: Seat) -> None:
-        if not self.training:
-            return
-        found = seat.threshold.detach()
-        self.thresholds = found[0] if len(found) == 1 else found
-        self.step_count = self.step_count + 1
+        found = seat.threshold[0] if len(seat.threshold) == 1 else seat.threshold
+        if self.thresholds.shape != found.shape:
+            self.thresholds = torch.empty_like(found)
+        self.thresholds.copy_(found)
+        self.step_count.add_(1)
         if self.memory.capacity:
             self.memory.add(batch)
         if self.strict and self._last is not None:

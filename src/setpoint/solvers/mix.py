@@ -34,12 +34,19 @@ def main_loss(main: str | Loss) -> Loss:
 def score_gradient(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
     """``d loss / d scores``, in the shape of the scores, without touching the network."""
     dtype = torch.promote_types(scores.dtype, torch.float32)
-    leaf = scores.detach().to(dtype, copy=True).requires_grad_()
-    target = labels.to(device=leaf.device, dtype=dtype).reshape(leaf.shape)
+    leaf = scores.detach().to(dtype).requires_grad_()
+    target = torch.as_tensor(labels, device=leaf.device).to(dtype).reshape(leaf.shape)
+    with torch.enable_grad():
+        value = _value(loss, leaf, target, weights)
+        (gradient,) = torch.autograd.grad(value, leaf)
+    return gradient
+
+
+def _value(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
     if weights is None:
-        value = loss(leaf, target)
+        value = loss(scores, labels)
     elif "weights" in inspect.signature(loss).parameters:
-        value = loss(leaf, target, weights=weights)
+        value = loss(scores, labels, weights=weights)
     else:
         raise TypeError(
             f"The main loss {loss!r} takes no weights: give it a parameter `weights`, or train "
@@ -50,15 +57,14 @@ def score_gradient(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor |
             f"The main loss must return one number; got the shape {tuple(value.shape)}. "
             'Use reduction="mean".'
         )
-    (gradient,) = torch.autograd.grad(value, leaf)
-    return gradient
+    return value
 
 
 def mix(main: Tensor, implicit: Tensor, share: Tensor | float) -> Tensor:
     """``share`` of the main gradient, the rest implicit at the same length; both ``[c, n]``."""
     length, own = main.abs().sum(-1, keepdim=True), implicit.abs().sum(-1, keepdim=True)
-    factor = torch.where(own > 0, length / torch.where(own > 0, own, 1.0), 0.0)
-    return share * main + (1 - share) * factor * implicit
+    factor = (1 - share) * length / (own + (own == 0))
+    return share * main + factor * implicit
 
 
 class Attach(torch.autograd.Function):

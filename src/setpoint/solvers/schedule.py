@@ -31,8 +31,9 @@ class Seat:
 
     @classmethod
     def of(cls, placed: Placement) -> Seat:
-        """The seat that a scan found."""
-        return cls(placed.marginal, placed.threshold, tuple(placed.holding))
+        """The seat that a scan found, in numpy or torch."""
+        marginal, threshold = torch.as_tensor(placed.marginal), torch.as_tensor(placed.threshold)
+        return cls(marginal, threshold, tuple(torch.as_tensor(h) for h in placed.holding))
 
 
 class Schedule(nn.Module):
@@ -76,9 +77,9 @@ class Schedule(nn.Module):
             self.history.add(batch)
         if self.marginal.numel() == 0 or (training and int(self.age) % self.correct_every == 0):
             known = self.history.sample(batch) if training else batch
-            placed = place(known.cuts(problem.slices), problem)
-            self.marginal, self.threshold = placed.marginal, placed.threshold
-            self.holding = torch.stack(placed.holding) if placed.holding else placed.cut[:0]
+            found = Seat.of(place(known.cuts(problem.slices), problem))
+            self.marginal, self.threshold = found.marginal, found.threshold
+            self.holding = torch.stack(found.holding) if found.holding else found.marginal[:0]
             self._motion = []
         self.catch_up()
         if training:

@@ -12,7 +12,8 @@ from torch import Tensor
 from setpoint._checks import plural
 from setpoint.problems import Problem
 from setpoint.problems.scan import TOLERANCE
-from setpoint.rates import Bound, Range, Rate, Setpoint, Tables
+from setpoint.rates import Bound, Range, Rate, Setpoint, Tables, Where
+from setpoint.solvers.held import Held, tables_of
 from setpoint.solvers.schedule import Seat
 from setpoint.steps import Hard
 from setpoint.thresholds import Reading
@@ -23,19 +24,17 @@ class Snapshot:
     """The last batch: how it was read, where the thresholds sat, what came out (``[c, m]``)."""
 
     problem: Problem
+    slices: tuple[Where, ...]
     reading: Reading
     seat: Seat
-    soft: Tensor
-    slope: Tensor
-    multiplier: Tensor
+    held: Held
     share: Tensor | float
 
     @cached_property
     def hard(self) -> Tables:
         """True counts at the reported thresholds."""
-        return replace(self.reading, step=Hard()).tables(
-            self.reading.whole.scores, self.seat.threshold
-        )
+        reading = replace(self.reading, step=Hard(), at=self.seat.threshold, _kernels=[])
+        return tables_of(reading.counts()[0], reading.whole.totals, self.slices)
 
     def stats(self) -> dict[str, Any]:
         """Plain numbers; a list where there are several thresholds or outputs."""
@@ -44,9 +43,9 @@ class Snapshot:
             "status": self.status,
             "threshold": _plain(self.seat.threshold),
             "held_rate": None if first is None else _plain(first.of(self.hard)),
-            "soft_objective": _plain(self.soft),
+            "soft_objective": _plain(self.held.soft),
             "hard_objective": _plain(self.problem.objective.of(self.hard)),
-            "multiplier": _plain(self.multiplier),
+            "multiplier": _plain(self.held.multiplier),
             "share": float(self.share),
             "examples_in_band": _plain(self.examples_in_band()),
         }
@@ -81,9 +80,9 @@ class Snapshot:
             trouble = self._missed(target)
             if trouble:
                 return trouble
-        if not self.soft.isfinite().all():
+        if not self.held.soft.isfinite().all():
             return "undefined: a slice of the problem has no example in the batch"
-        if (self.slope == 0).any():
+        if (self.held.slope == 0).any():
             return "flat: no score near the threshold"
         return ""
 

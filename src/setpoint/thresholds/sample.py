@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ import torch
 from torch import Tensor
 
 from setpoint.batch import check_labels, check_length, check_scores, check_weights, column_of
-from setpoint.problems import Problem
 from setpoint.problems.scan import Cuts
 from setpoint.rates import Where
 
@@ -30,7 +30,7 @@ class Sample:
     scores: Tensor
     columns: Tensor
 
-    @property
+    @cached_property
     def totals(self) -> Tensor:
         """The weight of each column, ``[c, k]``."""
         return self.columns.sum(1)
@@ -40,10 +40,16 @@ class Sample:
         return Sample(self.scores.detach(), self.columns)
 
     def cuts(self, slices: tuple[Where, ...]) -> Cuts:
-        """The sorted scores with the counts at every cut."""
-        pairs = self.columns.unbind(-1)
-        masks = {where: (pairs[2 * i], pairs[2 * i + 1]) for i, where in enumerate(slices)}
-        return Cuts.sort(torch, self.scores.detach(), masks)
+        """The sorted scores with the counts at every cut; see :func:`in_numpy`."""
+        scores, columns = self.scores.detach(), self.columns
+        xp: Any = torch
+        if in_numpy(scores):
+            xp, scores, columns = np, scores.numpy(), columns.numpy()
+        masks = {
+            where: (columns[..., 2 * i], columns[..., 2 * i + 1]) for i, where in enumerate(slices)
+        }
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return Cuts.sort(xp, scores, masks)
 
     def joined(self, other: Sample) -> Sample:
         """Both samples; weights scaled so that their sum stays that of this one.
@@ -67,30 +73,51 @@ class Sample:
         return Sample(self.scores, self.columns * factor[:, None])
 
 
+def in_numpy(scores: Tensor) -> bool:
+    """Whether to scan in numpy: on the processor its small operations cost a third of torch's."""
+    return scores.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
 def read(
-    problem: Problem, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Any
+    slices: tuple[Where, ...],
+    scores: Tensor,
+    labels: Tensor,
+    weights: Tensor | None = None,
+    groups: Any = None,
 ) -> Sample:
     """A checked sample from a batch: scores ``[n]``, ``[n, 1]`` or ``[n, c]``, labels alike."""
     scores, labels = _pair(scores, labels)
-    if weights is None:
-        weights = torch.ones_like(scores)
-    else:
-        weights = torch.as_tensor(weights, device=scores.device)
+    dtype = torch.float32 if scores.device.type == "mps" else torch.float64
+    scores = scores.detach().to(dtype)
+    if weights is not None:
+        weights = torch.as_tensor(weights, device=scores.device, dtype=dtype).detach()
         weights = weights if weights.ndim == 2 else weights[:, None]
         weights = weights.expand(scores.shape) if weights.shape[:1] == scores.shape[:1] else weights
     if not torch.compiler.is_compiling():
-        check_scores(scores.detach())
-        check_labels(labels, scores)
-        check_weights(weights, scores)
+        _check(scores, labels, weights)
     positive = labels > 0
-    dtype = torch.float32 if scores.device.type == "mps" else torch.float64
-    weights = weights.detach().to(dtype)
-    columns = []
-    names = {column for where in problem.slices for column, _ in where}
-    for where in problem.slices:
-        inside = weights * _members(where, groups, names, scores)
-        columns += [inside * positive, inside * ~positive]
-    return Sample(scores.T.to(dtype), torch.stack(columns, -1).transpose(0, 1))
+    names = {column for where in slices for column, _ in where}
+    masks = []
+    for where in slices:
+        inside = [positive, ~positive]
+        if where:
+            members = _members(where, groups, names, scores)
+            inside = [of_class & members for of_class in inside]
+        masks += inside
+    columns = torch.stack(masks, -1).to(dtype)
+    if weights is not None:
+        columns = columns * weights[..., None]
+    return Sample(scores.T, columns.transpose(0, 1))
+
+
+def _check(scores: Tensor, labels: Tensor, weights: Tensor | None) -> None:
+    given: list[Any] = [scores, labels, weights]
+    if in_numpy(scores):
+        given = [x.numpy() if isinstance(x, Tensor) else x for x in given]
+    check_scores(given[0])
+    check_labels(given[1], given[0])
+    if weights is not None:
+        check_weights(given[2], given[0])
 
 
 def _pair(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
