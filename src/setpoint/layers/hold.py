@@ -62,7 +62,7 @@ def hold(
 
 
 def through_threshold(
-    by_count: Array, gap_by_count: Array, slopes: Array, floor: Array = 0.0
+    by_count: Array, gap_by_count: Array, slopes: Array, floor: Array | None = None
 ) -> tuple[Array, Array, Array]:
     """The same in closed form, for functions of counts: numpy or torch, ``[c, m, k]``.
 
@@ -78,9 +78,9 @@ def through_threshold(
         inner problem, where the threshold is the best one).
     """
     slope = (gap_by_count * slopes).sum(-1)
-    size = abs(slope)
-    short = size < floor
-    slope = slope * ~short + short * floor * ((slope > 0) * 1.0 - (slope < 0) * 1.0)
+    if floor is not None:
+        short = abs(slope) < floor
+        slope = slope * ~short + short * floor * ((slope > 0) * 1.0 - (slope < 0) * 1.0)
     flat = slope == 0  # nothing near the threshold: it does not move
     multiplier = -(by_count * slopes).sum(-1) / (slope + flat) * ~flat
     return by_count + multiplier[..., None] * gap_by_count, slope, multiplier

@@ -109,11 +109,7 @@ class Cuts:
 
     def above(self, values: Array, *, equal: bool = False) -> Array:
         """How many scores are above ``values`` [c, m] (or equal): always a valid cut."""
-        side = "right" if equal else "left"
-        if self.xp is np:
-            pairs = zip(self.rising, -values, strict=True)
-            return np.stack([np.searchsorted(s, v, side) for s, v in pairs])
-        return self.xp.searchsorted(self.rising, -values, side=side)
+        return _bisect(self.xp, self.rising, -values, "right" if equal else "left")
 
     @cached_property
     def rising(self) -> Array:
@@ -147,8 +143,7 @@ def _place(cuts: Cuts, problem: Problem, targets: list[Hold]) -> Placement:
     cost = _no_nan(cuts.xp, -cost if problem.maximize else cost)
     values = [hold.expression.of(tables) for hold in targets]
     if len(targets) == 1 and targets[0].sorts:
-        cut, violation = _pick_sorted(cuts, targets[0], values[0][:, 0], cost[:, 0])
-        return _sit(cuts, targets, cut, violation)
+        return _place_sorted(cuts, targets[0], values[0][:, 0], cost[:, 0])
     valid = cuts.valid()
     count = len(targets[0].levels) if targets else 1
     size = max(1, CHUNK // (cuts.scores.shape[0] * cost.shape[-1]))
@@ -160,8 +155,8 @@ def _place(cuts: Cuts, problem: Problem, targets: list[Hold]) -> Placement:
     return _sit(cuts, targets, cut, violation)
 
 
-def _pick_sorted(cuts: Cuts, hold: Hold, value: Array, cost: Array) -> tuple[Array, Array]:
-    """The same choice as :func:`_pick` for one setpoint on a rate of one class, by bisection.
+def _place_sorted(cuts: Cuts, hold: Hold, value: Array, cost: Array) -> Placement:
+    """The same placement for one setpoint on a rate of one class, by bisection.
 
     Along the sorted scores such a rate goes one way, so the two valid cuts around a level are the
     ends of the block of equal scores that crosses it; and among cuts with the same rate only the
@@ -170,18 +165,20 @@ def _pick_sorted(cuts: Cuts, hold: Hold, value: Array, cost: Array) -> tuple[Arr
     xp, direction = cuts.xp, hold.expression.direction or 1
     value = _no_nan(xp, direction * value)  # rises
     levels = _levels(xp, value, hold.levels)[None] * direction + xp.zeros_like(value[:, :1])
-    crossing = cuts.score(_first(xp, value, levels) - 1)
+    crossing = cuts.score(_bisect(xp, value, levels) - 1)
     below, above = cuts.above(crossing), cuts.above(crossing, equal=True)
     gaps = [abs(_take(xp, value, cut) - levels) for cut in (below, above)]
     nearest = _take(xp, value, xp.where(gaps[0] <= gaps[1] + TOLERANCE, below, above))
-    first = _first(xp, value, nearest - TOLERANCE)
+    first = _bisect(xp, value, nearest - TOLERANCE)
     start = cuts.above(cuts.score(first - 1), equal=True) * (first > 0)
-    after = _first(xp, value, nearest + TOLERANCE)
+    after = _bisect(xp, value, nearest + TOLERANCE)
     inside = after < value.shape[-1]
     end = xp.where(inside, cuts.above(cuts.score(after - 1)), cuts.present[:, None])
-    costs = [_take(xp, cost, cut) for cut in (start, end)]
-    cut = xp.where(costs[1] <= costs[0] + TOLERANCE, end, start)
-    return cut, abs(nearest - levels)
+    late = _take(xp, cost, end) <= _take(xp, cost, start) + TOLERANCE
+    cut = xp.where(late, end, start)
+    shrinks, grows = (cut == start) & (first > 0), (cut == end) & inside
+    held, rejects = _sides(hold, shrinks, grows)
+    return _seat(cuts, cut, rejects, [held], abs(nearest - levels))
 
 
 def _pick(
@@ -206,39 +203,50 @@ def _pick(
 
 
 def _sit(cuts: Cuts, targets: list[Hold], cut: Array, violation: Array) -> Placement:
-    """Choose the target each threshold is held by, and the side of the cut it sits on."""
-    xp = cuts.xp
-    here = cuts.present[:, None]
+    """Choose the target each threshold is held by: the first that keeps it from moving."""
+    xp, here = cuts.xp, cuts.present[:, None]
     cut = xp.minimum(cut, here)
-    accepted, rejected = cuts.score(cut - 1), cuts.score(cut)
-    shorter = cuts.above(accepted) * (cut > 0)
-    longer = xp.where(cut < here, cuts.above(rejected, equal=True), cut)
+    shorter = cuts.above(cuts.score(cut - 1)) * (cut > 0)
+    longer = xp.where(cut < here, cuts.above(cuts.score(cut), equal=True), cut)
     tables = [cuts.tables_at(k) for k in (cut, shorter, longer)]
-    free, above = cut == cut, cut != cut  # nobody holds yet; the threshold sits on what is accepted
+    free, rejects = cut == cut, cut != cut
     holding = []
     for hold in targets:
         values = [hold.expression.of(table) for table in tables]
         held, grows = _stops(hold, _levels(xp, violation, hold.levels), *values)
         holding.append(held & free)
-        above = above | (held & free & grows)
+        rejects = rejects | (held & free & grows)
         free = free & ~held
-    middle = accepted / 2 + rejected / 2
-    middle = xp.where(middle < accepted, middle, rejected)  # adjacent floats have no middle
-    threshold = xp.where(above | (cut == 0), rejected, middle)
-    threshold = xp.where(cut >= here, -float("inf"), threshold)
-    return Placement(cut, threshold, xp.where(above, rejected, accepted), holding, violation)
+    return _seat(cuts, cut, rejects, holding, violation)
 
 
 def _stops(hold: Hold, levels: Array, now: Array, less: Array, more: Array) -> tuple[Array, Array]:
-    """Whether a target keeps the cut from moving, and whether it is kept from growing."""
+    """Whether a target keeps the cut from moving, and whether the threshold sits on what it rejects."""
     if hold.caps is None:
         return now != now, now != now
     if hold.sense == "at":
-        shrinks, grows = abs(less - now) > TOLERANCE, abs(more - now) > TOLERANCE
-        return shrinks | grows, grows if hold.caps else grows & ~shrinks
+        return _sides(hold, abs(less - now) > TOLERANCE, abs(more - now) > TOLERANCE)
     kept = hold.gap(now, levels) <= TOLERANCE
     stops = kept & (hold.gap(more if hold.caps else less, levels) > TOLERANCE)
     return stops, stops if hold.caps else stops & ~stops
+
+
+def _sides(hold: Hold, shrinks: Array, grows: Array) -> tuple[Array, Array]:
+    """For a setpoint: it holds if its rate changes on either side; sit where it does."""
+    return shrinks | grows, grows if hold.caps else grows & ~shrinks
+
+
+def _seat(
+    cuts: Cuts, cut: Array, rejects: Array, holding: list[Array], violation: Array
+) -> Placement:
+    """The thresholds that make ``cut``: on the score it rejects next, or below the last accepted."""
+    xp = cuts.xp
+    accepted, rejected = cuts.score(cut - 1), cuts.score(cut)
+    middle = accepted / 2 + rejected / 2
+    middle = xp.where(middle < accepted, middle, rejected)  # adjacent floats have no middle
+    threshold = xp.where(rejects | (cut == 0), rejected, middle)
+    threshold = xp.where(cut >= cuts.present[:, None], -float("inf"), threshold)
+    return Placement(cut, threshold, xp.where(rejects, rejected, accepted), holding, violation)
 
 
 def _sums(xp: Any, weights: Array, order: Array) -> Array:
@@ -255,17 +263,19 @@ def _levels(xp: Any, like: Array, levels: tuple[float, ...]) -> Array:
     return like.new_tensor(levels) if hasattr(like, "new_tensor") else xp.asarray(levels)
 
 
-def _first(xp: Any, rising: Array, values: Array) -> Array:
-    """The first place where ``rising`` [c, n] is at least ``values`` [c, m]."""
-    if xp is np:
-        return np.stack([np.searchsorted(r, v) for r, v in zip(rising, values, strict=True)])
-    return xp.searchsorted(rising, values)
+def _bisect(xp: Any, rising: Array, values: Array, side: str = "left") -> Array:
+    """The first place where ``rising`` [c, n] is at least (right: above) ``values`` [c, m]."""
+    if xp is not np:
+        return xp.searchsorted(rising, values, side=side)
+    if len(rising) == 1:
+        return rising[0].searchsorted(values, side)
+    return np.stack([r.searchsorted(v, side) for r, v in zip(rising, values, strict=True)])
 
 
 def _take(xp: Any, values: Array, index: Array) -> Array:
     """``values`` [c, n] at ``index`` [c, m]."""
     if xp is np:
-        return values[np.arange(len(values))[:, None], index]
+        return values[:, index[0]] if len(values) == 1 else np.take_along_axis(values, index, -1)
     return xp.take_along_dim(values, index, -1)
 
 

@@ -36,7 +36,7 @@ class Held:
 
     @property
     def sound(self) -> Tensor:
-        """Whether everything is a number, ``[c]``: a sum with an infinity or NaN in it is neither."""
+        """Whether all is finite, ``[c]``: a sum with an infinity or NaN in it is not."""
         return (self.gradient.sum(-1) + self.value).isfinite()
 
     def motion(self, reading: Reading) -> Tensor:
@@ -59,16 +59,12 @@ def hold_thresholds(
     """The objective at ``seat``, to be minimized, and its gradient on the scores."""
     counts, slopes = reading.counts()
     columns = _Columns(counts, reading.whole.totals, slices)
-    xp, tables = columns.xp, columns.tables()
+    tables = columns.tables()
     soft = problem.objective.of(tables)
-    gap_by_count = columns.gradient(coverage, tables)
-    for target, held in zip(targets, seat.holding, strict=True):
-        if target.caps is not None:  # else the coverage holds the threshold
-            own = columns.gradient(target.expression, tables)
-            gap_by_count = xp.where(columns.array(held)[..., None], own, gap_by_count)
+    gap_by_count = _anchor(columns, tables, targets, seat)
     sign = -1.0 if problem.maximize else 1.0
     by_count = columns.gradient(problem.objective, tables) * (sign / counts.shape[1])
-    floor = slope_floor / columns.array(reading.width)
+    floor = slope_floor / columns.array(reading.width) if slope_floor else None
     total, *rest = through_threshold(by_count, gap_by_count, columns.array(slopes), floor)
     slope, multiplier, gaps = (torch.as_tensor(x) for x in (*rest, gap_by_count))
     gradient = reading.pull(torch.as_tensor(total))
@@ -76,6 +72,18 @@ def hold_thresholds(
         gradient = gradient + flatness * _flatness_gradient(reading, gaps, slope)
     soft = torch.as_tensor(soft)
     return Held(sign * soft.mean(-1), gradient, soft, slope, multiplier, gaps)
+
+
+def _anchor(columns: _Columns, tables: Tables, targets: list[Hold], seat: Seat) -> Array:
+    """The gradient of what each threshold is held by: the target that stops it, or the coverage."""
+    if len(targets) == 1 and targets[0].sorts:
+        return columns.gradient(targets[0].expression, tables)
+    anchor = columns.gradient(coverage, tables)
+    for target, held in zip(targets, seat.holding, strict=True):
+        if target.caps is not None:
+            own = columns.gradient(target.expression, tables)
+            anchor = columns.xp.where(columns.array(held)[..., None], own, anchor)
+    return anchor
 
 
 def _flatness_gradient(reading: Reading, gap_by_count: Tensor, slope: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from setpoint.solvers.mix import Attach, Loss, main_loss, mix, score_gradient
 from setpoint.solvers.schedule import Schedule, Seat
 from setpoint.solvers.snapshot import Snapshot
 from setpoint.steps import Hard, Sigmoid, Softplus, Step
-from setpoint.thresholds import Memory, Reading, Sample, read, spread
+from setpoint.thresholds import Memory, Reading, Sample, in_numpy, read, spread
 
 SHARE_WITHOUT_STEPS = 0.3
 
@@ -204,7 +204,9 @@ class Implicit(nn.Module):
             return self.share
         if self.steps is None:
             return SHARE_WITHOUT_STEPS
-        return (1 - self.step_count / max(1, self.steps - 1)).clamp(min=0.0)
+        count = self.step_count.item() if in_numpy(self.step_count) else self.step_count
+        share = 1 - count / max(1, self.steps - 1)
+        return max(share, 0.0) if isinstance(share, float) else share.clamp(min=0.0)
 
     def _remember(self, batch: Sample, seat: Seat) -> None:
         found = seat.threshold[0] if len(seat.threshold) == 1 else seat.threshold

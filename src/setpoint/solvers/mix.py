@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.solvers.baselines import MAIN_LOSSES
+from setpoint.solvers.baselines import GRADIENTS, MAIN_LOSSES
 
 Loss = Callable[..., Tensor]
 
@@ -34,10 +34,13 @@ def main_loss(main: str | Loss) -> Loss:
 def score_gradient(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
     """``d loss / d scores``, in the shape of the scores, without touching the network."""
     dtype = torch.promote_types(scores.dtype, torch.float32)
-    leaf = scores.detach().to(dtype).requires_grad_()
-    target = torch.as_tensor(labels, device=leaf.device).to(dtype).reshape(leaf.shape)
+    leaf = scores.detach().to(dtype)
+    target = torch.as_tensor(labels, device=leaf.device).reshape(leaf.shape)
+    if loss in GRADIENTS:
+        return GRADIENTS[loss](leaf, target, weights)
+    leaf.requires_grad_()
     with torch.enable_grad():
-        value = _value(loss, leaf, target, weights)
+        value = _value(loss, leaf, target.to(dtype), weights)
         (gradient,) = torch.autograd.grad(value, leaf)
     return gradient
 
