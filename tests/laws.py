@@ -1,0 +1,559 @@
+"""Laws that every problem and every criterion must obey.
+
+Each law has been seen to fail on a broken implementation. Float64 throughout; tolerances: counts
+exact, algebra 1e-12 (float rounding of a few hundred terms), finite differences 1e-6.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import brentq, root
+from scipy.stats import norm
+
+from setpoint import (
+    Hinge,
+    Implicit,
+    Problem,
+    Sigmoid,
+    Softplus,
+    coverage,
+    error,
+    f_score,
+    fnr,
+    fnr_at_fpr,
+    fpr,
+    hold,
+    jaccard,
+    lift,
+    maximum,
+    npv,
+    pr_auc,
+    precision,
+    precision_at_k,
+    precision_at_recall,
+    recall,
+    recall_at_precision,
+    roc_auc,
+    tnr,
+    tpr,
+    tpr_at_fpr,
+)
+from setpoint.rates import Counts
+from setpoint.solvers.held import hold_thresholds
+from setpoint.solvers.schedule import Seat
+from setpoint.thresholds import Reading, read
+
+EQUALITIES = [
+    Problem(minimize=fnr, subject_to=fpr.at(0.05)),
+    Problem(maximize=precision, subject_to=recall.at(0.9)),
+    Problem(maximize=recall, subject_to=coverage.at(0.2)),
+    Problem(minimize=fnr, subject_to=tnr.at(0.9)),
+    Problem(minimize=fpr, subject_to=fnr.at(0.1)),
+    precision_at_k(40),
+    precision_at_k(20, of=100),
+]
+INEQUALITIES = [
+    fnr_at_fpr(0.05),
+    fnr_at_fpr(0.001),
+    tpr_at_fpr(0.1),
+    precision_at_recall(0.9),
+    recall_at_precision(0.8),
+    Problem(maximize=precision, subject_to=recall >= 0.5),
+    Problem(maximize=recall, subject_to=coverage <= 0.15),
+    Problem(minimize=error, subject_to=[fpr <= 0.3, recall >= 0.6]),
+    Problem(maximize=lift, subject_to=recall >= 0.3),
+    Problem(maximize=recall, subject_to=fpr + 0.5 * coverage <= 0.2),
+    Problem(minimize=error, subject_to=maximum(fpr, coverage) <= 0.2),
+]
+CHOSEN = [
+    Problem(maximize=f_score(1)),
+    Problem(maximize=jaccard),
+    Problem(minimize=error),
+    Problem(minimize=0.3 * fpr + 0.7 * fnr),
+    Problem(maximize=npv - fpr / 2),
+    Problem(minimize=maximum(fpr, fnr)),
+]
+AREAS = [roc_auc(fpr=(0.0, 0.2), points=4), pr_auc(recall=(0.8, 1.0), points=5), roc_auc(points=3)]
+SLICED = [
+    Problem(minimize=fnr, subject_to=fpr.on(group=1) <= 0.1),
+    Problem(maximize=recall.on(group=0), subject_to=coverage <= 0.3),
+]
+PROBLEMS = [*EQUALITIES, *INEQUALITIES, *CHOSEN, *AREAS]
+ONE_THRESHOLD = [*EQUALITIES, *INEQUALITIES, *CHOSEN]
+every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+
+
+def draw(n=240, seed=0, ties=False):
+    rng = torch.Generator().manual_seed(seed)
+    labels = (torch.rand(n, generator=rng) < 0.3).long()
+    scores = torch.randn(n, generator=rng, dtype=torch.float64) + 1.2 * labels
+    return (scores.round(decimals=1) if ties else scores), labels
+
+
+def bare(problem, **options):
+    return Implicit(problem, share=0.0, **options)
+
+
+def loss_and_gradient(criterion, scores, labels, **keywords):
+    leaf = scores.detach().clone().requires_grad_()
+    loss = criterion(leaf, labels, **keywords)
+    loss.backward()
+    return loss.detach(), leaf.grad
+
+
+# ---- finding ---------------------------------------------------------------------------------
+
+
+def cut_counts(scores, labels):
+    """(accepted positives, accepted negatives) at every cut that splits no ties."""
+    cuts = [-math.inf, *sorted(set(scores.tolist()))]
+    return [
+        (int((labels[scores > t] == 1).sum()), int((labels[scores > t] == 0).sum())) for t in cuts
+    ]
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("percent", [1, 5, 29, 50])
+def test_an_upper_bound_is_met_and_the_next_block_would_break_it(percent, seed, ties):
+    scores, labels = draw(100 + seed, seed=seed, ties=ties)
+    criterion = bare(Problem(minimize=fnr, subject_to=fpr <= percent / 100))
+    criterion(scores.requires_grad_(), labels)
+    accepted = scores > criterion.thresholds
+    negatives = int((labels == 0).sum())
+    admitted = int((accepted & (labels == 0)).sum())
+    assert 100 * admitted <= percent * negatives  # integers: 29 % of 100 is 29
+    more = scores >= scores[~accepted].max()
+    assert 100 * int((more & (labels == 0)).sum()) > percent * negatives
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("percent", [50, 71, 95])
+def test_a_floor_is_met_and_dropping_the_last_block_would_break_it(percent, seed, ties):
+    scores, labels = draw(100 + seed, seed=seed, ties=ties)
+    criterion = bare(Problem(maximize=precision, subject_to=recall >= percent / 100))
+    criterion(scores.requires_grad_(), labels)
+    accepted = scores > criterion.thresholds
+    positives, found = int(labels.sum()), int((accepted & (labels == 1)).sum())
+    assert 100 * found >= percent * positives
+    if criterion._last.seat.holding[0].item():  # else a better precision lies further down
+        fewer = scores > scores[accepted].min()
+        assert 100 * int((fewer & (labels == 1)).sum()) < percent * positives
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("level", [0.03, 0.29, 0.5, 0.9])
+@pytest.mark.parametrize("rate", [fpr, tnr, recall, fnr, coverage], ids=str)
+def test_a_setpoint_is_the_nearest_attainable_rate(rate, level, seed, ties):
+    scores, labels = draw(60, seed=seed, ties=ties)
+    criterion = bare(Problem(minimize=error, subject_to=rate.at(level)))
+    criterion(scores.requires_grad_(), labels)
+    held = criterion.stats()["held_rate"]
+    positives, negatives = int(labels.sum()), int((labels == 0).sum())
+    distances = []
+    for tp, fp in cut_counts(scores.detach(), labels):
+        table = Counts(tp, fp, positives - tp, negatives - fp, positives, negatives)
+        distances.append(abs(rate.of({(): table}) - level))
+    assert abs(held - level) == pytest.approx(min(distances), abs=1e-12)
+
+
+# ---- invariances -------------------------------------------------------------------------------
+
+
+@every_problem
+@pytest.mark.parametrize("criterion_of", [bare, Implicit], ids=["bare", "default"])
+def test_shifting_all_scores_changes_nothing(problem, criterion_of):
+    scores, labels = draw()
+    loss, gradient = loss_and_gradient(criterion_of(problem), scores, labels)
+    moved, moved_gradient = loss_and_gradient(bare(problem), scores + 8, labels)
+    assert moved == pytest.approx(loss.item(), rel=1e-12)
+    if criterion_of is bare:  # the main loss does have a zero point
+        torch.testing.assert_close(moved_gradient, gradient, rtol=1e-9, atol=1e-14)
+        assert abs(gradient.sum()) <= 1e-12 * gradient.abs().sum()
+
+
+@every_problem
+@pytest.mark.parametrize("factor", [3.0, 1e-10, 1e10])
+def test_scaling_all_scores_scales_only_the_gradient(problem, factor):
+    scores, labels = draw()
+    loss, gradient = loss_and_gradient(bare(problem), scores, labels)
+    scaled, scaled_gradient = loss_and_gradient(bare(problem), scores * factor, labels)
+    assert scaled.item() == pytest.approx(loss.item(), rel=1e-9)
+    torch.testing.assert_close(scaled_gradient * factor, gradient, rtol=1e-7, atol=1e-12)
+
+
+@every_problem
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_order_of_examples_is_irrelevant(problem, ties):
+    scores, labels = draw(ties=ties)
+    order = torch.randperm(len(scores), generator=torch.Generator().manual_seed(1))
+    loss, gradient = loss_and_gradient(Implicit(problem), scores, labels)
+    other, other_gradient = loss_and_gradient(Implicit(problem), scores[order], labels[order])
+    assert other.item() == pytest.approx(loss.item(), rel=1e-12)
+    torch.testing.assert_close(other_gradient, gradient[order], rtol=1e-10, atol=1e-14)
+
+
+@every_problem
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("criterion_of", [bare, Implicit], ids=["bare", "default"])
+def test_a_weight_is_a_number_of_copies(problem, criterion_of, ties):
+    """Through the width too; weight 0 is absent."""
+    scores, labels = draw(150, ties=ties)
+    copies = torch.randint(0, 4, (150,), generator=torch.Generator().manual_seed(2))
+    index = torch.repeat_interleave(torch.arange(150), copies)
+    weighted = criterion_of(problem)
+    loss, gradient = loss_and_gradient(weighted, scores, labels, weights=copies.double())
+    copied = criterion_of(problem)
+    other, pieces = loss_and_gradient(copied, scores[index], labels[index])
+    assert other.item() == pytest.approx(loss.item(), rel=1e-10)
+    assert torch.equal(weighted.thresholds, copied.thresholds)
+    together = torch.zeros(150, dtype=torch.float64).index_add(0, index, pieces)
+    torch.testing.assert_close(gradient, together, rtol=1e-8, atol=1e-13)
+
+
+@every_problem
+def test_outputs_side_by_side_are_problems_of_their_own(problem):
+    pairs = [draw(seed=seed) for seed in (0, 1, 2)]
+    alone = [loss_and_gradient(bare(problem), *pair) for pair in pairs]
+    scores, labels = (torch.stack(x, 1) for x in zip(*pairs, strict=True))
+    loss, gradient = loss_and_gradient(bare(problem), scores, labels)
+    assert loss.item() == pytest.approx(np.mean([x.item() for x, _ in alone]), rel=1e-12)
+    expected = torch.stack([g for _, g in alone], 1) / 3
+    torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-15)
+    assert (gradient.sum(0).abs() <= 1e-12 * gradient.abs().sum(0)).all()  # per column
+
+
+@pytest.mark.parametrize("problem", SLICED, ids=str)
+def test_slices_shift_and_order(problem):
+    scores, labels = draw()
+    groups = torch.arange(len(scores)) % 2
+    loss, gradient = loss_and_gradient(bare(problem), scores, labels, groups=groups)
+    names = np.array(["0", "1"])[groups.numpy()]
+    as_text = Problem.parse(str(problem).replace("=0", '="0"').replace("=1", '="1"'))
+    other, other_gradient = loss_and_gradient(bare(as_text), scores + 5, labels, groups=names)
+    assert other.item() == pytest.approx(loss.item(), rel=1e-12)
+    torch.testing.assert_close(other_gradient, gradient, rtol=1e-9, atol=1e-14)
+    assert abs(gradient.sum()) <= 1e-12 * gradient.abs().sum()
+
+
+@every_problem
+def test_soft_counts_tend_to_hard_counts_as_the_width_falls(problem):
+    scores, labels = draw()
+    gaps = []
+    for width in (1e-2, 1e-3, 1e-7):
+        criterion = bare(problem, step=Sigmoid(width=width))
+        loss_and_gradient(criterion, scores, labels)
+        stats = criterion.stats()
+        soft, hard = np.mean(stats["soft_objective"]), np.mean(stats["hard_objective"])
+        gaps.append(abs(soft - hard))
+    # one score sits on the threshold and counts by half: at most half an example of the smaller
+    # class, or of the few accepted ones, is left
+    accepted = len(scores) * 0.01
+    assert gaps[-1] <= 0.5 / min(int(labels.sum()), max(accepted, 1)) * 8
+    assert gaps[-1] <= gaps[0] + 0.02
+
+
+# ---- gradients ---------------------------------------------------------------------------------
+
+
+def soft_tables(scores, t, h, labels, groups=None):
+    """Soft counts written naively, as the reference: FN and TN by the mirrored step."""
+    tables = {}
+    up, down = torch.sigmoid((scores - t) / h), torch.sigmoid((t - scores) / h)
+    for where in [(), (("group", 0),), (("group", 1),)]:
+        inside = torch.ones_like(labels, dtype=torch.bool)
+        if where:
+            inside = groups == where[0][1]
+        p, n = inside & (labels == 1), inside & (labels == 0)
+        sums = (x[c].sum() for x in (up, down) for c in (p, n))
+        tables[where] = Counts(*sums, p.sum().double(), n.sum().double())
+        if groups is None:
+            break
+    return tables
+
+
+def resolved(criterion, labels, groups=None):
+    """The objective as a function of the scores, each threshold re-solved on soft counts."""
+    last, problem = criterion._last, criterion.problem
+    held = []
+    for j in range(last.seat.marginal.shape[1]):
+        anchor = coverage
+        for hold_, flags in zip(criterion._targets, last.seat.holding, strict=True):
+            if bool(flags[0, j]):
+                anchor = hold_.expression
+        t, h = last.seat.marginal[0, j].item(), last.reading.width[0, j].item()
+        level = anchor.of(soft_tables(last.reading.batch.scores[0], t, h, labels, groups)).item()
+        held.append((anchor, t, h, level))
+
+    def objective(scores):
+        values = []
+        for anchor, t0, h, level in held:
+            gap = lambda t: anchor.of(soft_tables(scores, t, h, labels, groups)).item() - level  # noqa: B023
+            t = brentq(gap, t0 - 0.5 * h, t0 + 0.5 * h, xtol=1e-14, rtol=1e-14)
+            values.append(problem.objective.of(soft_tables(scores, t, h, labels, groups)).item())
+        return np.mean(values) * (-1 if problem.maximize else 1)
+
+    return objective
+
+
+@pytest.mark.parametrize("problem", [*PROBLEMS, *SLICED], ids=str)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_gradient_is_that_of_the_soft_problem_solved_again(problem, seed):
+    scores, labels = draw(120, seed=seed)
+    groups = torch.arange(120) % 2 if problem in SLICED else None
+    criterion = bare(problem)
+    _, gradient = loss_and_gradient(criterion, scores, labels, groups=groups)
+    objective = resolved(criterion, labels, groups)
+    rng = torch.Generator().manual_seed(seed)
+    for _ in range(3):
+        direction = torch.randn(120, generator=rng, dtype=torch.float64)
+        step = 2e-5 * criterion._last.reading.width.min().item()
+        ahead, behind = objective(scores + step * direction), objective(scores - step * direction)
+        slope = (ahead - behind) / (2 * step)
+        scale = (gradient.abs() @ direction.abs()).item()  # differences cancel in the sum
+        noise = 4e-16 / step  # the objective itself is only known to a rounding error
+        found = (gradient @ direction).item()
+        assert found == pytest.approx(slope, rel=1e-6, abs=1e-7 * scale + noise)
+
+
+@every_problem
+@pytest.mark.parametrize("step", [Sigmoid(), Softplus(), Hinge(), Sigmoid(temperature=0.3)], ids=repr)
+def test_the_closed_form_is_what_hold_gives_by_automatic_differentiation(problem, step):
+    scores, labels = draw(90)
+    criterion = bare(problem, step=step)
+    _, gradient = loss_and_gradient(criterion, scores, labels)
+    last = criterion._last
+    h = last.reading.width[0]
+
+    def tables(s, t):
+        u = (s - t[:, None]) / h[:, None]
+        up, down = step.value(u), step.value(-u)
+        p, n = labels == 1, labels == 0
+        sums = (x[:, c].sum(-1) for x in (up, down) for c in (p, n))
+        return {(): Counts(*sums, p.sum().double(), n.sum().double())}
+
+    def gap(s, t):
+        rates = coverage.of(tables(s, t))
+        for hold_, flags in zip(criterion._targets, last.seat.holding, strict=True):
+            rates = torch.where(flags[0], hold_.expression.of(tables(s, t)), rates)
+        return rates
+
+    leaf = scores.clone().requires_grad_()
+    t = hold(gap, leaf, find=lambda _: last.seat.marginal[0])
+    value = problem.objective.of(tables(leaf, t)).mean() * (-1 if problem.maximize else 1)
+    value.backward()
+    torch.testing.assert_close(gradient, leaf.grad, rtol=1e-9, atol=1e-12)
+
+
+def test_coupled_thresholds_follow_their_jacobian():
+    """Two groups, one threshold each: equal coverage, and 30 % of everyone accepted."""
+    scores, _ = draw(80)
+    first = torch.arange(80) < 30
+    h = 0.4
+
+    def gap(s, t):
+        a, b = torch.sigmoid((s[first] - t[0]) / h), torch.sigmoid((s[~first] - t[1]) / h)
+        everyone = (a.sum() + b.sum()) / 80
+        return torch.stack([a.mean() - b.mean(), everyone - 0.3])
+
+    def solve(s):
+        found = root(lambda t: gap(s, torch.tensor(t)).numpy(), np.zeros(2), tol=1e-13)
+        assert found.success
+        return torch.tensor(found.x)
+
+    leaf = scores.clone().requires_grad_()
+    weights = torch.tensor([0.7, -2.0], dtype=torch.float64)
+    (hold(gap, leaf, find=solve, coupled=True) @ weights).backward()
+    rng = torch.Generator().manual_seed(3)
+    for _ in range(4):
+        direction = torch.randn(80, generator=rng, dtype=torch.float64)
+        ends = [solve(scores + e * direction) @ weights for e in (1e-5, -1e-5)]
+        slope = ((ends[0] - ends[1]) / 2e-5).item()
+        assert (leaf.grad @ direction).item() == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize("problem", ONE_THRESHOLD, ids=str)
+@pytest.mark.parametrize("t", [-0.3, 0.4, 1.1])
+def test_with_one_threshold_all_goals_pull_in_one_direction(problem, t):
+    scores, labels = draw()
+    slices = problem.slices
+    sample = read(slices, scores, labels)
+    at = torch.full((1, 1), t, dtype=torch.float64)
+    reading = Reading(Sigmoid(), at, torch.full_like(at, 0.2), sample, sample)
+
+    def pull(p):
+        criterion = bare(p)
+        flags = tuple(torch.ones(1, 1, dtype=torch.bool) for _ in criterion._targets)
+        fresh = replace(reading, _kernels=[])
+        return hold_thresholds(p, criterion._targets, slices, fresh, Seat(at, at, flags)).gradient[0]
+
+    mine = pull(problem)
+    reference = pull(Problem(minimize=fnr, subject_to=fpr.at(0.1)))
+    if mine.norm() < 1e-12:  # the objective is what is held: nothing is left to pull
+        pytest.skip("held and objective are the same at this threshold")
+    cosine = (mine @ reference) / (mine.norm() * reference.norm())
+    assert abs(cosine.item()) >= 1 - 1e-12
+
+
+def test_the_threshold_of_a_gaussian_linear_model_converges_to_its_closed_form():
+    """ICO, footnote 1. The sample quantile has a standard error of sqrt(b (1 - b) / n) / density."""
+    rng = np.random.default_rng(0)
+    mean, factor = np.array([1.0, -0.5, 0.3]), np.array([[1, 0, 0], [0.5, 1, 0], [-0.3, 0.2, 0.7]])
+    theta, level = np.array([0.8, -1.1, 0.4]), 0.05
+    deviation = np.sqrt(theta @ factor @ factor.T @ theta)
+    exact = theta @ mean + deviation * norm.ppf(level)
+    errors = []
+    for n in (1_000, 30_000, 300_000):
+        positives = mean + rng.normal(size=(n, 3)) @ factor.T
+        scores = torch.tensor(np.r_[positives @ theta, rng.normal(size=n)], requires_grad=True)
+        labels = torch.arange(2 * n) < n
+        criterion = bare(Problem(minimize=fpr, subject_to=fnr.at(level)))
+        criterion(scores, labels)
+        density = norm.pdf(norm.ppf(level)) / deviation
+        errors.append(abs(criterion.thresholds.item() - exact))
+        assert errors[-1] <= 4 * np.sqrt(level * (1 - level) / n) / density
+    assert errors[-1] < 0.01
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_linear_model_with_softplus_is_convex(seed):
+    """Proposition 1: FPR at FNR as a function of the weights, the threshold held on soft counts."""
+    rng = np.random.default_rng(seed)
+    labels = torch.tensor(rng.random(60) < 0.4)
+    x = torch.tensor(rng.normal(size=(60, 4))) + 0.7 * labels[:, None]
+    step, level = Softplus(), 0.4
+
+    def gap(s, t):
+        return step.value(t - s[labels]).mean() - level
+
+    def solve(s):
+        return torch.tensor(brentq(lambda t: gap(s, t).item(), -60, 60, xtol=1e-13))
+
+    def objective(theta):
+        s = x @ theta
+        t = hold(gap, s, find=solve)
+        return step.value(s[~labels] - t).mean()
+
+    a, b = (torch.tensor(rng.normal(size=4) * 2, requires_grad=True) for _ in range(2))
+    start, end = objective(a), objective(b)
+    for share in (0.2, 0.5, 0.8):
+        between = objective((1 - share) * a + share * b)
+        assert between <= (1 - share) * start + share * end + 1e-12
+    (gradient,) = torch.autograd.grad(start, a)
+    assert end >= start + gradient @ (b - a) - 1e-12  # the tangent lies below
+
+
+def test_with_a_memory_the_mean_gradient_over_batches_is_the_full_one():
+    """For equalities; what a bound is held by, and so the gradient's length, depends on the batch."""
+    rng = np.random.default_rng(5)
+    n, size, count = 20_000, 250, 300
+    labels = torch.tensor(rng.random(n) < 0.2).long()
+    x = torch.tensor(rng.normal(size=(n, 4))) + 0.8 * labels[:, None]
+    scores = x @ torch.tensor([1.0, 0.5, -0.3, 0.2], dtype=torch.float64)
+    for problem in (*EQUALITIES[:2], roc_auc((0, 0.2), points=4)):
+        full = bare(problem)
+        loss_and_gradient(full, scores, labels)
+        target = full._last.held.gradient[0] @ x
+        criterion = Implicit(problem, memory=n)
+        loss_and_gradient(criterion, scores, labels)  # fills the memory with everybody
+        criterion.eval()
+        pulls = []
+        for _ in range(count):
+            rows = torch.tensor(rng.choice(n, size, replace=False))
+            criterion(scores[rows], labels[rows])
+            pulls.append(criterion._last.held.gradient[0] @ x[rows])
+        pulls = torch.stack(pulls)
+        spread = pulls.std(0) / count**0.5
+        assert ((pulls.mean(0) - target).abs() <= 3 * spread).all()
+        assert (spread < 0.2 * target.norm()).all()  # or the law would say nothing
+
+
+# ---- one pass, and state -----------------------------------------------------------------------
+
+
+class Counted(torch.autograd.Function):
+    passes = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        Counted.passes += 1
+        return grad
+
+
+@pytest.mark.parametrize("problem", [fnr_at_fpr(0.1), roc_auc((0, 0.2))], ids=str)
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda p, _: Implicit(p), 1),
+        (lambda p, _: Implicit(p, share=0.0, flatness=0.1), 1),
+        (lambda p, _: Implicit(p, memory=100), 1),
+        (lambda p, _: Implicit.as_published(p, correct_every=5), 1),
+    ],
+    ids=["default", "bare and flat", "memory", "as published"],
+)
+def test_the_network_sees_one_backward_pass(problem, make, expected):
+    model = torch.nn.Linear(3, 1)
+    criterion = make(problem, model)
+    Counted.passes = 0
+    labels = torch.arange(60) % 3 == 0
+    criterion(Counted.apply(model(torch.randn(60, 3))), labels).backward()
+    assert Counted.passes == expected
+
+
+def test_following_the_weights_costs_one_more_backward_pass():
+    model = torch.nn.Linear(3, 1)
+    criterion = Implicit.as_published(fnr_at_fpr(0.1), follow=model.parameters())
+    Counted.passes = 0
+    criterion(Counted.apply(model(torch.randn(60, 3))), torch.arange(60) % 3 == 0).backward()
+    assert Counted.passes == 2
+
+
+RECIPES = {
+    "default": lambda p, m: Implicit(p, steps=12),
+    "memory": lambda p, m: Implicit(p, steps=12, memory=70),
+    "published": lambda p, m: Implicit.as_published(
+        p, correct_every=4, correction_batches=3, follow=m.parameters()
+    ),
+}
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_training_resumed_is_training_never_stopped(recipe):
+    rng = torch.Generator().manual_seed(0)
+    x = torch.randn(12, 50, 4, generator=rng, dtype=torch.float64)
+    y = (x.sum(-1) + torch.randn(12, 50, generator=rng) > 1).long()
+
+    def build():
+        torch.manual_seed(1)
+        model = torch.nn.Linear(4, 1, dtype=torch.float64)
+        return model, RECIPES[recipe](fnr_at_fpr(0.1), model), torch.optim.Adam(model.parameters(), 0.1)
+
+    def train(model, criterion, optimizer, rows):
+        losses = []
+        for i in rows:
+            loss = criterion(model(x[i]), y[i])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return losses
+
+    whole = build()
+    straight = train(*whole, range(12))
+    first, second = build(), build()
+    begun = train(*first, range(6))
+    for old, new in zip(first, second, strict=True):
+        new.load_state_dict(old.state_dict())
+    resumed = train(*second, range(6, 12))
+    assert begun + resumed == straight
+    assert torch.equal(whole[1].thresholds, second[1].thresholds)
+    assert torch.equal(whole[0].weight, second[0].weight)
