@@ -38,7 +38,6 @@ from setpoint import (
     recall_at_precision,
     roc_auc,
     tnr,
-    tpr,
     tpr_at_fpr,
 )
 from setpoint.rates import Counts
@@ -293,8 +292,13 @@ def resolved(criterion, labels, groups=None):
     def objective(scores):
         values = []
         for anchor, t0, h, level in held:
-            gap = lambda t: anchor.of(soft_tables(scores, t, h, labels, groups)).item() - level  # noqa: B023
-            t = brentq(gap, t0 - 0.5 * h, t0 + 0.5 * h, xtol=1e-14, rtol=1e-14)
+            t = brentq(
+                lambda t: anchor.of(soft_tables(scores, t, h, labels, groups)).item() - level,  # noqa: B023
+                t0 - 0.5 * h,
+                t0 + 0.5 * h,
+                xtol=1e-14,
+                rtol=1e-14,
+            )
             values.append(problem.objective.of(soft_tables(scores, t, h, labels, groups)).item())
         return np.mean(values) * (-1 if problem.maximize else 1)
 
@@ -322,7 +326,9 @@ def test_the_gradient_is_that_of_the_soft_problem_solved_again(problem, seed):
 
 
 @every_problem
-@pytest.mark.parametrize("step", [Sigmoid(), Softplus(), Hinge(), Sigmoid(temperature=0.3)], ids=repr)
+@pytest.mark.parametrize(
+    "step", [Sigmoid(), Softplus(), Hinge(), Sigmoid(temperature=0.3)], ids=repr
+)
 def test_the_closed_form_is_what_hold_gives_by_automatic_differentiation(problem, step):
     scores, labels = draw(90)
     criterion = bare(problem, step=step)
@@ -390,7 +396,9 @@ def test_with_one_threshold_all_goals_pull_in_one_direction(problem, t):
         criterion = bare(p)
         flags = tuple(torch.ones(1, 1, dtype=torch.bool) for _ in criterion._targets)
         fresh = replace(reading, _kernels=[])
-        return hold_thresholds(p, criterion._targets, slices, fresh, Seat(at, at, flags)).gradient[0]
+        return hold_thresholds(p, criterion._targets, slices, fresh, Seat(at, at, flags)).gradient[
+            0
+        ]
 
     mine = pull(problem)
     reference = pull(Problem(minimize=fnr, subject_to=fpr.at(0.1)))
@@ -401,7 +409,7 @@ def test_with_one_threshold_all_goals_pull_in_one_direction(problem, t):
 
 
 def test_the_threshold_of_a_gaussian_linear_model_converges_to_its_closed_form():
-    """ICO, footnote 1. The sample quantile has a standard error of sqrt(b (1 - b) / n) / density."""
+    """ICO, footnote 1. A sample quantile has the standard error sqrt(b (1 - b) / n) / density."""
     rng = np.random.default_rng(0)
     mean, factor = np.array([1.0, -0.5, 0.3]), np.array([[1, 0, 0], [0.5, 1, 0], [-0.3, 0.2, 0.7]])
     theta, level = np.array([0.8, -1.1, 0.4]), 0.05
@@ -449,7 +457,7 @@ def test_a_linear_model_with_softplus_is_convex(seed):
 
 
 def test_with_a_memory_the_mean_gradient_over_batches_is_the_full_one():
-    """For equalities; what a bound is held by, and so the gradient's length, depends on the batch."""
+    """For equalities: what a bound is held by, and so the length, depends on the batch."""
     rng = np.random.default_rng(5)
     n, size, count = 20_000, 250, 300
     labels = torch.tensor(rng.random(n) < 0.2).long()
@@ -535,7 +543,11 @@ def test_training_resumed_is_training_never_stopped(recipe):
     def build():
         torch.manual_seed(1)
         model = torch.nn.Linear(4, 1, dtype=torch.float64)
-        return model, RECIPES[recipe](fnr_at_fpr(0.1), model), torch.optim.Adam(model.parameters(), 0.1)
+        return (
+            model,
+            RECIPES[recipe](fnr_at_fpr(0.1), model),
+            torch.optim.Adam(model.parameters(), 0.1),
+        )
 
     def train(model, criterion, optimizer, rows):
         losses = []

@@ -12,72 +12,151 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from setpoint.rates import (
-        FN as FN,
-        FP as FP,
-        TN as TN,
-        TP as TP,
-        Bound as Bound,
-        Combination as Combination,
-        Range as Range,
-        Rate as Rate,
-        Setpoint as Setpoint,
-        accuracy as accuracy,
-        alerts as alerts,
-        balanced_error as balanced_error,
-        coverage as coverage,
-        error as error,
-        f_score as f_score,
-        fnr as fnr,
-        fpr as fpr,
-        jaccard as jaccard,
-        lift as lift,
-        maximum as maximum,
-        minimum as minimum,
-        npv as npv,
-        precision as precision,
-        prevalence as prevalence,
-        recall as recall,
-        tnr as tnr,
-        tpr as tpr,
+    from setpoint.layers import (
+        hold as hold,
     )
     from setpoint.problems import (
         Infeasible as Infeasible,
+    )
+    from setpoint.problems import (
         Problem as Problem,
+    )
+    from setpoint.problems import (
         fnr_at_fpr as fnr_at_fpr,
+    )
+    from setpoint.problems import (
         pr_auc as pr_auc,
+    )
+    from setpoint.problems import (
         precision_at_k as precision_at_k,
+    )
+    from setpoint.problems import (
         precision_at_recall as precision_at_recall,
+    )
+    from setpoint.problems import (
         recall_at_precision as recall_at_precision,
+    )
+    from setpoint.problems import (
         roc_auc as roc_auc,
+    )
+    from setpoint.problems import (
         tpr_at_fpr as tpr_at_fpr,
     )
-    from setpoint.steps import (
-        Hard as Hard,
-        Hinge as Hinge,
-        Sigmoid as Sigmoid,
-        Softplus as Softplus,
+    from setpoint.rates import (
+        FN as FN,
     )
-    from setpoint.layers import (
-        hold as hold,
+    from setpoint.rates import (
+        FP as FP,
+    )
+    from setpoint.rates import (
+        TN as TN,
+    )
+    from setpoint.rates import (
+        TP as TP,
+    )
+    from setpoint.rates import (
+        Bound as Bound,
+    )
+    from setpoint.rates import (
+        Combination as Combination,
+    )
+    from setpoint.rates import (
+        Range as Range,
+    )
+    from setpoint.rates import (
+        Rate as Rate,
+    )
+    from setpoint.rates import (
+        Setpoint as Setpoint,
+    )
+    from setpoint.rates import (
+        accuracy as accuracy,
+    )
+    from setpoint.rates import (
+        alerts as alerts,
+    )
+    from setpoint.rates import (
+        balanced_error as balanced_error,
+    )
+    from setpoint.rates import (
+        coverage as coverage,
+    )
+    from setpoint.rates import (
+        error as error,
+    )
+    from setpoint.rates import (
+        f_score as f_score,
+    )
+    from setpoint.rates import (
+        fnr as fnr,
+    )
+    from setpoint.rates import (
+        fpr as fpr,
+    )
+    from setpoint.rates import (
+        jaccard as jaccard,
+    )
+    from setpoint.rates import (
+        lift as lift,
+    )
+    from setpoint.rates import (
+        maximum as maximum,
+    )
+    from setpoint.rates import (
+        minimum as minimum,
+    )
+    from setpoint.rates import (
+        npv as npv,
+    )
+    from setpoint.rates import (
+        precision as precision,
+    )
+    from setpoint.rates import (
+        prevalence as prevalence,
+    )
+    from setpoint.rates import (
+        recall as recall,
+    )
+    from setpoint.rates import (
+        tnr as tnr,
+    )
+    from setpoint.rates import (
+        tpr as tpr,
     )
     from setpoint.solvers import (
         Implicit as Implicit,
     )
+    from setpoint.steps import (
+        Hard as Hard,
+    )
+    from setpoint.steps import (
+        Hinge as Hinge,
+    )
+    from setpoint.steps import (
+        Sigmoid as Sigmoid,
+    )
+    from setpoint.steps import (
+        Softplus as Softplus,
+    )
+    from setpoint.train import Averaged as Averaged
 
-_ROOMS = {
-    name: room
-    for room, names in {
-        "rates": "FN FP TN TP Bound Combination Range Rate Setpoint accuracy alerts balanced_error coverage error f_score fnr fpr jaccard lift maximum minimum npv precision prevalence recall tnr tpr",
-        "problems": "Infeasible Problem fnr_at_fpr pr_auc precision_at_k precision_at_recall recall_at_precision roc_auc tpr_at_fpr",
-        "steps": "Hard Hinge Sigmoid Softplus",
-        "layers": "hold",
-        "solvers": "Implicit",
-    }.items()
-    for name in names.split()
+_NAMES = {
+    "layers": "hold",
+    "problems": """
+        Infeasible Problem fnr_at_fpr pr_auc precision_at_k precision_at_recall
+        recall_at_precision roc_auc tpr_at_fpr
+    """,
+    "rates": """
+        FN FP TN TP Bound Combination Range Rate Setpoint accuracy alerts balanced_error coverage
+        error f_score fnr fpr jaccard lift maximum minimum npv precision prevalence recall tnr tpr
+    """,
+    "solvers": "Implicit",
+    "steps": "Hard Hinge Sigmoid Softplus",
+    "train": "Averaged",
 }
+_ROOMS = {name: room for room, names in _NAMES.items() for name in names.split()}
 
-__all__ = ["__version__", *_ROOMS]  # noqa: PLE0604
+__all__ = ["__version__", *_ROOMS]
 
 
 def __getattr__(name: str) -> object:

@@ -11,7 +11,7 @@ def is_number(value: object) -> TypeGuard[float]:
     if isinstance(value, bool) or not hasattr(value, "__float__") or hasattr(value, "__len__"):
         return False
     try:
-        return math.isfinite(float(value))  # type: ignore[arg-type]
+        return math.isfinite(float(value))
     except (TypeError, ValueError):
         return False
 
@@ -31,6 +31,22 @@ def share(value: object, what: str, *, ends: bool = True) -> float:
         ends_text = "" if ends else ", ends excluded"
         slip = f" For {x:g} % write {x / 100:g}." if 1 < x <= 100 else ""
         raise ValueError(f"{what} must be a share between 0 and 1{ends_text}; got {x:g}.{slip}")
+    return x
+
+
+def positive(value: object, what: str) -> float:
+    """``value`` as a number above zero, or an error that names it."""
+    x = number(value, what)
+    if x <= 0:
+        raise ValueError(f"{what} must be positive; got {x:g}.")
+    return x
+
+
+def at_least_zero(value: object, what: str) -> float:
+    """``value`` as a number that is not negative, or an error that names it."""
+    x = number(value, what)
+    if x < 0:
+        raise ValueError(f"{what} must be at least 0; got {x:g}.")
     return x
 
 

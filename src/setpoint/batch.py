@@ -60,7 +60,9 @@ def column_of(groups: Any, column: str, columns: set[str]) -> Any:
     if not isinstance(groups, Mapping):
         if len(columns) > 1:
             names = ", ".join(sorted(columns))
-            raise ValueError(f"The problem needs the columns {names}; pass groups={{name: column}}.")
+            raise ValueError(
+                f"The problem needs the columns {names}; pass groups={{name: column}}."
+            )
         return groups
     if column not in groups:
         known = ", ".join(map(str, groups)) or "none"

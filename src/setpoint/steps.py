@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint._checks import number
+from setpoint._checks import positive
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Step:
     """A step, its slope and the slope of its slope, as functions of ``u``.
 
@@ -33,14 +33,18 @@ class Step:
             raise ValueError("A step has a relative width or a fixed temperature, not both.")
         for name in ("width", "temperature"):
             value = getattr(self, name)
-            if value is not None and number(value, name) <= 0:
-                raise ValueError(f"{name} must be positive; got {value!r}.")
+            if value is not None:
+                positive(value, name)
         if self.width is None and self.temperature is None:
             object.__setattr__(self, "width", self._usual)
 
     _usual = 0.05
     complementary = True
     """Whether ``value(u) + value(-u)`` is one, as counts of a class have to add up."""
+
+    def __repr__(self) -> str:
+        name = "width" if self.temperature is None else "temperature"
+        return f"{type(self).__name__}({name}={getattr(self, name)!r})"
 
     def width_of(self, spread: Tensor) -> Tensor:
         """The width in units of the scores, for scores of this ``spread``."""
@@ -140,6 +144,7 @@ class SlopeOf(Step):
     """The slope of another step, read as a step: its counts are densities."""
 
     __slots__ = ("step",)
+    step: Step
 
     def __init__(self, step: Step) -> None:
         object.__setattr__(self, "step", step)

@@ -1,4 +1,4 @@
-"""The split every comparison uses: half to train, a quarter to choose, a quarter to be judged on."""
+"""The split every comparison uses: half to train, a quarter to choose by, a quarter to judge."""
 
 from __future__ import annotations
 

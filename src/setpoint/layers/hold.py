@@ -56,9 +56,10 @@ def hold(
     now = gap(scores, root)
     moved = now - now.detach()  # zero, but it knows how the gap depends on the scores
     if coupled:
-        return root - torch.linalg.solve(slope, moved)
-    flat = slope == 0  # nothing near the threshold: it does not move
-    return root - moved / torch.where(flat, torch.inf, slope)
+        moved = torch.linalg.solve(slope, moved)
+    else:  # where the gap is flat there is nothing near the threshold, and it does not move
+        moved = moved / torch.where(slope == 0, torch.inf, slope)
+    return root - moved
 
 
 def through_threshold(

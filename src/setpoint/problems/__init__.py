@@ -10,12 +10,13 @@ from setpoint.problems.goals import (
     roc_auc,
     tpr_at_fpr,
 )
-from setpoint.problems.problem import PER_GROUP, Problem
+from setpoint.problems.problem import Problem
+from setpoint.problems.validation import PER_GROUP
 
 __all__ = [
+    "PER_GROUP",
     "Choice",
     "Infeasible",
-    "PER_GROUP",
     "Problem",
     "fnr_at_fpr",
     "pr_auc",

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from setpoint.problems.cuts import Cuts
 from setpoint.problems.problem import Problem
-from setpoint.problems.scan import Cuts
-from setpoint.rates import fpr, tpr
+from setpoint.rates import Range, Rate, fpr, tpr
 
 Array = Any
 
 
 def area(problem: Problem, cuts: Cuts) -> float:
-    """The objective over the swept range.
+    """The objective over the swept range; NaN if it is undefined on these data.
 
     For ``maximize tpr over fpr`` it is the trapezoid area under the ROC curve, scaled by McClish so
     that chance is 0.5 (scikit-learn's ``roc_auc_score(max_fpr=...)``). Otherwise it is the mean of
@@ -23,16 +23,42 @@ def area(problem: Problem, cuts: Cuts) -> float:
     """
     swept, tables, valid = problem.swept, cuts.tables(), cuts.valid()[0, 0]
     assert swept is not None
-    x, y = np.broadcast_arrays(swept.expression.of(tables), problem.objective.of(tables))
-    x, y = x[0, 0][valid], y[0, 0][valid]
+    x, y, valid = np.broadcast_arrays(
+        swept.expression.of(tables), problem.objective.of(tables), valid
+    )
+    x, y = x[valid], y[valid]
     if np.isnan(x).any() or np.isnan(y).all():
         return float("nan")
-    if problem.maximize and problem.objective == tpr and swept.expression == fpr:
+    if _is_roc(problem, swept):
         return _mcclish(x, y, swept.low, swept.high)
-    y = np.where(np.isnan(y), 0.0 if problem.maximize else 1.0, y)  # 0/0 is the worst value
+    return _mean(x, np.where(np.isnan(y), worst(problem), y), swept)
+
+
+def worst(problem: Problem) -> float:
+    """What 0/0 counts as: the worst share there is. Of other objectives none is known: NaN."""
+    if not problem.objective.is_share:
+        return float("nan")
+    return 0.0 if problem.maximize else 1.0
+
+
+def _is_roc(problem: Problem, swept: Range) -> bool:
+    """Whether this is a ROC curve, of everyone or of one slice."""
+    x, y = swept.expression, problem.objective
+    if not (problem.maximize and isinstance(x, Rate) and isinstance(y, Rate)):
+        return False
+    where = dict(x.where)
+    return (x, y) == ((fpr.on(**where), tpr.on(**where)) if where else (fpr, tpr))
+
+
+def _mean(x: Array, y: Array, swept: Range) -> float:
+    """The mean of ``y`` over levels of ``x``; where none reaches a level, at the nearest cut."""
+    ends = (swept.low, swept.high) if x[0] <= x[-1] else (swept.high, swept.low)
+    x = np.clip(np.concatenate([ends[:1], x, ends[1:]]), swept.low, swept.high)
+    y = np.concatenate([y[:1], y, y[-1:]])
     held_from_below = swept.setpoints(1)[0].caps
-    steps = abs(np.diff(np.clip(x, swept.low, swept.high)))
-    return float(steps @ (y[:-1] if held_from_below else y[1:]) / (swept.high - swept.low))
+    y = y[:-1] if held_from_below else y[1:]
+    steps = abs(np.diff(x))
+    return float(steps[steps > 0] @ y[steps > 0] / (swept.high - swept.low))
 
 
 def _mcclish(x: Array, y: Array, low: float, high: float) -> float:

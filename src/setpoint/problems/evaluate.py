@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from setpoint.batch import check_labels, check_length, check_scores, check_weights, column_of
+from setpoint._checks import plural
 from setpoint.batch import describe
-from setpoint.problems.areas import area
-from setpoint.problems.problem import PER_GROUP, Problem
-from setpoint.problems.scan import TOLERANCE, Cuts, place
-from setpoint.rates import Counts, Tables, Where
-
-Floats = NDArray[np.float64]
-Masks = dict[Where, tuple[Floats, Floats]]
+from setpoint.problems.areas import area, worst
+from setpoint.problems.holds import tolerance
+from setpoint.problems.inputs import Floats, Masks, group_column, read, to_numpy
+from setpoint.problems.problem import Problem
+from setpoint.problems.scan import Cuts, place, quiet
+from setpoint.problems.validation import PER_GROUP
+from setpoint.rates import Bound, Counts, Tables
 
 
 class Infeasible(ValueError):
@@ -39,14 +38,12 @@ def evaluate(
     """See :meth:`Problem.evaluate`."""
     if thresholds is None and problem.swept is None:
         return choose(problem, scores, labels, weights, groups).value
-    values, masks = read(problem, scores, labels, weights, groups)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    s, masks = read(problem, scores, labels, weights, groups)
+    with quiet(np):
         if thresholds is None:
-            value = area(problem, Cuts.sort(np, values[None], _rows(masks)))
-        else:
-            tables = _tables(values, _column(problem, thresholds, groups), masks)
-            value = float(np.mean(problem.objective.of(tables)))
-    return _defined(problem, value, masks)
+            value = area(problem, Cuts.sort(np, s[None], _rows(masks)))
+            return _defined(problem, value, masks)
+        return _value(problem, _tables(s, _column(problem, thresholds, groups, s), masks), s, masks)
 
 
 def choose(problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any) -> Choice:
@@ -56,85 +53,48 @@ def choose(problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any
             "Choosing one threshold per group is not available yet. Pass them: "
             "evaluate(scores, labels, thresholds={group: threshold}, groups=...)."
         )
-    values, masks = read(problem, scores, labels, weights, groups)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cuts = Cuts.sort(np, values[None], _rows(masks))
+    s, masks = read(problem, scores, labels, weights, groups)
+    with quiet(np):
+        cuts = Cuts.sort(np, s[None], _rows(masks))
         placed = place(cuts, problem)
-        tables = cuts.tables_at(placed.cut)
-        value = _defined(problem, float(np.mean(problem.objective.of(tables))), masks)
-        _check_feasible(problem, placed.violation, tables, masks)
-        expressions = dict.fromkeys([problem.objective, *(t.expression for t in problem.subject_to)])
+        tables = {where: _row(table) for where, table in cuts.tables_at(placed.cut).items()}
+        _check_feasible(problem, tables, masks)
+        value = _value(problem, tables, s, masks)
+        expressions = dict.fromkeys(
+            [problem.objective, *(t.expression for t in problem.subject_to)]
+        )
         rates = {str(e): float(np.mean(e.of(tables))) for e in expressions}
-    return Choice(tuple(placed.threshold[0].tolist()), value, rates)
-
-
-def read(
-    problem: Problem, scores: Any, labels: Any, weights: Any = None, groups: Any = None
-) -> tuple[Floats, Masks]:
-    """Checked scores, and for each slice of the problem the weights of both classes."""
-    s, y = _flat(scores, "scores"), _flat(labels, "labels")
-    if s.size == 0:
-        raise ValueError("There are no scores to evaluate.")
-    check_scores(s)
-    check_labels(y, s)
-    w = np.ones_like(s) if weights is None else _flat(weights, "weights")
-    check_weights(w, s)
-    masks: Masks = {}
-    for where in problem.slices:
-        inside = w * _members(where, groups, {c for w_ in problem.slices for c, _ in w_}, s)
-        masks[where] = (inside * (y == 1), inside * (y == 0))
-    return s, masks
-
-
-def _members(where: Where, groups: Any, columns: set[str], s: Floats) -> NDArray[np.bool_]:
-    inside = np.ones(s.shape, dtype=bool)
-    for column, value in where:
-        given = column_of(groups, column, columns)
-        array = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given).reshape(-1)
-        check_length(array, s, "groups")
-        matches = array == value
-        if not np.any(matches):
-            known = ", ".join(map(repr, np.unique(array)[:5].tolist()))
-            raise ValueError(f"No example has {column} = {value!r}; the column holds {known}.")
-        inside &= matches
-    return inside
-
-
-def _flat(values: Any, name: str) -> Floats:
-    """Numpy or torch, ``[n]`` or ``[n, 1]``, as float64 ``[n]``."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().double().numpy()
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be numbers; got {values!r:.60}.") from None
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be one number an example; got the shape {array.shape}.")
-    return array
+    thresholds = tuple(_representable(t, scores, s) for t in placed.threshold[0].tolist())
+    return Choice(thresholds, value, {str(problem.objective): value} | rates)
 
 
 def _rows(masks: Masks) -> Masks:
     return {where: (p[None], n[None]) for where, (p, n) in masks.items()}
 
 
-def _column(problem: Problem, thresholds: Any, groups: Any) -> Floats:
+def _row(t: Counts) -> Counts:
+    return Counts(*(x[0] for x in (t.tp, t.fp, t.fn, t.tn, t.positives, t.negatives)))
+
+
+def _column(problem: Problem, thresholds: Any, groups: Any, s: Floats) -> Floats:
     """The threshold of every example for each of the m thresholds: ``[m, 1]`` or ``[1, n]``."""
     if problem.thresholds == PER_GROUP:
         if not isinstance(thresholds, Mapping):
             raise TypeError("This problem has one threshold per group: pass {group: threshold}.")
-        column = np.asarray(column_of(groups, "group", {"group"})).reshape(-1)
-        missing = set(np.unique(column).tolist()) - set(thresholds)
+        names = {column for where in problem.slices for column, _ in where}
+        column = group_column(problem, names.pop() if len(names) == 1 else "group", groups, s)
+        missing = [g for g in dict.fromkeys(column.tolist()) if g not in thresholds]
         if missing:
-            raise ValueError(f"No threshold for group {sorted(missing)[0]!r}.")
-        return np.array([[float(thresholds[g]) for g in column.tolist()]])
-    if hasattr(thresholds, "detach"):
-        thresholds = thresholds.detach().cpu().double().numpy()
-    t = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
-    if t.shape != (len(problem.points),) or np.isnan(t).any():
-        raise ValueError(f"This problem has {len(problem.points)} threshold(s); got {thresholds!r}.")
-    return t[:, None]
+            raise ValueError(f"No threshold for group {missing[0]!r}; add it to thresholds=.")
+        t = to_numpy([[thresholds[g] for g in column.tolist()]], "thresholds")
+        shape: tuple[int, ...] = (1, len(s))
+    else:
+        t = np.atleast_1d(to_numpy(thresholds, "thresholds"))[:, None]
+        shape = (len(problem.points), 1)
+    if t.shape != shape or np.isnan(t).any():
+        count = plural(len(problem.points), "threshold")
+        raise ValueError(f"This problem takes {count}, none of them NaN; got {thresholds!r:.60}.")
+    return t
 
 
 def _tables(s: Floats, thresholds: Floats, masks: Masks) -> Tables:
@@ -146,25 +106,61 @@ def _tables(s: Floats, thresholds: Floats, masks: Masks) -> Tables:
     return tables
 
 
+def _value(problem: Problem, tables: Tables, s: Floats, masks: Masks) -> float:
+    """The mean objective. 0/0 is its worst value, unless the data leave no other."""
+    values = problem.objective.of(tables)
+    if np.isnan(values).any():
+        ends = _tables(s, np.array([[-np.inf], [np.inf]]), masks)
+        if not np.isnan(problem.objective.of(ends)).all():
+            values = np.where(np.isnan(values), worst(problem), values)
+    return _defined(problem, float(np.mean(values)), masks)
+
+
 def _defined(problem: Problem, value: float, masks: Masks) -> float:
     if np.isnan(value):
-        positives, negatives = (float(m.sum()) for m in masks[()])
         raise ValueError(
-            f"`{problem.objective}` is 0/0 here: the data have {describe(positives, negatives)}, "
-            "and at these thresholds one of its denominators is zero."
+            f"`{problem.objective}` is 0/0 here: one of its denominators is zero. "
+            f"The data have {_content(masks)}; pass data with examples of every kind it counts."
         )
     return value
 
 
-def _check_feasible(problem: Problem, violation: Floats, tables: Tables, masks: Masks) -> None:
+def _check_feasible(problem: Problem, tables: Tables, masks: Masks) -> None:
     """Bounds must hold; a setpoint is the nearest attainable rate and always does."""
-    if problem.swept is not None or not np.max(violation) > TOLERANCE:
-        return
-    for target, value in ((t, float(np.mean(t.expression.of(tables)))) for t in problem.subject_to):
-        if hasattr(target, "sense") or np.isnan(value):
-            positives, negatives = (float(m.sum()) for m in masks[()])
+    for target in problem.subject_to:
+        value = target.expression.of(tables)
+        if isinstance(target, Bound):
+            missed = not np.max(target.gap(tables)) <= tolerance(target.expression)
+        else:
+            missed = bool(np.isnan(value).any())
+        if missed:
+            reached = float(np.mean(value))
+            nearest = "it is 0/0" if np.isnan(reached) else f"the nearest gives {reached:.6g}"
             raise Infeasible(
-                f"No threshold reaches `{' and '.join(map(str, problem.subject_to))}`: the nearest "
-                f"gives {target.expression} = {value:.6g} "
-                f"({describe(positives, negatives)})."
+                f"No threshold reaches `{' and '.join(map(str, problem.subject_to))}`: for "
+                f"{target.expression} {nearest}. The data have {_content(masks)}. "
+                "Loosen the target, or pass more data."
             )
+
+
+def _content(masks: Masks) -> str:
+    positives, negatives = masks[()]
+    return describe(float(positives.sum()), float(negatives.sum()))
+
+
+def _representable(threshold: float, scores: Any, s: Floats) -> float:
+    """The threshold in the precision of the scores, deciding the same.
+
+    Comparing float32 scores with a number rounds the number to float32 first, and between two
+    neighbours there is nothing: the threshold is then the lower one.
+    """
+    if hasattr(scores, "new_tensor"):
+        floats = scores.is_floating_point()
+        rounded = float(scores.new_tensor(threshold).double()) if floats else threshold
+    else:
+        dtype = getattr(scores, "dtype", np.dtype(float))
+        floats = getattr(dtype, "kind", "") == "f"
+        rounded = float(np.asarray(threshold, dtype=dtype)) if floats else threshold
+    if np.array_equal(s > rounded, s > threshold):
+        return rounded
+    return float(s[s <= threshold].max())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from setpoint._checks import whole
-from setpoint.problems.problem import DEFAULT_POINTS, Problem
+from setpoint.problems.problem import Problem
+from setpoint.problems.validation import DEFAULT_POINTS
 from setpoint.rates import alerts, coverage, precision, recall, tpr
 from setpoint.rates import fnr as fnr_
 from setpoint.rates import fpr as fpr_

@@ -14,14 +14,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from setpoint._checks import whole
+from setpoint.problems.validation import (
+    DEFAULT_POINTS,
+    PER_GROUP,
+    check_objective,
+    check_targets,
+    count_thresholds,
+    listed,
+)
 from setpoint.rates import Bound, Expression, Range, Rate, Setpoint, Target, Where
 
 if TYPE_CHECKING:
     from setpoint.problems.evaluate import Choice
-
-PER_GROUP: Literal["per group"] = "per group"
-DEFAULT_POINTS = 10
 
 
 @dataclass(frozen=True, init=False, slots=True)
@@ -53,14 +57,14 @@ class Problem:
         if (minimize is None) == (maximize is None):
             raise TypeError("A problem has one objective: give minimize= or maximize=, not both.")
         objective = minimize if minimize is not None else maximize
-        targets = _targets(subject_to)
-        _check_objective(objective, "maximize" if minimize is None else "minimize")
+        targets = listed(subject_to)
+        check_objective(objective, "maximize" if minimize is None else "minimize")
         set_ = object.__setattr__
         set_(self, "objective", objective)
         set_(self, "maximize", minimize is None)
         set_(self, "subject_to", targets)
-        set_(self, "thresholds", _thresholds(thresholds, targets))
-        _check_targets(targets, self.thresholds)
+        set_(self, "thresholds", count_thresholds(thresholds, targets))
+        check_targets(targets, self.thresholds)
 
     @classmethod
     def parse(cls, sentence: str) -> Problem:
@@ -127,68 +131,11 @@ class Problem:
     def __str__(self) -> str:
         text = f"{'maximize' if self.maximize else 'minimize'} {self.objective}"
         if self.swept is not None:
-            return f"{text} over {self.swept} with {self.thresholds} thresholds"
+            plural = "" if self.thresholds == 1 else "s"
+            return f"{text} over {self.swept} with {self.thresholds} threshold{plural}"
         if self.subject_to:
             text += f" subject to {' and '.join(map(str, self.subject_to))}"
         return f"{text} with thresholds per group" if self.thresholds == PER_GROUP else text
 
     def __repr__(self) -> str:
         return f"Problem.parse({str(self)!r})"
-
-
-def _targets(given: Target | Iterable[Target]) -> tuple[Target, ...]:
-    targets = (given,) if isinstance(given, Target) else given
-    if not isinstance(targets, Iterable) or isinstance(targets, (str, bytes)):
-        targets = (targets,)
-    targets = tuple(targets)
-    for target in targets:
-        if not isinstance(target, Target):
-            hint = "Write a bound (fpr <= 0.01), a setpoint (fpr.at(0.01)) or a range."
-            if isinstance(target, bool):
-                hint = "`==` compares expressions; to hold a rate at a value write fpr.at(0.01)."
-            if isinstance(target, str):
-                hint = f"Write it without quotes, or Problem.parse('minimize … subject to {target}')."
-            raise TypeError(f"subject_to takes targets; got {target!r}. {hint}")
-    return targets
-
-
-def _check_objective(objective: object, word: str) -> None:
-    if isinstance(objective, Target):
-        raise TypeError(f"`{objective}` is a target; it belongs into subject_to, not {word}.")
-    if not isinstance(objective, Expression):
-        hint = f" For a sentence use Problem.parse('{word} {objective} …')."
-        raise TypeError(
-            f"{word} takes a rate or a combination of rates; got {objective!r}."
-            + (hint if isinstance(objective, str) else "")
-        )
-    if not any(True for _ in objective.rates()):
-        raise ValueError(f"The objective `{objective}` contains no rate: nothing to {word}.")
-
-
-def _thresholds(given: int | str | None, targets: tuple[Target, ...]) -> int | Literal["per group"]:
-    sweeps = any(isinstance(target, Range) for target in targets)
-    if given == PER_GROUP and not sweeps:
-        return PER_GROUP
-    if given is None or (given == "shared" and not sweeps):
-        return DEFAULT_POINTS if sweeps else 1
-    if isinstance(given, str):
-        expected = "a number of bins" if sweeps else '"shared" or "per group"'
-        raise ValueError(f"thresholds must be {expected}; got {given!r}.")
-    count = whole(given, "thresholds", least=1)
-    if count > 1 and not sweeps:
-        raise ValueError(
-            f"{count} thresholds need a range to spread over: subject_to=recall.over(0.95, 1)."
-        )
-    return count
-
-
-def _check_targets(targets: tuple[Target, ...], thresholds: object) -> None:
-    fixed = [t for t in targets if not isinstance(t, Bound)]
-    if fixed and len(targets) > 1 and thresholds != PER_GROUP:
-        other = next(t for t in targets if t is not fixed[0])
-        raise ValueError(
-            f"`{fixed[0]}` already fixes the threshold, so nothing is left to decide for `{other}`."
-            " Use bounds (<=, >=) for both, or one threshold per group."
-        )
-    if len(targets) > 1 and any(isinstance(t, Range) for t in targets):
-        raise ValueError("A range stands alone: it takes all thresholds of the problem.")

@@ -1,17 +1,6 @@
 """Rates: counts, their quotients, and the sentences made of them. Imports no array library."""
 
-from setpoint.rates.algebra import (
-    Combination,
-    Expression,
-    Fold,
-    Quotient,
-    Rate,
-    Tables,
-    Value,
-    Where,
-    maximum,
-    minimum,
-)
+from setpoint.rates.arrays import Array
 from setpoint.rates.catalogue import (
     CATALOGUE,
     accuracy,
@@ -31,8 +20,14 @@ from setpoint.rates.catalogue import (
     tnr,
     tpr,
 )
-from setpoint.rates.counts import FN, FP, ONE, TN, TP, Array, Count, Counts, numeral
+from setpoint.rates.combination import Combination
+from setpoint.rates.counts import FN, FP, ONE, TN, TP, Count, Counts
+from setpoint.rates.expression import Expression, Tables
+from setpoint.rates.folds import Fold, Quotient, maximum, minimum
+from setpoint.rates.rate import Rate
+from setpoint.rates.slices import Value, Where
 from setpoint.rates.targets import Bound, Range, Setpoint, Target
+from setpoint.rates.text import numeral
 
 __all__ = [
     "CATALOGUE",

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from setpoint._checks import number
-from setpoint.rates.algebra import Combination, Expression, Quotient, Rate, named
-from setpoint.rates.counts import EVERYONE, FN, FP, NEGATIVES, ONE, POSITIVES, TN, TP, numeral
+from setpoint.rates.combination import Combination
+from setpoint.rates.counts import EVERYONE, FN, FP, NEGATIVES, ONE, POSITIVES, TN, TP
+from setpoint.rates.expression import Expression
+from setpoint.rates.folds import Quotient
+from setpoint.rates.rate import NAMES, Rate, named
+from setpoint.rates.text import numeral
 
 fpr = named("fpr", Rate(FP, NEGATIVES))
 tnr = named("tnr", Rate(TN, NEGATIVES))
@@ -29,6 +33,9 @@ CATALOGUE: dict[str, Expression] = {
         *(error, accuracy, jaccard, lift, balanced_error),
     )
 }
+for _name, _rate in CATALOGUE.items():
+    if isinstance(_rate, Rate):
+        NAMES.setdefault((_rate.numerator, _rate.denominator), _name)
 
 
 def f_score(beta: float = 1.0) -> Rate:
@@ -38,7 +45,7 @@ def f_score(beta: float = 1.0) -> Rate:
     'f_score(2)'
     """
     if not 0 < number(beta, "beta") < 1e100:  # above, beta squared overflows
-        raise ValueError(f"beta must be a positive number; got {beta!r}.")
+        raise ValueError(f"beta must be positive and less than 1e100; got {beta!r}.")
     b = float(beta) ** 2
     rate = Rate((1 + b) * TP, (1 + b) * TP + b * FN + FP)
     return named(f"f_score({numeral(float(beta))})", rate)

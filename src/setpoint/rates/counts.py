@@ -6,14 +6,11 @@ torch tensors, hard or soft) it gives the number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, field, fields
 
-from setpoint._checks import number
-
-Array = Any
-"""A float, a numpy array or a torch tensor: whatever supports ``+ - * /``."""
+from setpoint._checks import is_number, number
+from setpoint.rates.arrays import Array
+from setpoint.rates.text import signed_sum
 
 
 @dataclass(frozen=True)
@@ -31,12 +28,12 @@ class Counts:
     negatives: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Count:
     """A weighted sum of TP, FP, FN, TN and the number one.
 
-    >>> str(2 * TP + FN)
-    '2 TP + FN'
+    >>> 2 * TP + FN
+    2 TP + FN
     """
 
     tp: float = 0.0
@@ -44,11 +41,26 @@ class Count:
     fn: float = 0.0
     tn: float = 0.0
     one: float = 0.0
+    slopes: tuple[float, float, float, float] = field(init=False, compare=False)
+    """How the sum changes with TP, FP, FN and TN while the class totals stay.
+
+    What both outcomes of a class share is taken from the exact class total: ``2 TP + FN`` is
+    ``positives + TP``.
+    """
+    _terms: tuple[tuple[float, str], ...] = field(init=False, compare=False)
+    __array_ufunc__ = None  # numpy scalars leave the arithmetic to us
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = number(getattr(self, field.name), f"The weight of {field.name.upper()}")
-            object.__setattr__(self, field.name, value + 0.0)  # -0.0 becomes 0.0
+        for part in fields(self)[:5]:
+            value = number(getattr(self, part.name), f"The weight of {part.name.upper()}")
+            object.__setattr__(self, part.name, value + 0.0)  # -0.0 becomes 0.0
+        # computed once and plainly: a compiler for tensors must be able to read it
+        p, n = _shared(self.tp, self.fn), _shared(self.fp, self.tn)
+        slopes = (self.tp - p, self.fp - n, self.fn - p, self.tn - n)
+        names = ("tp", "fp", "fn", "tn", "positives", "negatives")
+        terms = ((w, name) for w, name in zip((*slopes, p, n), names, strict=True) if w)
+        object.__setattr__(self, "slopes", slopes)
+        object.__setattr__(self, "_terms", tuple(terms))
 
     def __add__(self, other: Count) -> Count:
         if not isinstance(other, Count):
@@ -56,43 +68,22 @@ class Count:
         return Count(*(a + b for a, b in zip(self.weights, other.weights, strict=True)))
 
     def __mul__(self, factor: float) -> Count:
-        return Count(*(factor * a for a in self.weights))
+        if not is_number(factor):
+            return NotImplemented
+        return Count(*(float(factor) * a for a in self.weights))
 
     __rmul__ = __mul__
 
+    def __neg__(self) -> Count:
+        return -1 * self
+
     def __sub__(self, other: Count) -> Count:
-        return self + -1 * other
+        return self + -other if isinstance(other, Count) else NotImplemented
 
     @property
     def weights(self) -> tuple[float, float, float, float, float]:
         """The five weights in the order TP, FP, FN, TN, one."""
         return (self.tp, self.fp, self.fn, self.tn, self.one)
-
-    @cached_property
-    def common(self) -> tuple[float, float]:
-        """What both outcomes of a class share, for positives and for negatives.
-
-        It is taken from the exact class total: ``2 TP + FN`` is ``positives + TP``.
-        """
-        pairs = ((self.tp, self.fn), (self.fp, self.tn))
-        return tuple(min(p) if p[0] * p[1] > 0 else 0.0 for p in pairs)  # type: ignore[return-value]
-
-    @cached_property
-    def slopes(self) -> tuple[float, float, float, float]:
-        """How the sum changes with TP, FP, FN and TN while the class totals stay."""
-        positives, negatives = self.common
-        return (
-            self.tp - positives,
-            self.fp - negatives,
-            self.fn - positives,
-            self.tn - negatives,
-        )
-
-    @cached_property
-    def _terms(self) -> tuple[tuple[float, str], ...]:
-        names = ("tp", "fp", "fn", "tn", "positives", "negatives")
-        pairs = zip((*self.slopes, *self.common), names, strict=True)
-        return tuple((weight, name) for weight, name in pairs if weight)
 
     def of(self, table: Counts) -> Array:
         """The number this sum stands for in ``table``."""
@@ -106,24 +97,14 @@ class Count:
     def __str__(self) -> str:
         return signed_sum(zip(self.weights, ("TP", "FP", "FN", "TN", ""), strict=True))
 
-
-def numeral(x: float) -> str:
-    """The shortest text that reads back as exactly ``x``: ``0.01``, ``1``, ``1e-05``."""
-    short = f"{x:g}"
-    return short if float(short) == x else repr(x)
+    __repr__ = __str__
 
 
-def signed_sum(terms: Any) -> str:
-    """``2 TP + FN - 0.5``: a sum from pairs of weight and name (the empty name: a constant)."""
-    text = ""
-    for weight, name in terms:
-        if not weight:
-            continue
-        size = "" if abs(weight) == 1 and name else numeral(abs(weight))
-        sign = "-" if weight < 0 else "+"
-        lead = f" {sign} " if text else "-" if weight < 0 else ""
-        text += f"{lead}{size}{' ' if size and name else ''}{name}"
-    return text or "0"
+def _shared(a: float, b: float) -> float:
+    """The part of two weights that they have in common: none if their signs differ."""
+    if (a > 0) != (b > 0) or not a or not b:
+        return 0.0
+    return a if abs(a) <= abs(b) else b
 
 
 TP = Count(tp=1)

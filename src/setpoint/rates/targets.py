@@ -6,21 +6,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from setpoint._checks import number, share
-from setpoint.rates.counts import Array, numeral
+from setpoint.rates.arrays import Array
+from setpoint.rates.text import numeral
 
 if TYPE_CHECKING:
-    from setpoint.rates.algebra import Expression, Tables
+    from setpoint.rates.expression import Expression, Tables
 
 
-def _level(expression: Expression, level: float, *, ends: bool = True) -> float:
-    what = f"The level of {expression}"
-    if expression.is_share:
-        return share(level, what, ends=ends) + 0.0
-    return number(level, what) + 0.0
+class _Goal:
+    """Something to be reached. It has no truth value, or ``and`` would silently drop one."""
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"`{self}` is a goal, not a truth value. List goals, as in "
+            "subject_to=[fpr >= 0.1, fpr <= 0.2]: of `0.1 <= fpr <= 0.2` and of `a and b` python "
+            "would keep only one."
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+@dataclass(frozen=True, repr=False)
+class Bound(_Goal):
     """An inequality: ``fpr <= 0.01``."""
 
     expression: Expression
@@ -28,6 +36,8 @@ class Bound:
     level: float
 
     def __post_init__(self) -> None:
+        if self.sense not in ("<=", ">="):
+            raise ValueError(f"A bound is '<=' or '>='; got {self.sense!r}.")
         object.__setattr__(self, "level", _level(self.expression, self.level))
 
     def gap(self, tables: Tables) -> Array:
@@ -41,25 +51,26 @@ class Bound:
         direction = self.expression.direction
         return None if not direction else (direction > 0) == (self.sense == "<=")
 
-    def __bool__(self) -> NoReturn:
-        raise TypeError(
-            f"`{self}` is a goal, not a truth value. For a range write two bounds, as in "
-            "subject_to=[fpr >= 0.1, fpr <= 0.2]; python reads 0.1 <= fpr <= 0.2 as only one."
-        )
-
     def __str__(self) -> str:
         return f"{self.expression} {self.sense} {numeral(self.level)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Setpoint:
+@dataclass(frozen=True, repr=False)
+class Setpoint(_Goal):
     """A rate held at a value: ``fpr.at(0.01)``, the attainable rate nearest to it."""
 
     expression: Expression
     level: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "level", _level(self.expression, self.level, ends=False))
+        level = _level(self.expression, self.level)
+        object.__setattr__(self, "level", level)
+        if self.expression.is_share and level in (0, 1):
+            bound = f"{self.expression} {'>=' if level else '<='} {level:g}"
+            raise ValueError(
+                f"The level of {self.expression} must lie between 0 and 1, ends excluded; "
+                f"got {level:g}. To reach the end itself write `{bound}`."
+            )
 
     def gap(self, tables: Tables) -> Array:
         """How far the rate is from its setpoint, either way."""
@@ -80,8 +91,8 @@ class Setpoint:
         return f"{self.expression} at {numeral(self.level)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+@dataclass(frozen=True, repr=False)
+class Range(_Goal):
     """A rate swept over a range, one threshold for each bin: ``recall.over(0.95, 1)``."""
 
     expression: Expression
@@ -89,23 +100,35 @@ class Range:
     high: float
 
     def __post_init__(self) -> None:
+        for end in ("low", "high"):
+            object.__setattr__(self, end, _level(self.expression, getattr(self, end)))
         if not self.expression.direction:
             raise ValueError(
                 f"Only a rate that moves one way with the threshold can be swept; {self.expression}"
                 " does not. Use fpr, recall, fnr, tnr or coverage."
             )
-        for end in ("low", "high"):
-            object.__setattr__(self, end, _level(self.expression, getattr(self, end)))
-        if not self.low < self.high:
+        if not self.low < (self.low + self.high) / 2 < self.high:
             raise ValueError(f"A range goes from low to high; got [{self.low:g}, {self.high:g}].")
 
-    def setpoints(self, count: int) -> tuple[Setpoint, ...]:
+    def levels(self, count: int) -> tuple[float, ...]:
         """The mid-points of ``count`` equal bins."""
         width = (self.high - self.low) / count
-        return tuple(Setpoint(self.expression, self.low + (i + 0.5) * width) for i in range(count))
+        return tuple(self.low + (i + 0.5) * width for i in range(count))
+
+    def setpoints(self, count: int) -> tuple[Setpoint, ...]:
+        """The rate held at the mid-point of each of ``count`` equal bins."""
+        return tuple(Setpoint(self.expression, level) for level in self.levels(count))
 
     def __str__(self) -> str:
         return f"{self.expression} in [{numeral(self.low)}, {numeral(self.high)}]"
 
 
 Target = Bound | Setpoint | Range
+
+
+def _level(expression: Expression, level: float) -> float:
+    """The level as a float; -0.0 becomes 0.0."""
+    if not hasattr(expression, "is_share"):
+        raise TypeError(f"Targets are set for rates, as in fpr <= 0.01; got {expression!r}.")
+    check = share if expression.is_share else number
+    return check(level, f"The level of {expression}") + 0.0

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from setpoint.layers import through_threshold
 from setpoint.problems import Problem
-from setpoint.problems.scan import Hold
+from setpoint.problems.scan import Hold, quiet
 from setpoint.rates import Array, Counts, Expression, Tables, Where, coverage
 from setpoint.solvers.schedule import Seat
 from setpoint.steps import SlopeOf
@@ -59,13 +59,14 @@ def hold_thresholds(
     """The objective at ``seat``, to be minimized, and its gradient on the scores."""
     counts, slopes = reading.counts()
     columns = _Columns(counts, reading.whole.totals, slices)
-    tables = columns.tables()
-    soft = problem.objective.of(tables)
-    gap_by_count = _anchor(columns, tables, targets, seat)
     sign = -1.0 if problem.maximize else 1.0
-    by_count = columns.gradient(problem.objective, tables) * (sign / counts.shape[1])
     floor = slope_floor / columns.array(reading.width) if slope_floor else None
-    total, *rest = through_threshold(by_count, gap_by_count, columns.array(slopes), floor)
+    with quiet(columns.xp):
+        tables = columns.tables()
+        soft = problem.objective.of(tables)
+        gap_by_count = _anchor(columns, tables, targets, seat)
+        by_count = columns.gradient(problem.objective, tables) * (sign / counts.shape[1])
+        total, *rest = through_threshold(by_count, gap_by_count, columns.array(slopes), floor)
     slope, multiplier, gaps = (torch.as_tensor(x) for x in (*rest, gap_by_count))
     gradient = reading.pull(torch.as_tensor(total))
     if flatness:

@@ -12,16 +12,19 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from setpoint._checks import number, share as share_between, whole as whole_number
+from setpoint._checks import at_least_zero, positive
+from setpoint._checks import share as share_between
+from setpoint._checks import whole as whole_number
 from setpoint.distributed import refuse_several_ranks
 from setpoint.problems import PER_GROUP, Problem
-from setpoint.problems.scan import holds, place
+from setpoint.problems.scan import holds, place, quiet
 from setpoint.solvers.held import hold_thresholds
-from setpoint.solvers.mix import Attach, Loss, main_loss, mix, score_gradient
+from setpoint.solvers.mix import Loss, attach, main_loss, mix, score_gradient
 from setpoint.solvers.schedule import Schedule, Seat
 from setpoint.solvers.snapshot import Snapshot
 from setpoint.steps import Hard, Sigmoid, Softplus, Step
 from setpoint.thresholds import Memory, Reading, Sample, in_numpy, read, spread
+from setpoint.thresholds.memory import adopt_shapes
 
 SHARE_WITHOUT_STEPS = 0.3
 
@@ -85,8 +88,8 @@ class Implicit(nn.Module):
         self.share = share if share == "fade" else share_between(share, "share")
         self.steps = None if steps is None else whole_number(steps, "steps", least=1)
         self.step = step
-        self.flatness = number(flatness, "flatness")
-        self.slope_floor = number(slope_floor, "slope_floor")
+        self.flatness = at_least_zero(flatness, "flatness")
+        self.slope_floor = at_least_zero(slope_floor, "slope_floor")
         self.strict = strict
         _check(problem, step, self.share, memory)
         self._main_loss = main_loss(main)
@@ -128,7 +131,7 @@ class Implicit(nn.Module):
         return cls(
             problem,
             share=0.0,
-            step=kind(temperature=1 / temperature),
+            step=kind(temperature=1 / positive(temperature, "temperature")),
             correct_every=correct_every,
             correction_batches=correction_batches,
             follow=follow,
@@ -150,9 +153,12 @@ class Implicit(nn.Module):
         refuse_several_ranks()
         if scores.numel() == 0:
             return scores.sum()
+        if weights is not None:
+            weights = torch.as_tensor(weights, device=scores.device)
         learns = torch.is_grad_enabled() and scores.requires_grad
+        steps = learns and self.training  # a look at validation data is not a step
         batch = read(self._slices, scores, labels, weights, groups)
-        reading, seat = self._read(batch)
+        reading, seat = self._read(batch, steps)
         held = hold_thresholds(
             self.problem,
             self._targets,
@@ -167,10 +173,12 @@ class Implicit(nn.Module):
         sound = held.sound & (reading.whole.totals.amin(-1) > 0)
         value = torch.where(sound, held.value, 0.0).mean()
         value = value.to(torch.promote_types(scores.dtype, torch.float32))
+        if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
+            value = value + (0 * scores.detach()).sum()
         if not learns:
             return value
-        if self.schedule.follow is not None:
-            self.schedule.watch(scores, held.motion(reading))
+        if steps:
+            self._remember(scores, batch, seat)
         gradient = held.gradient
         if isinstance(share, float) and share == 0:
             gradient = gradient / len(gradient)
@@ -178,12 +186,9 @@ class Implicit(nn.Module):
             main = score_gradient(self._main_loss, scores, labels, weights)
             gradient = mix(main.reshape(len(scores), -1).T, gradient, share)
         gradient = torch.where(sound[:, None], gradient, 0.0).T.reshape(scores.shape)
-        if self.training:
-            self._remember(batch, seat)
-        loss: Tensor = Attach.apply(scores, value, gradient.to(scores.dtype))
-        return loss
+        return attach(scores, value, gradient)
 
-    def _read(self, batch: Sample) -> tuple[Reading, Seat]:
+    def _read(self, batch: Sample, steps: bool) -> tuple[Reading, Seat]:
         """Where the thresholds sit, and how the batch is read around them."""
         whole = own = batch
         if self.memory.capacity:
@@ -193,8 +198,9 @@ class Implicit(nn.Module):
         if self.schedule.every_batch:
             seat = Seat.of(place(cuts, self.problem, self._targets))
         else:
-            seat = self.schedule.seat(batch, self.problem, self.training)
-        width = self.step.width_of(torch.as_tensor(spread(cuts)))
+            seat = self.schedule.seat(batch, self.problem, steps)
+        with quiet(cuts.xp):
+            width = self.step.width_of(torch.as_tensor(spread(cuts)))
         width = (width + (width == 0))[:, None].expand_as(seat.marginal)
         return Reading(self.step, seat.marginal, width, whole, own), seat
 
@@ -208,7 +214,13 @@ class Implicit(nn.Module):
         share = 1 - count / max(1, self.steps - 1)
         return max(share, 0.0) if isinstance(share, float) else share.clamp(min=0.0)
 
-    def _remember(self, batch: Sample, seat: Seat) -> None:
+    def _remember(self, scores: Tensor, batch: Sample, seat: Seat) -> None:
+        """A step was taken: keep what the next one, or a checkpoint, needs."""
+        assert self._last is not None
+        if self.strict and not torch.compiler.is_compiling():
+            self._last.raise_if_not_held()
+        if self.schedule.follow is not None:
+            self.schedule.watch(scores, self._last.held.motion(self._last.reading))
         found = seat.threshold[0] if len(seat.threshold) == 1 else seat.threshold
         if self.thresholds.shape != found.shape:
             self.thresholds = torch.empty_like(found)
@@ -216,8 +228,6 @@ class Implicit(nn.Module):
         self.step_count.add_(1)
         if self.memory.capacity:
             self.memory.add(batch)
-        if self.strict and self._last is not None:
-            self._last.raise_if_not_held()
 
     @property
     def status(self) -> str:
@@ -228,8 +238,11 @@ class Implicit(nn.Module):
         """The last batch in plain numbers, for any logger (lists for several thresholds)."""
         return {"status": self.status} if self._last is None else self._last.stats()
 
-    def extra_repr(self) -> str:
-        """The recipe."""
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+        adopt_shapes(self, state, prefix, ("thresholds",))
+        super()._load_from_state_dict(state, prefix, *rest)
+
+    def __repr__(self) -> str:
         follow = None if self.schedule.follow is None else f"{len(self.schedule.follow)} parameters"
         options = {
             "main": self.main,
@@ -244,7 +257,8 @@ class Implicit(nn.Module):
             "slope_floor": self.slope_floor,
             "strict": self.strict,
         }
-        return ", ".join([str(self.problem), *(f"{k}={v!r}" for k, v in options.items())])
+        recipe = ", ".join([str(self.problem), *(f"{k}={v!r}" for k, v in options.items())])
+        return f"{type(self).__name__}({recipe})"
 
 
 def _check(problem: Problem, step: Step, share: object, memory: int) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -70,17 +69,6 @@ def mix(main: Tensor, implicit: Tensor, share: Tensor | float) -> Tensor:
     return share * main + factor * implicit
 
 
-class Attach(torch.autograd.Function):
-    """A value with a gradient of our choosing on the scores."""
-
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
-        """The value, unchanged."""
-        ctx.save_for_backward(gradient)
-        return value.clone()
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
-        """The gradient, times whatever comes from above (a loss scale, say)."""
-        (gradient,) = ctx.saved_tensors
-        return (grad * gradient).to(gradient.dtype), None, None
+def attach(scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
+    """``value`` with a gradient of our choosing on the scores."""
+    return value + ((scores - scores.detach()) * gradient.to(scores.dtype)).sum()

@@ -62,7 +62,7 @@ class Schedule(nn.Module):
             for name in ("marginal", "threshold", "holding"):
                 self.register_buffer(name, torch.empty(0))
             self.register_buffer("age", torch.zeros((), dtype=torch.long))
-            self.register_state_dict_pre_hook(lambda module, *_: module.catch_up())
+            self.register_state_dict_pre_hook(_catch_up)  # type: ignore[no-untyped-call]
 
     @property
     def every_batch(self) -> bool:
@@ -75,8 +75,10 @@ class Schedule(nn.Module):
             if not self.history.capacity:
                 self.history.capacity = self.correction_batches * batch.scores.shape[1]
             self.history.add(batch)
-        if self.marginal.numel() == 0 or (training and int(self.age) % self.correct_every == 0):
-            known = self.history.sample(batch) if training else batch
+        if not training and self.marginal.numel() == 0:
+            return Seat.of(place(batch.cuts(problem.slices), problem))
+        if training and int(self.age) % self.correct_every == 0:
+            known = self.history.sample(batch)
             found = Seat.of(place(known.cuts(problem.slices), problem))
             self.marginal, self.threshold = found.marginal, found.threshold
             self.holding = torch.stack(found.holding) if found.holding else found.marginal[:0]
@@ -88,8 +90,10 @@ class Schedule(nn.Module):
 
     def watch(self, scores: Tensor, by_score: Tensor) -> None:
         """Note how the threshold depends on the weights, for the update after the step."""
-        if self.follow is None or not self.training or not scores.requires_grad:
+        if self.follow is None:
             return
+        if len(by_score) > 1:
+            raise ValueError(f"follow= moves one threshold; got scores of {len(by_score)} outputs.")
         upstream = by_score.T.reshape(scores.shape).to(scores.dtype)
         gradients = torch.autograd.grad(
             scores, self.follow, upstream, retain_graph=True, allow_unused=True
@@ -111,7 +115,11 @@ class Schedule(nn.Module):
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
         if not self.every_batch:
             adopt_shapes(self, state, prefix, ("marginal", "threshold", "holding"))
-        super()._load_from_state_dict(state, prefix, *rest)  # type: ignore[no-untyped-call]
+        super()._load_from_state_dict(state, prefix, *rest)
+
+
+def _catch_up(schedule: Schedule, prefix: str, keep_vars: bool) -> None:
+    schedule.catch_up()
 
 
 def _check_follow(follow: list[nn.Parameter] | None, points: int, correct_every: int) -> None:
@@ -119,7 +127,7 @@ def _check_follow(follow: list[nn.Parameter] | None, points: int, correct_every:
         return
     if points != 1:
         raise ValueError(
-            f"follow= moves one threshold; this problem has {points}. The paper, too, leaves it out."
+            f"follow= moves one threshold, and this problem has {points} (nor does the paper)."
         )
     if correct_every == 1:
         raise ValueError("follow= moves the threshold between corrections: set correct_every > 1.")

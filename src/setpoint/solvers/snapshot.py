@@ -54,7 +54,9 @@ class Snapshot:
         """How many examples share the gradient: ``(sum k)^2 / sum k^2`` of the kernel weights."""
         r = self.reading
         distance = r.whole.scores[:, None] - self.seat.marginal[..., None]
-        kernel = r.step.slope(distance / r.width[..., None]) * r.whole.columns[..., :2].sum(-1)[:, None]
+        kernel = (
+            r.step.slope(distance / r.width[..., None]) * r.whole.columns[..., :2].sum(-1)[:, None]
+        )
         squares = (kernel**2).sum(-1)
         return torch.where(squares > 0, kernel.sum(-1) ** 2 / squares, 0.0)
 
@@ -73,6 +75,8 @@ class Snapshot:
 
     def _trouble(self) -> str:
         totals = self.reading.whole.totals
+        if not self.reading.whole.scores.isfinite().all():
+            return "undefined: scores are not finite"
         for name, column in (("positives", 0), ("negatives", 1)):
             if (totals[:, column] == 0).any():
                 return f"no {name} in the batch"
@@ -81,7 +85,7 @@ class Snapshot:
             if trouble:
                 return trouble
         if not self.held.soft.isfinite().all():
-            return "undefined: a slice of the problem has no example in the batch"
+            return f"undefined: {self.problem.objective} is 0/0 in the batch"
         if (self.held.slope == 0).any():
             return "flat: no score near the threshold"
         return ""
@@ -89,9 +93,11 @@ class Snapshot:
     def _missed(self, target: Bound | Setpoint | Range) -> str:
         """Why a target is not held, in words."""
         value = target.expression.of(self.hard)
+        if value.isnan().any():
+            return f"undefined: {target.expression} is 0/0 in the batch"
         if isinstance(target, Bound):
             gap = float(target.gap(self.hard).max())
-            if not gap <= TOLERANCE:
+            if gap > TOLERANCE:
                 word = "infeasible" if self.seat.fresh else "drifting"
                 return f"{word} (gap {gap:.2g}): {target} is not met, it is {_plain(value)}"
         if isinstance(target, (Bound, Setpoint)) and isinstance(target.expression, Rate):

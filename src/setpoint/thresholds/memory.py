@@ -45,14 +45,16 @@ class Memory(nn.Module):
         self.sample(batch)
         scores = batch.scores.detach()[:, -self.capacity :]
         columns = batch.columns[:, -self.capacity :]
-        index = (self.position + torch.arange(scores.shape[1], device=scores.device)) % self.capacity
+        index = (
+            self.position + torch.arange(scores.shape[1], device=scores.device)
+        ) % self.capacity
         self.scores = self.scores.index_copy(1, index, scores)
         self.columns = self.columns.index_copy(1, index, columns)
         self.position = (self.position + scores.shape[1]) % self.capacity
 
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
         adopt_shapes(self, state, prefix, ("scores", "columns"))
-        super()._load_from_state_dict(state, prefix, *rest)  # type: ignore[no-untyped-call]
+        super()._load_from_state_dict(state, prefix, *rest)
 
 
 def adopt_shapes(

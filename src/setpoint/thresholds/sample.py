@@ -6,9 +6,7 @@ An example of weight zero is absent, which is also how a half-filled memory is e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,11 +27,10 @@ class Sample:
 
     scores: Tensor
     columns: Tensor
+    totals: Tensor = field(init=False)  # the weight of each column, [c, k]
 
-    @cached_property
-    def totals(self) -> Tensor:
-        """The weight of each column, ``[c, k]``."""
-        return self.columns.sum(1)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "totals", self.columns.sum(1))
 
     def detach(self) -> Sample:
         """The same examples without gradients."""
@@ -41,15 +38,12 @@ class Sample:
 
     def cuts(self, slices: tuple[Where, ...]) -> Cuts:
         """The sorted scores with the counts at every cut; see :func:`in_numpy`."""
-        scores, columns = self.scores.detach(), self.columns
-        xp: Any = torch
-        if in_numpy(scores):
-            xp, scores, columns = np, scores.numpy(), columns.numpy()
+        xp: Any = np if in_numpy(self.scores) else torch
+        scores, columns = (x.numpy() if xp is np else x for x in (self.scores, self.columns))
         masks = {
             where: (columns[..., 2 * i], columns[..., 2 * i + 1]) for i, where in enumerate(slices)
         }
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return Cuts.sort(xp, scores, masks)
+        return Cuts.sort(xp, scores, masks)
 
     def joined(self, other: Sample) -> Sample:
         """Both samples; weights scaled so that their sum stays that of this one.
@@ -123,6 +117,8 @@ def _check(scores: Tensor, labels: Tensor, weights: Tensor | None) -> None:
 def _pair(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Scores and labels as ``[n, c]``."""
     labels = torch.as_tensor(labels, device=scores.device)
+    if not scores.is_floating_point():
+        raise TypeError(f"Scores must be floating-point logits; got {scores.dtype}.")
     if scores.ndim not in (1, 2):
         raise ValueError(
             "Scores are [n] or [n, 1] for a binary classifier, [n, c] for c binary outputs; "
@@ -153,5 +149,3 @@ def _members(where: Where, groups: Any, names: set[str], scores: Tensor) -> Tens
         check_length(matches, scores[:, 0], "groups")
         inside = inside & matches
     return inside[:, None]
-
-

@@ -1,4 +1,4 @@
-"""The loop: draw a batch, score it, step, average. As small as it can be, and open to be extended."""
+"""The loop: draw a batch, score it, step, average."""
 
 from __future__ import annotations
 

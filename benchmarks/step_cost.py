@@ -1,0 +1,299 @@
+"""What a training step costs: `Implicit` against cross-entropy, and the loss alone as it grows.
+
+    python benchmarks/step_cost.py            # the table of docs/cost.md, about ten minutes
+    python benchmarks/step_cost.py --quick    # two minutes
+
+Steps of all methods are interleaved within one run and compared as ratios of medians, so that a
+noisy machine hurts everybody alike. Writes JSON (versions, seed, load, every timing), a plot, and
+with --docs the page itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from setpoint import Implicit, Problem, __version__, fnr, fnr_at_fpr, fpr, roc_auc
+
+HERE = Path(__file__).parent
+PROBLEM = fnr_at_fpr(0.05)
+TEN = roc_auc(fpr=(0.0, 0.05), points=10)
+
+
+def paper_cnn(share: int) -> nn.Sequential:
+    """ICO's network: convolutions of 128-256-256-512-512 filters with batch norm, one output."""
+    widths = [3, *(w // share for w in (128, 256, 256, 512, 512))]
+    strides, kernels = (1, 2, 2, 2, 1), (3, 3, 3, 3, 1)
+    layers: list[nn.Module] = []
+    for i in range(5):
+        conv = nn.Conv2d(widths[i], widths[i + 1], kernels[i], strides[i], padding=kernels[i] // 2)
+        layers += [conv, nn.BatchNorm2d(widths[i + 1]), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(widths[-1] * 16, 1))
+
+
+# ---- methods: each does the forward, loss and backward passes of one step ----
+
+
+def one_backward(criterion: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., None]:
+    def run(model: nn.Module, x: Tensor, y: Tensor) -> None:
+        criterion(model(x)[:, 0], y).backward()
+
+    return run
+
+
+def published(model: nn.Module) -> Callable[..., None]:
+    """The paper's settings, the threshold following the weights: one more backward pass."""
+    criterion = Implicit.as_published(
+        Problem(minimize=fnr, subject_to=fpr.at(0.05)), correct_every=10, follow=model.parameters()
+    )
+    return one_backward(criterion)
+
+
+def separate_passes(model: nn.Module, x: Tensor, y: Tensor) -> None:
+    """Equation 5 as it stands: df/dw and dg/dw by a backward pass each, then put together."""
+    s = model(x)[:, 0]
+    positive, h = y > 0, s.detach().std() / 20
+    t = s[~positive].detach().topk(max(1, int(0.05 * (~positive).sum()) + 1)).values[-1]
+    t.requires_grad_()
+    f, g = torch.sigmoid((t - s[positive]) / h).mean(), torch.sigmoid((s[~positive] - t) / h).mean()
+    parameters = list(model.parameters())
+    *f_by_weight, f_by_t = torch.autograd.grad(f, [*parameters, t], retain_graph=True)
+    *g_by_weight, g_by_t = torch.autograd.grad(g, [*parameters, t])
+    for p, a, b in zip(parameters, f_by_weight, g_by_weight, strict=True):
+        p.grad = a - f_by_t / g_by_t * b
+
+
+def methods(model: nn.Module) -> dict[str, Callable[..., None]]:
+    bce = nn.BCEWithLogitsLoss()
+    return {
+        "cross-entropy": one_backward(lambda s, y: bce(s, y.float())),
+        "Implicit, 1 threshold": one_backward(Implicit(PROBLEM, steps=1000)),
+        "Implicit, 10 thresholds": one_backward(Implicit(TEN, steps=1000)),
+        "as_published": published(model),
+        "separate backward passes": separate_passes,
+    }
+
+
+def whole_steps(share: int, batch: int, rounds: int, seed: int) -> dict[str, list[float]]:
+    """Seconds of whole training steps (forward, loss, backward, Adam), methods taken in turn."""
+    torch.manual_seed(seed)
+    model = paper_cnn(share)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    runs = methods(model)
+    x, y = torch.randn(batch, 3, 32, 32), (torch.rand(batch) < 0.3).long()
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    order = list(runs)
+    for i in range(rounds + 1):
+        for name in order:
+            optimizer.zero_grad()
+            start = time.perf_counter()
+            runs[name](model, x, y)
+            optimizer.step()
+            if i:  # the first round warms up
+                seconds[name].append(time.perf_counter() - start)
+        order = order[1:] + order[:1]  # nobody always follows the same neighbour
+    return seconds
+
+
+def loss_alone(n: int, points: int, repeats: int) -> list[float]:
+    """Seconds of one loss and its backward pass on ready scores."""
+    rng = torch.Generator().manual_seed(0)
+    labels = (torch.rand(n, generator=rng) < 0.2).long()
+    scores = (torch.randn(n, generator=rng) + 1.5 * labels).requires_grad_()
+    criterion = Implicit(roc_auc(fpr=(0.0, 0.05), points=points), steps=1000)
+    seconds = []
+    for i in range(repeats + 3):
+        start = time.perf_counter()
+        criterion(scores, labels).backward()
+        if i >= 3:
+            seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def peak_megabytes(n: int, points: int) -> float:
+    """Peak memory that one loss adds, measured in a process of its own."""
+    code = (
+        "import resource, sys, torch\n"
+        f"sys.path.insert(0, {str(HERE)!r})\n"
+        "from step_cost import loss_alone\n"
+        f"loss_alone(1000, {points}, 1)\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        f"loss_alone({n}, {points}, 1)\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return float(done.stdout)
+
+
+# ---- reporting ----
+
+
+def summary(seconds: list[float]) -> dict[str, float]:
+    low, middle, high = np.percentile(seconds, [25, 50, 75])
+    return {"median": float(middle), "low": float(low), "high": float(high), "n": len(seconds)}
+
+
+def facts(seed: int) -> dict[str, object]:
+    return {
+        "setpoint": __version__,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "threads": torch.get_num_threads(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg(),
+        "seed": seed,
+        "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def ratio(own: list[float], reference: list[float]) -> tuple[float, float, float]:
+    """Median ratio to the reference of the same round, and its quartiles."""
+    ratios = [a / b for a, b in zip(own, reference, strict=True)]
+    low, _, high = np.percentile(ratios, [25, 50, 75])
+    return statistics.median(ratios), float(low), float(high)
+
+
+def table_of_steps(title: str, seconds: dict[str, list[float]]) -> str:
+    lines = [
+        f"| {title} | ms per step | ratio to cross-entropy (quartiles) |",
+        "| --- | --- | --- |",
+    ]
+    for name, own in seconds.items():
+        middle, low, high = ratio(own, seconds["cross-entropy"])
+        lines.append(
+            f"| {name} | {1e3 * statistics.median(own):.1f} | {middle:.2f} ({low:.2f}-{high:.2f}) |"
+        )
+    return "\n".join(lines)
+
+
+def table_of_losses(rows: list[dict[str, float]]) -> str:
+    lines = ["| scores | thresholds | ms (quartiles) | MB added |", "| --- | --- | --- | --- |"]
+    for r in rows:
+        time_ = f"{1e3 * r['median']:.2f} ({1e3 * r['low']:.2f}-{1e3 * r['high']:.2f})"
+        memory = f"{r['mb']:.0f}" if "mb" in r else ""
+        lines.append(f"| {r['scores']:,} | {r['thresholds']} | {time_} | {memory} |")
+    return "\n".join(lines)
+
+
+def plot(rows: list[dict[str, float]], path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
+    for points, color in ((1, "#0072b2"), (10, "#d55e00")):
+        line = [(r["scores"], 1e3 * r["median"]) for r in rows if r["thresholds"] == points]
+        left.loglog(
+            *zip(*sorted(line), strict=True), "o-", color=color, label=f"{points} threshold(s)"
+        )
+    left.set(xlabel="scores", ylabel="ms, forward and backward", title="growth with the batch")
+    left.legend(frameon=False)
+    for n, color in ((512, "#0072b2"), (32_768, "#d55e00")):
+        line = [(r["thresholds"], 1e3 * r["median"]) for r in rows if r["scores"] == n]
+        right.loglog(*zip(*sorted(line), strict=True), "o-", color=color, label=f"{n:,} scores")
+    right.set(xlabel="thresholds", title="growth with the thresholds")
+    right.legend(frameon=False)
+    for axis in (left, right):
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(alpha=0.25)
+    figure.savefig(path, dpi=150)
+
+
+def page(result: dict[str, object], tables: dict[str, str]) -> str:
+    f = result["facts"]
+    assert isinstance(f, dict)
+    return f"""# What a step costs
+
+Made by `python benchmarks/step_cost.py --docs` (torch {f["torch"]}, {f["threads"]} threads,
+{f["cores"]} cores, load {f["load"][0]:.1f}). Steps of all methods are interleaved within one run; a
+ratio is the median, over rounds, of a method's step divided by cross-entropy's step of the same
+round, with its quartiles.
+
+## Whole training steps
+
+Forward, loss, backward and Adam on the network of the ICO paper (convolutions of 128-256-256-512-512
+filters with batch norm, images of 32 x 32) and on the same network at a quarter of the width.
+
+{tables["full"]}
+
+{tables["quarter"]}
+
+`as_published` is the paper's Algorithm 1 with the linear update of its line 10; "separate backward
+passes" is its equation 5 taken literally. `Implicit` needs neither: the threshold's gradient is known
+in closed form on the scores, so the network sees one backward pass whatever the number of thresholds.
+
+## The loss alone
+
+Forward and backward on ready scores, default settings (`roc_auc(fpr=(0, 0.05))`), after warming up.
+
+{tables["loss"]}
+
+![growth of the loss with scores and thresholds](images/step_cost.png)
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="a coarse run of two minutes")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "step_cost.json")
+    parser.add_argument("--docs", action="store_true", help="write docs/cost.md and its plot")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+
+    plans = {
+        "full": (1, 64, 3 if options.quick else 12),
+        "quarter": (4, 256, 6 if options.quick else 40),
+    }
+    tables, steps = {}, {}
+    for name, (share, batch, rounds) in plans.items():
+        seconds = whole_steps(share, batch, rounds, options.seed)
+        steps[name] = {"batch": batch, "seconds": seconds}
+        tables[name] = table_of_steps(f"{name} width, batch {batch}", seconds)
+        print(tables[name], "\n", flush=True)
+
+    sizes = [512, 4_096, 32_768, 262_144, 1_000_000]
+    cells = [(n, m) for n in sizes for m in (1, 10)] + [
+        (n, m) for n in (512, 32_768) for m in (3, 30, 100)
+    ]
+    rows = []
+    for n, m in sorted(cells):
+        repeats = max(3, min(200, int(2e6 / n))) // (4 if options.quick else 1)
+        row: dict[str, float] = {
+            "scores": n,
+            "thresholds": m,
+            **summary(loss_alone(n, m, max(3, repeats))),
+        }
+        if n == 1_000_000:
+            row["mb"] = peak_megabytes(n, m)
+        rows.append(row)
+    tables["loss"] = table_of_losses(rows)
+    print(tables["loss"])
+
+    result: dict[str, object] = {"facts": facts(options.seed), "steps": steps, "loss": rows}
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(result, indent=1))
+    if options.docs:
+        docs = HERE.parent / "docs"
+        (docs / "images").mkdir(parents=True, exist_ok=True)
+        plot(rows, docs / "images" / "step_cost.png")
+        (docs / "cost.md").write_text(page(result, tables))
+    print(f"\nwritten to {options.out}")
+
+
+if __name__ == "__main__":
+    main()

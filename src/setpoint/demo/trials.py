@@ -1,0 +1,99 @@
+"""Train every model with both methods, and judge it on data that neither has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from setpoint.datasets import Split, letter, split
+from setpoint.demo.plan import CORNER, GOALS, MODELS, Goal, Model, Plan
+from setpoint.results import Curve, roc_curve
+from setpoint.solvers import Implicit, cross_entropy
+from setpoint.train import fit
+from setpoint.train.loop import Criterion
+
+CROSS_ENTROPY, IMPLICIT = "cross-entropy", "Implicit"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trained model, judged by one goal; ``percent`` is the metric on the test part."""
+
+    goal: str
+    model: str
+    method: str
+    seed: int
+    percent: float
+    ms_per_step: float
+    curve: Curve | None = field(repr=False, default=None)  # only for the goal that is drawn
+
+
+def count_steps(plan: Plan) -> int:
+    """All steps of the demo: cross-entropy once for all goals, Implicit once for each."""
+    return plan.seeds * len(MODELS) * (1 + len(GOALS)) * plan.steps
+
+
+def run_trials(plan: Plan, on_step: Callable[[], None]) -> list[Trial]:
+    """All trials of the demo, every step announced by ``on_step``."""
+    table = letter()
+    trials = []
+    for seed in range(plan.seeds):
+        parts = split(table, seed)
+        for model in MODELS:
+            bench = _Bench(plan, model, parts, seed, on_step)
+            # cross-entropy does not know the goal, so one training serves all three
+            trials += bench.judge(CROSS_ENTROPY, cross_entropy, GOALS)
+            for goal in GOALS:
+                trials += bench.judge(IMPLICIT, Implicit(goal.problem, steps=plan.steps), (goal,))
+    return trials
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """What both methods share: the seed decides split, initial weights and batches."""
+
+    plan: Plan
+    model: Model
+    parts: Split
+    seed: int
+    on_step: Callable[[], None]
+
+    def judge(self, method: str, criterion: Criterion, goals: tuple[Goal, ...]) -> list[Trial]:
+        """Train once, judge by each goal."""
+        scores, milliseconds = self.train(criterion)
+        labels = self.parts.test.y
+        return [
+            Trial(
+                goal=goal.name,
+                model=self.model.name,
+                method=method,
+                seed=self.seed,
+                percent=100 * goal.problem.evaluate(scores, labels),
+                ms_per_step=milliseconds,
+                curve=roc_curve(scores, labels) if goal is CORNER else None,
+            )
+            for goal in goals
+        ]
+
+    def train(self, criterion: Criterion) -> tuple[Tensor, float]:
+        """Scores of the test part, and the milliseconds a step took."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            network = self.model.build()
+        fitted = fit(
+            network,
+            criterion,
+            torch.from_numpy(self.parts.train.x),
+            torch.from_numpy(self.parts.train.y),
+            steps=self.plan.steps,
+            batch_size=self.plan.batch_size,
+            learning_rate=self.model.learning_rate,
+            seed=self.seed,
+            on_step=lambda _step, _loss: self.on_step(),
+        )
+        with torch.no_grad():
+            scores = fitted.model(torch.from_numpy(self.parts.test.x)).squeeze(-1)
+        return scores, 1000 * fitted.seconds_per_step

@@ -1,0 +1,110 @@
+"""Every way to cut sorted scores, with the counts at each cut.
+
+Sort the scores from high to low. Cut ``k`` accepts the ``k`` highest, so running sums give the
+counts at all ``n + 1`` cuts at once. Equal scores are never split. Written once on what numpy and
+torch have in common (``xp`` is either module), and without a branch on data.
+
+Shapes: ``c`` outputs, ``m`` thresholds of each, ``n`` scores: cuts are ``[c, m, n + 1]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from setpoint.rates import Array, Counts, Tables, Where
+
+
+def quiet(xp: Any) -> AbstractContextManager[object]:
+    """Let numpy divide by zero as silently as torch does: 0/0 is a value here, not an accident."""
+    return np.errstate(all="ignore") if xp is np else nullcontext()
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Counts at every cut of the sorted scores."""
+
+    xp: Any
+    scores: Array  # [c, n] from high to low; examples of weight zero come last, as -inf
+    rising: Array  # [c, n] the same with their signs turned
+    present: Array  # [c] how many are there
+    running: Mapping[Where, tuple[Array, Array]]  # accepted positives and negatives [c, n + 1]
+
+    @classmethod
+    def sort(cls, xp: Any, scores: Array, masks: Mapping[Where, tuple[Array, Array]]) -> Cuts:
+        """Sort ``scores`` [c, n] and add up the weights of both classes in every slice."""
+        everyone = sum(masks[()])
+        keys = xp.where(everyone > 0, scores, -float("inf"))
+        order = xp.argsort(-keys, -1)
+        running = {w: (_sums(xp, p, order), _sums(xp, q, order)) for w, (p, q) in masks.items()}
+        falling = take(xp, keys, order)
+        return cls(xp, falling, -falling, xp.sum(everyone > 0, -1), running)
+
+    def tables(self) -> Tables:
+        """The counts at all cuts, ``[c, 1, n + 1]``."""
+        return {
+            w: _counts(tp[:, None], fp[:, None], tp[:, None, -1:], fp[:, None, -1:])
+            for w, (tp, fp) in self.running.items()
+        }
+
+    def tables_at(self, cut: Array) -> Tables:
+        """The counts at one cut for each threshold, ``[c, m]``."""
+        xp = self.xp
+        return {
+            w: _counts(take(xp, tp, cut), take(xp, fp, cut), tp[:, -1:], fp[:, -1:])
+            for w, (tp, fp) in self.running.items()
+        }
+
+    def valid(self) -> Array:
+        """Which cuts split no equal scores, ``[c, 1, n + 1]``."""
+        xp, s = self.xp, self.scores
+        end = s[:, :1] > -float("inf")  # cut 0; true wherever there is anybody
+        return xp.concatenate([end, s[:, :-1] > s[:, 1:], end], -1)[:, None]
+
+    def score(self, rank: Array) -> Array:
+        """The score of the given rank (0: the highest), clamped to those that are there."""
+        rank = self.xp.minimum(rank * (rank > 0), self.present[:, None] - 1)
+        return take(self.xp, self.scores, rank * (rank > 0))
+
+    def above(self, values: Array, *, equal: bool = False) -> Array:
+        """How many scores are above ``values`` [c, m] (or equal): always a valid cut."""
+        return bisect(self.xp, self.rising, -values, "right" if equal else "left")
+
+
+def take(xp: Any, values: Array, index: Array) -> Array:
+    """``values`` [c, n] at ``index`` [c, m]."""
+    if xp is np:
+        return values[:, index[0]] if len(values) == 1 else np.take_along_axis(values, index, -1)
+    return xp.take_along_dim(values, index, -1)
+
+
+def bisect(xp: Any, rising: Array, values: Array, side: str = "left") -> Array:
+    """The first place where ``rising`` [c, n] is at least (right: above) ``values`` [c, m]."""
+    if xp is not np:
+        return xp.searchsorted(rising, values, side=side)
+    if len(rising) == 1:
+        return rising[0].searchsorted(values, side)
+    return np.stack([r.searchsorted(v, side) for r, v in zip(rising, values, strict=True)])
+
+
+def no_nan(xp: Any, values: Array) -> Array:
+    """0/0 is the worst there is."""
+    return xp.where(values == values, values, float("inf"))
+
+
+def like(values: Array, numbers: tuple[float, ...]) -> Array:
+    """The numbers as an array of the kind and place of ``values``."""
+    return values.new_tensor(numbers) if hasattr(values, "new_tensor") else np.asarray(numbers)
+
+
+def _sums(xp: Any, weights: Array, order: Array) -> Array:
+    sums = xp.cumsum(take(xp, weights, order), -1)
+    return xp.concatenate([xp.zeros_like(sums[:, :1]), sums], -1)
+
+
+def _counts(tp: Array, fp: Array, positives: Array, negatives: Array) -> Counts:
+    return Counts(tp, fp, positives - tp, negatives - fp, positives, negatives)

@@ -1,0 +1,401 @@
+"""Implicit: its options, its state, its words."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from setpoint import (
+    Hard,
+    Implicit,
+    Problem,
+    Sigmoid,
+    Softplus,
+    coverage,
+    error,
+    f_score,
+    fnr,
+    fnr_at_fpr,
+    fpr,
+    precision_at_k,
+    precision_at_recall,
+    roc_auc,
+)
+from setpoint.solvers import cross_entropy, focal
+from setpoint.solvers.baselines import GRADIENTS
+
+
+def draw(n=200, seed=0, shape=()):
+    rng = torch.Generator().manual_seed(seed)
+    labels = (torch.rand(n, *shape, generator=rng) < 0.3).long()
+    scores = torch.randn(n, *shape, generator=rng, dtype=torch.float64) + labels
+    return scores.requires_grad_(), labels
+
+
+def gradient(criterion, scores, labels, **keywords):
+    return torch.autograd.grad(criterion(scores, labels, **keywords), scores)[0]
+
+
+def test_the_value_is_the_objective_not_the_mix():
+    scores, labels = draw()
+    values = [Implicit(fnr_at_fpr(0.1), share=s)(scores, labels).item() for s in (0.0, 0.3, 1.0)]
+    assert values[0] == values[1] == values[2]
+    criterion = Implicit(precision_at_recall(0.9))
+    loss = criterion(scores, labels)
+    assert loss.item() == pytest.approx(-criterion.stats()["soft_objective"])
+
+
+def test_a_share_of_one_is_the_main_loss_alone():
+    scores, labels = draw()
+    expected = torch.autograd.grad(focal(scores, labels), scores)[0]
+    torch.testing.assert_close(
+        gradient(Implicit(fnr_at_fpr(0.1), share=1.0), scores, labels), expected
+    )
+
+
+@pytest.mark.parametrize("share", [0.2, 0.7])
+def test_the_mix_matches_lengths_on_the_scores(share):
+    scores, labels = draw()
+    main = torch.autograd.grad(cross_entropy(scores, labels), scores)[0]
+    bare = gradient(Implicit(fnr_at_fpr(0.1), share=0.0), scores, labels)
+    expected = share * main + (1 - share) * bare * main.abs().sum() / bare.abs().sum()
+    mixed = Implicit(fnr_at_fpr(0.1), main="cross_entropy", share=share)
+    torch.testing.assert_close(gradient(mixed, scores, labels), expected)
+    by_hand = Implicit(fnr_at_fpr(0.1), main=nn.BCEWithLogitsLoss(), share=share)
+    torch.testing.assert_close(gradient(by_hand, scores, labels), expected)
+
+
+def test_the_share_fades_from_one_to_zero_over_the_steps():
+    scores, labels = draw()
+    criterion = Implicit(fnr_at_fpr(0.1), steps=5)
+    shares = []
+    for _ in range(7):
+        gradient(criterion, scores, labels)
+        shares.append(criterion.stats()["share"])
+    assert shares == pytest.approx([1, 0.75, 0.5, 0.25, 0, 0, 0])
+    unknown = Implicit(fnr_at_fpr(0.1))
+    gradient(unknown, scores, labels)
+    assert unknown.stats()["share"] == 0.3
+
+
+def test_validation_between_steps_changes_nothing():
+    scores, labels = draw()
+    other, other_labels = draw(seed=1)
+    criterion = Implicit(fnr_at_fpr(0.1), steps=5, memory=50)
+    gradient(criterion, scores, labels)
+    before = copy.deepcopy(criterion.state_dict())
+    criterion.eval()
+    gradient(criterion, other, other_labels)
+    criterion.train()
+    with torch.no_grad():
+        criterion(other, other_labels)
+    for key, value in criterion.state_dict().items():
+        assert torch.equal(value, before[key]), key
+
+
+@pytest.mark.parametrize("loss", GRADIENTS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("shape", [(), (3,)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_closed_form_gradients_of_main_losses(loss, shape, weighted):
+    scores, labels = draw(shape=shape)
+    scores = (scores.detach() * 8).requires_grad_()
+    weights = torch.rand(200, dtype=torch.float64) if weighted else None
+    expected = torch.autograd.grad(loss(scores, labels, weights), scores)[0]
+    torch.testing.assert_close(GRADIENTS[loss](scores.detach(), labels, weights), expected)
+
+
+def test_cross_entropy_and_focal_are_what_their_names_say():
+    scores, labels = draw()
+    expected = nn.functional.binary_cross_entropy_with_logits(scores, labels.double())
+    torch.testing.assert_close(cross_entropy(scores, labels), expected)
+    torch.testing.assert_close(focal(scores, labels, gamma=0.0), expected)
+    p = torch.where(labels == 1, torch.sigmoid(scores), torch.sigmoid(-scores))
+    torch.testing.assert_close(focal(scores, labels), (-((1 - p) ** 2) * p.log()).mean())
+
+
+def test_a_main_loss_of_the_users_own_with_weights():
+    scores, labels = draw()
+    weights = torch.rand(200)
+
+    def mine(s, y, weights=None):
+        return cross_entropy(s, y, weights)
+
+    ours = gradient(
+        Implicit(fnr_at_fpr(0.1), main="cross_entropy"), scores, labels, weights=weights
+    )
+    theirs = gradient(Implicit(fnr_at_fpr(0.1), main=mine), scores, labels, weights=weights)
+    torch.testing.assert_close(ours, theirs)
+    with pytest.raises(TypeError, match="takes no weights"):
+        Implicit(fnr_at_fpr(0.1), main=nn.BCEWithLogitsLoss())(scores, labels, weights=weights)
+    with pytest.raises(ValueError, match="must return one number"):
+        Implicit(fnr_at_fpr(0.1), main=nn.BCEWithLogitsLoss(reduction="none"))(scores, labels)
+
+
+@pytest.mark.parametrize("step", [Sigmoid(), Softplus(), Sigmoid(temperature=0.5)], ids=repr)
+def test_flatness_is_the_gradient_of_its_square(step):
+    """Against central differences, the threshold solved again on soft counts."""
+    from scipy.optimize import brentq
+
+    problem = Problem(minimize=fnr, subject_to=fpr.at(0.2))
+    scores, labels = draw(80)
+    plain = Implicit(problem, share=0.0, step=step)
+    flat = Implicit(problem, share=0.0, step=step, flatness=0.7)
+    pull = gradient(flat, scores, labels) - gradient(plain, scores, labels)
+    h, t0 = flat._last.reading.width.item(), flat._last.seat.marginal.item()
+    negatives = labels == 0
+
+    def rate(s, t):
+        return step.value((s[negatives] - t) / h).mean().item()
+
+    level = rate(scores.detach(), t0)
+
+    def square(s):
+        t = brentq(lambda t: rate(s, t) - level, t0 - h, t0 + h, xtol=1e-14)
+        return 0.7 * step.slope((s[negatives] - t) / h).mean().item() ** 2
+
+    rng = torch.Generator().manual_seed(1)
+    for _ in range(3):
+        v = torch.randn(80, generator=rng, dtype=torch.float64)
+        e = 1e-4 * h
+        slope = (square(scores.detach() + e * v) - square(scores.detach() - e * v)) / (2 * e)
+        assert (pull @ v).item() == pytest.approx(slope, rel=1e-5, abs=1e-9)
+
+
+def test_as_published_corrects_every_so_often_on_the_last_batches():
+    criterion = Implicit.as_published(
+        Problem(minimize=fnr, subject_to=fpr.at(0.1)), correct_every=3, correction_batches=2
+    )
+    batches = [draw(60, seed=i) for i in range(5)]
+    found = []
+    for scores, labels in batches:
+        criterion(scores, labels).backward()
+        found.append(criterion.thresholds.item())
+    assert found[0] == found[1] == found[2] != found[3] == found[4]
+    pooled = Implicit(criterion.problem, share=0.0)
+    scores = torch.cat([batches[2][0], batches[3][0]])
+    pooled(scores, torch.cat([batches[2][1], batches[3][1]]))
+    assert found[3] == pooled.thresholds.item()
+
+
+def test_between_corrections_the_threshold_follows_the_weights():
+    """Line 10 of Algorithm 1: to first order the held rate stays where it is."""
+    torch.manual_seed(0)
+    y = (torch.rand(4000) < 0.3).long()
+    x = torch.randn(4000, 3, dtype=torch.float64) + y[:, None]
+    model = nn.Linear(3, 1, dtype=torch.float64)
+    problem = Problem(minimize=fnr, subject_to=fpr.at(0.2))
+    criterion = Implicit.as_published(
+        problem, temperature=5.0, correct_every=100, follow=model.parameters()
+    )
+    criterion(model(x), y).backward()
+    start = criterion.thresholds.item()
+    with torch.no_grad():
+        model.weight += torch.tensor([[0.01, -0.005, 0.008]])
+        model.bias += 0.02
+    criterion(model(x), y).backward()
+    moved = criterion.thresholds.item()
+    again = Implicit(problem)
+    again(model(x), y)
+    exact = again.thresholds.item()
+    assert abs(exact - start) > 0.01
+    assert abs(moved - exact) < 0.3 * abs(exact - start)
+
+
+def test_drifting_is_said():
+    criterion = Implicit.as_published(fnr_at_fpr(0.1), correct_every=100)
+    scores, labels = draw()
+    criterion(scores, labels).backward()
+    criterion((scores + 3).detach().requires_grad_(), labels).backward()
+    assert criterion.status.startswith("drifting (gap ")
+
+
+def test_alerts_mean_heads_of_a_batch_however_long_the_memory():
+    problem = precision_at_k(20)
+    criterion = Implicit(problem, memory=2000)
+    for seed in range(12):
+        scores, labels = draw(200, seed=seed)
+        criterion(scores, labels).backward()
+    accepted = (criterion._last.reading.whole.scores > criterion.thresholds).float().mean()
+    assert accepted.item() == pytest.approx(0.1, abs=0.002)
+
+
+def test_the_memory_forgets_the_oldest():
+    criterion = Implicit(fnr_at_fpr(0.1), memory=30)
+    batches = [draw(20, seed=i) for i in range(3)]
+    for scores, labels in batches:
+        criterion(scores, labels).backward()
+    kept = criterion.memory.scores.sort().values[0]
+    expected = torch.cat([batches[1][0][-10:], batches[2][0]]).sort().values
+    assert torch.equal(kept, expected.detach())
+
+
+def test_the_state_moves_with_several_outputs():
+    scores, labels = draw(shape=(3,))
+    first = Implicit(roc_auc((0, 0.2), points=4), memory=50)
+    first(scores, labels).backward()
+    assert first.thresholds.shape == (3, 4)
+    second = Implicit(roc_auc((0, 0.2), points=4), memory=50)
+    second.load_state_dict(first.state_dict())
+    assert torch.equal(second.thresholds, first.thresholds)
+    assert torch.equal(gradient(first, scores, labels), gradient(second, scores, labels))
+
+
+def test_stats_are_plain_numbers():
+    scores, labels = draw()
+    criterion = Implicit(fnr_at_fpr(0.1))
+    assert criterion.status == "not started"
+    assert criterion.stats() == {"status": "not started"}
+    criterion(scores, labels).backward()
+    stats = criterion.stats()
+    assert stats["status"] == "held"
+    names = ["threshold", "held_rate", "soft_objective", "hard_objective", "multiplier", "share"]
+    assert list(stats) == ["status", *names, "examples_in_band"]
+    assert all(type(v) is float for k, v in stats.items() if k != "status")
+    assert stats["held_rate"] <= 0.1
+    assert stats["hard_objective"] == pytest.approx(criterion.problem.evaluate(scores, labels))
+    assert 1 < stats["examples_in_band"] < 200
+    assert criterion.thresholds.item() == stats["threshold"]
+
+
+def test_the_repr_is_the_recipe():
+    text = repr(Implicit(fnr_at_fpr(0.01), steps=100))
+    expected = (
+        "Implicit(minimize fnr subject to fpr <= 0.01, main='focal', share='fade', steps=100, "
+        "step=Sigmoid(width=0.05), memory=0, correct_every=1, correction_batches=1, follow=None, "
+        "flatness=0.0, slope_floor=0.0, strict=False)"
+    )
+    assert text == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Implicit("fnr"), "takes a Problem"),
+        (lambda: Implicit(fnr_at_fpr(0.1), share=1.5), "share must be a share between 0 and 1"),
+        (lambda: Implicit(fnr_at_fpr(0.1), share="fast"), "share"),
+        (lambda: Implicit(fnr_at_fpr(0.1), main="hinge"), "'focal', 'cross_entropy' or a callable"),
+        (lambda: Implicit(fnr_at_fpr(0.1), main=3), "name of a loss or a callable"),
+        (lambda: Implicit(fnr_at_fpr(0.1), steps=0), "steps must be a whole number"),
+        (lambda: Implicit(fnr_at_fpr(0.1), memory=-1), "memory must be a whole number"),
+        (lambda: Implicit(fnr_at_fpr(0.1), share=0.0, memory=5), "A memory needs a main loss"),
+        (lambda: Implicit(fnr_at_fpr(0.1), step=Hard()), "no gradient"),
+        (lambda: Implicit(fnr_at_fpr(0.1), step="sigmoid"), "step must be a step"),
+        (lambda: Implicit(fnr_at_fpr(0.1), flatness=-1), "flatness"),
+        (lambda: Implicit(fnr_at_fpr(0.1), follow=[]), "correct_every > 1"),
+        (lambda: Implicit(fnr_at_fpr(0.1), follow=[], correct_every=2), "no parameter"),
+        (lambda: Implicit.as_published(fnr_at_fpr(0.1), surrogate="hinge"), "surrogate must be"),
+        (lambda: Implicit.as_published(fnr_at_fpr(0.1), temperature=0), "temperature"),
+        (lambda: Implicit.as_published(roc_auc(), follow=nn.Linear(1, 1).parameters()), "has 10"),
+        (
+            lambda: Implicit(
+                Problem(minimize=error, subject_to=coverage <= 0.1, thresholds="per group")
+            ),
+            "per group",
+        ),
+        (lambda: Sigmoid(width=0), "width must be positive"),
+        (lambda: Sigmoid(width=1, temperature=1), "not both"),
+    ],
+)
+def test_wrong_options_are_named(make, message):
+    with pytest.raises((ValueError, TypeError, NotImplementedError), match=message):
+        make()
+
+
+def test_slices_need_their_groups():
+    problem = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.1)
+    scores, labels = draw()
+    with pytest.raises(ValueError, match='by "group"; pass groups='):
+        Implicit(problem)(scores, labels)
+    criterion = Implicit(problem)
+    groups = ["a" if i % 2 else "b" for i in range(200)]
+    criterion(scores, labels, groups=groups).backward()
+    mine = torch.arange(200) % 2 == 1
+    admitted = (scores[mine & (labels == 0)] > criterion.thresholds).double().mean()
+    assert admitted <= 0.1
+    criterion(scores, labels, groups=["b"] * 200).backward()
+    assert criterion.status == 'undefined: fpr on group="a" is 0/0 in the batch'
+
+
+@pytest.mark.parametrize(
+    "problem", [fnr_at_fpr(0.1), roc_auc((0, 0.2), points=3), Problem(maximize=f_score(1))], ids=str
+)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"steps": 9}, {"share": 0.0}, {"memory": 64}],
+    ids=["constant", "fade", "bare", "memory"],
+)
+def test_it_compiles_without_a_graph_break(problem, options):
+    scores, labels = draw(48)
+    eager, compiled = Implicit(problem, **options), Implicit(problem, **options)
+    torch._dynamo.reset()
+    run = torch.compile(compiled, fullgraph=True, backend="aot_eager")
+    for _ in range(2):
+        expected = gradient(eager, scores, labels)
+        found = torch.autograd.grad(run(scores, labels), scores)[0]
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
+    assert torch.equal(compiled.thresholds, eager.thresholds)
+    assert compiled.status == "held"
+
+
+def test_compiled_scores_that_are_no_numbers_give_nan_and_say_so():
+    scores, labels = draw(48)
+    broken = scores.detach().clone()
+    broken[3] = torch.nan
+    criterion = Implicit(fnr_at_fpr(0.1))
+    torch._dynamo.reset()
+    run = torch.compile(criterion, fullgraph=True, backend="aot_eager")
+    assert run(broken.requires_grad_(), labels).isnan()
+    assert criterion.status == "undefined: scores are not finite"
+
+
+def test_following_takes_one_output():
+    model = nn.Linear(2, 3)
+    criterion = Implicit.as_published(fnr_at_fpr(0.1), follow=model.parameters())
+    with pytest.raises(ValueError, match="one threshold; got scores of 3 outputs"):
+        criterion(model(torch.randn(20, 2)), (torch.rand(20, 3) < 0.5).long())
+
+
+def test_a_look_at_validation_data_leaves_the_published_schedule_alone():
+    criterion = Implicit.as_published(fnr_at_fpr(0.1), correct_every=3, correction_batches=2)
+    first, second = draw(60), draw(60, seed=1)
+    with torch.no_grad():
+        criterion(*second)
+    criterion(*first).backward()
+    found = criterion.thresholds.clone()
+    with torch.no_grad():
+        criterion(*second)
+    alone = Implicit(fnr_at_fpr(0.1))
+    alone(*first)
+    assert torch.equal(criterion.thresholds, found)
+    assert torch.equal(found, alone.thresholds)
+    assert int(criterion.schedule.age) == 1
+
+
+def test_weights_may_be_any_array():
+    scores, labels = draw()
+    weights = torch.rand(200)
+    expected = gradient(Implicit(fnr_at_fpr(0.1)), scores, labels, weights=weights)
+    found = gradient(Implicit(fnr_at_fpr(0.1)), scores, labels.numpy(), weights=weights.tolist())
+    torch.testing.assert_close(found, expected)
+
+
+def test_autocast_and_a_loss_scale_leave_the_numbers_alone():
+    scores, labels = draw()
+    scores = scores.detach().float().requires_grad_()
+    expected = gradient(Implicit(fnr_at_fpr(0.1)), scores, labels)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = Implicit(fnr_at_fpr(0.1))(scores, labels)
+    found = torch.autograd.grad(loss * 1024, scores)[0]
+    torch.testing.assert_close(found, expected * 1024)
+    assert loss.dtype == torch.float32
+
+
+def test_several_ranks_are_refused_with_a_reason(monkeypatch):
+    import torch.distributed as dist
+
+    monkeypatch.setattr(dist, "is_initialized", lambda: True)
+    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
+    scores, labels = draw()
+    with pytest.raises(NotImplementedError, match="only its own rank's share"):
+        Implicit(fnr_at_fpr(0.1))(scores, labels)

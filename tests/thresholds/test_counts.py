@@ -1,0 +1,45 @@
+"""Soft counts in pieces are soft counts."""
+
+import pytest
+import torch
+
+from setpoint import Hinge, Sigmoid, Softplus
+from setpoint.steps import SlopeOf
+from setpoint.thresholds import Reading, counts, read
+
+STEPS = [Sigmoid(), Softplus(), Hinge(), SlopeOf(Sigmoid()), SlopeOf(Softplus())]
+
+
+def reading(step, n=57, c=2, m=3):
+    rng = torch.Generator().manual_seed(0)
+    scores = torch.randn(n, c, generator=rng, dtype=torch.float64)
+    labels = (torch.rand(n, c, generator=rng) < 0.4).long()
+    at = torch.randn(c, m, generator=rng, dtype=torch.float64)
+    width = 0.2 + torch.rand(c, m, generator=rng, dtype=torch.float64)
+    sample = read(((),), scores, labels)
+    return Reading(step, at, width, sample, sample)
+
+
+def naive(r, scores, at):
+    """Accepted (and for other steps rejected) weight by the definition."""
+    u = (scores[:, None] - at[..., None]) / r.width[..., None]
+    sides = (u,) if r.step.complementary else (u, -u)
+    parts = [r.step.value(side)[..., None] * r.whole.columns[:, None] for side in sides]
+    return torch.cat([part.sum(2) for part in parts], -1)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=repr)
+@pytest.mark.parametrize("chunk", [7, 60, 2**17])
+def test_counts_slopes_and_pulls_are_those_of_the_definition(step, chunk, monkeypatch):
+    monkeypatch.setattr(counts, "CHUNK", chunk)
+    r = reading(step)
+    scores, at = (x.clone().requires_grad_() for x in (r.whole.scores, r.at))
+    value, slope = r.counts()
+    expected = naive(r, scores, at)
+    torch.testing.assert_close(value, expected.detach())
+    for k in range(expected.shape[-1]):
+        by_threshold = torch.autograd.grad(expected[..., k].sum(), at, retain_graph=True)[0]
+        torch.testing.assert_close(slope[..., k], by_threshold)
+    pulls = torch.randn_like(value)
+    by_score = torch.autograd.grad((pulls * expected).sum(), scores)[0]
+    torch.testing.assert_close(r.pull(pulls), by_score)
