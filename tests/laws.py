@@ -161,6 +161,35 @@ def test_a_setpoint_is_the_nearest_attainable_rate(rate, level, seed, ties):
     assert abs(held - level) == pytest.approx(min(distances), abs=1e-12)
 
 
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("problem", "held_class"),
+    [
+        (fnr_at_fpr(0.07), 0),
+        (Problem(minimize=fnr, subject_to=fpr.at(0.07)), 0),
+        (precision_at_recall(0.8), 1),
+        (Problem(minimize=fpr, subject_to=fnr.at(0.2)), 1),
+        (Problem(maximize=recall, subject_to=coverage.at(0.2)), None),
+    ],
+    ids=str,
+)
+def test_in_training_the_threshold_sits_on_a_score_so_the_slope_is_never_zero(
+    problem, held_class, seed, ties
+):
+    scores, labels = draw(90, seed=seed, ties=ties)
+    criterion = bare(problem)
+    loss_and_gradient(criterion, scores, labels)
+    if not criterion._last.seat.holding[0].item():
+        return  # the best cut is not at the bound; then its own score holds the coverage
+    there = labels[scores == criterion._last.seat.marginal.item()]
+    assert len(there) > 0
+    assert held_class is None or held_class in there
+    members = len(labels) if held_class is None else int((labels == held_class).sum())
+    least = 1 / (4 * criterion._last.reading.width * members)
+    assert (criterion._last.held.slope.abs() >= least * (1 - 1e-12)).all()
+
+
 # ---- invariances -------------------------------------------------------------------------------
 
 

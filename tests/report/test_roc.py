@@ -1,16 +1,22 @@
+import re
 import subprocess
 import sys
 
 import pytest
 
 from setpoint.report import Panel, Series, draw_roc
+from setpoint.report.roc import COLOURS
 
 
 def panel(title: str) -> Panel:
     curve = ([0.0, 0.005, 0.02, 1.0], [0.0, 0.4, 0.8, 1.0])
     other = ([0.0, 0.005, 0.02, 1.0], [0.0, 0.5, 0.7, 1.0])
     return Panel(
-        title, (Series("cross-entropy", [curve], curve, 0.4), Series("ours", [other], other, 0.512))
+        title,
+        (
+            Series("cross-entropy", [curve, other], curve, 0.4),
+            Series("ours", [other, curve], other, 0.512),
+        ),
     )
 
 
@@ -44,6 +50,21 @@ def test_nothing_is_drawn_twice_or_left_out(draw):
     one, three = draw("one.svg", panels=1), draw("three.svg", panels=3)
     assert [three.count(b"<!-- model %d -->" % i) for i in range(3)] == [1, 1, 1]
     assert three.count(b'id="axes_') == 3 * one.count(b'id="axes_')
+
+
+def test_every_run_is_a_thin_line_and_the_mean_a_bold_one(draw):
+    text = draw("picture.svg").decode()
+    for colour in COLOURS:
+        assert len(re.findall(f"stroke: {colour}; stroke-opacity: 0.5", text)) == 2  # two runs
+        assert len(re.findall(f"stroke: {colour}; stroke-width: 2.6", text)) == 1
+
+
+def test_the_dots_stand_on_the_held_line(draw):
+    text = draw("picture.svg").decode()
+    (line,) = re.findall(r'd="M ([\d.]+) [\d. L\n]+" [^>]*stroke-dasharray', text)
+    for colour in COLOURS:
+        dot, _in_the_legend = re.findall(rf'<use [^>]*x="([\d.]+)"[^>]*fill: {colour}', text)
+        assert dot == line
 
 
 def test_drawing_leaves_no_global_state_behind(tmp_path):

@@ -35,9 +35,10 @@ def test_the_curve_passes_through_what_the_problem_reports(seed, ties):
 
 def test_levels_compare_as_counts():
     labels = np.repeat([0, 1], [100, 1])
-    scores = np.append(np.arange(100.0), 70.5)  # 29 negatives above the positive
-    assert 0.29 * 100 < 29  # what floats make of it
-    assert tpr_at(roc_curve(scores, labels), [0.28, 0.29]).tolist() == [0.0, 1.0]
+    scores = np.append(np.arange(100.0), 89.5)  # 10 negatives above the positive
+    tenth = 1 - 0.9
+    assert tenth < 10 / 100  # what floats make of it
+    assert tpr_at(roc_curve(scores, labels), [0.09, tenth]).tolist() == [0.0, 1.0]
 
 
 def test_the_mean_is_taken_at_each_level():

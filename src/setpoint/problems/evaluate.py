@@ -60,12 +60,11 @@ def choose(problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any
         tables = {where: _row(table) for where, table in cuts.tables_at(placed.cut).items()}
         _check_feasible(problem, tables, masks)
         value = _value(problem, tables, s, masks)
-        expressions = dict.fromkeys(
-            [problem.objective, *(t.expression for t in problem.subject_to)]
-        )
-        rates = {str(e): float(np.mean(e.of(tables))) for e in expressions}
+        rates = {str(problem.objective): value}
+        for target in problem.subject_to:
+            rates.setdefault(str(target.expression), float(np.mean(target.expression.of(tables))))
     thresholds = tuple(_representable(t, scores, s) for t in placed.threshold[0].tolist())
-    return Choice(thresholds, value, {str(problem.objective): value} | rates)
+    return Choice(thresholds, value, rates)
 
 
 def _rows(masks: Masks) -> Masks:

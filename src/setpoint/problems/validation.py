@@ -72,7 +72,7 @@ def check_targets(targets: tuple[Target, ...], thresholds: object) -> None:
             raise ValueError(f"The target `{target}` contains no rate: nothing to hold.")
     fixed = [t for t in targets if not isinstance(t, Bound)]
     if fixed and len(targets) > 1 and thresholds != PER_GROUP:
-        other = next(t for t in targets if t is not fixed[0])
+        other = targets[1] if targets[0] is fixed[0] else targets[0]
         raise ValueError(
             f"`{fixed[0]}` already fixes the threshold, so nothing is left to decide for `{other}`."
             " Use bounds (<=, >=) for both, or one threshold per group."

@@ -1,0 +1,377 @@
+"""Sentences and problems are two spellings of one thing, and errors point at the word."""
+
+import re
+import string
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from strategies import examples, expressions, problems
+
+from setpoint.problems import Problem, pr_auc, precision_at_k, roc_auc
+from setpoint.rates import (
+    CATALOGUE,
+    FN,
+    FP,
+    ONE,
+    TN,
+    TP,
+    Rate,
+    balanced_error,
+    coverage,
+    error,
+    f_score,
+    fnr,
+    fpr,
+    lift,
+    maximum,
+    minimum,
+    precision,
+    recall,
+    tpr,
+)
+
+
+def reads_back(problem):
+    again = Problem.parse(str(problem))
+    assert again == problem
+    assert hash(again) == hash(problem)
+
+
+@examples(3000)
+@given(problems())
+def test_every_problem_reads_back_as_itself(problem):
+    reads_back(problem)
+
+
+@examples(1000)
+@given(problems(size=7))
+def test_large_problems_read_back_as_well(problem):
+    reads_back(problem)
+
+
+@examples(500)
+@given(problems(), st.randoms(use_true_random=True))
+def test_white_space_does_not_matter(problem, random):
+    quoted = re.split(r'("(?:[^"\\]|\\.)*")', str(problem))
+    spaces = [" ", "  ", "\n", "\t ", "\u00a0"]
+    for i in range(0, len(quoted), 2):  # outside of strings
+        quoted[i] = re.sub(" ", lambda _: random.choice(spaces), quoted[i])
+    assert Problem.parse(" " + "".join(quoted) + "\n") == problem
+
+
+@examples(300)
+@given(expressions(tame=True), st.integers(1, 12))
+def test_expressions_read_back_wherever_they_stand(e, count):
+    if any(True for _ in e.rates()):
+        reads_back(Problem(minimize=e))
+        reads_back(Problem(maximize=fpr, subject_to=[e <= 0.5, fnr >= 0.25]))
+    if e.direction:
+        reads_back(Problem(minimize=fnr, subject_to=e.over(0.25, 0.75), thresholds=count))
+
+
+BY_HAND = [
+    Problem(minimize=fnr, subject_to=fpr <= 0.01),
+    Problem(maximize=precision, subject_to=recall >= 0.95),
+    Problem(maximize=recall, subject_to=coverage <= 0.02),
+    pr_auc(recall=(0.95, 1.0), points=5),
+    roc_auc(fpr=(0.0, 0.05), points=1),
+    precision_at_k(100),
+    precision_at_k(3, of=7),
+    Problem(
+        minimize=error,
+        subject_to=abs(coverage.on(group="a") - coverage.on(group="b")) <= 0.02,
+        thresholds="per group",
+    ),
+    Problem(maximize=f_score(1.0)),
+    Problem(maximize=lift, subject_to=[fpr.on(site=1) <= 0.1, fpr.on(site=2) <= 0.1]),
+    Problem(minimize=balanced_error),
+    Problem(minimize=2 * balanced_error + 1),
+    Problem(minimize=Rate(5 * FN + FP, ONE), subject_to=1 - precision <= 0.5),
+    Problem(minimize=fnr, subject_to=fpr - fnr >= -0.02),
+    Problem(maximize=minimum(recall, 1 / maximum(fpr, 1e-300))),
+    Problem(minimize=1e-300 * fpr - 1e300 * fnr + 5e-324),
+    Problem(minimize=fnr, subject_to=fpr.at(5e-324)),
+    Problem(minimize=Rate(-1 * TP, -1 * TP - 3 * TN - 1e-9 * ONE)),
+    Problem(minimize=fpr / fnr / tpr),
+    Problem(minimize=fpr / (fnr / tpr)),
+    Problem(minimize=(fpr / fnr) * 2),
+    Problem(minimize=maximum(0.5) / fpr + maximum(fpr, 0.5, fnr)),
+    Problem(minimize=Rate(TP, ONE) / Rate(FP, ONE)),
+    Problem(minimize=2 * Rate(TP, ONE) - Rate(FP, TP + TN)),
+    Problem(minimize=fnr.on(**{'a "b" \\': 'c\n"d"', "and": "with 2 thresholds"})),
+    Problem(minimize=fnr.on(a=-1, b=-0.5, c=True, d=10**40, e=1e22)),
+    Problem(minimize=fnr.on(TP="TP", fpr="on", self="self")),
+    Problem(
+        minimize=fnr, subject_to=[fpr.on(a=1).at(0.1), fpr.on(a=2).at(0.2)], thresholds="per group"
+    ),
+]
+
+
+@pytest.mark.parametrize("problem", BY_HAND, ids=str)
+def test_problems_made_by_hand_read_back(problem):
+    reads_back(problem)
+    assert str(Problem.parse(str(problem))) == str(problem)
+    assert eval(repr(problem), {"Problem": Problem}) == problem
+
+
+def test_the_deepest_problem_reads_back():
+    deep = fpr
+    for i in range(16):
+        deep = abs(2 * deep / (fnr + i))
+    assert deep.depth > 45
+    reads_back(Problem(minimize=deep))
+    left, right = fpr, fpr
+    for _ in range(49):
+        left, right = left / fnr, fnr / right
+    reads_back(Problem(minimize=left))
+    reads_back(Problem(minimize=right))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "problem"),
+    [
+        ("minimize fnr subject to fpr <= 1 %", Problem(minimize=fnr, subject_to=fpr <= 0.01)),
+        ("minimize fnr subject to fpr<=1%", Problem(minimize=fnr, subject_to=fpr <= 0.01)),
+        ("minimize fnr subject to fpr <= 0.7 %", Problem(minimize=fnr, subject_to=fpr <= 0.007)),
+        ("minimize fnr subject to fpr <= 1e1 \t%", Problem(minimize=fnr, subject_to=fpr <= 0.1)),
+        ("minimize fnr subject to fpr <= .01", Problem(minimize=fnr, subject_to=fpr <= 0.01)),
+        ("minimize 50 % fpr + 0.5*fnr", Problem(minimize=balanced_error)),
+        ("minimize (fpr)", Problem(minimize=fpr)),
+        ("minimize ((fpr + fnr)) / 2", Problem(minimize=balanced_error)),
+        ("minimize max(fpr)", Problem(minimize=fpr)),
+        ("minimize 1 + 2 + fpr", Problem(minimize=fpr + 3)),
+        ("minimize 2 precision / prevalence", Problem(minimize=2 * lift)),
+        ("minimize (TP) / (TP + FN)", Problem(minimize=recall)),
+        ("minimize (2 - FP) / (TP)", Problem(minimize=Rate(2 * ONE - FP, TP))),
+        ("minimize (TP+TP)/(1+TN)", Problem(minimize=Rate(2 * TP, ONE + TN))),
+        ('minimize fpr on "group"="a"', Problem(minimize=fpr.on(group="a"))),
+        (r'minimize fpr on group="\u0061"', Problem(minimize=fpr.on(group="a"))),
+        ("maximize tpr over fpr in [0, 5 %]", roc_auc(fpr=(0, 0.05))),
+        ("maximize tpr over fpr in [0, 1] with 1 threshold", roc_auc(points=1)),
+        ("maximize tpr over fpr in [0, 1] with 1 thresholds", roc_auc(points=1)),
+        ("minimize fnr with 1 threshold", Problem(minimize=fnr)),
+        ("minimize fnr on a=٣", Problem(minimize=fnr.on(a=3))),
+    ],
+)
+def test_sentences_people_write(sentence, problem):
+    assert Problem.parse(sentence) == problem
+
+
+# ---- errors --------------------------------------------------------------------------------------
+def error_of(sentence):
+    """The message, and the part of the sentence that the carets stand under."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 (what it says is for the caller)
+        Problem.parse(sentence)
+    assert type(caught.value) is ValueError
+    message, line, marks = str(caught.value).rsplit("\n", 2)
+    assert line == "  " + re.sub(r"\s", " ", sentence)
+    assert set(marks.strip()) == {"^"}
+    start = len(marks) - len(marks.lstrip()) - 2
+    return message, sentence[start : len(marks) - 2]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "word", "advice"),
+    [
+        ("", "", "starts with 'minimize' or 'maximize'"),
+        ("   ", "", "ends too early"),
+        ("fnr", "fnr", "starts with 'minimize' or 'maximize'"),
+        ("minimise fnr", "minimise", "Did you mean 'minimize'?"),
+        ("Maximize recall", "Maximize", "Did you mean 'maximize'?"),
+        ("minimize", "", "ends too early. Known rates: fpr, tnr"),
+        ("maximize prescision subject to recall >= 1", "prescision", "Did you mean 'precision'?"),
+        ("maximize FPR", "FPR", "Did you mean 'fpr'?"),
+        ("maximize fscore(2)", "fscore", "Did you mean 'f_score'?"),
+        ("maximize maximum(fpr, fnr)", "maximum", "Did you mean 'max'?"),
+        ("minimize xyzzy", "xyzzy", "Known rates: fpr"),
+        ("minimize fnr subjct to fpr <= 0.1", "subjct", "Did you mean 'subject'?"),
+        ("minimize fnr subject too fpr <= 0.1", "too", "Expected 'to'."),
+        ("minimize fnr subject to fpr < 0.1", "<", "written <= and >="),
+        ("minimize fnr subject to fpr = 0.1", "=", "'<=', '>=' or 'at'"),
+        ("minimize fnr subject to fpr == 0.1", "=", "'<=', '>=' or 'at'"),
+        ("minimize fnr subject to fpr <= ", "", "Expected a number, such as 0.01 or 1 %"),
+        ("minimize fnr subject to fpr <= fnr", "fnr", "Expected a number"),
+        ("minimize fnr subject to fpr <= 95", "fpr <= 95", "For 95 % write 0.95"),
+        ("minimize fnr subject to fpr at 0", "fpr at 0", "write `fpr <= 0`"),
+        ("minimize fnr subject to fpr <= 0.1 and", "", "Known rates"),
+        ("minimize fnr subject to fpr <= 0.1, fnr <= 1", ",", "Expected one of subject, over, and"),
+        ("minimize fnr subject to fpr <= 0.1 annd fnr <= 1", "annd", "Did you mean 'and'?"),
+        ("minimize fnr subject to 0.1 <= 0.2", "0.1 <= 0.2", "contains no rate"),
+        (
+            "minimize fnr subject to fpr at 0.1 and fnr <= 0.2",
+            "fpr at 0.1 and fnr <= 0.2",
+            "already fixes",
+        ),
+        ("minimize 3", "3", "contains no rate: nothing to minimize"),
+        ("minimize fpr - fpr", "fpr - fpr", "contains no rate"),
+        ("minimize fpr fnr", "fnr", "an operator or the end"),
+        ("minimize fpr / 0", "fpr / 0", "Cannot divide fpr by zero"),
+        ("minimize fpr / fnr / tpr", "/", "an operator or the end"),
+        ("minimize fpr * fnr", "*", "an operator or the end"),
+        ("minimize 1e999 fpr", "1e999", "too large a number"),
+        ("minimize 1e308 fpr + 1e308 fpr", "1e308 fpr + 1e308 fpr", "finite number"),
+        ("minimize (1e308 TP + 1e308 TP) / (1)", "(1e308 TP + 1e308 TP", "finite number"),
+        ("minimize (TP) / (TP - TP)", "(TP) / (TP - TP)", "denominator of a rate is zero"),
+        ("minimize (2 TP + 1) / fpr", "fpr", "Expected '('"),
+        ("minimize (TP + fpr) / (TP)", "fpr", "Expected TP, FP, FN or TN"),
+        ("minimize (TP FP) / (TP)", "FP", "Expected '+'"),
+        ("minimize f_score(0)", "f_score(0)", "beta must be positive"),
+        ("minimize f_score(x)", "x", "Expected a number"),
+        ("minimize abs(fpr, fnr)", "abs(fpr, fnr)", "abs takes one expression"),
+        ("minimize (fpr, fnr)", ",", "Expected ')'"),
+        ("minimize max fpr", "fpr", "Expected '('"),
+        ("minimize max(fpr, fnr", "", "ends too early. Expected ')'"),
+        ("minimize fpr on a", "", "Expected '='"),
+        ("minimize fpr on 3=4", "3", 'on group="a"'),
+        ("minimize fpr on a=b", "b", "a quoted string or a number"),
+        ("minimize fpr on a=5 %", "5 %", "a quoted string or a number"),
+        ("minimize fpr on a='b'", "'", "double quotes"),
+        ('minimize fpr on a="b', '"', "never closed"),
+        (r'minimize fpr on a="\q"', r'"\q"', "escape"),
+        (r'minimize fpr on a="\ud800"', r'a="\ud800"', "a string or a number"),
+        (r'minimize fpr on "\ud800"=1', r'"\ud800"=1', "column of a slice is a string"),
+        ("minimize fpr on a=1 & a=2", "a=2", "nobody is also 2"),
+        ("minimize fpr on a=" + "9" * 5000, "9" * 5000, "4300 digits"),
+        ("minimize fpr on a=" + "9" * 1001, "a=" + "9" * 1001, ""),
+        ("minimize fnr over precision in [0, 1]", "precision in [0, 1]", "moves one way"),
+        ("minimize fnr over fpr in [0.5, 0.1]", "fpr in [0.5, 0.1]", "from low to high"),
+        ("minimize fnr over fpr in 0, 1", "0", "Expected '['"),
+        ("minimize fnr over fpr", "", "Expected 'in'"),
+        ("minimize fnr with 3 thresholds", "with 3 thresholds", "need a range"),
+        ("minimize fnr with 2.5 thresholds", "with 2.5 thresholds", "whole number"),
+        ("minimize fnr over fpr in [0, 1] with 0 thresholds", "with 0 thresholds", "at least 1"),
+        (
+            "minimize fnr over fpr in [0, 1] with thresholds per group",
+            "with thresholds per group",
+            "bins",
+        ),
+        ("minimize fnr with thresholds", "", "Expected 'per'"),
+        ("minimize fnr wiht thresholds per group", "wiht", "Did you mean 'with'?"),
+        ("minimize fnr; drop table", ";", "No sentence needs this character"),
+        ("minimize fnr % fpr", "%", "follows a number"),
+        ("minimize\tfnr\nsubject to\tfprr <= 1", "fprr", "Did you mean 'fpr'?"),
+        ("minimize " + 200 * "(" + "fpr", "(", "nested too deeply"),
+        ("minimize " + 70 * "abs(" + "fpr" + 70 * ")", None, "nested 50 deep"),
+    ],
+    ids=lambda x: x[:60] if isinstance(x, str) else "",
+)
+def test_an_error_points_at_the_word_and_says_what_to_do(sentence, word, advice):
+    message, pointed_at = error_of(sentence)
+    assert advice in message
+    if word is not None:
+        assert pointed_at.strip() == word
+
+
+@pytest.mark.parametrize("name", [*CATALOGUE, "f_score"])
+def test_a_typo_in_a_name_is_answered_with_the_name(name):
+    for typo in (name + "x", name.upper(), name[0] + name):
+        message, pointed_at = error_of(f"minimize 2 {typo} subject to fnr <= 0.1")
+        assert pointed_at == typo
+        close = re.search("Did you mean '(.*)'", message)
+        assert close is not None
+        assert len(name) < 5 or close.group(1) == name
+
+
+@pytest.mark.parametrize("sentence", [None, 3, b"minimize fnr", ["minimize fnr"], fnr])
+def test_only_text_is_parsed(sentence):
+    with pytest.raises(TypeError, match="reads a sentence; got"):
+        Problem.parse(sentence)
+
+
+VOCABULARY = [
+    *(
+        "minimize",
+        "maximize",
+        "subject",
+        "to",
+        "over",
+        "in",
+        "at",
+        "and",
+        "with",
+        "on",
+        "per",
+        "group",
+    ),
+    *("threshold", "thresholds", "abs", "max", "min", "f_score", "True", "False", *CATALOGUE),
+    *(
+        "TP",
+        "FP",
+        "FN",
+        "TN",
+        "<=",
+        ">=",
+        "+",
+        "-",
+        "*",
+        "/",
+        "(",
+        ")",
+        "[",
+        "]",
+        ",",
+        "=",
+        "&",
+        "%",
+    ),
+    *(
+        "0",
+        "1",
+        "0.01",
+        "1e999",
+        "1e-320",
+        "10",
+        "2.5",
+        "1 %",
+        '"a"',
+        '"',
+        "'",
+        "\\",
+        "\x00",
+        "é",
+        "½",
+    ),
+]
+LEGAL = (ValueError, TypeError)
+
+
+def check_refusal(sentence):
+    """Whatever is written: a problem that reads back, or an error that points into the sentence."""
+    try:
+        problem = Problem.parse(sentence)
+    except LEGAL:
+        message, _ = error_of(sentence)
+        assert len(message) > 10
+        assert "object has no attribute" not in message
+        assert "unsupported operand" not in message
+    else:
+        assert Problem.parse(str(problem)) == problem
+
+
+@examples(400)
+@given(st.text())
+@example("minimize " + "fpr + " * 500 + "fpr")
+@example("minimize " + "-" * 5000 + "fpr")
+def test_any_text_is_read_or_refused(text):
+    check_refusal(text)
+    check_refusal("minimize " + text)
+
+
+@examples(1000)
+@given(st.randoms(use_true_random=True))
+def test_any_words_are_read_or_refused(random):
+    words = [random.choice(VOCABULARY) for _ in range(random.randrange(12))]
+    check_refusal(random.choice(["minimize fpr ", "minimize ", ""]) + " ".join(words))
+
+
+@examples(1000)
+@given(problems(), st.randoms(use_true_random=True))
+def test_any_mutation_of_a_sentence_is_read_or_refused(problem, random):
+    sentence = str(problem)
+    for _ in range(random.randrange(1, 4)):
+        at, until = sorted(random.choices(range(len(sentence) + 1), k=2))
+        until = min(until, at + random.randrange(4))
+        new = random.choice(["", random.choice(VOCABULARY), random.choice(string.printable)])
+        sentence = sentence[:at] + new + sentence[until:]
+    check_refusal(sentence)

@@ -1,0 +1,360 @@
+"""How the language reads, and what it answers to a slip of the pen."""
+
+import copy
+import dataclasses
+import pickle
+from decimal import Decimal
+from enum import Enum, IntEnum
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from strategies import bounds, examples, expressions, ranges, setpoints
+
+from setpoint.rates import (
+    FN,
+    FP,
+    ONE,
+    TN,
+    TP,
+    Bound,
+    Combination,
+    Count,
+    Fold,
+    Quotient,
+    Range,
+    Rate,
+    Setpoint,
+    balanced_error,
+    coverage,
+    error,
+    f_score,
+    fnr,
+    fpr,
+    lift,
+    maximum,
+    minimum,
+    numeral,
+    precision,
+    recall,
+    tpr,
+)
+
+a, b = tpr.on(group="a"), tpr.on(group="b")
+
+
+@pytest.mark.parametrize(
+    ("thing", "sentence"),
+    [
+        (fpr, "fpr"),
+        (fpr <= 0.01, "fpr <= 0.01"),
+        (0.01 >= fpr, "fpr <= 0.01"),  # noqa: SIM300
+        (recall >= 0.95, "recall >= 0.95"),
+        (fpr.at(0.01), "fpr at 0.01"),
+        (recall.over(0.95, 1), "recall in [0.95, 1]"),
+        (0.5 * fpr + 0.5 * fnr, "0.5 fpr + 0.5 fnr"),
+        (balanced_error, "balanced_error"),
+        (1 - precision, "1 - precision"),
+        (-precision, "-precision"),
+        (-precision - 1, "-precision - 1"),
+        (fpr - 2 * fnr + 0.5, "fpr - 2 fnr + 0.5"),
+        (fpr - fpr, "0"),
+        (fpr * 3, "3 fpr"),
+        (fpr / 4, "0.25 fpr"),
+        (abs(a - b) <= 0.02, 'abs(tpr on group="a" - tpr on group="b") <= 0.02'),
+        (a <= b, 'tpr on group="a" - tpr on group="b" <= 0'),
+        (maximum(fpr, fnr), "max(fpr, fnr)"),
+        (minimum(fpr, 0.5), "min(fpr, 0.5)"),
+        (
+            recall.on(sex="f") / recall.on(sex="m") >= 0.8,
+            'recall on sex="f" / recall on sex="m" >= 0.8',
+        ),
+        ((fpr + fnr) / lift, "(fpr + fnr) / lift"),
+        (1 / precision, "(1) / precision"),
+        (f_score(2), "f_score(2)"),
+        (f_score(0.5).on(site=3), "f_score(0.5) on site=3"),
+        (Rate(TP, TP + FP), "precision"),
+        (Rate(2 * TP - FN, TP + FP + 1 * ONE), "(2 TP - FN) / (TP + FP + 1)"),
+        (error.on(b=1, a="x"), 'error on a="x" & b=1'),
+        (error.on(**{"age group": "60+"}), 'error on "age group"="60+"'),
+        (error.on(flag=True), "error on flag=True"),
+        (coverage <= 1e-5, "coverage <= 1e-05"),
+        (Rate(TP, ONE).at(1000000), "(TP) / (1) at 1000000"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_it_reads_like_a_sentence(thing, sentence):
+    assert str(thing) == repr(thing) == sentence
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [
+        (1.0, "1"),
+        (0.01, "0.01"),
+        (1e-5, "1e-05"),
+        (1e6, "1000000"),
+        (1e22, "1e+22"),
+        (-0.5, "-0.5"),
+    ],
+)
+def test_numerals_are_short_and_exact(x, text):
+    assert numeral(x) == text
+    assert float(text) == x
+
+
+# ---- values --------------------------------------------------------------------------------------
+EVERYTHING = [
+    *(TP, TP + FP, fpr, fpr.on(group="a"), lift, balanced_error, maximum(fpr, fnr), fpr / fnr),
+    *(fpr <= 0.1, fpr.at(0.1), fpr.over(0, 0.1), fpr + 1),
+]
+
+
+@pytest.mark.parametrize("thing", EVERYTHING, ids=str)
+def test_everything_is_frozen(thing):
+    for field in (*(f.name for f in dataclasses.fields(thing)), "anything"):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(thing, field, 1)
+
+
+@pytest.mark.parametrize("thing", EVERYTHING, ids=str)
+def test_everything_survives_copying_and_pickling(thing):
+    for again in (copy.copy(thing), copy.deepcopy(thing), pickle.loads(pickle.dumps(thing))):
+        assert again == thing
+        assert hash(again) == hash(thing)
+        assert str(again) == str(thing)
+
+
+def test_everything_can_stand_in_a_set():
+    assert len({*EVERYTHING, *EVERYTHING}) == len(EVERYTHING)
+
+
+@examples(200)
+@given(expressions(), bounds(), setpoints(), ranges())
+def test_what_is_made_again_is_equal_and_hashes_alike(expression, bound, setpoint, swept):
+    for thing in (expression, bound, setpoint, swept):
+        fields = [getattr(thing, f.name) for f in dataclasses.fields(thing) if f.init]
+        again = type(thing)(*fields)
+        assert again == thing
+        assert hash(again) == hash(thing)
+        assert thing in {again}
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (fpr <= 0.1, Bound(Rate(FP, FP + TN), "<=", 0.1)),
+        (fpr.at(0.5), Setpoint(fpr, 0.5)),
+        (fpr.over(0, 1), Range(fpr, 0, 1)),
+        (fpr.on(a=1).on(b=2), fpr.on(b=2, a=1)),
+        (fpr.on(a=1), Rate(FP, FP + TN, (("a", 1),))),
+        (fpr.on(b=2, a=1), Rate(FP, FP + TN, (("b", 2), ("a", 1)))),
+        (fpr.on(a=1), fpr.on(a=1.0)),
+        (fpr.on(a=1), fpr.on(a=np.int64(1))),
+        (fpr.on(a="x"), fpr.on(a=np.str_("x"))),
+        (fpr.on(a=1).on(a=1), fpr.on(a=1)),
+        (fpr + fpr, 2 * fpr),
+        (2 * fpr + 2 * fnr, 4 * balanced_error),
+        (precision / Rate(TP + FN, TP + FP + FN + TN), lift),
+        (fpr - 0, fpr),
+        (fpr <= -0.0, fpr <= 0),
+        (np.float64(0.5) * fpr, 0.5 * fpr),
+        (np.float32(0.5) + fpr, 0.5 + fpr),
+        (np.float64(0.01) >= fpr, fpr <= 0.01),
+        (np.int64(2) * TP, 2 * TP),
+        (Fraction(1, 4) * fpr, 0.25 * fpr),
+        (fpr <= Decimal("0.1"), fpr <= 0.1),
+        (TP - FP, TP + -FP),
+        (fpr.on(**{"self": 1}), Rate(FP, FP + TN, (("self", 1),))),
+    ],
+    ids=str,
+)
+def test_one_thing_written_in_two_ways_is_equal(one, two):
+    assert one == two
+    assert hash(one) == hash(two)
+
+
+def test_an_enum_picks_a_slice_by_its_value():
+    class Site(str, Enum):
+        north = "north"
+
+    class Ward(IntEnum):
+        first = 1
+
+    for one, two in [(Site.north, "north"), (Ward.first, 1)]:
+        assert fpr.on(at=one) == fpr.on(at=two)
+        assert hash(fpr.on(at=one)) == hash(fpr.on(at=two))
+        assert str(fpr.on(at=one)) == str(fpr.on(at=two))
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (fpr, fnr),
+        (fpr <= 0.1, fpr >= 0.1),
+        (fpr, fpr.on(a=1)),
+        (fpr.on(a=1), fpr.on(a="1")),
+        (2 * TP, TP),
+    ],
+    ids=str,
+)
+def test_different_things_are_not_equal(one, two):
+    assert one != two
+
+
+# ---- slips of the pen ----------------------------------------------------------------------------
+SLIPS = {
+    "bool(bound)": (lambda: bool(fpr <= 0.1), TypeError, r"subject_to=\[fpr >= 0.1, fpr <= 0.2\]"),
+    "a chain": (lambda: 0.1 <= fpr <= 0.2, TypeError, "python would keep only one"),
+    "two bounds with and": (
+        lambda: (fpr <= 0.1) and (fnr <= 0.2),
+        TypeError,
+        "`fpr <= 0.1` is a goal",
+    ),
+    "two setpoints with and": (
+        lambda: fpr.at(0.1) and fnr.at(0.1),
+        TypeError,
+        "`fpr at 0.1` is a goal",
+    ),
+    "a range with or": (lambda: fpr.over(0, 1) or 1, TypeError, "is a goal"),
+    "bool(rate)": (lambda: bool(fpr), TypeError, "only once it is measured"),
+    "not rate": (lambda: not fpr, TypeError, "`fpr` is a rate, not a number"),
+    "strictly less": (lambda: fpr < 0.1, TypeError, "write `fpr <= 0.1`"),
+    "strictly more": (lambda: recall > 0.9, TypeError, "write `recall >= 0.9`"),
+    "reflected": (lambda: 0.1 > fpr, TypeError, "write `fpr <= 0.1`"),  # noqa: SIM300
+    "builtin max": (lambda: max(fpr, fnr), TypeError, r"maximum\(a, b\)"),
+    "builtin min": (lambda: min(fpr, fnr), TypeError, r"minimum\(a, b\)"),
+    "sorted": (lambda: sorted([fpr, fnr]), TypeError, "compare with <= and >="),
+    "percent in a bound": (lambda: recall >= 95, ValueError, "got 95. For 95 % write 0.95"),
+    "percent in an average": (lambda: balanced_error <= 5, ValueError, "For 5 % write 0.05"),
+    "percent in a maximum": (lambda: maximum(fpr, fnr) <= 5, ValueError, "For 5 % write 0.05"),
+    "a negative share": (lambda: fpr <= -0.1, ValueError, "between 0 and 1; got -0.1"),
+    "at zero": (lambda: fpr.at(0), ValueError, "ends excluded; got 0. .* write `fpr <= 0`"),
+    "at one": (lambda: fpr.at(1), ValueError, "ends excluded; got 1. .* write `fpr >= 1`"),
+    "at a percentage": (lambda: fpr.at(5), ValueError, "For 5 % write 0.05"),
+    "level of text": (lambda: fpr <= "0.1", TypeError, "must be a finite number; got '0.1'"),
+    "level of nan": (lambda: fpr <= float("nan"), TypeError, "must be a finite number; got nan"),
+    "level of a bool": (lambda: fpr <= True, TypeError, "must be a finite number; got True"),
+    "bound of a bound": (lambda: fpr <= (fnr <= 0.1), TypeError, "must be a finite number"),
+    "range upside down": (
+        lambda: fpr.over(0.1, 0),
+        ValueError,
+        r"from low to high; got \[0.1, 0\]",
+    ),
+    "range of a point": (lambda: fpr.over(0.1, 0.1), ValueError, "from low to high"),
+    "range of percent": (lambda: recall.over(95, 100), ValueError, "For 95 % write 0.95"),
+    "range of precision": (
+        lambda: precision.over(0, 1),
+        ValueError,
+        "moves one way .* Use fpr, recall",
+    ),
+    "rate times rate": (
+        lambda: fpr * fnr,
+        TypeError,
+        "Rates scale by numbers; cannot multiply fpr by fnr",
+    ),
+    "rate over zero": (lambda: fpr / 0, ZeroDivisionError, "Cannot divide fpr by zero"),
+    "rate plus text": (lambda: fpr + "fnr", TypeError, "unsupported"),
+    "rate times array": (lambda: fpr * np.ones(3), TypeError, "not support|unsupported"),
+    "array times rate": (lambda: np.ones(3) * fpr, TypeError, "unsupported"),
+    "an overflow": (lambda: 1e308 * fpr * 10, TypeError, "must be a finite number; got inf"),
+    "no slice": (lambda: fpr.on(), TypeError, r'`.on\(group="a"\)`'),
+    "a slice of None": (
+        lambda: fpr.on(group=None),
+        TypeError,
+        "a string or a number; got group=None",
+    ),
+    "a slice of nan": (lambda: fpr.on(group=float("nan")), TypeError, "a string or a number"),
+    "a slice of a list": (lambda: fpr.on(group=["a"]), TypeError, r"got group=\['a'\]"),
+    "half a character": (lambda: fpr.on(group="\ud800"), TypeError, "a string or a number"),
+    "a column of half": (
+        lambda: fpr.on(**{"\ud800": 1}),
+        TypeError,
+        "column of a slice is a string",
+    ),
+    "two slices": (
+        lambda: fpr.on(group="a").on(group="b"),
+        ValueError,
+        'Already on group="a"; nobody is also "b"',
+    ),
+    "a column by number": (
+        lambda: Rate(FP, FP + TN, ((1, "a"),)),
+        TypeError,
+        "column of a slice is a string; got 1",
+    ),
+    "rate of numbers": (lambda: Rate(1, 2), TypeError, r"like Rate\(FP, FP \+ TN\); got 1"),
+    "rate of rates": (lambda: Rate(fpr, fnr), TypeError, r"like Rate\(FP, FP \+ TN\)"),
+    "nothing on top": (lambda: Rate(ONE, TP), ValueError, "must count something"),
+    "nothing below": (lambda: Rate(TP, TP - TP), ValueError, "denominator of a rate is zero"),
+    "count times text": (lambda: TP * "2", TypeError, "can't multiply|unsupported"),
+    "count plus number": (lambda: TP + 1, TypeError, "unsupported"),
+    "count minus number": (lambda: TP - 1, TypeError, "unsupported"),
+    "an infinite weight": (
+        lambda: Count(tp=float("inf")),
+        TypeError,
+        "weight of TP must be a finite number",
+    ),
+    "maximum of text": (
+        lambda: maximum(fpr, "fnr"),
+        TypeError,
+        "maximum takes rates, .* got 'fnr'",
+    ),
+    "maximum of a list": (
+        lambda: maximum([fpr, fnr]),
+        TypeError,
+        r"maximum takes rates, .* got \[fpr, fnr\]",
+    ),
+    "minimum of nothing": (lambda: minimum(), TypeError, "minimum needs at least one"),
+    "another sense": (lambda: Bound(fpr, "<", 0.1), ValueError, "'<=' or '>='; got '<'"),
+    "bound of text": (lambda: Bound("fpr", "<=", 0.1), TypeError, "as in fpr <= 0.01; got 'fpr'"),
+    "setpoint of text": (lambda: Setpoint("fpr", 0.1), TypeError, "got 'fpr'"),
+    "range of text": (lambda: Range("fpr", 0, 1), TypeError, "got 'fpr'"),
+    "a sum twice": (
+        lambda: Combination(((1.0, fpr), (1.0, fpr))),
+        ValueError,
+        r"Write it with \+ and \*",
+    ),
+    "a sum of one": (lambda: Combination(((1.0, fpr),)), ValueError, r"Write it with \+ and \*"),
+    "a sum with zero": (
+        lambda: Combination(((0.0, fpr), (2.0, fnr))),
+        ValueError,
+        r"Write it with \+ and \*",
+    ),
+    "a sum of sums": (
+        lambda: Combination(((2.0, fpr + fnr),)),
+        TypeError,
+        r"Write it with \+ and \*",
+    ),
+    "a sum of text": (lambda: Combination(((2.0, "fpr"),)), TypeError, r"Write it with \+ and \*"),
+    "an unknown fold": (
+        lambda: Fold("mean", (fpr, fnr)),
+        ValueError,
+        "'abs', 'max' or 'min'; got 'mean'",
+    ),
+    "abs of two": (lambda: Fold("abs", (fpr, fnr)), ValueError, "abs takes one expression"),
+    "max of one": (lambda: Fold("max", (fpr,)), ValueError, "max and min take several"),
+    "quotient of numbers": (lambda: Quotient(fpr, 2), TypeError, "made of rates; got 2"),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_slip_is_answered_with_advice(slip):
+    do, error, advice = SLIPS[slip]
+    with pytest.raises(error, match=advice):
+        do()
+
+
+def test_double_equals_compares_and_does_not_hold():
+    assert (fpr == 0.01) is False
+    assert (fpr == Rate(FP, FP + TN)) is True
+    assert fnr == Rate(FN, TP + FN)
+
+
+def test_nesting_has_an_end():
+    deep = fpr
+    for _ in range(49):
+        deep = abs(deep)
+    assert str(deep) == 49 * "abs(" + "fpr" + 49 * ")"
+    with pytest.raises(ValueError, match="nested 50 deep, and no deeper"):
+        abs(deep)
