@@ -61,6 +61,10 @@ class Step:
         """Its first derivative: the kernel that weighs examples by their distance."""
         raise NotImplementedError
 
+    def value_and_slope(self, u: Tensor) -> tuple[Tensor, Tensor]:
+        """Both at once, for steps that can share work."""
+        return self.value(u), self.slope(u)
+
     def curvature(self, u: Tensor) -> Tensor:
         """Its second derivative."""
         raise NotImplementedError
@@ -94,6 +98,11 @@ class Sigmoid(Step):
     def slope(self, u: Tensor) -> Tensor:
         """The product of both tails; ``s * (1 - s)`` would be exactly 0 from u = 37 on."""
         return torch.sigmoid(u) * torch.sigmoid(-u)
+
+    def value_and_slope(self, u: Tensor) -> tuple[Tensor, Tensor]:
+        """Both tails, and their product."""
+        value = torch.sigmoid(u)
+        return value, torch.sigmoid(-u).mul_(value)
 
     def curvature(self, u: Tensor) -> Tensor:
         """``-slope * tanh(u / 2)``."""

@@ -5,7 +5,7 @@ import torch
 
 from setpoint import Hinge, Sigmoid, Softplus
 from setpoint.steps import SlopeOf
-from setpoint.thresholds import Reading, counts, read
+from setpoint.thresholds import Reading, Sample, counts, read
 
 STEPS = [Sigmoid(), Softplus(), Hinge(), SlopeOf(Sigmoid()), SlopeOf(Softplus())]
 
@@ -26,6 +26,16 @@ def naive(r, scores, at):
     sides = (u,) if r.step.complementary else (u, -u)
     parts = [r.step.value(side)[..., None] * r.whole.columns[:, None] for side in sides]
     return torch.cat([part.sum(2) for part in parts], -1)
+
+
+def test_a_batch_that_stands_for_more_pulls_by_its_own_scores(monkeypatch):
+    monkeypatch.setattr(counts, "CHUNK", 6 * 10)  # pieces of ten examples, like the batch
+    r = reading(Sigmoid())
+    batch = Sample(r.whole.scores[:, :10].flip(1), r.whole.columns[:, :10].flip(1))
+    split = Reading(r.step, r.at, r.width, r.whole, batch)
+    pulls = torch.randn_like(split.counts()[0])
+    alone = Reading(r.step, r.at, r.width, batch, batch)
+    torch.testing.assert_close(split.pull(pulls), alone.pull(pulls))
 
 
 @pytest.mark.parametrize("step", STEPS, ids=repr)

@@ -63,7 +63,7 @@ def write_picture(
         paths,
         [
             Panel(
-                f"{model.title}: {_signed(gains[model.name])} points",
+                f"{model.title}: {_in_words(gains[model.name])}",
                 (_series(CROSS_ENTROPY, model.name, drawn), _series(IMPLICIT, model.name, drawn)),
             )
             for model in MODELS
@@ -90,5 +90,6 @@ def _lowest(trials: Sequence[Trial]) -> float:
     return min(math.floor(10 * min(starts)) / 10, 0.9)
 
 
-def _signed(points: float) -> str:
-    return f"{points:+.1f}".replace("-", "\N{MINUS SIGN}")
+def _in_words(points: float) -> str:
+    text = f"{points:+.1f}".replace("-", "\N{MINUS SIGN}")
+    return "level" if round(points, 1) == 0 else f"{text} points"

@@ -122,6 +122,7 @@ def _legend(axes: Any, held: float) -> None:
         labelcolor=INK,
         handletextpad=0.1,
         borderaxespad=0.0,
+        bbox_to_anchor=(1, 0.02),  # its white box must not hide the axis
         fontsize=9.5,
         title_fontsize=9.5,
     )

@@ -64,7 +64,7 @@ def _value(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None) -
 
 def mix(main: Tensor, implicit: Tensor, share: Tensor | float) -> Tensor:
     """``share`` of the main gradient, the rest implicit at the same length; both ``[c, n]``."""
-    length, own = main.abs().sum(-1, keepdim=True), implicit.abs().sum(-1, keepdim=True)
+    length, own = (torch.linalg.vector_norm(x, 1, -1, keepdim=True) for x in (main, implicit))
     factor = (1 - share) * length / (own + (own == 0))
     return share * main + factor * implicit
 

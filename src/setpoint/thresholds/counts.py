@@ -45,12 +45,12 @@ class Reading:
         value = slope = None
         for part, u in self._distances(self.whole.scores):
             columns = self.whole.columns[:, part]
-            kernel = self.step.slope(u)
-            values, slopes = [self.step.value(u) @ columns], [kernel @ columns]
+            value_here, kernel = self.step.value_and_slope(u)
+            values, slopes = [value_here @ columns], [kernel @ columns]
             if not self.step.complementary:
                 values.append(self.step.value(-u) @ columns)
                 slopes.append(-(self.step.slope(-u) @ columns))
-            elif u.shape[-1] == self.batch.scores.shape[-1]:
+            elif self.whole is self.batch and u.shape[-1] == self.batch.scores.shape[-1]:
                 self._kernels.append(kernel)  # everything at once: it will do for the gradient
             here, there = (x[0] if len(x) == 1 else torch.cat(x, -1) for x in (values, slopes))
             value = here if value is None else value + here

@@ -1,0 +1,237 @@
+"""One scan for numpy and torch, one output or several, by bisection or over all cuts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from strategies import GROUPS, examples, problems, rates
+
+from setpoint.problems import Problem, pr_auc, precision_at_k, roc_auc, scan
+from setpoint.problems.scan import Cuts, holds, place
+from setpoint.rates import (
+    CATALOGUE,
+    FN,
+    FP,
+    ONE,
+    TP,
+    Rate,
+    alerts,
+    coverage,
+    error,
+    f_score,
+    fnr,
+    fpr,
+    lift,
+    maximum,
+    precision,
+    recall,
+    tnr,
+)
+
+FIELDS = ("cut", "threshold", "marginal")
+
+
+def draw(seed, c=1, n=40, ties=False, weighted=False):
+    """Scores [c, n] and the masks of both classes for everyone and two groups."""
+    r = np.random.default_rng(seed)
+    scores = r.integers(0, 8, (c, n)).astype(float) if ties else r.normal(size=(c, n))
+    labels, groups = r.integers(0, 2, (c, n)), r.integers(0, 2, n)
+    weights = r.choice([0, 0.5, 1, 2], (c, n)) if weighted else np.ones((c, n))
+    inside = {GROUPS[0]: np.ones(n), GROUPS[1]: groups == 0, GROUPS[2]: groups == 1}
+    return scores, {
+        w: (weights * m * labels, weights * m * (1 - labels)) for w, m in inside.items()
+    }
+
+
+def cuts_of(xp, scores, masks):
+    if xp is torch:
+        scores = torch.from_numpy(scores)
+        masks = {w: tuple(map(torch.from_numpy, pair)) for w, pair in masks.items()}
+    return Cuts.sort(xp, scores, masks)
+
+
+def same(one, two, rows=slice(None)):
+    """Whether two placements are one, or one is some rows of the other."""
+    shape = np.asarray(two.cut).shape
+    pairs = [(getattr(one, field), getattr(two, field)) for field in FIELDS]
+    for a, b in [*pairs, *zip(one.holding, two.holding, strict=True)]:
+        assert_array_equal(a, np.broadcast_to(b, shape)[rows])
+    assert_allclose(one.violation, two.violation[rows], atol=1e-9)
+
+
+SOME = [
+    Problem(minimize=fnr, subject_to=fpr <= 0.1),
+    Problem(maximize=precision, subject_to=recall >= 0.7),
+    Problem(maximize=recall, subject_to=precision >= 0.6),
+    Problem(maximize=f_score(2)),
+    Problem(minimize=error, subject_to=[fpr <= 0.3, fnr <= 0.5]),
+    Problem(minimize=abs(fpr - 0.5), subject_to=recall.at(0.5)),
+    Problem(minimize=fnr, subject_to=abs(coverage.on(group="a") - coverage.on(group="b")) <= 0.1),
+    Problem(minimize=fnr.on(group="b"), subject_to=fpr.on(group="a").at(0.3)),
+    Problem(maximize=precision, subject_to=recall.on(group="a").over(0.2, 0.9), thresholds=4),
+    Problem(maximize=CATALOGUE["prevalence"]),
+    precision_at_k(7),
+    roc_auc(fpr=(0, 0.3), points=6),
+    pr_auc(recall=(0.5, 1), points=5),
+]
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize("ties", [False, True], ids=["", "ties"])
+@pytest.mark.parametrize("problem", SOME, ids=str)
+def test_numpy_and_torch_and_several_outputs_place_alike(problem, ties, weighted):
+    scores, masks = draw(3, c=3, ties=ties, weighted=weighted)
+    in_numpy = place(cuts_of(np, scores, masks), problem)
+    in_torch = place(cuts_of(torch, scores, masks), problem)
+    same(in_numpy, in_torch)
+    assert in_torch.cut.dtype == torch.int64
+    for row in range(3):
+        part = slice(row, row + 1)
+        alone = {w: (p[part], q[part]) for w, (p, q) in masks.items()}
+        for xp in (np, torch):
+            same(place(cuts_of(xp, scores[part], alone), problem), in_numpy, part)
+
+
+@examples(300)
+@given(problems(tame=True, kinds=("free", "bounds", "setpoint", "range")), st.integers(0, 99))
+def test_numpy_and_torch_place_any_problem_alike(problem, seed):
+    data = draw(seed, c=2, n=12, ties=seed % 2 == 0, weighted=seed % 3 == 0)
+    same(place(cuts_of(np, *data), problem), place(cuts_of(torch, *data), problem))
+
+
+# ---- two paths to a setpoint ---------------------------------------------------------------------
+EVEN = [fpr, fnr, precision, error, f_score(0.5), CATALOGUE["balanced_error"], lift, fpr - 3 * fnr]
+
+
+def by_both_paths(problem, data, xp=np):
+    (hold,) = targets = holds(problem)
+    assert hold.sorts
+    fast = place(cuts_of(xp, *data), problem, targets)
+    same(fast, place(cuts_of(xp, *data), problem, [replace(hold, sorts=False)]))
+
+
+@pytest.mark.parametrize("xp", [np, torch], ids=["numpy", "torch"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize("ties", [False, True], ids=["", "ties"])
+@pytest.mark.parametrize("held", [fpr, fnr, tnr, recall, coverage], ids=str)
+def test_bisection_finds_what_the_scan_of_all_cuts_finds(held, ties, weighted, xp):
+    for seed in range(6):
+        data = draw(seed, c=2, n=25, ties=ties, weighted=weighted)
+        for objective in EVEN:
+            for word in ("minimize", "maximize"):
+                goal = {word: objective}
+                swept = Problem(**goal, subject_to=held.over(0, 1), thresholds=7)
+                by_both_paths(swept, data, xp)
+
+
+@examples(300)
+@given(
+    rates(tame=True, sliced=False),
+    rates(tame=True, sliced=False),
+    st.sampled_from([0.01, 0.2, 0.25, 1 / 3, 0.5, 0.7, 0.99, 2, 3.5]),
+    st.integers(0, 99),
+)
+def test_bisection_agrees_for_any_rate_it_is_used_for(held, objective, level, seed):
+    level = level % 1 or 0.5 if held.is_share else level
+    problem = Problem(minimize=objective, subject_to=held.at(level))
+    if holds(problem)[0].sorts:
+        by_both_paths(problem, draw(seed, n=15, ties=seed % 2 == 0, weighted=seed % 3 == 0))
+
+
+@pytest.mark.parametrize(
+    ("objective", "held", "sorts"),
+    [
+        (fnr, fpr, True),
+        (precision, recall, True),
+        (lift, recall, True),
+        (fnr + fpr, fpr, True),
+        (abs(fpr - 0.5), coverage, True),  # every example moves the coverage: no choice is left
+        (abs(fpr - 0.5), recall, False),  # best in the middle
+        (maximum(fpr, 0.3), recall, False),  # equal for a while
+        (fpr.on(group="a"), recall, False),
+        (precision + fpr, recall, False),
+        (Rate(TP, TP - FP), recall, False),  # a pole
+        (fnr, fpr.on(group="a"), False),
+        (fnr, precision, False),
+        (fnr, fpr + recall, False),
+        (fnr, Rate(TP + 2 * FP, ONE), False),
+    ],
+    ids=str,
+)
+def test_bisection_is_used_only_where_it_is_right(objective, held, sorts):
+    (hold,) = holds(Problem(minimize=objective, subject_to=held.at(0.4)))
+    assert hold.sorts == sorts
+
+
+def test_bounds_are_never_bisected():
+    assert not any(hold.sorts for hold in holds(Problem(minimize=fnr, subject_to=fpr <= 0.1)))
+
+
+# ---- what a placement promises -------------------------------------------------------------------
+@examples(300)
+@given(problems(tame=True, kinds=("free", "bounds", "setpoint", "range")), st.integers(0, 99))
+def test_the_threshold_makes_the_cut_and_the_marginal_score_is_beside_it(problem, seed):
+    scores, masks = draw(seed, n=14, ties=seed % 2 == 0, weighted=seed % 3 == 0)
+    placed = place(cuts_of(np, scores, masks), problem)
+    present = np.sort(scores[0][sum(masks[()])[0] > 0])[::-1]
+    for cut, threshold, marginal in zip(
+        placed.cut[0], placed.threshold[0], placed.marginal[0], strict=True
+    ):
+        assert np.sum(present > threshold) == cut
+        assert marginal in present
+        neighbours = {present[max(cut - 1, 0)], present[min(cut, len(present) - 1)]}
+        assert marginal in neighbours
+    for held in placed.holding:
+        assert held.dtype == bool
+    assert np.all(sum(placed.holding) <= 1) if placed.holding else True
+
+
+def test_the_first_bound_that_stops_a_threshold_holds_it():
+    scores, labels = np.array([[9.0, 7, 4, 3, 1]]), np.array([[1.0, 0, 1, 0, 0]])
+    cuts = Cuts.sort(np, scores, {(): (labels, 1 - labels)})
+    both = place(cuts, Problem(minimize=fnr, subject_to=[error <= 1, fpr <= 0.34, coverage <= 0.6]))
+    assert [bool(h.squeeze()) for h in both.holding] == [False, True, False]
+    slack = place(cuts, Problem(maximize=f_score(1), subject_to=fpr <= 0.9))
+    assert not slack.holding[0].any()
+    floor = place(cuts, Problem(maximize=precision, subject_to=recall >= 1))
+    assert floor.holding[0].all()
+    assert (floor.marginal, floor.threshold) == (4.0, 3.5)
+
+
+def test_many_thresholds_are_scanned_in_turns(monkeypatch):
+    data = draw(0, c=2, n=30)
+    problem = Problem(maximize=abs(recall - fpr), subject_to=fnr.over(0, 1), thresholds=9)
+    assert not holds(problem)[0].sorts
+    at_once = place(cuts_of(np, *data), problem)
+    monkeypatch.setattr(scan, "CHUNK", 2 * 31 * 2)
+    same(place(cuts_of(np, *data), problem), at_once)
+
+
+def test_nobody_is_no_trouble():
+    nobody = {(): (np.zeros((1, 3)), np.zeros((1, 3)))}
+    for problem in SOME[:6]:
+        placed = place(Cuts.sort(np, np.ones((1, 3)), nobody), problem)
+        assert placed.cut.tolist() == [[0]]
+
+
+def test_placing_is_silent_about_zero_over_zero():
+    scores, masks = draw(0)
+    only_positives = {w: (p + q, 0 * q) for w, (p, q) in masks.items()}
+    for problem in SOME:
+        place(cuts_of(np, scores, only_positives), problem)  # a warning would be an error
+
+
+def test_tables_at_a_cut_are_those_of_all_cuts():
+    scores, masks = draw(0, c=2, weighted=True)
+    cuts = cuts_of(np, scores, masks)
+    cut = np.array([[0, 5, 40], [1, 2, 39]])
+    for where, table in cuts.tables().items():
+        at = cuts.tables_at(cut)[where]
+        for field in ("tp", "fp", "fn", "tn"):
+            assert_array_equal(
+                np.take_along_axis(getattr(table, field)[:, 0], cut, -1), getattr(at, field)
+            )
