@@ -124,15 +124,16 @@ def loss_alone(n: int, points: int, repeats: int) -> list[float]:
 
 
 def peak_megabytes(n: int, points: int) -> float:
-    """Peak memory that one loss adds, measured in a process of its own."""
+    """Peak memory that one loss adds, measured in a process of its own (Linux)."""
     code = (
-        "import resource, sys, torch\n"
+        "import re, sys\n"
         f"sys.path.insert(0, {str(HERE)!r})\n"
         "from step_cost import loss_alone\n"
+        "peak = lambda: int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])\n"
         f"loss_alone(1000, {points}, 1)\n"
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "before = peak()\n"
         f"loss_alone({n}, {points}, 1)\n"
-        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)"
+        "print((peak() - before) / 1024)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return float(done.stdout)
@@ -224,16 +225,17 @@ round, with its quartiles.
 
 ## Whole training steps
 
-Forward, loss, backward and Adam on the network of the ICO paper (convolutions of 128-256-256-512-512
-filters with batch norm, images of 32 x 32) and on the same network at a quarter of the width.
+Forward, loss, backward and Adam on the network of the ICO paper (convolutions of 128, 256, 256, 512
+and 512 filters with batch norm, images of 32 x 32), and at a quarter of the width.
 
 {tables["full"]}
 
 {tables["quarter"]}
 
 `as_published` is the paper's Algorithm 1 with the linear update of its line 10; "separate backward
-passes" is its equation 5 taken literally. `Implicit` needs neither: the threshold's gradient is known
-in closed form on the scores, so the network sees one backward pass whatever the number of thresholds.
+passes" is its equation 5 taken literally. `Implicit` needs neither: the threshold's gradient is
+known in closed form on the scores, so the network sees one backward pass whatever the number of
+thresholds.
 
 ## The loss alone
 

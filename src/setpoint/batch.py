@@ -74,7 +74,7 @@ def _first(wrong: Array, values: Array) -> tuple[int, float]:
     """Row and value of the first wrong entry."""
     flat = wrong.reshape(-1).tolist().index(True)
     width = 1 if len(wrong.shape) < 2 else wrong.shape[1]
-    return flat // width, float(values.reshape(-1)[flat])
+    return flat // width, float(values.reshape(-1)[flat].item())
 
 
 def describe(positives: float, negatives: float) -> str:

@@ -14,12 +14,10 @@ from setpoint.problems import Problem, pr_auc, precision_at_k, roc_auc, scan
 from setpoint.problems.scan import Cuts, holds, place
 from setpoint.rates import (
     CATALOGUE,
-    FN,
     FP,
     ONE,
     TP,
     Rate,
-    alerts,
     coverage,
     error,
     f_score,

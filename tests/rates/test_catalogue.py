@@ -91,7 +91,7 @@ def test_a_zero_denominator_gives_nan(name):
     assert found == 0 if name == "alerts" else np.isnan(found)
 
 
-SHARES = set(CATALOGUE) - {"alerts", "lift"}
+SHARES = [name for name in CATALOGUE if name not in ("alerts", "lift")]
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

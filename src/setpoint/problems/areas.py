@@ -51,11 +51,13 @@ def _is_roc(problem: Problem, swept: Range) -> bool:
 
 
 def _mean(x: Array, y: Array, swept: Range) -> float:
-    """The mean of ``y`` over levels of ``x``; where none reaches a level, at the nearest cut."""
-    ends = (swept.low, swept.high) if x[0] <= x[-1] else (swept.high, swept.low)
-    x = np.clip(np.concatenate([ends[:1], x, ends[1:]]), swept.low, swept.high)
-    y = np.concatenate([y[:1], y, y[-1:]])
+    """The mean of ``y`` over levels of ``x``; where none reaches a level, at the nearest rate."""
     held_from_below = swept.setpoints(1)[0].caps
+    first = np.flatnonzero(x == x[0])[-1] if held_from_below else 0
+    last = -1 if held_from_below else np.flatnonzero(x == x[-1])[0]
+    ends = (swept.low, swept.high) if x[0] <= x[-1] else (swept.high, swept.low)
+    x = np.clip([ends[0], *x, ends[1]], swept.low, swept.high)
+    y = np.array([y[first], *y, y[last]])
     y = y[:-1] if held_from_below else y[1:]
     steps = abs(np.diff(x))
     return float(steps[steps > 0] @ y[steps > 0] / (swept.high - swept.low))

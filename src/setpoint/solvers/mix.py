@@ -66,7 +66,8 @@ def mix(main: Tensor, implicit: Tensor, share: Tensor | float) -> Tensor:
     """``share`` of the main gradient, the rest implicit at the same length; both ``[c, n]``."""
     length, own = (torch.linalg.vector_norm(x, 1, -1, keepdim=True) for x in (main, implicit))
     factor = (1 - share) * length / (own + (own == 0))
-    return share * main + factor * implicit
+    mixed: Tensor = share * main + factor * implicit
+    return mixed
 
 
 def attach(scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:

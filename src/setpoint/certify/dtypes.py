@@ -1,0 +1,103 @@
+"""The precision of the calibration scores: the next number below, and rounding to it.
+
+A promise about ``score > threshold`` is about the scores as they are compared. Scores of a model
+that runs in bfloat16 have 8 bits; a threshold between two of them, or new scores that were not
+rounded the same way, would decide differently from what was counted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.batch import check_scores
+
+NAMES = ("float16", "bfloat16", "float32", "float64")
+_TORCH_CASTS = {
+    "float16": "half",
+    "bfloat16": "bfloat16",
+    "float32": "float",
+    "float64": "double",
+}
+_BFLOAT16_STEP = 1 << 16  # the upper half of a float32
+
+
+def read_scores(scores: Any) -> tuple[NDArray[Any], str]:
+    """Scores ``[n]`` of numpy, torch or a list, and the precision they come in.
+
+    Half precisions are kept in float32, which holds them exactly; whole numbers become float64.
+    """
+    name = str(getattr(scores, "dtype", "float64")).removeprefix("torch.")
+    if hasattr(scores, "detach"):
+        scores = scores.detach().cpu()
+        scores = (scores.float() if "float16" in name else scores).numpy()
+    name = name if name in NAMES else "float64"
+    try:
+        array = np.asarray(scores, dtype=np.float64 if name == "float64" else np.float32)
+    except (TypeError, ValueError):
+        raise TypeError(f"scores must be numbers; got {scores!r:.60}.") from None
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(
+            f"scores must be one number an example, [n] or [n, 1]; got the shape {array.shape}. "
+            "Certify several outputs one by one: scores[:, i]."
+        )
+    if array.size == 0:
+        raise ValueError("There are no scores to certify: pass at least one example.")
+    check_scores(array)
+    return array, name
+
+
+def below(score: float, name: str) -> float:
+    """The next number below ``score`` in its precision: ``s > below(x)`` is ``s >= x``.
+
+    Never a subnormal number, which some processors read as zero: the next normal one below is as
+    good, since a lower threshold only accepts more.
+    """
+    if name == "bfloat16":
+        value, smallest = _below_bfloat16(score), np.finfo(np.float32).tiny
+    else:
+        dtype = np.dtype(name)
+        value, smallest = np.nextafter(dtype.type(score), dtype.type("-inf")), np.finfo(dtype).tiny
+    if 0 < abs(value) < smallest:
+        return 0.0 if value > 0 else -float(smallest)
+    return float(value)
+
+
+def exceeds(scores: Any, threshold: float, name: str) -> Any:
+    """``scores > threshold`` in the given precision, for numpy and torch alike, elementwise."""
+    if hasattr(scores, "detach"):
+        cast = getattr(scores.detach(), _TORCH_CASTS[name])()
+        if not bool((abs(cast) < float("inf")).all()):
+            check_scores(scores.detach().double().cpu().numpy())
+        return cast > threshold
+    return rounded(scores, name) > threshold
+
+
+def rounded(scores: Any, name: str) -> NDArray[Any]:
+    """Numpy scores in the given precision."""
+    try:
+        array = np.asarray(scores, dtype=None if hasattr(scores, "dtype") else np.float64)
+        array = array.astype(np.float32 if name == "bfloat16" else name, copy=False)
+    except (TypeError, ValueError):
+        raise TypeError(f"scores must be numbers; got {scores!r:.60}.") from None
+    check_scores(array)
+    return _to_bfloat16(array) if name == "bfloat16" else array
+
+
+def _to_bfloat16(array: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Round to nearest, ties to even."""
+    bits = np.ascontiguousarray(array).view(np.uint32).astype(np.uint64)
+    bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    return bits.astype(np.uint32).view(np.float32)
+
+
+def _below_bfloat16(score: float) -> float:
+    if score == 0:
+        return -float(np.finfo(np.float32).tiny)
+    bits = int(np.float32(score).view(np.uint32))
+    bits += -_BFLOAT16_STEP if score > 0 else _BFLOAT16_STEP
+    return float(np.uint32(bits).view(np.float32))

@@ -1,0 +1,151 @@
+"""The calibration sample: checked once, each part of it sorted once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint._checks import plural
+from setpoint.batch import check_labels, check_length, column_of
+from setpoint.certify.dtypes import below, read_scores
+from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES, Part
+from setpoint.rates import Counts, Value, Where
+
+Bools = NDArray[np.bool_]
+
+
+class Sample:
+    """Scores, labels and slices.
+
+    Args:
+        scores: One score an example, in the precision that decisions will be made in.
+        labels: 0 or 1 for each; None if only acceptance counts.
+        slices: The examples of each slice that is asked about, beside everyone.
+        dtype: The name of the precision.
+    """
+
+    def __init__(
+        self,
+        scores: NDArray[Any],
+        labels: Bools | None,
+        slices: Mapping[Where, Bools],
+        dtype: str,
+    ) -> None:
+        self.scores, self.labels, self.dtype = scores, labels, dtype
+        self._slices = dict(slices)
+        self._sorted: dict[Part, NDArray[Any]] = {}
+
+    def sorted(self, part: Part) -> NDArray[Any]:
+        """The scores of a part, from low to high."""
+        if part not in self._sorted:
+            if part.kind == EVERYONE and self.labels is not None:
+                halves = [self.sorted(Part(part.where, kind)) for kind in (POSITIVES, NEGATIVES)]
+                # two runs that are sorted already: a stable sort merges them
+                self._sorted[part] = np.sort(np.concatenate(halves), kind="stable")
+            else:
+                self._sorted[part] = np.sort(self.scores[self._members(part)])
+        return self._sorted[part]
+
+    def size(self, part: Part) -> int:
+        """How many examples a part has."""
+        return len(self.sorted(part))
+
+    def over(self, part: Part, score: Any) -> Any:
+        """How many scores of a part are above ``score``."""
+        scores = self.sorted(part)
+        return len(scores) - np.searchsorted(scores, self._cast(score), "right")
+
+    def reaching(self, part: Part, score: Any) -> Any:
+        """How many scores of a part are at least ``score``."""
+        scores = self.sorted(part)
+        return len(scores) - np.searchsorted(scores, self._cast(score), "left")
+
+    def below(self, score: float) -> float:
+        """The next number below, in the precision of the scores."""
+        return below(score, self.dtype)
+
+    def only(self, where: Where) -> Sample:
+        """The examples of one slice, as a sample of its own."""
+        inside = self._slices[where]
+        labels = None if self.labels is None else self.labels[inside]
+        return Sample(self.scores[inside], labels, {}, self.dtype)
+
+    def table(self, where: Where, thresholds: Any, prevalence: float | None) -> Counts:
+        """Counts at thresholds; at another ``prevalence``, the same classes in other numbers."""
+        p, n = Part(where, POSITIVES), Part(where, NEGATIVES)
+        tp, fp = self.over(p, thresholds) * 1.0, self.over(n, thresholds) * 1.0
+        positives, negatives = float(self.size(p)), float(self.size(n))
+        if prevalence is not None and positives and negatives:
+            total = positives + negatives
+            a, b = total * prevalence / positives, total * (1 - prevalence) / negatives
+            tp, fp, positives, negatives = a * tp, b * fp, a * positives, b * negatives
+        return Counts(tp, fp, positives - tp, negatives - fp, positives, negatives)
+
+    def _cast(self, score: Any) -> Any:
+        """In the precision of the scores: searching would otherwise convert all of them."""
+        return np.asarray(score, dtype=self.scores.dtype)
+
+    def _members(self, part: Part) -> Bools:
+        inside = self._slices.get(part.where)
+        if part.kind == EVERYONE:
+            return np.ones(len(self.scores), bool) if inside is None else inside
+        if self.labels is None:
+            raise ValueError("This goal counts positives and negatives: pass labels.")
+        of_class = self.labels if part.kind == POSITIVES else ~self.labels
+        return of_class if inside is None else of_class & inside
+
+
+def read_sample(scores: Any, labels: Any, groups: Any, wheres: tuple[Where, ...]) -> Sample:
+    """A checked sample with the slices ``wheres``."""
+    s, dtype = read_scores(scores)
+    y = None if labels is None else read_labels(labels, s)
+    columns = {column for where in wheres for column, _ in where}
+    slices = {w: _slice(w, groups, columns, s) for w in wheres if w}
+    return Sample(s, y, slices, dtype)
+
+
+def read_labels(labels: Any, scores: NDArray[Any]) -> Bools:
+    """Labels as booleans."""
+    array = np.asarray(labels.detach().cpu() if hasattr(labels, "detach") else labels)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if array.dtype.kind not in "biuf":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"labels must be 0 or 1; got {labels!r:.60}.") from None
+    if array.dtype.kind == "b":
+        check_length(array, scores, "labels")
+        return array
+    check_labels(array, scores)
+    return np.asarray(array == 1)
+
+
+def read_column(column: Any, scores: NDArray[Any], name: str = "groups") -> NDArray[Any]:
+    """One value for each score."""
+    array = np.asarray(column.detach().cpu() if hasattr(column, "detach") else column)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    check_length(array, scores, name)
+    return array
+
+
+def _slice(where: Where, groups: Any, columns: set[str], scores: NDArray[Any]) -> Bools:
+    inside = np.ones(len(scores), bool)
+    for column, value in where:
+        inside &= np.asarray(read_column(column_of(groups, column, columns), scores) == value)
+    if not inside.any():
+        text = " and ".join(f"{column} = {value!r}" for column, value in where)
+        raise ValueError(f"No example has {text}.")
+    return inside
+
+
+def have(count: float, part: Part) -> str:
+    """``1,200 negatives with group = 'a'``."""
+    noun = {POSITIVES: "positive", NEGATIVES: "negative"}.get(part.kind, "example")
+    return plural(count, noun) + _with(part.where)
+
+
+def _with(where: tuple[tuple[str, Value], ...]) -> str:
+    return "".join(f" with {column} = {value!r}" for column, value in where)

@@ -1,0 +1,107 @@
+"""Two classes, and which of them is the positive one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.tables.errors import TableError, listed, quoted
+from setpoint.tables.source import Chunk, Source
+from setpoint.tables.values import number_of, texts, written
+
+MOST = 20  # different labels remembered before giving up
+POSITIVE = frozenset({"1", "true", "yes", "y", "t", "positive", "pos"})
+NEGATIVE = frozenset({"0", "-1", "false", "no", "n", "f", "negative", "neg"})
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The two values of a label column, as texts."""
+
+    negative: str
+    positive: str
+
+    def encode(self, source: Source, chunk: Chunk, name: str) -> NDArray[np.int64]:
+        """1 for the positive class and 0 for the other, or an error with the row."""
+        values = [_normal(text) for text in texts(chunk.columns[name])]
+        found = np.array([_PLACES.get(v == self.positive, 0) for v in values], dtype=np.int64)
+        for place, value in enumerate(values):
+            if value != self.positive and value != self.negative:
+                shown = "missing" if value is None else quoted(value)
+                problem = f"the label is {shown}; it must be {self.negative!r} or {self.positive!r}"
+                raise TableError(source.path, f"{problem}.", row=chunk.rows[place], column=name)
+        return found
+
+
+_PLACES = {True: 1, False: 0}
+
+
+class LabelCount:
+    """Collects the values of a label column, chunk by chunk."""
+
+    def __init__(self, source: Source, name: str) -> None:
+        self.source, self.name = source, name
+        self.seen: Counter[str] = Counter()
+
+    def update(self, chunk: Chunk) -> None:
+        """Count the labels of these rows; a missing one is an error."""
+        for place, text in enumerate(texts(chunk.columns[self.name])):
+            value = _normal(text)
+            if value is None:
+                problem = "the label is missing; fill it in or remove the row."
+                row = chunk.rows[place]
+                raise TableError(self.source.path, problem, row=row, column=self.name)
+            self.seen[value] += 1
+            if len(self.seen) > MOST:
+                raise self._not_two()
+
+    def classes(self, positive: str | None = None) -> Classes:
+        """The two classes; ``positive`` names the positive one where it is not plain."""
+        if not self.seen:
+            raise TableError(self.source.path, "has a header and no rows.")
+        if len(self.seen) != 2:
+            raise self._not_two()
+        if positive is not None:
+            return self._chosen(positive)
+        yes = [value for value in self.seen if value.lower() in POSITIVE]
+        no = [value for value in self.seen if value.lower() in NEGATIVE]
+        if len(yes) == 1 and len(no) == 1:
+            return Classes(no[0], yes[0])
+        problem = f"the labels are {listed(sorted(self.seen))}; say which is the positive one: "
+        raise TableError(self.source.path, f"{problem}--positive VALUE.", column=self.name)
+
+    def _chosen(self, positive: str) -> Classes:
+        wanted = _normal(positive)
+        others = [value for value in self.seen if value != wanted]
+        if wanted is None or len(others) != 1:
+            problem = f"--positive {quoted(positive)} is no label; the labels are "
+            problem += f"{listed(sorted(self.seen))}."
+            raise TableError(self.source.path, problem, column=self.name)
+        return Classes(others[0], wanted)
+
+    def _not_two(self) -> TableError:
+        several = f"more than {MOST}" if len(self.seen) > MOST else str(len(self.seen))
+        problem = f"a label column has two different values; this one has {several}: "
+        problem += f"{listed(sorted(self.seen), 5)}."
+        return TableError(self.source.path, problem, column=self.name)
+
+
+def find_classes(source: Source, name: str, positive: str | None, chunks: Iterable[Chunk]) -> Classes:
+    """The two classes of a label column, from all its chunks."""
+    count = LabelCount(source, name)
+    for chunk in chunks:
+        count.update(chunk)
+    return count.classes(positive)
+
+
+def _normal(text: str | None) -> str | None:
+    """``1``, ``1.0`` and `` 1`` are one label."""
+    if text is None:
+        return None
+    stripped = text.strip()
+    value = number_of(stripped)
+    return stripped if value is None or not np.isfinite(value) else written(value)

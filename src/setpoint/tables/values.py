@@ -1,0 +1,69 @@
+"""Texts as numbers: which are, which are not, and where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.tables.errors import TableError, quoted
+from setpoint.tables.source import Chunk, Source
+
+Floats = NDArray[np.float64]
+
+
+def is_text(column: NDArray[Any]) -> bool:
+    """Whether a column of a chunk holds texts rather than numbers."""
+    return column.dtype == object
+
+
+def number_of(text: str) -> float | None:
+    """The number a text shows, or None (``1_000`` is Python's spelling, and nobody else's)."""
+    if "_" in text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def numbers(column: NDArray[Any]) -> tuple[Floats, int | None]:
+    """A column as floats, NaN where a value is missing, and the place of the first that is none."""
+    if not is_text(column):
+        return column, None
+    found = np.empty(len(column))
+    for place, text in enumerate(column):
+        value = float("nan") if text is None else number_of(text)
+        if value is None:
+            return found, place
+        found[place] = value
+    return found, None
+
+
+def need_numbers(source: Source, chunk: Chunk, name: str, what: str) -> Floats:
+    """A column of finite numbers, or an error with the row of the first value that is none."""
+    column = chunk.columns[name]
+    found, wrong = numbers(column)
+    if wrong is not None:
+        problem = f"{quoted(column[wrong])} is not a number; {what} must be numbers."
+        raise TableError(source.path, problem, row=chunk.rows[wrong], column=name)
+    finite = np.isfinite(found)
+    if not finite.all():
+        wrong = int(np.argmin(finite))
+        shown = "missing" if np.isnan(found[wrong]) else "infinite"
+        problem = f"the value is {shown}; {what} must be finite numbers. Mend or remove the row."
+        raise TableError(source.path, problem, row=chunk.rows[wrong], column=name)
+    return found
+
+
+def texts(column: NDArray[Any]) -> list[str | None]:
+    """A column as texts, None where a value is missing; 3.0 is written ``3``."""
+    if is_text(column):
+        return list(column)
+    return [None if np.isnan(value) else written(float(value)) for value in column]
+
+
+def written(value: float) -> str:
+    """A number as short as it can be read back."""
+    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)

@@ -1,0 +1,136 @@
+"""The front door: every public name, none of the weight, and no torch where none is needed."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import setpoint
+
+SOURCE = Path(setpoint.__file__).read_text(encoding="utf-8")
+
+
+def in_fresh_process(code):
+    """Run code in a python that has imported nothing yet; give what it prints."""
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+def test_importing_the_package_imports_neither_torch_nor_numpy():
+    code = (
+        "import sys, setpoint; print({'torch', 'numpy', 'scipy'} & set(sys.modules) or 'nothing')"
+    )
+    assert in_fresh_process(code) == "nothing"
+
+
+def test_the_algebra_imports_no_array_library():
+    code = """
+import sys
+from setpoint import fpr, fnr, maximum
+from setpoint.rates import Counts
+counts = {(): Counts(3.0, 1.0, 2.0, 4.0, 5.0, 5.0)}
+value = maximum(fpr, fnr).of(counts)
+assert value == 0.4, value
+print({'torch', 'numpy'} & set(sys.modules) or 'nothing')
+"""
+    assert in_fresh_process(code) == "nothing"
+
+
+TORCH_FREE = ["_checks", "batch", "rates", "problems", "certify", "results", "datasets", "report", "cli"]
+THERE = [room for room in TORCH_FREE if find_spec(f"setpoint.{room}")]
+
+
+@pytest.mark.parametrize("room", THERE)
+def test_the_torch_free_rooms_are_torch_free(room):
+    code = f"import sys, setpoint.{room}; print('torch' in sys.modules)"
+    assert in_fresh_process(code) == "False"
+
+
+def test_problems_are_parsed_and_evaluated_without_torch():
+    code = """
+import sys
+import numpy as np
+import setpoint
+from setpoint import Problem, Infeasible, roc_auc, fpr, fnr
+from setpoint.problems.scan import place
+problem = Problem.parse("minimize fnr on g=1 subject to fpr <= 50 %")
+scores, labels, groups = np.array([3.0, 2.0, 1.0]), np.array([1, 0, 1]), np.array([1, 1, 1])
+assert problem.evaluate(scores, labels, groups=groups) == 0.5
+assert problem.choose(scores, labels, groups=groups).thresholds == (2.0,)
+assert roc_auc().evaluate(scores, labels) == 0.5
+print('torch' in sys.modules)
+"""
+    assert in_fresh_process(code) == "False"
+
+
+# ---- names ---------------------------------------------------------------------------------------
+def typed_names():
+    """What a type checker sees: the imports under TYPE_CHECKING, with the room they come from."""
+    (block,) = [
+        node
+        for node in ast.parse(SOURCE).body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    found = {}
+    for statement in block.body:
+        assert isinstance(statement, ast.ImportFrom)
+        for alias in statement.names:
+            assert alias.asname == alias.name, (
+                f"{alias.name} is not re-exported: write `as {alias.name}`"
+            )
+            assert alias.name not in found, f"{alias.name} stands there twice"
+            found[alias.name] = statement.module
+    return found
+
+
+def test_type_checkers_and_python_see_the_same_names():
+    lazily = {name: f"setpoint.{room}" for name, room in setpoint._ROOMS.items()}
+    assert typed_names() == lazily
+
+
+def test_all_is_complete_and_says_everything_once():
+    assert len(setpoint.__all__) == len(set(setpoint.__all__))
+    assert set(setpoint.__all__) == {"__version__", *typed_names()}
+
+
+def test_dir_lists_all_public_names():
+    assert set(dir(setpoint)) >= set(setpoint.__all__)
+    assert (
+        in_fresh_process("import setpoint; print(set(setpoint.__all__) <= set(dir(setpoint)))")
+        == "True"
+    )
+
+
+@pytest.mark.parametrize("name", setpoint.__all__)
+def test_every_name_can_be_imported(name):
+    assert getattr(setpoint, name) is not None
+    if name != "__version__":
+        room = importlib.import_module(typed_names()[name])
+        assert getattr(setpoint, name) is getattr(room, name)
+        assert name in getattr(room, "__all__", [name])
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'setpoint' has no attribute 'fprr'"):
+        _ = setpoint.fprr
+    assert not hasattr(setpoint, "numpy")
+
+
+@pytest.mark.parametrize("room", ["rates", "problems"])
+def test_a_room_exports_what_it_says(room):
+    module = importlib.import_module(f"setpoint.{room}")
+    for name in module.__all__:
+        assert hasattr(module, name)
+    assert len(module.__all__) == len(set(module.__all__))
+
+
+def test_the_package_is_typed_and_has_a_version():
+    assert Path(setpoint.__file__).with_name("py.typed").exists()
+    assert all(part.isdigit() for part in setpoint.__version__.split("."))
