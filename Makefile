@@ -7,7 +7,7 @@ demo: .venv/ready
 	$(BIN)/setpoint demo
 
 test: .venv/ready
-	$(BIN)/pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 
 check: .venv/ready  ## what CI and pre-commit run besides the tests
 	$(BIN)/ruff format --check .

@@ -12,6 +12,7 @@ from setpoint.demo.plan import GOALS, MODELS, Plan
 from setpoint.demo.rows import Row, to_rows
 from setpoint.demo.table import make_table
 from setpoint.demo.trials import CROSS_ENTROPY, IMPLICIT, Trial, count_steps, run_trials
+from setpoint.demo.workers import run_on_cores
 from setpoint.results import Summary, tpr_at
 
 
@@ -33,6 +34,16 @@ def trials():
     found = run_trials(plan, lambda: steps.append(1))
     assert len(steps) == count_steps(plan) == 2 * 4 * 3
     return found
+
+
+def test_several_processes_find_what_one_finds(trials):
+    steps = []
+    plan = Plan(seeds=1, steps=3)
+    found = run_on_cores(plan, steps.append, 2)
+    assert sum(steps) == count_steps(plan)
+    assert [(t.goal, t.model, t.method, t.percent) for t in found] == [
+        (t.goal, t.model, t.method, t.percent) for t in trials
+    ]
 
 
 def test_the_table_has_every_goal_and_model(quick):

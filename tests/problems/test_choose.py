@@ -87,7 +87,7 @@ def agrees(problem, scores, labels, weights, groups):
     assert math.isclose(again, found.value, rel_tol=1e-12, abs_tol=1e-12)
 
 
-@examples(1200)
+@examples(1000)
 @given(problems(tame=True, size=2, kinds=ONE_THRESHOLD), seeds)
 def test_any_problem_is_solved_as_by_trying_all_thresholds(problem, r):
     agrees(problem, *data(r))

@@ -43,11 +43,11 @@ from setpoint.rates import (
 KINDS = ["plain", "ties", "weighted", "both"]
 
 
-@pytest.fixture(params=[(kind, seed) for kind in KINDS for seed in range(3)], ids=str)
+@pytest.fixture(params=KINDS)
 def data(request):
     """Scores, labels and weights; weights are None or small numbers, with zeros."""
-    kind, seed = request.param
-    r = np.random.default_rng(seed)
+    kind = request.param
+    r = np.random.default_rng(KINDS.index(kind))
     labels = r.permutation(np.arange(150) % 4 == 0).astype(int)
     scores = r.normal(size=150) + labels
     scores = np.round(scores, 1) if kind in ("ties", "both") else scores
@@ -209,7 +209,7 @@ BEST = {
 
 @pytest.mark.parametrize("name", BEST)
 def test_without_constraint_the_best_threshold_of_all_is_taken(data, name):
-    s, y, w = data
+    s, y, w = (x if x is None else x[:40] for x in data)
     objective, score = BEST[name]
     cuts = [-np.inf, *np.unique(s)]
     values = [score(y, s > t, sample_weight=w) for t in cuts]
@@ -234,7 +234,7 @@ def test_at_given_thresholds_the_value_is_that_of_the_decisions(data, rate):
 
 
 # ---- torchmetrics --------------------------------------------------------------------------------
-@pytest.fixture(params=[(ties, seed) for ties in (False, True) for seed in range(3)], ids=str)
+@pytest.fixture(params=[(ties, seed) for ties in (False, True) for seed in range(2)], ids=str)
 def probabilities(request):
     """Scores between 0 and 1, in float32.
 

@@ -44,7 +44,7 @@ def test_every_problem_reads_back_as_itself(problem):
     reads_back(problem)
 
 
-@examples(1000)
+@examples(500)
 @given(problems(size=7))
 def test_large_problems_read_back_as_well(problem):
     reads_back(problem)

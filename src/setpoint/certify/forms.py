@@ -69,10 +69,10 @@ def _split(bound: Bound) -> list[Bound]:
 
 def share_of(bound: Bound, prevalence: float | None) -> Share | None:
     """The single share that a bound is about, if it is about one."""
-    rate, level = _lone_rate(bound)
+    rate, sense, level = _lone_rate(bound)
     if rate is None:
         return None
-    turn = 1.0 if bound.sense == "<=" else -1.0
+    turn = 1.0 if sense == "<=" else -1.0
     top, below = cells(rate)
     tp, fp, fn, tn = (turn * (a - level * b) for a, b in zip(top, below, strict=True))
     kinds = [(POSITIVES, tp, fn, not (fp or tn)), (NEGATIVES, fp, tn, not (tp or fn))]
@@ -85,23 +85,20 @@ def share_of(bound: Bound, prevalence: float | None) -> Share | None:
     for kind, yes, no, fits in kinds:
         if fits:
             _check_open(bound, yes, no)
-            limit = level if rate.is_share and set(top + below) <= {0.0, 1.0} else None
-            if limit is None or (yes > no) != (bound.sense == "<="):
-                limit = no / (no - yes)
-            return Share(Part(rate.where, kind), yes > no, limit)
+            return Share(Part(rate.where, kind), yes > no, no / (no - yes))
     return None
 
 
-def _lone_rate(bound: Bound) -> tuple[Rate | None, float]:
-    """``2 * fpr - 0.01 <= 0.01`` is about fpr, at 0.01; turned around by a negative weight."""
-    e = bound.expression
+def _lone_rate(bound: Bound) -> tuple[Rate | None, str, float]:
+    """``1 - 2 * fpr >= 0.98`` is ``fpr <= 0.01``."""
+    e, sense = bound.expression, bound.sense
     if isinstance(e, Rate):
-        return e, bound.level
+        return e, sense, bound.level
     if isinstance(e, Combination) and len(e.terms) == 1 and isinstance(e.terms[0][1], Rate):
         weight, rate = e.terms[0]
-        if weight > 0:
-            return rate, (bound.level - e.constant) / weight
-    return None, 0.0
+        sense = sense if weight > 0 else "<=" if sense == ">=" else ">="
+        return rate, sense, (bound.level - e.constant) / weight
+    return None, sense, 0.0
 
 
 def _check_open(bound: Bound, yes: float, no: float) -> None:

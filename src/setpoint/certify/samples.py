@@ -67,12 +67,6 @@ class Sample:
         """The next number below, in the precision of the scores."""
         return below(score, self.dtype)
 
-    def only(self, where: Where) -> Sample:
-        """The examples of one slice, as a sample of its own."""
-        inside = self._slices[where]
-        labels = None if self.labels is None else self.labels[inside]
-        return Sample(self.scores[inside], labels, {}, self.dtype)
-
     def table(self, where: Where, thresholds: Any, prevalence: float | None) -> Counts:
         """Counts at thresholds; at another ``prevalence``, the same classes in other numbers."""
         p, n = Part(where, POSITIVES), Part(where, NEGATIVES)
@@ -102,9 +96,15 @@ def read_sample(scores: Any, labels: Any, groups: Any, wheres: tuple[Where, ...]
     """A checked sample with the slices ``wheres``."""
     s, dtype = read_scores(scores)
     y = None if labels is None else read_labels(labels, s)
+    return Sample(s, y, read_slices(groups, wheres, s), dtype)
+
+
+def read_slices(
+    groups: Any, wheres: tuple[Where, ...], scores: NDArray[Any]
+) -> dict[Where, Bools]:
+    """Who belongs to each slice."""
     columns = {column for where in wheres for column, _ in where}
-    slices = {w: _slice(w, groups, columns, s) for w in wheres if w}
-    return Sample(s, y, slices, dtype)
+    return {where: _slice(where, groups, columns, scores) for where in wheres if where}
 
 
 def read_labels(labels: Any, scores: NDArray[Any]) -> Bools:

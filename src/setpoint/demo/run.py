@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,8 @@ from setpoint.demo.files import write_picture, write_results
 from setpoint.demo.plan import Plan
 from setpoint.demo.rows import to_rows
 from setpoint.demo.table import LEGEND, make_table
-from setpoint.demo.trials import Trial, count_steps, run_trials
+from setpoint.demo.trials import Trial, count_steps
+from setpoint.demo.workers import run_on_cores
 
 PLAIN_WIDTH = 100  # for files and pipes, where there is no window to fit
 
@@ -50,7 +52,12 @@ def _train(plan: Plan) -> list[Trial]:
     columns = (TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("training", total=count_steps(plan))
-        return run_trials(plan, lambda: progress.advance(task))
+        return run_on_cores(plan, lambda steps: progress.advance(task, steps), _cores(plan))
+
+
+def _cores(plan: Plan) -> int:
+    """Two if there are two; for a quick look starting a process takes longer than it saves."""
+    return 1 if plan.steps < Plan.steps else min(2, os.cpu_count() or 1)
 
 
 @contextmanager

@@ -38,16 +38,26 @@ def count_steps(plan: Plan) -> int:
 
 def run_trials(plan: Plan, on_step: Callable[[], None]) -> list[Trial]:
     """All trials of the demo, every step announced by ``on_step``."""
-    table = letter()
-    trials = []
-    for seed in range(plan.seeds):
-        parts = split(table, seed)
-        for model in MODELS:
-            bench = _Bench(plan, model, parts, seed, on_step)
-            # cross-entropy does not know the goal, so one training serves all three
-            trials += bench.judge(CROSS_ENTROPY, cross_entropy, GOALS)
-            for goal in GOALS:
-                trials += bench.judge(IMPLICIT, Implicit(goal.problem, steps=plan.steps), (goal,))
+    return [trial for task in tasks(plan) for trial in run_task(task, on_step)]
+
+
+Task = tuple[Plan, int, int]
+"""A plan, a seed, and which of the models."""
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """The demo in pieces that do not depend on each other."""
+    return [(plan, seed, i) for seed in range(plan.seeds) for i in range(len(MODELS))]
+
+
+def run_task(task: Task, on_step: Callable[[], None]) -> list[Trial]:
+    """One model on one split, by both methods."""
+    plan, seed, i = task
+    bench = _Bench(plan, MODELS[i], split(letter(), seed), seed, on_step)
+    # cross-entropy does not know the goal, so one training serves all three
+    trials = bench.judge(CROSS_ENTROPY, cross_entropy, GOALS)
+    for goal in GOALS:
+        trials += bench.judge(IMPLICIT, Implicit(goal.problem, steps=plan.steps), (goal,))
     return trials
 
 

@@ -67,7 +67,7 @@ class Cuts:
 
     def score(self, rank: Array) -> Array:
         """The score of the given rank (0: the highest), clamped to those that are there."""
-        rank = self.xp.minimum(rank * (rank > 0), self.present[:, None] - 1)
+        rank = self.xp.minimum(rank, self.present[:, None] - 1)
         return take(self.xp, self.scores, rank * (rank > 0))
 
     def above(self, values: Array, *, equal: bool = False) -> Array:

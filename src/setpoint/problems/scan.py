@@ -76,13 +76,12 @@ def _place_sorted(cuts: Cuts, hold: Hold, value: Array, cost: Array, slack: floa
     value = no_nan(xp, direction * value)  # rises
     levels = like(value, hold.levels)[None] * direction + xp.zeros_like(value[:, :1])
     crossing = cuts.score(bisect(xp, value, levels) - 1)
-    below, above = cuts.above(crossing), cuts.above(crossing, equal=True)
-    gaps = [abs(take(xp, value, cut) - levels) for cut in (below, above)]
-    nearest = take(xp, value, xp.where(gaps[0] <= gaps[1] + close, below, above))
-    first = bisect(xp, value, nearest - close)
-    start = cuts.above(cuts.score(first - 1), equal=True) * (first > 0)
-    after = bisect(xp, value, nearest + close)
+    below = take(xp, value, cuts.above(crossing))
+    above = take(xp, value, cuts.above(crossing, equal=True))
+    nearest = xp.where(levels - below <= above - levels + close, below, above)
+    first, after = bisect(xp, value, nearest - close), bisect(xp, value, nearest + close)
     inside = after < value.shape[-1]
+    start = cuts.above(cuts.score(first - 1), equal=True) * (first > 0)
     end = xp.where(inside, cuts.above(cuts.score(after - 1)), cuts.present[:, None])
     late = take(xp, cost, end) <= take(xp, cost, start) + slack
     cut = xp.where(late, end, start)

@@ -1,5 +1,9 @@
-"""Pictures of plain results. Computes nothing; needs matplotlib only when something is drawn."""
+"""Pictures and one self-contained HTML page of plain results. Computes nothing, never torch.
 
+The page draws its own SVG; matplotlib is needed only for :func:`draw_roc`.
+"""
+
+from setpoint.report.page import page
 from setpoint.report.roc import Panel, Series, draw_roc
 
-__all__ = ["Panel", "Series", "draw_roc"]
+__all__ = ["Panel", "Series", "draw_roc", "page"]

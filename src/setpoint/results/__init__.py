@@ -1,6 +1,41 @@
-"""Results in plain numbers: curves from scores, means and paired gains over seeds. Never torch."""
+"""Results in plain numbers: what a run reached, with intervals, from its scores. Never torch."""
 
+from setpoint.results.bootstrap import Paired, paired_bootstrap
 from setpoint.results.curves import Curve, mean_curve, roc_curve, tpr_at
+from setpoint.results.findings import Findings, findings
+from setpoint.results.groups import GroupRow, group_rates
+from setpoint.results.histograms import Histogram, histogram
+from setpoint.results.intervals import Interval, clopper_pearson
+from setpoint.results.measured import Measured, measure
+from setpoint.results.pr import PrecisionRecall, pr_curve
+from setpoint.results.run import RunResult, Scored
+from setpoint.results.sensitivity import Neighbour, sensitivity
 from setpoint.results.summary import Summary, gain, summarize
 
-__all__ = ["Curve", "Summary", "gain", "mean_curve", "roc_curve", "summarize", "tpr_at"]
+__all__ = [
+    "Curve",
+    "Findings",
+    "GroupRow",
+    "Histogram",
+    "Interval",
+    "Measured",
+    "Neighbour",
+    "Paired",
+    "PrecisionRecall",
+    "RunResult",
+    "Scored",
+    "Summary",
+    "clopper_pearson",
+    "findings",
+    "gain",
+    "group_rates",
+    "histogram",
+    "mean_curve",
+    "measure",
+    "paired_bootstrap",
+    "pr_curve",
+    "roc_curve",
+    "sensitivity",
+    "summarize",
+    "tpr_at",
+]

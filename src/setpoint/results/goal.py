@@ -34,8 +34,9 @@ class Goal:
     def slices(self) -> set[Where]:
         """The slices of the data that it looks at, everyone aside."""
         bounded = {rate.where for bound in self.bounds for rate in bound.expression.rates()}
-        wanted = {rate.where for rate in self.objective.rates()} if self.objective else set()
-        return (bounded | wanted) - {()}
+        if self.objective is not None:
+            bounded |= {rate.where for rate in self.objective.rates()}
+        return bounded - {()}
 
 
 def read_goal(sentence: str) -> Goal:
@@ -58,17 +59,17 @@ def counts(
     goal: Goal, accepted: NDArray[np.bool_], labels: NDArray[np.bool_], groups: Any
 ) -> dict[Where, Counts]:
     """The tables that ``goal`` is measured on; a slice that cannot be told apart is left out."""
-    inside = {}
+    inside: dict[Where, NDArray[np.bool_]] = {}
     for where in goal.slices:
         if groups is not None and len(where) == 1:
             same = np.asarray(groups == where[0][1])
-            inside[where] = same if same.any() else np.asarray(groups.astype(str) == f"{where[0][1]}")
+            inside[where] = (
+                same if same.any() else np.asarray(groups.astype(str) == f"{where[0][1]}")
+            )
     return tables_of(accepted, labels, inside)
 
 
-def measured(
-    expression: Expression, tables: Mapping[Where, Counts], confidence: float
-) -> Measured:
+def measured(expression: Expression, tables: Mapping[Where, Counts], confidence: float) -> Measured:
     """As :func:`measure`, NaN if a slice is missing."""
     if any(rate.where not in tables for rate in expression.rates()):
         return Measured(float("nan"), None, None, None)

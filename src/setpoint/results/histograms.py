@@ -53,5 +53,5 @@ def histogram(values: Any, labels: Any, *, show: float | None = None, bins: int 
 
 
 def _ends(part: NDArray[np.float64]) -> tuple[float, float]:
-    low, high = np.quantile(part, [OUTER, 1 - OUTER])
-    return float(low), float(high)
+    low = np.quantile(part, OUTER, method="lower")  # ends are scores, not between them
+    return float(low), float(np.quantile(part, 1 - OUTER, method="higher"))

@@ -16,7 +16,7 @@ FACTORS = (0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0)
 
 
 @dataclass(frozen=True)
-class Step:
+class Neighbour:
     """One row of the table: a threshold and what it does to the data at hand."""
 
     threshold: float
@@ -33,7 +33,7 @@ def sensitivity(
     *,
     confidence: float = 0.95,
     factors: Sequence[float] = FACTORS,
-) -> list[Step]:
+) -> list[Neighbour]:
     """Rates at thresholds that raise ``factors`` times the alerts of the present one.
 
     The thresholds are scores of these data, from strict to loose; ties may merge some of them.
@@ -50,14 +50,20 @@ def sensitivity(
         return []
     places = {min(len(ordered) - 1, int(max(alerts, 1) * factor)) for factor in factors}
     cuts = {float(ordered[place]) for place in places if place != alerts} | {margins.cut}
-    rows: dict[int, Step] = {}
+    rows: dict[int, Neighbour] = {}
     for cut in sorted(cuts, key=lambda c: (c != margins.cut, -c)):  # the chosen one wins a draw
         accepted = margins.values > cut
         rows.setdefault(int(accepted.sum()), _step(cut, accepted, y, confidence, margins.cut))
     return [rows[count] for count in sorted(rows)]
 
 
-def _step(cut: float, accepted: Any, labels: Any, confidence: float, chosen: float) -> Step:
+def _step(cut: float, accepted: Any, labels: Any, confidence: float, chosen: float) -> Neighbour:
     tables = tables_of(accepted, labels, {})
-    rates = (measure(rate, tables, confidence) for rate in (fpr, recall, precision))
-    return Step(cut, *rates, 1000 * float(accepted.mean()), chosen=cut == chosen)
+    return Neighbour(
+        cut,
+        measure(fpr, tables, confidence),
+        measure(recall, tables, confidence),
+        measure(precision, tables, confidence),
+        1000 * float(accepted.mean()),
+        cut == chosen,
+    )

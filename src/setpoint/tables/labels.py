@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from setpoint.tables.errors import TableError, listed, quoted
 from setpoint.tables.source import Chunk, Source
-from setpoint.tables.values import number_of, texts, written
+from setpoint.tables.values import coded, number_of, written
 
 MOST = 20  # different labels remembered before giving up
 POSITIVE = frozenset({"1", "true", "yes", "y", "t", "positive", "pos"})
@@ -27,17 +26,18 @@ class Classes:
 
     def encode(self, source: Source, chunk: Chunk, name: str) -> NDArray[np.int64]:
         """1 for the positive class and 0 for the other, or an error with the row."""
-        values = [_normal(text) for text in texts(chunk.columns[name])]
-        found = np.array([_PLACES.get(v == self.positive, 0) for v in values], dtype=np.int64)
-        for place, value in enumerate(values):
-            if value != self.positive and value != self.negative:
-                shown = "missing" if value is None else quoted(value)
-                problem = f"the label is {shown}; it must be {self.negative!r} or {self.positive!r}"
-                raise TableError(source.path, f"{problem}.", row=chunk.rows[place], column=name)
+        values, codes = coded(chunk.columns[name])
+        known = {self.negative: 0, self.positive: 1}
+        numbers = np.array([known.get(_normal(v) or "", -1) for v in values], dtype=np.int64)
+        found: NDArray[np.int64] = numbers[codes]
+        if found.min(initial=0) < 0:
+            place = int(np.argmin(found))
+            value = values[codes[place]]
+            shown = "missing" if value is None else quoted(value)
+            problem = f"the label is {shown}; it must be {quoted(self.negative)} or "
+            problem += f"{quoted(self.positive)}."
+            raise TableError(source.path, problem, row=chunk.rows[place], column=name)
         return found
-
-
-_PLACES = {True: 1, False: 0}
 
 
 class LabelCount:
@@ -49,13 +49,13 @@ class LabelCount:
 
     def update(self, chunk: Chunk) -> None:
         """Count the labels of these rows; a missing one is an error."""
-        for place, text in enumerate(texts(chunk.columns[self.name])):
-            value = _normal(text)
-            if value is None:
-                problem = "the label is missing; fill it in or remove the row."
-                row = chunk.rows[place]
-                raise TableError(self.source.path, problem, row=row, column=self.name)
-            self.seen[value] += 1
+        values, codes = coded(chunk.columns[self.name])
+        if None in values:
+            place = int(np.argmax(codes == values.index(None)))
+            problem = "the label is missing; fill it in or remove the row."
+            raise TableError(self.source.path, problem, row=chunk.rows[place], column=self.name)
+        for value, count in zip(values, np.bincount(codes).tolist(), strict=True):
+            self.seen[_normal(value) or ""] += count
             if len(self.seen) > MOST:
                 raise self._not_two()
 
@@ -88,14 +88,6 @@ class LabelCount:
         problem = f"a label column has two different values; this one has {several}: "
         problem += f"{listed(sorted(self.seen), 5)}."
         return TableError(self.source.path, problem, column=self.name)
-
-
-def find_classes(source: Source, name: str, positive: str | None, chunks: Iterable[Chunk]) -> Classes:
-    """The two classes of a label column, from all its chunks."""
-    count = LabelCount(source, name)
-    for chunk in chunks:
-        count.update(chunk)
-    return count.classes(positive)
 
 
 def _normal(text: str | None) -> str | None:

@@ -57,13 +57,34 @@ def need_numbers(source: Source, chunk: Chunk, name: str, what: str) -> Floats:
     return found
 
 
-def texts(column: NDArray[Any]) -> list[str | None]:
-    """A column as texts, None where a value is missing; 3.0 is written ``3``."""
-    if is_text(column):
-        return list(column)
-    return [None if np.isnan(value) else written(float(value)) for value in column]
+def coded(column: NDArray[Any]) -> tuple[list[str | None], NDArray[np.int64]]:
+    """The different values of a column as texts (None: missing), and which one each row has."""
+    if not is_text(column):
+        values, codes = np.unique(column, return_inverse=True)
+        shown = [None if np.isnan(value) else written(float(value)) for value in values]
+        return shown, codes.astype(np.int64)
+    places: dict[str | None, int] = {}
+    found = np.fromiter((places.setdefault(t, len(places)) for t in column), np.int64, len(column))
+    return list(places), found
 
 
 def written(value: float) -> str:
-    """A number as short as it can be read back."""
+    """A number as short as it can be read back; 3.0 is ``3``."""
     return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+
+
+def need_groups(source: Source, chunk: Chunk, name: str) -> NDArray[Any]:
+    """A column of group names, as texts; a missing one is an error with its row."""
+    values, codes = coded(chunk.columns[name])
+    if None in values:
+        place = int(np.argmax(codes == values.index(None)))
+        problem = "the group is missing; fill it in or remove the row."
+        raise TableError(source.path, problem, row=chunk.rows[place], column=name)
+    return np.array(values, dtype=str)[codes]
+
+
+def shown(column: NDArray[Any]) -> list[str]:
+    """A column as it is written into a csv file; a missing value is empty."""
+    if is_text(column):
+        return ["" if text is None else text for text in column]
+    return ["" if np.isnan(value) else written(float(value)) for value in column]

@@ -20,7 +20,7 @@ def spread(cuts: Cuts) -> Array:
     running = positives + negatives
     total = running[:, -1:]
     shares = running / (total + (total == 0))
-    weights = xp.diff(shares)
+    weights = shares[:, 1:] - shares[:, :-1]
     low, high = (cuts.score((shares < share).sum(-1)[:, None] - 1) for share in QUANTILES)
     reach = high - low
     reach = xp.where(reach > 0, reach, float("inf"))  # almost all tied: no fence

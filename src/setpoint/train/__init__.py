@@ -1,6 +1,24 @@
-"""Training: averaged weights for any loop, and a small loop of our own."""
+"""Training: the loop, samplers, history, checkpoints, and averaged weights for any loop."""
 
 from setpoint.train.averaged import Averaged
-from setpoint.train.loop import Fitted, batches, fit
+from setpoint.train.checkpoints import load_checkpoint, save_checkpoint, write_atomically
+from setpoint.train.loop import Criterion, Fitted, fit
+from setpoint.train.samplers import Batch, Sampler, Shuffled, Stratified, batches
+from setpoint.train.validation import Validation, score
 
-__all__ = ["Averaged", "Fitted", "batches", "fit"]
+__all__ = [
+    "Averaged",
+    "Batch",
+    "Criterion",
+    "Fitted",
+    "Sampler",
+    "Shuffled",
+    "Stratified",
+    "Validation",
+    "batches",
+    "fit",
+    "load_checkpoint",
+    "save_checkpoint",
+    "score",
+    "write_atomically",
+]

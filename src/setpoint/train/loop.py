@@ -1,27 +1,44 @@
-"""The loop: draw a batch, score it, step, average."""
+"""The loop: draw a batch, score it, step, average; judge every pass by the goal's own metric."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
-from time import perf_counter
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from setpoint._checks import whole
 from setpoint.train.averaged import Averaged
+from setpoint.train.progress import ProgressLine
+from setpoint.train.run import Run
+from setpoint.train.samplers import Sampler, Shuffled, batches
+from setpoint.train.state import History, State
+from setpoint.train.validation import Validation
 
-Criterion = Callable[[Tensor, Tensor], Tensor]
+Criterion = Callable[..., Tensor]
+__all__ = ["Criterion", "Fitted", "batches", "fit"]
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A trained model, ready to be used (in evaluation mode), and what a step of it took."""
+    """A trained model, ready to be used (in evaluation mode), and how the training went.
+
+    Attributes:
+        model: The model of the best pass by the validation metric, or of the last step without it.
+        seconds_per_step: The median (NaN if a finished run was only read back).
+        history: One plain dict a pass: epoch, step, loss, validation, seconds, status.
+        best: The best value of the validation metric, and ``best_epoch`` the pass that had it.
+    """
 
     model: nn.Module
     seconds_per_step: float
+    history: History = field(default_factory=list)
+    best: float | None = None
+    best_epoch: int | None = None
 
 
 def fit(
@@ -35,13 +52,20 @@ def fit(
     learning_rate: float,
     seed: int,
     averaged: bool = True,
+    weights: Tensor | None = None,
+    sampler: Sampler | None = None,
+    validation: Validation | None = None,
+    patience: int | None = None,
+    checkpoint: str | Path | None = None,
+    progress: bool = False,
     on_step: Callable[[int, Tensor], None] | None = None,
 ) -> Fitted:
     """Train ``model`` in place with Adam for a number of steps.
 
     Args:
         model: Gives one score an example.
-        criterion: Called like any PyTorch loss, ``criterion(scores, labels)``.
+        criterion: Called like any PyTorch loss, ``criterion(scores, labels)``; with
+            ``weights=`` too when the sampler or ``weights`` below give any.
         x: The features of all examples.
         y: Their labels.
         steps: How many batches to train on.
@@ -49,42 +73,67 @@ def fit(
         learning_rate: Of Adam.
         seed: Decides which examples come in which batch, and nothing else.
         averaged: Return the running average of the weights instead of the last ones.
+        weights: One an example, optional.
+        sampler: Which examples make a batch, such as ``Stratified(512)``; takes the place of
+            ``batch_size``. Without it, pass after pass in a new order.
+        validation: Held-out data. After every pass the goal's metric is taken there, and the
+            weights of the best pass are returned.
+        patience: Stop after so many passes without a better metric. A criterion that fades over
+            ``steps`` is cut short by it.
+        checkpoint: A folder. After every pass all state is written there in one step, and a run
+            that was killed goes on from it and ends with the same numbers.
+        progress: Show a line on stderr.
         on_step: Called after each step with its number (0 is the first) and its loss.
 
     Returns:
-        The averaged model (or ``model`` itself) and the median time of a step.
+        The averaged model (or ``model`` itself), its history and the median time of a step.
     """
+    sampler = sampler if sampler is not None else Shuffled(whole(batch_size, "batch_size", least=1))
+    steps = whole(steps, "steps", least=1)
+    if patience is not None and validation is None:
+        raise ValueError("patience needs validation=: there is nothing to be patient about.")
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     average = Averaged(model) if averaged else None
-    seconds = []
+    run = Run(
+        state=State(model, optimizer, average, criterion, {}),
+        validation=validation,
+        patience=None if patience is None else whole(patience, "patience", least=1),
+        folder=None if checkpoint is None else Path(checkpoint),
+        recipe=_recipe(criterion, x, steps, learning_rate, seed, sampler, patience, averaged),
+    )
+    run.resume()
+    line = ProgressLine(steps, shown=progress)
+    pass_length = max(1, len(y) // min(sampler.size, max(1, len(y))))
     model.train()
-    for step, rows in enumerate(batches(len(y), batch_size, steps=steps, seed=seed)):
-        start = perf_counter()
-        loss = criterion(model(x[rows]).squeeze(-1), y[rows])
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        if average is not None:
-            average.update()
-        seconds.append(perf_counter() - start)
+    for step, batch in enumerate(sampler.draw(y, steps=steps, seed=seed)):
+        if run.progress.finished or step < run.progress.step:  # already done before a restart
+            continue
+        loss = run.step(x, y, weights, batch)
+        line.update(step + 1, run.note)
         if on_step is not None:
-            on_step(step, loss.detach())
-    trained = model if average is None else average.module
-    return Fitted(trained.eval(), median(seconds))
+            on_step(step, loss)
+        if (step + 1) % pass_length == 0 or step + 1 == steps:
+            run.end_of_pass(last=step + 1 == steps)
+    line.close()
+    seconds = median(run.seconds) if run.seconds else float("nan")
+    done = run.progress
+    return Fitted(run.result(), seconds, done.history, done.best, done.best_epoch)
 
 
-def batches(count: int, size: int, *, steps: int, seed: int) -> Iterator[Tensor]:
-    """Rows of ``steps`` batches: pass after pass in a new order, an incomplete last one left out.
+def _recipe(
+    criterion: object, x: Tensor, steps: int, rate: float, seed: int, *rest: object
+) -> dict[str, Any]:
+    """What must be the same for a checkpoint to be continued."""
+    name = repr(criterion) if isinstance(criterion, nn.Module) else _name_of(criterion)
+    return {
+        "criterion": name,
+        "data": list(x.shape),
+        "steps": steps,
+        "learning_rate": rate,
+        "seed": seed,
+        "options": list(map(str, rest)),
+    }
 
-    Example:
-        >>> [len(rows) for rows in batches(10, 4, steps=3, seed=0)]
-        [4, 4, 4]
-    """
-    size = min(whole(size, "batch_size", least=1), whole(count, "The number of examples", least=1))
-    generator = torch.Generator().manual_seed(seed)
-    left = whole(steps, "steps", least=1)
-    while left:
-        order = torch.randperm(count, generator=generator)
-        for start in range(0, min(left, count // size) * size, size):
-            yield order[start : start + size]
-            left -= 1
+
+def _name_of(criterion: object) -> str:
+    return getattr(criterion, "__qualname__", type(criterion).__qualname__)

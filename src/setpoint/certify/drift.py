@@ -1,0 +1,204 @@
+"""Does the promise still hold? New data against a certificate.
+
+The threshold is fixed by now, so counts of new examples are binomial and every test is exact.
+With labels, each promised bound is tested: it is *broken* if the new counts would be this bad with
+probability below ``significance`` were the bound still true. Without labels the share of alerts is
+compared with that of the calibration sample: given the alerts of both together, the new ones are
+hypergeometric; the binomial law used here is wider, so the alarm is never too quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from setpoint._checks import share as check_share
+from setpoint.certify.dtypes import read_scores, rounded
+from setpoint.certify.forms import ACCEPTED, REJECTED, Atom, atoms
+from setpoint.certify.goals import Goal, read_goal
+from setpoint.certify.groups import split
+from setpoint.certify.html import COLORS, OTHER, table
+from setpoint.certify.limits import excess
+from setpoint.certify.parts import EVERYONE, POSITIVES, Part
+from setpoint.certify.pick import measure
+from setpoint.certify.places import Place
+from setpoint.certify.ranges import gather, largest
+from setpoint.certify.records import CERTIFIED, Point
+from setpoint.certify.samples import Sample, read_labels, read_slices
+from setpoint.certify.tails import at_least, at_most
+from setpoint.certify.text import columns, share
+from setpoint.rates import Bound, Where
+
+if TYPE_CHECKING:
+    from setpoint.certify.certificate import Certificate
+
+OK, DRIFT, BROKEN = "ok", "drift", "broken"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One comparison of new data with the certificate."""
+
+    name: str
+    expected: str
+    measured: float | None
+    alarm: bool
+
+
+@dataclass(frozen=True)
+class Check:
+    """The verdict on new data: ``"ok"``, ``"drift"`` (other alerts) or ``"broken"`` (the promise)."""
+
+    verdict: str
+    goal: str
+    examples: int
+    labelled: bool
+    significance: float
+    findings: tuple[Finding, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 if all is well, 1 if somebody should look."""
+        return 0 if self.verdict == OK else 1
+
+    def __bool__(self) -> bool:
+        return self.verdict == OK
+
+    def __str__(self) -> str:
+        return "\n".join([self._headline(), *columns(self._rows())])
+
+    def _repr_html_(self) -> str:
+        color = COLORS[CERTIFIED] if self.verdict == OK else OTHER
+        return table(self._headline(), color, self._rows())
+
+    def _headline(self) -> str:
+        words = {
+            OK: "the promise fits the new data" if self.labelled else "as many alerts as expected",
+            DRIFT: "the share of alerts is not that of the calibration data",
+            BROKEN: "the new data contradict the promise",
+        }
+        return f"{self.verdict}: {words[self.verdict]} ({self.goal}; {self.examples:,} new rows)"
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        for finding in self.findings:
+            seen = "undefined" if finding.measured is None else share(finding.measured)
+            alarm = " - ALARM" if finding.alarm else ""
+            yield finding.name, f"{seen} now, {finding.expected}{alarm}"
+        yield "alarm", f"if chance alone would do this less often than {share(self.significance)}"
+
+
+def check(
+    certificate: Certificate, scores: Any, labels: Any, groups: Any, significance: float
+) -> Check:
+    """See :meth:`Certificate.check`."""
+    level = check_share(significance, "significance", ends=False)
+    goal, wheres = _goal(certificate)
+    array = rounded(read_scores(scores)[0], certificate.dtype)
+    y = None if labels is None else read_labels(labels, array)
+    sample = Sample(array, y, read_slices(groups, wheres, array), certificate.dtype)
+    places = {
+        (() if p.group is None else ((str(certificate.column), p.group),)): Place(float(p.threshold))
+        for p in certificate.points
+        if p.threshold is not None
+    }
+    alerts = [_alerts(p, w, places[w], sample) for p, w in zip(certificate.points, places, strict=True)]
+    if y is None:
+        found = [_alert_finding(a, level / len(alerts), True) for a in alerts]
+        verdict = DRIFT if any(f.alarm for f in found) else OK
+    else:
+        bounds = [a for bound in goal for a in atoms(bound, certificate.prevalence)]
+        lookup = places.__getitem__ if certificate.column else lambda _: places[()]
+        tests = [
+            _promise(a, sample, lookup, level / len(bounds), certificate.prevalence) for a in bounds
+        ]
+        verdict = BROKEN if any(f.alarm for f in tests) else OK
+        found = [*tests, *(_alert_finding(a, level / len(alerts), False) for a in alerts)]
+    return Check(verdict, certificate.goal, len(array), y is not None, level, tuple(found))
+
+
+def _goal(certificate: Certificate) -> tuple[tuple[Bound, ...], tuple[Where, ...]]:
+    """The bounds of a certificate, of every group, and the slices they look at."""
+    goal: Goal = read_goal(certificate.goal)
+    if certificate.column is None:
+        return goal.bounds, goal.wheres
+    values = [point.group for point in certificate.points if point.group is not None]
+    by_group = split(goal, certificate.column, values)
+    bounds = [bound for each in by_group.goals.values() for bound in each.bounds]
+    return (*bounds, *by_group.between), tuple(by_group.where(value) for value in values)
+
+
+@dataclass(frozen=True)
+class _Alerts:
+    name: str
+    before: tuple[int, int]
+    now: tuple[int, int]
+
+
+def _alerts(point: Point, where: Where, place: Place, sample: Sample) -> _Alerts:
+    part = Part(where, EVERYONE)
+    name = "alerts" if not where else f"alerts, {where[0][0]} = {where[0][1]!r}"
+    now = (int(sample.over(part, place.score)), sample.size(part))
+    return _Alerts(name, (point.alerts, point.examples), now)
+
+
+def _alert_finding(alerts: _Alerts, significance: float, alarms: bool) -> Finding:
+    (k, n), (new, size) = alerts.before, alerts.now
+    alarm = alarms and _two_sided(new, size, k, n) < significance
+    expected = f"{share(k / n)} of {n:,} at calibration" if n else "none at calibration"
+    return Finding(alerts.name, expected, new / size if size else None, alarm)
+
+
+def _two_sided(new: int, size: int, k: int, n: int) -> float:
+    """How likely two samples of one law differ as much as ``new`` of ``size`` and ``k`` of ``n``."""
+    if 2 * (new + k) > size + n:  # the rarer outcome is nearer to the binomial law
+        new, k = size - new, n - k
+    total, part = new + k, size / (size + n)
+    tail = min(float(at_least(new, total, part)), float(at_most(new, total, part)))
+    return min(1.0, 2 * tail)
+
+
+def _promise(
+    atom: Atom, sample: Sample, places: Any, significance: float, prevalence: float | None
+) -> Finding:
+    """Test one promised inequality at its fixed thresholds."""
+    where = next(iter(atom.bound.expression.rates())).where
+    place = places(where)
+    if atom.share is None:
+        turned, level = excess(atom)
+        known, apart = gather(turned, sample, places, prevalence)
+        alarm = -largest(-turned, known, significance, prevalence, apart) > level
+        values = None
+    else:
+        count, n = _counted(atom, sample, place)
+        tail = at_least if atom.share.at_most else at_most
+        alarm = n > 0 and float(tail(count, n, atom.share.limit)) < significance
+        values = place.score
+    measured = _measured(atom, sample, places, prevalence) if values is None else float(
+        measure(atom.bound.expression, sample, values, prevalence)
+    )
+    known_value = None if np.isnan(measured) else measured
+    return Finding(str(atom.bound), "as promised" if not alarm else "promised otherwise", known_value, alarm)
+
+
+def _measured(atom: Atom, sample: Sample, places: Any, prevalence: float | None) -> float:
+    """The expression at a threshold of its own in every slice."""
+    wheres = {rate.where for rate in atom.bound.expression.rates()}
+    tables = {w: sample.table(w, np.asarray(places(w).score), prevalence) for w in wheres}
+    with np.errstate(all="ignore"):
+        return float(atom.bound.expression.of(tables))
+
+
+def _counted(atom: Atom, sample: Sample, place: Place) -> tuple[int, int]:
+    """The count behind a share, and what it is a share of."""
+    assert atom.share is not None
+    part = atom.share.part
+    if part.kind not in (ACCEPTED, REJECTED):
+        return int(sample.over(part, place.score)), sample.size(part)
+    everyone, positives = Part(part.where, EVERYONE), Part(part.where, POSITIVES)
+    counts = [int(sample.over(p, place.score)) for p in (positives, everyone)]
+    if part.kind == REJECTED:
+        counts = [sample.size(p) - c for p, c in zip((positives, everyone), counts, strict=True)]
+    return counts[0], counts[1]

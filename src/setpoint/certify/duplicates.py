@@ -1,0 +1,67 @@
+"""Rows that are not independent: copies, clusters, weights. Refused with the reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint._checks import plural
+from setpoint.certify.parts import NEGATIVES, POSITIVES, Part
+from setpoint.certify.samples import Sample, read_column
+
+ENOUGH = 30
+"""Distinct scores that all repeat equally often are copies: chance does not do that."""
+
+
+def refuse_weights(weights: Any) -> None:
+    """Weighted counts do not follow the binomial law."""
+    if weights is not None:
+        raise ValueError(
+            "A certificate counts independent examples, and weighted counts do not follow the "
+            "binomial law that it rests on. If weights undo a resampling, certify the sample as it "
+            "was drawn: fpr, recall, fnr and tnr do not depend on the share of positives, and for "
+            "precision and the like pass prevalence=."
+        )
+
+
+def check_clusters(clusters: Any, scores: NDArray[Any]) -> None:
+    """Each cluster may have one row."""
+    if clusters is None:
+        return
+    column = read_column(clusters, scores, "clusters")
+    _, counts = np.unique(column.astype(str) if column.dtype.kind == "O" else column, return_counts=True)
+    if counts.max(initial=1) > 1:
+        raise ValueError(
+            f"{plural(len(column), 'row')} come from {plural(len(counts), 'cluster')}: rows of one "
+            "cluster are not independent, and the guarantee counts independent rows. Keep one row of "
+            "each: a random one, for a promise about a random row of a new cluster, or the one with "
+            "the highest score, for a promise about whether a new cluster is ever accepted."
+        )
+
+
+def check_copies(sample: Sample) -> tuple[str, ...]:
+    """Refuse rows that are all there several times; point out what looks like it."""
+    kinds = (POSITIVES, NEGATIVES) if sample.labels is not None else ("everyone",)
+    shares = {}
+    for kind in kinds:
+        scores = sample.sorted(Part((), kind))
+        if not len(scores):
+            continue
+        edges = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1], [True]]))
+        counts = np.diff(edges)
+        times = int(np.gcd.reduce(counts))
+        if times > 1 and len(counts) >= ENOUGH:
+            raise ValueError(
+                f"Every score of the {kind} appears {times} times (or a multiple of it): these are "
+                "copies. A copy is no further evidence; certify the rows as they were drawn."
+            )
+        shares[kind] = float(counts[counts > 1].sum() / len(scores))
+    if len(shares) == 2 and max(shares.values()) > 0.1 and min(shares.values()) < 0.01:
+        kind = max(shares, key=shares.__getitem__)
+        return (
+            f"{shares[kind]:.0%} of the {kind} share their score with another, the other class hardly "
+            "ever: if they were oversampled, the promise is void",
+        )
+    return ()

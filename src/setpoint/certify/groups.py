@@ -1,0 +1,134 @@
+"""One threshold per group: every group proves its own bounds, then come the bounds between groups.
+
+The groups' promises hold together (each gets an equal part of ``delta``). A bound that names no
+group holds in every group. A bound between groups (a gap) is tested at the thresholds found: ranks
+fixed in advance, so that the shares behind the gap are independent and known up to their bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.certify.forms import Atom, atoms
+from setpoint.certify.goals import Goal
+from setpoint.certify.limits import excess
+from setpoint.certify.parts import PRIOR, signs
+from setpoint.certify.places import Place
+from setpoint.certify.ranges import gather, largest
+from setpoint.certify.records import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
+from setpoint.certify.samples import Sample
+from setpoint.certify.search import Found, search
+from setpoint.rates import Bound, Value, Where
+
+MOST = 1000
+
+
+@dataclass(frozen=True)
+class Split:
+    """A goal by group, and what is asked between groups."""
+
+    column: str
+    goals: Mapping[Value, Goal]
+    between: tuple[Bound, ...]
+
+    def where(self, value: Value) -> Where:
+        """The slice of a group."""
+        return ((self.column, value),)
+
+
+def split(goal: Goal, column: str, values: list[Value]) -> Split:
+    """The bounds of every group: those that name none, and those that name it alone."""
+    goals: dict[Value, Goal] = {}
+    own = {bound: {rate.where for rate in bound.expression.rates()} for bound in goal.bounds}
+    everyone = [bound for bound, wheres in own.items() if wheres == {()}]
+    for value in values:
+        where = ((column, value),)
+        bounds = [
+            Bound(bound.expression.on(**{column: value}), bound.sense, bound.level)
+            for bound in everyone
+        ]
+        bounds += [bound for bound, wheres in own.items() if wheres == {where}]
+        if not bounds:
+            raise ValueError(f"No bound decides the threshold of {column} = {value!r}: add one.")
+        objective = goal.objective
+        if objective is not None and not any(rate.where for rate in objective.rates()):
+            objective = objective.on(**{column: value})
+        text = " and ".join(map(str, bounds))
+        goals[value] = replace(goal, bounds=tuple(bounds), objective=objective, text=text)
+    alone = [{()}, *({((column, value),)} for value in values)]
+    between = tuple(bound for bound, wheres in own.items() if wheres not in alone)
+    return Split(column, goals, between)
+
+
+def group_values(column: NDArray[Any], name: str) -> list[Value]:
+    """The groups there are, each a plain value."""
+    values = np.unique(column).tolist() if column.dtype.kind != "O" else list(dict.fromkeys(column))
+    for value in values:
+        if not isinstance(value, (str, int, float, bool)) or value != value:
+            raise TypeError(f"{name} holds {value!r}; groups are told apart by strings or numbers.")
+    if len(values) > MOST:
+        raise ValueError(
+            f"{name} has {len(values):,} different values: is it a column of groups? "
+            "Clusters (several rows of one customer) go into clusters=."
+        )
+    return values
+
+
+def search_groups(
+    goal: Split, sample: Sample, delta: float, prevalence: float | None, mean: bool
+) -> tuple[Found, dict[Where, Place]]:
+    """The verdict on all groups together, and the place of each if it is certified."""
+    if mean and goal.between:
+        raise ValueError('guarantee="mean" does not hold between groups. Use guarantee="pac".')
+    tail = delta / (len(goal.goals) + bool(goal.between))
+    found = {
+        value: search(each, sample, tail, prevalence, mean) for value, each in goal.goals.items()
+    }
+    statuses = {each.status for each in found.values()}
+    notes = tuple(note for each in found.values() for note in each.notes)
+    proved = {atom: known for each in found.values() for atom, known in each.proved.items()}
+    if statuses != {CERTIFIED}:
+        status = INFEASIBLE if INFEASIBLE in statuses else NOT_CERTIFIED
+        return Found(status, None, proved, notes), {}
+    places = {goal.where(value): each.place for value, each in found.items() if each.place}
+    between, notes = _between(goal, sample, places, tail, prevalence)
+    if notes:
+        return Found(NOT_CERTIFIED, None, proved | between, notes), {}
+    return Found(CERTIFIED, None, proved | between), places
+
+
+def _between(
+    goal: Split,
+    sample: Sample,
+    places: Mapping[Where, Place],
+    delta: float,
+    prevalence: float | None,
+) -> tuple[dict[Atom, tuple[float | None, str]], tuple[str, ...]]:
+    """Test the bounds between groups at the thresholds found."""
+    every = [atom for bound in goal.between for atom in atoms(bound, prevalence)]
+    parts = {p for atom in every for p in signs(atom.bound.expression, prevalence)}
+    for part in parts:
+        if part.where not in places:
+            raise ValueError(
+                f"With one threshold per {goal.column}, bounds name values of {goal.column} only."
+            )
+    asked = [(places[p.where].anchor, p) for p in parts if p.kind != PRIOR]
+    free = all(anchor is not None and not p.overlaps(anchor) for anchor, p in asked)
+    tail = delta / (1 if free else len(every)) if every else delta
+    proved: dict[Atom, tuple[float | None, str]] = {}
+    notes = []
+    for atom in every:
+        turned, level = excess(atom)
+        known, apart = gather(turned, sample, places.__getitem__, prevalence)
+        bound = largest(turned, known, tail, prevalence, apart)
+        value = bound if atom.bound.sense == "<=" else -bound
+        proved[atom] = (value, "")
+        if bound > level:
+            side = "at most" if atom.bound.sense == "<=" else "at least"
+            notes.append(f"`{atom.source}` is not proved: {side} {value:.4g} is")
+    return proved, tuple(notes)

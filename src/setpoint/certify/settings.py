@@ -1,0 +1,93 @@
+"""Which settings go together, and what to say of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from setpoint._checks import share
+from setpoint.batch import describe
+from setpoint.certify.goals import Goal
+from setpoint.certify.groups import Split, group_values, split
+from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Part, signs
+from setpoint.certify.samples import Sample
+from setpoint.rates import Where
+
+
+def check_settings(
+    goal: Goal, labels: Any, guarantee: object, candidates: int, prevalence: float | None
+) -> None:
+    """Settings that contradict each other are errors."""
+    if guarantee not in ("pac", "mean"):
+        raise ValueError(f'guarantee must be "pac" or "mean"; got {guarantee!r}.')
+    if guarantee == "mean" and candidates > 1:
+        raise ValueError(
+            'guarantee="mean" does not survive choosing among several models. Use guarantee="pac", '
+            "or certify on rows that took no part in the choice."
+        )
+    if prevalence is not None:
+        share(prevalence, "prevalence", ends=False)
+        if labels is None:
+            raise ValueError("prevalence= weighs the two classes anew and needs labels.")
+        if goal.wheres:
+            raise ValueError(
+                "prevalence= is that of everyone; slices have their own. Certify each slice by "
+                "itself with its prevalence."
+            )
+
+
+def check_classes(goal: Goal, sample: Sample, prevalence: float | None) -> None:
+    """Every class that the goal counts must be there."""
+    expressions = [bound.expression for bound in goal.bounds]
+    expressions += [] if goal.objective is None else [goal.objective]
+    kinds = {part.kind for e in expressions for part in signs(e, prevalence)}
+    if kinds <= {EVERYONE}:
+        return
+    if sample.labels is None:
+        raise ValueError(f"`{goal.text}` counts positives and negatives: pass labels.")
+    there = {kind: sample.size(Part((), kind)) for kind in (POSITIVES, NEGATIVES)}
+    needed = {POSITIVES, NEGATIVES} if PRIOR in kinds else kinds & {POSITIVES, NEGATIVES}
+    for kind in sorted(needed):
+        if not there[kind]:
+            counted = describe(there[POSITIVES], there[NEGATIVES])
+            raise ValueError(f"`{goal.text}` counts {kind}, and there are none: the data have {counted}.")
+
+
+def by_group(goal: Goal, groups: Any, scores: Any) -> Split | None:
+    """The goal of each group, if every group has its own threshold."""
+    per_group = goal.per_group
+    if per_group is None:
+        per_group = groups is not None and not goal.wheres
+    if not per_group:
+        if groups is not None and not goal.wheres:
+            raise ValueError(
+                f"`{goal.text}` looks at no group. For one threshold for each group add "
+                "thresholds=\"per group\" to the problem ('... with thresholds per group')."
+            )
+        return None
+    if groups is None:
+        raise ValueError(f"`{goal.text}` has one threshold for each group: pass groups=.")
+    name, column = _column(goal, groups)
+    array = np.asarray(column.detach().cpu() if hasattr(column, "detach") else column)
+    return split(goal, name, group_values(array.reshape(-1), name))
+
+
+def slices(goal: Goal, split_: Split | None) -> tuple[Where, ...]:
+    """All slices whose examples are needed."""
+    own = () if split_ is None else tuple(split_.where(value) for value in split_.goals)
+    return tuple(dict.fromkeys([*own, *goal.wheres]))
+
+
+def _column(goal: Goal, groups: Any) -> tuple[str, Any]:
+    names = {column for where in goal.wheres for column, _ in where}
+    if not isinstance(groups, Mapping):
+        return (names.pop() if len(names) == 1 else "group"), groups
+    if len(groups) != 1:
+        raise ValueError(
+            "One threshold for each group needs one column; groups has: "
+            f"{', '.join(map(str, groups)) or 'none'}."
+        )
+    ((name, column),) = groups.items()
+    return str(name), column

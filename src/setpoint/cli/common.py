@@ -1,0 +1,87 @@
+"""What commands share: exit codes, checked options, one-line errors."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from setpoint._checks import whole
+
+DONE, NOT_CERTIFIED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+Run = Callable[[argparse.Namespace], int]
+
+
+class Command(NamedTuple):
+    """A command: what it takes, what it does, and one line about it."""
+
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Run
+    summary: str
+
+
+class UserError(Exception):
+    """A mistake that the user can mend: told in one line, without a traceback."""
+
+
+def count(text: str) -> int:
+    """A whole number of at least 1, for argparse."""
+    try:
+        return whole(int(text), "the number", least=1)
+    except ValueError:
+        message = f"must be a whole number of at least 1; got {text!r}"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def seed(text: str) -> int:
+    """A whole number from 0, for argparse."""
+    if not text.isdecimal() or int(text) >= 2**63:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0; got {text!r}")
+    return int(text)
+
+
+def share(text: str) -> float:
+    """A number between 0 and 1, ends excluded, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < 1:
+        slip = f"; for {value:g} % write {value / 100:g}" if 1 <= value < 100 else ""
+        message = f"must be a share between 0 and 1, ends excluded; got {text!r}{slip}"
+        raise argparse.ArgumentTypeError(message)
+    return value
+
+
+def require(*packages: str, extra: str) -> None:
+    """Every optional package a command needs, or one line that says how to get it."""
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise UserError(f'{" and ".join(missing)} not found: pip install "setpoint[{extra}]"')
+
+
+def make_folder(path: Path) -> None:
+    """The folder, made if need be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = "it is a file" if path.is_file() else error.strerror
+        raise UserError(f"--out {path} cannot be made a folder: {reason}.") from None
+
+
+def check_file(path: Path) -> Path:
+    """A file that may be written: its folder exists, and no folder has its name."""
+    if path.is_dir():
+        raise UserError(f"--out {path} is a folder; name a file.")
+    if not path.parent.is_dir():
+        raise UserError(f"--out {path}: the folder {path.parent} does not exist; make it first.")
+    return path
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error without line breaks or control characters."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -1,0 +1,12 @@
+"""The report page of a result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def page_of(result: Any) -> bytes:
+    """report.html."""
+    from setpoint.report import page
+
+    return page(result).encode()

@@ -1,0 +1,78 @@
+"""``setpoint predict``: the decisions of a run on new rows."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from setpoint.cli.common import DONE, NOT_CERTIFIED, Command, UserError, check_file
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("run_folder", type=Path, metavar="run/", help="a folder that `setpoint train` wrote")
+    add("file", type=Path, metavar="new.csv", help="csv or parquet with the columns of training")
+    add("--out", required=True, type=Path, metavar="decisions.csv", help="where they go")
+
+
+def _run(given: argparse.Namespace) -> int:
+    from setpoint.runs import read_manifest
+    from setpoint.runs.reading import read_certificate
+    from setpoint.tables import open_table
+    from setpoint.tables.cells import safe_cell, write_csv
+
+    check_file(given.out)
+    if given.out.exists() and given.file.exists() and given.out.samefile(given.file):
+        raise UserError(f"--out {given.out} is the file to read; name another.")
+    manifest = read_manifest(given.run_folder)
+    certificate = read_certificate(given.run_folder, manifest)
+    if certificate.status != "certified":
+        why = f"{given.run_folder} has no certified threshold ({certificate.status})"
+        print(f"setpoint: error: {why}; train with more rows or a looser goal.", file=sys.stderr)
+        return NOT_CERTIFIED
+    source = open_table(given.file)
+    manifest.encoder.check(source)
+    header = [safe_cell(name) for name in [*source.names, *_new_names(source.names)]]
+    rows = _decisions(given.run_folder, manifest, certificate, source)
+    count = write_csv(given.out, header, rows)
+    print(f"{count:,} decisions written to {given.out}.")
+    return DONE
+
+
+def _new_names(names: tuple[str, ...]) -> list[str]:
+    """``score`` and ``decision``, or longer names where the file has these already."""
+    found = []
+    for name in ("score", "decision"):
+        while name in names:
+            name = f"setpoint_{name}"
+        found.append(name)
+    return found
+
+
+def _decisions(folder: Path, manifest: Any, certificate: Any, source: Any) -> Iterator[list[str]]:
+    """Every row of the file as it was, with its score and the class it is decided to be."""
+    from setpoint.runs.model import load_model, score_rows
+    from setpoint.tables.cells import safe_cell
+    from setpoint.tables.values import shown
+
+    model = load_model(folder, manifest)
+    readable = [name for name in source.names if name not in getattr(source, "unreadable", ())]
+    classes = [safe_cell(manifest.negative), safe_cell(manifest.positive)]
+    for chunk, features in manifest.encoder.chunks(source, readable):
+        scores = score_rows(model, features)
+        decided = certificate.decide(scores)
+        columns = [
+            [safe_cell(text) for text in shown(chunk.columns[name])]
+            if name in chunk.columns
+            else [""] * len(chunk)
+            for name in source.names
+        ]
+        columns.append([str(score) for score in scores])
+        columns.append([classes[int(d)] for d in decided])
+        yield from map(list, zip(*columns, strict=True))
+
+
+PREDICT = Command(_arguments, _run, "Decide new rows with a run, columns checked by name.")

@@ -1,0 +1,106 @@
+"""``setpoint train``: from a file to a certified model in a folder."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from setpoint.cli.common import DONE, NOT_CERTIFIED, Command, UserError, count, seed, share
+
+MODELS = ("linear", "mlp")
+METHODS = ("implicit", "focal", "cross_entropy")
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("file", type=Path, metavar="data.csv", help="csv or parquet, one row an example")
+    add("--label", required=True, metavar="COLUMN", help="the true class, two different values")
+    add("--goal", required=True, help='as in "maximize recall subject to fpr <= 0.01"')
+    add("--out", required=True, type=Path, metavar="FOLDER", help="where the run goes")
+    add("--model", choices=MODELS, default="mlp", help="default: mlp")
+    add("--method", choices=METHODS, default="implicit", help="default: implicit")
+    add("--group", metavar="COLUMN", help="report the rates of each value of this column")
+    add("--test", type=Path, metavar="FILE", help="rows to judge by, used for nothing else")
+    add("--positive", metavar="VALUE", help="which label is the positive one")
+    add("--drop", action="append", default=[], metavar="COLUMN", help="do not learn from it")
+    add("--keep", action="append", default=[], metavar="COLUMN", help="no identifier: use it")
+    add("--confidence", type=share, default=0.95, metavar="SHARE", help="default: 0.95")
+    add("--epochs", type=count, metavar="N", help="passes (default: 1,500 steps, 10 at least)")
+    add("--batch-size", type=count, default=512, metavar="N", help="default: 512")
+    add("--learning-rate", type=_rate, metavar="R", help="default: linear 0.03, mlp 0.01")
+    add("--seed", type=seed, default=0, metavar="N", help="default: 0")
+    add("--no-baseline", action="store_true", help="do not train cross-entropy to compare with")
+    add("--force", action="store_true", help="replace a run that is in --out already")
+    add("--quiet", action="store_true", help="print only the certificate")
+
+
+def _run(given: argparse.Namespace) -> int:
+    from setpoint.cli.goals import read_goal
+    from setpoint.problems import Problem
+    from setpoint.runs import check_free
+
+    problem = read_goal(given.goal, Problem.parse)
+    _check_goal(given.goal, problem)
+    check_free(given.out, force=given.force)  # before training, not after
+    from setpoint.runs.session import Session
+
+    session = Session(
+        file=given.file,
+        out=given.out,
+        label=given.label,
+        problem=problem,
+        model=given.model,
+        method=given.method,
+        group=given.group,
+        test=given.test,
+        positive=given.positive,
+        drop=tuple(given.drop),
+        keep=tuple(given.keep),
+        confidence=given.confidence,
+        epochs=given.epochs,
+        batch_size=given.batch_size,
+        learning_rate=given.learning_rate,
+        seed=given.seed,
+        baseline=not given.no_baseline and given.method != "cross_entropy",
+        tell=(lambda text: None) if given.quiet else (lambda text: print(text, file=sys.stderr)),
+        progress=not given.quiet and sys.stderr.isatty(),
+    )
+    finished = session.run()
+    from setpoint.cli.pages import page_of
+    from setpoint.runs.writing import write_run
+
+    write_run(given.out, finished, page_of(finished.result), force=given.force)
+    print(finished.certificate)
+    print(f"\nWritten to {given.out}: {given.out / 'report.html'} shows it.")
+    return DONE if finished.certificate.status == "certified" else NOT_CERTIFIED
+
+
+def _check_goal(text: str, problem: object) -> None:
+    """A run ends with a certificate: the goal must promise something, of everyone."""
+    from setpoint.problems import Problem
+    from setpoint.rates import Bound
+
+    assert isinstance(problem, Problem)
+    bounds = problem.subject_to
+    if not bounds or not all(isinstance(bound, Bound) for bound in bounds):
+        advice = "write 'subject to' and bounds, as in 'maximize recall subject to fpr <= 0.01'"
+        raise UserError(f"--goal {text!r} promises nothing that can be certified: {advice}.")
+    if len(problem.slices) > 1 or problem.thresholds != 1:
+        raise UserError(
+            f"--goal {text!r} is about groups or several thresholds, which training does not take: "
+            "train for the goal without them, then `setpoint certify` the scores."
+        )
+
+
+def _rate(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a positive number; got {text!r}")
+    return value
+
+
+TRAIN = Command(_arguments, _run, "Train for a goal on a table, and certify the threshold.")

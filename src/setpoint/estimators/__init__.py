@@ -1,0 +1,16 @@
+"""scikit-learn estimators: train for an operating point, or only certify a threshold."""
+
+try:
+    import sklearn as _sklearn  # noqa: F401
+except ModuleNotFoundError as _error:
+    if _error.name != "sklearn":
+        raise
+    raise ModuleNotFoundError(
+        'setpoint.estimators needs scikit-learn: pip install "setpoint[sklearn]"', name="sklearn"
+    ) from None
+
+from setpoint.estimators.classifier import Classifier
+from setpoint.estimators.thresholds import NotCertifiedWarning
+from setpoint.estimators.wrapper import CertifiedThreshold
+
+__all__ = ["CertifiedThreshold", "Classifier", "NotCertifiedWarning"]

@@ -1,0 +1,54 @@
+"""Probabilities from scores: a monotone curve fitted on validation data.
+
+Losses for an operating point fix scores only up to shift and scale, so ``sigmoid(score)`` means
+nothing. Two numbers, fitted by likelihood (Platt, 1999), give them units again; the slope is kept
+positive, so that a higher score is never a lower probability.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Calibrator:
+    """``sigmoid(slope * (score - centre) + offset)``."""
+
+    slope: float
+    centre: float
+    offset: float
+
+    @classmethod
+    def fit(cls, scores: Floats, labels: Floats, weights: Floats | None = None) -> Calibrator:
+        """The likeliest curve, with Platt's targets, which keep it finite on separable data."""
+        weights = np.ones_like(scores) if weights is None else weights
+        centre = float(np.average(scores, weights=weights))
+        spread = float(np.sqrt(np.average((scores - centre) ** 2, weights=weights))) or 1.0
+        z = (scores - centre) / spread
+        positives, negatives = float(weights @ labels), float(weights @ (1 - labels))
+        high, low = (positives + 1) / (positives + 2), 1 / (negatives + 2)
+        targets = np.where(labels > 0, high, low)
+
+        def loss(parameters: Floats) -> tuple[float, Floats]:
+            slope, logits = np.exp(parameters[0]), np.exp(parameters[0]) * z + parameters[1]
+            losses = np.logaddexp(0, logits) - targets * logits
+            wrong = weights * (expit(logits) - targets)
+            gradient = np.array([slope * (wrong @ z), wrong.sum()])
+            return float(weights @ losses) / weights.sum(), gradient / weights.sum()
+
+        start = np.array([0.0, np.log((positives + 1) / (negatives + 1))])
+        limits = [(-7.0, 7.0), (-50.0, 50.0)]
+        exactly = {"ftol": 1e-15, "gtol": 1e-12}  # so that weight 2 and two copies agree
+        found = minimize(loss, start, jac=True, bounds=limits, method="L-BFGS-B", options=exactly).x
+        return cls(float(np.exp(found[0])) / spread, centre, float(found[1]))
+
+    def __call__(self, scores: Floats) -> Floats:
+        """The probability of the positive class for each score."""
+        return np.asarray(expit(self.slope * (scores - self.centre) + self.offset))

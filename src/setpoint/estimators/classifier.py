@@ -1,0 +1,194 @@
+"""A classifier trained for its operating point, with scikit-learn's contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from torch import nn
+
+from setpoint.estimators.calibrator import Calibrator
+from setpoint.estimators.decisions import Decisions
+from setpoint.estimators.splits import three_parts
+from setpoint.estimators.thresholds import chosen, promised, read_goal, warn_not_certified
+from setpoint.estimators.training import Portfolio
+from setpoint.problems import Problem
+from setpoint.train import score as scores_of
+
+Array = NDArray[Any]
+
+
+class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Train for a goal, choose the threshold, and prove what it promises.
+
+    The rows are split in three, class by class: to train on, to choose the best pass and method by
+    (validation), and to certify the threshold on (calibration, which nothing else ever sees, so
+    the certificate needs no correction for the choice). The positive class is the second of
+    ``classes_`` in sorted order. Features are standardised inside.
+
+    With ``sample_weight`` nothing is certified, because exact binomial tails count rows, not
+    weights: the calibration rows go to training, ``certificate_`` is None and the threshold is the
+    best one on the validation rows, with a :class:`NotCertifiedWarning`. So it is when a class has
+    fewer than 20 rows: then nothing is split off at all. When the certificate is infeasible or
+    fails, ``certificate_.status`` says so, and the threshold falls back in the same way.
+
+    Args:
+        goal: A sentence or a :class:`setpoint.Problem` with one threshold.
+        model: ``"linear"``, ``"mlp"`` (64 hidden units) or an ``nn.Module`` that gives one score a
+            row; it is copied.
+        method: ``"implicit"``, ``"cross_entropy"``, ``"focal"``, ``"resampled_cross_entropy"``, or
+            ``"auto"``: the last two and the first from one start, the best on validation data wins.
+        epochs: Passes over the training rows; ``"auto"``: enough for 1,500 steps, at least 10.
+        batch_size: Rows in a batch; the rarer class is resampled when too few of it come in one.
+        learning_rate: Of Adam; ``"auto"``: 0.03 for linear, 0.01 for mlp, 0.001 for a module.
+        validation_fraction: The share of rows to choose by; the best pass is kept.
+        calibration_fraction: The share of rows to certify on; 0: no certificate is wanted.
+        confidence: Of the certificate.
+        random_state: Decides split, initial weights and batches.
+        device: Where to train.
+        verbose: 1: show progress on stderr.
+
+    Attributes:
+        classes_: Both labels, sorted; the second is the positive class.
+        module_: The trained network, ``[n, d]`` raw features to logits ``[n]``.
+        threshold_: Decisions are ``score > threshold_``.
+        certificate_: What is promised, or None.
+        calibrator_: Scores to probabilities, fitted on validation rows.
+        history_: One dict a pass: epoch, step, loss, validation, seconds, status.
+        histories_: The history of every method tried, by name; ``method_`` is the one kept.
+        splits_: The rows of ``train``, ``validation`` and ``calibration``.
+        problem_: The goal, read.
+    """
+
+    def __init__(
+        self,
+        goal: str | Problem = "minimize fnr subject to fpr <= 0.01",
+        *,
+        model: str | nn.Module = "linear",
+        method: str = "implicit",
+        epochs: int | str = "auto",
+        batch_size: int = 512,
+        learning_rate: float | str = "auto",
+        validation_fraction: float = 0.2,
+        calibration_fraction: float = 0.2,
+        confidence: float = 0.95,
+        random_state: Any = None,
+        device: str = "cpu",
+        verbose: int = 0,
+    ) -> None:
+        self.goal = goal
+        self.model = model
+        self.method = method
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.validation_fraction = validation_fraction
+        self.calibration_fraction = calibration_fraction
+        self.confidence = confidence
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Classifier:
+        """Split, train, choose, certify.
+
+        Args:
+            X: Features, numbers without gaps, ``[n, d]``.
+            y: Labels of two classes, numbers or strings.
+            sample_weight: Optional, weight 2 is two copies; see above.
+        """
+        x, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        self.problem_ = read_goal(self.goal)
+        labels = self._read_labels(y)
+        weights = _weights(sample_weight, x, labels)
+        random = check_random_state(self.random_state)
+        promise = self.calibration_fraction if weights is None else 0.0
+        self.splits_ = three_parts(labels, self.validation_fraction, promise, random)
+        portfolio = Portfolio(self.problem_, self.model, self.method, int(self.verbose) > 0)
+        portfolio.budget(self.epochs, self.batch_size, self.learning_rate)
+        trained = portfolio.train(
+            x, labels, weights, self.splits_, random.randint(2**31 - 1), self.device
+        )
+        self.method_, self.module_ = trained.method, trained.module
+        self.history_, self.histories_ = trained.history, trained.histories
+        self._set_threshold(x, labels, weights)
+        return self
+
+    def _read_labels(self, y: Array) -> NDArray[np.int64]:
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"y has {len(self.classes_)} classes."
+            )
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "Classifier can't train when only one class is present: "
+                f"all labels are {self.classes_[0]!r}."
+            )
+        return labels.astype(np.int64)
+
+    def _set_threshold(self, x: Array, labels: NDArray[np.int64], weights: Array | None) -> None:
+        rows = self.splits_["validation"]
+        seen = self._score_rows(x[rows])
+        counts = None if weights is None else weights[rows]
+        self.calibrator_ = Calibrator.fit(seen.astype(float), labels[rows].astype(float), counts)
+        self.certificate_, threshold = None, None
+        rows = self.splits_["calibration"]
+        if len(rows):
+            self.certificate_, threshold = promised(
+                self.problem_, self._score_rows(x[rows]), labels[rows], self.confidence
+            )
+        if threshold is None:
+            self._warn(weights)
+            rows = self.splits_["validation"]
+            threshold = chosen(self.problem_, seen, labels[rows], counts)
+        self.threshold_ = float(threshold)
+
+    def _warn(self, weights: Array | None) -> None:
+        if self.certificate_ is not None:
+            warn_not_certified(f"{self.certificate_.status} on the calibration rows.")
+        elif weights is not None:
+            warn_not_certified("sample weights break the binomial law behind it.")
+        elif self.calibration_fraction > 0:
+            warn_not_certified("a class has too few rows to split any off.")
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        x = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return self._score_rows(x)
+
+    def _score_rows(self, x: Array) -> Array:
+        tensor = torch.as_tensor(np.ascontiguousarray(x), device=self.device)
+        return scores_of(self.module_, tensor).cpu().numpy()
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each class, by the curve fitted on validation rows.
+
+        Its argmax is the decision at 0.5, not that of ``predict``, which decides at ``threshold_``.
+        """
+        scores = self._scores(X).astype(np.float64)
+        positive = self.calibrator_(scores)
+        return np.column_stack([1 - positive, positive])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def _weights(given: Any, x: Array, labels: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """The weights, or None if all are the same."""
+    if given is None:
+        return None
+    weights = np.asarray(_check_sample_weight(given, x, ensure_non_negative=True), np.float64)
+    if len(np.unique(labels[weights > 0])) < 2:
+        raise ValueError("Only one class has rows with a positive sample_weight; both need some.")
+    return None if np.all(weights == weights[0]) and weights[0] > 0 else weights

@@ -1,0 +1,63 @@
+"""The threshold of a fitted model: certified where the data allow it, chosen otherwise."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.certify import Certificate, certify
+from setpoint.problems import Infeasible, Problem
+
+
+class NotCertifiedWarning(UserWarning):
+    """The threshold in use carries no promise for new data."""
+
+
+def read_goal(goal: str | Problem) -> Problem:
+    """A goal that one threshold can serve."""
+    problem = goal if isinstance(goal, Problem) else Problem.parse(goal)
+    if problem.swept is not None:
+        raise ValueError(
+            f"`{problem}` is an area: it has no single threshold to decide with. Name the "
+            "operating point, such as 'maximize precision subject to recall >= 0.95'."
+        )
+    if len(problem.slices) > 1:
+        raise ValueError(
+            f"`{problem}` needs groups, and scikit-learn's fit has no place for them. Train with "
+            "setpoint.train.fit, and certify with setpoint.certify(..., groups=)."
+        )
+    return problem
+
+
+def chosen(problem: Problem, scores: Any, labels: Any, weights: Any = None) -> float:
+    """The threshold that is best on these very data: no promise for others.
+
+    Where none reaches the targets, the one that accepts nobody.
+    """
+    try:
+        return problem.choose(scores, labels, weights=weights).thresholds[0]
+    except Infeasible as error:
+        warnings.warn(f"{error} Nobody is accepted.", NotCertifiedWarning, stacklevel=4)
+        return float(np.max(scores))
+
+
+def promised(
+    problem: Problem, scores: NDArray[Any], labels: NDArray[np.int64], confidence: float
+) -> tuple[Certificate, float | None]:
+    """The certificate on calibration data, and its threshold if it proves anything."""
+    certificate = certify(scores, labels, problem, confidence=confidence)
+    certified = certificate.status == "certified"
+    return certificate, certificate.threshold if certified else None
+
+
+def warn_not_certified(reason: str) -> None:
+    """Say that the threshold in use is only the best on the data at hand."""
+    warnings.warn(
+        f"No certificate: {reason} The threshold is the best one on the data at hand and carries "
+        "no promise for new data.",
+        NotCertifiedWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,126 @@
+"""Train the methods asked for from one start, and keep the best on validation data."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from setpoint._checks import positive, whole
+from setpoint.estimators.methods import METHODS, methods_of
+from setpoint.estimators.modules import assemble, rate_of
+from setpoint.problems import Problem
+from setpoint.train import Fitted, Validation, fit
+from setpoint.train.state import History
+
+Array = NDArray[Any]
+STEPS, LEAST_EPOCHS = 1500, 10
+"""``epochs="auto"``: passes enough for so many steps, but never fewer than so many passes."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The winner, and what was seen on the way."""
+
+    method: str
+    module: nn.Module
+    histories: dict[str, History]
+
+    @property
+    def history(self) -> History:
+        """The winner's."""
+        return self.histories[self.method]
+
+
+@dataclass
+class Portfolio:
+    """One or several methods with the same budget, data, start and batches."""
+
+    problem: Problem
+    model: str | nn.Module
+    method: str
+    shown: bool = False
+    epochs: int | str = "auto"
+    batch_size: int = 512
+    learning_rate: float = 0.03
+
+    def budget(self, epochs: int | str, batch_size: int, learning_rate: float | str) -> None:
+        """Check and set what every method may use."""
+        self.epochs = epochs if epochs == "auto" else whole(epochs, "epochs", least=1)
+        self.batch_size = whole(batch_size, "batch_size", least=1)
+        if isinstance(learning_rate, str) and learning_rate != "auto":
+            raise ValueError(f"learning_rate must be a number or 'auto'; got {learning_rate!r}.")
+        self.learning_rate = positive(rate_of(self.model, learning_rate), "learning_rate")
+
+    def steps(self, rows: int) -> int:
+        """How many batches to train on."""
+        each = max(1, rows // self.batch_size)
+        if isinstance(self.epochs, str):
+            return max(LEAST_EPOCHS, -(-STEPS // each)) * each
+        return self.epochs * each
+
+    def train(
+        self,
+        x: Array,
+        labels: NDArray[np.int64],
+        weights: Array | None,
+        splits: dict[str, NDArray[np.int64]],
+        seed: int,
+        device: str,
+    ) -> Trained:
+        """Train every method, and keep the one whose best pass is best."""
+        parts = {
+            name: _tensors(x, labels, weights, splits[name], device)
+            for name in ("train", "validation")
+        }
+        rows = splits["train"]
+        counts = None if weights is None else weights[rows]
+        validation = Validation(self.problem, *parts["validation"])
+        fitted: dict[str, Fitted] = {}
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            start = assemble(self.model, x[rows], counts)
+            for name in methods_of(self.method):
+                torch.manual_seed(seed)
+                module = deepcopy(start).to(device)
+                fitted[name] = self._fit(name, module, parts["train"], validation, seed)
+        best = next(iter(fitted))
+        for name, one in fitted.items():
+            if validation.better(one.best, fitted[best].best):
+                best = name
+        histories = {name: one.history for name, one in fitted.items()}
+        return Trained(best, fitted[best].model, histories)
+
+    def _fit(
+        self, name: str, module: nn.Module, data: Any, validation: Validation, seed: int
+    ) -> Fitted:
+        x, y, weights = data
+        method, steps = METHODS[name], self.steps(len(y))
+        return fit(
+            module,
+            method.criterion(self.problem, steps),
+            x,
+            y,
+            steps=steps,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            seed=seed,
+            weights=weights,
+            sampler=method.sampler(self.batch_size),
+            validation=validation,
+            progress=self.shown,
+        )
+
+
+def _tensors(x: Array, labels: Array, weights: Array | None, rows: Array, device: str) -> Any:
+    counts = None if weights is None else torch.as_tensor(weights[rows], device=device)
+    return (
+        torch.as_tensor(x[rows], device=device),
+        torch.as_tensor(labels[rows], device=device),
+        counts,
+    )

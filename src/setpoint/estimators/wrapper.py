@@ -1,0 +1,201 @@
+"""Any classifier, with a threshold that keeps its promise on new data.
+
+What scikit-learn's ``TunedThresholdClassifierCV`` leaves out: a constraint, and a guarantee.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
+
+from setpoint._checks import share
+from setpoint.estimators.decisions import Decisions
+from setpoint.estimators.splits import three_parts
+from setpoint.estimators.thresholds import chosen, promised, read_goal, warn_not_certified
+from setpoint.problems import Problem
+
+Array = NDArray[Any]
+PREFIT = "prefit"
+
+
+def _has(name: str) -> Any:
+    def check(self: CertifiedThreshold) -> bool:
+        getattr(getattr(self, "estimator_", self.estimator), name)
+        return True
+
+    return check
+
+
+class CertifiedThreshold(
+    Decisions,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Wrap any binary classifier and learn only its threshold, with a certificate.
+
+    Scores are the ``decision_function`` of the classifier, or the probability of the positive
+    class (the second of ``classes_``) where it has none. When the goal cannot be certified, the
+    threshold is the best one on the calibration rows, with a :class:`NotCertifiedWarning`.
+
+    Args:
+        estimator: A classifier, a pipeline or a search. It is cloned and fitted, unless it is
+            fitted already (``cv="prefit"``, or scikit-learn's ``FrozenEstimator``).
+        goal: A sentence or a :class:`setpoint.Problem` with one threshold.
+        confidence: Of the certificate.
+        calibration_fraction: The share of rows kept from the classifier to certify on. A fitted
+            classifier uses all rows for it; they must not be those it was fitted on.
+        cv: None: fit the classifier on the other rows. ``"prefit"``: it is fitted.
+        random_state: Decides which rows are kept.
+
+    Attributes:
+        estimator_: The fitted classifier.
+        threshold_: Decisions are ``score > threshold_``.
+        certificate_: What is promised, or None if a class had under 20 rows.
+        splits_: The rows of ``train`` and ``calibration``.
+        problem_: The goal, read.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        goal: str | Problem = "minimize fnr subject to fpr <= 0.01",
+        confidence: float = 0.95,
+        calibration_fraction: float = 0.2,
+        cv: str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.goal = goal
+        self.confidence = confidence
+        self.calibration_fraction = calibration_fraction
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> CertifiedThreshold:
+        """Fit the classifier (unless it is), then certify its threshold on rows it has not seen.
+
+        Args:
+            X: Whatever the classifier takes.
+            y: Labels of two classes.
+            **fit_params: Passed on to the classifier; values with one entry a row are cut to its
+                rows. ``sample_weight`` is its business only: the certificate counts every row
+                once, except that rows of weight 0 are absent.
+        """
+        X, y = indexable(X, y)
+        y = column_or_1d(y, warn=True)
+        weights = fit_params.get("sample_weight")
+        if weights is not None and np.any(np.asarray(weights) == 0):
+            rows = np.flatnonzero(np.asarray(weights) != 0)
+            fit_params = {name: _cut(v, rows, len(y)) for name, v in fit_params.items()}
+            X, y = _safe_indexing(X, rows), y[rows]
+        check_classification_targets(y)
+        self.problem_ = read_goal(self.goal)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) != 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass or "
+                f"it has one class only: y has {len(self.classes_)} classes "
+                "(rows whose sample_weight is 0 are absent)."
+            )
+        self._fit_estimator(X, y, labels.astype(np.int64), fit_params)
+        self._set_threshold(X, labels.astype(np.int64))
+        return self
+
+    def _fit_estimator(self, X: Any, y: Array, labels: NDArray[np.int64], params: Any) -> None:
+        if self.cv not in (None, PREFIT):
+            raise ValueError(f"cv must be None or 'prefit'; got {self.cv!r}.")
+        everyone = np.arange(len(labels))
+        if self.cv == PREFIT or isinstance(self.estimator, FrozenEstimator):
+            check_is_fitted(self.estimator)
+            self.estimator_ = self.estimator
+            self.splits_ = {"train": everyone[:0], "calibration": everyone}
+        else:
+            fraction = share(self.calibration_fraction, "calibration_fraction", ends=False)
+            random = check_random_state(self.random_state)
+            parts = three_parts(labels, 0.0, fraction, random)
+            self.splits_ = {name: parts[name] for name in ("train", "calibration")}
+            rows = parts["train"]
+            cut = {name: _cut(value, rows, len(labels)) for name, value in params.items()}
+            self.estimator_ = clone(self.estimator)
+            self.estimator_.fit(_safe_indexing(X, rows), y[rows], **cut)
+        known = list(self.estimator_.classes_)
+        if known != list(self.classes_):
+            raise ValueError(
+                f"The classifier was fitted on the classes {known}; y has {list(self.classes_)}."
+            )
+
+    def _set_threshold(self, X: Any, labels: NDArray[np.int64]) -> None:
+        rows = self.splits_["calibration"]
+        self.certificate_, threshold = None, None
+        if len(rows):
+            scores = self._scores(_safe_indexing(X, rows))
+            self.certificate_, threshold = promised(
+                self.problem_, scores, labels[rows], self.confidence
+            )
+            reason = f"{self.certificate_.status} on the calibration rows."
+        else:
+            rows = self.splits_["train"]
+            scores = self._scores(_safe_indexing(X, rows))
+            reason = "a class has too few rows to split any off."
+        if threshold is None:
+            warn_not_certified(reason)
+            threshold = chosen(self.problem_, scores, labels[rows])
+        self.threshold_ = float(threshold)
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self, "estimator_")
+        if hasattr(self.estimator_, "decision_function"):
+            return np.asarray(self.estimator_.decision_function(X))
+        if hasattr(self.estimator_, "predict_proba"):
+            return np.asarray(self.estimator_.predict_proba(X)[:, 1])
+        raise TypeError(
+            f"{type(self.estimator_).__name__} has neither decision_function nor predict_proba: "
+            "there is no score to put a threshold on."
+        )
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """The classifier's own probabilities."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns the classifier was fitted on."""
+        try:
+            return int(self.estimator_.n_features_in_)
+        except AttributeError:
+            raise AttributeError("n_features_in_ is known after fit.") from None
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """The names of the columns the classifier was fitted on, if they had names."""
+        try:
+            return np.asarray(self.estimator_.feature_names_in_)
+        except AttributeError:
+            raise AttributeError("feature_names_in_ needs columns with names.") from None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+
+def _cut(value: Any, rows: Array, count: int) -> Any:
+    """A parameter with one entry a row keeps those of ``rows``; others stay as they are."""
+    try:
+        per_row = not isinstance(value, (str, bytes)) and _num_samples(value) == count
+    except TypeError:
+        return value
+    return _safe_indexing(value, rows) if per_row else value

@@ -1,0 +1,56 @@
+"""The numbers of the page once more, for machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from setpoint.results.findings import Findings
+
+
+def data(found: Findings) -> dict[str, Any]:
+    """Plain JSON: no scores of single cases, no NaN."""
+    run = found.run
+    whole = {
+        "format": "setpoint report 1",
+        "goal": run.goal,
+        "status": found.verdict.status,
+        "confidence": found.verdict.confidence,
+        "threshold": run.threshold,
+        "judged_on": found.judged.name,
+        "label": run.label,
+        "positive": run.positive,
+        "method": run.method,
+        "model": run.model,
+        "seed": run.seed,
+        "created": run.created,
+        "versions": run.versions,
+        "splits": found.splits,
+        "sensitivity": found.sensitivity,
+        "comparison": found.comparison,
+        "groups": found.groups,
+        "certificate": run.certificate,
+        "history": run.history,
+        "columns": run.columns,
+        "notes": run.notes,
+    }
+    return {key: plain(value) for key, value in whole.items()}
+
+
+def plain(value: Any) -> Any:
+    """Whatever it is, as JSON knows it; NaN and infinity are null."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        if hasattr(value, "_asdict"):
+            return plain(value._asdict())
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, bool | int | str | None) else str(value)

@@ -1,0 +1,68 @@
+"""One self-contained page: no script runs, nothing is loaded, every word of the user's is text."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from itertools import count
+
+from setpoint.report import background, sections
+from setpoint.report.banner import banner
+from setpoint.report.embed import data
+from setpoint.report.html import Html, clip, join, json_block, name, tag
+from setpoint.report.words import pretty
+from setpoint.results.findings import Findings, findings
+from setpoint.results.run import RunResult
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def page(run: RunResult) -> str:
+    """The report of a run as one HTML document; write it as UTF-8."""
+    found = findings(run)
+    return "<!DOCTYPE html>\n" + tag("html", _head(found), _body(found), lang="en") + "\n"
+
+
+def _head(found: Findings) -> Html:
+    style = files("setpoint.report").joinpath("style.css").read_text(encoding="utf-8")
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        tag("link", rel="icon", href="data:,"),
+        tag("title", f"{found.verdict.status.capitalize()}: {clip(pretty(found.run.goal))}"),
+        tag("style", Html(style)),
+    )
+
+
+def _body(found: Findings) -> Html:
+    number = count(1)  # pictures, in the order of the page
+    made = join(
+        "Report on finding “", name(found.run.positive, 60), "” in ", name(found.run.label, 60)
+    )
+    return tag(
+        "body",
+        tag("header", tag("p", made, class_="made"), tag("h1", _sentence(found.run.goal))),
+        tag(
+            "main",
+            banner(found),
+            sections.by_split(found, number),
+            sections.curves(found, number),
+            sections.sensitivity(found),
+            sections.scores(found, number),
+            background.comparison(found),
+            background.groups(found),
+            background.training(found, number),
+            background.facts(found),
+        ),
+        tag(
+            "footer",
+            "Made by setpoint. This page loads nothing and runs nothing; "
+            "its numbers are also in it as JSON.",
+        ),
+        json_block(data(found), id_="setpoint-report"),
+    )
+
+
+def _sentence(goal: str) -> str:
+    return clip(pretty(goal[:1].upper() + goal[1:]), 300)

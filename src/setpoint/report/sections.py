@@ -1,0 +1,201 @@
+"""The sections about the operating point: by split, curves, threshold, scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from setpoint.rates import Bound
+from setpoint.report import charts
+from setpoint.report.html import Html, join, name, tag
+from setpoint.report.html import table as html_table
+from setpoint.report.numbers import level, measured, percent, threshold, whole
+from setpoint.report.plot import Plot
+from setpoint.report.words import SAYS, pretty, rate_name
+from setpoint.results.findings import Findings, SplitRow
+from setpoint.results.measured import Measured
+
+
+def section(title: str, *children: object) -> Html:
+    """A heading with what belongs to it."""
+    return tag("section", tag("h2", title), *children)
+
+
+def figure(
+    plot: Plot, number: Iterator[int], *, titled: str | Html = "", note: object = None
+) -> Html:
+    """A picture with its name above and a remark below."""
+    head = tag("p", titled, class_="name") if titled else None
+    return tag("figure", head, plot.svg(next(number)), tag("figcaption", note) if note else None)
+
+
+def by_split(found: Findings, number: Iterator[int]) -> Html:
+    """Does the bound hold on data the model has not seen?"""
+    pictures = []
+    for place, bound in enumerate(found.goal.bounds[:2]):
+        rows = [(row.name, row.bounds[place]) for row in found.splits]
+        line = bound if isinstance(bound, Bound) else None
+        plot = charts.by_split(rows, rate_name(bound.expression), line)
+        pictures.append(figure(plot, number, titled=f"Bound: {pretty(str(bound))}"))
+    label = _label(found)
+    rows = [(row.name, _wanted(row)) for row in found.splits]
+    if len(pictures) < 2:
+        aim = f"Objective: {label}" if found.goal.objective is not None else label
+        pictures.append(figure(charts.by_split(rows, label, None), number, titled=aim))
+    head: list[object] = ["Split", "Positives", "Negatives"]
+    for bound in found.goal.bounds:
+        head += [f"{rate_name(bound.expression)}", pretty(f"{_sense(bound)} {_level(bound)}")]
+    head.append(label)
+    body = [_split_line(found, row) for row in found.splits]
+    return section(
+        "Does it hold?",
+        tag(
+            "p",
+            "The threshold was set on calibration data. Test data are the fairest judge: neither "
+            "the model nor the threshold has seen them. Training data flatter the model.",
+        ),
+        tag("div", *pictures, class_="pair"),
+        html_table(None, head, body),
+        tag(
+            "p",
+            f"Each end of an interval holds with {level(found.verdict.confidence)} confidence by "
+            "itself (Clopper and Pearson, exact for every sample size). “Unproven” means that the "
+            "bound lies inside the interval: these data alone cannot tell.",
+            class_="note",
+        ),
+    )
+
+
+def curves(found: Findings, number: Iterator[int]) -> Html | None:
+    """ROC and precision-recall, zoomed to where the decision is made."""
+    if not found.curves:
+        return None
+    return section(
+        "Curves at the operating point",
+        tag(
+            "p",
+            f"On {found.judged.name} data. The dot is what the threshold does, the shaded box "
+            "how sure that is.",
+        ),
+        tag(
+            "div",
+            figure(charts.roc(found), number, titled="ROC curve, zoomed"),
+            figure(charts.precision_recall(found), number, titled="Precision and recall"),
+            class_="pair",
+        ),
+        _prevalence(found),
+    )
+
+
+def sensitivity(found: Findings) -> Html | None:
+    """What the neighbours of the threshold would do."""
+    if not found.sensitivity:
+        return None
+    rows: list[list[object]] = [
+        [
+            join(threshold(step.threshold), " (chosen)" if step.chosen else ""),
+            f"{step.alerts_per_1000:.1f}",
+            measured(step.fpr),
+            measured(step.recall),
+            measured(step.precision),
+        ]
+        for step in found.sensitivity
+    ]
+    shown = "Threshold" if found.one_threshold else "Shift of all thresholds"
+    return section(
+        "If the threshold moved",
+        tag(
+            "p",
+            f"From half to twice as many alerts on {found.judged.name} data. Only the chosen "
+            "threshold carries a certificate: picking another one by this table voids it.",
+        ),
+        html_table(
+            None,
+            [shown, "Alerts per 1,000", "False positive rate", "Recall", "Precision"],
+            rows,
+            chosen=next((i for i, step in enumerate(found.sensitivity) if step.chosen), None),
+        ),
+    )
+
+
+def scores(found: Findings, number: Iterator[int]) -> Html:
+    """How well the scores separate the classes, and whether they are fine enough."""
+    positive = f"“{found.run.positive}”"
+    h = found.histogram
+    warning = None
+    if h.largest_tie > 0.01:
+        warning = tag(
+            "p",
+            f"Ties: {percent(h.largest_tie)} of the scores are one single value, and only "
+            f"{whole(h.distinct)} values occur. A threshold cannot split equal scores; keep "
+            "scores as logits in float32 and do not round them.",
+            class_="note",
+        )
+    total = (found.judged.positives, found.judged.negatives)
+    return section(
+        "Scores",
+        tag("p", f"Number of cases by score on {found.judged.name} data, on a logarithmic axis."),
+        tag(
+            "div",
+            figure(
+                charts.scores(found, True, positive),
+                number,
+                titled=join("“", name(found.run.positive, 40), f"”: {whole(total[0])} cases"),
+            ),
+            figure(
+                charts.scores(found, False, "the others"),
+                number,
+                titled=f"Negatives: {whole(total[1])} cases",
+            ),
+            class_="pair",
+        ),
+        warning,
+    )
+
+
+def _label(found: Findings) -> str:
+    objective = found.goal.objective
+    return "recall" if objective is None else rate_name(objective)
+
+
+def _wanted(row: SplitRow) -> Measured:
+    """What is shown beside the bound: the objective, or recall if there is none."""
+    return row.recall if row.objective is None else row.objective
+
+
+def _split_line(found: Findings, row: SplitRow) -> list[object]:
+    line: list[object] = [row.name, whole(row.positives), whole(row.negatives)]
+    for bound, rate in zip(found.goal.bounds, row.bounds, strict=True):
+        says = rate.against(bound) if isinstance(bound, Bound) else ""
+        line += [measured(rate), tag("span", SAYS.get(says, ""), class_=f"says {says}")]
+    return [*line, measured(_wanted(row))]
+
+
+def _prevalence(found: Findings) -> Html | None:
+    """Precision depends on how frequent positives are; recall and FPR do not."""
+    if not found.prevalence:
+        return None
+    rows: list[list[object]] = [
+        [percent(p.prevalence), percent(p.precision), f"{p.alerts_per_1000:.1f}"]
+        for p in found.prevalence
+    ]
+    own = next((i for i, p in enumerate(found.prevalence) if p.own), None)
+    return join(
+        tag("h3", "Precision where positives are rarer or more frequent"),
+        tag(
+            "p",
+            "Recall and false positive rate stay the same if only the mix of classes changes; "
+            "precision does not.",
+        ),
+        html_table(None, ["Share of positives", "Precision", "Alerts per 1,000"], rows, chosen=own),
+    )
+
+
+def _sense(bound: object) -> str:
+    return str(getattr(bound, "sense", "at"))
+
+
+def _level(bound: object) -> str:
+    share = getattr(getattr(bound, "expression", None), "is_share", False)
+    return (
+        level(float(getattr(bound, "level", 0.0))) if share else f"{getattr(bound, 'level', 0.0):g}"
+    )

@@ -1,0 +1,143 @@
+"""run.json: how a model was made and what it needs, with a digest of every file beside it.
+
+The digests find files that were cut short, mixed up or edited by hand. They are no signature: who
+can write the folder can write new digests, so every field is checked as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from setpoint.problems import Problem
+from setpoint.runs.errors import RunError
+from setpoint.runs.folder import CERTIFICATE, HISTORY, LARGEST_JSON, MODEL, RUN, SCORES, read_file
+from setpoint.tables.encoder import Encoder
+from setpoint.tables.stored import read_encoder
+
+FORMAT = "setpoint run 1"
+DIGESTED = frozenset({CERTIFICATE, MODEL, HISTORY, SCORES})
+MODELS = ("linear", "mlp")
+WIDEST = 100_000
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What run.json holds."""
+
+    goal: str
+    label: str
+    negative: str
+    positive: str
+    method: str
+    model: str
+    hidden: int
+    seed: int
+    created: str
+    encoder: Encoder
+    group: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """run.json."""
+        content = {name: getattr(self, name) for name in _FIELDS}
+        content |= {"format": FORMAT, "columns": self.encoder.to_json(), "notes": list(self.notes)}
+        content["digest"] = _digest(content)
+        return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+_TEXTS = ("goal", "label", "negative", "positive", "method", "model", "created")
+_FIELDS = (*_TEXTS, "hidden", "seed", "group", "versions", "files")
+
+
+def digest(content: bytes) -> str:
+    """The fingerprint of a file."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """run.json of a folder, every field checked.
+
+    Raises:
+        RunError: There is none, or it is not as it was written.
+    """
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise RunError(f"{folder} {what}; name a folder that `setpoint train` wrote.")
+    path = folder / RUN
+    content = read_json(folder, RUN)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise RunError(f"{path} is not a run of this version of setpoint ({FORMAT!r}).")
+    if content.pop("digest", None) != _digest(content):
+        raise RunError(f"{path} was changed after it was written; train again.")
+    try:
+        return _checked(content)
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError(f"{path} is not a valid run: {_one_line(error)}") from None
+
+
+def read_digested(folder: Path, manifest: Manifest, name: str) -> bytes:
+    """A file of the run, if it is the one that was written with run.json."""
+    content = read_file(folder, name)
+    if digest(content) != manifest.files.get(name):
+        raise RunError(f"{folder / name} is damaged or was changed after the run was written.")
+    return content
+
+
+def read_json(folder: Path, name: str) -> Any:
+    """A JSON file of a run; NaN and Infinity are not JSON."""
+    content = read_file(folder, name, largest=LARGEST_JSON)
+    try:
+        return json.loads(content.decode(), parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise RunError(f"{folder / name} is not JSON; the run is damaged.") from None
+
+
+def _checked(content: dict[str, Any]) -> Manifest:
+    for name in _TEXTS:
+        if not isinstance(content[name], str):
+            raise ValueError(f"{name} must be a text.")
+    for name, least, most in (("hidden", 0, WIDEST), ("seed", 0, 2**63)):
+        if type(content[name]) is not int or not least <= content[name] < most:
+            raise ValueError(f"{name} must be a whole number.")
+    if content["model"] not in MODELS:
+        raise ValueError(f"model must be one of {', '.join(MODELS)}.")
+    if content["group"] is not None and not isinstance(content["group"], str):
+        raise ValueError("group must be a column.")
+    if not isinstance(content["notes"], list) or not _texts(content["notes"]):
+        raise ValueError("notes must be texts.")
+    for name in ("versions", "files"):
+        given = content[name]
+        if not isinstance(given, dict) or not _texts(given.values()):
+            raise ValueError(f"{name} must be texts by name.")
+    if set(content["files"]) != DIGESTED:
+        raise ValueError(f"files must be {', '.join(sorted(DIGESTED))} and nothing else.")
+    Problem.parse(content["goal"])
+    fields = {name: content[name] for name in _FIELDS}
+    encoder = read_encoder(content["columns"])
+    if encoder.width > WIDEST:
+        raise ValueError(f"columns make {encoder.width:,} features, {WIDEST:,} at most.")
+    return Manifest(**fields, encoder=encoder, notes=tuple(content["notes"]))
+
+
+def _texts(values: Any) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return digest(json.dumps(content, sort_keys=True, ensure_ascii=True, default=dict).encode())
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _one_line(error: Exception) -> str:
+    text = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+    return " ".join(text.split())[:200]

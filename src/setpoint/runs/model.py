@@ -1,0 +1,63 @@
+"""The models a run can hold, built from two numbers and filled from safetensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from setpoint.runs.errors import RunError
+from setpoint.runs.folder import MODEL
+from setpoint.runs.manifest import Manifest, read_digested
+
+
+def build_model(kind: str, inputs: int, hidden: int, seed: int = 0) -> nn.Module:
+    """A linear model, or one hidden layer; the same start for the same seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if kind == "linear":
+            return nn.Linear(inputs, 1)
+        return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+
+
+def model_bytes(model: nn.Module) -> bytes:
+    """model.safetensors."""
+    tensors = {name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
+    return save(tensors)
+
+
+def load_model(folder: Path, manifest: Manifest) -> nn.Module:
+    """The model of a run, in evaluation mode.
+
+    Raises:
+        RunError: The file is damaged, or does not fit the columns in run.json.
+    """
+    path = folder / MODEL
+    found = _tensors(path, read_digested(folder, manifest, MODEL))
+    model = build_model(manifest.model, manifest.encoder.width, manifest.hidden)
+    wanted = model.state_dict()
+    shapes = {name: (tuple(t.shape), t.dtype) for name, t in found.items()}
+    if shapes != {name: (tuple(t.shape), t.dtype) for name, t in wanted.items()}:
+        raise RunError(f"{path} does not fit the columns and the model in run.json.")
+    if not all(bool(torch.isfinite(t).all()) for t in found.values()):
+        raise RunError(f"{path} holds weights that are not finite; train again.")
+    model.load_state_dict(dict(found))
+    return model.eval()
+
+
+@torch.no_grad()
+def score_rows(model: nn.Module, features: Any) -> Any:
+    """Scores [n] of features [n, d], float32, as numpy."""
+    return model(torch.from_numpy(features)).reshape(-1).numpy()
+
+
+def _tensors(path: Path, content: bytes) -> Mapping[str, Tensor]:
+    try:
+        return load(content)
+    except (SafetensorError, ValueError, KeyError):
+        raise RunError(f"{path} is damaged; train again.") from None

@@ -1,0 +1,67 @@
+"""scores.safetensors: the scores of every part, so that the report can be drawn again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from setpoint.runs.errors import RunError
+from setpoint.runs.folder import SCORES
+from setpoint.runs.manifest import Manifest, read_digested
+
+PARTS = ("train", "validation", "calibration", "test")
+Arrays = dict[str, NDArray[Any]]
+
+
+def scores_bytes(
+    splits: Mapping[str, tuple[Any, Any, Any]], baseline: Mapping[str, Any] | None
+) -> bytes:
+    """The content of the file: scores, labels and group numbers of each part."""
+    arrays: Arrays = {}
+    for name, (scores, labels, groups) in splits.items():
+        arrays[f"{name}/scores"] = np.ascontiguousarray(scores, np.float32)
+        arrays[f"{name}/labels"] = np.ascontiguousarray(labels, np.uint8)
+        if groups is not None:
+            names, codes = np.unique(groups, return_inverse=True)
+            text = json.dumps([str(name) for name in names]).encode()
+            arrays[f"{name}/group_names"] = np.frombuffer(text, np.uint8).copy()
+            arrays[f"{name}/groups"] = codes.astype(np.int64)
+        if baseline is not None:
+            arrays[f"{name}/baseline"] = np.ascontiguousarray(baseline[name], np.float32)
+    return save(arrays)
+
+
+def read_scores(folder: Path, manifest: Manifest) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The parts, ``{name: (scores, labels, groups or None)}``, and those of the baseline.
+
+    Raises:
+        RunError: The file is damaged.
+    """
+    try:
+        arrays = load(read_digested(folder, manifest, SCORES))
+        splits = {name: _part(arrays, name) for name in PARTS if f"{name}/scores" in arrays}
+        lengths = {len(column) for part in splits.values() for column in part[:1]}
+        if not splits or 0 in lengths:
+            raise ValueError("no scores")
+        compared = [name for name in splits if f"{name}/baseline" in arrays]
+        theirs = {name: (arrays[f"{name}/baseline"], splits[name][1]) for name in compared}
+    except (SafetensorError, ValueError, KeyError, IndexError, UnicodeDecodeError):
+        raise RunError(f"{folder / SCORES} is damaged; train again.") from None
+    return splits, theirs or None
+
+
+def _part(arrays: Arrays, name: str) -> tuple[Any, Any, Any]:
+    scores, labels = arrays[f"{name}/scores"], arrays[f"{name}/labels"]
+    if scores.ndim != 1 or labels.shape != scores.shape:
+        raise ValueError("shapes differ")
+    if f"{name}/groups" not in arrays:
+        return scores, labels, None
+    names = np.array(json.loads(arrays[f"{name}/group_names"].tobytes().decode()), dtype=str)
+    return scores, labels, names[arrays[f"{name}/groups"]]

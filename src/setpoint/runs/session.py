@@ -1,0 +1,155 @@
+"""One run of ``setpoint train``: look, read, train, certify. Two passes over the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from importlib.metadata import version
+from pathlib import Path
+from platform import python_version
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from setpoint import __version__
+from setpoint._checks import plural
+from setpoint.certify import certify
+from setpoint.problems import Problem
+from setpoint.results import RunResult
+from setpoint.runs.manifest import Manifest
+from setpoint.runs.result import result_of
+from setpoint.runs.training import HIDDEN, RATES, Recipe, scores_of, train_model
+from setpoint.tables import TableError, open_table
+from setpoint.tables.parts import Part, read_all, read_parts
+from setpoint.tables.survey import PARTS, Shares, Survey, survey
+
+LEAST = 10  # rows of each class in each part, below which nothing can be learned or said
+
+
+@dataclass(frozen=True)
+class Finished:
+    """All that is written."""
+
+    manifest: Manifest
+    model: nn.Module
+    certificate: Any
+    history: list[dict[str, Any]]
+    splits: dict[str, Any]
+    baseline: dict[str, Any] | None
+    result: RunResult
+
+
+@dataclass(frozen=True)
+class Session:
+    """What the user asked for; :meth:`run` does it and writes nothing."""
+
+    file: Path
+    out: Path
+    label: str
+    problem: Problem
+    model: str
+    method: str
+    group: str | None
+    test: Path | None
+    positive: str | None
+    drop: tuple[str, ...]
+    keep: tuple[str, ...]
+    confidence: float
+    epochs: int | None
+    batch_size: int
+    learning_rate: float | None
+    seed: int
+    baseline: bool
+    tell: Callable[[str], None]
+    progress: bool
+
+    def run(self) -> Finished:
+        """Train and certify.
+
+        Raises:
+            TableError: The file cannot be used, with the reason.
+        """
+        source = open_table(self.file)
+        shares = Shares(self.seed)
+        seen = survey(
+            source, self.label, shares, positive=self.positive, drop=self.drop, keep=self.keep
+        )
+        self._introduce(seen)
+        columns = (self.label, seen.classes, seen.encoder)
+        with ExitStack() as stack:
+            reading = read_parts(source, *columns, shares.dealer(), seen.rows, self.group)
+            parts = dict(zip(PARTS, stack.enter_context(reading), strict=True))
+            self._check(parts)
+            if self.test is not None:
+                reading = read_all(open_table(self.test), *columns, self.group)
+                (parts["test"],) = stack.enter_context(reading)
+            return self._train(seen, parts)
+
+    def _train(self, seen: Survey, parts: dict[str, Part]) -> Finished:
+        recipe = Recipe(
+            problem=self.problem,
+            method=self.method,
+            model=self.model,
+            hidden=HIDDEN if self.model == "mlp" else 0,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate or RATES[self.model],
+            seed=self.seed,
+        )
+        train, validation = parts["train"], parts["validation"]
+        self.tell(f"Training {self.model} with {self.method}: {recipe.steps(len(train)):,} steps.")
+        trained = train_model(recipe, train, validation, progress=self.progress)
+        splits = {n: (scores_of(trained.model, p), p.y, p.groups) for n, p in parts.items()}
+        baseline = None
+        if self.baseline:
+            self.tell("Training the same with cross_entropy, to compare.")
+            other = replace(recipe, method="cross_entropy")
+            theirs = train_model(other, train, validation, progress=self.progress)
+            baseline = {name: scores_of(theirs.model, part) for name, part in parts.items()}
+        scores, labels, _ = splits["calibration"]
+        certificate = certify(scores, labels, self.problem, confidence=self.confidence)
+        manifest = self._manifest(seen, recipe)
+        result = result_of(manifest, certificate, trained.history, splits, baseline)
+        return Finished(
+            manifest, trained.model, certificate, trained.history, splits, baseline, result
+        )
+
+    def _manifest(self, seen: Survey, recipe: Recipe) -> Manifest:
+        return Manifest(
+            goal=str(self.problem),
+            label=self.label,
+            negative=seen.classes.negative,
+            positive=seen.classes.positive,
+            method=self.method,
+            model=self.model,
+            hidden=recipe.hidden,
+            seed=self.seed,
+            created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            encoder=seen.encoder,
+            group=self.group,
+            versions={
+                "setpoint": __version__,
+                "torch": version("torch"),
+                "numpy": np.__version__,
+                "python": python_version(),
+            },
+            notes=seen.notes,
+        )
+
+    def _introduce(self, seen: Survey) -> None:
+        features = f"{plural(len(seen.encoder.columns), 'column')} to learn from"
+        self.tell(f"{self.file}: {plural(seen.rows, 'row')}, {features}.")
+        for note in seen.notes:
+            self.tell(f"  {note}")
+
+    def _check(self, parts: dict[str, Part]) -> None:
+        for name, part in parts.items():
+            positives = int(part.y.sum())
+            few = min(positives, len(part) - positives)
+            if few < LEAST:
+                rare = "positives" if positives == few else "negatives"
+                problem = f"too few rows: the {name} part has {few} {rare}, and {LEAST} is the least"
+                raise TableError(self.file, f"{problem} that anything can be said about.")

@@ -1,0 +1,20 @@
+"""Reading tables: csv by the standard library, parquet by pyarrow (extra ``data``). Never torch."""
+
+from setpoint.tables.encoder import Encoder
+from setpoint.tables.errors import TableError
+from setpoint.tables.labels import Classes, LabelCount
+from setpoint.tables.scores import Scores, read_scores
+from setpoint.tables.source import Chunk, Source, need_column, open_table
+
+__all__ = [
+    "Chunk",
+    "Classes",
+    "Encoder",
+    "LabelCount",
+    "Scores",
+    "Source",
+    "TableError",
+    "need_column",
+    "open_table",
+    "read_scores",
+]

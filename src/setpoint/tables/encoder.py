@@ -1,0 +1,141 @@
+"""From the columns of a file to the numbers a model takes, and the same again for new files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.tables.errors import TableError, listed, quoted
+from setpoint.tables.source import Chunk, Source
+from setpoint.tables.summary import Summary
+from setpoint.tables.values import coded, numbers, written
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A column of numbers, standardised; a missing value becomes the mean and is marked."""
+
+    name: str
+    mean: float
+    scale: float
+    missing: bool
+
+    @property
+    def width(self) -> int:
+        """How many features it makes."""
+        return 2 if self.missing else 1
+
+    def encode(self, source: Source, chunk: Chunk, out: Matrix) -> None:
+        """Write the features of these rows into ``out`` [n, width]."""
+        column = chunk.columns[self.name]
+        found, wrong = numbers(column)
+        if wrong is None and np.isinf(found).any():
+            wrong = int(np.argmax(np.isinf(found)))
+        if wrong is not None:
+            shown = column[wrong] if column.dtype == object else written(float(column[wrong]))
+            problem = f"{quoted(shown)} is not a finite number, as this column had in training."
+            raise TableError(source.path, problem, row=chunk.rows[wrong], column=self.name)
+        absent = np.isnan(found)
+        if absent.any() and not self.missing:
+            problem = "the value is missing, and in training none was; fill it in."
+            row = chunk.rows[int(np.argmax(absent))]
+            raise TableError(source.path, problem, row=row, column=self.name)
+        out[:, 0] = np.where(absent, 0.0, (found - self.mean) / (self.scale or 1.0))
+        if self.missing:
+            out[:, 1] = absent
+
+
+@dataclass(frozen=True)
+class Category:
+    """A column of texts: one feature for each value; None stands for a missing one."""
+
+    name: str
+    values: tuple[str | None, ...]
+
+    @property
+    def width(self) -> int:
+        """How many features it makes."""
+        return len(self.values)
+
+    def encode(self, source: Source, chunk: Chunk, out: Matrix) -> None:
+        """Write the features of these rows into ``out`` [n, width]."""
+        values, codes = coded(chunk.columns[self.name])
+        places = {value: place for place, value in enumerate(self.values)}
+        found = np.array([places.get(value, -1) for value in values], dtype=np.int64)[codes]
+        if found.min(initial=0) < 0:
+            row = int(np.argmin(found))
+            new = values[codes[row]]
+            shown = "a missing value" if new is None else f"the category {quoted(new)}"
+            known = listed([v for v in self.values if v is not None], 5)
+            problem = f"{shown} did not occur in training; known: {known}."
+            raise TableError(source.path, problem, row=chunk.rows[row], column=self.name)
+        out[:] = 0
+        out[np.arange(len(found)), found] = 1
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The columns of a model's input, in order; it is stored with the model."""
+
+    columns: tuple[Number | Category, ...]
+
+    @property
+    def width(self) -> int:
+        """How many features a row has."""
+        return sum(column.width for column in self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns it needs, by name."""
+        return tuple(column.name for column in self.columns)
+
+    def check(self, source: Source) -> None:
+        """All columns of training must be there; others are ignored."""
+        missing = [name for name in self.names if name not in source.names]
+        if missing:
+            problem = f"columns of training are missing: {listed(missing)}; add them."
+            raise TableError(source.path, problem)
+
+    def encode(self, source: Source, chunk: Chunk) -> Matrix:
+        """The features of these rows, [n, width]."""
+        out = np.empty((len(chunk), self.width), dtype=np.float32)
+        start = 0
+        for column in self.columns:
+            column.encode(source, chunk, out[:, start : start + column.width])
+            start += column.width
+        return out
+
+    def chunks(self, source: Source, also: Iterable[str] = ()) -> Iterator[tuple[Chunk, Matrix]]:
+        """The chunks of a table with the features of each; ``also`` names further columns."""
+        self.check(source)
+        for chunk in source.chunks(dict.fromkeys([*self.names, *also])):
+            yield chunk, self.encode(source, chunk)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Plain data; :func:`setpoint.tables.stored.read_encoder` reads it back."""
+        return [
+            {"name": c.name, "kind": "category", "values": list(c.values)}
+            if isinstance(c, Category)
+            else {
+                "name": c.name,
+                "kind": "number",
+                "mean": c.mean,
+                "scale": c.scale,
+                "missing": c.missing,
+            }
+            for c in self.columns
+        ]
+
+
+def column_of(summary: Summary, role: str) -> Number | Category:
+    """How a column with this role is encoded."""
+    if role == "number":
+        return Number(summary.name, summary.mean, summary.scale, summary.missing > 0)
+    values: list[str | None] = [*sorted(summary.values or ())]
+    return Category(summary.name, tuple([*values, None] if summary.missing else values))

@@ -1,0 +1,140 @@
+"""Which examples come in which batch, and what each counts for.
+
+A rate cannot be learnt from a batch that has none of the examples it counts. :class:`Stratified`
+puts enough of the rarer class into every batch and hands back weights that restore the true
+prevalence: precision, F, coverage and error depend on it, and would otherwise be trained wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from setpoint._checks import share as share_between
+from setpoint._checks import whole
+
+
+class Batch(NamedTuple):
+    """Rows of the data, and their weights (mean 1), or None when all count the same."""
+
+    rows: Tensor
+    weights: Tensor | None
+
+
+class Sampler(Protocol):
+    """Anything that draws batches: the same ones again for the same seed."""
+
+    @property
+    def size(self) -> int:
+        """Examples in a batch."""
+
+    def draw(self, labels: Tensor, *, steps: int, seed: int) -> Iterator[Batch]:
+        """So many batches of the examples that have these labels."""
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """Pass after pass over the data in a new order, an incomplete last batch left out.
+
+    Args:
+        size: Examples in a batch.
+    """
+
+    size: int
+
+    def draw(self, labels: Tensor, *, steps: int, seed: int) -> Iterator[Batch]:
+        """So many batches of the examples that have these labels."""
+        for rows in batches(len(labels), self.size, steps=steps, seed=seed):
+            yield Batch(rows, None)
+
+
+@dataclass(frozen=True)
+class Stratified:
+    """Every batch holds the same, sufficient number of positives and of negatives.
+
+    The rarer class has its natural share of a batch. Where that would be fewer than ``least``
+    examples, it is resampled up to ``share`` of the batch (or ``least``, whichever is more, but
+    never more than half). The other class is never thinned out: it goes on filling the batch pass
+    after pass. Weights undo it: in every batch each class weighs what it does in the data. Data
+    that fit into one batch are taken whole: repeating rows would add nothing.
+
+    Args:
+        size: Examples in a batch.
+        least: Resample when a batch would hold fewer of the rarer class than this.
+        share: How much of the batch the rarer class then is.
+
+    Example:
+        >>> labels = torch.tensor([1] * 10 + [0] * 990)
+        >>> rows, weights = next(Stratified(100).draw(labels, steps=1, seed=0))
+        >>> int(labels[rows].sum()), round(float((weights * labels[rows]).sum() / 100), 6)
+        (20, 0.01)
+    """
+
+    size: int
+    least: int = 20
+    share: float = 0.2
+
+    def draw(self, labels: Tensor, *, steps: int, seed: int) -> Iterator[Batch]:
+        """So many batches of the examples that have these labels."""
+        positive = labels.detach().cpu().reshape(-1) > 0
+        classes = [torch.nonzero(mask)[:, 0] for mask in (positive, ~positive)]
+        rare, common = sorted(classes, key=len)
+        size = min(whole(self.size, "size", least=1), len(positive))
+        count = self._rare_in_batch(len(rare), len(positive), size)
+        if count == 0 or size in (1, len(positive)):  # one class only, batches of one, or whole
+            yield from Shuffled(size).draw(labels, steps=steps, seed=seed)
+            return
+        truth = len(rare) / len(positive)
+        weights = torch.cat(
+            [
+                torch.full((count,), truth * size / count),
+                torch.full((size - count,), (1 - truth) * size / (size - count)),
+            ]
+        )
+        generator = torch.Generator().manual_seed(seed)
+        rares = _cycle(rare, count, generator)
+        others = _cycle(common, size - count, generator)
+        for _ in range(whole(steps, "steps", least=1)):
+            yield Batch(torch.cat([next(rares), next(others)]), weights)
+
+    def _rare_in_batch(self, rare: int, total: int, size: int) -> int:
+        """How many examples of the rarer class each batch holds."""
+        least = whole(self.least, "least", least=0)
+        natural = round(size * rare / total)
+        if rare == 0 or natural >= least:
+            return natural if rare else 0
+        wanted = max(least, round(share_between(self.share, "share") * size))
+        return max(natural, min(wanted, size // 2))
+
+
+def batches(count: int, size: int, *, steps: int, seed: int) -> Iterator[Tensor]:
+    """Rows of ``steps`` batches: pass after pass in a new order, an incomplete last one left out.
+
+    Example:
+        >>> [len(rows) for rows in batches(10, 4, steps=3, seed=0)]
+        [4, 4, 4]
+    """
+    size = min(whole(size, "batch_size", least=1), whole(count, "The number of examples", least=1))
+    generator = torch.Generator().manual_seed(seed)
+    left = whole(steps, "steps", least=1)
+    while left:
+        order = torch.randperm(count, generator=generator)
+        for start in range(0, min(left, count // size) * size, size):
+            yield order[start : start + size]
+            left -= 1
+
+
+def _cycle(rows: Tensor, size: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """Chunks of ``size`` rows without end, every row once before any comes again."""
+    queue = rows[:0]
+    while True:
+        parts = [queue]
+        while sum(map(len, parts)) < size:
+            parts.append(rows[torch.randperm(len(rows), generator=generator)])
+        queue = torch.cat(parts)
+        yield queue[:size]
+        queue = queue[size:]
