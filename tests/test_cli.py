@@ -59,7 +59,7 @@ def test_a_file_in_the_way_is_told_before_training(capsys, tmp_path):
 
 
 def test_missing_extras_are_named_with_the_cure(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(cli, "find_spec", lambda name: None)
+    monkeypatch.setattr(cli.common, "find_spec", lambda name: None)
     assert run("demo", "--out", str(tmp_path / "out")) == 2
     assert capsys.readouterr().err == (
         'setpoint: error: rich and matplotlib not found: pip install "setpoint[demo]"\n'
@@ -68,8 +68,8 @@ def test_missing_extras_are_named_with_the_cure(capsys, monkeypatch, tmp_path):
 
 
 def test_one_missing_extra_is_named_alone(capsys, monkeypatch, tmp_path):
-    there = cli.find_spec
-    monkeypatch.setattr(cli, "find_spec", lambda n: None if n == "matplotlib" else there(n))
+    there = cli.common.find_spec
+    monkeypatch.setattr(cli.common, "find_spec", lambda n: None if n == "matplotlib" else there(n))
     assert run("demo", "--out", str(tmp_path)) == 2
     assert "error: matplotlib not found" in capsys.readouterr().err
 

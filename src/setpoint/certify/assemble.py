@@ -18,7 +18,9 @@ from setpoint.certify.search import Found
 from setpoint.rates import Bound, Expression, Fold, Value, Where, fpr, recall
 
 
-def points(by_group: Split | None, places: Mapping[Where, Place], sample: Sample) -> Iterator[Point]:
+def points(
+    by_group: Split | None, places: Mapping[Where, Place], sample: Sample
+) -> Iterator[Point]:
     """The threshold of everyone, or of each group, with its counts."""
     groups: list[tuple[Value | None, Where]] = [(None, ())]
     if by_group is not None:
@@ -64,7 +66,9 @@ def _proved(source: Bound, own: list[Atom], found: Found) -> float:
     e = source.expression
     if isinstance(e, Fold) and e.kind == "abs" and len(values) == 2:
         return max(abs(value) for value in values)
-    same = all(atom.bound.level == source.level and atom.bound.sense == source.sense for atom in own)
+    same = all(
+        atom.bound.level == source.level and atom.bound.sense == source.sense for atom in own
+    )
     if not same or not values:  # an inequality of another form, such as one with a quotient
         return source.level
     return max(values) if source.sense == "<=" else min(values)

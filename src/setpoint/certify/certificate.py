@@ -140,7 +140,9 @@ class Certificate:
             decided = chosen if decided is None else decided | chosen
         if not known.all():
             stranger = column[~known].tolist()[0]
-            raise ValueError(f"No threshold for {self.column} = {stranger!r}: it was not certified.")
+            raise ValueError(
+                f"No threshold for {self.column} = {stranger!r}: it was not certified."
+            )
         return decided
 
     def _need_threshold(self) -> None:

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from setpoint._checks import share as check_share
+from setpoint.certify.assemble import lookup, measured
 from setpoint.certify.dtypes import read_scores, rounded
 from setpoint.certify.forms import ACCEPTED, REJECTED, Atom, atoms
 from setpoint.certify.goals import Goal, read_goal
@@ -23,9 +22,8 @@ from setpoint.certify.groups import split
 from setpoint.certify.html import COLORS, OTHER, table
 from setpoint.certify.limits import excess
 from setpoint.certify.parts import EVERYONE, POSITIVES, Part
-from setpoint.certify.pick import measure
 from setpoint.certify.places import Place
-from setpoint.certify.ranges import gather, largest
+from setpoint.certify.ranges import Places, gather, largest
 from setpoint.certify.records import CERTIFIED, Point
 from setpoint.certify.samples import Sample, read_labels, read_slices
 from setpoint.certify.tails import at_least, at_most
@@ -45,6 +43,8 @@ class Finding:
     name: str
     expected: str
     measured: float | None
+    chance: float | None
+    """How likely chance alone is to do this or worse; None if only the alarm was computed."""
     alarm: bool
 
 
@@ -85,8 +85,9 @@ class Check:
     def _rows(self) -> Iterator[tuple[str, str]]:
         for finding in self.findings:
             seen = "undefined" if finding.measured is None else share(finding.measured)
+            chance = "" if finding.chance is None else f"; chance {share(finding.chance)}"
             alarm = " - ALARM" if finding.alarm else ""
-            yield finding.name, f"{seen} now, {finding.expected}{alarm}"
+            yield finding.name, f"{seen} now, {finding.expected}{chance}{alarm}"
         yield "alarm", f"if chance alone would do this less often than {share(self.significance)}"
 
 
@@ -100,19 +101,23 @@ def check(
     y = None if labels is None else read_labels(labels, array)
     sample = Sample(array, y, read_slices(groups, wheres, array), certificate.dtype)
     places = {
-        (() if p.group is None else ((str(certificate.column), p.group),)): Place(float(p.threshold))
+        (() if p.group is None else ((str(certificate.column), p.group),)): Place(
+            float(p.threshold)
+        )
         for p in certificate.points
         if p.threshold is not None
     }
-    alerts = [_alerts(p, w, places[w], sample) for p, w in zip(certificate.points, places, strict=True)]
+    alerts = [
+        _alerts(p, w, places[w], sample) for p, w in zip(certificate.points, places, strict=True)
+    ]
     if y is None:
         found = [_alert_finding(a, level / len(alerts), True) for a in alerts]
         verdict = DRIFT if any(f.alarm for f in found) else OK
     else:
         bounds = [a for bound in goal for a in atoms(bound, certificate.prevalence)]
-        lookup = places.__getitem__ if certificate.column else lambda _: places[()]
+        at = lookup(places)
         tests = [
-            _promise(a, sample, lookup, level / len(bounds), certificate.prevalence) for a in bounds
+            _promise(a, sample, at, level / len(bounds), certificate.prevalence) for a in bounds
         ]
         verdict = BROKEN if any(f.alarm for f in tests) else OK
         found = [*tests, *(_alert_finding(a, level / len(alerts), False) for a in alerts)]
@@ -146,9 +151,10 @@ def _alerts(point: Point, where: Where, place: Place, sample: Sample) -> _Alerts
 
 def _alert_finding(alerts: _Alerts, significance: float, alarms: bool) -> Finding:
     (k, n), (new, size) = alerts.before, alerts.now
-    alarm = alarms and _two_sided(new, size, k, n) < significance
+    chance = _two_sided(new, size, k, n)
     expected = f"{share(k / n)} of {n:,} at calibration" if n else "none at calibration"
-    return Finding(alerts.name, expected, new / size if size else None, alarm)
+    measured = new / size if size else None
+    return Finding(alerts.name, expected, measured, chance, alarms and chance < significance)
 
 
 def _two_sided(new: int, size: int, k: int, n: int) -> float:
@@ -161,34 +167,21 @@ def _two_sided(new: int, size: int, k: int, n: int) -> float:
 
 
 def _promise(
-    atom: Atom, sample: Sample, places: Any, significance: float, prevalence: float | None
+    atom: Atom, sample: Sample, places: Places, significance: float, prevalence: float | None
 ) -> Finding:
     """Test one promised inequality at its fixed thresholds."""
-    where = next(iter(atom.bound.expression.rates())).where
-    place = places(where)
+    chance = None
     if atom.share is None:
         turned, level = excess(atom)
         known, apart = gather(turned, sample, places, prevalence)
         alarm = -largest(-turned, known, significance, prevalence, apart) > level
-        values = None
     else:
-        count, n = _counted(atom, sample, place)
+        count, n = _counted(atom, sample, places(atom.share.part.where))
         tail = at_least if atom.share.at_most else at_most
-        alarm = n > 0 and float(tail(count, n, atom.share.limit)) < significance
-        values = place.score
-    measured = _measured(atom, sample, places, prevalence) if values is None else float(
-        measure(atom.bound.expression, sample, values, prevalence)
-    )
-    known_value = None if np.isnan(measured) else measured
-    return Finding(str(atom.bound), "as promised" if not alarm else "promised otherwise", known_value, alarm)
-
-
-def _measured(atom: Atom, sample: Sample, places: Any, prevalence: float | None) -> float:
-    """The expression at a threshold of its own in every slice."""
-    wheres = {rate.where for rate in atom.bound.expression.rates()}
-    tables = {w: sample.table(w, np.asarray(places(w).score), prevalence) for w in wheres}
-    with np.errstate(all="ignore"):
-        return float(atom.bound.expression.of(tables))
+        chance = float(tail(count, n, atom.share.limit)) if n else 1.0
+        alarm = chance < significance
+    value = measured(atom.bound.expression, sample, places, prevalence)
+    return Finding(str(atom.bound), "promised for all data", value, chance, alarm)
 
 
 def _counted(atom: Atom, sample: Sample, place: Place) -> tuple[int, int]:

@@ -31,7 +31,9 @@ def check_clusters(clusters: Any, scores: NDArray[Any]) -> None:
     if clusters is None:
         return
     column = read_column(clusters, scores, "clusters")
-    _, counts = np.unique(column.astype(str) if column.dtype.kind == "O" else column, return_counts=True)
+    _, counts = np.unique(
+        column.astype(str) if column.dtype.kind == "O" else column, return_counts=True
+    )
     if counts.max(initial=1) > 1:
         raise ValueError(
             f"{plural(len(column), 'row')} come from {plural(len(counts), 'cluster')}: rows of one "

@@ -67,7 +67,9 @@ def _bounds(targets: tuple[Any, ...]) -> tuple[Bound, ...]:
         if not isinstance(target, Bound):
             hint = "an exact value cannot be promised on new data" if hasattr(target, "gap") else ""
             hint = hint or "bounds look like fpr <= 0.01"
-            raise TypeError(f"certify proves bounds, a problem's or its own; got `{target}`: {hint}.")
+            raise TypeError(
+                f"certify proves bounds, a problem's or its own; got `{target}`: {hint}."
+            )
     return targets
 
 
@@ -80,7 +82,9 @@ def _sentence(sentence: str) -> Problem | tuple[Any, ...]:
     except ValueError as refused:
         # what was put in front of the sentence is taken out of the message again
         why, *lines = str(refused).split("\n")
-        lines = [line.replace(_LEAD, "", 1) if i == 0 else _shift(line) for i, line in enumerate(lines)]
+        lines = [
+            line.replace(_LEAD, "", 1) if i == 0 else _shift(line) for i, line in enumerate(lines)
+        ]
         raise ValueError("\n".join([why, *lines])) from None
 
 

@@ -30,7 +30,14 @@ from setpoint.certify.parts import PRIOR, Part, signs
 from setpoint.certify.places import Evidence, Place
 from setpoint.certify.ranges import gather, largest, spread
 from setpoint.certify.samples import Sample, have
-from setpoint.certify.tails import allowed, allowed_on_average, lower, needed, needed_on_average, upper
+from setpoint.certify.tails import (
+    allowed,
+    allowed_on_average,
+    lower,
+    needed,
+    needed_on_average,
+    upper,
+)
 from setpoint.rates import Expression
 
 

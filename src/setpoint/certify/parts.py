@@ -63,7 +63,9 @@ def rate_signs(rate: Rate, prevalence: float | None) -> dict[Part, int | None]:
     }
     if prevalence is None:
         pairs = [(i, j) for i in (tp, fn) for j in (fp, tn)]
-        found[Part(rate.where, PRIOR)] = _sign(top[i] * below[j] - top[j] * below[i] for i, j in pairs)
+        found[Part(rate.where, PRIOR)] = _sign(
+            top[i] * below[j] - top[j] * below[i] for i, j in pairs
+        )
     return {part: sign for part, sign in found.items() if sign != 0}
 
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from setpoint.certify.goals import Goal
-from setpoint.certify.parts import EVERYONE, POSITIVES, Part, cells, rate_signs
+from setpoint.certify.parts import EVERYONE, Part, cells
 from setpoint.certify.places import Place
 from setpoint.certify.samples import Sample
 from setpoint.certify.tails import Floats
 from setpoint.certify.walks import Stretch
-from setpoint.rates import Array, Expression, Rate
+from setpoint.rates import Array, Expression, Quotient, Rate
 
 MOST = 100_000
 """Thresholds tried for an objective that must be measured at each; more are thinned out evenly."""
@@ -27,7 +27,7 @@ def choose(
     open_: Sequence[Stretch],
 ) -> Place:
     """The threshold that the objective likes best in the open stretches."""
-    lowest = prefers_low(goal, low, high, prevalence)
+    lowest = prefers_low(goal, low, high)
     if lowest is None:
         tried = _thresholds(sample, open_)
         measured = measure(goal.objective, sample, tried, prevalence)
@@ -42,29 +42,29 @@ def choose(
     return Place(at, chosen=True)
 
 
-def prefers_low(
-    goal: Goal, low: Place | None, high: Place | None, prevalence: float | None
-) -> bool | None:
+def prefers_low(goal: Goal, low: Place | None, high: Place | None) -> bool | None:
     """Whether the lowest threshold is the best, or the highest; None: it must be measured.
 
-    Without an objective a floor alone takes the highest threshold (the fewest alerts that keep the
-    promise) and everything else the lowest (the most that is found).
+    Without an objective floors take the highest threshold (the fewest alerts that keep the promise)
+    and everything else the lowest (the most that is found).
     """
     if goal.objective is None:
-        return not (high is not None and low is None)
+        return any(is_of_accepted(bound.expression) for bound in goal.bounds) or (low is not None)
     direction = goal.objective.direction
     if direction:
         return (direction > 0) == goal.maximize
-    if high is not None and goal.maximize and _is_of_accepted(goal.objective, prevalence):
+    if high is not None and goal.maximize and is_of_accepted(goal.objective):
         return False  # precision under a floor: the fewest alerts that keep it
     return None
 
 
-def _is_of_accepted(expression: Expression, prevalence: float | None) -> bool:
-    """Whether this is a rate of the accepted examples that rises with the true ones: precision."""
-    if not isinstance(expression, Rate) or any(w for c in cells(expression) for w in c[2:]):
+def is_of_accepted(expression: Expression) -> bool:
+    """Whether only accepted examples count above, and nobody missed below: precision, lift."""
+    if isinstance(expression, Quotient):
+        return is_of_accepted(expression.top)
+    if not isinstance(expression, Rate):
         return False
-    return rate_signs(expression, prevalence).get(Part(expression.where, POSITIVES)) == 1
+    return not any(weight for side in cells(expression) for weight in side[2:])
 
 
 def measure(

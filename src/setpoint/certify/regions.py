@@ -61,4 +61,3 @@ def _face(shares: int) -> Floats:
     rest = last[:, None]
     corners = np.broadcast_arrays(first[:, None], rest * first, rest * last)
     return np.stack([c.ravel() for c in corners], 1)
-

@@ -99,9 +99,7 @@ def read_sample(scores: Any, labels: Any, groups: Any, wheres: tuple[Where, ...]
     return Sample(s, y, read_slices(groups, wheres, s), dtype)
 
 
-def read_slices(
-    groups: Any, wheres: tuple[Where, ...], scores: NDArray[Any]
-) -> dict[Where, Bools]:
+def read_slices(groups: Any, wheres: tuple[Where, ...], scores: NDArray[Any]) -> dict[Where, Bools]:
     """Who belongs to each slice."""
     columns = {column for where in wheres for column, _ in where}
     return {where: _slice(where, groups, columns, scores) for where in wheres if where}

@@ -15,11 +15,12 @@ from setpoint.certify.candidates import Candidate, test_places
 from setpoint.certify.forms import Atom, atoms
 from setpoint.certify.goals import Goal
 from setpoint.certify.limits import Limit, limit
-from setpoint.certify.pick import best, choose, measure
+from setpoint.certify.pick import best, choose, is_of_accepted, measure
 from setpoint.certify.places import Place
 from setpoint.certify.records import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certify.samples import Sample
 from setpoint.certify.walks import Stretch, Walked, walk
+
 
 @dataclass(frozen=True)
 class Found:
@@ -52,9 +53,7 @@ class Families:
         return bool(self.caps) + bool(self.floors) + len(self.walks) + bool(self.rest)
 
 
-def search(
-    goal: Goal, sample: Sample, delta: float, prevalence: float | None, mean: bool
-) -> Found:
+def search(goal: Goal, sample: Sample, delta: float, prevalence: float | None, mean: bool) -> Found:
     """The threshold that the objective likes best among those that are proved."""
     every = [atom for bound in goal.bounds for atom in atoms(bound, prevalence)]
     families = Families.of(every)
@@ -127,11 +126,15 @@ def _preferred(
     sample: Sample,
     prevalence: float | None,
 ) -> Candidate:
-    """What the objective likes best; without one, what is proved with the most to spare."""
+    """What the objective likes best; without one, the lowest for precision, else what is proved
+    with the most to spare.
+    """
     if goal.objective is not None:
         at = [c.place.threshold(sample) for c in passed]
         values = measure(goal.objective, sample, at, prevalence)
         return passed[best(values, goal.maximize)]
+    if any(is_of_accepted(bound.expression) for bound in goal.bounds):
+        return min(passed, key=lambda c: c.place.threshold(sample))
 
     def spare(candidate: Candidate) -> float:
         gaps = zip(rest, candidate.proved, strict=True)

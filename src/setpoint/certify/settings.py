@@ -52,7 +52,9 @@ def check_classes(goal: Goal, sample: Sample, prevalence: float | None) -> None:
     for kind in sorted(needed):
         if not there[kind]:
             counted = describe(there[POSITIVES], there[NEGATIVES])
-            raise ValueError(f"`{goal.text}` counts {kind}, and there are none: the data have {counted}.")
+            raise ValueError(
+                f"`{goal.text}` counts {kind}, and there are none: the data have {counted}."
+            )
 
 
 def by_group(goal: Goal, groups: Any, scores: Any) -> Split | None:

@@ -40,7 +40,9 @@ def from_json(cls: type[Certificate], text: str) -> Certificate:
     for name, value in (("kind", KIND), ("version", VERSION)):
         if body.get(name) != value or isinstance(body.get(name), bool):
             got = repr(body.get(name))[:60]
-            raise ValueError(f"This is no certificate that can be read: {name} is {got}, not {value!r}.")
+            raise ValueError(
+                f"This is no certificate that can be read: {name} is {got}, not {value!r}."
+            )
     checksum = body.pop("checksum", None)
     if checksum != _checksum(body):
         raise ValueError(
@@ -140,7 +142,9 @@ def _check_settings(given: dict[str, Any]) -> None:
     try:
         read_goal(given["goal"])
     except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"This is no valid certificate: its goal cannot be read. {error}") from None
+        raise ValueError(
+            f"This is no valid certificate: its goal cannot be read. {error}"
+        ) from None
 
 
 def _thresholds(given: dict[str, Any]) -> tuple[Point, ...]:
@@ -158,5 +162,6 @@ def _thresholds(given: dict[str, Any]) -> tuple[Point, ...]:
         _need(all(p.threshold is None for p in points), "only a certified goal has a threshold")
         return points
     return tuple(
-        replace(p, threshold=-math.inf if p.threshold is None else float(p.threshold)) for p in points
+        replace(p, threshold=-math.inf if p.threshold is None else float(p.threshold))
+        for p in points
     )

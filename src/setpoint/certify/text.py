@@ -36,7 +36,11 @@ def rows(certificate: Certificate) -> Iterator[tuple[str, str]]:
         low, high = share(estimate.low), share(estimate.high)
         interval = f"between {low} and {high} ({percent(c.confidence)} confidence of its own)"
         yield estimate.name, f"{share(estimate.value)} measured, {interval}"
-    for title, lines in (("notes", c.notes), ("assumes", c.assumptions), ("would change it", c.advice)):
+    for title, lines in (
+        ("notes", c.notes),
+        ("assumes", c.assumptions),
+        ("would change it", c.advice),
+    ):
         for i, line in enumerate(lines):
             yield ("" if i else title), line
 
@@ -72,12 +76,12 @@ def percent(value: float) -> str:
 
 def _threshold(certificate: Certificate, point: Point) -> tuple[str, str]:
     name = "threshold" if certificate.column is None else f"{certificate.column} = {point.group!r}"
-    counted = f"{point.examples:,} rows"
-    if point.positives is not None:
-        counted += f", {point.positives:,} of them positive"
     if point.threshold is None:
-        return name, f"none; {counted}"
-    accepted = f"{point.alerts:,} of {counted} accepted"
+        positive = "" if point.positives is None else f", {point.positives:,} of them positive"
+        return name, f"none; {point.examples:,} rows{positive}"
+    accepted = f"accepts {point.alerts:,} of {point.examples:,} rows"
+    if point.positives is not None:
+        accepted += f" ({point.true_alerts:,} of {point.positives:,} positives)"
     if point.threshold == -float("inf"):
-        return name, f"none needed: accept all; {accepted}"
-    return name, f"accept score > {numeral(point.threshold)} ({certificate.dtype}); {accepted}"
+        return name, f"none needed: {accepted}"
+    return name, f"score > {numeral(point.threshold)} ({certificate.dtype}), {accepted}"

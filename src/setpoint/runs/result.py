@@ -24,7 +24,7 @@ def result_of(
     return RunResult(
         goal=manifest.goal,
         splits=dict(splits),
-        threshold=certificate.threshold,
+        threshold=certificate.threshold if certificate.certified else None,
         certificate=json.loads(certificate.to_json()),
         label=manifest.label,
         positive=manifest.positive,

@@ -151,5 +151,7 @@ class Session:
             few = min(positives, len(part) - positives)
             if few < LEAST:
                 rare = "positives" if positives == few else "negatives"
-                problem = f"too few rows: the {name} part has {few} {rare}, and {LEAST} is the least"
+                problem = (
+                    f"too few rows: the {name} part has {few} {rare}, and {LEAST} is the least"
+                )
                 raise TableError(self.file, f"{problem} that anything can be said about.")
