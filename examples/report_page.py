@@ -25,7 +25,7 @@ from setpoint.solvers import cross_entropy
 from setpoint.train import fit
 
 GOAL = Problem.parse("maximize recall subject to fpr <= 0.01")
-SEED, STEPS, EVERY = 0, 1500, 50
+SEED, STEPS, EVERY = 0, 800, 20
 SHARES = {"train": 0.5, "validation": 0.125, "calibration": 0.1875, "test": 0.1875}
 
 
@@ -46,12 +46,12 @@ def main(path: Path) -> None:
     run = RunResult(
         goal=str(GOAL),
         splits={part: (ours[part], y[rows[part]], groups(x, rows[part])) for part in SHARES},
-        threshold=certificate.threshold,
+        threshold=certificate.threshold if certificate.certified else None,
         certificate=json.loads(certificate.to_json()),
         label="letter",
         positive="U",
         method="Implicit",
-        model="16-32-1 network",
+        model="linear",
         seed=SEED,
         versions=versions(),
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -67,9 +67,9 @@ def main(path: Path) -> None:
 
 
 def trained(criterion, x, y, rows, history) -> dict[str, np.ndarray]:
-    """Train one small network; the scores of every part."""
+    """Train one linear model; the scores of every part."""
     torch.manual_seed(SEED)
-    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 1))
+    model = nn.Linear(16, 1)
     validation = x[rows["validation"]], y[rows["validation"]]
 
     def note(step: int, loss: torch.Tensor) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -29,6 +30,17 @@ FLAGS = (
 )
 
 
+START = """
+import os, sys
+for end, place in zip(sys.argv[1:3], (103, 104)):
+    os.dup2(int(end), place)
+for place in (103, 104):
+    os.dup2(place, place - 100)  # Chromium listens on 3 and answers on 4
+os.closerange(5, 200)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
 def find() -> str | None:
     """The browser on this machine, or the one named by $CHROMIUM."""
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
@@ -43,9 +55,7 @@ class Chromium:
         self.inn, theirs_out = os.pipe()
         self.process = subprocess.Popen(
             [
-                "/bin/sh",
-                "-c",
-                f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}',  # where Chromium looks for them
+                *(sys.executable, "-c", START, str(theirs_in), str(theirs_out)),
                 program,
                 *FLAGS,
                 f"--user-data-dir={self.profile.name}",
@@ -59,6 +69,14 @@ class Chromium:
         os.close(theirs_out)
         self.events: list[dict] = []
         self.buffer, self.number, self.session = b"", 0, None
+        try:
+            self.attach()
+        except BaseException:
+            self.close()
+            raise
+
+    def attach(self) -> None:
+        """Find the one page there is, and listen to it."""
         page = next(t for t in self.pages() if t["type"] == "page")
         attached = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)
         self.session = attached["sessionId"]

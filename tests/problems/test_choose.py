@@ -14,6 +14,10 @@ from strategies import examples, problems
 from setpoint.problems import Infeasible, Problem
 from setpoint.rates import (
     CATALOGUE,
+    FN,
+    FP,
+    ONE,
+    Rate,
     accuracy,
     alerts,
     coverage,
@@ -143,6 +147,10 @@ def test_the_scale_of_a_bound_does_not_matter():
     expected = Problem(minimize=fnr, subject_to=fpr <= 0.25).choose(scores, labels)
     for by in (1e-12, 1e-6, 1e6, 1e12, 1e300, 1e-300):
         found = Problem(minimize=by * fnr, subject_to=by * fpr <= 0.25 * by).choose(scores, labels)
+        assert found.thresholds == expected.thresholds
+        negatives = float(np.sum(labels == 0))
+        costs = Rate(by * FN, ONE), Rate(by * FP, ONE) <= 0.25 * negatives * by
+        found = Problem(minimize=costs[0], subject_to=costs[1]).choose(scores, labels)
         assert found.thresholds == expected.thresholds
 
 

@@ -355,6 +355,13 @@ def test_the_scale_goes_with_the_coefficients(rate, by):
     assert math.isclose(maximum(by * rate, rate).scale, max(by, 1) * rate.scale, rel_tol=1e-12)
 
 
+def test_the_scale_of_a_rate_is_that_of_its_weights():
+    assert Rate(1e-12 * TP, ONE).scale == 1e-12
+    assert Rate(5 * FN + FP, ONE).scale == 5
+    assert Rate(TP, 1e6 * ONE).scale == 1e-6
+    assert (Rate(TP, ONE) / Rate(2 * FP, ONE)).scale == 0.5
+
+
 def test_the_scale_of_shares_is_one():
     for e in [*CATALOGUE.values(), f_score(2), abs(fpr - fnr), maximum(fpr, fnr)]:
         assert e.scale == pytest.approx(0.5 if str(e) == "balanced_error" else 1.0)

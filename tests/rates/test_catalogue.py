@@ -115,11 +115,12 @@ def test_a_rate_written_out_knows_its_name(name):
 
 
 def test_names_do_not_depend_on_what_was_called_before():
-    top = (1 + 0.5**2) * rates.TP
-    bottom = top + 0.5**2 * rates.FN + rates.FP
+    beta = 0.123  # no other test asks for it
+    top = (1 + beta**2) * rates.TP
+    bottom = top + beta**2 * rates.FN + rates.FP
     before = str(Rate(top, bottom))
-    assert rates.f_score(0.5) == Rate(top, bottom)
-    assert str(rates.f_score(0.5)) == "f_score(0.5)"
+    assert rates.f_score(beta) == Rate(top, bottom)
+    assert str(rates.f_score(beta)) == "f_score(0.123)"
     assert str(Rate(top, bottom)) == before
 
 

@@ -80,6 +80,7 @@ a, b = tpr.on(group="a"), tpr.on(group="b")
         (error.on(**{"age group": "60+"}), 'error on "age group"="60+"'),
         (error.on(flag=True), "error on flag=True"),
         (coverage <= 1e-5, "coverage <= 1e-05"),
+        (coverage <= -0.0, "coverage <= 0"),
         (Rate(TP, ONE).at(1000000), "(TP) / (1) at 1000000"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
@@ -177,12 +178,12 @@ def test_one_thing_written_in_two_ways_is_equal(one, two):
 
 def test_an_enum_picks_a_slice_by_its_value():
     class Site(str, Enum):
-        north = "north"
+        far_up = "north"
 
     class Ward(IntEnum):
         first = 1
 
-    for one, two in [(Site.north, "north"), (Ward.first, 1)]:
+    for one, two in [(Site.far_up, "north"), (Ward.first, 1)]:
         assert fpr.on(at=one) == fpr.on(at=two)
         assert hash(fpr.on(at=one)) == hash(fpr.on(at=two))
         assert str(fpr.on(at=one)) == str(fpr.on(at=two))

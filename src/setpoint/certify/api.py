@@ -36,10 +36,11 @@ def certify(
 
     The data must not have been used to train the model, nor (see ``candidates``) to choose it.
 
-    Which threshold, if several are proved: with a :class:`Problem` the one its objective likes best.
-    With bounds alone, under a cap (``fpr <= 0.01``, ``coverage <= 0.02``, also beside other bounds)
-    or for ``precision >= 0.9`` the lowest, which finds most; under floors only (``recall >= 0.95``)
-    the highest, which alarms least; for other rates the one proved with the most to spare.
+    Which threshold, if several are proved: with a :class:`Problem` the one its objective likes
+    best. With bounds alone, under a cap (``fpr <= 0.01``, ``coverage <= 0.02``, also beside other
+    bounds) or for ``precision >= 0.9`` the lowest, which finds most; under floors only
+    (``recall >= 0.95``, ``npv >= 0.99``) the highest, which alarms least; for other rates the one
+    proved with the most to spare.
 
     Args:
         scores: One score an example; numpy, torch or a list. Decisions will be
@@ -70,7 +71,7 @@ def certify(
         >>> s = random.normal(size=2500) + 2.5 * y
         >>> certificate = certify(s, y, fpr <= 0.01)
         >>> certificate.status, round(certificate.threshold, 2)
-        ('certified', 2.37)
+        ('certified', 2.39)
         >>> certify(s, y, "fpr <= 0.1 %").notes[0]
         '`fpr <= 0.001` needs 2,995 negatives, you have 2,000'
     """

@@ -1,16 +1,16 @@
 """Everything else (F scores, error, gaps between groups): tested at ranks fixed in advance.
 
-These bounds are about several parts of the data at once and do not move one way with the threshold.
-The thresholds are ranks of one part, the anchor, fixed in advance; at each of them the shares of the
-parts are bounded together (:mod:`setpoint.certify.regions`), and with them the expression. Each of
-the ``g`` ranks gets ``delta / g``.
+These bounds are about several parts of the data at once and do not move one way with the
+threshold. The thresholds are ranks of one part, the anchor, fixed in advance; at each of them the
+shares of the parts are bounded together (:mod:`setpoint.certify.regions`), and with them the
+expression. Each of the ``g`` ranks gets ``delta / g``.
 
 Two things keep ``g`` small. If a cap or a floor decides the threshold anyway (a gap of at most 0.02
 at fpr <= 0.01), it is the only candidate. Otherwise a dozen ranks will do, since these rates are
 flat around their best threshold.
 
-``|a - b| <= gap`` is two inequalities. If no part overlaps the anchor, all tests are exact given the
-threshold; a claim needs every test passed, so it is false with probability ``delta`` at most
+``|a - b| <= gap`` is two inequalities. If no part overlaps the anchor, all tests are exact given
+the threshold; a claim needs every test passed, so it is false with probability ``delta`` at most
 however many there are. If the anchor is one of the parts, the inequalities share ``delta``.
 """
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.certify.dtypes import exceeds
 from setpoint.certify.drift import Check, check
+from setpoint.certify.dtypes import exceeds
 from setpoint.certify.html import as_html
 from setpoint.certify.records import CERTIFIED, Claim, Estimate, Point
 from setpoint.certify.storage import from_json, to_json
@@ -98,7 +98,7 @@ class Certificate:
         return self._decide_by_group(scores, groups)
 
     def check(
-        self, scores: Any, labels: Any = None, *, groups: Any = None, significance: float = 0.001
+        self, scores: Any, labels: Any = None, *, groups: Any = None, significance: float = 0.01
     ) -> Check:
         """Compare new data with the promise: does it still hold, do as many alerts come?
 

@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """The verdict on new data: ``"ok"``, ``"drift"`` (other alerts) or ``"broken"`` (the promise)."""
+    """The verdict on new data: ``"ok"``, ``"drift"`` (of the alerts) or ``"broken"``."""
 
     verdict: str
     goal: str
@@ -100,7 +100,7 @@ def check(
     array = rounded(read_scores(scores)[0], certificate.dtype)
     y = None if labels is None else read_labels(labels, array)
     sample = Sample(array, y, read_slices(groups, wheres, array), certificate.dtype)
-    places = {
+    places: dict[Where, Place] = {
         (() if p.group is None else ((str(certificate.column), p.group),)): Place(
             float(p.threshold)
         )
@@ -158,7 +158,7 @@ def _alert_finding(alerts: _Alerts, significance: float, alarms: bool) -> Findin
 
 
 def _two_sided(new: int, size: int, k: int, n: int) -> float:
-    """How likely two samples of one law differ as much as ``new`` of ``size`` and ``k`` of ``n``."""
+    """How likely ``new`` of ``size`` and ``k`` of ``n`` differ that much if nothing changed."""
     if 2 * (new + k) > size + n:  # the rarer outcome is nearer to the binomial law
         new, k = size - new, n - k
     total, part = new + k, size / (size + n)

@@ -52,7 +52,7 @@ def read_scores(scores: Any) -> tuple[NDArray[Any], str]:
 
 
 def below(score: float, name: str) -> float:
-    """The next number below ``score`` in its precision: ``s > below(x)`` is ``s >= x``.
+    """The next number below ``score`` in its precision: to be above it is to reach ``score``.
 
     Never a subnormal number, which some processors read as zero: the next normal one below is as
     good, since a lower threshold only accepts more.
@@ -91,8 +91,8 @@ def rounded(scores: Any, name: str) -> NDArray[Any]:
 def _to_bfloat16(array: NDArray[np.float32]) -> NDArray[np.float32]:
     """Round to nearest, ties to even."""
     bits = np.ascontiguousarray(array).view(np.uint32).astype(np.uint64)
-    bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
-    return bits.astype(np.uint32).view(np.float32)
+    even = bits + 0x7FFF + ((bits >> 16) & 1)
+    return (even & 0xFFFF0000).astype(np.uint32).view(np.float32)
 
 
 def _below_bfloat16(score: float) -> float:

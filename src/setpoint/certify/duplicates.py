@@ -36,10 +36,10 @@ def check_clusters(clusters: Any, scores: NDArray[Any]) -> None:
     )
     if counts.max(initial=1) > 1:
         raise ValueError(
-            f"{plural(len(column), 'row')} come from {plural(len(counts), 'cluster')}: rows of one "
-            "cluster are not independent, and the guarantee counts independent rows. Keep one row of "
-            "each: a random one, for a promise about a random row of a new cluster, or the one with "
-            "the highest score, for a promise about whether a new cluster is ever accepted."
+            f"{plural(len(column), 'row')} come from {plural(len(counts), 'cluster')}: rows of "
+            "one cluster are not independent, and the guarantee counts independent rows. Keep one "
+            "row of each: a random one, for a promise about a random row of a new cluster, or the "
+            "one with the highest score, for a promise on whether a new cluster is ever accepted."
         )
 
 
@@ -63,7 +63,7 @@ def check_copies(sample: Sample) -> tuple[str, ...]:
     if len(shares) == 2 and max(shares.values()) > 0.1 and min(shares.values()) < 0.01:
         kind = max(shares, key=shares.__getitem__)
         return (
-            f"{shares[kind]:.0%} of the {kind} share their score with another, the other class hardly "
-            "ever: if they were oversampled, the promise is void",
+            f"{100 * shares[kind]:.0f} % of the {kind} share their score with another, the other "
+            "class hardly ever: if they were oversampled, the promise is void",
         )
     return ()

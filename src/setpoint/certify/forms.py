@@ -94,8 +94,9 @@ def _lone_rate(bound: Bound) -> tuple[Rate | None, str, float]:
     e, sense = bound.expression, bound.sense
     if isinstance(e, Rate):
         return e, sense, bound.level
-    if isinstance(e, Combination) and len(e.terms) == 1 and isinstance(e.terms[0][1], Rate):
-        weight, rate = e.terms[0]
+    terms = e.terms if isinstance(e, Combination) else ()
+    if isinstance(e, Combination) and len(terms) == 1 and isinstance(rate := terms[0][1], Rate):
+        weight = terms[0][0]
         sense = sense if weight > 0 else "<=" if sense == ">=" else ">="
         return rate, sense, (bound.level - e.constant) / weight
     return None, sense, 0.0

@@ -5,17 +5,17 @@ true limit: the bound holds from there on. Test the bound at every threshold, fr
 downwards, each time with the exact binomial tail ``P(Bin(n, alpha) <= false alarms) <= delta``, and
 stop where it fails. To end below the true limit, the test *at* the limit must have been passed,
 which happens with probability at most ``delta``: one test counts, though all were made. The last
-threshold that passes is an order statistic, the ``(m + 1)``-th largest negative score with ``m`` the
-largest count that passes; ``FPR(T) ~ Beta(m + 1, n - m)`` if scores are continuous, and less with
-ties, since equal scores are rejected together.
+threshold that passes is an order statistic, the ``(m + 1)``-th largest negative score with ``m``
+the largest count that passes; ``FPR(T) ~ Beta(m + 1, n - m)`` if scores are continuous, and less
+with ties, since equal scores are rejected together.
 
 The argument uses no more than one valid test for each fixed threshold, so it also covers monotone
 bounds on several parts (0.5 fpr on a + 0.5 fpr on b), and several bounds in the same direction at
 once: the strictest limit decides, and only the test there counts. Bounds in two directions (fpr and
 recall) share ``delta``.
 
-``guarantee="mean"``: conformal risk control. The next negative exceeds the ``(m + 1)``-th largest of
-``n`` with probability at most ``(m + 1) / (n + 1)``, so the false positive rate is ``alpha`` *on
+``guarantee="mean"``: conformal risk control. The next negative exceeds the ``(m + 1)``-th largest
+of ``n`` with probability at most ``(m + 1) / (n + 1)``, so the false positive rate is ``alpha`` *on
 average* over calibration samples; about every other one of them is above.
 """
 
@@ -27,7 +27,7 @@ import numpy as np
 
 from setpoint.certify.forms import Atom, Share
 from setpoint.certify.parts import PRIOR, Part, signs
-from setpoint.certify.places import Evidence, Place
+from setpoint.certify.places import Place, scaled
 from setpoint.certify.ranges import gather, largest, spread
 from setpoint.certify.samples import Sample, have
 from setpoint.certify.tails import (
@@ -136,10 +136,7 @@ def _scarce(
     end = np.inf if atom.caps else -np.inf
     known, apart = gather(turned, sample, lambda _: Place(float(end)), prevalence)
     for factor in _FACTORS:
-        more = {
-            part: Evidence(*(round(factor * x) for x in (seen.low, seen.high, seen.n)), seen.tests)
-            for part, seen in known.items()
-        }
+        more = {part: scaled(seen, factor) for part, seen in known.items()}
         if largest(turned, more, delta, prevalence, apart) <= level:
             need = " and ".join(have(round(factor * sample.size(part)), part) for part in parts)
             return f"`{atom.source}` needs about {need}, {factor:.2g} times what you have"

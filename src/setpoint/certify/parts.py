@@ -51,9 +51,9 @@ def signs(expression: Expression, prevalence: float | None) -> dict[Part, int | 
 def rate_signs(rate: Rate, prevalence: float | None) -> dict[Part, int | None]:
     """The same for one rate; 0 where a share does not matter."""
     top, below = cells(rate)
-    if prevalence is None and top[0] == top[1] and top[2] == top[3]:
-        if below[0] == below[1] and below[2] == below[3]:  # acceptance is all that counts
-            return {Part(rate.where, EVERYONE): _sign([top[0] * below[2] - top[2] * below[0]])}
+    if prevalence is None and all(c[0] == c[1] and c[2] == c[3] for c in (top, below)):
+        # acceptance is all that counts
+        return {Part(rate.where, EVERYONE): _sign([top[0] * below[2] - top[2] * below[0]])}
     tp, fp, fn, tn = range(4)
     by_positives = _sign(_minors(top, below, tp, fn, (fp, tn)))
     by_negatives = _sign(_minors(top, below, fp, tn, (tp, fn)))

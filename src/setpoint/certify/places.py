@@ -75,6 +75,12 @@ def evidence(sample: Sample, part: Part, place: Place) -> Evidence:
     return Evidence(low, high, n, place.tests)
 
 
+def scaled(seen: Evidence, factor: float) -> Evidence:
+    """The same shares of so many times as many examples."""
+    low, high, n = (round(factor * count) for count in seen[:3])
+    return Evidence(low, high, n, seen.tests)
+
+
 @lru_cache(maxsize=256)
 def ranks(n: int) -> NDArray[np.int64]:
     """A grid of counts from 0 to ``n``, denser towards both ends."""

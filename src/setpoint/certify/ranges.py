@@ -10,7 +10,7 @@ import numpy as np
 
 from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Part, rate_signs, signs
 from setpoint.certify.places import Evidence, Place, evidence
-from setpoint.certify.regions import tails
+from setpoint.certify.regions import boxes
 from setpoint.certify.samples import Sample
 from setpoint.certify.tails import lower, upper
 from setpoint.rates import Combination, Counts, Expression, Fold, Quotient, Rate, Where
@@ -30,17 +30,18 @@ def largest(
     """An upper bound of ``expression``, wrong with probability at most ``delta``."""
     directions = signs(expression, prevalence)
     box: dict[Part, Spread] = {}
-    for part, tail in zip(directions, tails(len(directions), delta, independent).T, strict=True):
-        seen, sign = known[part], directions[part]
-        tail = tail / seen.tests
+    regions = boxes(len(directions), delta, independent)
+    for (part, sign), (levels, index) in zip(directions.items(), regions, strict=True):
+        seen, tail = known[part], levels / known[part].tests
         if sign == 1:
-            bound = upper(seen.high, seen.n, tail)
+            bound = upper(seen.high, seen.n, tail)[index]
             box[part] = (bound, bound)
         elif sign == -1:
-            bound = lower(seen.low, seen.n, tail)
+            bound = lower(seen.low, seen.n, tail)[index]
             box[part] = (bound, bound)
         else:
-            box[part] = (lower(seen.low, seen.n, tail / 2), upper(seen.high, seen.n, tail / 2))
+            ends = lower(seen.low, seen.n, tail / 2), upper(seen.high, seen.n, tail / 2)
+            box[part] = (ends[0][index], ends[1][index])
     with np.errstate(all="ignore"):
         return float(np.max(spread(expression, box, prevalence)[1]))
 

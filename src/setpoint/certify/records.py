@@ -12,7 +12,7 @@ STATUSES = (CERTIFIED, NOT_CERTIFIED, INFEASIBLE)
 
 @dataclass(frozen=True)
 class Claim:
-    """One bound: what was measured of it at the threshold, what is proved, and from which counts."""
+    """One bound: what was measured of it, what is proved, and from which counts."""
 
     bound: str
     measured: float | None

@@ -20,23 +20,31 @@ from functools import lru_cache
 from math import comb, pi
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtr
 
 from setpoint.certify.tails import Floats
 
+Levels = tuple[Floats, NDArray[np.int64]]
+
 CELLS = {2: 64, 3: 24}
-"""Boxes along each angle of the outer face: within 1.3 % (2 shares) and 7 % (3) of the region."""
+"""Boxes along each angle of the outer face."""
+STEPS = 64
+"""Deviates are rounded outwards to so many steps, since the bounds at each take long to compute."""
 
 
 @lru_cache(maxsize=256)
-def tails(shares: int, delta: float, independent: bool = True) -> Floats:
-    """Tails ``[boxes, shares]``: the truth is in one of the boxes with confidence 1 - delta."""
+def boxes(shares: int, delta: float, independent: bool = True) -> tuple[Levels, ...]:
+    """For each share the tails that occur, and which of them every box has.
+
+    With confidence 1 - delta the truth is in one of the boxes.
+    """
     if shares == 1 or not independent or shares not in CELLS:
-        found = np.full((1, shares), delta / shares)
-    else:
-        found = ndtr(-radius(shares, delta) * _face(shares))
-    found.setflags(write=False)
-    return found
+        return ((np.array([delta / shares]), np.zeros(1, np.int64)),) * shares
+    face = np.ceil(_face(shares) * STEPS) / STEPS
+    levels = [np.unique(column, return_inverse=True) for column in face.T]
+    size = radius(shares, delta)
+    return tuple((ndtr(-size * deviates), index) for deviates, index in levels)
 
 
 def radius(shares: int, delta: float) -> float:

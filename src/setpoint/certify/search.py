@@ -59,8 +59,8 @@ def search(goal: Goal, sample: Sample, delta: float, prevalence: float | None, m
     families = Families.of(every)
     if mean and (len(families) > 1 or families.walks or families.rest):
         raise ValueError(
-            f'guarantee="mean" holds for bounds that pull the threshold one way; `{goal.text}` does '
-            'not. Use guarantee="pac".'
+            'guarantee="mean" holds for bounds that pull the threshold one way; '
+            f'`{goal.text}` does not. Use guarantee="pac".'
         )
     tail = delta / len(families)
     limits = {a: limit(a, sample, tail, prevalence, mean) for a in families.caps + families.floors}
@@ -126,8 +126,9 @@ def _preferred(
     sample: Sample,
     prevalence: float | None,
 ) -> Candidate:
-    """What the objective likes best; without one, the lowest for precision, else what is proved
-    with the most to spare.
+    """What the objective likes best.
+
+    Without one the lowest threshold for precision, else what is proved with the most to spare.
     """
     if goal.objective is not None:
         at = [c.place.threshold(sample) for c in passed]

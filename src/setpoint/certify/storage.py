@@ -1,6 +1,7 @@
-"""A certificate as JSON and back. Nothing is believed: every field is checked, and a checksum
-tells whether the file was changed since it was written (it is no signature: whoever wants to forge
-a certificate can compute a new one).
+"""A certificate as JSON and back.
+
+Nothing is believed: every field is checked, and a checksum tells whether the file was changed since
+it was written. It is no signature: whoever wants to forge a certificate can compute a new one.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from setpoint.certify.dtypes import NAMES
@@ -46,7 +47,7 @@ def from_json(cls: type[Certificate], text: str) -> Certificate:
     checksum = body.pop("checksum", None)
     if checksum != _checksum(body):
         raise ValueError(
-            "The checksum does not fit: the certificate was changed after it was written, or cut off."
+            "The checksum does not fit: the certificate was changed after it was written."
         )
     names = {field.name for field in fields(cls)} | {"kind", "version"}
     _need(set(body) == names, f"it has fields {sorted(set(body) ^ names)} too many or too few")
@@ -149,8 +150,6 @@ def _check_settings(given: dict[str, Any]) -> None:
 
 def _thresholds(given: dict[str, Any]) -> tuple[Point, ...]:
     """Null is minus infinity (accept all) in a certificate that is certified, else no threshold."""
-    from dataclasses import replace
-
     points: tuple[Point, ...] = given["points"]
     _need(bool(points), "it has at least one point")
     _need(given["column"] is not None or len(points) == 1, "one threshold, or a column of groups")

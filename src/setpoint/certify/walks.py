@@ -14,13 +14,12 @@ labels:
   above are independent draws from those above it, so the test there is exact.
 * The start may be in a good stretch. An error means that the test was passed at the first bad set
   ``A`` below it, which is a fixed set of scores. The start lies in this stretch if and only if
-  ``#B <= k < #A``, with ``B`` the strictest set of the stretch, fixed as well and of good precision.
-  Given ``#A``, many in ``B`` and many true among ``A`` go together, so ``#B <= k`` makes passing at
-  ``A`` no more likely: at most ``d``, for each stretch that the start may lie in.
+  ``#B <= k < #A``, with ``B`` the strictest set of the stretch, fixed as well and of good
+  precision. Given ``#A``, many in ``B`` and many true among ``A`` go together, so ``#B <= k`` makes
+  passing at ``A`` no more likely: at most ``d``, for each stretch that the start may lie in.
 
-No second sample and no grid: every rank is a candidate, which keeps more recall than a grid (45.7 %
-instead of 43.1 % in the setting of ``docs/certificates.md``). Several walks from further and further
-down share ``delta`` as 0.6, 0.24, 0.096, ...: few alerts prove little, many may be wrong too often.
+No second sample and no grid: every rank is a candidate. Several walks from further and further down
+share ``delta`` as 0.6, 0.24, 0.096, ...: few alerts prove little, many may be wrong too often.
 
 Equal scores are accepted together. For the rejected examples (npv) everything is turned around.
 """
@@ -29,6 +28,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,8 @@ FIRST, STEP, SHRINK = 2.0, 2.0, 0.4
 """The first walk starts at twice the alerts that could prove anything, the next at twice as many,
 with 0.4 of the former's part of delta; chosen by simulation."""
 CHUNK = 2**16
+Scores = NDArray[Any]
+Ints = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def walk(atom: Atom, sample: Sample, delta: float) -> Walked:
 def starts(n: int, level: float, delta: float) -> list[tuple[int, float]]:
     """How many examples each walk starts from, and its part of ``delta``."""
     count, tail = FIRST * math.log(delta) / math.log(level), delta * (1 - SHRINK)
-    found = []
+    found: list[tuple[int, float]] = []
     while count < n or not found:
         found.append((min(math.ceil(count), n), tail))
         count, tail = STEP * count, SHRINK * tail
@@ -108,11 +110,11 @@ class _Line:
         self.hits = sample.sorted(self.kind)
         self.n = len(self.scores)
 
-    def nth(self, i: NDArray[np.int64] | int) -> NDArray[np.floating]:
+    def nth(self, i: Ints | int) -> Scores:
         """The score of the ``i``-th example met, from 0."""
         return self.scores[self.n - 1 - np.asarray(i)] if self.falling else self.scores[i]
 
-    def met(self, scores: NDArray[np.floating], score: NDArray[np.floating]) -> NDArray[np.int64]:
+    def met(self, scores: Scores, score: Scores) -> Ints:
         """How many of ``scores`` are met once all equal to ``score`` are."""
         if self.falling:
             return len(scores) - np.searchsorted(scores, score, "left")
@@ -123,8 +125,7 @@ class _Line:
         if count >= self.n:
             return self.n
         last = self.nth(count)
-        side = "right" if self.falling else "left"
-        place = int(np.searchsorted(self.scores, last, side))
+        place = int(self.scores.searchsorted(last, "right" if self.falling else "left"))
         return self.n - place if self.falling else place
 
     def walk(self, start: int, tail: float) -> tuple[int, int]:
@@ -153,7 +154,7 @@ class _Line:
         return Stretch(float(self.nth(first - 1)), high)
 
 
-def fails(hits: NDArray[np.int64], n: NDArray[np.int64], level: float, tail: float) -> int:
+def fails(hits: Ints, n: Ints, level: float, tail: float) -> int:
     """The first of several tests of ``share >= level`` that fails; their number if none does.
 
     Chernoff's bound ``exp(-n KL)`` settles almost all of them without the exact tail.

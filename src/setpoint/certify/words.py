@@ -36,14 +36,14 @@ def assumptions(
         for part in signs(atom.bound.expression, prevalence)
     )
     if prevalence is not None:
-        yield f"The share of positives will be {prevalence:.4g}; scores within a class stay as here."
+        yield f"The share of positives will be {prevalence:.4g}; within a class scores stay so."
     elif needs_mix:
         yield "The share of positives will be as in these rows."
     else:
         yield "The share of positives may change; scores within a class may not."
     yield f"Decisions are score > threshold, with scores in {sample.dtype}."
     if mean:
-        yield "The rate holds on average over calibration samples: about every other one exceeds it."
+        yield "The rate holds on average over samples like this: about every other one exceeds it."
 
 
 def advice(found: Found, sample: Sample, delta: float, mean: bool) -> Iterator[str]:
@@ -67,10 +67,8 @@ def _room(atom: Atom, sample: Sample, delta: float) -> Iterator[str]:
     enough = float(ndtri(1 - delta)) ** 2 * (1 - risk) / risk / (1 - ROOMY) ** 2
     count = float(f"{enough:.2g}")
     if sample.size(share.part) < enough:
-        yield (
-            f"About {have(count, share.part)} would let {100 * ROOMY:.0f} % of what `{atom.source}` allows "
-            "be used."
-        )
+        share_used = f"{100 * ROOMY:.0f} % of what `{atom.source}` allows"
+        yield f"About {have(count, share.part)} would let {share_used} be used."
 
 
 def remarks(points: tuple[Point, ...]) -> Iterator[str]:

@@ -31,6 +31,8 @@ COMMANDS: dict[str, Command] = {
     "demo": DEMO,
 }
 
+TRACEBACK = "SETPOINT_TRACEBACK"
+
 __all__ = ["COMMANDS", "UserError", "main", "make_parser"]
 
 
@@ -61,6 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return INTERRUPTED
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        what = f"{type(error).__name__}: {one_line(error)}"
+        advice = f"please report it, with what {TRACEBACK}=1 shows"
+        print(f"{parser.prog}: error: a mistake of ours, {what}; {advice}.", file=sys.stderr)
+        return BAD_USAGE
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -15,8 +15,14 @@ from torch import nn
 
 from setpoint.estimators.calibrator import Calibrator
 from setpoint.estimators.decisions import Decisions
-from setpoint.estimators.splits import three_parts
-from setpoint.estimators.thresholds import chosen, promised, read_goal, warn_not_certified
+from setpoint.estimators.splits import FEWEST, three_parts
+from setpoint.estimators.thresholds import (
+    Promise,
+    chosen,
+    promised,
+    read_goal,
+    warn_not_certified,
+)
 from setpoint.estimators.training import Portfolio
 from setpoint.problems import Problem
 from setpoint.train import score as scores_of
@@ -35,8 +41,9 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     With ``sample_weight`` nothing is certified, because exact binomial tails count rows, not
     weights: the calibration rows go to training, ``certificate_`` is None and the threshold is the
     best one on the validation rows, with a :class:`NotCertifiedWarning`. So it is when a class has
-    fewer than 20 rows: then nothing is split off at all. When the certificate is infeasible or
-    fails, ``certificate_.status`` says so, and the threshold falls back in the same way.
+    fewer than 20 rows (then nothing is split off at all) and for goals that nobody can promise
+    (``fpr = 0.01`` exactly; without a warning if the goal has no bound). When the certificate is
+    infeasible or fails, ``certificate_.status`` says so, and the threshold falls back likewise.
 
     Args:
         goal: A sentence or a :class:`setpoint.Problem` with one threshold.
@@ -109,8 +116,8 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         labels = self._read_labels(y)
         weights = _weights(sample_weight, x, labels)
         random = check_random_state(self.random_state)
-        promise = self.calibration_fraction if weights is None else 0.0
-        self.splits_ = three_parts(labels, self.validation_fraction, promise, random)
+        shares = (self.validation_fraction, self._promised_share(weights))
+        self.splits_ = three_parts(labels, *shares, random)
         portfolio = Portfolio(self.problem_, self.model, self.method, int(self.verbose) > 0)
         portfolio.budget(self.epochs, self.batch_size, self.learning_rate)
         trained = portfolio.train(
@@ -140,25 +147,29 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         seen = self._score_rows(x[rows])
         counts = None if weights is None else weights[rows]
         self.calibrator_ = Calibrator.fit(seen.astype(float), labels[rows].astype(float), counts)
-        self.certificate_, threshold = None, None
-        rows = self.splits_["calibration"]
-        if len(rows):
-            self.certificate_, threshold = promised(
-                self.problem_, self._score_rows(x[rows]), labels[rows], self.confidence
-            )
+        promise = self._promise(x, labels, weights)
+        self.certificate_, threshold = promise.certificate, promise.threshold
         if threshold is None:
-            self._warn(weights)
-            rows = self.splits_["validation"]
+            if promise.reason:
+                warn_not_certified(promise.reason)
             threshold = chosen(self.problem_, seen, labels[rows], counts)
         self.threshold_ = float(threshold)
 
-    def _warn(self, weights: Array | None) -> None:
-        if self.certificate_ is not None:
-            warn_not_certified(f"{self.certificate_.status} on the calibration rows.")
-        elif weights is not None:
-            warn_not_certified("sample weights break the binomial law behind it.")
-        elif self.calibration_fraction > 0:
-            warn_not_certified("a class has too few rows to split any off.")
+    def _promise(self, x: Array, labels: NDArray[np.int64], weights: Array | None) -> Promise:
+        rows = self.splits_["calibration"]
+        if len(rows):
+            scores = self._score_rows(x[rows])
+            return promised(self.problem_, scores, labels[rows], self.confidence)
+        if self._promised_share(None) == 0:
+            return Promise()  # nobody asked for one
+        if weights is not None:
+            return Promise(reason="sample weights break the binomial law behind it.")
+        return Promise(reason=f"a class has under {FEWEST} rows, so none are split off.")
+
+    def _promised_share(self, weights: Array | None) -> float:
+        """The share of rows to certify on: none for a goal without bounds, none with weights."""
+        wanted = bool(self.problem_.subject_to) and weights is None
+        return self.calibration_fraction if wanted else 0.0
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint._checks import share
 from setpoint.certify import Certificate, certify
 from setpoint.problems import Infeasible, Problem
 
@@ -44,13 +46,31 @@ def chosen(problem: Problem, scores: Any, labels: Any, weights: Any = None) -> f
         return float(np.max(scores))
 
 
+@dataclass(frozen=True)
+class Promise:
+    """A certificate with its threshold, or the reason why there is none."""
+
+    certificate: Certificate | None = None
+    threshold: float | None = None
+    reason: str = ""
+
+
 def promised(
     problem: Problem, scores: NDArray[Any], labels: NDArray[np.int64], confidence: float
-) -> tuple[Certificate, float | None]:
-    """The certificate on calibration data, and its threshold if it proves anything."""
-    certificate = certify(scores, labels, problem, confidence=confidence)
-    certified = certificate.status == "certified"
-    return certificate, certificate.threshold if certified else None
+) -> Promise:
+    """What can be proved on calibration data.
+
+    Nothing here is an error: a goal that nobody can promise (an exact value) and data that prove
+    nothing (copies of rows) leave a model that works, without a certificate.
+    """
+    confidence = share(confidence, "confidence", ends=False)
+    try:
+        certificate = certify(scores, labels, problem, confidence=confidence)
+    except (TypeError, ValueError) as error:
+        return Promise(reason=str(error))
+    if certificate.certified:
+        return Promise(certificate, certificate.threshold)
+    return Promise(certificate, reason="; ".join([certificate.status, *certificate.notes]) + ".")
 
 
 def warn_not_certified(reason: str) -> None:

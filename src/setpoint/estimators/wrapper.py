@@ -14,12 +14,18 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
+from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
 
 from setpoint._checks import share
 from setpoint.estimators.decisions import Decisions
-from setpoint.estimators.splits import three_parts
-from setpoint.estimators.thresholds import chosen, promised, read_goal, warn_not_certified
+from setpoint.estimators.splits import FEWEST, three_parts
+from setpoint.estimators.thresholds import (
+    Promise,
+    chosen,
+    promised,
+    read_goal,
+    warn_not_certified,
+)
 from setpoint.problems import Problem
 
 Array = NDArray[Any]
@@ -92,7 +98,7 @@ class CertifiedThreshold(
                 once, except that rows of weight 0 are absent.
         """
         X, y = indexable(X, y)
-        y = column_or_1d(y, warn=True)
+        y = _check_y(y)
         weights = fit_params.get("sample_weight")
         if weights is not None and np.any(np.asarray(weights) == 0):
             rows = np.flatnonzero(np.asarray(weights) != 0)
@@ -136,19 +142,16 @@ class CertifiedThreshold(
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int64]) -> None:
         rows = self.splits_["calibration"]
-        self.certificate_, threshold = None, None
-        if len(rows):
-            scores = self._scores(_safe_indexing(X, rows))
-            self.certificate_, threshold = promised(
-                self.problem_, scores, labels[rows], self.confidence
-            )
-            reason = f"{self.certificate_.status} on the calibration rows."
-        else:
+        promise = Promise(reason=f"a class has under {FEWEST} rows, so none are split off.")
+        if not len(rows):
             rows = self.splits_["train"]
             scores = self._scores(_safe_indexing(X, rows))
-            reason = "a class has too few rows to split any off."
+        else:
+            scores = self._scores(_safe_indexing(X, rows))
+            promise = promised(self.problem_, scores, labels[rows], self.confidence)
+        self.certificate_, threshold = promise.certificate, promise.threshold
         if threshold is None:
-            warn_not_certified(reason)
+            warn_not_certified(promise.reason)
             threshold = chosen(self.problem_, scores, labels[rows])
         self.threshold_ = float(threshold)
 

@@ -68,23 +68,12 @@ def _paired(found: Findings, paired: Paired | None) -> Html | None:
     if paired.interval is None or not share:
         return join(f"{start}; too few draws were feasible for an interval.")
     low, high = paired.interval
-    sure = (
-        "better beyond chance"
-        if low > 0
-        else "worse beyond chance"
-        if high < 0
-        else "no difference beyond chance"
-    )
-    return join(
-        f"{start}: ",
-        tag(
-            "strong",
-            f"{points(paired.gain)} points in our favour"
-            if paired.gain >= 0
-            else f"{points(paired.gain)} points, against us",
-        ),
-        f" ({points(low)} to {points(high)}, paired bootstrap, {paired.draws} draws): {sure}.",
-    )
+    sure = "no difference beyond chance"
+    if low > 0 or high < 0:
+        sure = "better beyond chance" if low > 0 else "worse beyond chance"
+    change = f"{points(paired.gain)} points for {found.run.method or 'this model'}"
+    between = f"({points(low)} to {points(high)}, paired bootstrap, {paired.draws} draws)"
+    return join(f"{start}: ", tag("strong", change), f" {between}, {sure}.")
 
 
 def groups(found: Findings) -> Html | None:
@@ -133,7 +122,7 @@ def training(found: Findings, number: Iterator[int]) -> Html | None:
         figure(charts.history(s), number, titled=name(s.name, 40))
         for s in found.history[:MOST_PLOTS]
     ]
-    return section("Training", tag("div", *plots, class_="pair three"))
+    return section("Training", tag("div", *plots, class_="pair"))
 
 
 def facts(found: Findings) -> Html:
@@ -147,10 +136,7 @@ def facts(found: Findings) -> Html:
         ("Cases", sizes),
         ("Seed", "not set" if run.seed is None else run.seed),
         ("Made", run.created or "unknown"),
-        (
-            "Versions",
-            join(*(tag("span", f"{k} {v}; ") for k, v in run.versions.items())) or "unknown",
-        ),
+        ("Versions", ", ".join(f"{k} {v}" for k, v in run.versions.items()) or "unknown"),
     ]
     items = [tag("dt", key) + tag("dd", value) for key, value in pairs]
     assumed = [tag("li", text) for text in found.verdict.assumptions or ALWAYS]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from setpoint.rates import Bound
+from setpoint.rates import Bound, Setpoint
 from setpoint.report.html import Html, join, name, tag
 from setpoint.report.numbers import between, level, percent, threshold, whole
-from setpoint.report.words import listed, promise, rate_name
+from setpoint.report.words import listed, pretty, promise, rate_name
 from setpoint.results.findings import Findings
 from setpoint.results.measured import Measured
 
@@ -21,13 +21,14 @@ def banner(found: Findings) -> Html:
     """Status, promise, the numbers that matter, and what would change the verdict."""
     verdict = found.verdict
     notes = [
-        tag("p", join("What would change this: ", text), class_="note") for text in verdict.changes
+        tag("p", join("What would change this: ", pretty(text)), class_="note")
+        for text in verdict.advice
     ]
     return tag(
         "section",
         tag("h2", TITLES[verdict.status], id="verdict"),
         tag("p", _promise(found)),
-        *(tag("p", reason) for reason in verdict.reasons if verdict.status != "certified"),
+        *(tag("p", _sentence(pretty(note))) for note in verdict.notes),
         _broken(found),
         _figures(found),
         *notes,
@@ -75,32 +76,19 @@ def _broken(found: Findings) -> Html | None:
 
 
 def _figures(found: Findings) -> Html:
-    row = found.judged
-    where = f"on {row.name}"
+    """The threshold, what it does on the judged split, and how many alerts that means."""
+    row, where = found.judged, f"on {found.judged.name}"
     cells = [_threshold(found)]
     for bound, rate in list(zip(found.goal.bounds, row.bounds, strict=True))[:2]:
-        asked = f"asked: {'at' if not isinstance(bound, Bound) else bound.sense} {_asked(bound)}"
-        asked = asked.replace("<=", "≤").replace(">=", "≥")
-        cells.append(_figure(f"{_capital(rate_name(bound.expression))} {where}", rate, asked))
-    shown = {str(bound.expression) for bound in found.goal.bounds}
-    other = (
-        ("recall", row.recall)
-        if not shown & {"recall", "tpr", "fnr"}
-        else ("precision", row.precision)
-    )
-    cells.append(_figure(f"{_capital(other[0])} {where}", other[1], ""))
-    alerts = row.coverage
-    cells.append(
-        tag(
-            "div",
-            tag("dt", f"Alerts per 1,000 {where}"),
-            tag(
-                "dd",
-                f"{1000 * alerts.value:.1f}",
-                tag("small", f"{whole(alerts.count or 0)} of {whole(alerts.total or 0)} cases"),
-            ),
-        )
-    )
+        label = f"{_capital(rate_name(bound.expression))} {where}"
+        cells.append(_figure(label, rate, _asked(found, bound)))
+    if not {str(b.expression) for b in found.goal.bounds} & {"recall", "tpr", "fnr"}:
+        cells.append(_figure(f"Recall {where}", row.recall))
+    else:
+        cells.append(_figure(f"Precision {where}", row.precision))
+    flagged = f"{whole(row.coverage.count or 0)} of {whole(row.coverage.total or 0)} cases"
+    alerts = tag("dd", f"{1000 * row.coverage.value:.1f}", tag("small", flagged))
+    cells.append(tag("div", tag("dt", f"Alerts per 1,000 {where}"), alerts))
     return tag("dl", *cells, class_="figures")
 
 
@@ -122,15 +110,25 @@ def _threshold(found: Findings) -> Html:
     )
 
 
-def _figure(label: str, rate: Measured, asked: str) -> Html:
-    below = " · ".join(text for text in (between(rate.interval), asked) if text)
+def _figure(label: str, rate: Measured, *lines: str) -> Html:
     value = percent(rate.value) if rate.total is not None else f"{rate.value:.4g}"
-    return tag("div", tag("dt", label), tag("dd", value, tag("small", below)))
+    small = [tag("small", line) for line in (between(rate.interval), *lines) if line]
+    return tag("div", tag("dt", label), tag("dd", value, *small))
 
 
-def _asked(bound: object) -> str:
-    expression, asked = getattr(bound, "expression", None), float(getattr(bound, "level", 0.0))
-    return level(asked) if getattr(expression, "is_share", False) else f"{asked:g}"
+def _asked(found: Findings, bound: Bound | Setpoint) -> str:
+    """``asked ≤ 1 %, proved ≤ 0.97 %``."""
+    sense = bound.sense if isinstance(bound, Bound) else "at"
+    share = bound.expression.is_share
+    text = f"asked {sense} {level(bound.level) if share else f'{bound.level:g}'}"
+    proved = found.verdict.proved.get(str(bound))
+    if proved is not None:
+        text += f", proved {sense} {percent(proved) if share else f'{proved:g}'}"
+    return pretty(text)
+
+
+def _sentence(text: str) -> str:
+    return _capital(text) + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def _capital(text: str) -> str:

@@ -82,7 +82,7 @@ def scores(found: Findings, positive: bool, class_name: str) -> Plot:
         if count:
             plot.box((float(low), y.low), (float(high), float(count)), style)
     if found.cut is not None:
-        plot.upright(found.cut, "threshold")
+        plot.upright(found.cut, "threshold", top=True)
     return plot
 
 

@@ -58,11 +58,11 @@ def whole(value: float) -> str:
 
 def measured(rate: Measured) -> Html:
     """A cell: the rate, its interval and the counts below."""
-    below = between(rate.interval)
+    lines = [between(rate.interval)]
     if rate.total is not None and rate.count is not None:
-        below += f"{' · ' if below else ''}{whole(rate.count)} of {whole(rate.total)}"
+        lines.append(f"{whole(rate.count)} of {whole(rate.total)}")
     value = percent(rate.value) if rate.total is not None else _plain(rate.value)
-    return join(value, tag("small", below) if below else None)
+    return join(value, *(tag("small", line) for line in lines if line))
 
 
 def _plain(value: float) -> str:

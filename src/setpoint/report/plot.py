@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from setpoint.report.html import Html, clip, join, tag
 
-WIDTH, LEFT, RIGHT, TOP, BOTTOM = 420, 52, 14, 12, 44
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 420, 64, 14, 12, 44
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,19 @@ class Plot:
             last = (x, y)
         self.marks.append(tag("path", d=path, class_=f"curve {class_}"))
 
-    def upright(self, x: float, label: str = "", class_: str = "bound") -> None:
-        """A vertical line from edge to edge, labelled at its upper end, on the side with room."""
+    def upright(self, x: float, label: str = "", *, top: bool = False) -> None:
+        """A vertical line from edge to edge, its label on the side with room."""
         place, _ = self.at(x, self.y.low)
-        self._line(place, TOP, place, self.height - BOTTOM, class_)
+        self._line(place, TOP, place, self.height - BOTTOM, "bound")
         if label:
+            y = TOP + 9 if top else self.height - BOTTOM - 8
             right = place < (self.left + WIDTH - RIGHT) / 2
             self.text(
-                place + (5 if right else -5), TOP + 9, label, "start" if right else "end", "t-ink"
+                place + (5 if right else -5),
+                y,
+                label,
+                "start" if right else "end",
+                "t-ink",
             )
 
     def box(self, low: tuple[float, float], high: tuple[float, float], class_: str) -> None:

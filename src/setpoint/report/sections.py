@@ -41,10 +41,10 @@ def by_split(found: Findings, number: Iterator[int]) -> Html:
     if len(pictures) < 2:
         aim = f"Objective: {label}" if found.goal.objective is not None else label
         pictures.append(figure(charts.by_split(rows, label, None), number, titled=aim))
-    head: list[object] = ["Split", "Positives", "Negatives"]
+    head: list[object] = ["Split"]
     for bound in found.goal.bounds:
-        head += [f"{rate_name(bound.expression)}", pretty(f"{_sense(bound)} {_level(bound)}")]
-    head.append(label)
+        head += [_capital(rate_name(bound.expression)), pretty(f"{_sense(bound)} {_level(bound)}")]
+    head += [_capital(label), "Positives", "Negatives"]
     body = [_split_line(found, row) for row in found.splits]
     return section(
         "Does it hold?",
@@ -163,11 +163,11 @@ def _wanted(row: SplitRow) -> Measured:
 
 
 def _split_line(found: Findings, row: SplitRow) -> list[object]:
-    line: list[object] = [row.name, whole(row.positives), whole(row.negatives)]
+    line: list[object] = [row.name]
     for bound, rate in zip(found.goal.bounds, row.bounds, strict=True):
         says = rate.against(bound) if isinstance(bound, Bound) else ""
         line += [measured(rate), tag("span", SAYS.get(says, ""), class_=f"says {says}")]
-    return [*line, measured(_wanted(row))]
+    return [*line, measured(_wanted(row)), whole(row.positives), whole(row.negatives)]
 
 
 def _prevalence(found: Findings) -> Html | None:
@@ -188,6 +188,10 @@ def _prevalence(found: Findings) -> Html | None:
         ),
         html_table(None, ["Share of positives", "Precision", "Alerts per 1,000"], rows, chosen=own),
     )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _sense(bound: object) -> str:

@@ -55,7 +55,7 @@ def promise(bound: Bound | Setpoint, positive: str) -> Html:
 
 def pretty(sentence: str) -> str:
     """``fpr ≤ 0.01``."""
-    return sentence.replace("<=", "≤").replace(">=", "≥")
+    return sentence.replace("<=", "≤").replace(">=", "≥").replace("`", "")
 
 
 def listed(pieces: list[Html]) -> Html:

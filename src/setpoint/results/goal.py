@@ -50,7 +50,7 @@ def read_goal(sentence: str) -> Goal:
     """
     if sentence.split()[:1] in (["minimize"], ["maximize"]):
         problem = Problem.parse(sentence)
-        return Goal(sentence, problem, () if problem.swept else problem.points[0])
+        return Goal(sentence, problem, problem.points[0] if problem.swept is None else ())
     bounds = Problem.parse(f"minimize error subject to {sentence}").points[0]
     return Goal(sentence, None, bounds)
 

@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-OUTER = 0.0005
-"""The share of scores at either end that may fall into the outermost bin."""
-
 
 @dataclass(frozen=True)
 class Histogram:
@@ -53,5 +50,6 @@ def histogram(values: Any, labels: Any, *, show: float | None = None, bins: int 
 
 
 def _ends(part: NDArray[np.float64]) -> tuple[float, float]:
-    low = np.quantile(part, OUTER, method="lower")  # ends are scores, not between them
-    return float(low), float(np.quantile(part, 1 - OUTER, method="higher"))
+    """The range of a class, but no farther out than its middle 99 % is wide."""
+    low, high = np.quantile(part, [0.005, 0.995])
+    return float(max(part.min(), 2 * low - high)), float(min(part.max(), 2 * high - low))

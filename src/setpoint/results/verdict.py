@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from setpoint._checks import is_number
 
 Status = Literal["certified", "not certified", "infeasible", "no certificate"]
 KNOWN: tuple[Status, ...] = ("certified", "not certified", "infeasible")
@@ -17,9 +19,10 @@ class Verdict:
     status: Status
     confidence: float
     guarantee: str = "pac"
-    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
-    changes: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+    proved: Mapping[str, float] = field(default_factory=dict)  # by bound, as it is written
 
 
 def read_verdict(certificate: Mapping[str, Any] | None) -> Verdict:
@@ -41,15 +44,21 @@ def read_verdict(certificate: Mapping[str, Any] | None) -> Verdict:
         status,
         float(certificate.get("confidence") or 0.95),
         str(certificate.get("guarantee") or "pac"),
-        _sentences(certificate, "reasons", "reason"),
-        _sentences(certificate, "assumptions"),
-        _sentences(certificate, "what_would_change", "changes", "would_change"),
+        _sentences(certificate.get("notes")),
+        _sentences(certificate.get("assumptions")),
+        _sentences(certificate.get("advice")),
+        _proved(certificate.get("claims")),
     )
 
 
-def _sentences(certificate: Mapping[str, Any], *names: str) -> tuple[str, ...]:
-    """The first of ``names`` that is there, as sentences."""
-    found = next((certificate[name] for name in names if certificate.get(name)), ())
+def _sentences(found: object) -> tuple[str, ...]:
     if isinstance(found, str):
-        return (found,)
+        return (found,) if found else ()
     return tuple(map(str, found)) if isinstance(found, Sequence) else ()
+
+
+def _proved(claims: object) -> dict[str, float]:
+    """What is proved for each bound."""
+    rows = claims if isinstance(claims, Sequence) and not isinstance(claims, str) else ()
+    known = (row for row in rows if isinstance(row, Mapping) and is_number(row.get("proved")))
+    return {str(row.get("bound")): float(row["proved"]) for row in known}

@@ -77,10 +77,11 @@ def read_file(folder: Path, name: str, *, largest: int | None = None) -> bytes:
         raise RunError(f"{path} is missing: {folder} is not a complete run folder.") from None
     except OSError as error:
         raise RunError(f"{path} cannot be read: {_reason(path, error)}.") from None
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(handle)
+        raise RunError(f"{path} is not a plain file.")
     with os.fdopen(handle, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise RunError(f"{path} is not a plain file.")
         if largest is not None and status.st_size > largest:
             raise RunError(f"{path} is {status.st_size:,} bytes long, more than a run writes.")
         return file.read()

@@ -73,10 +73,14 @@ class Session:
             TableError: The file cannot be used, with the reason.
         """
         source = open_table(self.file)
+        self.tell(f"Reading {self.file}, twice: what its columns hold, then the rows.")
         shares = Shares(self.seed)
         seen = survey(
             source, self.label, shares, positive=self.positive, drop=self.drop, keep=self.keep
         )
+        if self.group in seen.encoder.names:
+            note = f"the group {self.group!r} is learned from as well; --drop leaves it out."
+            seen = replace(seen, notes=(*seen.notes, note))
         self._introduce(seen)
         columns = (self.label, seen.classes, seen.encoder)
         with ExitStack() as stack:

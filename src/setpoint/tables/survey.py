@@ -80,11 +80,11 @@ def survey(
     notes = [f"column {name!r} left out: neither numbers nor text." for name in unreadable]
     used = []
     for column in columns:
+        if column.numeric and column.infinite is not None:
+            problem = "the value is infinite; mend or remove the row, or --drop the column."
+            raise TableError(source.path, problem, row=column.infinite, column=column.name)
         role, note = role_of(column, keep)
         notes += [note] if note else []
-        if role == "number" and column.infinite is not None:
-            problem = "the value is infinite; mend or remove the row, or leave the column out."
-            raise TableError(source.path, problem, row=column.infinite, column=column.name)
         used += [column_of(column, role)] if role != "drop" else []
     if not used:
         why = f" ({notes[0]})" if notes else ""

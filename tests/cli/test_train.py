@@ -1,0 +1,292 @@
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+from cli.shell import run, write_data
+from safetensors.numpy import load_file, save_file
+
+from setpoint.certify import Certificate
+from setpoint.runs.manifest import _digest
+
+GOAL = "maximize recall subject to fpr <= 0.1"
+FILES = {
+    "run.json",
+    "certificate.json",
+    "model.safetensors",
+    "history.jsonl",
+    "scores.safetensors",
+    "report.html",
+}
+
+
+def train(data, out, *more, goal=GOAL):
+    common = ("train", data, "--label", "churn", "--goal", goal, "--out", out, "--epochs", 3)
+    return run(*common, *more)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with data, a test file and a run; tests copy what they change."""
+    folder = tmp_path_factory.mktemp("trained")
+    data = write_data(folder / "data.csv")
+    test = write_data(folder / "test.csv", rows=300, seed=1)
+    assert train(data, folder / "run", "--test", test, "--group", "sex") == 0
+    return folder
+
+
+@pytest.fixture
+def copy(made, tmp_path):
+    """A run that may be broken."""
+    shutil.copytree(made / "run", tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_a_run_has_all_its_files_and_no_pickle(made):
+    assert {path.name for path in (made / "run").iterdir()} == FILES
+    described = json.loads((made / "run" / "run.json").read_text())
+    assert "the group 'sex' is learned from as well; --drop leaves it out." in described["notes"]
+    assert (described["negative"], described["positive"]) == ("no", "yes")
+    assert [c["name"] for c in described["columns"]] == ["age", "city", "sex"]
+    history = [json.loads(x) for x in (made / "run" / "history.jsonl").read_text().splitlines()]
+    assert [entry["epoch"] for entry in history] == [1, 2, 3]
+    certificate = Certificate.from_json((made / "run" / "certificate.json").read_text())
+    assert certificate.status == "certified"
+
+
+def test_the_oddities_of_the_data_are_reported(made, capsys, tmp_path):
+    assert train(made / "data.csv", tmp_path / "run", "--no-baseline", "--model", "linear") == 0
+    out, error = capsys.readouterr()
+    assert out.startswith("certified")
+    assert "1,200 rows, 3 columns to learn from" in error
+    assert "'customer_id' left out: it looks like an identifier" in error
+    assert "'fixed' left out: it is constant" in error
+    assert "missing values in 'age' filled in and marked" in error
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "it is constant" in page
+
+
+def test_the_same_seed_gives_the_same_run(made, tmp_path):
+    assert train(made / "data.csv", tmp_path / "again", "--group", "sex", "--no-baseline") == 0
+    for name in ("model.safetensors", "certificate.json"):
+        assert (tmp_path / "again" / name).read_bytes() == (made / "run" / name).read_bytes()
+
+
+def test_predict_decides_as_the_certificate_says(made, capsys, tmp_path):
+    out = tmp_path / "decisions.csv"
+    assert run("predict", made / "run", made / "test.csv", "--out", out) == 0
+    assert capsys.readouterr().out == f"300 decisions written to {out}.\n"
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    certificate = Certificate.from_json((made / "run" / "certificate.json").read_text())
+    scores = np.array([row["score"] for row in rows], dtype=np.float32)
+    decided = np.array([row["decision"] for row in rows]) == "yes"
+    np.testing.assert_array_equal(decided, certificate.decide(scores))
+    np.testing.assert_array_equal(scores, load_file(made / "run/scores.safetensors")["test/scores"])
+    assert [row["customer_id"] for row in rows] == [f"c{i}" for i in range(300)]
+    assert rows[0]["city"] in ("Rome", "Oslo", '"<script>", x')
+
+
+def test_check_scores_with_the_model_of_the_run(made, capsys):
+    assert run("check", made / "run", made / "test.csv", "--label", "churn") == 0
+    assert capsys.readouterr().out.startswith("ok")
+
+
+def test_report_is_drawn_again_the_same(copy, made):
+    (copy / "report.html").unlink()
+    assert run("report", copy) == 0
+    assert (copy / "report.html").read_text() == (made / "run" / "report.html").read_text()
+
+
+def test_a_run_is_not_overwritten_without_force(made, copy, capsys):
+    before = (copy / "run.json").read_bytes()
+    assert train(made / "data.csv", copy) == 2
+    assert "holds a run already" in capsys.readouterr().err
+    assert (copy / "run.json").read_bytes() == before
+    assert train(made / "data.csv", copy, "--force", "--seed", 5, "--no-baseline", "--quiet") in (
+        0,
+        1,
+    )
+    assert (copy / "run.json").read_bytes() != before
+    assert capsys.readouterr().err == ""
+
+
+def test_not_certified_is_1_and_such_a_run_does_not_decide(made, capsys, tmp_path):
+    goal = "maximize recall subject to fpr <= 0.001"
+    assert train(made / "data.csv", tmp_path / "run", "--no-baseline", goal=goal) == 1
+    assert "needs 2,995 negatives" in capsys.readouterr().out
+    assert {path.name for path in (tmp_path / "run").iterdir()} == FILES
+    out = tmp_path / "decisions.csv"
+    assert run("predict", tmp_path / "run", made / "test.csv", "--out", out) == 1
+    assert "has no certified threshold (infeasible)" in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--label", "gone"], "no column 'gone' (--label)"),
+        (["--label", "city", "--positive", "Rome"], "two different values; this one has 3"),
+        (["--group", "gone"], "no column 'gone' (--group)"),
+        (["--test", "gone.csv"], "gone.csv: no such file"),
+        (["--drop", "gone"], "no column 'gone' (--drop)"),
+        (["--goal", "maximize recall"], "promises nothing that can be certified"),
+        (["--goal", "fpr <= 0.01"], "A problem starts with 'minimize' or 'maximize'"),
+        (["--method", "magic"], "invalid choice: 'magic'"),
+        (["--learning-rate", "-1"], "must be a positive number"),
+        (["--epochs", "0"], "must be a whole number of at least 1"),
+        (["--seed", "x"], "must be a whole number of at least 0"),
+    ],
+)
+def test_mistakes_are_2_and_leave_nothing_behind(made, capsys, tmp_path, arguments, message):
+    assert train(made / "data.csv", tmp_path / "run", *arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_few_rows(capsys, tmp_path):
+    assert train(write_data(tmp_path / "d.csv", rows=60), tmp_path / "run") == 2
+    assert "too few rows: the " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Rome", "Paris", "column 'city': the category 'Paris' did not occur in training"),
+        (",age,", ",years,", "columns of training are missing: 'age'; add them"),
+        (",f,", ",,", "column 'sex': a missing value did not occur in training"),
+    ],
+)
+def test_new_rows_that_do_not_fit_are_named(made, capsys, tmp_path, old, new, message):
+    changed = tmp_path / "new.csv"
+    changed.write_text((made / "test.csv").read_text().replace(old, new))
+    assert run("predict", made / "run", changed, "--out", tmp_path / "d.csv") == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert str(changed) in error
+    assert error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["new.csv"]
+
+
+def test_formulas_in_user_columns_are_neutralised(made, tmp_path):
+    note, name = '=cmd|" /C calc"!A0', "@SUM(1)"
+    new = write_data(tmp_path / "new.csv", rows=5, seed=2, **{name: note, "score": "-3+4"})
+    out = tmp_path / "decisions.csv"
+    assert run("predict", made / "run", new, "--out", out) == 0
+    with out.open(newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header[-4:] == ["'" + name, "score", "setpoint_score", "decision"]
+    assert {tuple(row[-4:-2]) for row in rows} == {("'" + note, "'-3+4")}
+    for row in [header, *rows]:
+        for cell in row:
+            assert not cell.startswith(("=", "+", "@", "\t", "\r"))
+
+
+def test_the_file_that_is_read_is_not_written(made, capsys, tmp_path):
+    new = write_data(tmp_path / "new.csv", rows=5)
+    before = new.read_text()
+    assert run("predict", made / "run", new, "--out", new) == 2
+    assert "is the file to read" in capsys.readouterr().err
+    assert new.read_text() == before
+
+
+def test_script_in_names_is_text_in_the_report(tmp_path):
+    data = write_data(tmp_path / "d.csv")
+    text = data.read_text().replace("age", "<script>alert(1)</script>", 1)
+    data.write_text(text.replace("churn", "</title><script>", 1).replace("yes", "<img src=x>"))
+    label = ("--label", "</title><script>", "--positive", "<img src=x>")
+    assert train(data, tmp_path / "run", *label, "--no-baseline", "--group", "city") == 0
+    page = (tmp_path / "run" / "report.html").read_text().lower()
+    assert "<script>alert" not in page
+    assert "</title><script>" not in page
+    assert "<img src=x" not in page
+
+
+def damaged(run_folder, name):
+    path = run_folder / name
+    content = path.read_bytes()
+    return {
+        "truncated": lambda: path.write_bytes(content[: len(content) // 2]),
+        "empty": lambda: path.write_bytes(b""),
+        "pickle": lambda: path.write_bytes(b"\x80\x04cos\nsystem\n(S'true'\ntR."),
+        "flipped": lambda: path.write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:]),
+        "gone": path.unlink,
+        "link": lambda: (path.rename(run_folder.parent / "away"), path.symlink_to("../away")),
+    }
+
+
+@pytest.mark.parametrize("how", ["truncated", "empty", "pickle", "flipped", "gone", "link"])
+@pytest.mark.parametrize("name", ["run.json", "certificate.json", "model.safetensors"])
+def test_a_tampered_run_is_refused(made, copy, capsys, tmp_path, name, how):
+    damaged(copy, name)[how]()
+    out = tmp_path / "decisions.csv"
+    assert run("predict", copy, made / "test.csv", "--out", out) == 2
+    error = capsys.readouterr().err
+    assert str(copy / name) in error
+    assert error.count("\n") == 1
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["scores.safetensors", "history.jsonl"])
+def test_a_report_is_not_drawn_from_damaged_files(copy, capsys, name):
+    before = (copy / "report.html").read_bytes()
+    damaged(copy, name)["truncated"]()
+    assert run("report", copy) == 2
+    assert str(copy / name) in capsys.readouterr().err
+    assert (copy / "report.html").read_bytes() == before
+
+
+def forge(folder, name, content):
+    """Put another file into a run, with a digest that fits."""
+    import hashlib
+
+    (folder / name).write_bytes(content)
+    described = json.loads((folder / "run.json").read_text())
+    del described["digest"]
+    described["files"][name] = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    described["digest"] = _digest(described)
+    (folder / "run.json").write_text(json.dumps(described))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.pop("0.weight"),
+        lambda t: t.update(more=np.zeros(3, np.float32)),
+        lambda t: t.update({"0.weight": np.zeros((64, 99), np.float32)}),
+        lambda t: t.update({"2.bias": np.full(1, np.nan, np.float32)}),
+        lambda t: t.update({"2.bias": np.zeros(1, np.float64)}),
+    ],
+    ids=["less", "more", "shape", "nan", "dtype"],
+)
+def test_weights_that_do_not_fit_are_refused_though_the_digest_does(
+    made, copy, capsys, tmp_path, change
+):
+    tensors = load_file(copy / "model.safetensors")
+    change(tensors)
+    save_file(tensors, tmp_path / "forged")
+    forge(copy, "model.safetensors", (tmp_path / "forged").read_bytes())
+    assert run("predict", copy, made / "test.csv", "--out", tmp_path / "d.csv") == 2
+    error = capsys.readouterr().err
+    assert "model.safetensors" in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "scores.safetensors", "certificate.json"])
+def test_garbage_with_a_digest_that_fits_is_refused(made, copy, capsys, tmp_path, name):
+    forge(copy, name, b"\xff" * 100)
+    out = tmp_path / "d.csv"
+    predicting = ("predict", copy, made / "test.csv", "--out", out)
+    assert run(*(("report", copy) if name.startswith("scores") else predicting)) == 2
+    error = capsys.readouterr().err
+    assert name in error
+    assert error.count("\n") == 1
+
+
+def test_a_huge_header_is_not_believed(made, copy, capsys, tmp_path):
+    forge(copy, "model.safetensors", (2**60).to_bytes(8, "little") + b"{}")
+    assert run("predict", copy, made / "test.csv", "--out", tmp_path / "d.csv") == 2
+    assert "is damaged" in capsys.readouterr().err

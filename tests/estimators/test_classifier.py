@@ -1,0 +1,278 @@
+import pickle
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import nn
+
+from setpoint import Problem, fnr, fpr, recall
+from setpoint.estimators import Classifier, NotCertifiedWarning
+from setpoint.estimators.calibrator import Calibrator
+from setpoint.estimators.methods import METHODS
+
+GOAL = "minimize fnr subject to fpr <= 0.05"
+QUICK = {"epochs": 40, "random_state": 0}
+
+
+def data(count: int = 3000, share: float = 0.3, seed: int = 0):
+    random = np.random.default_rng(seed)
+    y = (random.random(count) < share).astype(int)
+    return random.normal(size=(count, 4)) + 1.5 * y[:, None], y
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return Classifier(GOAL, **QUICK).fit(*data())
+
+
+def test_it_is_certified_and_the_promise_holds_on_new_data(fitted):
+    certificate = fitted.certificate_
+    assert certificate.status == "certified"
+    assert fitted.threshold_ == certificate.threshold
+    x, y = data(20_000, seed=9)
+    assert np.mean(fitted.predict(x)[y == 0]) <= 0.05
+    assert np.mean(fitted.predict(x)[y == 1]) > 0.8
+    scores = fitted.decision_function(x) + fitted.threshold_
+    assert certificate.check(scores, y).exit_code == 0
+
+
+def test_predict_is_decision_function_above_zero_and_what_the_certificate_decides(fitted):
+    x, _ = data(seed=1)
+    accepted = fitted.decision_function(x) > 0
+    assert (fitted.predict(x) == accepted).all()
+    scores = fitted.module_(torch.from_numpy(x)).detach().numpy()
+    assert (fitted.certificate_.decide(scores) == accepted).all()
+
+
+def test_the_three_parts_are_disjoint_and_hold_both_classes(fitted):
+    parts = fitted.splits_
+    _, y = data()
+    assert sorted(np.concatenate(list(parts.values()))) == list(range(3000))
+    assert {name: len(rows) for name, rows in parts.items()} == pytest.approx(
+        {"train": 1800, "validation": 600, "calibration": 600}, abs=2
+    )
+    for rows in parts.values():
+        assert y[rows].mean() == pytest.approx(y.mean(), abs=0.002)
+
+
+def test_calibration_rows_change_nothing_but_the_promise(fitted):
+    x, y = data()
+    rows = fitted.splits_["calibration"]
+    x2 = x.copy()
+    x2[rows] = x[rows] + 100.0  # nothing but the certificate may look at these rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotCertifiedWarning)
+        other = Classifier(GOAL, **QUICK).fit(x2, y)
+    assert (other.splits_["calibration"] == rows).all()
+    probe = torch.from_numpy(x[:50])
+    assert torch.equal(other.module_(probe), fitted.module_(probe))
+    assert other.calibrator_ == fitted.calibrator_
+
+
+def test_history_and_module_are_as_documented(fitted):
+    assert [row["epoch"] for row in fitted.history_] == list(range(1, 41))
+    assert {"epoch", "step", "loss", "validation", "seconds", "status"} == set(fitted.history_[0])
+    assert not fitted.module_.training
+    x, _ = data()
+    assert fitted.module_(torch.from_numpy(x[:7]).float()).shape == (7,)
+    assert fitted.problem_ == Problem(minimize=fnr, subject_to=fpr <= 0.05)
+
+
+def test_the_same_seed_gives_the_same_model_and_leaves_the_users_alone(fitted):
+    torch.manual_seed(3)
+    expected = torch.rand(1)
+    torch.manual_seed(3)
+    again = Classifier(GOAL, **QUICK).fit(*data())
+    assert torch.equal(torch.rand(1), expected)
+    x, _ = data(seed=1)
+    assert (again.decision_function(x) == fitted.decision_function(x)).all()
+
+
+def test_score_is_the_goals_metric_and_greater_is_better(fitted):
+    x, y = data(seed=2)
+    scores = fitted.decision_function(x)
+    assert fitted.score(x, y) == -fitted.problem_.evaluate(scores, y)
+    higher = Classifier("maximize recall subject to fpr <= 0.05", **QUICK).fit(*data())
+    assert higher.score(x, y) == Problem(maximize=recall, subject_to=fpr <= 0.05).evaluate(
+        higher.decision_function(x), y
+    )
+
+
+def test_probabilities_are_calibrated_and_not_the_sigmoid_of_the_score(fitted):
+    x, y = data(20_000, seed=3)
+    probability = fitted.predict_proba(x)[:, 1]
+    for low in np.arange(0, 1, 0.2):
+        inside = (probability >= low) & (probability < low + 0.2)
+        # 600 validation rows fix the curve to a few points; the bound is loose on purpose
+        assert abs(probability[inside].mean() - y[inside].mean()) < 0.12
+    assert np.mean((probability - y) ** 2) < 0.06
+    scores = fitted.decision_function(x) + fitted.threshold_
+    sigmoid = 1 / (1 + np.exp(-scores))
+    assert np.mean((sigmoid - y) ** 2) > np.mean((probability - y) ** 2)
+
+
+def test_the_calibrator_never_decreases_even_for_scores_that_rank_the_wrong_way():
+    y = np.repeat([0.0, 1.0], 50)
+    curve = Calibrator.fit(np.linspace(1, -1, 100), y)
+    assert (np.diff(curve(np.linspace(-2, 2, 9))) > 0).all()
+    assert curve(np.zeros(1)) == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_the_calibrator_ignores_the_scale_of_scores(scale):
+    random = np.random.default_rng(0)
+    y = (random.random(500) < 0.3).astype(float)
+    scores = random.normal(size=500) + y
+    expected = Calibrator.fit(scores, y)(scores)
+    shifted = scale * (scores + 3)
+    np.testing.assert_allclose(Calibrator.fit(shifted, y)(shifted), expected, rtol=1e-6)
+
+
+def test_string_labels_and_named_columns():
+    pandas = pytest.importorskip("pandas")
+    x, y = data()
+    frame = pandas.DataFrame(x, columns=list("abcd"))
+    named = np.where(y == 1, "spam", "ham")
+    model = Classifier(GOAL, **QUICK).fit(frame, named)
+    assert model.classes_.tolist() == ["ham", "spam"]
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert set(model.predict(frame)) == {"ham", "spam"}
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("dcba")])
+
+
+def test_too_few_rows_for_a_proof_warn_and_fall_back(fitted):
+    x, y = data(300)
+    with pytest.warns(NotCertifiedWarning, match="needs 299 negatives"):
+        model = Classifier("minimize fnr subject to fpr <= 0.01", **QUICK).fit(x, y)
+    assert model.certificate_.status == "infeasible"
+    rows = model.splits_["validation"]
+    scores = model.decision_function(x[rows]) + model.threshold_
+    assert model.threshold_ == pytest.approx(
+        model.problem_.choose(scores, y[rows]).thresholds[0], rel=1e-12
+    )
+
+
+def test_very_few_rows_are_not_split():
+    x, y = data(30)
+    with pytest.warns(NotCertifiedWarning, match="a class has under 20 rows"):
+        model = Classifier(GOAL, **QUICK).fit(x, y)
+    assert model.certificate_ is None
+    assert len(model.splits_["train"]) == len(model.splits_["validation"]) == 30
+
+
+def test_sample_weights_train_but_are_not_certified():
+    x, y = data()
+    weights = np.where(y == 1, 2.0, 1.0)
+    with pytest.warns(NotCertifiedWarning, match="sample weights"):
+        model = Classifier(GOAL, **QUICK).fit(x, y, sample_weight=weights)
+    assert model.certificate_ is None
+    assert len(model.splits_["calibration"]) == 0
+    assert Classifier(GOAL, **QUICK).fit(x, y, np.full(len(y), 2.0)).certificate_ is not None
+
+
+def test_goals_without_a_bound_ask_for_no_promise():
+    model = Classifier("maximize accuracy", **QUICK).fit(*data())
+    assert model.certificate_ is None
+    assert len(model.splits_["calibration"]) == 0
+    assert model.score(*data(seed=4)) > 0.9
+
+
+def test_an_exact_value_cannot_be_promised():
+    goal = Problem(minimize=fnr, subject_to=fpr.at(0.05))
+    with pytest.warns(NotCertifiedWarning, match="an exact value cannot be promised"):
+        assert Classifier(goal, **QUICK).fit(*data()).certificate_ is None
+
+
+def test_no_certificate_is_made_when_none_is_wanted():
+    model = Classifier(GOAL, calibration_fraction=0, **QUICK).fit(*data())
+    assert model.certificate_ is None
+    assert len(model.splits_["train"]) > 2300
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_learns(method):
+    model = Classifier(GOAL, method=method, model="mlp", **QUICK).fit(*data())
+    assert model.score(*data(seed=1)) > -0.15
+    assert model.method_ == method
+
+
+def test_auto_keeps_the_best_on_validation_data():
+    model = Classifier(GOAL, method="auto", **QUICK).fit(*data())
+    assert set(model.histories_) == {"focal", "resampled_cross_entropy", "implicit"}
+    best = {name: min(r["validation"] for r in h) for name, h in model.histories_.items()}
+    assert best[model.method_] == min(best.values())
+    assert model.history_ == model.histories_[model.method_]
+    assert model.certificate_.candidates == 1
+
+
+def test_a_module_of_ones_own_is_copied_and_trained():
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Dropout(0.1), nn.Linear(8, 1))
+    before = [p.clone() for p in network.parameters()]
+    model = Classifier(GOAL, model=network, learning_rate=0.02, epochs=40, random_state=0)
+    model.fit(*data())
+    assert model.score(*data(seed=1)) > -0.2
+    assert all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
+
+
+def test_a_module_with_two_scores_a_row_is_refused():
+    with pytest.raises(ValueError, match=r"one score a row.*\(512, 2\) for 512 rows"):
+        Classifier(GOAL, model=nn.Linear(4, 2), **QUICK).fit(*data())
+
+
+def test_clone_pipeline_search_and_pickle(fitted):
+    x, y = data(1500)
+    pipeline = make_pipeline(StandardScaler(), Classifier(GOAL, **QUICK))
+    grid = {"classifier__learning_rate": [1e-6, 0.03]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotCertifiedWarning)
+        search = GridSearchCV(pipeline, grid, cv=2).fit(x, y)
+    assert search.best_params_ == {"classifier__learning_rate": 0.03}
+    assert clone(fitted).get_params() == fitted.get_params()
+    again = pickle.loads(pickle.dumps(fitted))
+    assert (again.decision_function(x) == fitted.decision_function(x)).all()
+    assert again.certificate_ == fitted.certificate_
+
+
+def test_large_offsets_and_constant_columns_do_not_matter(fitted):
+    x, y = data()
+    odd = np.column_stack([1.7e9 + x[:, 0], x[:, 1:], np.full(len(y), 3.3e7)])
+    model = Classifier(GOAL, **QUICK).fit(odd, y)
+    x_new, y_new = data(seed=1)
+    new = np.column_stack([1.7e9 + x_new[:, 0], x_new[:, 1:], np.full(len(y), 3.3e7)])
+    assert model.score(new, y_new) == pytest.approx(fitted.score(x_new, y_new), abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"goal": "maximize precision over recall in [0.95, 1]"}, "is an area|Cannot read"),
+        ({"goal": Problem(minimize=fnr.on(sex="f"))}, "needs groups"),
+        ({"model": "forest"}, "model must be 'linear', 'mlp' or an nn.Module; got 'forest'"),
+        ({"method": "magic"}, "method must be one of 'implicit'.*got 'magic'"),
+        ({"epochs": 0}, "epochs must be a whole number of at least 1; got 0"),
+        ({"batch_size": 0}, "batch_size must be a whole number"),
+        ({"learning_rate": -1}, "learning_rate must be positive; got -1"),
+        ({"learning_rate": "fast"}, "learning_rate must be a number or 'auto'"),
+        ({"confidence": 95}, "confidence must be a share.*write 0.95"),
+        ({"validation_fraction": 0.6, "calibration_fraction": 0.4}, "leave nothing to train on"),
+    ],
+)
+def test_wrong_settings_are_named(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        Classifier(**{"goal": GOAL, **QUICK, **wrong}).fit(*data(200))
+
+
+def test_without_scikit_learn_the_error_names_the_extra(monkeypatch):
+    for name in [n for n in sys.modules if n.startswith("setpoint.estimators")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "setpoint\[sklearn\]"'):
+        import setpoint.estimators  # noqa: F401
