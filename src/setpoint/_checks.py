@@ -12,7 +12,7 @@ def is_number(value: object) -> TypeGuard[float]:
         return False
     try:
         return math.isfinite(float(value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
 
 

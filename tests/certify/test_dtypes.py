@@ -3,6 +3,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples
 
 from setpoint.certify.dtypes import NAMES, below, exceeds, read_scores, rounded
 
@@ -11,6 +12,7 @@ FLOATS = st.floats(-60000, 60000, allow_nan=False, width=32)
 
 
 @pytest.mark.parametrize("name", NAMES)
+@examples(100)
 @given(value=FLOATS)
 def test_nothing_lies_between_a_score_and_the_number_below(name, value):
     score = torch.tensor(value, dtype=TORCH[name])
@@ -30,6 +32,7 @@ def test_nothing_lies_between_a_score_and_the_number_below(name, value):
         assert float(under) == 0 or abs(float(under)) >= smallest
 
 
+@examples(100)
 @given(st.lists(FLOATS, min_size=1, max_size=20))
 def test_bfloat16_is_rounded_as_torch_does(values):
     array = np.array(values, np.float32)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples
 from scipy import stats
 
 from setpoint.certify.tails import (
@@ -40,6 +41,7 @@ def test_bounds_of_nothing_are_everything():
     assert (float(lower(0, 0, 0.05)), float(upper(0, 0, 0.05))) == (0.0, 1.0)
 
 
+@examples(100)
 @given(st.integers(1, 400), st.floats(0.001, 0.999), st.floats(0.001, 0.6))
 def test_what_is_allowed_is_the_largest_count_that_passes(n, share, tail):
     m = allowed(n, share, tail)
@@ -56,6 +58,7 @@ def test_sample_sizes_are_those_of_the_textbook(share, tail, n):
     assert (allowed(n, share, tail), allowed(n - 1, share, tail)) == (0, -1)
 
 
+@examples(100)
 @given(st.floats(1e-6, 0.999), st.floats(1e-6, 0.999))
 def test_needed_is_the_fewest(share, tail):
     n = needed(share, tail)
@@ -68,6 +71,7 @@ def test_an_end_needs_infinitely_many():
     assert needed_on_average(0.0) is None
 
 
+@examples(100)
 @given(st.integers(1, 2000), st.integers(1, 99))
 def test_on_average_counts_compare_as_whole_numbers(n, percent):
     m = allowed_on_average(n, percent / 100)

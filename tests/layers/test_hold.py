@@ -44,3 +44,10 @@ def test_it_works_without_gradients():
         t = hold(lambda x, t: x.mean() - t, torch.ones(4), find=torch.mean)
     assert t.item() == 1
     assert not t.requires_grad
+
+
+def test_a_gap_of_the_wrong_shape_is_named():
+    with pytest.raises(
+        ValueError, match=r"one value for each threshold, \(2,\); got the shape \(3,\)"
+    ):
+        hold(lambda x, t: x - t.sum(), torch.ones(3), find=lambda _: torch.zeros(2))

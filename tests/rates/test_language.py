@@ -236,6 +236,7 @@ SLIPS = {
     "at a percentage": (lambda: fpr.at(5), ValueError, "For 5 % write 0.05"),
     "level of text": (lambda: fpr <= "0.1", TypeError, "must be a finite number; got '0.1'"),
     "level of nan": (lambda: fpr <= float("nan"), TypeError, "must be a finite number; got nan"),
+    "level beyond floats": (lambda: fpr <= 10**400, TypeError, "must be a finite number; got 1000"),
     "level of a bool": (lambda: fpr <= True, TypeError, "must be a finite number; got True"),
     "bound of a bound": (lambda: fpr <= (fnr <= 0.1), TypeError, "must be a finite number"),
     "range upside down": (

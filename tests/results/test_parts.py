@@ -96,6 +96,12 @@ def test_neighbours_of_tied_scores_are_told_apart_by_what_they_accept():
     assert sum(row.chosen for row in rows) == 1
 
 
+def test_among_thresholds_that_accept_the_same_the_chosen_one_is_shown():
+    s = np.array([9.0, 8.0, 7.0, 7.0, 7.0, 1.0, 0.0])
+    rows = sensitivity(Margins(s, 7.5), np.arange(7) < 3)
+    assert [row.threshold for row in rows if row.chosen] == [7.5]
+
+
 def test_a_histogram_counts_everyone_and_shows_the_threshold():
     s, y = draw(2000)
     s[0] = 1e6  # one far outlier must not squeeze the others into one bin

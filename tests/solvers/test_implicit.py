@@ -79,6 +79,145 @@ def test_the_share_fades_from_one_to_zero_over_the_steps():
     assert unknown.stats()["share"] == 0.3
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_end_of_the_fade_is_still_matched(compiled):
+    """At a share of zero the implicit gradient keeps the length of the main one."""
+    scores, labels = draw(48)
+    scores = (scores.detach() * 0.01).requires_grad_()
+    criterion = Implicit(fnr_at_fpr(0.1), steps=3)
+    torch._dynamo.reset()
+    run = torch.compile(criterion, fullgraph=True, backend="aot_eager") if compiled else criterion
+    main = torch.autograd.grad(focal(scores, labels), scores)[0].abs().sum()
+    for _ in range(5):
+        found = torch.autograd.grad(run(scores, labels), scores)[0].abs().sum()
+        assert found <= main * (1 + 1e-6)
+    assert criterion.stats()["share"] == 0
+    torch.testing.assert_close(found, main)
+
+
+def test_a_loss_scale_meets_the_gradient_before_half_precision_does():
+    scores, labels = draw()
+    half = scores.detach().half().requires_grad_()
+    for scale in (1.0, 65536.0):
+        loss = Implicit(fnr_at_fpr(0.1))(half, labels) * scale
+        found = torch.autograd.grad(loss, half)[0].double() / scale
+        expected = gradient(
+            Implicit(fnr_at_fpr(0.1)), half.detach().double().requires_grad_(), labels
+        )
+        torch.testing.assert_close(found, expected, rtol=2e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.bool, torch.int32])
+def test_labels_of_any_type(dtype):
+    scores, labels = draw()
+    expected = gradient(Implicit(fnr_at_fpr(0.1)), scores, labels)
+    assert torch.equal(gradient(Implicit(fnr_at_fpr(0.1)), scores, labels.to(dtype)), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_reported_thresholds_decide_the_same_in_the_precision_of_the_scores(dtype):
+    for seed in range(40):
+        scores, labels = draw(60, seed=seed)
+        low = scores.detach().to(dtype).requires_grad_()
+        criterion = Implicit(precision_at_recall(0.9))
+        criterion(low, labels)
+        found = (low > criterion.thresholds.item())[labels == 1].double().mean()
+        assert found >= 0.9
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: Implicit(p, memory=100),
+        lambda p: Implicit(p, correct_every=3, correction_batches=2),
+    ],
+    ids=["memory", "published"],
+)
+def test_casting_a_criterion_leaves_its_state_in_full_precision(make):
+    scores, labels = draw()
+    cast, left = make(fnr_at_fpr(0.1)), make(fnr_at_fpr(0.1))
+    for criterion in (cast, left):
+        gradient(criterion, scores, labels)
+    cast.half()
+    assert cast.thresholds.dtype == torch.float64
+    other = draw(seed=1)
+    assert torch.equal(gradient(cast, *other), gradient(left, *other))
+
+
+def test_a_memory_of_another_length_is_refused():
+    scores, labels = draw()
+    first = Implicit(fnr_at_fpr(0.1), memory=100)
+    gradient(first, scores, labels)
+    with pytest.raises(ValueError, match=r"remembers 100 scores, .* memory=200"):
+        Implicit(fnr_at_fpr(0.1), memory=200).load_state_dict(first.state_dict())
+
+
+def test_saving_between_backward_and_step_changes_nothing():
+    torch.manual_seed(0)
+    x, y = torch.randn(4, 60, 3), torch.rand(4, 60) < 0.3
+
+    def train(save):
+        torch.manual_seed(1)
+        model = nn.Linear(3, 1)
+        criterion = Implicit.as_published(fnr_at_fpr(0.2), follow=model.parameters())
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for i in range(4):
+            optimizer.zero_grad()
+            criterion(model(x[i]), y[i]).backward()
+            if save:
+                criterion.state_dict()
+            optimizer.step()
+        return criterion.thresholds
+
+    torch.testing.assert_close(train(save=True), train(save=False))
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda: Implicit.as_published(Problem(minimize=fnr, subject_to=fpr.at(0.05))), "drifting"),
+        (lambda: Implicit.as_published(roc_auc((0, 0.5), points=2)), "drifting"),
+        (lambda: Implicit(precision_at_k(500)), "infeasible (gap 3e+02)"),
+        (lambda: Implicit(roc_auc((0, 0.001))), "too coarse"),
+    ],
+)
+def test_setpoints_that_are_not_held_say_so(make, word):
+    scores, labels = draw()
+    criterion = make()
+    gradient(criterion, scores, labels)
+    gradient(criterion, (scores + 10).detach().requires_grad_(), labels)
+    assert criterion.status.startswith(word)
+
+
+def test_stats_are_json():
+    import json
+
+    criterion = Implicit(Problem(minimize=fnr))  # accepts everybody
+    gradient(criterion, *draw())
+    assert criterion.stats()["threshold"] is None
+    json.dumps(criterion.stats(), allow_nan=False)
+
+
+def test_main_losses_of_all_kinds():
+    scores, labels = draw()
+
+    class Mine(nn.Module):
+        def forward(self, scores, labels, weights=None):
+            return cross_entropy(scores, labels, weights)
+
+    weights = torch.rand(200, 1)
+    ours = gradient(
+        Implicit(fnr_at_fpr(0.1), main="cross_entropy"), scores, labels, weights=weights
+    )
+    theirs = Implicit(fnr_at_fpr(0.1), main=Mine())
+    torch.testing.assert_close(gradient(theirs, scores, labels, weights=weights), ours)
+    broken = Implicit(fnr_at_fpr(0.1), main=lambda s, y: (s * torch.nan).sum())
+    assert torch.equal(gradient(broken, scores, labels), torch.zeros(200, dtype=torch.float64))
+    assert broken.status == "undefined: the main loss has no finite gradient"
+    with pytest.raises(ValueError, match=r"weights must be one an example, \[200\]"):
+        theirs(scores, labels, weights=torch.tensor(1.0))
+
+
 def test_validation_between_steps_changes_nothing():
     scores, labels = draw()
     other, other_labels = draw(seed=1)

@@ -21,10 +21,11 @@ from setpoint.train import (
 )
 
 # A process that has imported torch but computed nothing forks one trainer after the other and
-# kills each after a moment, wherever it is; the last one may finish.
+# kills each a moment after its first checkpoint, wherever it is; the last one may finish.
 KILLER = """
 import json, os, signal, sys, time
 import torch
+import torch._dynamo  # optimizers import it at their first step: once here, not in every child
 from torch import nn
 from setpoint import Implicit, fnr_at_fpr
 from setpoint.train import Stratified, Validation, fit
@@ -54,10 +55,17 @@ def start(folder, slow):
         train(folder, slow)
     return child
 
+def version(folder):
+    path = folder + "/killed/checkpoint.safetensors"
+    return os.stat(path).st_ino if os.path.exists(path) else None
+
 killed, folder = 0, sys.argv[1]
-for attempt in range(12):
+for attempt in range(4):
+    before = version(folder)
     child = start(folder + "/killed", slow=True)
-    time.sleep(0.05 + 0.023 * attempt)
+    while version(folder) == before and not os.waitpid(child, os.WNOHANG)[0]:
+        time.sleep(0.001)
+    time.sleep(0.004 * attempt)
     os.kill(child, signal.SIGKILL)
     killed += os.waitpid(child, 0)[1] == signal.SIGKILL
 for name in ("killed", "whole"):

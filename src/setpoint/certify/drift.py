@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from setpoint._checks import share as check_share
 from setpoint.certify.assemble import lookup, measured
 from setpoint.certify.dtypes import read_scores, rounded
-from setpoint.certify.forms import ACCEPTED, REJECTED, Atom, atoms
+from setpoint.certify.fixed import excess
+from setpoint.certify.forms import Atom, atoms
 from setpoint.certify.goals import Goal, read_goal
 from setpoint.certify.groups import split
 from setpoint.certify.html import COLORS, OTHER, table
-from setpoint.certify.limits import excess
-from setpoint.certify.parts import EVERYONE, POSITIVES, Part
+from setpoint.certify.parts import EVERYONE, Part
 from setpoint.certify.places import Place
 from setpoint.certify.ranges import Places, gather, largest
 from setpoint.certify.records import CERTIFIED, Point
@@ -176,22 +176,10 @@ def _promise(
         known, apart = gather(turned, sample, places, prevalence)
         alarm = -largest(-turned, known, significance, prevalence, apart) > level
     else:
-        count, n = _counted(atom, sample, places(atom.share.part.where))
+        where = atom.share.part.where
+        count, n = atom.share.counts(sample.table(where, places(where).score, None))
         tail = at_least if atom.share.at_most else at_most
         chance = float(tail(count, n, atom.share.limit)) if n else 1.0
         alarm = chance < significance
     value = measured(atom.bound.expression, sample, places, prevalence)
     return Finding(str(atom.bound), "promised for all data", value, chance, alarm)
-
-
-def _counted(atom: Atom, sample: Sample, place: Place) -> tuple[int, int]:
-    """The count behind a share, and what it is a share of."""
-    assert atom.share is not None
-    part = atom.share.part
-    if part.kind not in (ACCEPTED, REJECTED):
-        return int(sample.over(part, place.score)), sample.size(part)
-    everyone, positives = Part(part.where, EVERYONE), Part(part.where, POSITIVES)
-    counts = [int(sample.over(p, place.score)) for p in (positives, everyone)]
-    if part.kind == REJECTED:
-        counts = [sample.size(p) - c for p, c in zip((positives, everyone), counts, strict=True)]
-    return counts[0], counts[1]

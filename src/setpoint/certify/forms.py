@@ -1,9 +1,10 @@
 """What kind of promise a bound is, which decides how it can be proved.
 
-Written out, ``numerator - level * denominator <= 0`` gives every cell (TP, FP, FN, TN) a weight.
-Where only two kinds of cells count, the bound is about one unknown share, and a single binomial
-test is exact: TP against FN (recall), FP against TN (fpr), accepted against rejected (coverage), TP
-against FP (precision), FN against TN (npv). Everything else is bounded through its parts.
+A rate counts each cell (TP, FP, FN, TN) above and below the line. If there are only two kinds of
+cells in it, ``yes`` and ``no``, the rate is a function of one unknown share, and at a threshold
+fixed in advance a single binomial test is exact: TP against FN (recall), FP against TN (fpr),
+accepted against rejected (coverage), TP against FP (precision), FN against TN (npv), TP against FP
+and FN (F1), right against wrong (error). Everything else is bounded through its parts.
 """
 
 from __future__ import annotations
@@ -11,22 +12,44 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES, Part, cells, signs
-from setpoint.rates import Bound, Combination, Fold, Quotient, Rate
+from setpoint.rates import Bound, Combination, Counts, Fold, Quotient, Rate
 
-ACCEPTED, REJECTED = "accepted", "rejected"
+ACCEPTED, REJECTED, MIXED = "accepted", "rejected", "mixed"
+CELLS = ("tp", "fp", "fn", "tn")
+Kind = tuple[float, float]
+"""What a cell counts above and below the line."""
+_PARTS = {
+    (("tp",), ("fn",)): POSITIVES,
+    (("fp",), ("tn",)): NEGATIVES,
+    (("tp", "fp"), ("fn", "tn")): EVERYONE,
+    (("tp",), ("fp",)): ACCEPTED,
+    (("fn",), ("tn",)): REJECTED,
+}
 
 
 @dataclass(frozen=True)
 class Share:
-    """A share that must be at most (or at least) ``limit``.
-
-    Of the positives, the negatives or everyone: the share that is accepted. Of the accepted or the
-    rejected examples: the share that is positive.
-    """
+    """The share of ``yes`` among ``yes`` and ``no``, which must be at most (least) ``limit``."""
 
     part: Part
+    yes: tuple[str, ...]
+    no: tuple[str, ...]
     at_most: bool
     limit: float
+    kinds: tuple[Kind, Kind]
+    scale: tuple[float, float]
+
+    def counts(self, table: Counts) -> tuple[int, int]:
+        """How many are ``yes``, of how many."""
+        yes, no = (sum(int(getattr(table, cell)) for cell in side) for side in (self.yes, self.no))
+        return yes, yes + no
+
+    def value(self, share: float) -> float:
+        """The value of the bound's expression at a share."""
+        (a, b), (c, d) = self.kinds
+        weight, constant = self.scale
+        below = b * share + d * (1 - share)
+        return weight * (a * share + c * (1 - share)) / below + constant if below else float("nan")
 
 
 @dataclass(frozen=True)
@@ -39,6 +62,11 @@ class Atom:
     caps: bool | None
     """True if accepting more can only break it, False if only mend it, else None."""
 
+    @property
+    def kind(self) -> str | None:
+        """What the share is a share of, if there is one."""
+        return None if self.share is None else self.share.part.kind
+
 
 def atoms(bound: Bound, prevalence: float | None) -> list[Atom]:
     """The inequalities that must all hold for ``bound`` to hold."""
@@ -47,11 +75,7 @@ def atoms(bound: Bound, prevalence: float | None) -> list[Atom]:
         if not any(p.kind != "prior" for p in signs(part.expression, prevalence)):
             raise ValueError(f"`{bound}` does not depend on the threshold: nothing to certify.")
         share = share_of(part, prevalence)
-        caps = part.caps
-        if share is not None:
-            walks = share.part.kind in (ACCEPTED, REJECTED)
-            caps = None if walks else share.at_most
-        found.append(Atom(part, bound, share, caps))
+        found.append(Atom(part, bound, share, part.caps))
     return found
 
 
@@ -69,37 +93,36 @@ def _split(bound: Bound) -> list[Bound]:
 
 def share_of(bound: Bound, prevalence: float | None) -> Share | None:
     """The single share that a bound is about, if it is about one."""
-    rate, sense, level = _lone_rate(bound)
+    rate, weight, constant = _lone_rate(bound)
     if rate is None:
         return None
-    turn = 1.0 if sense == "<=" else -1.0
-    top, below = cells(rate)
-    tp, fp, fn, tn = (turn * (a - level * b) for a, b in zip(top, below, strict=True))
-    kinds = [(POSITIVES, tp, fn, not (fp or tn)), (NEGATIVES, fp, tn, not (tp or fn))]
-    if prevalence is None:
-        kinds += [
-            (EVERYONE, tp, fn, tp == fp and fn == tn),
-            (ACCEPTED, tp, fp, not (fn or tn)),
-            (REJECTED, fn, tn, not (tp or fp)),
-        ]
-    for kind, yes, no, fits in kinds:
-        if fits:
-            _check_open(bound, yes, no)
-            return Share(Part(rate.where, kind), yes > no, no / (no - yes))
-    return None
+    members: dict[Kind, list[str]] = {}
+    for cell, above, below in zip(CELLS, *cells(rate), strict=True):
+        if above or below:
+            members.setdefault((above, below), []).append(cell)
+    if len(members) != 2:
+        return None
+    (first, yes), (second, no) = ((kind, tuple(own)) for kind, own in members.items())
+    kind = _PARTS.get((yes, no), MIXED)
+    if prevalence is not None and kind not in (POSITIVES, NEGATIVES):
+        return None  # the classes come in other numbers than here
+    level = (bound.level - constant) / weight
+    turn = 1.0 if (bound.sense == "<=") == (weight > 0) else -1.0
+    a, b = (turn * (above - level * below) for above, below in (first, second))
+    _check_open(bound, a, b)
+    part = Part(rate.where, kind)
+    return Share(part, yes, no, a > b, b / (b - a), (first, second), (weight, constant))
 
 
-def _lone_rate(bound: Bound) -> tuple[Rate | None, str, float]:
-    """``1 - 2 * fpr >= 0.98`` is ``fpr <= 0.01``."""
-    e, sense = bound.expression, bound.sense
+def _lone_rate(bound: Bound) -> tuple[Rate | None, float, float]:
+    """``1 - 2 * fpr`` is about fpr, with the weight -2 and the constant 1."""
+    e = bound.expression
     if isinstance(e, Rate):
-        return e, sense, bound.level
+        return e, 1.0, 0.0
     terms = e.terms if isinstance(e, Combination) else ()
     if isinstance(e, Combination) and len(terms) == 1 and isinstance(rate := terms[0][1], Rate):
-        weight = terms[0][0]
-        sense = sense if weight > 0 else "<=" if sense == ">=" else ">="
-        return rate, sense, (bound.level - e.constant) / weight
-    return None, sense, 0.0
+        return rate, terms[0][0], e.constant
+    return None, 1.0, 0.0
 
 
 def _check_open(bound: Bound, yes: float, no: float) -> None:

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.certify.forms import Atom, atoms
+from setpoint.certify.decided import prove_there
+from setpoint.certify.fixed import holds
+from setpoint.certify.forms import atoms
 from setpoint.certify.goals import Goal
-from setpoint.certify.limits import excess
-from setpoint.certify.parts import PRIOR, signs
+from setpoint.certify.parts import signs
 from setpoint.certify.places import Place
-from setpoint.certify.ranges import gather, largest
 from setpoint.certify.records import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certify.samples import Sample
-from setpoint.certify.search import Found, search
+from setpoint.certify.search import Found, Proved, search
 from setpoint.rates import Bound, Value, Where
 
 MOST = 1000
@@ -108,27 +108,21 @@ def _between(
     places: Mapping[Where, Place],
     delta: float,
     prevalence: float | None,
-) -> tuple[dict[Atom, tuple[float | None, str]], tuple[str, ...]]:
+) -> tuple[Proved, tuple[str, ...]]:
     """Test the bounds between groups at the thresholds found."""
     every = [atom for bound in goal.between for atom in atoms(bound, prevalence)]
-    parts = {p for atom in every for p in signs(atom.bound.expression, prevalence)}
-    for part in parts:
-        if part.where not in places:
-            raise ValueError(
-                f"With one threshold per {goal.column}, bounds name values of {goal.column} only."
-            )
-    asked = [(places[p.where].anchor, p) for p in parts if p.kind != PRIOR]
-    free = all(anchor is not None and not p.overlaps(anchor) for anchor, p in asked)
-    tail = delta / (1 if free else len(every)) if every else delta
-    proved: dict[Atom, tuple[float | None, str]] = {}
-    notes = []
     for atom in every:
-        turned, level = excess(atom)
-        known, apart = gather(turned, sample, places.__getitem__, prevalence)
-        bound = largest(turned, known, tail, prevalence, apart)
-        value = bound if atom.bound.sense == "<=" else -bound
-        proved[atom] = (value, "")
-        if bound > level:
+        for part in signs(atom.bound.expression, prevalence):
+            if part.where not in places:
+                raise ValueError(
+                    f"With one threshold per {goal.column}, bounds name values of {goal.column} "
+                    f"only; got `{atom.source}`."
+                )
+    values, _ = prove_there(every, sample, places.__getitem__, delta, prevalence)
+    found: Proved = {atom: (value, "") for atom, value in zip(every, values, strict=True)}
+    notes = []
+    for atom, value in zip(every, values, strict=True):
+        if not holds(atom, value):
             side = "at most" if atom.bound.sense == "<=" else "at least"
             notes.append(f"`{atom.source}` is not proved: {side} {value:.4g} is")
-    return proved, tuple(notes)
+    return found, tuple(notes)

@@ -25,10 +25,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from setpoint.certify.fixed import excess, holds, proved_at
 from setpoint.certify.forms import Atom, Share
-from setpoint.certify.parts import PRIOR, Part, signs
+from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Part, signs
 from setpoint.certify.places import Place, scaled
-from setpoint.certify.ranges import gather, largest, spread
+from setpoint.certify.ranges import gather, largest
 from setpoint.certify.samples import Sample, have
 from setpoint.certify.tails import (
     allowed,
@@ -38,7 +39,6 @@ from setpoint.certify.tails import (
     needed_on_average,
     upper,
 )
-from setpoint.rates import Expression
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def limit(
     atom: Atom, sample: Sample, delta: float, prevalence: float | None, mean: bool = False
 ) -> Limit:
     """The last threshold at which a monotone bound can be proved."""
-    if atom.share is not None:
+    if atom.share is not None and atom.kind in (POSITIVES, NEGATIVES, EVERYONE):
         return _of_share(atom, atom.share, sample, delta, mean)
     if mean:
         raise ValueError(
@@ -82,13 +82,7 @@ def _of_share(atom: Atom, share: Share, sample: Sample, delta: float, mean: bool
         reached = (n - m) / (n + 1) if mean else float(lower(n - m, n, delta))
     side = "above" if share.at_most else "at or below"
     note = f"at most {m:,} of {have(n, share.part)} may lie {side} the threshold"
-    return Limit(place, _in_words_of(atom, share, reached), note)
-
-
-def _in_words_of(atom: Atom, share: Share, reached: float) -> float:
-    """The value of the bound's expression where the share is ``reached``."""
-    box = {share.part: (np.float64(reached), np.float64(reached))}
-    return float(spread(atom.bound.expression, box, None)[0])
+    return Limit(place, share.value(reached), note)
 
 
 def _missing(atom: Atom, part: Part, n: int, count: int | None) -> str:
@@ -99,33 +93,28 @@ def _missing(atom: Atom, part: Part, n: int, count: int | None) -> str:
 
 def _of_several(atom: Atom, sample: Sample, delta: float, prevalence: float | None) -> Limit:
     """By bisection over all scores: the proof gets easier in one direction."""
-    caps, turned, level = bool(atom.caps), *excess(atom)
-    parts = [p for p in signs(turned, prevalence) if p.kind != PRIOR]
+    caps, parts = bool(atom.caps), _scored(atom, prevalence)
     scores = np.unique(np.concatenate([sample.sorted(part) for part in parts]))
     scores = scores if caps else scores[::-1]  # the last one is the easiest to prove
 
-    def bound(i: int) -> float:
+    def proved(i: int) -> float:
         place = Place(float(scores[i]), inclusive=not caps)
-        known, apart = gather(turned, sample, lambda _: place, prevalence)
-        return largest(turned, known, delta, prevalence, apart)
+        return proved_at(atom, sample, lambda _: place, delta, prevalence)
 
     low, high = -1, len(scores) - 1
-    if bound(high) > level:
+    if not holds(atom, proved(high)):
         return Limit(None, None, _scarce(atom, parts, sample, delta, prevalence))
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if bound(middle) <= level else (middle, high)
-    reached = bound(high)
+        low, high = (low, middle) if holds(atom, proved(middle)) else (middle, high)
     counted = ", ".join(have(sample.size(part), part) for part in parts)
     place = Place(float(scores[high]), inclusive=not caps, chosen=True)
-    return Limit(place, reached if atom.bound.sense == "<=" else -reached, f"from {counted}")
+    return Limit(place, proved(high), f"from {counted}")
 
 
-def excess(atom: Atom) -> tuple[Expression, float]:
-    """The bound as ``expression <= level``."""
-    if atom.bound.sense == "<=":
-        return atom.bound.expression, atom.bound.level
-    return -atom.bound.expression, -atom.bound.level
+def _scored(atom: Atom, prevalence: float | None) -> list[Part]:
+    """The parts whose scores decide."""
+    return [p for p in signs(atom.bound.expression, prevalence) if p.kind != PRIOR]
 
 
 def _scarce(

@@ -78,6 +78,25 @@ class Sample:
             tp, fp, positives, negatives = a * tp, b * fp, a * positives, b * negatives
         return Counts(tp, fp, positives - tp, negatives - fp, positives, negatives)
 
+    @property
+    def traits(self) -> list[Bools]:
+        """What is known of each row beside its score."""
+        return [*([] if self.labels is None else [self.labels]), *self._slices.values()]
+
+    def in_order(self) -> Sample:
+        """The same rows in an order that is their own, whatever order they came in."""
+        if self.labels is not None and not self._slices:  # both classes are sorted already
+            halves = [self.sorted(Part((), kind)) for kind in (NEGATIVES, POSITIVES)]
+            labels = np.repeat([False, True], [len(half) for half in halves])
+            return Sample(np.concatenate(halves), labels, {}, self.dtype)
+        return self.rows(np.lexsort([self.scores, *self.traits]))
+
+    def rows(self, chosen: NDArray[Any]) -> Sample:
+        """Some of the rows, as a sample of their own."""
+        labels = None if self.labels is None else self.labels[chosen]
+        slices = {where: inside[chosen] for where, inside in self._slices.items()}
+        return Sample(self.scores[chosen], labels, slices, self.dtype)
+
     def _cast(self, score: Any) -> Any:
         """In the precision of the scores: searching would otherwise convert all of them."""
         return np.asarray(score, dtype=self.scores.dtype)

@@ -10,16 +10,23 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from setpoint._checks import plural
-from setpoint.certify.candidates import Candidate, test_places
-from setpoint.certify.forms import Atom, atoms
+import numpy as np
+
+from setpoint.certify.decided import prove_there
+from setpoint.certify.fixed import holds
+from setpoint.certify.forms import ACCEPTED, REJECTED, Atom, atoms
 from setpoint.certify.goals import Goal
 from setpoint.certify.limits import Limit, limit
-from setpoint.certify.pick import best, choose, is_of_accepted, measure
+from setpoint.certify.parts import PRIOR, signs
+from setpoint.certify.pick import choose, is_of_accepted, measure, prefers_low
+from setpoint.certify.pilots import Trial, prove
 from setpoint.certify.places import Place
+from setpoint.certify.ranges import spread
 from setpoint.certify.records import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certify.samples import Sample
 from setpoint.certify.walks import Stretch, Walked, walk
+
+Proved = dict[Atom, tuple[float | None, str]]
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,7 @@ class Found:
 
     status: str
     place: Place | None
-    proved: dict[Atom, tuple[float | None, str]]
+    proved: Proved
     notes: tuple[str, ...] = ()
 
 
@@ -44,8 +51,9 @@ class Families:
     @classmethod
     def of(cls, found: Sequence[Atom]) -> Families:
         """Sort atoms into families."""
-        walks = [a for a in found if a.caps is None and a.share is not None]
-        rest = [a for a in found if a.caps is None and a.share is None]
+        open_ = [a for a in found if a.caps is None]
+        walks = [a for a in open_ if a.kind in (ACCEPTED, REJECTED)]
+        rest = [a for a in open_ if a not in walks]
         caps, floors = ([a for a in found if a.caps is side] for side in (True, False))
         return cls(caps, floors, walks, rest)
 
@@ -57,6 +65,8 @@ def search(goal: Goal, sample: Sample, delta: float, prevalence: float | None, m
     """The threshold that the objective likes best among those that are proved."""
     every = [atom for bound in goal.bounds for atom in atoms(bound, prevalence)]
     families = Families.of(every)
+    if goal.objective is None and len(families.rest) == len(every):
+        _check_asks(goal, every, prevalence)
     if mean and (len(families) > 1 or families.walks or families.rest):
         raise ValueError(
             'guarantee="mean" holds for bounds that pull the threshold one way; '
@@ -65,7 +75,7 @@ def search(goal: Goal, sample: Sample, delta: float, prevalence: float | None, m
     tail = delta / len(families)
     limits = {a: limit(a, sample, tail, prevalence, mean) for a in families.caps + families.floors}
     walked = {atom: walk(atom, sample, tail) for atom in families.walks}
-    proved = {a: (found.proved, found.note) for a, found in limits.items()}
+    proved: Proved = {a: (found.proved, found.note) for a, found in limits.items()}
     proved |= {atom: (atom.bound.level, "") for atom in walked}
     missing = [found.note for found in limits.values() if found.place is None]
     missing += [found.note for found in walked.values() if not found.feasible]
@@ -78,17 +88,66 @@ def search(goal: Goal, sample: Sample, delta: float, prevalence: float | None, m
     if not families.rest:
         place = choose(goal, sample, prevalence, low, high, open_)
         return Found(CERTIFIED, place, proved)
-    forced = [place for place in (low, high) if place is not None]
-    tested = test_places(families.rest, sample, tail, prevalence, forced)
-    passed = [c for c in tested if c.holds and _inside(c.place.threshold(sample), open_)]
-    if not passed:
-        notes = tuple(_failed(families.rest, tested, sample, prevalence))
+    return _with_rest(families, goal, sample, tail, prevalence, (low, high), open_, proved)
+
+
+def _with_rest(
+    families: Families,
+    goal: Goal,
+    sample: Sample,
+    delta: float,
+    prevalence: float | None,
+    limits: tuple[Place | None, Place | None],
+    open_: Sequence[Stretch],
+    proved: Proved,
+) -> Found:
+    """Bounds that have no argument of their own: where others decide, or where a pilot proposes."""
+    low, high = limits
+    if low is not None or high is not None:
+        place = choose(goal, sample, prevalence, low, high, open_)
+        values, holds_ = prove_there(families.rest, sample, lambda _: place, delta, prevalence)
+        trials = [Trial(place.threshold(sample), values, holds_)]
+        taken, note = (trials[0] if holds_ else None), ""
+    else:
+        taken, trials = prove(
+            families.rest,
+            sample,
+            delta,
+            prevalence,
+            lambda t: any(stretch.low <= t <= stretch.high for stretch in open_),
+            _direction(goal),
+        )
+        place = Place(0.0 if taken is None else taken.threshold, chosen=True)
+        note = "a quarter of the rows chose the threshold, the others prove it"
+    if taken is None:
+        notes = tuple(_failed(families.rest, trials, sample, prevalence))
         notes = notes or (f"no threshold that was tried satisfies all of `{goal.text}`",)
         return Found(NOT_CERTIFIED, None, proved, notes)
-    taken = _preferred(passed, families.rest, goal, sample, prevalence)
-    counts = f"one of {plural(len(tested), 'rank')} fixed in advance" if not forced else ""
-    proved |= {a: (value, counts) for a, value in zip(families.rest, taken.proved, strict=True)}
-    return Found(CERTIFIED, taken.place, proved)
+    proved |= {a: (value, note) for a, value in zip(families.rest, taken.proved, strict=True)}
+    return Found(CERTIFIED, place, proved)
+
+
+def _check_asks(goal: Goal, every: list[Atom], prevalence: float | None) -> None:
+    """A gap alone is closed where nobody is accepted."""
+    parts = [part for atom in every for part in signs(atom.bound.expression, prevalence)]
+    for end in (0.0, 1.0):
+        box = {p: (np.array([0.5 if p.kind == PRIOR else end]),) * 2 for p in parts}
+        with np.errstate(all="ignore"):
+            values = [float(spread(a.bound.expression, box, prevalence)[0][0]) for a in every]
+        if not all(map(holds, every, values)):
+            return
+    raise ValueError(
+        f"`{goal.text}` holds where nobody is accepted. Add a bound, such as fpr <= 0.1, or an "
+        "objective, as in 'maximize recall subject to ...'."
+    )
+
+
+def _direction(goal: Goal) -> bool | None:
+    """Whether lower thresholds are better, or higher ones; None: neither."""
+    asks_for_more = any(is_of_accepted(bound.expression) for bound in goal.bounds)
+    if goal.objective is None and not asks_for_more:
+        return None
+    return prefers_low(goal, None, None)
 
 
 def _strictest(side: list[Atom], limits: dict[Atom, Limit], sample: Sample) -> Place | None:
@@ -115,35 +174,6 @@ def _meet(
     return open_
 
 
-def _inside(threshold: float, open_: Sequence[Stretch]) -> bool:
-    return any(stretch.low <= threshold <= stretch.high for stretch in open_)
-
-
-def _preferred(
-    passed: list[Candidate],
-    rest: list[Atom],
-    goal: Goal,
-    sample: Sample,
-    prevalence: float | None,
-) -> Candidate:
-    """What the objective likes best.
-
-    Without one the lowest threshold for precision, else what is proved with the most to spare.
-    """
-    if goal.objective is not None:
-        at = [c.place.threshold(sample) for c in passed]
-        values = measure(goal.objective, sample, at, prevalence)
-        return passed[best(values, goal.maximize)]
-    if any(is_of_accepted(bound.expression) for bound in goal.bounds):
-        return min(passed, key=lambda c: c.place.threshold(sample))
-
-    def spare(candidate: Candidate) -> float:
-        gaps = zip(rest, candidate.proved, strict=True)
-        return min(abs(atom.bound.level - value) for atom, value in gaps)
-
-    return max(passed, key=spare)
-
-
 def _clash(
     limits: dict[Atom, Limit], walked: dict[Atom, Walked], sample: Sample
 ) -> tuple[str, ...]:
@@ -162,17 +192,15 @@ def _clash(
 
 
 def _failed(
-    rest: list[Atom], tested: list[Candidate], sample: Sample, prevalence: float | None
+    rest: list[Atom], trials: list[Trial], sample: Sample, prevalence: float | None
 ) -> Iterator[str]:
-    """For each bound, how near it came."""
-    for i, atom in enumerate(rest):
-        turn = 1 if atom.bound.sense == "<=" else -1
-        nearest = min(tested, key=lambda c: turn * c.proved[i])
-        at = nearest.place.threshold(sample)
-        value = float(measure(atom.bound.expression, sample, at, prevalence))
-        side = "at most" if turn == 1 else "at least"
-        if turn * nearest.proved[i] > turn * atom.bound.level:
-            yield (
-                f"`{atom.bound}` is not proved: at best {value:.4g} was measured, and {side} "
-                f"{nearest.proved[i]:.4g} is proved"
-            )
+    """For each bound that failed, how near it came."""
+    for trial in trials[:1]:
+        for atom, value in zip(rest, trial.proved, strict=True):
+            if not holds(atom, value):
+                seen = float(measure(atom.bound.expression, sample, trial.threshold, prevalence))
+                side = "at most" if atom.bound.sense == "<=" else "at least"
+                yield (
+                    f"`{atom.bound}` is not proved: {seen:.4g} was measured, and {side} "
+                    f"{value:.4g} is proved"
+                )

@@ -103,6 +103,7 @@ class _Line:
     def __init__(self, sample: Sample, share: Share) -> None:
         where = share.part.where
         self.falling = share.part.kind != REJECTED
+        # the share is of TP among accepted, of FN among rejected: of positives either way
         self.level = 1 - share.limit if share.at_most else share.limit
         self.kind = Part(where, NEGATIVES if share.at_most else POSITIVES)
         self.below = sample.below

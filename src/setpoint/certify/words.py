@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from setpoint._checks import plural
 from setpoint.certify.forms import Atom
-from setpoint.certify.parts import EVERYONE, PRIOR, signs
+from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES, PRIOR, signs
 from setpoint.certify.records import CERTIFIED, INFEASIBLE, Point
 from setpoint.certify.samples import Sample, have
 from setpoint.certify.search import Found
@@ -31,7 +31,7 @@ def assumptions(
             "choosing among them is accounted for."
         )
     needs_mix = any(
-        part.kind in (PRIOR, EVERYONE) or atom.share is None or atom.share.part.kind[-3:] == "ted"
+        part.kind in (PRIOR, EVERYONE)
         for atom in found.proved
         for part in signs(atom.bound.expression, prevalence)
     )
@@ -55,7 +55,7 @@ def advice(found: Found, sample: Sample, delta: float, mean: bool) -> Iterator[s
         yield "More data, a looser bound, a lower confidence, or a better model."
         return
     for atom in found.proved:
-        if atom.share is not None and atom.caps is not None and not mean:
+        if atom.kind in (POSITIVES, NEGATIVES, EVERYONE) and not mean:
             yield from _room(atom, sample, delta)
 
 

@@ -54,6 +54,11 @@ def hold(
         if slope is None:
             slope = _jacobian(gaps, moving) if coupled else _own_slope(gaps, moving)
     now = gap(scores, root)
+    if now.shape != root.shape:
+        raise ValueError(
+            f"gap must give one value for each threshold, {tuple(root.shape)}; "
+            f"got the shape {tuple(now.shape)}."
+        )
     moved = now - now.detach()  # zero, but it knows how the gap depends on the scores
     if coupled:
         moved = torch.linalg.solve(slope, moved)

@@ -7,6 +7,7 @@ of the scores whose gradient is known, and training is one forward and one backw
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
@@ -19,17 +20,16 @@ from setpoint.distributed import refuse_several_ranks
 from setpoint.problems import PER_GROUP, Problem
 from setpoint.problems.scan import holds, place, quiet
 from setpoint.solvers.held import hold_thresholds
-from setpoint.solvers.mix import Loss, attach, main_loss, mix, score_gradient
-from setpoint.solvers.schedule import Schedule, Seat
+from setpoint.solvers.mix import Loss, attach, example_weights, main_loss, mix, score_gradient
+from setpoint.solvers.schedule import Schedule, Seat, representable
 from setpoint.solvers.snapshot import Snapshot
 from setpoint.steps import Hard, Sigmoid, Softplus, Step
-from setpoint.thresholds import Memory, Reading, Sample, in_numpy, read, spread
-from setpoint.thresholds.memory import adopt_shapes
+from setpoint.thresholds import Memory, Reading, Sample, State, in_numpy, read, spread
 
 SHARE_WITHOUT_STEPS = 0.3
 
 
-class Implicit(nn.Module):
+class Implicit(State):
     """A criterion that trains for the operating point: ``criterion(model(x), y).backward()``.
 
     The value it returns is the objective's rate on the batch, with soft counts (negated when it is
@@ -65,6 +65,7 @@ class Implicit(nn.Module):
 
     thresholds: Tensor
     step_count: Tensor
+    _flexible = ("thresholds",)
 
     def __init__(
         self,
@@ -85,14 +86,14 @@ class Implicit(nn.Module):
         super().__init__()
         self.problem = problem
         self.main = main
-        self.share = share if share == "fade" else share_between(share, "share")
+        self.share = _share(share)
         self.steps = None if steps is None else whole_number(steps, "steps", least=1)
         self.step = step
         self.flatness = at_least_zero(flatness, "flatness")
         self.slope_floor = at_least_zero(slope_floor, "slope_floor")
         self.strict = strict
         _check(problem, step, self.share, memory)
-        self._main_loss = main_loss(main)
+        main_loss(main)  # refuses what is none
         self._targets = holds(problem)
         self._slices = problem.slices
         self._points = points = len(problem.points)
@@ -154,7 +155,7 @@ class Implicit(nn.Module):
         if scores.numel() == 0:
             return scores.sum()
         if weights is not None:
-            weights = torch.as_tensor(weights, device=scores.device)
+            weights = example_weights(weights, scores)
         learns = torch.is_grad_enabled() and scores.requires_grad
         steps = learns and self.training  # a look at validation data is not a step
         batch = read(self._slices, scores, labels, weights, groups)
@@ -180,11 +181,13 @@ class Implicit(nn.Module):
         if steps:
             self._remember(scores, batch, seat)
         gradient = held.gradient
-        if isinstance(share, float) and share == 0:
+        if self.share == 0:
             gradient = gradient / len(gradient)
         else:
-            main = score_gradient(self._main_loss, scores, labels, weights)
+            main = score_gradient(main_loss(self.main), scores, labels, weights)
             gradient = mix(main.reshape(len(scores), -1).T, gradient, share)
+            sound = sound & gradient.sum(-1).isfinite()
+            self._last = replace(self._last, main=main)
         gradient = torch.where(sound[:, None], gradient, 0.0).T.reshape(scores.shape)
         return attach(scores, value, gradient)
 
@@ -221,7 +224,8 @@ class Implicit(nn.Module):
             self._last.raise_if_not_held()
         if self.schedule.follow is not None:
             self.schedule.watch(scores, self._last.held.motion(self._last.reading))
-        found = seat.threshold[0] if len(seat.threshold) == 1 else seat.threshold
+        found = representable(seat, scores.dtype)
+        found = found[0] if len(found) == 1 else found
         if self.thresholds.shape != found.shape:
             self.thresholds = torch.empty_like(found)
         self.thresholds.copy_(found)
@@ -237,10 +241,6 @@ class Implicit(nn.Module):
     def stats(self) -> dict[str, Any]:
         """The last batch in plain numbers, for any logger (lists for several thresholds)."""
         return {"status": self.status} if self._last is None else self._last.stats()
-
-    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
-        adopt_shapes(self, state, prefix, ("thresholds",))
-        super()._load_from_state_dict(state, prefix, *rest)
 
     def __repr__(self) -> str:
         follow = None if self.schedule.follow is None else f"{len(self.schedule.follow)} parameters"
@@ -259,6 +259,14 @@ class Implicit(nn.Module):
         }
         recipe = ", ".join([str(self.problem), *(f"{k}={v!r}" for k, v in options.items())])
         return f"{type(self).__name__}({recipe})"
+
+
+def _share(share: object) -> float | Literal["fade"]:
+    if isinstance(share, str):
+        if share != "fade":
+            raise ValueError(f"share must be 'fade' or a number from 0 to 1; got {share!r}.")
+        return "fade"
+    return share_between(share, "share")
 
 
 def _check(problem: Problem, step: Step, share: object, memory: int) -> None:

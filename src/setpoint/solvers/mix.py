@@ -30,13 +30,28 @@ def main_loss(main: str | Loss) -> Loss:
     return main
 
 
+def example_weights(weights: Tensor, scores: Tensor) -> Tensor:
+    """Weights as ``[n]``, or in the shape of the scores."""
+    weights = torch.as_tensor(weights, device=scores.device)
+    n = len(scores)
+    if weights.shape == (n, 1):
+        return weights.reshape(n)
+    if weights.shape not in ((n,), scores.shape):
+        raise ValueError(
+            f"weights must be one an example, [{n}], or in the shape of the scores, "
+            f"{tuple(scores.shape)}; got {tuple(weights.shape)}."
+        )
+    return weights
+
+
 def score_gradient(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
     """``d loss / d scores``, in the shape of the scores, without touching the network."""
     dtype = torch.promote_types(scores.dtype, torch.float32)
     leaf = scores.detach().to(dtype)
     target = torch.as_tensor(labels, device=leaf.device).reshape(leaf.shape)
-    if loss in GRADIENTS:
-        return GRADIENTS[loss](leaf, target, weights)
+    for known, gradient_of in GRADIENTS.items():
+        if loss is known:
+            return gradient_of(leaf, target, weights)
     leaf.requires_grad_()
     with torch.enable_grad():
         value = _value(loss, leaf, target.to(dtype), weights)
@@ -47,7 +62,7 @@ def score_gradient(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor |
 def _value(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
     if weights is None:
         value = loss(scores, labels)
-    elif "weights" in inspect.signature(loss).parameters:
+    elif "weights" in inspect.signature(getattr(loss, "forward", loss)).parameters:
         value = loss(scores, labels, weights=weights)
     else:
         raise TypeError(
@@ -71,5 +86,9 @@ def mix(main: Tensor, implicit: Tensor, share: Tensor | float) -> Tensor:
 
 
 def attach(scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
-    """``value`` with a gradient of our choosing on the scores."""
-    return value + ((scores - scores.detach()) * gradient.to(scores.dtype)).sum()
+    """``value`` with a gradient of our choosing on the scores.
+
+    In the precision of the value: a loss scale must meet the gradient before half precision does.
+    """
+    exact = scores.to(value.dtype)
+    return value + ((exact - exact.detach()) * gradient.to(value.dtype)).sum()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,8 +15,7 @@ from torch import Tensor, nn
 from setpoint._checks import whole
 from setpoint.problems import Problem
 from setpoint.problems.scan import Placement, place
-from setpoint.thresholds import Memory, Sample
-from setpoint.thresholds.memory import adopt_shapes
+from setpoint.thresholds import Memory, Sample, State
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,18 @@ class Seat:
         return cls(marginal, threshold, tuple(torch.as_tensor(h) for h in placed.holding))
 
 
-class Schedule(nn.Module):
+def representable(seat: Seat, dtype: torch.dtype) -> Tensor:
+    """The thresholds in the precision of the scores, deciding the same.
+
+    Comparing scores with a number rounds the number to their precision first. Half way between two
+    scores, that may be the upper one; then the threshold is the lower one.
+    """
+    rounded = seat.threshold.to(dtype).to(seat.threshold.dtype)
+    too_high = (seat.threshold < seat.marginal) & (rounded >= seat.marginal)
+    return torch.where(too_high, 2 * seat.threshold - seat.marginal, rounded)
+
+
+class Schedule(State):
     """Corrections every ``correct_every`` steps on the last ``correction_batches`` batches."""
 
     marginal: Tensor
@@ -56,10 +65,11 @@ class Schedule(nn.Module):
         self.correction_batches = whole(correction_batches, "correction_batches", least=1)
         self.follow = None if follow is None else [p for p in follow if p.requires_grad]
         _check_follow(self.follow, points, self.correct_every)
-        self.history = Memory(0)
+        self.history = Memory(0, elastic=True)
         self._motion: list[tuple[Tensor, Tensor | None]] = []  # weights then, d t / d weights
         if not self.every_batch:
-            for name in ("marginal", "threshold", "holding"):
+            self._flexible = ("marginal", "threshold", "holding")
+            for name in self._flexible:
                 self.register_buffer(name, torch.empty(0))
             self.register_buffer("age", torch.zeros((), dtype=torch.long))
             self.register_state_dict_pre_hook(_catch_up)  # type: ignore[no-untyped-call]
@@ -75,6 +85,8 @@ class Schedule(nn.Module):
             if not self.history.capacity:
                 self.history.capacity = self.correction_batches * batch.scores.shape[1]
             self.history.add(batch)
+        if self.marginal.device != batch.scores.device:  # loaded elsewhere than it is used
+            self.to(batch.scores.device)
         if not training and self.marginal.numel() == 0:
             return Seat.of(place(batch.cuts(problem.slices), problem))
         if training and int(self.age) % self.correct_every == 0:
@@ -110,12 +122,8 @@ class Schedule(nn.Module):
             if gradient is not None:
                 moved = moved + (gradient * (p.detach() - then)).sum()
         self.marginal = self.threshold = self.marginal + moved
-        self._motion = []
-
-    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
-        if not self.every_batch:
-            adopt_shapes(self, state, prefix, ("marginal", "threshold", "holding"))
-        super()._load_from_state_dict(state, prefix, *rest)
+        now = (p.detach().clone() for p in self.follow)  # from here it may be followed further
+        self._motion = [(p, g) for p, (_, g) in zip(now, self._motion, strict=True)]
 
 
 def _catch_up(schedule: Schedule, prefix: str, keep_vars: bool) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from setpoint._checks import plural
 from setpoint.problems import Problem
 from setpoint.problems.scan import TOLERANCE
-from setpoint.rates import Bound, Range, Rate, Setpoint, Tables, Where
+from setpoint.rates import Bound, Expression, Range, Rate, Setpoint, Tables, Where
 from setpoint.solvers.held import Held, tables_of
 from setpoint.solvers.schedule import Seat
 from setpoint.steps import Hard
@@ -29,6 +29,7 @@ class Snapshot:
     seat: Seat
     held: Held
     share: Tensor | float
+    main: Tensor | None = None
 
     @cached_property
     def hard(self) -> Tables:
@@ -77,6 +78,8 @@ class Snapshot:
         totals = self.reading.whole.totals
         if not self.reading.whole.scores.isfinite().all():
             return "undefined: scores are not finite"
+        if self.main is not None and not self.main.isfinite().all():
+            return "undefined: the main loss has no finite gradient"
         for name, column in (("positives", 0), ("negatives", 1)):
             if (totals[:, column] == 0).any():
                 return f"no {name} in the batch"
@@ -92,31 +95,56 @@ class Snapshot:
 
     def _missed(self, target: Bound | Setpoint | Range) -> str:
         """Why a target is not held, in words."""
-        value = target.expression.of(self.hard)
+        value, word = (
+            target.expression.of(self.hard),
+            "infeasible" if self.seat.fresh else "drifting",
+        )
         if value.isnan().any():
             return f"undefined: {target.expression} is 0/0 in the batch"
         if isinstance(target, Bound):
-            gap = float(target.gap(self.hard).max())
-            if gap > TOLERANCE:
-                word = "infeasible" if self.seat.fresh else "drifting"
-                return f"{word} (gap {gap:.2g}): {target} is not met, it is {_plain(value)}"
-        if isinstance(target, (Bound, Setpoint)) and isinstance(target.expression, Rate):
-            return self._too_coarse(target.expression, target.level)
+            gap, unit = target.gap(self.hard), TOLERANCE
+        else:  # the nearest attainable rate is at most one example away
+            levels = [point.level for (point,) in self.problem.points]
+            gap, unit = abs(value - value.new_tensor(levels)), self._unit(target.expression)
+        if (gap > unit).any():
+            return (
+                f"{word} (gap {float(gap.max()):.2g}): {target} is not met, it is {_plain(value)}"
+            )
+        aims = [t.level for point in self.problem.points for t in point]
+        if isinstance(target.expression, Rate):
+            return self._too_coarse(target.expression, min(min(x, 1 - x) for x in aims))
         return ""
 
-    def _too_coarse(self, rate: Rate, level: float) -> str:
+    def _unit(self, expression: Expression) -> float:
+        """What one example changes in a rate, at most."""
+        units = [1 / size for size in map(self._size, expression.rates()) if size > 0]
+        return max(units, default=0.0) + TOLERANCE
+
+    def _size(self, rate: Rate) -> float:
+        """The smallest denominator of a rate, over outputs and thresholds."""
+        return float(torch.as_tensor(rate.denominator.of(self.hard[rate.where])).min())
+
+    def _too_coarse(self, rate: Rate, aim: float) -> str:
         """A batch of 32 negatives cannot hold 1 % of them."""
         if rate.direction is None or not rate.is_share:
             return ""
-        size = float(rate.denominator.of(self.hard[rate.where]).min())
-        aim = min(level, 1 - level)
+        size = self._size(rate)
         if 0 < aim * size < 1 - TOLERANCE:
             return (
                 f"too coarse: one of {plural(size, 'example')} is a rate of {1 / size:.2g}, "
-                f"more than {aim:g}"
+                f"more than {aim:.4g}"
             )
         return ""
 
 
 def _plain(values: Tensor) -> Any:
-    return values.item() if values.numel() == 1 else values.squeeze().tolist()
+    """Plain floats, None for what is no finite number (the threshold that accepts everybody)."""
+    flat = [x if abs(x) < float("inf") else None for x in values.reshape(-1).tolist()]
+    if len(flat) == 1:
+        return flat[0]
+    wide = values.ndim == 2 and 1 not in values.shape
+    return (
+        [flat[i : i + values.shape[1]] for i in range(0, len(flat), values.shape[1])]
+        if wide
+        else flat
+    )

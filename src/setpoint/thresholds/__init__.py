@@ -3,6 +3,7 @@
 from setpoint.thresholds.counts import Reading
 from setpoint.thresholds.memory import Memory
 from setpoint.thresholds.sample import Sample, in_numpy, read
+from setpoint.thresholds.state import State
 from setpoint.thresholds.width import spread
 
-__all__ = ["Memory", "Reading", "Sample", "in_numpy", "read", "spread"]
+__all__ = ["Memory", "Reading", "Sample", "State", "in_numpy", "read", "spread"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from setpoint.thresholds.sample import Sample
+from setpoint.thresholds.state import State
 
 
-class Memory(nn.Module):
+class Memory(State):
     """The last ``capacity`` examples seen, without gradients.
 
     Empty places have weight zero and so are absent. The ring takes its shape from the first batch,
@@ -21,9 +22,12 @@ class Memory(nn.Module):
     columns: Tensor
     position: Tensor
 
-    def __init__(self, capacity: int) -> None:
+    _flexible = ("scores", "columns")
+
+    def __init__(self, capacity: int, *, elastic: bool = False) -> None:
         super().__init__()
         self.capacity = capacity
+        self.elastic = elastic  # takes its capacity from a checkpoint, too
         self.register_buffer("scores", torch.empty(0, 0))
         self.register_buffer("columns", torch.empty(0, 0, 0))
         self.register_buffer("position", torch.zeros((), dtype=torch.long))
@@ -38,6 +42,8 @@ class Memory(nn.Module):
             raise ValueError(
                 f"The memory holds {self.scores.shape[0]} outputs; got {like.scores.shape[0]}."
             )
+        if self.scores.device != like.scores.device:  # loaded elsewhere than it is used
+            self.to(like.scores.device)
         return Sample(self.scores, self.columns)
 
     def add(self, batch: Sample) -> None:
@@ -53,15 +59,12 @@ class Memory(nn.Module):
         self.position = (self.position + scores.shape[1]) % self.capacity
 
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
-        adopt_shapes(self, state, prefix, ("scores", "columns"))
+        saved = state.get(prefix + "scores")
+        held = 0 if saved is None else saved.shape[-1]
+        if held and not self.elastic and held != self.capacity:
+            raise ValueError(
+                f"The checkpoint remembers {held} scores, this criterion memory={self.capacity}: "
+                f"build it with memory={held}."
+            )
         super()._load_from_state_dict(state, prefix, *rest)
-
-
-def adopt_shapes(
-    module: nn.Module, state: dict[str, Any], prefix: str, names: tuple[str, ...]
-) -> None:
-    """Give buffers the shapes they have in a checkpoint, before they are loaded."""
-    for name in names:
-        saved, own = state.get(prefix + name), getattr(module, name)
-        if saved is not None:
-            setattr(module, name, torch.zeros_like(saved, device=own.device))
+        self.capacity = held or self.capacity

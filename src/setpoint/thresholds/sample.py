@@ -117,6 +117,8 @@ def _check(scores: Tensor, labels: Tensor, weights: Tensor | None) -> None:
 def _pair(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Scores and labels as ``[n, c]``."""
     labels = torch.as_tensor(labels, device=scores.device)
+    if labels.is_floating_point():
+        labels = labels.double() if scores.device.type != "mps" else labels.float()
     if not scores.is_floating_point():
         raise TypeError(f"Scores must be floating-point logits; got {scores.dtype}.")
     if scores.ndim not in (1, 2):
