@@ -2,12 +2,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check benchmark clean
+.PHONY: demo test test-browser check benchmark clean
 demo: .venv/ready
 	$(BIN)/setpoint demo
 
 test: .venv/ready
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not browser"
+
+test-browser: .venv/ready  ## needs a Chromium, such as Debian's package chromium
+	$(BIN)/pytest -m browser tests/browser
 
 check: .venv/ready  ## what CI and pre-commit run besides the tests
 	$(BIN)/ruff format --check .

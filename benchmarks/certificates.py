@@ -6,8 +6,8 @@
     python benchmarks/certificates.py --docs     # write the tables into docs/certificates.md
 
 Scores are Gaussian (the positives 2.5 deviations higher), as they are or tied: rounded to halves,
-to 21 whole numbers, to bfloat16. So the true rates at any threshold are known, and promises that are
-broken can be counted. Beside each certificate stand the naive threshold (the best on the same data)
+to 21 whole numbers, to bfloat16. So the true rates at any threshold are known, and broken promises
+can be counted. Beside each certificate stand the naive threshold (the best on the same data)
 and, where it has the goal, MAPIE's risk control. Results are appended to a JSON file, cell by cell;
 cells that are there already are not run again. MAPIE is needed only for its own column.
 """

@@ -12,6 +12,17 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from setpoint.certify import Certificate as Certificate
+    from setpoint.certify import certify as certify
+    from setpoint.estimators import (
+        CertifiedThreshold as CertifiedThreshold,
+    )
+    from setpoint.estimators import (
+        Classifier as Classifier,
+    )
+    from setpoint.estimators import (
+        NotCertifiedWarning as NotCertifiedWarning,
+    )
     from setpoint.layers import (
         hold as hold,
     )
@@ -139,8 +150,13 @@ if TYPE_CHECKING:
         Softplus as Softplus,
     )
     from setpoint.train import Averaged as Averaged
+    from setpoint.train import Stratified as Stratified
+    from setpoint.train import Validation as Validation
+    from setpoint.train import fit as fit
 
 _NAMES = {
+    "certify": "Certificate certify",
+    "estimators": "CertifiedThreshold Classifier NotCertifiedWarning",
     "layers": "hold",
     "problems": """
         Infeasible Problem fnr_at_fpr pr_auc precision_at_k precision_at_recall
@@ -152,7 +168,7 @@ _NAMES = {
     """,
     "solvers": "Implicit",
     "steps": "Hard Hinge Sigmoid Softplus",
-    "train": "Averaged",
+    "train": "Averaged Stratified Validation fit",
 }
 _ROOMS = {name: room for room, names in _NAMES.items() for name in names.split()}
 

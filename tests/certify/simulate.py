@@ -1,4 +1,4 @@
-"""Calibration samples whose truth is known: Gaussian scores, the positives 2.5 deviations higher."""
+"""Calibration samples whose truth is known: Gaussian, the positives 2.5 deviations higher."""
 
 import math
 

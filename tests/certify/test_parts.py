@@ -9,6 +9,7 @@ from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Part, 
 from setpoint.certify.ranges import spread
 from setpoint.rates import (
     Count,
+    Counts,
     Rate,
     balanced_error,
     coverage,
@@ -129,9 +130,18 @@ def test_bounds_on_one_share(bound, kind, at_most, limit):
     assert share.limit == pytest.approx(limit, rel=1e-12)
 
 
-def test_the_share_of_f1_is_not_a_single_one():
-    assert share_of(f_score(1) >= 0.5, None) is None
-    assert share_of(jaccard >= 0.5, None) is None
+@pytest.mark.parametrize("rate", [f_score(1), jaccard, error, 1 - 2 * error, precision], ids=str)
+def test_rates_are_functions_of_their_share(rate):
+    share = share_of(rate >= 0.25, None)
+    table = Counts(60.0, 20.0, 30.0, 90.0, 90.0, 110.0)
+    count, n = share.counts(table)
+    assert share.value(count / n) == pytest.approx(float(rate.of({(): table})), rel=1e-12)
+    assert share.value(share.limit) == pytest.approx(0.25, rel=1e-12)
+
+
+def test_what_is_not_about_one_share():
+    assert share_of(f_score(2) >= 0.5, None) is None
+    assert share_of(balanced_error <= 0.5, None) is None
     assert share_of(precision >= 0.5, 0.1) is None  # at another prevalence it is about two classes
     assert share_of(A - B <= 0.1, None) is None
 
@@ -141,7 +151,10 @@ def test_bounds_are_split_into_inequalities():
         'tpr on group="a" - tpr on group="b" <= 0.1',
         'tpr on group="a" - tpr on group="b" >= -0.1',
     ]
-    assert [str(a.bound) for a in atoms(maximum(fpr, fnr) <= 0.1, None)] == ["fpr <= 0.1", "fnr <= 0.1"]
+    assert [str(a.bound) for a in atoms(maximum(fpr, fnr) <= 0.1, None)] == [
+        "fpr <= 0.1",
+        "fnr <= 0.1",
+    ]
     (ratio,) = atoms(A / B >= 0.8, None)
     assert str(ratio.bound) == 'tpr on group="a" - 0.8 tpr on group="b" >= 0'
     (above,) = atoms(lift >= 2, None)
@@ -150,7 +163,12 @@ def test_bounds_are_split_into_inequalities():
 
 @pytest.mark.parametrize(
     ("bound", "caps"),
-    [(fpr <= 0.1, True), (recall >= 0.1, False), (precision >= 0.1, None), (fpr + fnr <= 0.5, None)],
+    [
+        (fpr <= 0.1, True),
+        (recall >= 0.1, False),
+        (precision >= 0.1, None),
+        (fpr + fnr <= 0.5, None),
+    ],
     ids=str,
 )
 def test_which_bounds_are_caps(bound, caps):

@@ -3,9 +3,9 @@ import pytest
 from scipy import stats
 
 from setpoint.certify import regions
-from setpoint.certify.ranges import largest
 from setpoint.certify.parts import NEGATIVES, POSITIVES, PRIOR, Part
 from setpoint.certify.places import Evidence
+from setpoint.certify.ranges import largest
 from setpoint.rates import f_score, tpr
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import examples
 from scipy import stats
+from strategies import examples
 
 from setpoint.certify.tails import (
     allowed,
@@ -90,4 +90,6 @@ def test_a_false_positive_rate_at_a_rank_follows_the_beta_law():
     n, m = 40, 3
     share = 1 - np.sort(random.random((20_000, n)), 1)[:, n - m - 1]  # of uniforms above the rank
     assert stats.kstest(share, stats.beta(m + 1, n - m).cdf).pvalue > 1e-3
-    assert np.mean(share > upper(m, n, 0.05)) == pytest.approx(0.05, abs=3 * math.sqrt(0.0475 / 2e4))
+    assert np.mean(share > upper(m, n, 0.05)) == pytest.approx(
+        0.05, abs=3 * math.sqrt(0.0475 / 2e4)
+    )

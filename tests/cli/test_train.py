@@ -102,7 +102,9 @@ def test_report_is_drawn_again_the_same(copy, made):
 def test_a_run_is_not_overwritten_without_force(made, copy, capsys):
     before = (copy / "run.json").read_bytes()
     assert train(made / "data.csv", copy) == 2
-    assert "holds a run already" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "holds a run already" in error
+    assert error.count("\n") == 1  # told before training, not after
     assert (copy / "run.json").read_bytes() == before
     assert train(made / "data.csv", copy, "--force", "--seed", 5, "--no-baseline", "--quiet") in (
         0,
