@@ -188,6 +188,31 @@ def test_the_threshold_makes_the_cut_and_the_marginal_score_is_beside_it(problem
     assert np.all(sum(placed.holding) <= 1) if placed.holding else True
 
 
+def neighbours(start, count=9):
+    scores = [start]
+    for _ in range(count - 1):
+        scores.append(np.nextafter(scores[-1], np.inf))
+    return scores
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [neighbours(1.0), neighbours(0.0), neighbours(-3.0), [k * 1e307 for k in range(9, 18)]],
+    ids=["1", "0", "-3", "1e307"],
+)
+def test_a_threshold_fits_between_any_two_scores(scores):
+    """Between neighbouring floats there is no middle, and the sum of large ones is infinite."""
+    scores = np.array([scores])
+    for positives in range(1, 9):
+        labels = (np.arange(9)[None] >= 9 - positives) * 1.0
+        for xp in (np, torch):
+            placed = place(
+                cuts_of(xp, scores, {(): (labels, 1 - labels)}), Problem(maximize=f_score(2))
+            )
+            assert int(placed.cut) == positives
+            assert np.sum(scores > float(placed.threshold)) == positives
+
+
 def test_the_first_bound_that_stops_a_threshold_holds_it():
     scores, labels = np.array([[9.0, 7, 4, 3, 1]]), np.array([[1.0, 0, 1, 0, 0]])
     cuts = Cuts.sort(np, scores, {(): (labels, 1 - labels)})

@@ -187,6 +187,7 @@ def test_an_enum_picks_a_slice_by_its_value():
         assert fpr.on(at=one) == fpr.on(at=two)
         assert hash(fpr.on(at=one)) == hash(fpr.on(at=two))
         assert str(fpr.on(at=one)) == str(fpr.on(at=two))
+        assert type(fpr.on(at=one).where[0][1]) is type(two)
 
 
 @pytest.mark.parametrize(

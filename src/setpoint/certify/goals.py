@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from setpoint.problems import PER_GROUP, Problem
-from setpoint.rates import Bound, Expression, Rate, Where
+from setpoint.rates import Bound, Expression, Range, Rate, Setpoint, Where
 
 _LEAD = "maximize recall subject to "
 
@@ -65,8 +65,9 @@ def read_goal(goal: Any) -> Goal:
 def _bounds(targets: tuple[Any, ...]) -> tuple[Bound, ...]:
     for target in targets:
         if not isinstance(target, Bound):
-            hint = "an exact value cannot be promised on new data" if hasattr(target, "gap") else ""
-            hint = hint or "bounds look like fpr <= 0.01"
+            hint = "bounds look like fpr <= 0.01"
+            if isinstance(target, (Setpoint, Range)):
+                hint = "an exact value cannot be promised on new data, a bound (<=, >=) can"
             raise TypeError(
                 f"certify proves bounds, a problem's or its own; got `{target}`: {hint}."
             )

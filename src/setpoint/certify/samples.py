@@ -12,7 +12,7 @@ from setpoint._checks import plural
 from setpoint.batch import check_labels, check_length, column_of
 from setpoint.certify.dtypes import below, read_scores
 from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES, Part
-from setpoint.rates import Counts, Value, Where
+from setpoint.rates import Counts, Where
 
 Bools = NDArray[np.bool_]
 
@@ -161,8 +161,9 @@ def _slice(where: Where, groups: Any, columns: set[str], scores: NDArray[Any]) -
 def have(count: float, part: Part) -> str:
     """``1,200 negatives with group = 'a'``."""
     noun = {POSITIVES: "positive", NEGATIVES: "negative"}.get(part.kind, "example")
-    return plural(count, noun) + _with(part.where)
+    return plural(count, noun) + there(part.where)
 
 
-def _with(where: tuple[tuple[str, Value], ...]) -> str:
+def there(where: Where) -> str:
+    """`` with group = 'a'``; nothing for everyone."""
     return "".join(f" with {column} = {value!r}" for column, value in where)

@@ -12,7 +12,7 @@ from setpoint.batch import describe
 from setpoint.certify.goals import Goal
 from setpoint.certify.groups import Split, group_values, split
 from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Part, signs
-from setpoint.certify.samples import Sample
+from setpoint.certify.samples import Sample, have, there
 from setpoint.rates import Where
 
 
@@ -42,19 +42,21 @@ def check_classes(goal: Goal, sample: Sample, prevalence: float | None) -> None:
     """Every class that the goal counts must be there."""
     expressions = [bound.expression for bound in goal.bounds]
     expressions += [] if goal.objective is None else [goal.objective]
-    kinds = {part.kind for e in expressions for part in signs(e, prevalence)}
+    parts = [part for e in expressions for part in signs(e, prevalence)]
+    kinds = {part.kind for part in parts}
     if kinds <= {EVERYONE}:
         return
     if sample.labels is None:
         raise ValueError(f"`{goal.text}` counts positives and negatives: pass labels.")
-    there = {kind: sample.size(Part((), kind)) for kind in (POSITIVES, NEGATIVES)}
-    needed = {POSITIVES, NEGATIVES} if PRIOR in kinds else kinds & {POSITIVES, NEGATIVES}
-    for kind in sorted(needed):
-        if not there[kind]:
-            counted = describe(there[POSITIVES], there[NEGATIVES])
-            raise ValueError(
-                f"`{goal.text}` counts {kind}, and there are none: the data have {counted}."
-            )
+    for part in parts:
+        needed = (POSITIVES, NEGATIVES) if part.kind == PRIOR else (part.kind,)
+        for kind in needed:
+            if not sample.size(Part(part.where, kind)):
+                found = [sample.size(Part(part.where, k)) for k in (POSITIVES, NEGATIVES)]
+                raise ValueError(
+                    f"`{goal.text}` counts {have(0, Part(part.where, kind))[2:]}, and there are "
+                    f"none: the data have {describe(*found)}{there(part.where)}."
+                )
 
 
 def by_group(goal: Goal, groups: Any, scores: Any) -> Split | None:
