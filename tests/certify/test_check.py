@@ -44,7 +44,6 @@ def test_a_broken_promise_is_noticed(goal):
     assert checked.exit_code == 1
     assert not checked
     assert "ALARM" in str(checked)
-    assert found.check(scores + shift).verdict == "drift"
 
 
 def test_without_labels_a_changed_share_of_alerts_is_drift():

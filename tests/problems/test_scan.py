@@ -209,8 +209,8 @@ def test_a_threshold_fits_between_any_two_scores(scores):
             placed = place(
                 cuts_of(xp, scores, {(): (labels, 1 - labels)}), Problem(maximize=f_score(2))
             )
-            assert int(placed.cut) == positives
-            assert np.sum(scores > float(placed.threshold)) == positives
+            assert placed.cut.item() == positives
+            assert np.sum(scores > placed.threshold.item()) == positives
 
 
 def test_the_first_bound_that_stops_a_threshold_holds_it():
