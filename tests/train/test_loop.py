@@ -126,3 +126,10 @@ def test_an_empty_budget_is_refused(wrong, message):
     given = {"count": 4, "size": 2, "steps": 1, "seed": 0, **wrong}
     with pytest.raises(ValueError, match=message):
         list(batches(given.pop("count"), given.pop("size"), **given))
+
+
+@pytest.mark.parametrize("labels", [9, 11])
+def test_labels_for_other_rows_are_refused(labels):
+    model, x, y = torch.nn.Linear(2, 1), torch.zeros(10, 2), torch.zeros(labels)
+    with pytest.raises(ValueError, match=f"got 10 and {labels}"):
+        fit(model, cross_entropy, x, y, steps=1, batch_size=4, learning_rate=0.1, seed=0)

@@ -90,6 +90,8 @@ def fit(
     """
     sampler = sampler if sampler is not None else Shuffled(whole(batch_size, "batch_size", least=1))
     steps = whole(steps, "steps", least=1)
+    if len(x) != len(y):
+        raise ValueError(f"x and y must have one row an example; got {len(x)} and {len(y)}.")
     if patience is not None and validation is None:
         raise ValueError("patience needs validation=: there is nothing to be patient about.")
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
