@@ -267,6 +267,11 @@ def test_scores_of_any_size_are_cut_between_neighbours(size):
     assert scores[1] > found.thresholds[0] >= scores[2]
 
 
+def test_the_middle_of_large_scores_is_finite():
+    found = Problem(maximize=f_score(1)).choose([1.7e308, 1.5e308, 1e308], [1, 1, 0])
+    assert found.thresholds == (1.25e308,)
+
+
 def test_weights_are_copies_and_zero_is_absent():
     r = Random(1)
     for problem in USUAL:

@@ -241,6 +241,12 @@ def test_nobody_is_no_trouble():
         assert placed.cut.tolist() == [[0]]
 
 
+def test_ranks_are_clamped_to_those_who_are_there():
+    weights = np.array([[1.0, 0, 1, 0]])
+    cuts = Cuts.sort(np, np.array([[4.0, 3, 2, 1]]), {(): (weights, 0 * weights)})
+    assert cuts.score(np.array([[-1, 0, 1, 2, 9]])).tolist() == [[4, 4, 2, 2, 2]]
+
+
 def test_placing_is_silent_about_zero_over_zero():
     scores, masks = draw(0)
     only_positives = {w: (p + q, 0 * q) for w, (p, q) in masks.items()}
