@@ -1,10 +1,12 @@
+import math
+
 import numpy as np
 import pytest
 from certify.simulate import most, sample
 from scipy.special import ndtr
 
 from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Part
-from setpoint.certify.pilots import lots, split
+from setpoint.certify.pilots import SHARE, lots, split
 from setpoint.certify.places import Evidence, Place, evidence, ranks
 from setpoint.certify.samples import Sample
 from setpoint.certify.tails import lower, upper
@@ -117,3 +119,18 @@ def test_lots_are_even_and_unrelated_to_scores_and_labels():
         assert drawn.mean() == pytest.approx(0.5, abs=4 / np.sqrt(12 * 20_000))
         for trait in (rows.scores, rows.labels.astype(float)):
             assert abs(np.corrcoef(drawn, trait)[0, 1]) < 4 / np.sqrt(20_000)
+
+
+def test_lots_are_drawn_anew_for_every_sample_of_the_same_few_scores():
+    random = np.random.default_rng(5)
+    shares = {(score, label): [] for score in (0.0, 0.5, 1.0) for label in (False, True)}
+    for _ in range(300):
+        labels = random.random(120) < 0.5
+        rows = Sample(random.choice([0.0, 0.5, 1.0], 120), labels, {}, "float64").in_order()
+        pilot = lots(rows) < SHARE
+        for (score, label), seen in shares.items():
+            alike = (rows.scores == score) & (rows.labels == label)
+            seen.append(pilot[alike].mean())
+    for seen in shares.values():  # about 20 rows each time: 0.25 +- sqrt(0.19 / 20 / 300)
+        assert abs(np.mean(seen) - SHARE) < 4 * 0.0057
+        assert np.std(seen) == pytest.approx(math.sqrt(0.19 / 20), rel=0.2)

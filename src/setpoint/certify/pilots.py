@@ -95,10 +95,12 @@ def split(sample: Sample) -> tuple[Sample, Sample]:
 
 
 def lots(sample: Sample) -> Floats:
-    """A number between 0 and 1 for each row, of its score, label and slices, and nothing else.
+    """A number between 0 and 1 for each row, of the scores, labels and slices, and nothing else.
 
     Rows are sorted; those alike in all of these are told apart by counting them. The numbers are
-    a scrambling of the bits (splitmix64), as good as drawn by lot.
+    a scrambling of the bits (splitmix64), as good as drawn by lot. All rows together seed it: were
+    a row's lot its own, samples of the same few scores would be split alike, and the shares that
+    such a split gets wrong would be wrong every time.
     """
     bits = (sample.scores.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 becomes 0.0
     traits = [mask.astype(np.uint64) for mask in sample.traits]
@@ -109,7 +111,8 @@ def lots(sample: Sample) -> Floats:
     key = _scramble(bits)
     for trait in (_places_in_runs(alike), *traits):
         key = _scramble(key ^ _scramble(trait + np.uint64(1)))
-    return key / 2.0**64
+    seed = _scramble(np.add.reduce(key, keepdims=True))
+    return _scramble(key ^ seed) / 2.0**64
 
 
 def _places_in_runs(alike: NDArray[np.bool_]) -> Words:

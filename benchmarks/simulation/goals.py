@@ -1,0 +1,82 @@
+"""Bounds whose truth is near the edge, so that breaking them is easy; and where they are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from scipy.special import ndtr, ndtri
+
+from setpoint.rates import (
+    Bound,
+    balanced_error,
+    coverage,
+    error,
+    f_score,
+    fnr,
+    fpr,
+    npv,
+    precision,
+    recall,
+    tnr,
+    tpr,
+)
+from simulation.truth import QUANTIZERS, SHIFT, Cell, optimum
+
+NAMES = (
+    *("fpr", "recall", "coverage", "precision", "f_score(1)", "tnr", "fnr", "npv", "f_score(2)"),
+    *("error", "balanced_error", "fpr and recall", "fpr and precision", "fpr by group"),
+    *("gap at fpr", "fpr, 20 models", "fpr on average", "precision at 5 %"),
+)
+SIMPLEST = NAMES[:5]
+PREVALENCES = {"recall": 0.8, "fnr": 0.8, "precision": 0.5, "npv": 0.5, "fpr and precision": 0.5}
+
+
+def goals(cell: Cell) -> tuple[Bound, ...]:
+    """The bounds of a cell."""
+    a, best = cell.alpha, lambda e, m=True: optimum(e, m, cell)
+    made: dict[str, Callable[[], tuple[Bound, ...]]] = {
+        "fpr": lambda: (fpr <= a,),
+        "tnr": lambda: (tnr >= 1 - a,),
+        "recall": lambda: (recall >= 1 - a,),
+        "fnr": lambda: (fnr <= a,),
+        "coverage": lambda: (coverage <= a,),
+        "precision": lambda: (precision >= 1 - a,),
+        "npv": lambda: (npv >= 1 - a,),
+        "f_score(1)": lambda: (f_score(1) >= best(f_score(1)) - a,),
+        "f_score(2)": lambda: (f_score(2) >= best(f_score(2)) - a,),
+        "error": lambda: (error <= best(error, False) + a,),
+        "balanced_error": lambda: (balanced_error <= best(balanced_error, False) + a,),
+        "fpr and recall": lambda: (fpr <= 4 * a, recall >= _recall_at(4 * a) - 0.05),
+        "fpr and precision": lambda: (fpr <= a, precision >= 0.9),
+        "fpr by group": lambda: (fpr <= a,),
+        "gap at fpr": lambda: (
+            fpr <= 0.1,
+            abs(tpr.on(group="a") - tpr.on(group="b")) <= 0.1 + a,
+        ),
+        "fpr, 20 models": lambda: (fpr <= a,),
+        "fpr on average": lambda: (fpr <= a,),
+        "precision at 5 %": lambda: (precision >= 1 - 4 * a,),
+    }
+    return made[cell.name]()
+
+
+def _recall_at(level: float) -> float:
+    """The best recall at a false positive rate."""
+    return float(ndtr(SHIFT - ndtri(1 - level)))
+
+
+def cells(quick: bool) -> Iterator[Cell]:
+    """Everything that is simulated."""
+    for name in NAMES:
+        options: dict[str, Any] = {}
+        if name in PREVALENCES:
+            options["prevalence"] = PREVALENCES[name]
+        if quick:
+            for kind in ("continuous", "tied") if name in SIMPLEST else ("continuous",):
+                yield Cell(name, 0.05, kind, 2000, 300, **options)
+            continue
+        for kind in QUANTIZERS:
+            for n in (500, 2000, 10_000):
+                for alpha in (0.01, 0.05):
+                    yield Cell(name, alpha, kind, n, 2000, **options)

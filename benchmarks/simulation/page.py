@@ -1,0 +1,86 @@
+"""The tables of docs/certificates.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from simulation.running import fine
+
+HEAD = (
+    "| goal | alpha | scores | n | certified | broken | kept | naive: broken, kept | "
+    "MAPIE: broken, kept |"
+)
+
+
+def write(page: Path, book: dict[str, Any]) -> None:
+    """Replace the tables between their marks."""
+    text = page.read_text(encoding="utf-8")
+    for name, table in (
+        ("simulation", simulation(book)),
+        ("large", large(book)),
+        ("verdict", verdict(book)),
+    ):
+        start, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        before, rest = text.split(start)
+        text = f"{before}{start}\n{table}\n{end}{rest.split(end)[1]}"
+    page.write_text(text, encoding="utf-8")
+
+
+def verdict(book: dict[str, Any]) -> str:
+    """In one sentence."""
+    rows = book["rows"]
+    bad = [row for row in rows if not fine(row)]
+    worst = max(
+        row["found"]["ours"]["broken"] for row in rows if "mean" not in row["found"]["ours"]
+    )
+    naive = [row["found"]["naive"]["broken"] for row in rows if row["kind"] == "continuous"]
+    return (
+        f"{len(rows)} settings, {len(bad)} with more broken promises than 5 % and three standard "
+        f"errors; the most in any is {percent(worst)} %. The naive threshold breaks its promise "
+        f"in {percent(sum(naive) / len(naive))} % of all draws with continuous scores."
+    )
+
+
+def simulation(book: dict[str, Any]) -> str:
+    """A row for each cell."""
+    lines = [HEAD, "| " + " | ".join(["---"] * 9) + " |"]
+    for row in sorted(book["rows"], key=lambda row: book["order"].index(row["name"])):
+        found, ours = row["found"], row["found"]["ours"]
+        others = [
+            " / ".join(
+                f"{percent(found[m]['broken'])}, {percent(found[m]['kept'])}"
+                for m in names
+                if m in found
+            )
+            for names in (("naive", "uncorrected"), ("MAPIE", "MAPIE, 1,000"))
+        ]
+        cells = [
+            row["name"],
+            f"{100 * row['alpha']:g} %",
+            row["kind"],
+            f"{row['n']:,}",
+            percent(ours["promised"]),
+            percent(ours["broken"]) if "mean" not in ours else f"mean {100 * ours['mean']:.3f}",
+            percent(ours["kept"]),
+            *others,
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def large(book: dict[str, Any]) -> str:
+    """Time and memory for ten million scores."""
+    lines = [
+        "| goal, 10,000,000 scores | verdict | seconds | peak memory |",
+        "| --- | --- | --- | --- |",
+    ]
+    for goal, found in book.get("large", {}).items():
+        cost = f"{found['seconds']:.1f} | {found['megabytes']:.0f} MB"
+        lines.append(f"| `{goal}` | {found['status']} | {cost} |")
+    return "\n".join(lines)
+
+
+def percent(share: float) -> str:
+    """One digit after the point."""
+    return f"{100 * share:.1f}"
