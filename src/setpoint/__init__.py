@@ -24,7 +24,13 @@ if TYPE_CHECKING:
         NotCertifiedWarning as NotCertifiedWarning,
     )
     from setpoint.layers import (
+        ProgramError as ProgramError,
+    )
+    from setpoint.layers import (
         hold as hold,
+    )
+    from setpoint.layers import (
+        linear_program as linear_program,
     )
     from setpoint.problems import (
         Infeasible as Infeasible,
@@ -157,7 +163,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "certify": "Certificate certify",
     "estimators": "CertifiedThreshold Classifier NotCertifiedWarning",
-    "layers": "hold",
+    "layers": "ProgramError hold linear_program",
     "problems": """
         Infeasible Problem fnr_at_fpr pr_auc precision_at_k precision_at_recall
         recall_at_precision roc_auc tpr_at_fpr

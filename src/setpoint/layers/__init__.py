@@ -1,5 +1,20 @@
-"""Layers that know functions and matrices, not rates: a root and its gradient."""
+"""Layers that know functions and matrices, not rates: a root, a linear program, their gradients."""
 
 from setpoint.layers.hold import hold, through_threshold
+from setpoint.layers.linear_program import (
+    InfeasibleProgram,
+    ProgramError,
+    ProgramInfo,
+    UnboundedProgram,
+    linear_program,
+)
 
-__all__ = ["hold", "through_threshold"]
+__all__ = [
+    "InfeasibleProgram",
+    "ProgramError",
+    "ProgramInfo",
+    "UnboundedProgram",
+    "hold",
+    "linear_program",
+    "through_threshold",
+]

@@ -1,0 +1,73 @@
+"""Any linear program inside any network: ``z, info = linear_program(c, A, b)``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from setpoint.layers.linear_program.backward import solution, value
+from setpoint.layers.linear_program.checks import check_program
+from setpoint.layers.linear_program.highs import solve_by_highs
+from setpoint.layers.linear_program.info import ProgramInfo
+from setpoint.layers.linear_program.verdict import settle
+
+
+def linear_program(
+    c: Any,
+    A: Any = None,
+    b: Any = None,
+    E: Any = None,
+    h: Any = None,
+    nonnegative: bool = False,
+    *,
+    solver: Literal["auto", "highs", "newton"] = "auto",
+    value_only: bool = False,
+    strict: bool = True,
+) -> tuple[Tensor, ProgramInfo]:
+    """Solve ``min c'z`` with ``A z <= b``, ``E z = h`` and, if wanted, ``z >= 0``.
+
+    Args:
+        c: Costs, ``[..., n]``.
+        A: Rows of the inequalities, ``[..., m, n]``, dense or sparse (COO or CSR), or ``None``.
+        b: Their right sides, ``[..., m]``.
+        E: Rows of the equalities, ``[..., p, n]``, dense or sparse, or ``None``.
+        h: Their right sides, ``[..., p]``.
+        nonnegative: Whether ``z >= 0`` holds too.
+        solver: ``"highs"``, ``"newton"``, or the one the benchmark found faster.
+        value_only: Return the optimal value instead of the solution. Its gradient, in all parts,
+            is read off the multipliers (Danskin's theorem): nothing is solved backwards.
+        strict: Raise if a member has no solution, naming it with a proof. If false, such a member
+            gives zeros without a gradient, and ``info.status`` says so.
+
+    Returns:
+        The solutions ``[..., n]``, or with ``value_only`` the values ``[...]``, and what is known
+        about them. Computed in float64, returned in the dtype of the parts; leading shapes are
+        broadcast.
+
+    Raises:
+        InfeasibleProgram: No ``z`` obeys all constraints; the error carries a Farkas ray.
+        UnboundedProgram: The cost falls for ever; the error carries the direction.
+
+    The gradient of a solution by ``A``, ``b``, ``E`` and ``h`` goes through the constraints that
+    are active; it is the true one where ``info.unique`` and not ``info.degenerate``. By ``c`` it is
+    zero: a vertex does not move with the costs until it jumps.
+
+    Example:
+        >>> capacity = torch.tensor([4.0, 3.0], requires_grad=True)       # hours of two machines
+        >>> hours = torch.tensor([[1.0, 1.0], [1.0, 0.5]])
+        >>> z, info = linear_program(-torch.tensor([3.0, 2.0]), hours, capacity, nonnegative=True)
+        >>> z.tolist(), info.duals.tolist()
+        ([2.0, 2.0], [1.0, 2.0])
+        >>> z[0].backward()
+        >>> capacity.grad.tolist()
+        [-1.0, 2.0]
+    """
+    program, dtype = check_program(c, A, b, E, h, nonnegative)
+    with torch.no_grad():
+        found = solve_by_highs(program.detach())
+        found, rays = settle(program.detach(), found, strict=strict)
+    info = ProgramInfo(program.detach(), found, rays)
+    answer = value(program, found) if value_only else solution(program, found)
+    return answer.reshape(*program.batch, *answer.shape[1:]).to(dtype), info

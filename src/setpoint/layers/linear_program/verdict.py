@@ -1,0 +1,76 @@
+"""The last word on members that a solver did not solve: a proof, an error, or a status."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setpoint.layers.linear_program.errors import InfeasibleProgram, ProgramError, UnboundedProgram
+from setpoint.layers.linear_program.program import Program, Solution
+from setpoint.layers.linear_program.rays import farkas, recession
+
+Rays = tuple[tuple[Tensor, ...], ...]
+
+
+def settle(program: Program, found: Solution, *, strict: bool) -> tuple[Solution, Rays]:
+    """Prove each failure; raise the first one if ``strict``."""
+    status = list(found.status)
+    rays: list[tuple[Tensor, ...]] = [()] * program.members
+    for i, word in enumerate(found.status):
+        if word != "optimal":
+            status[i], rays[i] = prove(program, i)
+            if strict:
+                raise _error(program, i, status[i], rays[i])
+    return replace(found, status=tuple(status)), tuple(rays)
+
+
+def prove(program: Program, i: int) -> tuple[str, tuple[Tensor, ...]]:
+    """Why a member has no solution, with its ray: infeasible first, then unbounded."""
+    one = program.member(i)
+    contradiction = farkas(one)
+    if contradiction is not None:
+        return "infeasible", tuple(torch.from_numpy(x).to(program.c) for x in contradiction)
+    direction = recession(one)
+    if direction is not None:
+        return "unbounded", (torch.from_numpy(direction).to(program.c),)
+    return "unsolved", ()
+
+
+def _error(program: Program, i: int, status: str, ray: tuple[Tensor, ...]) -> ProgramError:
+    place = tuple(int(k) for k in np.unravel_index(i, program.batch)) if program.batch else ()
+    where = f" (member {list(place)} of the batch)" if place else ""
+    if status == "infeasible":
+        return InfeasibleProgram(
+            f"The linear program{where} is infeasible: {_contradiction(ray)} Loosen one of them, "
+            "or pass strict=False and look at info.status.",
+            place,
+            ray,
+        )
+    if status == "unbounded":
+        return UnboundedProgram(
+            f"The linear program{where} is unbounded: its cost falls for ever along "
+            f"{_largest(ray[0], 'z')}. Bound these variables, for example by nonnegative=True, "
+            "or change the sign of c.",
+            place,
+            ray,
+        )
+    return ProgramError(
+        f"The linear program{where} was not solved, and is neither proven infeasible nor "
+        "unbounded. Bring its rows and columns to similar scales.",
+        place,
+    )
+
+
+def _contradiction(ray: tuple[Tensor, ...]) -> str:
+    parts = [_largest(x, name) for x, name in zip(ray, "AE", strict=True) if x.any()]
+    return f"rows {' and '.join(parts)} contradict each other (their weights are in error.ray)."
+
+
+def _largest(x: Tensor, name: str, most: int = 5) -> str:
+    """``A[3], A[7] and 2 more``: the heaviest entries of a ray."""
+    heavy = [int(k) for k in x.abs().argsort(descending=True) if x[k] != 0]
+    shown = ", ".join(f"{name}[{k}]" for k in sorted(heavy[:most]))
+    return shown if len(heavy) <= most else f"{shown} and {len(heavy) - most} more"
