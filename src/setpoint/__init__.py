@@ -143,6 +143,13 @@ if TYPE_CHECKING:
     from setpoint.solvers import (
         Implicit as Implicit,
     )
+    from setpoint.solvers import LinearProgram as LinearProgram
+    from setpoint.solvers import as_program as as_program
+    from setpoint.solvers import auc_loss as auc_loss
+    from setpoint.solvers import f_score_loss as f_score_loss
+    from setpoint.solvers import jaccard_loss as jaccard_loss
+    from setpoint.solvers import multiclass_auc_loss as multiclass_auc_loss
+    from setpoint.solvers import partial_auc_loss as partial_auc_loss
     from setpoint.steps import (
         Hard as Hard,
     )
@@ -172,7 +179,10 @@ _NAMES = {
         FN FP TN TP Bound Combination Range Rate Setpoint accuracy alerts balanced_error coverage
         error f_score fnr fpr jaccard lift maximum minimum npv precision prevalence recall tnr tpr
     """,
-    "solvers": "Implicit",
+    "solvers": """
+        Implicit LinearProgram as_program auc_loss f_score_loss jaccard_loss multiclass_auc_loss
+        partial_auc_loss
+    """,
     "steps": "Hard Hinge Sigmoid Softplus",
     "train": "Averaged Stratified Validation fit",
 }
