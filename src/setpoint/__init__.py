@@ -140,12 +140,16 @@ if TYPE_CHECKING:
     from setpoint.rates import (
         tpr as tpr,
     )
+    from setpoint.solvers import Barrier as Barrier
     from setpoint.solvers import (
         Implicit as Implicit,
     )
     from setpoint.solvers import LinearProgram as LinearProgram
     from setpoint.solvers import as_program as as_program
+    from setpoint.solvers import at_least as at_least
+    from setpoint.solvers import at_most as at_most
     from setpoint.solvers import auc_loss as auc_loss
+    from setpoint.solvers import equal_to as equal_to
     from setpoint.solvers import f_score_loss as f_score_loss
     from setpoint.solvers import jaccard_loss as jaccard_loss
     from setpoint.solvers import multiclass_auc_loss as multiclass_auc_loss
@@ -180,8 +184,8 @@ _NAMES = {
         error f_score fnr fpr jaccard lift maximum minimum npv precision prevalence recall tnr tpr
     """,
     "solvers": """
-        Implicit LinearProgram as_program auc_loss f_score_loss jaccard_loss multiclass_auc_loss
-        partial_auc_loss
+        Barrier Implicit LinearProgram as_program at_least at_most auc_loss equal_to f_score_loss
+        jaccard_loss multiclass_auc_loss partial_auc_loss
     """,
     "steps": "Hard Hinge Sigmoid Softplus",
     "train": "Averaged Stratified Validation fit",

@@ -1,5 +1,6 @@
 """Solvers: ways to train for a problem. One paper, one file."""
 
+from setpoint.solvers.barrier import Barrier, at_least, at_most, equal_to, together
 from setpoint.solvers.baselines import cross_entropy, focal
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.program import (
@@ -13,14 +14,19 @@ from setpoint.solvers.program import (
 )
 
 __all__ = [
+    "Barrier",
     "Implicit",
     "LinearProgram",
     "as_program",
+    "at_least",
+    "at_most",
     "auc_loss",
     "cross_entropy",
+    "equal_to",
     "f_score_loss",
     "focal",
     "jaccard_loss",
     "multiclass_auc_loss",
     "partial_auc_loss",
+    "together",
 ]

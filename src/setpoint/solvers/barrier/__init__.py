@@ -1,0 +1,6 @@
+"""Dynamic barrier: any losses, bounds on some of them or an order of importance among them."""
+
+from setpoint.solvers.barrier.barrier import Barrier
+from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to, together
+
+__all__ = ["Barrier", "Constraint", "at_least", "at_most", "equal_to", "together"]

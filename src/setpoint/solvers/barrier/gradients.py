@@ -1,0 +1,139 @@
+"""Gradients of several losses, tensor by tensor: rows, their dot products, and their sum.
+
+Nothing is ever flattened into one vector: a row is a list with one tensor (or None) for each
+parameter, and a dot product is a sum over tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from setpoint.solvers.barrier.quadratic import Vector
+
+Row = list[Tensor | None]
+
+
+def trainable(params: Iterable[Tensor]) -> list[Tensor]:
+    """The parameters that learn, or an error if there is none."""
+    given = [params] if isinstance(params, Tensor) else list(params)
+    for each in given:
+        if not isinstance(each, Tensor):
+            raise TypeError(
+                f"Barrier takes parameters, such as model.parameters(); got {type(each).__name__}."
+            )
+    learning = list(dict.fromkeys(p for p in given if p.requires_grad))
+    if not learning:
+        raise ValueError(
+            f"No trainable parameter among {len(given)}: pass model.parameters(), with "
+            "requires_grad set on what is to be trained."
+        )
+    return learning
+
+
+def rows_of(losses: Sequence[Tensor], params: Sequence[Tensor], names: Sequence[str]) -> list[Row]:
+    """The gradient of each loss; the graph they share is kept until the last of them."""
+    rows: list[Row] = []
+    for loss, name in zip(losses, names, strict=True):
+        last = len(rows) == len(losses) - 1
+        row = list(torch.autograd.grad(loss, params, retain_graph=not last, allow_unused=True))
+        if all(part is None for part in row):
+            raise ValueError(
+                f"{name} does not depend on any of the {len(params)} parameters: was the model's "
+                "output detached, or is this another model's loss?"
+            )
+        rows.append([_dense(part) for part in row])
+    return rows
+
+
+def gram_of(rows: Sequence[Row]) -> Vector:
+    """All dot products of rows, ``[k, k]``, with one look at the device."""
+    k = len(rows)
+    pairs = [(i, j) for i in range(k) for j in range(i + 1)]
+    parts: list[Tensor] = []
+    counts = []
+    for i, j in pairs:
+        before = len(parts)
+        parts += _dots(rows[i], rows[j])
+        counts.append(len(parts) - before)
+    device = parts[0].device
+    numbers = iter(torch.stack([part.to(device) for part in parts]).tolist())
+    gram = np.empty((k, k))
+    for (i, j), count in zip(pairs, counts, strict=True):
+        gram[i, j] = gram[j, i] = sum(islice(numbers, count))
+    return gram
+
+
+def _dots(a: Row, b: Row) -> list[Tensor]:
+    """The dot products of tensors that both rows have."""
+    both = ((x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None)
+    return [torch.dot(_flat(x), _flat(y)) for x, y in both]
+
+
+def _flat(part: Tensor) -> Tensor:
+    """A view where there is one; half precision would overflow in a sum of squares."""
+    flat = part.reshape(-1)
+    return flat.float() if flat.dtype in (torch.float16, torch.bfloat16) else flat
+
+
+def _dense(part: Tensor | None) -> Tensor | None:
+    return part.to_dense() if part is not None and part.is_sparse else part
+
+
+def combined(rows: Sequence[Row], weights: Sequence[float]) -> Row:
+    """``sum_i weights[i] * rows[i]``, written over the last row."""
+    total = rows[-1]
+    for index, part in enumerate(total):
+        if part is not None:
+            part.mul_(weights[-1])
+        for row, weight in zip(rows[:-1], weights[:-1], strict=True):
+            other = row[index]
+            if other is None or weight == 0:
+                continue
+            if part is None:
+                part = torch.zeros_like(other)
+            part.add_(other, alpha=weight)
+        total[index] = part
+    return total
+
+
+def write(row: Row, params: Sequence[Tensor]) -> int:
+    """Add a row to ``.grad``, as ``backward`` would; how many parameters no loss reached."""
+    for part, parameter in zip(row, params, strict=True):
+        if part is None:
+            continue
+        if parameter.grad is None:
+            parameter.grad = part
+        else:
+            parameter.grad.add_(part)
+    return sum(part is None for part in row)
+
+
+def averaged(rows: list[Row], params: Sequence[Tensor], group: dist.ProcessGroup | None) -> None:
+    """Replace every row by its mean over the workers: ``autograd.grad`` bypasses DDP's own."""
+    size = workers(group)
+    waiting = []
+    for row in rows:
+        for index, parameter in enumerate(params):
+            part = row[index]
+            if part is None:  # another worker may have one, and all must take part
+                part = row[index] = torch.zeros_like(parameter)
+            waiting.append(dist.all_reduce(part, group=group, async_op=True))
+    for work in waiting:
+        work.wait()
+    for row in rows:
+        for part in row:
+            assert part is not None
+            part.div_(size)
+
+
+def workers(group: dist.ProcessGroup | None) -> int:
+    """How many processes train together; 1 outside of ``torch.distributed``."""
+    if not (dist.is_available() and dist.is_initialized()):
+        return 1
+    return dist.get_world_size(group)
