@@ -11,7 +11,8 @@ from torch import Tensor
 
 from setpoint._checks import positive, share
 from setpoint.solvers.program.inputs import Measured, batch_loss
-from setpoint.solvers.program.pairs import Ranked, Surrogate, pair_loss
+from setpoint.solvers.program.pairs import Surrogate, pair_loss
+from setpoint.solvers.program.ranked import Ranked
 
 
 def auc_loss(

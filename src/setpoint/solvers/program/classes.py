@@ -17,7 +17,8 @@ from setpoint.batch import check_length, check_scores, check_weights
 from setpoint.distributed import refuse_several_ranks
 from setpoint.solvers.program.auc import checked_surrogate
 from setpoint.solvers.program.inputs import attached, check_tensor, result_dtype
-from setpoint.solvers.program.pairs import Ranked, Surrogate, pair_loss
+from setpoint.solvers.program.pairs import Surrogate, pair_loss
+from setpoint.solvers.program.ranked import Ranked
 
 Kind = Literal["mu", "one_vs_all"]
 CHUNK = 2**20
