@@ -10,19 +10,19 @@ section 4.2, without the ridge of the published code, which biases both by 1 %).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import issparse, vstack
-from scipy.sparse.linalg import MatrixRankWarning, lsmr, splu
+from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse.linalg import lsmr
 from torch import Tensor
 
-from setpoint.layers.linear_program.matrix import Matrix
 from setpoint.layers.linear_program.program import Program, Solution
+from setpoint.layers.linear_program.systems import Vertices, is_square
 
 TIGHT = 1e-9  # a slack below this share of its own terms is zero
-FLOOR = 1e-12  # and so is one below this many units in the last place of its row
+FLOOR = 1e-12  # and so is one below this share of its row
+REGULAR = 1e-7  # a square system that is solved worse than this is singular
 
 
 @dataclass(frozen=True)
@@ -57,18 +57,9 @@ def active(program: Program, found: Solution) -> Active:
     return Active(
         (slack <= room) & optimal,
         at_zero & optimal,
-        (found.v * _largest_in_row(A, share) > TIGHT) & optimal,
+        (A.scale(found.v, share).largest(1) > TIGHT) & optimal,
         (found.s * share > TIGHT) & optimal,
     )
-
-
-def _largest_in_row(matrix: Matrix, weight: Tensor) -> Tensor:
-    """The largest entry of each row after its columns have been weighted."""
-    if matrix.row is None or matrix.column is None:
-        return (matrix.values * weight[:, None, :]).amax(-1)
-    entries = matrix.values * weight[:, matrix.column]
-    out = entries.new_zeros(entries.shape[0], matrix.shape[0])
-    return out.scatter_reduce_(1, matrix.row.expand_as(entries), entries, "amax")
 
 
 def follow(program: Program, near: Active, gradient: Tensor) -> tuple[Tensor, Tensor]:
@@ -79,47 +70,34 @@ def follow(program: Program, near: Active, gradient: Tensor) -> tuple[Tensor, Te
     generalized derivative among others.
     """
     by_b, by_h = torch.zeros_like(program.b), torch.zeros_like(program.h)
-    for i in range(program.members):
-        g = gradient[i].cpu().numpy()
-        if not g.any():
-            continue
-        rows, u = _follow_one(program, near, i, g)
-        u = torch.from_numpy(u).to(by_b)
-        rows = torch.from_numpy(rows).to(by_b.device)
-        by_b[i, rows], by_h[i] = u[: len(rows)], u[len(rows) :]
+    left = gradient.any(1)
+    square = left & is_square(program, near.support, near.support_bounds)
+    if square.any():
+        part, g = program.pick(square), gradient[square]
+        vertices = Vertices(part, near.support[square], near.support_bounds[square])
+        u, w = vertices.transposed(g)
+        carried = part.A.adjoint(u) + part.E.adjoint(w) - g
+        off = (carried * ~near.support_bounds[square]).abs().amax(1)
+        right = vertices.regular & (off <= REGULAR * g.abs().amax(1))  # false for NaN
+        members = square.nonzero()[right, 0]
+        by_b[members], by_h[members] = u[right], w[right]
+        left[members] = False
+    for i in left.nonzero()[:, 0].tolist():
+        by_b[i], by_h[i] = _least_squares(program, near, i, gradient[i])
     return by_b, by_h
 
 
-def _follow_one(program: Program, near: Active, i: int, g: Any) -> tuple[Any, Any]:
-    sets = ((near.support, near.support_bounds), (near.tight, near.tight_bounds))
-    A, E = program.A.member(i), program.E.member(i)
-    for chosen, bounds in sets:
-        rows = chosen[i].cpu().numpy().nonzero()[0]
-        free = (~bounds[i]).cpu().numpy().nonzero()[0]
-        if chosen is near.support and len(rows) + len(program.h[i]) != len(free):
-            continue
-        M = _stack(A[rows][:, free], E[:, free])
-        u = _transposed_solve(M, g[free], square=chosen is near.support)
-        if u is not None:
-            break
-    return rows, u
-
-
-def _stack(A: Any, E: Any) -> Any:
+def _least_squares(program: Program, near: Active, i: int, g: Tensor) -> tuple[Tensor, Tensor]:
+    """The shortest ``u`` that comes nearest to ``M' u = g`` over all tight rows of a member."""
+    rows = near.tight[i].cpu().numpy().nonzero()[0]
+    free = (~near.tight_bounds[i]).cpu().numpy().nonzero()[0]
+    A, E = program.A.member(i)[rows][:, free], program.E.member(i)[:, free]
+    right = g.cpu().numpy()[free]
     if issparse(A) or issparse(E):
-        return vstack([A, E]).tocsc()
-    return np.concatenate([A, E])
-
-
-def _transposed_solve(M: Any, g: Any, *, square: bool) -> Any:
-    """The ``u`` with ``M' u = g``: exactly, ``None`` if ``M`` is singular, or by least squares."""
-    if not square:
-        if issparse(M):
-            return lsmr(M.T, g, atol=1e-14, btol=1e-14, conlim=0, maxiter=20 * max(M.shape))[0]
-        return np.linalg.lstsq(M.T, g, rcond=1e-11)[0]
-    try:
-        u = splu(M).solve(g, trans="T") if issparse(M) else np.linalg.solve(M.T, g)
-    except (np.linalg.LinAlgError, RuntimeError, MatrixRankWarning):
-        return None
-    right = np.abs(M.T @ u - g).max(initial=0) <= 1e-7 * np.abs(g).max(initial=0)
-    return u if right and np.isfinite(u).all() else None
+        M = vstack([csr_array(A), csr_array(E)])
+        u = lsmr(M.T, right, atol=1e-14, btol=1e-14, conlim=0, maxiter=20 * max(M.shape))[0]
+    else:
+        u = np.linalg.lstsq(np.concatenate([A, E]).T, right, rcond=1e-11)[0]
+    by_b = np.zeros(program.b.shape[1])
+    by_b[rows], by_h = np.split(u, [len(rows)])
+    return torch.from_numpy(by_b).to(g), torch.from_numpy(by_h).to(g)

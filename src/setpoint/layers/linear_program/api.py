@@ -9,7 +9,7 @@ from torch import Tensor
 
 from setpoint.layers.linear_program.backward import solution, value
 from setpoint.layers.linear_program.checks import check_program
-from setpoint.layers.linear_program.highs import solve_by_highs
+from setpoint.layers.linear_program.choose import solve
 from setpoint.layers.linear_program.info import ProgramInfo
 from setpoint.layers.linear_program.verdict import settle
 
@@ -66,7 +66,7 @@ def linear_program(
     """
     program, dtype = check_program(c, A, b, E, h, nonnegative)
     with torch.no_grad():
-        found = solve_by_highs(program.detach())
+        found = solve(program.detach(), solver)
         found, rays = settle(program.detach(), found, strict=strict)
     info = ProgramInfo(program.detach(), found, rays)
     answer = value(program, found) if value_only else solution(program, found)

@@ -7,13 +7,15 @@ import torch
 from scipy.optimize import linprog
 
 from setpoint.layers.linear_program.program import Member, Program, Solution
+from setpoint.layers.linear_program.scaling import equilibrate
 
 TOLERANCE = 1e-9  # HiGHS accepts 1e-10 at the least; its default, 1e-7, shows in gradients
 _STATUS = {0: "optimal", 2: "infeasible", 3: "unbounded"}
 
 
 def solve_by_highs(program: Program) -> Solution:
-    """Solve each member; status and multipliers are HiGHS's."""
+    """Solve each member, scaled; status and multipliers are HiGHS's."""
+    program, scales = equilibrate(program)
     found = [_solve(program.member(i)) for i in range(program.members)]
     sizes = (program.c.shape[1], program.b.shape[1], program.h.shape[1], program.c.shape[1])
     parts = []
@@ -23,7 +25,7 @@ def solve_by_highs(program: Program) -> Solution:
     status = tuple(f[1] for f in found)
     z, v, w, s = parts
     steps = tuple(f[2] for f in found)
-    return Solution(z, v, w, s, status, ("highs",) * len(found), steps)
+    return scales.back(Solution(z, v, w, s, status, ("highs",) * len(found), steps))
 
 
 def _solve(one: Member) -> tuple[tuple[np.ndarray, ...], str, int]:

@@ -69,6 +69,24 @@ class Matrix:
         """Absolute values, to see how large a product can be."""
         return replace(self, values=self.values.abs())
 
+    def scale(self, rows: Tensor, columns: Tensor) -> Matrix:
+        """Each row and each column times a factor of its own."""
+        if self.row is None or self.column is None:
+            by = rows[..., :, None] * columns[..., None, :]
+        else:
+            by = rows[:, self.row] * columns[:, self.column]
+        return replace(self, values=self.values * by)
+
+    def largest(self, along: int) -> Tensor:
+        """The largest absolute entry of each row (``along=1``) or of each column (``along=0``)."""
+        size, count = self.values.abs(), self.shape[1 - along]
+        if self.row is None or self.column is None:
+            empty = self.values.new_zeros(self.values.shape[0], count)
+            return size.amax(1 + along) if self.shape[along] else empty
+        place = self.row if along else self.column
+        out = size.new_zeros(size.shape[0], count)
+        return out.scatter_reduce_(1, place.expand_as(size), size, "amax")
+
     def member(self, i: int) -> Any:
         """One member for scipy: a numpy array, or a sparse array in rows."""
         values = self.values[i].detach().cpu().numpy()

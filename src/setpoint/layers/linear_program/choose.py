@@ -1,0 +1,47 @@
+"""Which solver for which programs, and what happens to members it cannot solve."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from setpoint.layers.linear_program.highs import solve_by_highs
+from setpoint.layers.linear_program.newton import solve_by_newton
+from setpoint.layers.linear_program.program import Program, Solution
+
+SOLVERS = ("auto", "highs", "newton")
+
+
+def choose(program: Program) -> str:
+    """The faster solver for dense batches and for everything else."""
+    return "newton" if program.members >= 32 and not program.is_sparse else "highs"
+
+
+def solve(program: Program, solver: str) -> Solution:
+    """Solve every member; what Newton leaves unsolved, HiGHS gets the last word on."""
+    if solver not in SOLVERS:
+        known = ", ".join(repr(name) for name in SOLVERS)
+        raise ValueError(f"solver must be one of {known}; got {solver!r}.")
+    name = choose(program) if solver == "auto" else solver
+    if name == "highs":
+        return solve_by_highs(program)
+    found = solve_by_newton(program)
+    return _finish(program, found)
+
+
+def _finish(program: Program, found: Solution) -> Solution:
+    rest = torch.tensor([i for i, word in enumerate(found.status) if word != "optimal"])
+    if not len(rest):
+        return found
+    rest = rest.to(program.c.device)
+    other = solve_by_highs(program.pick(rest))
+    status, solver = list(found.status), list(found.solver)
+    for k, i in enumerate(rest.tolist()):
+        status[i], solver[i] = other.status[k], other.solver[k]
+    parts = {}
+    for name in ("z", "v", "w", "s"):
+        part = getattr(found, name).clone()
+        part[rest] = getattr(other, name)
+        parts[name] = part
+    return replace(found, status=tuple(status), solver=tuple(solver), **parts)

@@ -1,0 +1,109 @@
+"""The exterior penalty with multipliers, and Newton's method on it (Mangasarian 2004).
+
+Meng et al. (2021), equations 3 to 5, minimise ``c'y + |max(A y - b, 0)|^2 / (2 eps)``. With
+multipliers inside, ``max(A y - b + eps v, 0)``, no ``eps`` has to be guessed: the same minimum gives
+better multipliers, and these a better minimum. The function is piecewise quadratic; Newton's step
+with an exact line search ends it in finitely many steps, where full steps need not end at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from setpoint.layers.linear_program.gram import newton_direction
+from setpoint.layers.linear_program.line_search import exact_step
+from setpoint.layers.linear_program.program import Program
+
+STEPS = 60  # of Newton at most for one setting of the multipliers; 5 to 20 is usual
+FLAT = 1e-11  # a slope of zero, in a program whose costs are near 1
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where the iteration stands: the solution ``y`` and the multipliers, as in ``Solution``."""
+
+    y: Tensor
+    v: Tensor
+    w: Tensor
+    s: Tensor
+
+    def pick(self, members: Tensor) -> Point:
+        """Some members of the batch."""
+        return Point(self.y[members], self.v[members], self.w[members], self.s[members])
+
+    def put(self, members: Tensor, other: Point) -> None:
+        """Overwrite some members."""
+        for name in ("y", "v", "w", "s"):
+            getattr(self, name)[members] = getattr(other, name)
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What the constraints lack, in units of the multipliers: ``weight (A y - b) + v`` and so on."""
+
+    rows: Tensor
+    equal: Tensor
+    bounds: Tensor
+
+
+def residuals(program: Program, at: Point, weight: float) -> Residuals:
+    """The shifted residuals; their positive parts are the next multipliers."""
+    rows = weight * (program.A.times(at.y) - program.b) + at.v
+    equal = weight * (program.E.times(at.y) - program.h) + at.w
+    bounds = at.s - weight * at.y if program.nonnegative else torch.full_like(at.y, -torch.inf)
+    return Residuals(rows, equal, bounds)
+
+
+def slope(program: Program, r: Residuals) -> Tensor:
+    """The gradient of the penalty (without the proximal term)."""
+    by_rows = program.A.adjoint(r.rows.clamp(min=0)) + program.E.adjoint(r.equal)
+    return program.c + by_rows - r.bounds.clamp(min=0)
+
+
+def minimise(program: Program, at: Point, weight: float, ridge: float) -> tuple[Point, Tensor]:
+    """The minimum of the penalty plus ``ridge/2 |y - at.y|^2``, and the steps it took, ``[batch]``.
+
+    Members that have arrived leave the batch, so that stragglers cost only themselves.
+    """
+    y = at.y.clone()
+    steps = torch.zeros(len(y), dtype=torch.long, device=y.device)
+    live = torch.arange(len(y), device=y.device)
+    part, here, centre = program, at, at.y
+    before: Tensor | None = None
+    for _ in range(STEPS):
+        r = residuals(part, here, weight)
+        gradient = slope(part, r) + ridge * (here.y - centre)
+        piece = torch.cat([r.rows, r.bounds], 1) > 0
+        moving = gradient.abs().amax(1) > FLAT
+        if before is not None:  # a full step that stays on its quadratic piece ends at the minimum
+            moving &= ~full | (piece != before).any(1)
+        if not moving.all():
+            live, centre, gradient = live[moving], centre[moving], gradient[moving]
+            part, here, piece = part.pick(moving), here.pick(moving), piece[moving]
+            r = Residuals(r.rows[moving], r.equal[moving], r.bounds[moving])
+        if not len(live):
+            break
+        rows, bounds = piece[:, : r.rows.shape[1]], piece[:, r.rows.shape[1] :]
+        d = newton_direction(part, rows, bounds, weight, ridge, gradient)
+        t = _step(part, r, d, weight, ridge, here.y - centre)
+        here = replace(here, y=here.y + t[:, None] * d)
+        before, full = piece, (t - 1).abs() < 1e-9
+        y[live] = here.y
+        steps[live] += 1
+    return replace(at, y=y), steps
+
+
+def _step(
+    program: Program, r: Residuals, d: Tensor, weight: float, ridge: float, moved: Tensor
+) -> Tensor:
+    """The length of a step: 1 if that is the minimum along it, else by the exact line search."""
+    speed, equal = weight * program.A.times(d), weight * program.E.times(d)
+    start = (program.c * d).sum(1) + (r.equal * equal).sum(1) / weight + ridge * (moved * d).sum(1)
+    curve = (equal * equal).sum(1) / weight + ridge * (d * d).sum(1)
+    a = torch.cat([speed, -weight * d], 1) if program.nonnegative else speed
+    rows = torch.cat([r.rows, r.bounds], 1) if program.nonnegative else r.rows
+    by = weight**0.5  # both residuals and speeds are in units of the multipliers
+    return exact_step(start, curve, rows / by, a / by)
