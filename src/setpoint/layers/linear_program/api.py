@@ -70,4 +70,4 @@ def linear_program(
         found, rays = settle(program.detach(), found, strict=strict)
     info = ProgramInfo(program.detach(), found, rays)
     answer = value(program, found) if value_only else solution(program, found)
-    return answer.reshape(*program.batch, *answer.shape[1:]).to(dtype), info
+    return answer.reshape((*program.batch, *answer.shape[1:])).to(dtype), info

@@ -91,4 +91,4 @@ class ProgramInfo:
         return self._shaped((cost.sum(1) + right.sum(1) + level.sum(1)).abs() / terms.clamp(min=1))
 
     def _shaped(self, x: Tensor) -> Tensor:
-        return x.reshape(*self.program.batch, *x.shape[1:])
+        return x.reshape((*self.program.batch, *x.shape[1:]))

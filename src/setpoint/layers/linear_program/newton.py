@@ -2,7 +2,8 @@
 
 The multipliers of each minimum are where the next one starts, and the penalty grows on the way
 (an augmented Lagrangian), so nothing is guessed. As soon as the positive multipliers name a vertex
-it is solved for and checked: feasible, with multipliers of the right sign, is a proof of optimality.
+it is solved for and checked: feasible, with multipliers of the right sign, is a proof that it is
+optimal.
 """
 
 from __future__ import annotations

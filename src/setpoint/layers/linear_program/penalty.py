@@ -1,7 +1,7 @@
 """The exterior penalty with multipliers, and Newton's method on it (Mangasarian 2004).
 
 Meng et al. (2021), equations 3 to 5, minimise ``c'y + |max(A y - b, 0)|^2 / (2 eps)``. With
-multipliers inside, ``max(A y - b + eps v, 0)``, no ``eps`` has to be guessed: the same minimum gives
+multipliers inside, ``max(A y - b + eps v, 0)``, no ``eps`` has to be guessed: a minimum gives
 better multipliers, and these a better minimum. The function is piecewise quadratic; Newton's step
 with an exact line search ends it in finitely many steps, where full steps need not end at all.
 """
@@ -42,7 +42,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Residuals:
-    """What the constraints lack, in units of the multipliers: ``weight (A y - b) + v`` and so on."""
+    """What constraints lack, in units of the multipliers: ``weight (A y - b) + v`` and so on."""
 
     rows: Tensor
     equal: Tensor
@@ -72,13 +72,13 @@ def minimise(program: Program, at: Point, weight: float, ridge: float) -> tuple[
     steps = torch.zeros(len(y), dtype=torch.long, device=y.device)
     live = torch.arange(len(y), device=y.device)
     part, here, centre = program, at, at.y
-    before: Tensor | None = None
+    before, full = torch.empty(0), torch.zeros_like(live, dtype=torch.bool)
     for _ in range(STEPS):
         r = residuals(part, here, weight)
         gradient = slope(part, r) + ridge * (here.y - centre)
         piece = torch.cat([r.rows, r.bounds], 1) > 0
         moving = gradient.abs().amax(1) > FLAT
-        if before is not None:  # a full step that stays on its quadratic piece ends at the minimum
+        if full.any():  # a full step that stays on its quadratic piece ends at the minimum
             moving &= ~full | (piece != before).any(1)
         if not moving.all():
             live, centre, gradient = live[moving], centre[moving], gradient[moving]

@@ -1,7 +1,7 @@
 """The square linear systems of vertices: ``M z = r`` forwards, ``M' u = g`` backwards.
 
-``M`` holds the chosen inequalities, all equalities, and the chosen bounds. A batch of dense programs
-is factored at once; a single or sparse one without the columns that its bounds fix at zero.
+``M`` holds the chosen inequalities, all equalities, and the chosen bounds. A batch of dense
+programs is factored at once; a single or sparse one without the columns fixed by its bounds.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Vertices:
             return _stack([one.solve(b[i], h[i]) for i, one in enumerate(self._one)], b)
         zeros = torch.zeros_like(self.program.c)
         right = torch.cat([b, h, zeros], 1).gather(1, self._chosen)
-        return torch.linalg.lu_solve(self._lu, self._pivots, right[..., None])[..., 0]
+        z: Tensor = torch.linalg.lu_solve(self._lu, self._pivots, right[..., None])[..., 0]
+        return z
 
     def transposed(self, g: Tensor) -> tuple[Tensor, Tensor]:
         """The ``u`` of ``M' u = g`` for the inequalities and the equalities."""
