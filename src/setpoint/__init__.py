@@ -141,6 +141,8 @@ if TYPE_CHECKING:
         tpr as tpr,
     )
     from setpoint.solvers import Barrier as Barrier
+    from setpoint.results import Diagnosis as Diagnosis
+    from setpoint.results import diagnose as diagnose
     from setpoint.solvers import (
         Implicit as Implicit,
     )
@@ -183,6 +185,7 @@ _NAMES = {
         FN FP TN TP Bound Combination Range Rate Setpoint accuracy alerts balanced_error coverage
         error f_score fnr fpr jaccard lift maximum minimum npv precision prevalence recall tnr tpr
     """,
+    "results": "Diagnosis diagnose",
     "solvers": """
         Barrier Implicit LinearProgram as_program at_least at_most auc_loss equal_to f_score_loss
         jaccard_loss multiclass_auc_loss partial_auc_loss

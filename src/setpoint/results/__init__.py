@@ -2,6 +2,7 @@
 
 from setpoint.results.bootstrap import Paired, paired_bootstrap
 from setpoint.results.curves import Curve, mean_curve, roc_curve, tpr_at
+from setpoint.results.diagnosis import Diagnosis, diagnose
 from setpoint.results.findings import Findings, findings
 from setpoint.results.groups import GroupRow, group_rates
 from setpoint.results.histograms import Histogram, histogram
@@ -14,6 +15,7 @@ from setpoint.results.summary import Summary, gain, summarize
 
 __all__ = [
     "Curve",
+    "Diagnosis",
     "Findings",
     "GroupRow",
     "Histogram",
@@ -26,6 +28,7 @@ __all__ = [
     "Scored",
     "Summary",
     "clopper_pearson",
+    "diagnose",
     "findings",
     "gain",
     "group_rates",

@@ -70,6 +70,16 @@ def paired_bootstrap(
     return Paired(full[0], full[1], sign * (full[0] - full[1]), _middle(gains, confidence), draws)
 
 
+def resampled(
+    problem: Problem, scores: Any, labels: Any, *, groups: Any = None, draws: int, seed: int = 0
+) -> NDArray[np.float64]:
+    """The value of ``problem`` on ``draws`` bootstrap samples; NaN where it is infeasible."""
+    generator = np.random.default_rng(seed)
+    s = scores if hasattr(scores, "detach") else np.asarray(scores)
+    y = np.asarray(labels.detach().cpu() if hasattr(labels, "detach") else labels).reshape(-1) == 1
+    return np.array([_value(problem, s, y, _draw(generator, y.size), groups) for _ in range(draws)])
+
+
 def _draw(generator: np.random.Generator, count: int) -> NDArray[np.float64]:
     """How often each example is drawn when ``count`` are drawn with replacement."""
     return np.bincount(generator.integers(count, size=count), minlength=count).astype(np.float64)

@@ -1,0 +1,96 @@
+"""Does direct training pay, where, and which default never loses?
+
+Every method on the same splits, starts and batches; learning rate and checkpoint of each are picked
+on validation by the goal's own metric; what is reported is the test part.
+
+    python -m benchmarks.operating_points --quick           # two minutes
+    python -m benchmarks.operating_points                   # all stages, two hours at most
+    python -m benchmarks.operating_points --stage main --seeds 5 --minutes 40
+    python -m benchmarks.operating_points --table           # the tables of what has been run so far
+
+Rows are appended to benchmarks/results/operating_points.jsonl; cells already there are skipped, so
+a run that was stopped goes on.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import torch
+
+from benchmarks.common import tabular
+from benchmarks.points import pictures, training
+from benchmarks.points.design import SEEDS, STAGES, STEPS, Job
+from benchmarks.points.report import text
+from benchmarks.points.training import Cell
+
+RESULTS = Path(__file__).parent / "results" / "operating_points.jsonl"
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--stage", choices=STAGES, action="append", help="default: all")
+    options.add_argument("--seeds", type=int, help="splits a cell")
+    options.add_argument("--minutes", type=float, default=120.0, help="start no cell after")
+    options.add_argument("--quick", action="store_true", help="a corner of the table")
+    options.add_argument("--table", action="store_true", help="run nothing, print the tables")
+    options.add_argument("--out", type=Path, default=RESULTS)
+    chosen = options.parse_args()
+    torch.set_num_threads(1)
+    if not chosen.table:
+        run(chosen)
+    print(text(read(chosen.out)))
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Run what is not there yet, until the time is up."""
+    end = monotonic() + 60 * (1.5 if chosen.quick else chosen.minutes)
+    for job, steps in jobs(chosen):
+        done = read(chosen.out)
+        if any(_cell(row) == job.cell for row in done):
+            continue
+        if monotonic() > end:
+            print("Time is up; run again to go on.")
+            return
+        rows = train(job, steps, done)
+        with chosen.out.open("a") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+        print(*job.cell, *(f"{row['goal']} {row['method']} {row['test']:.1f};" for row in rows))
+
+
+def jobs(chosen: argparse.Namespace) -> Iterator[tuple[Job, int]]:
+    """All jobs of the stages, each with its number of steps."""
+    if chosen.quick:
+        yield from ((job, 200) for job in STAGES["main"](1) if job.cell.data != "adult")
+        return
+    for stage in chosen.stage or STAGES:
+        for job in STAGES[stage](chosen.seeds or SEEDS[stage]):
+            yield job, STEPS.get(job.cell.batch, 0)
+
+
+def train(job: Job, steps: int, done: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All rows of one cell."""
+    if "/" in job.cell.data:
+        rates = pictures.rates_of(job.cell, done)
+        return pictures.train(
+            job.cell, pictures.parts(job.cell.data, job.cell.seed), job.goals, job.runs, rates
+        )
+    parts = tabular.parts(job.cell.data, job.cell.seed)
+    return training.train(job.cell, parts, job.goals, job.runs, steps)
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    """The rows written so far; a line cut short by a crash is left out."""
+    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}\n")]
+
+
+def _cell(row: dict[str, Any]) -> Cell:
+    return Cell(*(row[name] for name in Cell._fields))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""The same comparison for a small convolutional network on faces and objects.
+
+A network a run, so the grid is thinner: the learning rate of a method is picked on validation for
+the first seed of a task and kept for the others.
+"""
+
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.common import images
+from benchmarks.common.networks import BIG, TINY, SmallCNN, flipped
+from benchmarks.points.goals import GOALS
+from benchmarks.points.methods import READINGS, RUNS, Column
+from benchmarks.points.training import Best, Cell, rows, value
+from setpoint import Averaged
+from setpoint.train import score
+
+TASKS = {
+    "celeba": ("High_Cheekbones", "Smiling", "Wearing_Lipstick"),
+    "cifar10": ("automobile", "deer", "horse"),
+}
+WIDTHS = {"cnn": BIG, "cnn-tiny": TINY}
+RATES = (0.001, 0.002, 0.004)
+EPOCHS = {"celeba": 10, "cifar10": 6}
+GOALS_OF_IMAGES = ("fnr1", "pr95", "pauc")
+
+
+class Pictures(NamedTuple):
+    """Three parts of one task: images and labels each."""
+
+    train: tuple[Tensor, Tensor]
+    validation: tuple[Tensor, Tensor]
+    test: tuple[Tensor, Tensor]
+
+
+def parts(task: str, seed: int) -> Pictures:
+    """``celeba/Smiling`` or ``cifar10/horse``: one attribute or class against the rest."""
+    data, column = task.split("/")
+    found = images.load(data)
+    labels = found.column(column)
+    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(1000 + seed))
+    cuts = (6500, 8000) if data == "celeba" else (14_000, 18_000)
+    train, validation, test = order[: cuts[0]], order[cuts[0] : cuts[1]], order[cuts[1] :]
+    if len(found.test):
+        own = (found.test_labels == found.names.index(column)).long()
+        judged = (found.test, own)
+    else:
+        judged = (found.train[test], labels[test])
+    return Pictures(*((found.train[rows], labels[rows]) for rows in (train, validation)), judged)
+
+
+def rates_of(cell: Cell, done: list[dict[str, Any]]) -> dict[str, tuple[float, ...]]:
+    """The learning rates to try: all for the first seed of a task, then the one it preferred."""
+    found: dict[str, tuple[float, ...]] = {}
+    for row in done:
+        if (row["data"], row["model"], row["seed"]) == (cell.data, cell.model, 0) and cell.seed:
+            reading = READINGS[row["method"]]
+            key = f"{reading.run}/{row['goal'] if RUNS[reading.run].direct else None}"
+            found[key] = (*found.get(key, ()), row["rate"])
+    return defaultdict(lambda: RATES, {key: tuple(set(tried)) for key, tried in found.items()})
+
+
+def train(
+    cell: Cell,
+    pictures: Pictures,
+    goals: list[str],
+    runs: list[str],
+    rates: dict[str, tuple[float, ...]],
+) -> list[dict[str, Any]]:
+    """One row for every reading and goal; ``rates`` lists those to try for a run."""
+    best: dict[tuple[str, str, Column], Best] = {}
+    for name in runs:
+        for goal in goals if RUNS[name].direct else [None]:
+            for rate in rates[f"{name}/{goal}"]:
+                _train_one(cell, pictures, goals, Column(name, goal, 0, rate), best)
+    return list(rows(cell, pictures.test[1].numpy(), goals, best))
+
+
+def _train_one(cell: Cell, pictures: Pictures, goals: list[str], column: Column, best: Any) -> None:
+    (x, y), run = pictures.train, RUNS[column.run]
+    epochs = EPOCHS[cell.data.split("/")[0]]
+    each = len(y) // cell.batch
+    steps = each * epochs
+    torch.manual_seed(cell.seed)
+    model = SmallCNN(widths=WIDTHS[cell.model])
+    average = Averaged(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=column.rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    loss = run.loss(GOALS[column.goal or "fnr1"], steps, float(y.float().mean()), {})
+    coins = torch.Generator().manual_seed(cell.seed)
+    drawn = run.sampler(cell.batch).draw(y, steps=steps, seed=cell.seed)
+    for step, batch in enumerate(drawn, start=1):
+        scores = model(flipped(x[batch.rows], coins))[:, 0]
+        options = {} if batch.weights is None else {"weights": batch.weights}
+        optimizer.zero_grad()
+        loss(scores, y[batch.rows], **options).backward()
+        optimizer.step()
+        schedule.step()
+        average.update()
+        if step % each == 0:
+            _look(step, column, {False: model, True: average.module}, pictures, goals, best)
+
+
+def _look(
+    step: int,
+    column: Column,
+    models: dict[bool, nn.Module],
+    pictures: Pictures,
+    goals: list[str],
+    best: Any,
+) -> None:
+    for name, reading in READINGS.items():
+        if reading.run != column.run:
+            continue
+        model = models[reading.averaged]
+        seen = score(model, pictures.validation[0]).numpy()
+        fresh = None
+        for goal in [column.goal] if column.goal else goals:
+            found = value(goal, seen, pictures.validation[1].numpy())
+            mine = best.setdefault((name, goal, column), Best())
+            if found > mine.validation:
+                fresh = score(model, pictures.test[0]).numpy() if fresh is None else fresh
+                mine.validation, mine.step, mine.scores = found, step, fresh

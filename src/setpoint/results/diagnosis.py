@@ -1,0 +1,157 @@
+"""What limits a model at its operating point, and what to try next.
+
+Three things can be in the way. The model may be too weak for its own training data (capacity):
+training for the goal then spends what there is where it counts. It may know its training data much
+better than new data (data): no loss adds examples. Or so few examples lie at the operating point
+that nobody can tell two models apart (noise).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from setpoint.problems import Problem
+from setpoint.problems.inputs import to_numpy
+from setpoint.results.advice import next_steps
+from setpoint.results.bootstrap import resampled
+
+BAND = 20
+"""The band around a threshold is the spread of the scores over this, as in training."""
+FEWEST = 10.0
+"""With fewer effective examples of a class in the band, a threshold is a matter of luck."""
+LEARNT = 0.8
+"""Of the error on new data, the training data show this share or more: the model is too weak.
+
+Over the cells of benchmarks/operating_points.py this share is what separates the gains.
+"""
+Limit = Literal["capacity", "data", "noise", "unknown"]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A model at its operating point.
+
+    Attributes:
+        value: The goal's metric on the data given.
+        noise: Its standard error: how much it would change with other examples.
+        positives: Effective number of positives in the band around the threshold (for several
+            thresholds, the smallest).
+        negatives: The same of negatives.
+        train: The metric on the training data, if given.
+        limit: ``"capacity"``, ``"data"``, ``"noise"``, or ``"unknown"`` without training scores.
+        advice: What to try next, the most promising first.
+    """
+
+    goal: str
+    value: float
+    noise: float
+    positives: float
+    negatives: float
+    train: float | None
+    limit: Limit
+    advice: tuple[str, ...]
+
+    def __str__(self) -> str:
+        train = "" if self.train is None else f"; on the training data {self.train:.4g}"
+        lines = [
+            self.goal,
+            f"  value      {self.value:.4g} +- {self.noise:.2g} (standard error){train}",
+            f"  threshold  rests on {self.positives:.3g} effective positives and "
+            f"{self.negatives:.3g} effective negatives",
+            f"  limited by {self.limit}",
+            *(f"  - {line}" for line in self.advice),
+        ]
+        return "\n".join(lines)
+
+
+def diagnose(
+    scores: Any,
+    labels: Any,
+    problem: Problem,
+    *,
+    train: tuple[Any, Any] | None = None,
+    groups: Any = None,
+    train_groups: Any = None,
+    draws: int = 100,
+    seed: int = 0,
+) -> Diagnosis:
+    """Say what limits these scores at the operating point of ``problem``.
+
+    Args:
+        scores: Of data that the model was not trained on.
+        labels: Theirs, 0 or 1.
+        problem: What is wanted.
+        train: ``(scores, labels)`` of the training data by the same model. Without it, capacity
+            and data cannot be told apart.
+        groups: For problems with slices, as :meth:`setpoint.Problem.evaluate` takes them.
+        train_groups: The same for the training data.
+        draws: Bootstrap draws for the noise.
+        seed: Of the draws.
+
+    Raises:
+        Infeasible: No threshold reaches the bounds on these data.
+
+    Example:
+        >>> from setpoint import fnr_at_fpr
+        >>> r = np.random.default_rng(0)
+        >>> y = np.arange(4000) < 400
+        >>> print(diagnose(r.normal(size=4000) + 2 * y, y, fnr_at_fpr(0.01)))
+        minimize fnr subject to fpr <= 0.01
+          value      0.6325 +- 0.041 (standard error)
+          threshold  rests on 51.7 effective positives and 40 effective negatives
+          limited by unknown
+          - Pass train=(scores, labels) of the training data: it tells a weak model from few data.
+          - Differences under 0.083 between two models are noise here.
+    """
+    if train is not None and (not isinstance(train, tuple) or len(train) != 2):
+        raise TypeError("train must be a pair (scores, labels) of the training data.")
+    value = problem.evaluate(scores, labels, groups=groups)
+    known = resampled(problem, scores, labels, groups=groups, draws=draws, seed=seed)
+    noise = float(np.nanstd(known)) if np.isfinite(known).any() else float("nan")
+    effective = _effective(problem, scores, labels, groups)
+    fitted = None
+    if train is not None:
+        fitted = problem.evaluate(*train, groups=train_groups)
+    limit = _limit(problem, value, noise, effective, fitted)
+    advice = next_steps(limit, problem, value, noise, effective)
+    return Diagnosis(str(problem), value, noise, *effective, fitted, limit, advice)
+
+
+def shortfall(problem: Problem, value: float) -> float:
+    """How far a rate is from perfect."""
+    return 1 - value if problem.maximize else value
+
+
+def _limit(
+    problem: Problem,
+    value: float,
+    noise: float,
+    effective: tuple[float, float],
+    train: float | None,
+) -> Limit:
+    left = shortfall(problem, value)
+    if min(effective) < FEWEST and not noise < left / 4:
+        return "noise"
+    if train is None:
+        return "unknown"
+    return "capacity" if shortfall(problem, train) >= LEARNT * left else "data"
+
+
+def _effective(problem: Problem, scores: Any, labels: Any, groups: Any) -> tuple[float, float]:
+    """``(sum k)^2 / sum k^2`` of the kernel at the threshold, for positives and negatives."""
+    s = to_numpy(scores, "scores").reshape(-1)
+    y = to_numpy(labels, "labels").reshape(-1) == 1
+    chosen = problem.choose(scores, labels, groups=groups)
+    width = float(s.std()) / BAND or 1.0
+    smallest = [np.inf, np.inf]
+    for threshold in chosen.thresholds:
+        u = np.abs(np.clip((s - threshold) / width, -300, 300))
+        kernel = np.exp(-u) / (1 + np.exp(-u)) ** 2
+        for place, mine in enumerate((kernel[y], kernel[~y])):
+            total = float((mine**2).sum())
+            found = float(mine.sum()) ** 2 / total if total > 0 else 0.0
+            smallest[place] = min(smallest[place], found)
+    return smallest[0], smallest[1]

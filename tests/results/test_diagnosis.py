@@ -1,0 +1,104 @@
+"""What limits a model at its operating point."""
+
+import numpy as np
+import pytest
+
+from setpoint import Problem, coverage, diagnose, f_score, fnr_at_fpr, recall, roc_auc
+from setpoint.results.diagnosis import BAND
+
+GOAL = fnr_at_fpr(0.01)
+
+
+def sample(seed, n=4000, shift=2.0, share=0.2):
+    r = np.random.default_rng(seed)
+    y = (r.random(n) < share).astype(int)
+    return r.normal(size=n) + shift * y, y
+
+
+def test_a_model_that_is_no_better_on_its_training_data_is_too_weak():
+    found = diagnose(*sample(0), GOAL, train=sample(1))
+    assert found.limit == "capacity"
+    assert "Implicit" in found.advice[0]
+
+
+def test_a_model_that_knows_its_training_data_lacks_data():
+    found = diagnose(*sample(0), GOAL, train=sample(1, shift=6.0))
+    assert found.limit == "data"
+    assert found.train < found.value
+    assert "More examples" in found.advice[0]
+
+
+def test_few_examples_are_noise_and_the_rarer_class_is_named():
+    goal = Problem(maximize=recall, subject_to=coverage <= 0.3)
+    found = diagnose(*sample(0, n=20, share=0.4), goal)
+    assert found.limit == "noise"
+    scarce = "positives" if found.positives <= found.negatives else "negatives"
+    assert f"Too few {scarce}" in found.advice[0]
+
+
+def test_without_training_scores_capacity_and_data_are_not_told_apart():
+    found = diagnose(*sample(0), GOAL)
+    assert (found.limit, found.train) == ("unknown", None)
+    assert "train=" in found.advice[0]
+
+
+def test_the_noise_is_the_standard_error_over_fresh_samples():
+    fresh = [GOAL.evaluate(*sample(seed)) for seed in range(200)]
+    found = diagnose(*sample(0), GOAL, draws=200)
+    assert found.noise == pytest.approx(np.std(fresh), rel=0.35)
+    assert diagnose(*sample(0, n=64_000), GOAL).noise < found.noise / 2.5
+
+
+def test_effective_examples_are_those_of_the_kernel_at_the_threshold():
+    scores, labels = sample(0)
+    threshold = GOAL.choose(scores, labels).thresholds[0]
+    kernel = np.cosh((scores - threshold) / (scores.std() / BAND) / 2) ** -2.0
+    expected = [kernel[labels == c].sum() ** 2 / (kernel[labels == c] ** 2).sum() for c in (1, 0)]
+    found = diagnose(scores, labels, GOAL)
+    assert [found.positives, found.negatives] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("problem", [roc_auc(fpr=(0, 0.05)), Problem(maximize=f_score(1))], ids=str)
+def test_areas_and_goals_without_bounds(problem):
+    found = diagnose(*sample(0), problem, train=sample(1))
+    assert found.limit == "capacity"
+    assert 0 < found.noise < 0.1
+    assert problem.evaluate(*sample(0)) == found.value
+
+
+def test_shifting_and_scaling_scores_changes_nothing():
+    scores, labels = sample(0)
+    one, other = (diagnose(s, labels, GOAL) for s in (scores, 8 * scores - 16))
+    assert one == other
+
+
+def test_several_thresholds_count_by_the_scarcest():
+    scores, labels = sample(0)
+    area = roc_auc(fpr=(0, 0.05))
+    points = [diagnose(scores, labels, fnr_at_fpr(0.005 * (i + 0.5))).negatives for i in range(10)]
+    assert diagnose(scores, labels, area).negatives == pytest.approx(min(points), rel=0.2)
+
+
+def test_constant_scores_are_said_to_be_noise_or_unreachable():
+    labels = np.arange(50) < 10
+    found = diagnose(np.zeros(50), labels, Problem(maximize=f_score(1)), train=(labels, labels))
+    assert found.limit == "data"
+    assert np.isfinite(found.noise)
+
+
+def test_tensors_and_the_words():
+    import torch
+
+    scores, labels = sample(0)
+    found = diagnose(torch.tensor(scores), torch.tensor(labels), GOAL)
+    assert found == diagnose(scores, labels, GOAL)
+    assert "limited by unknown" in str(found)
+    assert str(GOAL) in str(found)
+
+
+@pytest.mark.parametrize(
+    "train", [[1, 2], ([1.0],), np.zeros((2, 2))], ids=["list", "one", "array"]
+)
+def test_training_data_come_as_a_pair(train):
+    with pytest.raises(TypeError, match=r"pair \(scores, labels\)"):
+        diagnose(*sample(0), GOAL, train=train)
