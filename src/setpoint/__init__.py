@@ -140,9 +140,9 @@ if TYPE_CHECKING:
     from setpoint.rates import (
         tpr as tpr,
     )
-    from setpoint.solvers import Barrier as Barrier
     from setpoint.results import Diagnosis as Diagnosis
     from setpoint.results import diagnose as diagnose
+    from setpoint.solvers import Barrier as Barrier
     from setpoint.solvers import (
         Implicit as Implicit,
     )
@@ -156,6 +156,7 @@ if TYPE_CHECKING:
     from setpoint.solvers import jaccard_loss as jaccard_loss
     from setpoint.solvers import multiclass_auc_loss as multiclass_auc_loss
     from setpoint.solvers import partial_auc_loss as partial_auc_loss
+    from setpoint.solvers import precision_at_recall_loss as precision_at_recall_loss
     from setpoint.steps import (
         Hard as Hard,
     )
@@ -187,8 +188,8 @@ _NAMES = {
     """,
     "results": "Diagnosis diagnose",
     "solvers": """
-        Barrier Implicit LinearProgram as_program at_least at_most auc_loss equal_to f_score_loss
-        jaccard_loss multiclass_auc_loss partial_auc_loss
+        Barrier Implicit LinearProgram as_program at_least at_most auc_loss equal_to
+        f_score_loss jaccard_loss multiclass_auc_loss partial_auc_loss precision_at_recall_loss
     """,
     "steps": "Hard Hinge Sigmoid Softplus",
     "train": "Averaged Stratified Validation fit",

@@ -11,6 +11,7 @@ from setpoint.solvers.program import (
     jaccard_loss,
     multiclass_auc_loss,
     partial_auc_loss,
+    precision_at_recall_loss,
 )
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "jaccard_loss",
     "multiclass_auc_loss",
     "partial_auc_loss",
+    "precision_at_recall_loss",
     "together",
 ]

@@ -4,6 +4,7 @@ from setpoint.solvers.program.auc import auc_loss, partial_auc_loss
 from setpoint.solvers.program.classes import multiclass_auc_loss
 from setpoint.solvers.program.dispatch import as_program
 from setpoint.solvers.program.linear import LinearProgram
+from setpoint.solvers.program.precision import precision_at_recall_loss
 from setpoint.solvers.program.ratios import f_score_loss, jaccard_loss
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "jaccard_loss",
     "multiclass_auc_loss",
     "partial_auc_loss",
+    "precision_at_recall_loss",
 ]

@@ -11,6 +11,7 @@ from setpoint.solvers.program import written
 from setpoint.solvers.program.auc import auc_loss, partial_auc_loss
 from setpoint.solvers.program.classes import multiclass_auc_loss
 from setpoint.solvers.program.linear import LinearProgram
+from setpoint.solvers.program.precision import precision_at_recall_loss
 from setpoint.solvers.program.ratios import f_score_loss, jaccard_loss
 
 Arguments = ParamSpec("Arguments")
@@ -20,6 +21,7 @@ WRITTEN: dict[Callable[..., Tensor], Callable[..., LinearProgram]] = {
     multiclass_auc_loss: written.multiclass_auc_program,
     f_score_loss: written.f_score_program,
     jaccard_loss: written.jaccard_program,
+    precision_at_recall_loss: written.precision_at_recall_program,
 }
 
 

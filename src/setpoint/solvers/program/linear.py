@@ -57,6 +57,12 @@ class Rows:
         self._sides.append(what.new_full((1,), side))
         self.count += 1
 
+    def at_least_zero(self, *columns: Tensor) -> None:
+        """A row for each of these variables: it is not negative."""
+        where = torch.cat(columns)
+        side = torch.zeros(len(where), dtype=self._sides[0].dtype)
+        self.add(side, (where, -torch.ones_like(side)))
+
     def matrix(self) -> tuple[Tensor, Tensor]:
         """The matrix and its right-hand side."""
         rows, columns, values = (torch.cat(x) for x in zip(*self._entries, strict=True))

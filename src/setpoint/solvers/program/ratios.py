@@ -1,4 +1,4 @@
-"""Losses for ratios of counts: the F score and the Jaccard index, in closed form.
+"""Losses for ratios of counts: the F score and the Jaccard index, in closed form or by a scan.
 
 A positive at ``f`` counts as found by at most ``min(1, f / margin)``, a negative as a false alarm
 by at least ``max(0, 1 + f / margin)``: both on the safe side of the decision ``f > 0``. With their
@@ -8,31 +8,17 @@ and by the substitution of Charnes and Cooper a linear program (:func:`as_progra
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from setpoint._checks import positive
+from setpoint._checks import number, positive
+from setpoint.solvers.program.best_threshold import at_best_threshold
 from setpoint.solvers.program.inputs import Measured, batch_loss
+from setpoint.solvers.program.ratio import JACCARD, Ratio, f_ratio
 
-
-@dataclass(frozen=True)
-class Ratio:
-    """``top T / (fixed P + moving T + F)`` with P positives, T found and F false alarms."""
-
-    top: float
-    fixed: float
-    moving: float
-
-
-def f_ratio(beta: float) -> Ratio:
-    """The F score: recall counts ``beta`` times as much as precision."""
-    square = positive(beta, "beta") ** 2
-    return Ratio(1 + square, square, 1)
-
-
-JACCARD = Ratio(1, 1, 0)
+Threshold = float | Literal["best"]
 
 
 def f_score_loss(
@@ -42,19 +28,23 @@ def f_score_loss(
     weights: Tensor | None = None,
     beta: float = 1.0,
     margin: float = 1.0,
+    threshold: Threshold = 0.0,
     lift: bool = True,
 ) -> Tensor:
-    """An upper bound on one minus the F score of the decisions ``score > 0``, in closed form.
+    """An upper bound on one minus the F score of the decisions ``score > threshold``.
 
     Args:
         scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs.
         labels: 0 or 1, in the shape of the scores.
         weights: Optional, one an example; weight 2 is two copies, weight 0 is absent.
         beta: How many times as much recall counts as precision.
-        margin: How far from 0, in units of the scores, a decision has to be to be safe.
-        lift: While the positives are on average below 0 the bound says nothing: it is 1, without a
-            gradient, and training would never start. With ``lift`` the loss goes on to rise above
-            1 there and pulls the positives up. Without, it is the program and nothing else.
+        margin: How far from the threshold, in units of the scores, a decision has to be to be safe.
+        threshold: Where decisions are made; ``"best"``: where this batch's bound is best. The loss
+            then does not change when all scores are shifted.
+        lift: While the positives are on average below the threshold the bound says nothing: it is
+            1, without a gradient, and training would never start. With ``lift`` the loss goes on to
+            rise above 1 there and pulls the positives up; without, it is the program and nothing
+            else. At the best threshold there is no such place.
 
     Example:
         >>> import torch
@@ -64,7 +54,7 @@ def f_score_loss(
         >>> loss.item(), scores.grad.tolist()
         (0.25, [0.0, -0.3125, 0.1875])
     """
-    return _ratio_loss(f_ratio(beta), scores, labels, weights, margin, lift)
+    return _ratio_loss(f_ratio(beta), scores, labels, weights, margin, threshold, lift)
 
 
 def jaccard_loss(
@@ -73,18 +63,20 @@ def jaccard_loss(
     *,
     weights: Tensor | None = None,
     margin: float = 1.0,
+    threshold: Threshold = 0.0,
     lift: bool = True,
 ) -> Tensor:
-    """An upper bound on one minus the Jaccard index (intersection over union) of ``score > 0``.
+    """An upper bound on one minus the Jaccard index (intersection over union).
 
     Args:
         scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs.
         labels: 0 or 1, in the shape of the scores.
         weights: Optional, one an example; weight 2 is two copies, weight 0 is absent.
         margin: As in :func:`f_score_loss`.
+        threshold: As in :func:`f_score_loss`.
         lift: As in :func:`f_score_loss`.
     """
-    return _ratio_loss(JACCARD, scores, labels, weights, margin, lift)
+    return _ratio_loss(JACCARD, scores, labels, weights, margin, threshold, lift)
 
 
 def _ratio_loss(
@@ -93,36 +85,38 @@ def _ratio_loss(
     labels: Tensor,
     weights: Tensor | None,
     margin: float,
+    threshold: Threshold,
     lift: bool,
 ) -> Tensor:
-    margin = positive(margin, "margin")
+    margin, threshold = positive(margin, "margin"), checked_threshold(threshold)
 
     def measure(scores: Tensor, positives: Tensor, negatives: Tensor) -> Measured:
-        u = scores / margin
-        found, sure = (positives * u.clamp(max=1)).sum(-1), u >= 1
-        alarms, safe = (negatives * (1 + u).clamp_(min=0)).sum(-1), u <= -1
-        value, by_found, by_alarm = ratio_bound(ratio, positives.sum(-1), found, alarms, lift)
-        gradient = torch.where(sure, 0.0, positives) * by_found[:, None]
-        gradient += torch.where(safe, 0.0, negatives) * by_alarm[:, None]
+        if threshold == "best":
+            value, gradient = at_best_threshold(ratio, scores / margin, positives, negatives)
+        else:
+            u = (scores - threshold) / margin
+            value, gradient = at_threshold(ratio, u, positives, negatives, lift)
         return value, gradient.div_(margin)
 
     return batch_loss(measure, scores, labels, weights)
 
 
-def ratio_bound(
-    ratio: Ratio, positives: Tensor, found: Tensor, alarms: Tensor, lift: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """One minus the ratio, and its slopes by ``found`` and by ``alarms``; ``[c]`` each.
+def at_threshold(
+    ratio: Ratio, u: Tensor, positives: Tensor, negatives: Tensor, lift: bool
+) -> Measured:
+    """The bound for decisions ``u > 0``, and its gradient by ``u``."""
+    found = (positives * u.clamp(max=1)).sum(-1)
+    alarms = (negatives * (1 + u).clamp_(min=0)).sum(-1)
+    value, by_found, by_alarm = ratio.bound(positives.sum(-1), found, alarms, lift=lift)
+    gradient = torch.where(u < 1, positives, 0.0).mul_(by_found[:, None])
+    gradient += torch.where(u > -1, negatives, 0.0).mul_(by_alarm[:, None])
+    return value, gradient
 
-    A bound below zero found is none: the ratio is then 0, and with ``lift`` the loss goes on with
-    the slope it has at zero without false alarms.
-    """
-    real = found > 0
-    seen = found.clamp(min=0)
-    below = ratio.fixed * positives + ratio.moving * seen + alarms
-    below = below + (below == 0)
-    value = ratio.top * seen / below
-    by_found = ratio.top * (below - ratio.moving * seen) / below**2
-    steep = ratio.top / (ratio.fixed * positives + (positives == 0)) * lift
-    loss = 1 - value - torch.where(real, 0.0, steep * found)
-    return loss, -torch.where(real, by_found, steep), torch.where(real, value / below, 0.0)
+
+def checked_threshold(threshold: object) -> Threshold:
+    """A number, or the word."""
+    if isinstance(threshold, str):
+        if threshold != "best":
+            raise ValueError(f"threshold must be a number or 'best'; got {threshold!r}.")
+        return "best"
+    return number(threshold, "threshold")

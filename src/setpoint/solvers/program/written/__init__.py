@@ -9,6 +9,7 @@ from setpoint.solvers.program.written.areas import (
     multiclass_auc_program,
     partial_auc_program,
 )
+from setpoint.solvers.program.written.precision import precision_at_recall_program
 from setpoint.solvers.program.written.ratios import f_score_program, jaccard_program
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "jaccard_program",
     "multiclass_auc_program",
     "partial_auc_program",
+    "precision_at_recall_program",
 ]

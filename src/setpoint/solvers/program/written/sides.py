@@ -27,6 +27,11 @@ class Sides:
         return (self.high[:, None] - self.low).reshape(-1)
 
     @property
+    def positives(self) -> Tensor:
+        """The weight of all positives, ``[1]``."""
+        return self.high_weights.sum().reshape(1)
+
+    @property
     def pair_weights(self) -> Tensor:
         """What each pair counts in the mean."""
         high, low = self.high_weights, self.low_weights
