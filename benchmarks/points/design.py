@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from benchmarks.common.tabular import NAMES
 from benchmarks.points.goals import GOALS
+from benchmarks.points.judging import Cell
 from benchmarks.points.methods import RUNS
 from benchmarks.points.pictures import GOALS_OF_IMAGES, TASKS
-from benchmarks.points.training import Cell
 
 STEPS = {512: 1000, 64: 2500, 0: 500}
 PUBLISHED_SEEDS = 2  # the paper's grid is nine times the work

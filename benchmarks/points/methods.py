@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from setpoint import Implicit, Problem, Stratified
-from setpoint.estimators.methods import Enriched
 from setpoint.solvers import cross_entropy, focal
 from setpoint.train import Shuffled
+from setpoint.train.methods import Enriched
 
 Loss = Callable[..., Tensor]
 TEMPERATURES = (0.5, 1.0, 5.0)  # the paper's grid

@@ -8,13 +8,13 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from benchmarks.common import images
 from benchmarks.common.networks import BIG, TINY, SmallCNN, flipped
 from benchmarks.points.goals import GOALS
+from benchmarks.points.judging import Cell, Judge
 from benchmarks.points.methods import READINGS, RUNS, Column
-from benchmarks.points.training import Best, Cell, rows, value
 from setpoint import Averaged
 from setpoint.train import score
 
@@ -71,19 +71,19 @@ def train(
     rates: dict[str, tuple[float, ...]],
 ) -> list[dict[str, Any]]:
     """One row for every reading and goal; ``rates`` lists those to try for a run."""
-    best: dict[tuple[str, str, Column], Best] = {}
+    labels = {name: getattr(pictures, name)[1].numpy() for name in pictures._fields}
+    judge = Judge(labels, goals)
     for name in runs:
         for goal in goals if RUNS[name].direct else [None]:
             for rate in rates[f"{name}/{goal}"]:
-                _train_one(cell, pictures, goals, Column(name, goal, 0, rate), best)
-    return list(rows(cell, pictures.test[1].numpy(), goals, best))
+                _train_one(cell, pictures, Column(name, goal, 0, rate), judge)
+    return list(judge.rows(cell))
 
 
-def _train_one(cell: Cell, pictures: Pictures, goals: list[str], column: Column, best: Any) -> None:
+def _train_one(cell: Cell, pictures: Pictures, column: Column, judge: Judge) -> None:
     (x, y), run = pictures.train, RUNS[column.run]
-    epochs = EPOCHS[cell.data.split("/")[0]]
     each = len(y) // cell.batch
-    steps = each * epochs
+    steps = each * EPOCHS[cell.data.split("/")[0]]
     torch.manual_seed(cell.seed)
     model = SmallCNN(widths=WIDTHS[cell.model])
     average = Averaged(model)
@@ -91,36 +91,19 @@ def _train_one(cell: Cell, pictures: Pictures, goals: list[str], column: Column,
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     loss = run.loss(GOALS[column.goal or "fnr1"], steps, float(y.float().mean()), {})
     coins = torch.Generator().manual_seed(cell.seed)
+
+    def scores(part: str, averaged: bool) -> Any:
+        used = average.module if averaged else model
+        return score(used, getattr(pictures, part)[0])[:, None].numpy()
+
     drawn = run.sampler(cell.batch).draw(y, steps=steps, seed=cell.seed)
     for step, batch in enumerate(drawn, start=1):
-        scores = model(flipped(x[batch.rows], coins))[:, 0]
+        found = model(flipped(x[batch.rows], coins))[:, 0]
         options = {} if batch.weights is None else {"weights": batch.weights}
         optimizer.zero_grad()
-        loss(scores, y[batch.rows], **options).backward()
+        loss(found, y[batch.rows], **options).backward()
         optimizer.step()
         schedule.step()
         average.update()
         if step % each == 0:
-            _look(step, column, {False: model, True: average.module}, pictures, goals, best)
-
-
-def _look(
-    step: int,
-    column: Column,
-    models: dict[bool, nn.Module],
-    pictures: Pictures,
-    goals: list[str],
-    best: Any,
-) -> None:
-    for name, reading in READINGS.items():
-        if reading.run != column.run:
-            continue
-        model = models[reading.averaged]
-        seen = score(model, pictures.validation[0]).numpy()
-        fresh = None
-        for goal in [column.goal] if column.goal else goals:
-            found = value(goal, seen, pictures.validation[1].numpy())
-            mine = best.setdefault((name, goal, column), Best())
-            if found > mine.validation:
-                fresh = score(model, pictures.test[0]).numpy() if fresh is None else fresh
-                mine.validation, mine.step, mine.scores = found, step, fresh
+            judge.look(step, [column], scores)

@@ -4,6 +4,9 @@ Elementwise optimizers, and criteria that see each column alone, train every col
 it were a model of its own (a test compares them): hundreds of runs then fit into an hour.
 """
 
+
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -70,14 +73,11 @@ class Stepper:
         self.updates += 1
 
     @torch.no_grad()
-    def scores(self, x: Tensor, averaged: bool) -> Tensor:
-        """Scores by the present or the averaged weights."""
+    def scores(self, x: Tensor, averaged: bool) -> Any:
+        """Scores by the present or the averaged weights, in numpy."""
         names = [name for name, _ in self.stack.named_parameters()]
-        if not averaged:
-            return self.stack(x)
-        return torch.func.functional_call(
-            self.stack, dict(zip(names, self.average, strict=True)), (x,)
-        )
+        weights = dict(zip(names, self.average, strict=True)) if averaged else {}
+        return torch.func.functional_call(self.stack, weights, (x,)).numpy()
 
 
 def _by_column(p: Tensor, rates: Tensor, stack: Stack) -> Tensor:

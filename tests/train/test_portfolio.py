@@ -1,0 +1,116 @@
+"""Several methods from one start."""
+
+import pytest
+import torch
+from torch import nn
+
+from setpoint import Implicit, Validation, fnr_at_fpr
+from setpoint.solvers import cross_entropy, focal
+from setpoint.train.portfolio import Best, Member, fit_best
+
+GOAL = fnr_at_fpr(0.1)
+
+
+def data(seed, n=400):
+    g = torch.Generator().manual_seed(seed)
+    y = (torch.rand(n, generator=g) < 0.3).long()
+    x = torch.randn(n, 3, generator=g)
+    x[:, 0] += 1.5 * y
+    return x, y
+
+
+class Counted:
+    """A loss that counts its calls."""
+
+    def __init__(self, loss=focal):
+        self.loss, self.calls = loss, 0
+
+    def __call__(self, scores, labels, **options):
+        self.calls += 1
+        return self.loss(scores, labels, **options)
+
+
+def worst(scores, labels, weights=None):
+    return -cross_entropy(scores, labels, weights=weights)
+
+
+def run(members, model=None, **options):
+    torch.manual_seed(0)
+    options = {"steps": 50, "batch_size": 100, "learning_rate": 0.05, "seed": 3, **options}
+    model = model or nn.Linear(3, 1)
+    return fit_best(model, members, *data(0), validation=Validation(GOAL, *data(1)), **options)
+
+
+def test_the_best_on_validation_wins():
+    members = {
+        "worst": Member(lambda _: worst),
+        "implicit": Member(lambda steps: Implicit(GOAL, steps=steps)),
+    }
+    found = run(members)
+    assert found.name == "implicit"
+    assert found.fitted["implicit"].best < found.fitted["worst"].best
+    assert found.model is found.fitted["implicit"].model
+    assert not found.model.training
+
+
+def test_three_members_take_less_than_two_runs():
+    losses = [Counted() for _ in range(3)]
+    found = run({str(i): Member(lambda _, loss=loss: loss) for i, loss in enumerate(losses)})
+    assert [loss.calls for loss in losses] == [20, 20, 20]
+    assert found.steps == 30 + 3 * 20 < 2 * 50
+
+
+def test_members_know_how_many_steps_they_have_and_start_from_the_same_weights():
+    seen = []
+
+    def made(steps):
+        seen.append(steps)
+        return focal
+
+    found = run({"a": Member(made), "b": Member(made)})
+    assert seen == [20, 20]
+    first, second = (found.fitted[name].model.state_dict() for name in "ab")
+    assert all(torch.equal(first[key], second[key]) for key in first)
+    assert found.name == "a"  # a tie goes to the first
+
+
+def test_one_member_alone_is_trained_from_the_beginning():
+    loss = Counted()
+    found = run({"only": Member(lambda _: loss)})
+    assert (loss.calls, found.steps) == (50, 50)
+
+
+def test_the_shared_start_is_used():
+    plain, shared = (
+        run({"a": Member(lambda _: focal)}),
+        run({"a": Member(lambda _: focal), "b": Member(lambda _: worst)}),
+    )
+    assert shared.fitted["a"].best == pytest.approx(plain.fitted["a"].best, abs=0.1)
+    none = run({"a": Member(lambda _: worst), "b": Member(lambda _: worst)}, shared=0.0)
+    assert shared.fitted["b"].best < none.fitted["b"].best  # undoing takes longer than starting
+
+
+def test_a_finished_portfolio_is_read_back(tmp_path):
+    members = {"a": Member(lambda _: focal), "b": Member(lambda _: worst)}
+    first = run(members, checkpoint=tmp_path)
+    counted = {
+        name: Member(lambda _, m=m: m.criterion(0), m.sampler) for name, m in members.items()
+    }
+    again = run(counted, checkpoint=tmp_path)
+    assert isinstance(again, Best)
+    assert again.name == first.name
+    assert again.fitted["a"].best == first.fitted["a"].best
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"steps": 0}, "steps must be"), ({"shared": 60}, r"shared must be a share.*write 0\.6")],
+)
+def test_what_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        run({"a": Member(lambda _: focal)}, **options)
+
+
+def test_nobody_is_no_portfolio():
+    with pytest.raises(ValueError, match="at least one member"):
+        run({})
