@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from setpoint.layers import (
         linear_program as linear_program,
     )
+    from setpoint.pareto import Front as Front
+    from setpoint.pareto import pareto_front as pareto_front
     from setpoint.problems import (
         Infeasible as Infeasible,
     )
@@ -147,16 +149,21 @@ if TYPE_CHECKING:
         Implicit as Implicit,
     )
     from setpoint.solvers import LinearProgram as LinearProgram
+    from setpoint.solvers import Program as Program
     from setpoint.solvers import as_program as as_program
     from setpoint.solvers import at_least as at_least
     from setpoint.solvers import at_most as at_most
     from setpoint.solvers import auc_loss as auc_loss
     from setpoint.solvers import equal_to as equal_to
+    from setpoint.solvers import expected_f_decisions as expected_f_decisions
+    from setpoint.solvers import expected_f_loss as expected_f_loss
     from setpoint.solvers import f_score_loss as f_score_loss
+    from setpoint.solvers import independent_joint as independent_joint
     from setpoint.solvers import jaccard_loss as jaccard_loss
     from setpoint.solvers import multiclass_auc_loss as multiclass_auc_loss
     from setpoint.solvers import partial_auc_loss as partial_auc_loss
     from setpoint.solvers import precision_at_recall_loss as precision_at_recall_loss
+    from setpoint.solvers import structural_loss as structural_loss
     from setpoint.steps import (
         Hard as Hard,
     )
@@ -178,6 +185,7 @@ _NAMES = {
     "certify": "Certificate certify",
     "estimators": "CertifiedThreshold Classifier NotCertifiedWarning",
     "layers": "ProgramError hold linear_program",
+    "pareto": "Front pareto_front",
     "problems": """
         Infeasible Problem fnr_at_fpr pr_auc precision_at_k precision_at_recall
         recall_at_precision roc_auc tpr_at_fpr
@@ -188,8 +196,9 @@ _NAMES = {
     """,
     "results": "Diagnosis diagnose",
     "solvers": """
-        Barrier Implicit LinearProgram as_program at_least at_most auc_loss equal_to
-        f_score_loss jaccard_loss multiclass_auc_loss partial_auc_loss precision_at_recall_loss
+        Barrier Implicit LinearProgram Program as_program at_least at_most auc_loss equal_to
+        expected_f_decisions expected_f_loss f_score_loss independent_joint jaccard_loss
+        multiclass_auc_loss partial_auc_loss precision_at_recall_loss structural_loss
     """,
     "steps": "Hard Hinge Sigmoid Softplus",
     "train": "Averaged Stratified Validation fit",

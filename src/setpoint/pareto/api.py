@@ -1,0 +1,160 @@
+"""``pareto_front``: both ends by lexicographic training, then the levels between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from torch import nn
+
+from setpoint._checks import positive, whole
+from setpoint.pareto.front import Front, front_in
+from setpoint.pareto.job import Job, MakeOptimizer, Measure, Objectives, read_losses
+from setpoint.pareto.route import ORDERS, Order
+from setpoint.pareto.rules import METHODS, Method
+from setpoint.pareto.sources import Source, source_of
+from setpoint.pareto.store import Store
+from setpoint.pareto.workers import walk
+from setpoint.train import write_atomically
+from setpoint.train.progress import ProgressLine
+
+JSON = "front.json"
+
+
+def pareto_front(
+    make_model: Callable[[], nn.Module],
+    objectives: Objectives,
+    data: Any = None,
+    *,
+    points: int = 20,
+    steps: int = 500,
+    end_steps: int | None = None,
+    batch_size: int | None = None,
+    learning_rate: float = 0.01,
+    optimizer: MakeOptimizer | None = None,
+    method: Method = "barrier",
+    order: Order = "tighten",
+    seed: int = 0,
+    measure: Measure | None = None,
+    folder: str | Path | None = None,
+    processes: int = 1,
+    progress: bool = False,
+) -> Front:
+    """Models that trade one loss for another, evenly spaced along the one that is held.
+
+    Two trainings find the ends: the held loss as small as it gets (and then the other), and the
+    other way round. Between them every level ``c`` of an even grid is trained for: minimise one
+    loss subject to the other being at most ``c``, starting from the neighbour's weights.
+
+    Args:
+        make_model: Makes a new model; called with the same random state each time.
+        objectives: ``objectives(model, *batch)`` gives two scalar losses, the one to minimise and
+            the one to hold: ``{"unfairness": f, "loss": g}``, or a plain pair.
+        data: Tensors ``(x, y, ...)`` with a row for each example, an iterable of batches such as a
+            DataLoader, or None if the objectives need only the model.
+        points: How many, both ends included.
+        steps: Batches that each point between the ends is trained on.
+        end_steps: The same for the ends; four times ``steps`` by default.
+        batch_size: Rows in a batch, for tensors; None takes all rows every step.
+        learning_rate: Of Adam; constant for half of the steps, then falling to zero.
+        optimizer: Makes another optimizer from parameters, such as ``partial(SGD, lr=0.1)``; its
+            rate falls in the same way.
+        method: ``barrier``, or what to compare it with: ``linear`` (weights on an even grid, as
+            they come), ``scaled linear`` (losses divided by their range between the ends) and
+            ``tchebycheff`` (a smooth maximum). All share the ends, the budget and the route.
+        order: Which neighbour a point starts from: ``tighten`` walks from the smallest minimised
+            loss to the smallest held one, ``loosen`` back, ``inward`` from both ends (two
+            processes), ``bisect`` by halves (many processes, longer jumps).
+        seed: Decides first weights and batches.
+        measure: Further numbers of each trained model, such as its test accuracy.
+        folder: Finished points are written there at once, and never trained again: after a crash
+            call the function again. Other functions need another folder.
+        processes: How many points may be trained at the same time.
+        progress: Draw a bar on stderr.
+
+    Returns:
+        The front, with the weights of each point.
+
+    Raises:
+        ValueError: A loss is not finite, the folder holds another front, or the arguments are bad.
+
+    Example:
+        >>> class Number(nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.x = nn.Parameter(torch.tensor(0.3))
+        >>> def losses(model):
+        ...     return {"to one": (model.x - 1) ** 2, "to zero": model.x**2}
+        >>> front = pareto_front(Number, losses, points=5, steps=200)
+        >>> [round(point.held, 2) for point in front.points]
+        [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    points, steps = whole(points, "points", least=3), whole(steps, "steps", least=1)
+    _choice(method, METHODS, "method")
+    _choice(order, ORDERS, "order")
+    processes = whole(processes, "processes", least=1)
+    source = source_of(data, batch_size)
+    with ExitStack() as stack:
+        if folder is None:
+            where = Path(stack.enter_context(TemporaryDirectory(prefix="setpoint-front-")))
+        else:
+            where = Path(folder)
+        job = Job(
+            make_model=make_model,
+            objectives=objectives,
+            source=source,
+            names=_names(make_model, objectives, source),
+            points=points,
+            steps=steps,
+            end_steps=whole(4 * steps if end_steps is None else end_steps, "end_steps", least=1),
+            learning_rate=positive(learning_rate, "learning_rate"),
+            optimizer=optimizer,
+            method=method,
+            order=order,
+            seed=whole(seed, "seed", least=0),
+            measure=measure,
+        )
+        front = _walk(job, Store(where, job.recipe()), processes, progress)
+        if folder is not None:
+            write_atomically(where / JSON, front.to_json().encode())
+            return front
+        return _in_memory(front)
+
+
+def _walk(job: Job, store: Store, processes: int, shown: bool) -> Front:
+    line = ProgressLine(sum(map(job.steps_of, job.legs())), shown=shown)
+    taken = 0
+
+    def on_steps(count: int) -> None:
+        nonlocal taken
+        taken += count
+        line.update(taken, "of the front")
+
+    walk(job, store, processes, on_steps)
+    line.close()
+    return front_in(store)
+
+
+def _in_memory(front: Front) -> Front:
+    """The front with its weights, before the files go."""
+    return Front(front.names, front.method, front.points, list(front.state_dicts), front.recipe)
+
+
+def _names(
+    make_model: Callable[[], nn.Module], objectives: Objectives, source: Source
+) -> tuple[str, str]:
+    """What the objectives call themselves, from a first look that changes nothing."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        for batch in source.draw(1, 0):
+            return read_losses(objectives(make_model(), *batch))[0]
+    raise ValueError("data gave no batch.")
+
+
+def _choice(value: object, allowed: tuple[str, ...], name: str) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}.")

@@ -1,0 +1,162 @@
+"""A front: trained models that trade one loss for another, and what is true of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from setpoint._checks import number
+from setpoint.pareto.points import Pair, Point, hypervolume, non_dominated, unevenness
+from setpoint.pareto.store import Store, StoredStates, Tensors, from_plain, open_store, to_plain
+from setpoint.pareto.table import table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMAT = "setpoint front 1"
+
+
+@dataclass(frozen=True)
+class Front:
+    """What :func:`pareto_front` found.
+
+    Attributes:
+        names: The objective that was minimised, and the one that was held.
+        method: How the points between the ends were trained.
+        points: By place: the first has the smallest held objective, the last the smallest
+            minimised one.
+        state_dicts: Their weights, in the same order; from the files if there are any.
+        recipe: Everything else that decided the numbers.
+
+    Example:
+        >>> points = [Point(0, 3.0, 0.0), Point(1, 1.0, 1.01, level=1.0), Point(2, 0.0, 2.0)]
+        >>> print(Front(("loss", "gap"), "barrier", tuple(points)))
+        place  loss   gap  at most  g - c  status
+            0     3     0
+            1     1  1.01        1  +0.01
+            2     0     2
+        3 of 3 points are not dominated; hypervolume 1.98 below (3, 2).
+    """
+
+    names: tuple[str, str]
+    method: str
+    points: tuple[Point, ...]
+    state_dicts: Sequence[Tensors] = field(default=(), repr=False, compare=False)
+    recipe: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def non_dominated(self) -> tuple[bool, ...]:
+        """For each point, whether no other point is at least as good in both and better in one."""
+        return tuple(non_dominated([point.pair for point in self.points]))
+
+    @property
+    def gaps(self) -> tuple[float | None, ...]:
+        """``g - c`` of each point; None for the ends, which have no level."""
+        return tuple(point.gap for point in self.points)
+
+    @property
+    def unevenness(self) -> float:
+        """The coefficient of variation of the gaps between neighbours along the held objective."""
+        return unevenness([point.held for point in self.points])
+
+    @property
+    def reference(self) -> Pair:
+        """The worst value of each objective on the front."""
+        return max(p.minimized for p in self.points), max(p.held for p in self.points)
+
+    def hypervolume(self, reference: Pair | None = None) -> float:
+        """The area that the front dominates, up to ``reference`` (by default its worst values).
+
+        To compare fronts give all of them the same reference.
+        """
+        return hypervolume([p.pair for p in self.points], reference or self.reference)
+
+    def best(self, *, at_most: float) -> Point:
+        """The point with the smallest minimised objective whose held one is at most a value."""
+        limit = number(at_most, "at_most")
+        allowed = [point for point in self.points if point.held <= limit]
+        if not allowed:
+            least = min(point.held for point in self.points)
+            raise ValueError(
+                f"No point has {self.names[1]} of at most {limit:g}; the least is {least:g}."
+            )
+        return min(allowed, key=lambda point: point.pair)
+
+    def __str__(self) -> str:
+        area = f"hypervolume {self.hypervolume():.4g} below ({_pair(self.reference)})"
+        kept = f"{sum(self.non_dominated)} of {len(self.points)} points are not dominated"
+        return f"{table(self.names, self.points, self.non_dominated)}\n{kept}; {area}."
+
+    def to_json(self) -> str:
+        """Everything but the weights."""
+        flags = zip(self.points, self.non_dominated, strict=True)
+        points = [to_plain(p) | {"gap": p.gap, "non_dominated": flag} for p, flag in flags]
+        content = {
+            "format": FORMAT,
+            "names": list(self.names),
+            "method": self.method,
+            "hypervolume": self.hypervolume(),
+            "reference": list(self.reference),
+            "unevenness": self.unevenness,
+            "points": points,
+            "recipe": self.recipe,
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Front:
+        """What :meth:`to_json` wrote; without weights."""
+        try:
+            content = json.loads(text)
+            if content["format"] != FORMAT:
+                raise ValueError(f"its format is {content['format']!r}")
+            plain = [dict(point) for point in content["points"]]
+            for point in plain:
+                del point["gap"], point["non_dominated"]
+            first, second = content["names"]
+            points = tuple(map(from_plain, plain))
+            return cls((first, second), content["method"], points, (), content["recipe"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"This is not a front that setpoint wrote ({error}).") from None
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Front:
+        """The finished points in a folder, of a front that may still be under way."""
+        return front_in(open_store(Path(folder)))
+
+    def save(self, folder: str | Path) -> None:
+        """Write all points with their weights, for :meth:`load`."""
+        if len(self.state_dicts) != len(self.points):
+            raise ValueError("This front has no weights to save; write to_json() instead.")
+        about = {"names": list(self.names), "method": self.method, "points": len(self.points)}
+        store = Store(Path(folder), self.recipe | about)
+        for point, tensors in zip(self.points, self.state_dicts, strict=True):
+            store.write(point, tensors)
+
+    def plot(self, path: str | Path | None = None, **others: Front) -> Figure:
+        """Draw the front, and other fronts of the same objectives beside it.
+
+        Args:
+            path: A file to write; its ending decides the kind. None writes nothing.
+            **others: Fronts by the name they get in the legend.
+        """
+        from setpoint.pareto.plot import draw
+
+        return draw(self, others, None if path is None else Path(path))
+
+
+def front_in(store: Store) -> Front:
+    """The finished points of a store, with their weights on demand."""
+    done = store.done()
+    first, second = store.recipe["names"]
+    states = StoredStates(store, tuple(done))
+    recipe = dict(store.recipe)
+    return Front((first, second), recipe["method"], tuple(done.values()), states, recipe)
+
+
+def _pair(pair: Pair) -> str:
+    return f"{pair[0]:.4g}, {pair[1]:.4g}"

@@ -1,0 +1,96 @@
+"""Points of a front, and what can be said of them: who dominates whom, and the area they claim.
+
+Both objectives are minimised. One point dominates another when it is at least as good in both and
+better in one; the front is what nobody dominates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import fmean, pstdev
+
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One trained model.
+
+    Attributes:
+        place: Where it stands on the grid: 0 has the smallest held objective, the last the largest.
+        minimized: The value of the objective that was minimised (``f``), on all data.
+        held: The value of the objective that was held (``g``), on all data.
+        level: What ``held`` was held below (``c``); None for end points and for other methods.
+        steps: How many batches it was trained on.
+        seconds: How long that took.
+        status: How the training ended, in words.
+        measures: Further numbers, as the caller's ``measure`` gave them.
+    """
+
+    place: int
+    minimized: float
+    held: float
+    level: float | None = None
+    steps: int = 0
+    seconds: float = 0.0
+    status: str = ""
+    measures: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float | None:
+        """``g - c``: how far the held objective is from its level; None where there is none."""
+        return None if self.level is None else self.held - self.level
+
+    @property
+    def pair(self) -> Pair:
+        """The two objectives."""
+        return self.minimized, self.held
+
+
+def non_dominated(pairs: Sequence[Pair]) -> list[bool]:
+    """Which pairs no other pair dominates; of equal pairs all or none.
+
+    Example:
+        >>> non_dominated([(0.0, 2.0), (1.0, 1.0), (1.0, 1.5), (2.0, 0.0)])
+        [True, True, False, True]
+    """
+    found = [False] * len(pairs)
+    best, best_before = float("inf"), float("inf")  # of all second values, of smaller first values
+    previous = None
+    for place in sorted(range(len(pairs)), key=pairs.__getitem__):
+        first, second = pairs[place]
+        if first != previous:
+            previous, best_before, best_here = first, best, second
+        found[place] = second < best_before and second == best_here
+        best = min(best, second)
+    return found
+
+
+def hypervolume(pairs: Sequence[Pair], reference: Pair) -> float:
+    """The area between the pairs and ``reference`` that some pair dominates.
+
+    Example:
+        >>> hypervolume([(0.0, 1.0), (1.0, 0.0)], reference=(2.0, 2.0))
+        3.0
+    """
+    area, ceiling = 0.0, reference[1]
+    for first, second in sorted(pairs):
+        if first < reference[0] and second < ceiling:
+            area += (reference[0] - first) * (ceiling - second)
+            ceiling = second
+    return area
+
+
+def unevenness(values: Sequence[float]) -> float:
+    """The coefficient of variation of the gaps between neighbours: 0 is an even spread.
+
+    Example:
+        >>> unevenness([0.0, 1.0, 2.0]), unevenness([0.0, 0.0, 2.0])
+        (0.0, 1.0)
+    """
+    ordered = sorted(values)
+    gaps = [after - before for before, after in pairwise(ordered)]
+    middle = fmean(gaps) if gaps else 0.0
+    return pstdev(gaps) / middle if middle > 0 else 0.0

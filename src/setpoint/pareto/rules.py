@@ -1,0 +1,136 @@
+"""What one point of a front is trained by: each rule turns two losses into one gradient.
+
+The barrier holds ``g <= c`` itself, so evenly spaced levels give evenly spaced points, whatever the
+shape of the front. The two others weigh the losses, as is done everywhere; they are here because a
+claim of being better needs the same budget, starts and files for everybody.
+
+* linear: ``(1 - w) f + w g``. It finds only points where the front bends towards the origin.
+* Tchebycheff: a smooth maximum of the two scaled losses (Lin et al., 2024, "Smooth Tchebycheff
+  Scalarization"); it can find any point, but where it lands is decided by the shape of the front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+import torch
+from torch import Tensor
+
+from setpoint.pareto.points import Point
+from setpoint.solvers import Barrier, at_most
+
+Method = Literal["barrier", "linear", "scaled linear", "tchebycheff"]
+METHODS: tuple[str, ...] = get_args(Method)
+SMOOTHNESS = 0.05
+"""Of the smooth maximum, in units of the range between the ends."""
+MEND = 0.5
+"""The part of a broken bound that one step of plain gradient descent mends. Chosen on L_0.5 codes:
+with alpha = 1 (a part of ``learning_rate``) 300 steps end half way, with 0.1 they end off by 0.02,
+with 0.5 and with 1 they end on the level."""
+
+
+class Rule(Protocol):
+    """One way to combine two losses."""
+
+    def backward(self, minimized: Tensor, held: Tensor) -> None:
+        """Fill the gradients."""
+
+    @property
+    def status(self) -> str:
+        """How it is going, in words."""
+
+
+class Lexicographic:
+    """An end point: one loss as small as it gets, then the other without hurting the first."""
+
+    def __init__(self, parameters: Iterable[Tensor], *, held_first: bool) -> None:
+        self.barrier = Barrier(parameters)
+        self.held_first = held_first
+
+    def backward(self, minimized: Tensor, held: Tensor) -> None:
+        """The more important loss stands behind ``after``."""
+        first, second = (held, minimized) if self.held_first else (minimized, held)
+        self.barrier.backward(second, after=first)
+
+    @property
+    def status(self) -> str:
+        """The barrier's own words."""
+        return str(self.barrier.report()["status"])
+
+
+class AtMost:
+    """A point between the ends: minimise one loss where the other is at most ``level``."""
+
+    def __init__(self, parameters: Iterable[Tensor], level: float, rate: float) -> None:
+        self.barrier = Barrier(parameters, alpha=MEND / rate)
+        self.level = level
+
+    def backward(self, minimized: Tensor, held: Tensor) -> None:
+        """One constraint."""
+        self.barrier.backward(minimized, subject_to=[at_most(held, self.level)])
+
+    @property
+    def status(self) -> str:
+        """The barrier's own words."""
+        return str(self.barrier.report()["status"])
+
+
+@dataclass(frozen=True)
+class Linear:
+    """``(1 - w) f / s + w g / t`` with scales ``s`` and ``t``."""
+
+    weight: float
+    scales: tuple[float, float] = (1.0, 1.0)
+    status: str = "weighted"
+
+    def backward(self, minimized: Tensor, held: Tensor) -> None:
+        """One backward pass."""
+        (s, t), w = self.scales, self.weight
+        torch.autograd.backward((1 - w) * minimized / s + w * held / t)
+
+
+@dataclass(frozen=True)
+class Tchebycheff:
+    """A smooth maximum of the weighted distances to the best value of each loss."""
+
+    weight: float
+    best: tuple[float, float]
+    scales: tuple[float, float]
+    status: str = "weighted"
+
+    def backward(self, minimized: Tensor, held: Tensor) -> None:
+        """One backward pass."""
+        (s, t), w = self.scales, self.weight
+        first = (1 - w) * (minimized - self.best[0]) / s
+        second = w * (held - self.best[1]) / t
+        both = torch.stack([first, second]) / SMOOTHNESS
+        torch.autograd.backward(SMOOTHNESS * both.logsumexp(0))
+
+
+def inner_rule(
+    method: Method,
+    share: float,
+    ends: tuple[Point, Point],
+    parameters: Iterable[Tensor],
+    rate: float,
+) -> tuple[Rule, float | None]:
+    """The rule for a point between the ends, and its level if it has one.
+
+    Args:
+        method: Which.
+        share: How far from the first end to the last, between 0 and 1.
+        ends: The point with the smallest held loss, and the one with the smallest minimised loss.
+        parameters: What is trained.
+        rate: The learning rate it is trained with at first.
+    """
+    first, last = ends
+    if method == "barrier":
+        level = first.held + share * (last.held - first.held)
+        return AtMost(parameters, level, rate), level
+    scales = tuple(abs(a - b) or 1.0 for a, b in zip(first.pair, last.pair, strict=True))
+    weight = 1 - share  # the first end is the one where only the held loss counts
+    if method == "tchebycheff":
+        return Tchebycheff(weight, (last.minimized, first.held), (scales[0], scales[1])), None
+    return Linear(weight, (scales[0], scales[1]) if method == "scaled linear" else (1, 1)), None

@@ -1,0 +1,140 @@
+"""Where batches come from: tensors, any iterable of batches, or the objectives themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from setpoint._checks import whole
+from setpoint.train import batches
+
+Batch = tuple[Any, ...]
+
+
+class Source(Protocol):
+    """What a front is trained on."""
+
+    def draw(self, steps: int, seed: int) -> Iterator[Batch]:
+        """The arguments of so many steps, behind the model."""
+
+    def everything(self) -> Iterator[tuple[Batch, float]]:
+        """All data, for judging: batches, and what each counts."""
+
+    def describe(self) -> str:
+        """What must be the same for a folder to be continued."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Tensors with a row for each example; a step takes ``size`` of them, or all."""
+
+    tensors: tuple[Tensor, ...]
+    size: int | None
+
+    def draw(self, steps: int, seed: int) -> Iterator[Batch]:
+        """Pass after pass in a new order; all rows as they are without a size."""
+        count = len(self.tensors[0])
+        if self.size is None or self.size >= count:
+            for _ in range(steps):
+                yield self.tensors
+            return
+        for rows in batches(count, self.size, steps=steps, seed=seed):
+            yield tuple(tensor[rows.to(tensor.device)] for tensor in self.tensors)
+
+    def everything(self) -> Iterator[tuple[Batch, float]]:
+        """All rows at once: an objective need not be a mean over examples."""
+        yield self.tensors, 1.0
+
+    def describe(self) -> str:
+        """Shapes and a digest of the content."""
+        digest = sha256()
+        for tensor in self.tensors:
+            plain = tensor.detach().cpu().contiguous()
+            digest.update(f"{tuple(plain.shape)} {plain.dtype}".encode())
+            digest.update(plain.reshape(-1).view(torch.uint8).numpy().tobytes())
+        return f"{len(self.tensors[0]):,} rows, sha256 {digest.hexdigest()[:16]}"
+
+
+@dataclass(frozen=True)
+class Loader:
+    """Batches of an iterable such as a DataLoader, from the beginning again when it ends."""
+
+    batches: Iterable[Any]
+
+    def draw(self, steps: int, seed: int) -> Iterator[Batch]:
+        """As they come; the point's own random state decides a shuffled order."""
+        left = steps
+        while left:
+            before = left
+            for batch in self.batches:
+                if not left:
+                    return
+                left -= 1
+                yield _batch(batch)
+            if left == before:
+                raise ValueError("data gave no batch; pass tensors or an iterable with batches.")
+
+    def everything(self) -> Iterator[tuple[Batch, float]]:
+        """Batch by batch, each counted by its rows."""
+        for batch in self.batches:
+            parts = _batch(batch)
+            yield parts, float(len(parts[0]))
+
+    def describe(self) -> str:
+        """Its kind: the content cannot be looked at without drawing it."""
+        return type(self.batches).__name__
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """The objectives need only the model: they draw their own batches, or need none."""
+
+    def draw(self, steps: int, seed: int) -> Iterator[Batch]:
+        """No arguments."""
+        for _ in range(steps):
+            yield ()
+
+    def everything(self) -> Iterator[tuple[Batch, float]]:
+        """One call."""
+        yield (), 1.0
+
+    def describe(self) -> str:
+        """Nothing to compare."""
+        return "none"
+
+
+def source_of(data: Any, batch_size: int | None) -> Source:
+    """What the caller passed as ``data``, checked."""
+    if batch_size is not None:
+        batch_size = whole(batch_size, "batch_size", least=1)
+    if isinstance(data, Tensor):
+        data = (data,)
+    tensors = isinstance(data, Sequence) and len(data) > 0
+    if tensors and all(isinstance(part, Tensor) and part.ndim > 0 for part in data):
+        lengths = [len(part) for part in data]
+        if len(set(lengths)) > 1 or not lengths[0]:
+            raise ValueError(f"data must be tensors with as many rows each; got {lengths} rows.")
+        return Rows(tuple(data), batch_size)
+    if batch_size is not None:
+        raise ValueError(
+            f"batch_size={batch_size} needs data as tensors, such as data=(x, y); a loader has a "
+            "batch size of its own."
+        )
+    if data is None:
+        return Nothing()
+    if isinstance(data, Iterable) and not isinstance(data, Iterator):
+        return Loader(data)
+    raise TypeError(
+        "data must be tensors such as (x, y), a DataLoader or another iterable that can be read "
+        "again and again, or None if the objectives need only the model; "
+        f"got {type(data).__name__}."
+    )
+
+
+def _batch(batch: Any) -> Batch:
+    return tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)

@@ -1,0 +1,98 @@
+"""Train one point of a front: from its neighbour's weights, by its rule, on a falling rate.
+
+The rate is constant for half of the steps and then falls linearly to zero, so that the last step
+leaves the point on its level: with a constant rate it would circle around it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from time import perf_counter
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR
+
+from setpoint.pareto.job import Job, read_losses
+from setpoint.pareto.points import Point
+from setpoint.pareto.route import Leg
+from setpoint.pareto.rules import Lexicographic, Rule, inner_rule
+from setpoint.pareto.store import Store
+
+NEVER_SEEN = 1_000_003  # points of one front draw different batches, and so do neighbouring seeds
+
+
+def train_leg(job: Job, store: Store, leg: Leg, on_step: Callable[[], None]) -> Point:
+    """Train the point of a leg and write it; whatever it needs is in the store already."""
+    begin = perf_counter()
+    with torch.random.fork_rng(devices=[]):
+        model = job.fresh_model()
+        if leg.start is not None:
+            model.load_state_dict(store.read(leg.start)[1])
+        optimizer = job.make_optimizer(model)
+        rule, level = _rule(job, store, leg, optimizer)
+        torch.manual_seed(job.seed + NEVER_SEEN * (leg.place + 1))
+        _descend(job, leg, model, optimizer, rule, on_step)
+        minimized, held = values_of(job, model.eval(), leg.place)
+        measures = {} if job.measure is None else dict(job.measure(model))
+    point = Point(
+        place=leg.place,
+        minimized=minimized,
+        held=held,
+        level=level,
+        steps=job.steps_of(leg),
+        seconds=perf_counter() - begin,
+        status=rule.status,
+        measures={name: float(value) for name, value in measures.items()},
+    )
+    store.write(point, model.state_dict())
+    return point
+
+
+def _rule(job: Job, store: Store, leg: Leg, optimizer: Optimizer) -> tuple[Rule, float | None]:
+    trained = [p for group in optimizer.param_groups for p in group["params"]]
+    rate = float(optimizer.param_groups[0]["lr"])
+    if leg.start is None:
+        return Lexicographic(trained, held_first=leg.place == 0), None
+    ends = store.read(0)[0], store.read(job.points - 1)[0]
+    return inner_rule(job.method, leg.place / (job.points - 1), ends, trained, rate)
+
+
+def _descend(
+    job: Job,
+    leg: Leg,
+    model: nn.Module,
+    optimizer: Optimizer,
+    rule: Rule,
+    on_step: Callable[[], None],
+) -> None:
+    steps = job.steps_of(leg)
+    schedule = LambdaLR(optimizer, lambda step: min(1.0, 2 * (1 - step / steps)))
+    model.train()
+    for batch in job.source.draw(steps, job.seed + NEVER_SEEN * (leg.place + 1)):
+        _, (minimized, held) = read_losses(job.objectives(model, *batch))
+        optimizer.zero_grad()
+        rule.backward(minimized, held)
+        optimizer.step()
+        schedule.step()
+        on_step()
+
+
+@torch.no_grad()
+def values_of(job: Job, model: nn.Module, place: int) -> tuple[float, float]:
+    """Both objectives on all data, or an error if one is not a number."""
+    sums, total = [0.0, 0.0], 0.0
+    for batch, weight in job.source.everything():
+        _, losses = read_losses(job.objectives(model, *batch))
+        sums = [before + weight * float(loss) for before, loss in zip(sums, losses, strict=True)]
+        total += weight
+    values = [value / total for value in sums]
+    for name, value in zip(job.names, values, strict=True):
+        if not math.isfinite(value):
+            raise ValueError(
+                f"{name} is {value} at point {place} of the front; lower learning_rate "
+                f"(it is {job.learning_rate:g}) or look at the loss. Finished points are kept."
+            )
+    return values[0], values[1]

@@ -1,0 +1,116 @@
+"""Walk a front, on this process or on several: a leg starts as soon as its neighbour is there.
+
+Weights travel through the store's files, never through pipes, so a process needs to be told only
+which leg to walk, and one that is killed costs its own leg.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import connection, get_context, parent_process
+from multiprocessing.reduction import ForkingPickler
+from threading import Thread
+from typing import Any
+
+import torch
+
+from setpoint.pareto.job import Job
+from setpoint.pareto.route import Leg, ready
+from setpoint.pareto.store import Store
+from setpoint.pareto.training import train_leg
+
+POLL = 0.2  # seconds between two looks at the steps done
+
+OnSteps = Callable[[int], None]
+
+
+def walk(job: Job, store: Store, processes: int, on_steps: OnSteps) -> None:
+    """Train every point that is not in the store yet."""
+    legs, done = job.legs(), set(store.done())
+    on_steps(sum(job.steps_of(leg) for leg in legs if leg.place in done))
+    if processes > 1 and len(done) < len(legs):
+        _on_processes(job, store, legs, done, processes, on_steps)
+        return
+    while waiting := ready(legs, done):
+        train_leg(job, store, waiting[0], lambda: on_steps(1))
+        done.add(waiting[0].place)
+
+
+def _on_processes(
+    job: Job,
+    store: Store,
+    legs: tuple[Leg, ...],
+    done: set[int],
+    processes: int,
+    on_steps: OnSteps,
+) -> None:
+    _check_sendable(job)
+    context = get_context("spawn")  # a fork of a process that has run torch may hang
+    counter = context.Value("q", 0)
+    threads = max(1, torch.get_num_threads() // processes)
+    pool = ProcessPoolExecutor(
+        processes, context, initializer=_begin, initargs=(job, store, counter, threads)
+    )
+    running: dict[Future[int], int] = {}
+    counted = 0
+    try:
+        while len(done) < len(legs):
+            for leg in ready(legs, done):
+                if leg.place not in running.values():
+                    running[pool.submit(_work, leg)] = leg.place
+            finished, _ = wait(running, timeout=POLL, return_when=FIRST_COMPLETED)
+            for future in finished:
+                done.add(future.result())
+                del running[future]
+            on_steps(counter.value - counted)
+            counted = counter.value
+    except BrokenProcessPool:
+        raise RuntimeError(
+            "A process that trained a point was killed (out of memory?), or could not start: in a "
+            'script, call pareto_front below `if __name__ == "__main__":`, with functions that can '
+            "be imported. Finished points are kept if folder= was given; run it again."
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _check_sendable(job: Job) -> None:
+    try:
+        ForkingPickler.dumps(job)
+    except Exception as error:
+        raise TypeError(
+            "With processes > 1 the model, objectives and measure must be functions that other "
+            f"processes can import ({error}). Define them at the top of a file instead of inside a "
+            "function or as a lambda, or use processes=1."
+        ) from None
+
+
+_MINE: list[Any] = []  # job, store and the shared counter, in a worker
+
+
+def _begin(job: Job, store: Store, counter: Any, threads: int) -> None:
+    torch.set_num_threads(threads)
+    _MINE[:] = [job, store, counter]
+    Thread(target=_leave_with_the_parent, daemon=True).start()
+
+
+def _leave_with_the_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever."""
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+
+def _work(leg: Leg) -> int:
+    job, store, counter = _MINE
+
+    def count() -> None:
+        with counter.get_lock():
+            counter.value += 1
+
+    train_leg(job, store, leg, count)
+    return leg.place
