@@ -10,9 +10,11 @@ from torch import Tensor
 from setpoint.solvers.program import written
 from setpoint.solvers.program.auc import auc_loss, partial_auc_loss
 from setpoint.solvers.program.classes import multiclass_auc_loss
+from setpoint.solvers.program.expected import expected_f_loss
 from setpoint.solvers.program.linear import LinearProgram
 from setpoint.solvers.program.precision import precision_at_recall_loss
 from setpoint.solvers.program.ratios import f_score_loss, jaccard_loss
+from setpoint.solvers.program.structural import structural_loss
 
 Arguments = ParamSpec("Arguments")
 WRITTEN: dict[Callable[..., Tensor], Callable[..., LinearProgram]] = {
@@ -22,6 +24,8 @@ WRITTEN: dict[Callable[..., Tensor], Callable[..., LinearProgram]] = {
     f_score_loss: written.f_score_program,
     jaccard_loss: written.jaccard_program,
     precision_at_recall_loss: written.precision_at_recall_program,
+    structural_loss: written.structural_program,
+    expected_f_loss: written.expected_f_program,
 }
 
 

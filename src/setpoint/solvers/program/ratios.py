@@ -54,7 +54,7 @@ def f_score_loss(
         >>> loss.item(), scores.grad.tolist()
         (0.25, [0.0, -0.3125, 0.1875])
     """
-    return _ratio_loss(f_ratio(beta), scores, labels, weights, margin, threshold, lift)
+    return ratio_loss(f_ratio(beta), scores, labels, weights, margin, threshold, lift)
 
 
 def jaccard_loss(
@@ -76,10 +76,10 @@ def jaccard_loss(
         threshold: As in :func:`f_score_loss`.
         lift: As in :func:`f_score_loss`.
     """
-    return _ratio_loss(JACCARD, scores, labels, weights, margin, threshold, lift)
+    return ratio_loss(JACCARD, scores, labels, weights, margin, threshold, lift)
 
 
-def _ratio_loss(
+def ratio_loss(
     ratio: Ratio,
     scores: Tensor,
     labels: Tensor,
@@ -88,6 +88,7 @@ def _ratio_loss(
     threshold: Threshold,
     lift: bool,
 ) -> Tensor:
+    """One minus any ratio of this form; see :func:`f_score_loss`."""
     margin, threshold = positive(margin, "margin"), checked_threshold(threshold)
 
     def measure(scores: Tensor, positives: Tensor, negatives: Tensor) -> Measured:

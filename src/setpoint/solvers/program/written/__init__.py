@@ -11,12 +11,18 @@ from setpoint.solvers.program.written.areas import (
 )
 from setpoint.solvers.program.written.precision import precision_at_recall_program
 from setpoint.solvers.program.written.ratios import f_score_program, jaccard_program
+from setpoint.solvers.program.written.structural import (
+    expected_f_program,
+    structural_program,
+)
 
 __all__ = [
     "auc_program",
+    "expected_f_program",
     "f_score_program",
     "jaccard_program",
     "multiclass_auc_program",
     "partial_auc_program",
     "precision_at_recall_program",
+    "structural_program",
 ]

@@ -1,0 +1,50 @@
+"""Train for a problem by the metric loss that fits it: ``Program(problem)``."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from setpoint._checks import positive
+from setpoint.problems import Problem
+from setpoint.solvers.program.fitting import fitting_loss
+
+
+class Program(nn.Module):
+    """A criterion that bounds a problem's objective by a linear program, solved by sorting.
+
+    It fits areas under the ROC curve (:func:`partial_auc_loss`), precision or the false positive
+    rate at a recall and the miss rate at a false positive rate (:func:`precision_at_recall_loss`),
+    F scores, the Jaccard index and their kin at their best threshold (:func:`f_score_loss`), and by
+    the structural hinge any other metric without a constraint that is best when every decision is
+    right. Any other problem is refused.
+
+    Args:
+        problem: What is wanted.
+        margin: How far, in units of the scores, a pair or a decision has to be right to be safe.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import Program, roc_auc
+        >>> criterion = Program(roc_auc(fpr=(0, 0.5)))
+        >>> criterion(torch.tensor([2.0, 0.5, 0.0, -3.0]), torch.tensor([1, 1, 0, 0])).item()
+        0.25
+    """
+
+    def __init__(self, problem: Problem, *, margin: float = 1.0) -> None:
+        super().__init__()
+        self.problem = problem
+        self.margin = positive(margin, "margin")
+        self._loss = fitting_loss(problem)
+
+    def forward(self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None) -> Tensor:
+        """The loss of a batch.
+
+        Args:
+            scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs.
+            labels: 0 or 1, in the shape of the scores.
+            weights: Optional, one an example; weight 2 is two copies, weight 0 is absent.
+        """
+        return self._loss(scores, labels, weights=weights, margin=self.margin)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.problem}, margin={self.margin!r})"
