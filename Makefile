@@ -10,7 +10,7 @@ test: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not browser"
 
 test-browser: .venv/ready  ## needs a Chromium, such as Debian's package chromium
-	$(BIN)/pytest -m browser tests/browser
+	OMP_NUM_THREADS=1 SETPOINT_BROWSER=required $(BIN)/pytest -m browser tests/browser
 
 check: .venv/ready  ## what CI and pre-commit run besides the tests
 	$(BIN)/ruff format --check .

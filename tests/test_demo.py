@@ -7,8 +7,10 @@ import pytest
 import torch
 from rich.console import Console
 
-from setpoint import cli
+from setpoint import certify, cli
+from setpoint.datasets import letter, split
 from setpoint.demo.plan import GOALS, MODELS, Plan
+from setpoint.demo.promise import certify_one
 from setpoint.demo.rows import Row, to_rows
 from setpoint.demo.table import make_table
 from setpoint.demo.trials import CROSS_ENTROPY, IMPLICIT, Trial, count_steps, run_trials
@@ -58,9 +60,30 @@ def test_the_table_has_every_goal_and_model(quick):
 
 def test_it_says_where_the_files_are(quick):
     out, text = quick
-    for name in ("roc.png", "results.json"):
+    for name in ("roc.png", "results.json", "report.html"):
         assert str(out / name) in text
         assert (out / name).stat().st_size > 0
+
+
+def test_it_ends_with_a_certificate_and_a_report(quick):
+    out, text = quick
+    last = text[text.index("seed 0") :]
+    assert "certified: minimize fnr subject to fpr <= 0.01 with 95 % confidence" in last
+    page = (out / "report.html").read_text(encoding="utf-8")
+    for words in ("Certified", "calibration", "cross-entropy", "UCI Letter"):
+        assert words in page
+
+
+def test_the_certificate_is_of_rows_that_nothing_else_has_seen(trials):
+    certificate, finished = certify_one(trials)
+    parts = split(letter(), 0)
+    ours = next(t for t in trials if (t.method, t.model) == (IMPLICIT, MODELS[0].name))
+    again = certify(ours.scores["validation"], parts.validation.y, GOALS[0].problem)
+    assert certificate == again
+    assert finished.threshold == again.threshold
+    assert (finished.splits["calibration"].labels == parts.validation.y).all()
+    assert (finished.splits["test"].scores == ours.scores["test"]).all()
+    assert (finished.baseline["test"].scores != ours.scores["test"]).any()
 
 
 def test_results_hold_every_single_number(quick):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from itertools import product
 
 from scipy.special import ndtr, ndtri
 
@@ -23,12 +23,13 @@ from setpoint.rates import (
 )
 from simulation.truth import QUANTIZERS, SHIFT, Cell, optimum
 
+SIMPLEST = ("fpr", "recall", "coverage", "precision", "f_score(1)", "tnr", "fnr")
 NAMES = (
-    *("fpr", "recall", "coverage", "precision", "f_score(1)", "tnr", "fnr", "npv", "f_score(2)"),
-    *("error", "balanced_error", "fpr and recall", "fpr and precision", "fpr by group"),
-    *("gap at fpr", "fpr, 20 models", "fpr on average", "precision at 5 %"),
+    *SIMPLEST,
+    *("npv", "f_score(2)", "error", "balanced_error", "fpr and recall", "fpr and precision"),
+    *("fpr by group", "gap at fpr", "fpr on average", "precision at 5 %", "fpr, 20 models"),
 )
-SIMPLEST = NAMES[:5]
+SIZES = (500, 2000, 10_000)
 PREVALENCES = {"recall": 0.8, "fnr": 0.8, "precision": 0.5, "npv": 0.5, "fpr and precision": 0.5}
 
 
@@ -67,16 +68,17 @@ def _recall_at(level: float) -> float:
 
 
 def cells(quick: bool) -> Iterator[Cell]:
-    """Everything that is simulated."""
-    for name in NAMES:
-        options: dict[str, Any] = {}
-        if name in PREVALENCES:
-            options["prevalence"] = PREVALENCES[name]
-        if quick:
+    """Everything that is simulated; what matters most first, since a run may be cut short."""
+    if quick:
+        for name in NAMES:
             for kind in ("continuous", "tied") if name in SIMPLEST else ("continuous",):
-                yield Cell(name, 0.05, kind, 2000, 300, **options)
-            continue
-        for kind in QUANTIZERS:
-            for n in (500, 2000, 10_000):
-                for alpha in (0.01, 0.05):
-                    yield Cell(name, alpha, kind, n, 2000, **options)
+                yield _cell(name, 0.05, kind, 2000, 300)
+        return
+    others = [name for name in NAMES if name not in SIMPLEST]
+    for names, sizes in ((SIMPLEST, SIZES), (others, (2000,)), (others, (500, 10_000))):
+        for kind, n, alpha, name in product(QUANTIZERS, sizes, (0.05, 0.01), names):
+            yield _cell(name, alpha, kind, n, 2000)
+
+
+def _cell(name: str, alpha: float, kind: str, n: int, draws: int) -> Cell:
+    return Cell(name, alpha, kind, n, draws, PREVALENCES.get(name, 0.2))

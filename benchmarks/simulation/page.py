@@ -45,7 +45,16 @@ def verdict(book: dict[str, Any]) -> str:
 def simulation(book: dict[str, Any]) -> str:
     """A row for each cell."""
     lines = [HEAD, "| " + " | ".join(["---"] * 9) + " |"]
-    for row in sorted(book["rows"], key=lambda row: book["order"].index(row["name"])):
+    kinds = ("continuous", "tied", "discrete", "bf16")
+    for row in sorted(
+        book["rows"],
+        key=lambda row: (
+            book["order"].index(row["name"]),
+            kinds.index(row["kind"]),
+            row["n"],
+            row["alpha"],
+        ),
+    ):
         found, ours = row["found"], row["found"]["ours"]
         others = [
             " / ".join(

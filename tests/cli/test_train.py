@@ -67,6 +67,51 @@ def test_the_oddities_of_the_data_are_reported(made, capsys, tmp_path):
     assert "it is constant" in page
 
 
+def test_goals_about_groups_are_trained_and_certified(made, capsys, tmp_path):
+    goal = 'maximize recall subject to fpr on sex="f" <= 0.1 and fpr on sex="m" <= 0.12'
+    more = ("--group", "sex", "--drop", "sex", "--no-baseline", "--test", made / "test.csv")
+    assert train(made / "data.csv", tmp_path / "run", *more, goal=goal) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("certified: maximize recall subject to")
+    certificate = Certificate.from_json((tmp_path / "run" / "certificate.json").read_text())
+    assert [claim.bound for claim in certificate.claims] == [
+        'fpr on sex="f" <= 0.1',
+        'fpr on sex="m" <= 0.12',
+    ]
+    described = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert [c["name"] for c in described["columns"]] == ["age", "city"]
+    out = tmp_path / "decisions.csv"
+    assert run("predict", tmp_path / "run", made / "test.csv", "--out", out) == 0
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for sex, most in (("f", 0.1), ("m", 0.12)):
+        alarms = [r["decision"] == "yes" for r in rows if r["sex"] == sex and r["churn"] == "no"]
+        assert np.mean(alarms) <= most
+
+
+def test_every_method_has_a_name(made, tmp_path):
+    from setpoint.train import METHODS
+
+    models = set()
+    for method in METHODS:
+        out = tmp_path / method
+        assert train(made / "data.csv", out, "--method", method, "--no-baseline", "--quiet") == 0
+        assert json.loads((out / "run.json").read_text())["method"] == method
+        models.add((out / "model.safetensors").read_bytes())
+    assert len(models) == len(METHODS)
+
+
+def test_history_has_no_nan_even_where_training_diverges(made, tmp_path, monkeypatch):
+    from setpoint.train import METHODS, Method
+
+    broken = Method(lambda problem, steps: lambda scores, labels, weights: 0 * scores.sum() / 0)
+    monkeypatch.setitem(METHODS, "broken", broken)
+    train(made / "data.csv", tmp_path / "run", "--method", "broken", "--no-baseline")
+    text = (tmp_path / "run" / "history.jsonl").read_text()
+    assert all(entry["loss"] is None for entry in map(json.loads, text.splitlines()))
+    assert "NaN" not in text
+
+
 def test_the_same_seed_gives_the_same_run(made, tmp_path):
     assert train(made / "data.csv", tmp_path / "again", "--group", "sex", "--no-baseline") == 0
     for name in ("model.safetensors", "certificate.json"):
@@ -135,7 +180,16 @@ def test_not_certified_is_1_and_such_a_run_does_not_decide(made, capsys, tmp_pat
         (["--drop", "gone"], "no column 'gone' (--drop)"),
         (["--goal", "maximize recall"], "promises nothing that can be certified"),
         (["--goal", "fpr <= 0.01"], "A problem starts with 'minimize' or 'maximize'"),
-        (["--method", "magic"], "invalid choice: 'magic'"),
+        (["--method", "magic"], "method must be one of 'implicit'"),
+        (["--goal", 'minimize error subject to fpr on sex="f" <= 0.1'], "add --group"),
+        (
+            ["--goal", 'minimize error subject to fpr on sex="x" <= 0.1', "--group", "sex"],
+            "column 'sex': the goal asks about 'x', which the train part does not have; it has 'f'",
+        ),
+        (
+            ["--goal", f"{GOAL} with thresholds per group", "--group", "sex"],
+            "several thresholds, which training does not take",
+        ),
         (["--learning-rate", "-1"], "must be a positive number"),
         (["--epochs", "0"], "must be a whole number of at least 1"),
         (["--seed", "x"], "must be a whole number of at least 0"),

@@ -14,7 +14,7 @@ from torch import nn
 from setpoint import Problem, fnr, fpr, recall
 from setpoint.estimators import Classifier, NotCertifiedWarning
 from setpoint.estimators.calibrator import Calibrator
-from setpoint.estimators.methods import METHODS
+from setpoint.train import METHODS
 
 GOAL = "minimize fnr subject to fpr <= 0.05"
 QUICK = {"epochs": 40, "random_state": 0}
@@ -205,7 +205,7 @@ def test_every_method_learns(method):
 
 def test_auto_keeps_the_best_on_validation_data():
     model = Classifier(GOAL, method="auto", **QUICK).fit(*data())
-    assert set(model.histories_) == {"focal", "resampled_cross_entropy", "implicit"}
+    assert set(model.histories_) == {"focal", "resampled", "implicit"}
     best = {name: min(r["validation"] for r in h) for name, h in model.histories_.items()}
     assert best[model.method_] == min(best.values())
     assert model.history_ == model.histories_[model.method_]
@@ -254,7 +254,13 @@ def test_large_offsets_and_constant_columns_do_not_matter(fitted):
     ("wrong", "message"),
     [
         ({"goal": "maximize precision over recall in [0.95, 1]"}, "is an area|Cannot read"),
-        ({"goal": Problem(minimize=fnr.on(sex="f"))}, "needs groups"),
+        ({"goal": Problem(minimize=fnr.on(sex="f"))}, "needs groups: pass fit"),
+        ({"goal": f"{GOAL} with thresholds per group"}, "one threshold for each group, and"),
+        (
+            {"validation_fraction": 0.005},
+            "The validation part has 1 rows, all of one class: raise validation_fraction",
+        ),
+        ({"calibration_fraction": 0.005}, "The calibration part has 1 rows, all of one class"),
         ({"model": "forest"}, "model must be 'linear', 'mlp' or an nn.Module; got 'forest'"),
         ({"method": "magic"}, "method must be one of 'implicit'.*got 'magic'"),
         ({"epochs": 0}, "epochs must be a whole number of at least 1; got 0"),
@@ -268,6 +274,70 @@ def test_large_offsets_and_constant_columns_do_not_matter(fitted):
 def test_wrong_settings_are_named(wrong, message):
     with pytest.raises(ValueError, match=message):
         Classifier(**{"goal": GOAL, **QUICK, **wrong}).fit(*data(200))
+
+
+def grouped(count: int = 4000, seed: int = 0):
+    x, y = data(count, seed=seed)
+    sex = np.random.default_rng(seed + 1).choice(["f", "m"], count)
+    x[sex == "f", 0] += 1.0
+    return x, y, sex
+
+
+def test_goals_about_groups_are_trained_validated_and_certified():
+    goal = Problem(maximize=recall, subject_to=fpr.on(sex="f") <= 0.05)
+    x, y, sex = grouped()
+    model = Classifier(goal, **QUICK).fit(x, y, groups=sex)
+    assert model.certificate_.status == "certified"
+    assert model.threshold_ == model.certificate_.threshold
+    x, y, sex = grouped(20_000, seed=5)
+    accepted = model.predict(x) == 1
+    assert accepted[(y == 0) & (sex == "f")].mean() <= 0.05
+    assert accepted[(y == 0) & (sex == "m")].mean() < accepted[(y == 0) & (sex == "f")].mean()
+    scores = model.decision_function(x)
+    assert model.score(x, y, groups=sex) == goal.evaluate(scores, y, groups=sex)
+    rows = model.splits_["validation"]
+    x, y, sex = grouped()
+    seen = model.decision_function(x[rows])
+    best = max(row["validation"] for row in model.history_)
+    assert goal.evaluate(seen, y[rows], groups=sex[rows]) == best
+
+
+@pytest.mark.parametrize(
+    ("goal", "groups", "message"),
+    [
+        (GOAL, np.zeros(200), "groups= was given, and .* looks at no group"),
+        (Problem(minimize=fnr, subject_to=fpr.on(sex="f") <= 0.1), None, "needs groups: pass fit"),
+        (
+            Problem(minimize=fnr, subject_to=fpr.on(sex="f") <= 0.1),
+            {"age": np.zeros(200)},
+            "needs the group column 'sex'",
+        ),
+        (
+            Problem(minimize=fnr, subject_to=fpr.on(sex="f") <= 0.1),
+            np.zeros(199),
+            r"one value an example, \(200,\); got \(199,\)",
+        ),
+    ],
+)
+def test_wrong_groups_are_named(goal, groups, message):
+    with pytest.raises(ValueError, match=message):
+        Classifier(goal, **QUICK).fit(*data(200), groups=groups)
+
+
+def test_mistakes_of_certify_are_not_hidden(monkeypatch):
+    def broken(*_, **__):
+        raise ValueError("a mistake of ours")
+
+    monkeypatch.setattr("setpoint.estimators.thresholds.certify", broken)
+    with pytest.raises(ValueError, match="a mistake of ours"):
+        Classifier(GOAL, **QUICK).fit(*data(300))
+
+
+def test_an_exact_value_leaves_a_model_without_a_promise():
+    with pytest.warns(NotCertifiedWarning, match="an exact value cannot be promised"):
+        model = Classifier(Problem(minimize=fnr, subject_to=fpr.at(0.1)), **QUICK).fit(*data(600))
+    assert model.certificate_ is None
+    assert np.isfinite(model.threshold_)
 
 
 def test_without_scikit_learn_the_error_names_the_extra(monkeypatch):

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
+from setpoint import Problem, certify, fpr, recall
 from setpoint.estimators import CertifiedThreshold, NotCertifiedWarning
 
 GOAL = "maximize recall subject to fpr <= 0.05"
@@ -121,6 +122,22 @@ def test_fit_parameters_are_cut_to_the_classifiers_rows():
     rows = model.splits_["train"]
     alone = LogisticRegression().fit(x[rows], y[rows], sample_weight=weights[rows])
     np.testing.assert_array_equal(model.estimator_.coef_, alone.coef_)
+
+
+def test_goals_about_groups():
+    x, y = data(4000)
+    sex = np.random.default_rng(1).choice(["f", "m"], 4000)
+    x[sex == "f"] += 0.5
+    goal = Problem(maximize=recall, subject_to=fpr.on(sex="f") <= 0.05)
+    model = CertifiedThreshold(LogisticRegression(), goal=goal, random_state=0)
+    weights = np.where(np.arange(4000) < 1000, 0.0, 1.0)  # rows of weight 0 are absent
+    model.fit(x, y, groups=sex, sample_weight=weights)
+    rows = 1000 + model.splits_["calibration"]
+    scores = model.decision_function(x[rows]) + model.threshold_
+    found = certify(scores, y[rows], goal, groups={"sex": sex[rows]})
+    assert model.threshold_ == pytest.approx(found.threshold, rel=1e-12)
+    with pytest.raises(ValueError, match="needs groups"):
+        model.fit(x, y)
 
 
 def test_score_and_pickle():

@@ -242,3 +242,24 @@ def test_neither_torch_nor_matplotlib_is_needed():
     script = "import sys, setpoint.report; print({'torch', 'matplotlib'} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert ran.stdout.strip() == "set()"
+
+
+def test_f_scores_and_gaps_come_with_intervals():
+    goal = 'f_score(1) >= 0.5 and abs(tpr on group="a" - tpr on group="b") <= 0.5'
+    text = Reader(page(result(goal=goal))).text
+    data = block(page(result(goal=goal)))
+    row = data["splits"][-1]
+    for bound in row["bounds"]:
+        low, high = bound["interval"]["low"], bound["interval"]["high"]
+        assert low < bound["value"] < high
+        assert f"{low:.4g} to {high:.4g}" in text
+    assert text.count("✓ holds") >= 8  # two bounds on four splits
+    gap = re.search(r"recall: ([\d.]+) \(([\d.]+) to ([\d.]+)\)", text)
+    assert float(gap[2]) <= float(gap[1]) <= float(gap[3])
+
+
+def test_areas_are_compared_pairwise():
+    goal = "maximize tpr over fpr in [0, 0.05] with 5 thresholds"
+    text = Reader(page(result(goal=goal, threshold=None, certificate=None))).text
+    assert "The area on test data (maximize tpr over fpr in [0, 0.05]" in text
+    assert re.search(r"points for Implicit \(\S+ to \S+, paired bootstrap, \d+ draws\)", text)

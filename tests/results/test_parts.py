@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from setpoint.problems import Problem
-from setpoint.rates import Counts, f_score, fpr, precision, recall
+from setpoint.rates import Counts, alerts, balanced_error, f_score, fpr, precision, recall, tpr
 from setpoint.results import (
+    Measured,
     RunResult,
     Scored,
     clopper_pearson,
@@ -21,6 +22,7 @@ from setpoint.results import (
 )
 from setpoint.results.decisions import Margins, margins
 from setpoint.results.goal import read_goal
+from setpoint.results.groups import widest_gap
 from setpoint.results.history import series
 from setpoint.results.pr import corner, thin
 from setpoint.results.prevalence import at_prevalences
@@ -43,11 +45,62 @@ def test_a_share_is_measured_with_its_counts_and_its_interval():
         assert found.interval == clopper_pearson(count, total, 0.9)
 
 
-def test_no_exact_interval_is_invented_for_what_is_not_binomial():
-    found = measure(f_score(1), TABLE)
+def test_f1_is_a_share_of_true_alerts_among_all_that_matter():
+    found = measure(f_score(1), TABLE, 0.9)
     assert found.value == pytest.approx(16 / 23)
-    assert found.interval is None
-    assert math.isnan(measure(precision, {(): Counts(0, 0, 2, 3, 2, 3)}).value)
+    low, high = clopper_pearson(8, 15, 0.9)  # TP of TP + FP + FN
+    assert found.interval == pytest.approx((2 * low / (1 + low), 2 * high / (1 + high)))
+    assert (found.count, found.total) == (None, None)
+
+
+def test_what_has_no_share_has_no_interval():
+    empty = {(): Counts(0, 0, 2, 3, 2, 3)}
+    assert math.isnan(measure(precision, empty).value)
+    assert measure(alerts, TABLE).interval is None
+    assert measure(f_score(1), {(): Counts(0, 0, 0, 3, 0, 3)}).interval is None
+
+
+A, B = tpr.on(g="a"), tpr.on(g="b")
+
+
+@pytest.mark.parametrize("expression", [f_score(1), f_score(2), A - B, balanced_error], ids=str)
+def test_intervals_hold_as_often_as_they_say(expression):
+    random = np.random.default_rng(0)
+    share, found, alarmed = 0.3, {"a": 0.8, "b": 0.7}, 0.1
+
+    def counts(tp, fp, p, n):
+        return Counts(tp, fp, p - tp, n - fp, p, n)
+
+    truth = {
+        (("g", g),): counts(share * f, (1 - share) * alarmed, share, 1 - share)
+        for g, f in found.items()
+    }
+    truth[()] = counts(share * 0.75, (1 - share) * alarmed, share, 1 - share)
+    expected, wrong = float(expression.of(truth)), np.zeros(2)
+    for _ in range(400):
+        tables, tp, fp, positives = {}, 0, 0, 0
+        for g, f in found.items():
+            p = random.binomial(200, share)
+            cell = random.binomial(p, f), random.binomial(200 - p, alarmed), p, 200 - p
+            tables[(("g", g),)] = counts(*cell)
+            tp, fp, positives = tp + cell[0], fp + cell[1], positives + p
+        tables[()] = counts(tp, fp, positives, 400 - positives)
+        low, high = measure(expression, tables, 0.9).interval
+        assert low <= float(expression.of(tables)) <= high
+        wrong += [low > expected, high < expected]
+    assert (wrong / 400 <= 0.1 + 3 * math.sqrt(0.09 / 400)).all()
+
+
+def test_the_widest_gap_holds_for_the_pair_that_was_picked():
+    random = np.random.default_rng(0)
+    true, wrong = np.array([0.7, 0.7, 0.7, 0.75, 0.8]), np.zeros(2)
+    for _ in range(400):
+        rates = [Measured(k / 80, None, k, 80) for k in random.binomial(80, true).tolist()]
+        gap = widest_gap(rates, 0.9)
+        assert gap.value == max(r.value for r in rates) - min(r.value for r in rates)
+        wrong += [gap.interval.low > 0.1 + 1e-12, gap.interval.high < 0.1 - 1e-12]
+    assert (wrong / 400 <= 0.1 + 3 * math.sqrt(0.09 / 400)).all()
+    assert widest_gap([rates[0], Measured(math.nan, None, 0, 0)]) is None
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -12,6 +13,7 @@ from torch.testing import assert_close
 from setpoint import Implicit, fnr_at_fpr
 from setpoint.solvers import cross_entropy
 from setpoint.train import (
+    OtherRun,
     Stratified,
     Validation,
     fit,
@@ -136,6 +138,34 @@ def test_a_finished_run_is_read_back_and_not_trained_again(tmp_path):
     again = train(tmp_path, stop_after=0)  # would raise at the first step
     assert_close(again.model.state_dict(), first.model.state_dict(), rtol=0, atol=0)
     assert again.history == first.history
+
+
+@pytest.mark.parametrize("part", ["x", "y", "weights", "groups", "validation", "start"])
+def test_the_checkpoint_of_other_data_is_refused(tmp_path, part):
+    problem = fnr_at_fpr(0.1)
+
+    def train_on(change):
+        x, y = data()
+        weights, sex = torch.ones(300), np.array(["f", "m"] * 150)
+        given = {"x": x, "y": y.double(), "weights": weights, "groups": sex, "start": torch.ones(1)}
+        given["validation"] = x[100:200].clone()
+        if change == "groups":
+            sex[7] = "f"
+        elif change:
+            given[change].reshape(-1)[7 if change != "start" else 0] += 1e-6
+        model = nn.Linear(3, 1)
+        nn.init.constant_(model.weight, float(given["start"]))
+        nn.init.zeros_(model.bias)
+        judge = Validation(problem, given["validation"], y[100:200])
+        options = {"steps": 5, "batch_size": 50, "learning_rate": 0.05, "seed": 3}
+        given_too = {"weights": weights, "groups": {"sex": sex}, "validation": judge}
+        fit(model, cross_entropy, x, given["y"], checkpoint=tmp_path, **options, **given_too)
+
+    train_on(None)
+    train_on(None)  # the same again: read back
+    named = part if part in ("validation", "start") else "data"
+    with pytest.raises(OtherRun, match=f"of another run.*{named}"):
+        train_on(part)
 
 
 @pytest.mark.parametrize("change", [{"seed": 4}, {"learning_rate": 0.1}, {"steps": 30}])

@@ -1,11 +1,12 @@
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
 
-from setpoint import Implicit, fnr_at_fpr
+from setpoint import Implicit, Problem, fnr, fnr_at_fpr, fpr
 from setpoint.solvers import cross_entropy
-from setpoint.train import Averaged, batches, fit
+from setpoint.train import Averaged, Validation, batches, fit, score
 
 
 def data(count: int = 400) -> tuple[torch.Tensor, torch.Tensor]:
@@ -133,3 +134,61 @@ def test_labels_for_other_rows_are_refused(labels):
     model, x, y = torch.nn.Linear(2, 1), torch.zeros(10, 2), torch.zeros(labels)
     with pytest.raises(ValueError, match=f"got 10 and {labels}"):
         fit(model, cross_entropy, x, y, steps=1, batch_size=4, learning_rate=0.1, seed=0)
+
+
+class Watching(torch.nn.Module):
+    """A criterion that remembers the groups it was shown."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def forward(self, scores, labels, *, groups=None):
+        self.seen.append((groups, labels))
+        return cross_entropy(scores, labels)
+
+
+@pytest.mark.parametrize("as_tensor", [True, False])
+def test_groups_come_with_their_rows(as_tensor):
+    x, y = data()
+    groups = (y + 10) if as_tensor else np.where(y == 1, "yes", "no")
+    criterion = Watching()
+    fit(linear(), criterion, x, y, groups={"group": groups}, **BUDGET)
+    assert len(criterion.seen) == 30
+    for seen, labels in criterion.seen:
+        expected = labels + 10 if as_tensor else np.where(labels == 1, "yes", "no")
+        assert (seen["group"] == expected).all()
+    fit(linear(), cross_entropy, x, y, groups=groups, **BUDGET)  # a loss that takes none
+    with pytest.raises(ValueError, match=r"one value an example, \(400,\); got \(399,\)"):
+        fit(linear(), cross_entropy, x, y, groups=groups[1:], **BUDGET)
+
+
+def test_implicit_holds_a_rate_within_a_group():
+    x, y = data(1000)
+    sex = np.array(["f", "m"] * 500)
+    x[:, 0] += 2 * torch.tensor(sex == "f")  # more false alarms among these
+    problem = Problem(minimize=fnr, subject_to=fpr.on(sex="f") <= 0.05)
+    criterion = Implicit(problem, steps=100)
+    judge = Validation(problem, x, y, groups=sex)
+    fitted = fit(
+        *(linear(), criterion, x, y),
+        groups=sex,
+        validation=judge,
+        **{**BUDGET, "steps": 100, "batch_size": 200},
+    )
+    assert fitted.best == problem.evaluate(score(fitted.model, x), y, groups=sex)
+    assert fitted.best < 0.3
+
+
+def test_validation_data_of_one_class_are_refused_before_training():
+    x, y = data()
+    steps = []
+    judge = Validation(fnr_at_fpr(0.05), x, torch.zeros_like(y))
+    with pytest.raises(ValueError, match="validation data cannot judge the goal"):
+        fit(
+            *(linear(), cross_entropy, x, y),
+            validation=judge,
+            on_step=lambda *_: steps.append(1),
+            **BUDGET,
+        )
+    assert not steps

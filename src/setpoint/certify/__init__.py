@@ -10,9 +10,18 @@ from types import ModuleType
 from setpoint.certify.api import certify
 from setpoint.certify.certificate import Certificate
 from setpoint.certify.drift import Check, Finding
-from setpoint.certify.records import Claim, Estimate, Point
+from setpoint.certify.records import CannotPromise, Claim, Estimate, Point
 
-__all__ = ["Certificate", "Check", "Claim", "Estimate", "Finding", "Point", "certify"]
+__all__ = [
+    "CannotPromise",
+    "Certificate",
+    "Check",
+    "Claim",
+    "Estimate",
+    "Finding",
+    "Point",
+    "certify",
+]
 
 
 class _Room(ModuleType):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from setpoint._checks import plural
 from setpoint.certify.parts import NEGATIVES, POSITIVES, Part
+from setpoint.certify.records import CannotPromise
 from setpoint.certify.samples import Sample, read_column
 
 ENOUGH = 30
@@ -55,7 +56,7 @@ def check_copies(sample: Sample) -> tuple[str, ...]:
         counts = np.diff(edges)
         times = int(np.gcd.reduce(counts))
         if times > 1 and len(counts) >= ENOUGH:
-            raise ValueError(
+            raise CannotPromise(
                 f"Every score of the {kind} appears {times} times (or a multiple of it): these are "
                 "copies. A copy is no further evidence; certify the rows as they were drawn."
             )

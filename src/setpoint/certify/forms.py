@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES, Part, cells, signs
+from setpoint.certify.records import CannotPromise
 from setpoint.rates import Bound, Combination, Counts, Fold, Quotient, Rate
 
 ACCEPTED, REJECTED, MIXED = "accepted", "rejected", "mixed"
@@ -73,7 +74,7 @@ def atoms(bound: Bound, prevalence: float | None) -> list[Atom]:
     found = []
     for part in _split(bound):
         if not any(p.kind != "prior" for p in signs(part.expression, prevalence)):
-            raise ValueError(f"`{bound}` does not depend on the threshold: nothing to certify.")
+            raise CannotPromise(f"`{bound}` does not depend on the threshold: nothing to certify.")
         share = share_of(part, prevalence)
         found.append(Atom(part, bound, share, part.caps))
     return found
@@ -128,6 +129,6 @@ def _lone_rate(bound: Bound) -> tuple[Rate | None, float, float]:
 def _check_open(bound: Bound, yes: float, no: float) -> None:
     """The bound must be able to hold, and to fail."""
     if max(yes, no) <= 0:
-        raise ValueError(f"`{bound}` holds for every threshold: nothing to certify.")
+        raise CannotPromise(f"`{bound}` holds for every threshold: nothing to certify.")
     if min(yes, no) > 0:
-        raise ValueError(f"`{bound}` cannot hold for any threshold: nothing to certify.")
+        raise CannotPromise(f"`{bound}` cannot hold for any threshold: nothing to certify.")

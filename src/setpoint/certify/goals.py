@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from setpoint.certify.records import CannotPromise
 from setpoint.problems import PER_GROUP, Problem
 from setpoint.rates import Bound, Expression, Range, Rate, Setpoint, Where
 
@@ -49,13 +50,13 @@ def read_goal(goal: Any) -> Goal:
         bounds = _bounds(tuple(goal) if several else (goal,))
         found = Goal(bounds, None, True, None, " and ".join(map(str, bounds)))
     if not found.bounds:
-        raise ValueError(
+        raise CannotPromise(
             f"`{found.text}` makes no promise that could be certified. Bound a rate, as in "
             "f_score(1) >= 0.8, or subject the objective to a bound."
         )
     for rate in found.rates:
         if rate.numerator.one or rate.denominator.one:
-            raise ValueError(
+            raise CannotPromise(
                 f"`{rate}` counts heads; a promise on new data is about shares. "
                 "For k alerts among n examples write coverage <= k / n."
             )
@@ -64,12 +65,15 @@ def read_goal(goal: Any) -> Goal:
 
 def _bounds(targets: tuple[Any, ...]) -> tuple[Bound, ...]:
     for target in targets:
+        if isinstance(target, (Setpoint, Range)):
+            raise CannotPromise(
+                f"certify proves bounds; got `{target}`: an exact value cannot be promised on new "
+                "data, a bound (<=, >=) can."
+            )
         if not isinstance(target, Bound):
-            hint = "bounds look like fpr <= 0.01"
-            if isinstance(target, (Setpoint, Range)):
-                hint = "an exact value cannot be promised on new data, a bound (<=, >=) can"
             raise TypeError(
-                f"certify proves bounds, a problem's or its own; got `{target}`: {hint}."
+                f"certify proves bounds, a problem's or its own; got `{target}`: bounds look like "
+                "fpr <= 0.01."
             )
     return targets
 

@@ -10,6 +10,10 @@ CERTIFIED, NOT_CERTIFIED, INFEASIBLE = "certified", "not certified", "infeasible
 STATUSES = (CERTIFIED, NOT_CERTIFIED, INFEASIBLE)
 
 
+class CannotPromise(ValueError):
+    """A goal or data of which nothing can be proved, whatever the scores are."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """One bound: what was measured of it, what is proved, and from which counts."""

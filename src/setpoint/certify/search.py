@@ -22,7 +22,7 @@ from setpoint.certify.pick import choose, is_of_accepted, measure, prefers_low
 from setpoint.certify.pilots import Trial, prove
 from setpoint.certify.places import Place
 from setpoint.certify.ranges import spread
-from setpoint.certify.records import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
+from setpoint.certify.records import CERTIFIED, INFEASIBLE, NOT_CERTIFIED, CannotPromise
 from setpoint.certify.samples import Sample
 from setpoint.certify.walks import Stretch, Walked, walk
 
@@ -136,7 +136,7 @@ def _check_asks(goal: Goal, every: list[Atom], prevalence: float | None) -> None
             values = [float(spread(a.bound.expression, box, prevalence)[0][0]) for a in every]
         if not all(map(holds, every, values)):
             return
-    raise ValueError(
+    raise CannotPromise(
         f"`{goal.text}` holds where nobody is accepted. Add a bound, such as fpr <= 0.1, or an "
         "objective, as in 'maximize recall subject to ...'."
     )

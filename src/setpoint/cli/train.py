@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 
 from setpoint.cli.common import DONE, NOT_CERTIFIED, Command, UserError, count, seed, share
 
 MODELS = ("linear", "mlp")
-METHODS = ("implicit", "focal", "cross_entropy")
+METHODS = "implicit (the default), focal, resampled, cross_entropy, or another registered one"
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,8 +20,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add("--goal", required=True, help='as in "maximize recall subject to fpr <= 0.01"')
     add("--out", required=True, type=Path, metavar="FOLDER", help="where the run goes")
     add("--model", choices=MODELS, default="mlp", help="default: mlp")
-    add("--method", choices=METHODS, default="implicit", help="default: implicit")
-    add("--group", metavar="COLUMN", help="report the rates of each value of this column")
+    add("--method", default="implicit", metavar="NAME", help=METHODS)
+    add("--group", metavar="COLUMN", help="its values are groups: for the goal and the report")
     add("--test", type=Path, metavar="FILE", help="rows to judge by, used for nothing else")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--drop", action="append", default=[], metavar="COLUMN", help="do not learn from it")
@@ -41,10 +42,15 @@ def _run(given: argparse.Namespace) -> int:
     from setpoint.runs import check_free
 
     problem = read_goal(given.goal, Problem.parse)
-    _check_goal(given.goal, problem)
+    _check_goal(given.goal, problem, given.group)
     check_free(given.out, force=given.force)  # before training, not after
     from setpoint.runs.session import Session
+    from setpoint.runs.training import Watch
+    from setpoint.train import method_named
 
+    method_named(given.method)
+    unfinished = given.out.with_name(f".{given.out.name}.unfinished")
+    tell = (lambda text: None) if given.quiet else (lambda text: print(text, file=sys.stderr))
     session = Session(
         file=given.file,
         out=given.out,
@@ -63,21 +69,21 @@ def _run(given: argparse.Namespace) -> int:
         learning_rate=given.learning_rate,
         seed=given.seed,
         baseline=not given.no_baseline and given.method != "cross_entropy",
-        tell=(lambda text: None) if given.quiet else (lambda text: print(text, file=sys.stderr)),
-        progress=not given.quiet and sys.stderr.isatty(),
+        watch=Watch(unfinished, tell, progress=not given.quiet and sys.stderr.isatty()),
     )
     finished = session.run()
     from setpoint.cli.pages import page_of
     from setpoint.runs.writing import write_run
 
     write_run(given.out, finished, page_of(finished.result), force=given.force)
+    shutil.rmtree(unfinished, ignore_errors=True)
     print(finished.certificate)
     print(f"\nWritten to {given.out}: {given.out / 'report.html'} shows it.")
     return DONE if finished.certificate.status == "certified" else NOT_CERTIFIED
 
 
-def _check_goal(text: str, problem: object) -> None:
-    """A run ends with a certificate: the goal must promise something, of everyone."""
+def _check_goal(text: str, problem: object, group: str | None) -> None:
+    """A run ends with a certificate: the goal must promise something, at one threshold."""
     from setpoint.problems import Problem
     from setpoint.rates import Bound
 
@@ -86,10 +92,16 @@ def _check_goal(text: str, problem: object) -> None:
     if not bounds or not all(isinstance(bound, Bound) for bound in bounds):
         advice = "write 'subject to' and bounds, as in 'maximize recall subject to fpr <= 0.01'"
         raise UserError(f"--goal {text!r} promises nothing that can be certified: {advice}.")
-    if len(problem.slices) > 1 or problem.thresholds != 1:
+    if problem.thresholds != 1:
         raise UserError(
-            f"--goal {text!r} is about groups or several thresholds, which training does not take: "
-            "train for the goal without them, then `setpoint certify` the scores."
+            f"--goal {text!r} has several thresholds, which training does not take: train for the "
+            "goal without them, then `setpoint certify --group` the scores."
+        )
+    columns = {column for where in problem.slices for column, _ in where}
+    if columns - {group}:
+        raise UserError(
+            f"--goal {text!r} looks at groups of {', '.join(sorted(columns))}: add --group with "
+            "that column (one only)."
         )
 
 

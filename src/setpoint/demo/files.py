@@ -39,7 +39,9 @@ def write_results(path: Path, plan: Plan, trials: Sequence[Trial], rows: Sequenc
         "threads": torch.get_num_threads(),
         "learning_rates": {model.name: model.learning_rate for model in MODELS},
         "problems": {goal.name: str(goal.problem) for goal in GOALS},
-        "trials": [{k: v for k, v in asdict(t).items() if k != "curve"} for t in trials],
+        "trials": [
+            {k: v for k, v in asdict(t).items() if k not in ("curve", "scores")} for t in trials
+        ],
         "rows": [_plain(row) for row in rows],
     }
     path.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")

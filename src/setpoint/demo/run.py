@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from setpoint.demo.files import write_picture, write_results
 from setpoint.demo.plan import Plan
+from setpoint.demo.promise import certify_one, write_page
 from setpoint.demo.rows import to_rows
 from setpoint.demo.table import LEGEND, make_table
 from setpoint.demo.trials import Trial, count_steps
@@ -34,13 +35,17 @@ def run_demo(plan: Plan, out: Path) -> None:
         picture, results = out / "roc.png", out / "results.json"
         write_results(results, plan, trials, rows)
     write_picture([picture, picture.with_suffix(".svg")], plan, trials, rows)
+    certificate, finished = certify_one(trials)
+    write_page(out / "report.html", finished)
     console.print(make_table(rows, plan))
     console.print(LEGEND, style="dim", highlight=False)
     if plan.steps < Plan.steps:
         console.print(f"\nOnly {plan.steps} steps: this shows that it runs, not what it learns.")
     seconds = perf_counter() - start
     console.print(
-        f"\nROC curves at the operating point: {picture} (and .svg)\n"
+        f"\nThe linear model of seed 0, its threshold set on data that nothing else has seen:\n\n"
+        f"{certificate}\n\nReport: {out / 'report.html'}\n"
+        f"ROC curves at the operating point: {picture} (and .svg)\n"
         f"Every single number: {results}\n{seconds:.0f} seconds.",
         highlight=False,
         markup=False,

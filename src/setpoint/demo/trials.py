@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from setpoint.datasets import Split, letter, split
 from setpoint.demo.plan import CORNER, GOALS, MODELS, Goal, Model, Plan
 from setpoint.results import Curve, roc_curve
 from setpoint.solvers import Implicit, cross_entropy
-from setpoint.train import fit
-from setpoint.train.loop import Criterion
+from setpoint.train import Criterion, fit, score
 
+Floats = NDArray[np.floating]
 CROSS_ENTROPY, IMPLICIT = "cross-entropy", "Implicit"
 
 
@@ -29,6 +30,7 @@ class Trial:
     percent: float
     ms_per_step: float
     curve: Curve | None = field(repr=False, default=None)  # only for the goal that is drawn
+    scores: dict[str, Floats] = field(repr=False, default_factory=dict)  # the same, by part
 
 
 def count_steps(plan: Plan) -> int:
@@ -73,8 +75,8 @@ class _Bench:
 
     def judge(self, method: str, criterion: Criterion, goals: tuple[Goal, ...]) -> list[Trial]:
         """Train once, judge by each goal."""
-        scores, milliseconds = self.train(criterion)
-        labels = self.parts.test.y
+        found, milliseconds = self.train(criterion)
+        scores, labels = found["test"], self.parts.test.y
         return [
             Trial(
                 goal=goal.name,
@@ -84,12 +86,13 @@ class _Bench:
                 percent=100 * goal.problem.evaluate(scores, labels),
                 ms_per_step=milliseconds,
                 curve=roc_curve(scores, labels) if goal is CORNER else None,
+                scores=found if goal is CORNER else {},
             )
             for goal in goals
         ]
 
-    def train(self, criterion: Criterion) -> tuple[Tensor, float]:
-        """Scores of the test part, and the milliseconds a step took."""
+    def train(self, criterion: Criterion) -> tuple[dict[str, Floats], float]:
+        """The scores of every part, and the milliseconds a step took."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             network = self.model.build()
@@ -104,6 +107,8 @@ class _Bench:
             seed=self.seed,
             on_step=lambda _step, _loss: self.on_step(),
         )
-        with torch.no_grad():
-            scores = fitted.model(torch.from_numpy(self.parts.test.x)).squeeze(-1)
+        scores = {
+            name: score(fitted.model, torch.from_numpy(part.x)).numpy()
+            for name, part in self.parts._asdict().items()
+        }
         return scores, 1000 * fitted.seconds_per_step

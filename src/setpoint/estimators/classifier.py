@@ -6,15 +6,22 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from setpoint.estimators.calibrator import Calibrator
 from setpoint.estimators.decisions import Decisions
+from setpoint.estimators.inputs import (
+    Array,
+    Labels,
+    check_both,
+    read_classes,
+    read_groups,
+    read_weights,
+)
 from setpoint.estimators.splits import FEWEST, three_parts
 from setpoint.estimators.thresholds import (
     Promise,
@@ -26,8 +33,7 @@ from setpoint.estimators.thresholds import (
 from setpoint.estimators.training import Portfolio
 from setpoint.problems import Problem
 from setpoint.train import score as scores_of
-
-Array = NDArray[Any]
+from setpoint.train.groups import of_rows
 
 
 class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -49,8 +55,9 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         goal: A sentence or a :class:`setpoint.Problem` with one threshold.
         model: ``"linear"``, ``"mlp"`` (64 hidden units) or an ``nn.Module`` that gives one score a
             row; it is copied.
-        method: ``"implicit"``, ``"cross_entropy"``, ``"focal"``, ``"resampled_cross_entropy"``, or
-            ``"auto"``: the last two and the first from one start, the best on validation data wins.
+        method: A name in ``setpoint.train.METHODS`` (``"implicit"``, ``"cross_entropy"``,
+            ``"focal"``, ``"resampled"``, ...), or ``"auto"``: the last two and the first from one
+            start, the best on validation data wins.
         epochs: Passes over the training rows; ``"auto"``: enough for 1,500 steps, at least 10.
         batch_size: Rows in a batch; the rarer class is resampled when too few of it come in one.
         learning_rate: Of Adam; ``"auto"``: 0.03 for linear, 0.01 for mlp, 0.001 for a module.
@@ -102,64 +109,53 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Classifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Classifier:
         """Split, train, choose, certify.
 
         Args:
             X: Features, numbers without gaps, ``[n, d]``.
             y: Labels of two classes, numbers or strings.
             sample_weight: Optional, weight 2 is two copies; see above.
+            groups: A column of group values, or a dict of columns, for a goal about slices.
         """
         x, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.problem_ = read_goal(self.goal)
-        labels = self._read_labels(y)
-        weights = _weights(sample_weight, x, labels)
+        self.classes_, labels = read_classes(y)
+        weights = read_weights(sample_weight, x, labels)
+        groups = read_groups(groups, self.problem_, len(labels))
         random = check_random_state(self.random_state)
         shares = (self.validation_fraction, self._promised_share(weights))
         self.splits_ = three_parts(labels, *shares, random)
+        check_both(labels, {n: self.splits_[n] for n in ("validation", "calibration")})
         portfolio = Portfolio(self.problem_, self.model, self.method, int(self.verbose) > 0)
         portfolio.budget(self.epochs, self.batch_size, self.learning_rate)
-        trained = portfolio.train(
-            x, labels, weights, self.splits_, random.randint(2**31 - 1), self.device
-        )
+        seed = random.randint(2**31 - 1)
+        trained = portfolio.train(x, labels, weights, self.splits_, seed, self.device, groups)
         self.method_, self.module_ = trained.method, trained.module
         self.history_, self.histories_ = trained.history, trained.histories
-        self._set_threshold(x, labels, weights)
+        self._set_threshold(x, labels, weights, groups)
         return self
 
-    def _read_labels(self, y: Array) -> NDArray[np.int64]:
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) > 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is multiclass: "
-                f"y has {len(self.classes_)} classes."
-            )
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "Classifier can't train when only one class is present: "
-                f"all labels are {self.classes_[0]!r}."
-            )
-        return labels.astype(np.int64)
-
-    def _set_threshold(self, x: Array, labels: NDArray[np.int64], weights: Array | None) -> None:
+    def _set_threshold(self, x: Array, labels: Labels, weights: Array | None, groups: Any) -> None:
         rows = self.splits_["validation"]
         seen = self._score_rows(x[rows])
         counts = None if weights is None else weights[rows]
         self.calibrator_ = Calibrator.fit(seen.astype(float), labels[rows].astype(float), counts)
-        promise = self._promise(x, labels, weights)
+        promise = self._promise(x, labels, weights, groups)
         self.certificate_, threshold = promise.certificate, promise.threshold
         if threshold is None:
             if promise.reason:
                 warn_not_certified(promise.reason)
-            threshold = chosen(self.problem_, seen, labels[rows], counts)
+            threshold = chosen(self.problem_, seen, labels[rows], counts, of_rows(groups, rows))
         self.threshold_ = float(threshold)
 
-    def _promise(self, x: Array, labels: NDArray[np.int64], weights: Array | None) -> Promise:
+    def _promise(self, x: Array, labels: Labels, weights: Array | None, groups: Any) -> Promise:
         rows = self.splits_["calibration"]
         if len(rows):
             scores = self._score_rows(x[rows])
-            return promised(self.problem_, scores, labels[rows], self.confidence)
+            own = of_rows(groups, rows)
+            return promised(self.problem_, scores, labels[rows], self.confidence, own)
         if self._promised_share(None) == 0:
             return Promise()  # nobody asked for one
         if weights is not None:
@@ -193,13 +189,3 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-
-def _weights(given: Any, x: Array, labels: NDArray[np.int64]) -> NDArray[np.float64] | None:
-    """The weights, or None if all are the same."""
-    if given is None:
-        return None
-    weights = np.asarray(_check_sample_weight(given, x, ensure_non_negative=True), np.float64)
-    if len(np.unique(labels[weights > 0])) < 2:
-        raise ValueError("Only one class has rows with a positive sample_weight; both need some.")
-    return None if np.all(weights == weights[0]) and weights[0] > 0 else weights

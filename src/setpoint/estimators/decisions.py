@@ -32,7 +32,7 @@ class Decisions:
         accepted = self.decision_function(X) > 0
         return np.asarray(self.classes_[accepted.astype(int)])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> float:
         """The goal's metric on these data, greater is better: negated if it is minimized.
 
         It is taken at the best threshold that meets the goal's bounds on these very data, so that
@@ -43,7 +43,7 @@ class Decisions:
         labels = (np.asarray(y) == self.classes_[1]).astype(np.int64)
         scores = self.decision_function(X)
         try:
-            value = self.problem_.evaluate(scores, labels, weights=sample_weight)
+            value = self.problem_.evaluate(scores, labels, weights=sample_weight, groups=groups)
         except Infeasible:
             return 0.0 if self.problem_.maximize else -1.0
         return value if self.problem_.maximize else -value

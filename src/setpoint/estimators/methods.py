@@ -1,49 +1,10 @@
-"""Methods by name: a loss and the batches it is trained on, the same budget for all."""
+"""Which methods a name asks for: one, or the portfolio of ``method="auto"``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from setpoint.train import METHODS
 
-from torch import Tensor
-
-from setpoint.problems import Problem
-from setpoint.solvers import Implicit, cross_entropy, focal
-from setpoint.train import Batch, Criterion, Sampler, Stratified
-
-
-@dataclass(frozen=True)
-class Method:
-    """How to make the criterion of a problem, and whether batches tell the true prevalence."""
-
-    criterion: Callable[[Problem, int], Criterion]
-    corrected: bool = True
-
-    def sampler(self, batch_size: int) -> Sampler:
-        """The batches of this method."""
-        return Stratified(batch_size) if self.corrected else Enriched(batch_size)
-
-
-@dataclass(frozen=True)
-class Enriched:
-    """A fifth of every batch is the rarer class, and nobody is told: the classic resampling."""
-
-    size: int
-
-    def draw(self, labels: Tensor, *, steps: int, seed: int) -> Any:
-        """So many batches of the examples that have these labels."""
-        always = Stratified(self.size, least=round(0.2 * self.size), share=0.2)
-        return (Batch(rows, None) for rows, _ in always.draw(labels, steps=steps, seed=seed))
-
-
-METHODS = {
-    "implicit": Method(lambda problem, steps: Implicit(problem, steps=steps)),
-    "cross_entropy": Method(lambda _problem, _steps: cross_entropy),
-    "focal": Method(lambda _problem, _steps: focal),
-    "resampled_cross_entropy": Method(lambda _problem, _steps: cross_entropy, corrected=False),
-}
-PORTFOLIO = ("focal", "resampled_cross_entropy", "implicit")
+PORTFOLIO = ("focal", "resampled", "implicit")
 """What ``method="auto"`` tries: the two strongest baselines and ours."""
 
 

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-HIDDEN = 64
-LEARNING_RATES = {"linear": 0.03, "mlp": 0.01}
+from setpoint.train.named import LEARNING_RATES, network
+
 OWN_MODULE_RATE = 0.001
 """Adam's usual rate, for a network we know nothing about."""
 
@@ -77,22 +77,20 @@ def assemble(
     Named models compute in the precision of the data, as scikit-learn's own networks do; a module
     that is given keeps its own.
     """
-    network = build(model, x.shape[1])
+    built = build(model, x.shape[1])
     if isinstance(model, str):
-        network = network.to(torch.from_numpy(x[:0]).dtype)
-    dtype = next((p.dtype for p in network.parameters()), torch.float32)
-    return OneScore(Standardize(x, weights, dtype), network)
+        built = built.to(torch.from_numpy(x[:0]).dtype)
+    dtype = next((p.dtype for p in built.parameters()), torch.float32)
+    return OneScore(Standardize(x, weights, dtype), built)
 
 
 def build(model: str | nn.Module, columns: int) -> nn.Module:
     """The network of a name, or a copy of the one that is given."""
     if isinstance(model, nn.Module):
         return deepcopy(model)
-    if model == "linear":
-        return nn.Linear(columns, 1)
-    if model == "mlp":
-        return nn.Sequential(nn.Linear(columns, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1))
-    raise ValueError(f"model must be 'linear', 'mlp' or an nn.Module; got {model!r}.")
+    if model not in LEARNING_RATES:
+        raise ValueError(f"model must be 'linear', 'mlp' or an nn.Module; got {model!r}.")
+    return network(model, columns)
 
 
 def rate_of(model: str | nn.Module, given: float | str) -> float:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import share
-from setpoint.certify import Certificate, certify
-from setpoint.problems import Infeasible, Problem
+from setpoint.certify import CannotPromise, Certificate, certify
+from setpoint.problems import PER_GROUP, Infeasible, Problem
 
 
 class NotCertifiedWarning(UserWarning):
@@ -26,21 +26,24 @@ def read_goal(goal: str | Problem) -> Problem:
             f"`{problem}` is an area: it has no single threshold to decide with. Name the "
             "operating point, such as 'maximize precision subject to recall >= 0.95'."
         )
-    if len(problem.slices) > 1:
+    if problem.thresholds == PER_GROUP:
         raise ValueError(
-            f"`{problem}` needs groups, and scikit-learn's fit has no place for them. Train with "
-            "setpoint.train.fit, and certify with setpoint.certify(..., groups=)."
+            f"`{problem}` has one threshold for each group, and scikit-learn's predict has no "
+            "place for groups. Leave 'with thresholds per group' out, and afterwards "
+            "certify(scores, labels, bounds, groups=...) with a threshold for each."
         )
     return problem
 
 
-def chosen(problem: Problem, scores: Any, labels: Any, weights: Any = None) -> float:
+def chosen(
+    problem: Problem, scores: Any, labels: Any, weights: Any = None, groups: Any = None
+) -> float:
     """The threshold that is best on these very data: no promise for others.
 
     Where none reaches the targets, the one that accepts nobody.
     """
     try:
-        return problem.choose(scores, labels, weights=weights).thresholds[0]
+        return problem.choose(scores, labels, weights=weights, groups=groups).thresholds[0]
     except Infeasible as error:
         warnings.warn(f"{error} Nobody is accepted.", NotCertifiedWarning, stacklevel=4)
         return float(np.max(scores))
@@ -56,18 +59,22 @@ class Promise:
 
 
 def promised(
-    problem: Problem, scores: NDArray[Any], labels: NDArray[np.int64], confidence: float
+    problem: Problem,
+    scores: NDArray[Any],
+    labels: NDArray[np.int64],
+    confidence: float,
+    groups: Any = None,
 ) -> Promise:
     """What can be proved on calibration data.
 
-    Nothing here is an error: a goal that nobody can promise (an exact value) and data that prove
-    nothing (copies of rows) leave a model that works, without a certificate.
+    A goal that nobody can promise (an exact value) and data that prove nothing (copies of rows)
+    are no errors: they leave a model that works, without a certificate.
     """
     confidence = share(confidence, "confidence", ends=False)
     try:
-        certificate = certify(scores, labels, problem, confidence=confidence)
-    except (TypeError, ValueError) as error:
-        return Promise(reason=str(error))
+        certificate = certify(scores, labels, problem, confidence=confidence, groups=groups)
+    except CannotPromise as refused:
+        return Promise(reason=str(refused))
     if certificate.certified:
         return Promise(certificate, certificate.threshold)
     return Promise(certificate, reason="; ".join([certificate.status, *certificate.notes]) + ".")

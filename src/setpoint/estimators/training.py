@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from torch import nn
 
 from setpoint._checks import positive, whole
-from setpoint.estimators.methods import METHODS, methods_of
+from setpoint.estimators.methods import methods_of
 from setpoint.estimators.modules import assemble, rate_of
 from setpoint.problems import Problem
-from setpoint.train import Fitted, Validation, fit
+from setpoint.train import METHODS, Fitted, Validation, fit
+from setpoint.train.groups import of_rows
+from setpoint.train.named import steps_for
 from setpoint.train.state import History
 
 Array = NDArray[Any]
-STEPS, LEAST_EPOCHS = 1500, 10
-"""``epochs="auto"``: passes enough for so many steps, but never fewer than so many passes."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,8 @@ class Portfolio:
 
     def steps(self, rows: int) -> int:
         """How many batches to train on."""
-        each = max(1, rows // self.batch_size)
-        if isinstance(self.epochs, str):
-            return max(LEAST_EPOCHS, -(-STEPS // each)) * each
-        return self.epochs * each
+        passes = None if isinstance(self.epochs, str) else self.epochs
+        return steps_for(rows, self.batch_size, passes)
 
     def train(
         self,
@@ -72,6 +70,7 @@ class Portfolio:
         splits: dict[str, NDArray[np.int64]],
         seed: int,
         device: str,
+        groups: Any = None,
     ) -> Trained:
         """Train every method, and keep the one whose best pass is best."""
         parts = {
@@ -80,7 +79,8 @@ class Portfolio:
         }
         rows = splits["train"]
         counts = None if weights is None else weights[rows]
-        validation = Validation(self.problem, *parts["validation"])
+        held_out = (*parts["validation"], of_rows(groups, splits["validation"]))
+        validation = Validation(self.problem, *held_out)
         fitted: dict[str, Fitted] = {}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -88,7 +88,9 @@ class Portfolio:
             for name in methods_of(self.method):
                 torch.manual_seed(seed)
                 module = deepcopy(start).to(device)
-                fitted[name] = self._fit(name, module, parts["train"], validation, seed)
+                fitted[name] = self._fit(
+                    name, module, (*parts["train"], of_rows(groups, rows)), validation, seed
+                )
         best = next(iter(fitted))
         for name, one in fitted.items():
             if validation.better(one.best, fitted[best].best):
@@ -99,7 +101,7 @@ class Portfolio:
     def _fit(
         self, name: str, module: nn.Module, data: Any, validation: Validation, seed: int
     ) -> Fitted:
-        x, y, weights = data
+        x, y, weights, groups = data
         method, steps = METHODS[name], self.steps(len(y))
         return fit(
             module,
@@ -111,6 +113,7 @@ class Portfolio:
             learning_rate=self.learning_rate,
             seed=seed,
             weights=weights,
+            groups=groups,
             sampler=method.sampler(self.batch_size),
             validation=validation,
             progress=self.shown,

@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
+from sklearn.utils.validation import _check_y, check_is_fitted
 
 from setpoint._checks import share
 from setpoint.estimators.decisions import Decisions
+from setpoint.estimators.delegation import Delegated, cut
+from setpoint.estimators.inputs import Array, Labels, check_both, read_classes, read_groups
 from setpoint.estimators.splits import FEWEST, three_parts
 from setpoint.estimators.thresholds import (
     Promise,
@@ -27,20 +27,13 @@ from setpoint.estimators.thresholds import (
     warn_not_certified,
 )
 from setpoint.problems import Problem
+from setpoint.train.groups import of_rows
 
-Array = NDArray[Any]
 PREFIT = "prefit"
 
 
-def _has(name: str) -> Any:
-    def check(self: CertifiedThreshold) -> bool:
-        getattr(getattr(self, "estimator_", self.estimator), name)
-        return True
-
-    return check
-
-
 class CertifiedThreshold(
+    Delegated,
     Decisions,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
@@ -87,37 +80,33 @@ class CertifiedThreshold(
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> CertifiedThreshold:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, **fit_params: Any) -> CertifiedThreshold:
         """Fit the classifier (unless it is), then certify its threshold on rows it has not seen.
 
         Args:
             X: Whatever the classifier takes.
             y: Labels of two classes.
+            groups: A column of group values, or a dict of columns, for a goal about slices.
             **fit_params: Passed on to the classifier; values with one entry a row are cut to its
                 rows. ``sample_weight`` is its business only: the certificate counts every row
                 once, except that rows of weight 0 are absent.
         """
         X, y = indexable(X, y)
         y = _check_y(y)
+        self.problem_ = read_goal(self.goal)
+        groups = read_groups(groups, self.problem_, len(y))
         weights = fit_params.get("sample_weight")
         if weights is not None and np.any(np.asarray(weights) == 0):
             rows = np.flatnonzero(np.asarray(weights) != 0)
-            fit_params = {name: _cut(v, rows, len(y)) for name, v in fit_params.items()}
+            fit_params, groups = cut(fit_params, rows, len(y)), of_rows(groups, rows)
             X, y = _safe_indexing(X, rows), y[rows]
         check_classification_targets(y)
-        self.problem_ = read_goal(self.goal)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) != 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is multiclass or "
-                f"it has one class only: y has {len(self.classes_)} classes "
-                "(rows whose sample_weight is 0 are absent)."
-            )
-        self._fit_estimator(X, y, labels.astype(np.int64), fit_params)
-        self._set_threshold(X, labels.astype(np.int64))
+        self.classes_, labels = read_classes(y)
+        self._fit_estimator(X, y, labels, fit_params)
+        self._set_threshold(X, labels, groups)
         return self
 
-    def _fit_estimator(self, X: Any, y: Array, labels: NDArray[np.int64], params: Any) -> None:
+    def _fit_estimator(self, X: Any, y: Array, labels: Labels, params: Any) -> None:
         if self.cv not in (None, PREFIT):
             raise ValueError(f"cv must be None or 'prefit'; got {self.cv!r}.")
         everyone = np.arange(len(labels))
@@ -129,18 +118,19 @@ class CertifiedThreshold(
             fraction = share(self.calibration_fraction, "calibration_fraction", ends=False)
             random = check_random_state(self.random_state)
             parts = three_parts(labels, 0.0, fraction, random)
+            check_both(labels, {"calibration": parts["calibration"]})
             self.splits_ = {name: parts[name] for name in ("train", "calibration")}
             rows = parts["train"]
-            cut = {name: _cut(value, rows, len(labels)) for name, value in params.items()}
             self.estimator_ = clone(self.estimator)
-            self.estimator_.fit(_safe_indexing(X, rows), y[rows], **cut)
+            own = cut(params, rows, len(labels))
+            self.estimator_.fit(_safe_indexing(X, rows), y[rows], **own)
         known = list(self.estimator_.classes_)
         if known != list(self.classes_):
             raise ValueError(
                 f"The classifier was fitted on the classes {known}; y has {list(self.classes_)}."
             )
 
-    def _set_threshold(self, X: Any, labels: NDArray[np.int64]) -> None:
+    def _set_threshold(self, X: Any, labels: Labels, groups: Any) -> None:
         rows = self.splits_["calibration"]
         promise = Promise(reason=f"a class has under {FEWEST} rows, so none are split off.")
         if not len(rows):
@@ -148,57 +138,16 @@ class CertifiedThreshold(
             scores = self._scores(_safe_indexing(X, rows))
         else:
             scores = self._scores(_safe_indexing(X, rows))
-            promise = promised(self.problem_, scores, labels[rows], self.confidence)
+            own = of_rows(groups, rows)
+            promise = promised(self.problem_, scores, labels[rows], self.confidence, own)
         self.certificate_, threshold = promise.certificate, promise.threshold
         if threshold is None:
             warn_not_certified(promise.reason)
-            threshold = chosen(self.problem_, scores, labels[rows])
+            threshold = chosen(self.problem_, scores, labels[rows], groups=of_rows(groups, rows))
         self.threshold_ = float(threshold)
-
-    def _scores(self, X: Any) -> Array:
-        check_is_fitted(self, "estimator_")
-        if hasattr(self.estimator_, "decision_function"):
-            return np.asarray(self.estimator_.decision_function(X))
-        if hasattr(self.estimator_, "predict_proba"):
-            return np.asarray(self.estimator_.predict_proba(X)[:, 1])
-        raise TypeError(
-            f"{type(self.estimator_).__name__} has neither decision_function nor predict_proba: "
-            "there is no score to put a threshold on."
-        )
-
-    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """The classifier's own probabilities."""
-        check_is_fitted(self, "estimator_")
-        return np.asarray(self.estimator_.predict_proba(X))
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns the classifier was fitted on."""
-        try:
-            return int(self.estimator_.n_features_in_)
-        except AttributeError:
-            raise AttributeError("n_features_in_ is known after fit.") from None
-
-    @property
-    def feature_names_in_(self) -> Array:
-        """The names of the columns the classifier was fitted on, if they had names."""
-        try:
-            return np.asarray(self.estimator_.feature_names_in_)
-        except AttributeError:
-            raise AttributeError("feature_names_in_ needs columns with names.") from None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
-
-
-def _cut(value: Any, rows: Array, count: int) -> Any:
-    """A parameter with one entry a row keeps those of ``rows``; others stay as they are."""
-    try:
-        per_row = not isinstance(value, (str, bytes)) and _num_samples(value) == count
-    except TypeError:
-        return value
-    return _safe_indexing(value, rows) if per_row else value

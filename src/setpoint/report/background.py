@@ -1,4 +1,4 @@
-"""The sections behind the operating point: comparison, groups, training, facts."""
+"""The sections behind the operating point: groups, training, facts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from setpoint.report import charts
 from setpoint.report.html import Html, join, name, tag
 from setpoint.report.html import table as html_table
-from setpoint.report.numbers import measured, percent, points, threshold, whole
+from setpoint.report.numbers import measured, points, whole
 from setpoint.report.sections import figure, section
-from setpoint.report.words import rate_name
-from setpoint.results.bootstrap import Paired
-from setpoint.results.comparison import Deployed
 from setpoint.results.findings import Findings
+from setpoint.results.measured import Measured
 
 ALWAYS = (
     "The calibration cases were drawn like the cases to come, independently of each other.",
@@ -20,60 +18,6 @@ ALWAYS = (
     "Scores are computed in the same way and precision as here, and compared with a strict >.",
 )
 MOST_PLOTS = 6
-
-
-def comparison(found: Findings) -> Html | None:
-    """Was it worth it? The same data, the same rows, the usual way."""
-    both = found.comparison
-    if both is None:
-        return None
-    head: list[object] = ["Model", "Threshold", "False positive rate", "Recall", "Precision"]
-    return section(
-        "Compared with the usual way",
-        tag(
-            "p",
-            "The usual way is ",
-            name(both.theirs.name, 60),
-            " and then the best threshold on validation data. ",
-            _paired(found, both.paired),
-        ),
-        html_table(
-            f"As deployed, each with its own threshold, on {found.judged.name} data",
-            head,
-            [_deployed(both.ours), _deployed(both.theirs)],
-        ),
-    )
-
-
-def _deployed(model: Deployed) -> list[object]:
-    shown = "per group"
-    if model.threshold is None:
-        shown = "none"
-    elif isinstance(model.threshold, float | int):
-        shown = threshold(float(model.threshold))
-    return [name(model.name, 60), shown, *map(measured, (model.fpr, model.recall, model.precision))]
-
-
-def _paired(found: Findings, paired: Paired | None) -> Html | None:
-    """The difference with both thresholds placed so that the bound is met on these very data."""
-    objective = found.goal.objective
-    if paired is None or objective is None:
-        return None
-    label, share = rate_name(objective), objective.is_share
-    values = [percent(v) if share else f"{v:.4g}" for v in (paired.ours, paired.theirs)]
-    start = (
-        f"With both thresholds set to meet the bound on {found.judged.name} data exactly, "
-        f"{label} is {values[0]} against {values[1]}"
-    )
-    if paired.interval is None or not share:
-        return join(f"{start}; too few draws were feasible for an interval.")
-    low, high = paired.interval
-    sure = "no difference beyond chance"
-    if low > 0 or high < 0:
-        sure = "better beyond chance" if low > 0 else "worse beyond chance"
-    change = f"{points(paired.gain)} points for {found.run.method or 'this model'}"
-    between = f"({points(low)} to {points(high)}, paired bootstrap, {paired.draws} draws)"
-    return join(f"{start}: ", tag("strong", change), f" {between}, {sure}.")
 
 
 def groups(found: Findings) -> Html | None:
@@ -88,9 +32,7 @@ def groups(found: Findings) -> Html | None:
         ]
         for g in found.groups
     ]
-    gaps = [
-        tag("li", f"{label}: {points(gap).lstrip('+')} points") for label, gap in found.gaps.items()
-    ]
+    gaps = [tag("li", f"{label}: {_gap(gap)}") for label, gap in found.gaps.items()]
     head: list[object] = [
         "Group",
         "Cases",
@@ -109,9 +51,15 @@ def groups(found: Findings) -> Html | None:
             "before the values.",
         ),
         html_table(None, head, rows),
-        tag("p", "Widest gap between two groups, as measured:", class_="note") if gaps else None,
+        tag("p", "Widest gap between two groups, in points:", class_="note") if gaps else None,
         tag("ul", *gaps) if gaps else None,
     )
+
+
+def _gap(gap: Measured) -> str:
+    """``4.1 (0.0 to 9.7)``, in points."""
+    value, *between = (points(end).lstrip("+") for end in (gap.value, *(gap.interval or ())))
+    return f"{value} ({' to '.join(between)})" if between else value
 
 
 def training(found: Findings, number: Iterator[int]) -> Html | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from setpoint.rates import Bound, Setpoint
 from setpoint.report.html import Html, join, name, tag
-from setpoint.report.numbers import between, level, percent, threshold, whole
+from setpoint.report.numbers import ends, level, percent, threshold, whole
 from setpoint.report.words import listed, pretty, promise, rate_name
 from setpoint.results.findings import Findings
 from setpoint.results.measured import Measured
@@ -64,7 +64,7 @@ def _broken(found: Findings) -> Html | None:
         return None
     for bound, rate in zip(found.goal.bounds, row.bounds, strict=True):
         if isinstance(bound, Bound) and rate.against(bound) == "broken":
-            here = f"{percent(rate.value)} ({between(rate.interval)})"
+            here = f"{percent(rate.value) if rate.total else f'{rate.value:.4g}'} ({ends(rate)})"
             return tag(
                 "p",
                 f"But the test data contradict it: {rate_name(bound.expression)} {here} there. "
@@ -112,7 +112,7 @@ def _threshold(found: Findings) -> Html:
 
 def _figure(label: str, rate: Measured, *lines: str) -> Html:
     value = percent(rate.value) if rate.total is not None else f"{rate.value:.4g}"
-    small = [tag("small", line) for line in (between(rate.interval), *lines) if line]
+    small = [tag("small", line) for line in (ends(rate), *lines) if line]
     return tag("div", tag("dt", label), tag("dd", value, *small))
 
 

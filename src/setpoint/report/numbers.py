@@ -56,9 +56,16 @@ def whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def ends(rate: Measured) -> str:
+    """The interval of a rate in its own units: per cent for a share, else plain numbers."""
+    if rate.interval is None or rate.total is not None:
+        return between(rate.interval)
+    return f"{_plain(rate.interval.low)} to {_plain(rate.interval.high)}"
+
+
 def measured(rate: Measured) -> Html:
     """A cell: the rate, its interval and the counts below."""
-    lines = [between(rate.interval)]
+    lines = [ends(rate)]
     if rate.total is not None and rate.count is not None:
         lines.append(f"{whole(rate.count)} of {whole(rate.total)}")
     value = percent(rate.value) if rate.total is not None else _plain(rate.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from itertools import count
 
-from setpoint.report import background, sections
+from setpoint.report import background, compared, operating, sections
 from setpoint.report.banner import banner
 from setpoint.report.embed import data
 from setpoint.report.html import Html, clip, join, json_block, name, tag
@@ -47,10 +47,10 @@ def _body(found: Findings) -> Html:
             "main",
             banner(found),
             sections.by_split(found, number),
-            sections.curves(found, number),
-            sections.sensitivity(found),
-            sections.scores(found, number),
-            background.comparison(found),
+            operating.curves(found, number),
+            operating.sensitivity(found),
+            operating.scores(found, number),
+            compared.comparison(found),
             background.groups(found),
             background.training(found, number),
             background.facts(found),

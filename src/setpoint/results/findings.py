@@ -12,7 +12,7 @@ from setpoint.results.comparison import Comparison, compare
 from setpoint.results.curves import Curve, roc_curve
 from setpoint.results.decisions import margins
 from setpoint.results.goal import Goal, counts, measured, read_goal
-from setpoint.results.groups import GroupRow, group_rates
+from setpoint.results.groups import GroupRow, group_rates, widest_gap
 from setpoint.results.histograms import Histogram, histogram
 from setpoint.results.history import Series, series
 from setpoint.results.measured import Measured
@@ -73,17 +73,16 @@ class Findings:
         return at_prevalences(row.recall.value, row.fpr.value, own)
 
     @property
-    def gaps(self) -> dict[str, float]:
+    def gaps(self) -> dict[str, Measured]:
         """The widest difference between two groups, by rate."""
-        if len(self.groups) < 2:
-            return {}
         columns = {
-            "false positive rate": [g.fpr.value for g in self.groups],
-            "recall": [g.recall.value for g in self.groups],
-            "alert rate": [g.coverage.value for g in self.groups],
+            "false positive rate": [g.fpr for g in self.groups],
+            "recall": [g.recall for g in self.groups],
+            "alert rate": [g.coverage for g in self.groups],
         }
-        known = {k: [v for v in values if v == v] for k, values in columns.items()}
-        return {k: max(values) - min(values) for k, values in known.items() if len(values) > 1}
+        sure = self.verdict.confidence
+        found = {name: widest_gap(rates, sure) for name, rates in columns.items()}
+        return {name: gap for name, gap in found.items() if gap is not None}
 
     @property
     def one_threshold(self) -> bool:

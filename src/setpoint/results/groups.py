@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.rates import coverage, fpr, precision, recall
+from setpoint.results.intervals import Interval, clopper_pearson
 from setpoint.results.measured import Measured, measure, tables_of
 
 MOST = 20
@@ -26,6 +28,29 @@ class GroupRow:
     recall: Measured
     precision: Measured
     coverage: Measured
+
+
+def widest_gap(rates: Sequence[Measured], confidence: float = 0.95) -> Measured | None:
+    """The largest difference between two groups, with bounds from below and above.
+
+    All groups' intervals hold together (the risk is shared by all their ends), so it does not
+    matter that the two groups were picked by looking. None if fewer than two groups have the rate.
+
+    Example:
+        >>> rows = group_rates(np.arange(200) < 100, np.ones(200), np.repeat(["a", "b"], 100))
+        >>> gap = widest_gap([row.recall for row in rows])
+        >>> gap.value, round(gap.interval.low, 3)
+        (1.0, 0.914)
+    """
+    known = [rate for rate in rates if rate.total]
+    if len(known) < 2:
+        return None
+    sure = 1 - (1 - confidence) / (2 * len(known))
+    ends = [clopper_pearson(rate.count or 0, rate.total or 0, sure) for rate in known]
+    values = [rate.value for rate in known]
+    low = max(0.0, max(end.low for end in ends) - min(end.high for end in ends))
+    high = max(end.high for end in ends) - min(end.low for end in ends)
+    return Measured(max(values) - min(values), Interval(low, high), None, None)
 
 
 def group_rates(

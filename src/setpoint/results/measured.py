@@ -10,6 +10,7 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.certify.measured import interval_at
 from setpoint.rates import Bound, Counts, Rate
 from setpoint.rates.expression import Expression
 from setpoint.rates.slices import Where
@@ -22,7 +23,7 @@ Masks = Mapping[Where, NDArray[np.bool_]]
 class Measured:
     """A value with its interval; ``count`` of ``total`` if it is a share of examples.
 
-    ``value`` is NaN for 0/0, and ``interval`` None where no exact one is known (an F score, a gap).
+    ``value`` is NaN for 0/0, and ``interval`` None where there is none (0/0, a number of heads).
     """
 
     value: float
@@ -64,7 +65,10 @@ def tables_of(
 def measure(
     expression: Expression, tables: Mapping[Where, Counts], confidence: float = 0.95
 ) -> Measured:
-    """The value of ``expression`` on ``tables``, with the exact interval if it is a plain share.
+    """The value of ``expression`` on ``tables``, with an interval that holds for every sample size.
+
+    Of a plain share, an F score, an error it is that of Clopper and Pearson; of a gap or another
+    combination it is made of those of its parts.
 
     Example:
         >>> from setpoint.rates import fpr
@@ -74,7 +78,9 @@ def measure(
     """
     if not is_plain_share(expression):
         with np.errstate(all="ignore"):
-            return Measured(float(expression.of(tables)), None, None, None)
+            value = float(expression.of(tables))
+        ends = interval_at(expression, tables, 1 - confidence) if np.isfinite(value) else None
+        return Measured(value, None if ends is None else Interval(*ends), None, None)
     table = tables[expression.where]
     count, total = int(expression.numerator.of(table)), int(expression.denominator.of(table))
     if total == 0:

@@ -14,15 +14,14 @@ from torch import Tensor, nn
 from setpoint.runs.errors import RunError
 from setpoint.runs.folder import MODEL
 from setpoint.runs.manifest import Manifest, read_digested
+from setpoint.train.named import network
 
 
 def build_model(kind: str, inputs: int, hidden: int, seed: int = 0) -> nn.Module:
     """A linear model, or one hidden layer; the same start for the same seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if kind == "linear":
-            return nn.Linear(inputs, 1)
-        return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+        return network(kind, inputs, hidden)
 
 
 def model_bytes(model: nn.Module) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -21,10 +20,12 @@ from setpoint.problems import Problem
 from setpoint.results import RunResult
 from setpoint.runs.manifest import Manifest
 from setpoint.runs.result import result_of
-from setpoint.runs.training import HIDDEN, RATES, Recipe, scores_of, train_model
+from setpoint.runs.training import Recipe, Watch, groups_of, scores_of, train_model
 from setpoint.tables import TableError, open_table
+from setpoint.tables.errors import listed, quoted
 from setpoint.tables.parts import Part, read_all, read_parts
 from setpoint.tables.survey import PARTS, Shares, Survey, survey
+from setpoint.train.named import HIDDEN, LEARNING_RATES
 
 LEAST = 10  # rows of each class in each part, below which nothing can be learned or said
 
@@ -63,8 +64,7 @@ class Session:
     learning_rate: float | None
     seed: int
     baseline: bool
-    tell: Callable[[str], None]
-    progress: bool
+    watch: Watch
 
     def run(self) -> Finished:
         """Train and certify.
@@ -73,7 +73,7 @@ class Session:
             TableError: The file cannot be used, with the reason.
         """
         source = open_table(self.file)
-        self.tell(f"Reading {self.file}, twice: what its columns hold, then the rows.")
+        self.watch.tell(f"Reading {self.file}, twice: what its columns hold, then the rows.")
         shares = Shares(self.seed)
         seen = survey(
             source, self.label, shares, positive=self.positive, drop=self.drop, keep=self.keep
@@ -100,21 +100,27 @@ class Session:
             hidden=HIDDEN if self.model == "mlp" else 0,
             epochs=self.epochs,
             batch_size=self.batch_size,
-            learning_rate=self.learning_rate or RATES[self.model],
+            learning_rate=self.learning_rate or LEARNING_RATES[self.model],
             seed=self.seed,
+            group=self.group,
         )
         train, validation = parts["train"], parts["validation"]
-        self.tell(f"Training {self.model} with {self.method}: {recipe.steps(len(train)):,} steps.")
-        trained = train_model(recipe, train, validation, progress=self.progress)
+        self.watch.tell(
+            f"Training {self.model} with {self.method}: {recipe.steps(len(train)):,} steps."
+        )
+        trained = train_model(recipe, train, validation, self.watch)
         splits = {n: (scores_of(trained.model, p), p.y, p.groups) for n, p in parts.items()}
         baseline = None
         if self.baseline:
-            self.tell("Training the same with cross_entropy, to compare.")
+            self.watch.tell("Training the same with cross_entropy, to compare.")
             other = replace(recipe, method="cross_entropy")
-            theirs = train_model(other, train, validation, progress=self.progress)
+            theirs = train_model(other, train, validation, self.watch)
             baseline = {name: scores_of(theirs.model, part) for name, part in parts.items()}
         scores, labels, _ = splits["calibration"]
-        certificate = certify(scores, labels, self.problem, confidence=self.confidence)
+        groups = groups_of(self.problem, self.group, parts["calibration"])
+        certificate = certify(
+            scores, labels, self.problem, confidence=self.confidence, groups=groups
+        )
         manifest = self._manifest(seen, recipe)
         result = result_of(manifest, certificate, trained.history, splits, baseline)
         return Finished(
@@ -145,9 +151,9 @@ class Session:
 
     def _introduce(self, seen: Survey) -> None:
         features = f"{plural(len(seen.encoder.columns), 'column')} to learn from"
-        self.tell(f"{self.file}: {plural(seen.rows, 'row')}, {features}.")
+        self.watch.tell(f"{self.file}: {plural(seen.rows, 'row')}, {features}.")
         for note in seen.notes:
-            self.tell(f"  {note}")
+            self.watch.tell(f"  {note}")
 
     def _check(self, parts: dict[str, Part]) -> None:
         for name, part in parts.items():
@@ -159,3 +165,13 @@ class Session:
                     f"too few rows: the {name} part has {few} {rare}, and {LEAST} is the least"
                 )
                 raise TableError(self.file, f"{problem} that anything can be said about.")
+            self._check_groups(name, part)
+
+    def _check_groups(self, name: str, part: Part) -> None:
+        """Every group that the goal names must be there."""
+        asked = {value for where in self.problem.slices for _, value in where}
+        there = set() if part.groups is None else set(part.groups.tolist())
+        for value in asked - there:
+            problem = f"the goal asks about {quoted(value)}, which the {name} part does not have; "
+            problem += f"it has {listed(sorted(there))}."
+            raise TableError(self.file, problem, column=self.group)

@@ -1,9 +1,11 @@
-"""Train on the parts of a file and certify: what ``setpoint train`` does between its two ends."""
+"""Train on the parts of a file: what ``setpoint train`` does between reading and certifying."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,13 @@ from torch import Tensor, nn
 
 from setpoint.problems import Problem
 from setpoint.runs.model import build_model
-from setpoint.solvers import Implicit, cross_entropy, focal
 from setpoint.tables.parts import Part
-from setpoint.train import fit
-from setpoint.train.samplers import Stratified
+from setpoint.train import Fitted, OtherRun, fit, method_named
+from setpoint.train.named import steps_for
 from setpoint.train.validation import Validation, score
 
-HIDDEN, RATES = 64, {"linear": 0.03, "mlp": 0.01}
-STEPS, LEAST_EPOCHS = 1500, 10  # without --epochs
+STOPPED = "Going on where a run that was stopped has left off."
+ANEW = "An unfinished run of other settings or data is in the way; it goes, and training starts."
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,20 @@ class Recipe:
     batch_size: int
     learning_rate: float
     seed: int
+    group: str | None = None
 
     def steps(self, rows: int) -> int:
         """How many batches the epochs make."""
-        each = max(1, rows // self.batch_size)
-        return each * (self.epochs or max(LEAST_EPOCHS, -(-STEPS // each)))
+        return steps_for(rows, self.batch_size, self.epochs)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Where unfinished training is kept, and who is told about it."""
+
+    checkpoint: Path | None = None
+    tell: Callable[[str], None] = lambda text: None
+    progress: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,37 +60,57 @@ class Trained:
     history: list[dict[str, Any]]
 
 
-def train_model(
-    recipe: Recipe, train: Part, validation: Part, *, progress: bool = False
+def train_model(recipe: Recipe, train: Part, validation: Part, watch: Watch) -> Trained:
+    """Train one model; the pass that is best by the goal's own metric is kept.
+
+    A run that was killed goes on from its last pass and ends with the same numbers.
+    """
+    folder = None if watch.checkpoint is None else watch.checkpoint / recipe.method
+    if folder is not None and folder.exists():
+        watch.tell(STOPPED)
+        try:
+            return _train(recipe, train, validation, watch, folder)
+        except OtherRun:
+            watch.tell(ANEW)
+            shutil.rmtree(folder)
+    return _train(recipe, train, validation, watch, folder)
+
+
+def _train(
+    recipe: Recipe, train: Part, validation: Part, watch: Watch, folder: Path | None
 ) -> Trained:
-    """Train one model; the pass that is best by the goal's own metric is kept."""
-    steps = recipe.steps(len(train))
+    steps, method = recipe.steps(len(train)), method_named(recipe.method)
     judge = Validation(
-        recipe.problem, torch.from_numpy(validation.x), torch.from_numpy(validation.y)
+        recipe.problem,
+        torch.from_numpy(validation.x),
+        torch.from_numpy(validation.y),
+        groups=groups_of(recipe.problem, recipe.group, validation),
     )
-    fitted = fit(
+    fitted: Fitted = fit(
         build_model(recipe.model, train.x.shape[1], recipe.hidden, recipe.seed),
-        _criterion(recipe.method, recipe.problem, steps),
+        method.criterion(recipe.problem, steps),
         torch.from_numpy(train.x),
         torch.from_numpy(train.y),
         steps=steps,
         batch_size=recipe.batch_size,
         learning_rate=recipe.learning_rate,
         seed=recipe.seed,
-        sampler=Stratified(recipe.batch_size),
+        groups=groups_of(recipe.problem, recipe.group, train),
+        sampler=method.sampler(recipe.batch_size),
         validation=judge,
-        progress=progress,
+        checkpoint=folder,
+        progress=watch.progress,
     )
     return Trained(fitted.model, [dict(entry) for entry in fitted.history])
+
+
+def groups_of(problem: Problem, group: str | None, part: Part) -> dict[str, Any] | None:
+    """The group column of a part, if the goal looks at one."""
+    looks = any(where for where in problem.slices)
+    return {group: part.groups} if looks and group is not None else None
 
 
 def scores_of(model: nn.Module, part: Part) -> NDArray[np.float32]:
     """The scores of a part, in the precision that decisions are made in."""
     found: Tensor = score(model, torch.from_numpy(part.x))
     return found.numpy().astype(np.float32, copy=False)
-
-
-def _criterion(method: str, problem: Problem, steps: int) -> Callable[..., Tensor]:
-    if method == "implicit":
-        return Implicit(problem, steps=steps)
-    return {"focal": focal, "cross_entropy": cross_entropy}[method]

@@ -1,16 +1,25 @@
 """Training: the loop, samplers, history, checkpoints, and averaged weights for any loop."""
 
 from setpoint.train.averaged import Averaged
-from setpoint.train.checkpoints import load_checkpoint, save_checkpoint, write_atomically
+from setpoint.train.checkpoints import (
+    OtherRun,
+    load_checkpoint,
+    save_checkpoint,
+    write_atomically,
+)
 from setpoint.train.loop import Criterion, Fitted, fit
+from setpoint.train.methods import METHODS, Method, method_named
 from setpoint.train.samplers import Batch, Sampler, Shuffled, Stratified, batches
 from setpoint.train.validation import Validation, score
 
 __all__ = [
+    "METHODS",
     "Averaged",
     "Batch",
     "Criterion",
     "Fitted",
+    "Method",
+    "OtherRun",
     "Sampler",
     "Shuffled",
     "Stratified",
@@ -18,6 +27,7 @@ __all__ = [
     "batches",
     "fit",
     "load_checkpoint",
+    "method_named",
     "save_checkpoint",
     "score",
     "write_atomically",

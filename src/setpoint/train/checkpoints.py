@@ -22,6 +22,10 @@ KEY = "setpoint"
 Tensors = dict[str, Tensor]
 
 
+class OtherRun(ValueError):
+    """A checkpoint that cannot be continued: of other settings or data, or damaged."""
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path``: after a crash there is the old file or the new one, whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,12 +61,12 @@ def load_checkpoint(folder: Path) -> tuple[Tensors, dict[str, Any]] | None:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             record = json.loads((file.metadata() or {})[KEY])
     except (SafetensorError, KeyError, ValueError) as error:
-        raise ValueError(
+        raise OtherRun(
             f"{path} is not a checkpoint of setpoint, or it is damaged ({error}). "
             "Delete it to train from the beginning."
         ) from None
     if not isinstance(record, dict):
-        raise ValueError(f"{path} holds no record of a run. Delete it to train anew.")
+        raise OtherRun(f"{path} holds no record of a run. Delete it to train anew.")
     return tensors, record
 
 

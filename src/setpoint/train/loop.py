@@ -13,8 +13,10 @@ from torch import Tensor, nn
 
 from setpoint._checks import whole
 from setpoint.train.averaged import Averaged
+from setpoint.train.groups import columns_of
 from setpoint.train.progress import ProgressLine
-from setpoint.train.run import Run
+from setpoint.train.recipe import recipe
+from setpoint.train.run import Data, Run
 from setpoint.train.samplers import Sampler, Shuffled, batches
 from setpoint.train.state import History, State
 from setpoint.train.validation import Validation
@@ -53,6 +55,7 @@ def fit(
     seed: int,
     averaged: bool = True,
     weights: Tensor | None = None,
+    groups: Any = None,
     sampler: Sampler | None = None,
     validation: Validation | None = None,
     patience: int | None = None,
@@ -74,6 +77,8 @@ def fit(
         seed: Decides which examples come in which batch, and nothing else.
         averaged: Return the running average of the weights instead of the last ones.
         weights: One an example, optional.
+        groups: A column of group values, or a dict of columns, for a criterion that takes
+            ``groups=``; others are not asked.
         sampler: Which examples make a batch, such as ``Stratified(512)``; takes the place of
             ``batch_size``. Without it, pass after pass in a new order.
         validation: Held-out data. After every pass the goal's metric is taken there, and the
@@ -81,7 +86,8 @@ def fit(
         patience: Stop after so many passes without a better metric. A criterion that fades over
             ``steps`` is cut short by it.
         checkpoint: A folder. After every pass all state is written there in one step, and a run
-            that was killed goes on from it and ends with the same numbers.
+            that was killed goes on from it and ends with the same numbers. What another run left
+            there (other settings, data or initial weights) is refused.
         progress: Show a line on stderr.
         on_step: Called after each step with its number (0 is the first) and its loss.
 
@@ -94,15 +100,29 @@ def fit(
         raise ValueError(f"x and y must have one row an example; got {len(x)} and {len(y)}.")
     if patience is not None and validation is None:
         raise ValueError("patience needs validation=: there is nothing to be patient about.")
+    if validation is not None:
+        validation.check()
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     average = Averaged(model) if averaged else None
+    settings = {
+        "steps": steps,
+        "learning_rate": learning_rate,
+        "seed": seed,
+        "sampler": sampler,
+        "patience": patience,
+        "averaged": averaged,
+    }
     run = Run(
         state=State(model, optimizer, average, criterion, {}),
+        data=Data(x, y, weights, columns_of(groups, len(y))),
         validation=validation,
         patience=None if patience is None else whole(patience, "patience", least=1),
         folder=None if checkpoint is None else Path(checkpoint),
-        recipe=_recipe(criterion, x, steps, learning_rate, seed, sampler, patience, averaged),
     )
+    if checkpoint is not None:
+        held_out = None if validation is None else validation.parts
+        parts = {"data": run.data, "validation": held_out, "start": model.state_dict()}
+        run.recipe = recipe(criterion, settings, **parts)
     run.resume()
     line = ProgressLine(steps, shown=progress)
     pass_length = max(1, len(y) // min(sampler.size, max(1, len(y))))
@@ -110,7 +130,7 @@ def fit(
     for step, batch in enumerate(sampler.draw(y, steps=steps, seed=seed)):
         if run.progress.finished or step < run.progress.step:  # already done before a restart
             continue
-        loss = run.step(x, y, weights, batch)
+        loss = run.step(batch)
         line.update(step + 1, run.note)
         if on_step is not None:
             on_step(step, loss)
@@ -120,22 +140,3 @@ def fit(
     seconds = median(run.seconds) if run.seconds else float("nan")
     done = run.progress
     return Fitted(run.result(), seconds, done.history, done.best, done.best_epoch)
-
-
-def _recipe(
-    criterion: object, x: Tensor, steps: int, rate: float, seed: int, *rest: object
-) -> dict[str, Any]:
-    """What must be the same for a checkpoint to be continued."""
-    name = repr(criterion) if isinstance(criterion, nn.Module) else _name_of(criterion)
-    return {
-        "criterion": name,
-        "data": list(x.shape),
-        "steps": steps,
-        "learning_rate": rate,
-        "seed": seed,
-        "options": list(map(str, rest)),
-    }
-
-
-def _name_of(criterion: object) -> str:
-    return getattr(criterion, "__qualname__", type(criterion).__qualname__)

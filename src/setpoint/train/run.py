@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from inspect import signature
 from pathlib import Path
 from time import perf_counter
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
-from setpoint.train.checkpoints import load_checkpoint, save_checkpoint
+from setpoint.train.checkpoints import OtherRun, load_checkpoint, save_checkpoint
+from setpoint.train.groups import of_rows
 from setpoint.train.samplers import Batch
 from setpoint.train.state import Progress, State
 from setpoint.train.validation import Validation
+
+
+class Data(NamedTuple):
+    """All examples: features, labels, weights and group columns, or None."""
+
+    x: Tensor
+    y: Tensor
+    weights: Tensor | None = None
+    groups: dict[str, Any] | Any = None
 
 
 @dataclass
@@ -21,10 +32,11 @@ class Run:
     """A run in progress; :func:`setpoint.train.fit` drives it."""
 
     state: State
+    data: Data
     validation: Validation | None
     patience: int | None
     folder: Path | None
-    recipe: dict[str, Any]
+    recipe: dict[str, Any] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
     seconds: list[float] = field(default_factory=list)
     losses: list[Tensor] = field(default_factory=list)
@@ -38,22 +50,24 @@ class Run:
         tensors, record = found
         if record.get("recipe") != self.recipe:
             was = {k: v for k, v in record.get("recipe", {}).items() if self.recipe.get(k) != v}
-            raise ValueError(
+            raise OtherRun(
                 f"The checkpoint in {self.folder} is of another run (it had {was}). "
                 "Use another folder, or delete it."
             )
         self.state.restore(tensors)
         self.progress = Progress(**record["progress"])
 
-    def step(self, x: Tensor, y: Tensor, weights: Tensor | None, batch: Batch) -> Tensor:
+    def step(self, batch: Batch) -> Tensor:
         """Train on one batch; returns its loss."""
         start = perf_counter()
+        x, y, weights, groups = self.data
         rows = batch.rows.to(x.device)
         counts = _product(batch.weights, None if weights is None else weights[rows], x.device)
+        options: dict[str, Any] = {} if counts is None else {"weights": counts}
+        if groups is not None and _takes_groups(self.state.criterion):
+            options["groups"] = of_rows(groups, batch.rows)
         scores = self.state.model(x[rows]).squeeze(-1)
-        criterion = cast(Any, self.state.criterion)
-        options = {} if counts is None else {"weights": counts}
-        loss = criterion(scores, y[rows], **options)
+        loss = cast(Any, self.state.criterion)(scores, y[rows], **options)
         self.state.optimizer.zero_grad()
         loss.backward()
         self.state.optimizer.step()
@@ -103,6 +117,11 @@ class Run:
     def _current(self) -> nn.Module:
         average = self.state.average
         return self.state.model if average is None else average.module
+
+
+def _takes_groups(criterion: object) -> bool:
+    call = criterion.forward if isinstance(criterion, nn.Module) else criterion
+    return "groups" in signature(cast(Any, call)).parameters
 
 
 def _product(first: Tensor | None, second: Tensor | None, device: torch.device) -> Tensor | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -31,6 +32,31 @@ class Validation:
     y: Tensor
     weights: Tensor | None = None
     groups: Any = None
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """What decides the metric, beside the model."""
+        return (
+            {"problem": np.array([str(self.problem)])},
+            self.x,
+            self.y,
+            self.weights,
+            self.groups,
+        )
+
+    def check(self) -> None:
+        """Raise now what :meth:`metric` would raise after a pass, such as a class that is missing.
+
+        Raises:
+            ValueError: The goal cannot be measured on these data.
+        """
+        try:
+            scores = torch.zeros(len(self.y))
+            self.problem.evaluate(scores, self.y, weights=self.weights, groups=self.groups)
+        except Infeasible:
+            pass  # of constant scores: these, not the data, are to blame
+        except ValueError as error:
+            raise ValueError(f"The validation data cannot judge the goal: {error}") from None
 
     def metric(self, model: nn.Module) -> tuple[float | None, str]:
         """The value the goal has with ``model``, or None and the reason why it has none."""

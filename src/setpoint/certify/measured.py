@@ -1,0 +1,75 @@
+"""Intervals of rates at a threshold that was fixed before these data: of shares, F scores, gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES, Part, cells, signs
+from setpoint.certify.places import Evidence
+from setpoint.certify.ranges import largest
+from setpoint.certify.tails import lower, upper
+from setpoint.rates import Counts, Expression, Rate, Where
+
+NAMES = ("tp", "fp", "fn", "tn")
+
+
+def interval_at(
+    expression: Expression, tables: Mapping[Where, Counts], tail: float
+) -> tuple[float, float] | None:
+    """Bounds from below and above, each wrong with probability at most ``tail``; None for 0/0.
+
+    A rate with two kinds of cells is a function of one share (F1 of TP against FP and FN), and its
+    interval is that of Clopper and Pearson; anything else is bounded through its parts.
+
+    >>> from setpoint.rates import f_score
+    >>> low, high = interval_at(f_score(1), {(): Counts(80, 20, 10, 890, 90, 910)}, 0.05)
+    >>> round(low, 3), round(high, 3)
+    (0.791, 0.883)
+    """
+    if any(rate.numerator.one or rate.denominator.one for rate in expression.rates()):
+        return None  # it counts heads, which has no share to be sure of
+    if isinstance(expression, Rate):
+        found = _of_one_share(expression, tables[expression.where], tail)
+        if found is not None:
+            return found
+    parts = list(signs(expression, None))
+    known = {part: _seen(part, tables[part.where]) for part in parts}
+    if not all(seen.n for seen in known.values()):
+        return None
+    apart = not any(a.overlaps(b) for i, a in enumerate(parts) for b in parts[:i])
+    high = largest(expression, known, tail, None, apart)
+    low = -largest(-expression, known, tail, None, apart)
+    return (low, high) if np.isfinite([low, high]).all() else None
+
+
+def _of_one_share(rate: Rate, table: Counts, tail: float) -> tuple[float, float] | None:
+    """The interval of a rate whose cells are of two kinds; None if there are more."""
+    kinds: dict[tuple[float, float], int] = {}
+    for name, above, below in zip(NAMES, *cells(rate), strict=True):
+        if above or below:
+            kinds[(above, below)] = kinds.get((above, below), 0) + int(getattr(table, name))
+    if len(kinds) != 2:
+        return None
+    ((a, b), yes), ((c, d), no) = kinds.items()
+    if yes + no == 0:
+        return None
+    shares = [float(end(yes, yes + no, tail)) for end in (lower, upper)]
+    below = [b * s + d * (1 - s) for s in shares]
+    if not all(below):
+        return None
+    values = [(a * s + c * (1 - s)) / under for s, under in zip(shares, below, strict=True)]
+    return min(values), max(values)
+
+
+def _seen(part: Part, table: Counts) -> Evidence:
+    tp, fp, positives, negatives = (
+        int(n) for n in (table.tp, table.fp, table.positives, table.negatives)
+    )
+    count, n = {
+        POSITIVES: (tp, positives),
+        NEGATIVES: (fp, negatives),
+        EVERYONE: (tp + fp, positives + negatives),
+    }.get(part.kind, (positives, positives + negatives))
+    return Evidence(count, count, n, 1)

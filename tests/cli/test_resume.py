@@ -1,0 +1,68 @@
+"""A killed ``setpoint train`` goes on by itself and ends with the same numbers."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from cli.shell import run, write_data
+
+GOAL = "maximize recall subject to fpr <= 0.1"
+
+
+def command(folder, out):
+    given = ("train", folder / "data.csv", "--label", "churn", "--goal", GOAL, "--out", out)
+    return [*given, "--epochs", 60, "--batch-size", 16, "--model", "linear", "--no-baseline"]
+
+
+def numbers(folder):
+    """Everything in a run but the seconds and the date."""
+    history = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+    for entry in history:
+        del entry["seconds"]
+    files = [(folder / name).read_bytes() for name in ("model.safetensors", "scores.safetensors")]
+    return history, files, json.loads((folder / "certificate.json").read_text())
+
+
+def test_a_killed_run_ends_with_the_same_numbers(tmp_path, capsys):
+    write_data(tmp_path / "data.csv")
+    unfinished = tmp_path / ".killed.unfinished"
+    code = "import sys; from setpoint.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = [str(part) for part in command(tmp_path, tmp_path / "killed")]
+    child = subprocess.Popen([sys.executable, "-c", code, *arguments], stderr=subprocess.DEVNULL)
+    while not list(unfinished.glob("*/checkpoint.safetensors")) and child.poll() is None:
+        time.sleep(0.001)
+    os.kill(child.pid, signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL, "it must be killed while it trains"
+    assert not (tmp_path / "killed").exists()
+    assert run(*command(tmp_path, tmp_path / "killed")) == 0
+    assert "Going on where a run that was stopped has left off." in capsys.readouterr().err
+    assert run(*command(tmp_path, tmp_path / "whole")) == 0
+    assert "Going on" not in capsys.readouterr().err
+    assert numbers(tmp_path / "killed") == numbers(tmp_path / "whole")
+    assert len(numbers(tmp_path / "whole")[0]) == 60
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "killed", "whole"]
+
+
+@pytest.mark.parametrize("what", ["settings", "data", "damage"])
+def test_what_another_run_left_is_not_continued(tmp_path, capsys, monkeypatch, what):
+    write_data(tmp_path / "data.csv")
+    whole = command(tmp_path, tmp_path / "run")
+    monkeypatch.setattr("setpoint.runs.writing.write_run", lambda *_, **__: 1 / 0)
+    assert run(*whole) == 2  # everything was trained and then it died
+    monkeypatch.undo()
+    if what == "data":
+        write_data(tmp_path / "data.csv", seed=1)
+    if what == "damage":
+        (checkpoint,) = (tmp_path / ".run.unfinished").glob("*/checkpoint.safetensors")
+        checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    seed = ("--seed", 7) if what == "settings" else ()
+    capsys.readouterr()
+    assert run(*whole, *seed) == 0
+    assert "of other settings or data is in the way; it goes" in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path)
+    assert run(*command(tmp_path, tmp_path / "fresh"), *seed) == 0
+    assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
