@@ -83,11 +83,11 @@ def follow(program: Program, near: Active, gradient: Tensor) -> tuple[Tensor, Te
         by_b[members], by_h[members] = u[right], w[right]
         left[members] = False
     for i in left.nonzero()[:, 0].tolist():
-        by_b[i], by_h[i] = _least_squares(program, near, i, gradient[i])
+        by_b[i], by_h[i] = least_squares(program, near, i, gradient[i])
     return by_b, by_h
 
 
-def _least_squares(program: Program, near: Active, i: int, g: Tensor) -> tuple[Tensor, Tensor]:
+def least_squares(program: Program, near: Active, i: int, g: Tensor) -> tuple[Tensor, Tensor]:
     """The shortest ``u`` that comes nearest to ``M' u = g`` over all tight rows of a member."""
     rows = near.tight[i].cpu().numpy().nonzero()[0]
     free = (~near.tight_bounds[i]).cpu().numpy().nonzero()[0]

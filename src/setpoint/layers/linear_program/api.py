@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -11,6 +12,10 @@ from setpoint.layers.linear_program.backward import solution, value
 from setpoint.layers.linear_program.checks import check_program
 from setpoint.layers.linear_program.choose import solve
 from setpoint.layers.linear_program.info import ProgramInfo
+from setpoint.layers.linear_program.program import Program
+from setpoint.layers.linear_program.published import published
+from setpoint.layers.linear_program.sketch import Sketch
+from setpoint.layers.linear_program.surrogates import Surrogate
 from setpoint.layers.linear_program.verdict import settle
 
 
@@ -24,7 +29,13 @@ def linear_program(
     *,
     solver: Literal["auto", "highs", "newton"] = "auto",
     value_only: bool = False,
+    cost_gradient: Literal["blackbox", "perturbed", "smoothed"] | None = None,
+    strength: float = 1.0,
+    samples: int = 16,
+    sketch: int | None = None,
+    unroll: bool = False,
     strict: bool = True,
+    generator: torch.Generator | None = None,
 ) -> tuple[Tensor, ProgramInfo]:
     """Solve ``min c'z`` with ``A z <= b``, ``E z = h`` and, if wanted, ``z >= 0``.
 
@@ -38,8 +49,15 @@ def linear_program(
         solver: ``"highs"``, ``"newton"``, or the one the benchmark found faster.
         value_only: Return the optimal value instead of the solution. Its gradient, in all parts,
             is read off the multipliers (Danskin's theorem): nothing is solved backwards.
+        cost_gradient: What stands in for the gradient of a solution by ``c``, see below.
+        strength: Its one number: the step of ``"blackbox"``, the deviation of ``"perturbed"``, the
+            weight of ``"smoothed"``.
+        samples: How many programs ``"perturbed"`` solves for one gradient.
+        sketch: Form Newton's matrix from this many sampled rows (``solver="newton"``).
+        unroll: The published method instead, unrolled, for comparison: dense, and inexact.
         strict: Raise if a member has no solution, naming it with a proof. If false, such a member
             gives zeros without a gradient, and ``info.status`` says so.
+        generator: Where random numbers come from (``"perturbed"``, ``sketch``).
 
     Returns:
         The solutions ``[..., n]``, or with ``value_only`` the values ``[...]``, and what is known
@@ -52,7 +70,9 @@ def linear_program(
 
     The gradient of a solution by ``A``, ``b``, ``E`` and ``h`` goes through the constraints that
     are active; it is the true one where ``info.unique`` and not ``info.degenerate``. By ``c`` it is
-    zero: a vertex does not move with the costs until it jumps.
+    zero: a vertex does not move with the costs until it jumps. To train costs, name a surrogate:
+    ``"blackbox"`` (one more program), ``"perturbed"`` (``samples`` more) or ``"smoothed"`` (one
+    quadratic program more).
 
     Example:
         >>> capacity = torch.tensor([4.0, 3.0], requires_grad=True)       # hours of two machines
@@ -65,9 +85,24 @@ def linear_program(
         [-1.0, 2.0]
     """
     program, dtype = check_program(c, A, b, E, h, nonnegative)
+    rows = None if sketch is None else Sketch(sketch, generator)
+    by_cost = None
+    if cost_gradient is not None:
+        again = partial(solve, solver=solver)
+        by_cost = Surrogate(cost_gradient, strength, samples, generator, again)
+    if unroll:
+        if by_cost is not None or program.is_sparse:
+            raise ValueError("unroll=True goes with dense matrices and without cost_gradient.")
+        answer, found = published(program, rows)
+        answer = (program.c * answer).sum(1) if value_only else answer
+        return _shaped(answer, program, dtype), ProgramInfo(program.detach(), found, ())
     with torch.no_grad():
-        found = solve(program.detach(), solver)
+        found = solve(program.detach(), solver, rows)
         found, rays = settle(program.detach(), found, strict=strict)
     info = ProgramInfo(program.detach(), found, rays)
-    answer = value(program, found) if value_only else solution(program, found)
-    return answer.reshape((*program.batch, *answer.shape[1:])).to(dtype), info
+    answer = value(program, found) if value_only else solution(program, found, by_cost)
+    return _shaped(answer, program, dtype), info
+
+
+def _shaped(answer: Tensor, program: Program, dtype: torch.dtype) -> Tensor:
+    return answer.reshape((*program.batch, *answer.shape[1:])).to(dtype)

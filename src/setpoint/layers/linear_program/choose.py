@@ -9,6 +9,7 @@ import torch
 from setpoint.layers.linear_program.highs import solve_by_highs
 from setpoint.layers.linear_program.newton import solve_by_newton
 from setpoint.layers.linear_program.program import Program, Solution
+from setpoint.layers.linear_program.sketch import Sketch
 
 SOLVERS = ("auto", "highs", "newton")
 
@@ -18,15 +19,17 @@ def choose(program: Program) -> str:
     return "newton" if program.members >= 32 and not program.is_sparse else "highs"
 
 
-def solve(program: Program, solver: str) -> Solution:
+def solve(program: Program, solver: str, sketch: Sketch | None = None) -> Solution:
     """Solve every member; what Newton leaves unsolved, HiGHS gets the last word on."""
     if solver not in SOLVERS:
         known = ", ".join(repr(name) for name in SOLVERS)
         raise ValueError(f"solver must be one of {known}; got {solver!r}.")
-    name = choose(program) if solver == "auto" else solver
+    if sketch is not None and (solver == "highs" or program.is_sparse):
+        raise ValueError('sketch goes with dense matrices and solver="newton".')
+    name = choose(program) if solver == "auto" and sketch is None else solver
     if name == "highs":
         return solve_by_highs(program)
-    found = solve_by_newton(program)
+    found = solve_by_newton(program, sketch)
     return _finish(program, found)
 
 

@@ -1,9 +1,9 @@
 """Newton's matrix of the penalty, and its solves: dense batches in torch, sparse ones in scipy.
 
-``H = ridge I + weight (A_J' A_J + E' E + I_N)``, where ``J`` are the violated rows and ``N`` the
-violated bounds. For sparse programs the members stand in one block-diagonal matrix; long rows
-(an equality over all variables, say) are kept as rows of an augmented system, since their squares
-would fill it.
+``H = weight (A_J' A_J + E' E) + D``, where ``J`` are the violated rows, and ``D`` is diagonal: the
+violated bounds, and a ridge that keeps ``H`` regular. For sparse programs the members stand in one
+block-diagonal matrix; long rows (an equality over all variables, say) are kept as rows of an
+augmented system, since their squares would fill it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,28 @@ from torch import Tensor
 
 from setpoint.layers.linear_program.matrix import Matrix
 from setpoint.layers.linear_program.program import Program
+from setpoint.layers.linear_program.sketch import Sketch
 
 LONG = 64  # entries of a row that is worth a row of its own
 
 
 def newton_direction(
-    program: Program, rows: Tensor, bounds: Tensor, weight: float, ridge: float, gradient: Tensor
+    program: Program,
+    rows: Tensor,
+    weight: float,
+    diagonal: Tensor,
+    gradient: Tensor,
+    sketch: Sketch | None = None,
 ) -> Tensor:
-    """``-H^-1 gradient`` with the violated ``rows`` and ``bounds`` (booleans)."""
+    """``-H^-1 gradient``, where ``rows`` says which are violated and ``diagonal`` is ``D``."""
     if program.is_sparse:
-        return _sparse_direction(program, rows, bounds, weight, ridge, gradient)
+        return _sparse_direction(program, rows, weight, diagonal, gradient)
     A, E = program.A.values, program.E.values
-    H = (A * rows[:, :, None]).mT @ A
+    H = (A * rows[:, :, None]).mT @ A if sketch is None else sketch.gram(A, rows)
     if E.shape[1]:
         H += E.mT @ E
     H *= weight
-    H.diagonal(dim1=1, dim2=2).add_(weight * bounds + ridge)
+    H.diagonal(dim1=1, dim2=2).add_(diagonal)
     factor, failed = torch.linalg.cholesky_ex(H)
     if failed.any():  # rounding: H is positive definite by its ridge
         H.diagonal(dim1=1, dim2=2).add_(1e-12 * weight)
@@ -42,20 +48,22 @@ def newton_direction(
 
 
 def _sparse_direction(
-    program: Program, rows: Tensor, bounds: Tensor, weight: float, ridge: float, gradient: Tensor
+    program: Program, rows: Tensor, weight: float, diagonal: Tensor, gradient: Tensor
 ) -> Tensor:
     A = _blocks(program.A)[rows.cpu().numpy().ravel()]
     both = csr_array(_stacked(A, _blocks(program.E)))
     long = np.diff(both.indptr) > LONG
     short, rest = both[~long], both[long]
-    diagonal = weight * bounds.cpu().numpy().ravel() + ridge
-    H = weight * (short.T @ short) + diags_array(diagonal)
+    H = weight * (short.T @ short) + diags_array(diagonal.cpu().numpy().ravel())
     right = -gradient.cpu().numpy().ravel()
     if rest.shape[0]:
         H = block_array([[H, rest.T], [rest, -eye_array(rest.shape[0]) / weight]])
         right = np.concatenate([right, np.zeros(rest.shape[0])])
-    factor = splu(H.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
-    step = factor.solve(right)[: gradient.numel()]
+    H = H.tocsc()
+    if H.nnz == H.shape[0]:  # every constraint bounds one variable: nothing to factor
+        step = right / H.diagonal()
+    else:
+        step = splu(H, permc_spec="MMD_AT_PLUS_A").solve(right)[: gradient.numel()]
     return torch.from_numpy(step).to(gradient).reshape(gradient.shape)
 
 

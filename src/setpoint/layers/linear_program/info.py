@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import torch
 from torch import Tensor
 
+from setpoint.layers.linear_program import quality
 from setpoint.layers.linear_program.active import Active, active
 from setpoint.layers.linear_program.program import Program, Solution
 
@@ -84,11 +84,28 @@ class ProgramInfo:
 
     @cached_property
     def gap(self) -> Tensor:
-        """Primal minus dual value, relative to the larger of their terms: 0 proves optimality."""
-        p, f = self.program, self.found
-        cost, right, level = p.c * f.z, p.b * f.v, p.h * f.w
-        terms = torch.stack([x.abs().sum(1) for x in (cost, right, level)]).amax(0)
-        return self._shaped((cost.sum(1) + right.sum(1) + level.sum(1)).abs() / terms.clamp(min=1))
+        """Primal minus dual value, relative: with no residuals, 0 proves optimality."""
+        return self._shaped(quality.gap(self.program, self.found))
+
+    @cached_property
+    def primal_residual(self) -> Tensor:
+        """The largest violation of a constraint, relative."""
+        return self._shaped(quality.primal_residual(self.program, self.found))
+
+    @cached_property
+    def dual_residual(self) -> Tensor:
+        """The largest entry of ``c + A'v + E'w - s``, relative."""
+        return self._shaped(quality.dual_residual(self.program, self.found))
+
+    @cached_property
+    def unique(self) -> Tensor:
+        """Where no other point has the same cost. If false, the gradient is that of one choice."""
+        return self._shaped(quality.unique(self.program, self.found, self._active))
+
+    @cached_property
+    def degenerate(self) -> Tensor:
+        """Where more (or other) rows are tight than needed: there is no derivative, only sides."""
+        return self._shaped(quality.degenerate(self.program, self.found, self._active))
 
     def _shaped(self, x: Tensor) -> Tensor:
         return x.reshape((*self.program.batch, *x.shape[1:]))

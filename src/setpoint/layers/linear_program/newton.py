@@ -11,10 +11,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setpoint.layers.linear_program.penalty import Point, minimise, residuals, slope
+from setpoint.layers.linear_program.penalty import Anchor, Point, minimise, residuals, slope
 from setpoint.layers.linear_program.polish import polish
 from setpoint.layers.linear_program.program import Program, Solution
 from setpoint.layers.linear_program.scaling import equilibrate
+from setpoint.layers.linear_program.sketch import Sketch
 
 FIRST, GROWTH, LAST = 30.0, 3.0, 1e6  # the weight of the penalty
 RIDGE = (
@@ -25,20 +26,20 @@ EXACT = 1e-12  # residuals of a member that is solved without being a vertex
 FAR, NEARLY = 1e4, 1e-7  # a step this long, along a ray up to this much
 
 
-def solve_by_newton(program: Program) -> Solution:
+def solve_by_newton(program: Program, sketch: Sketch | None = None) -> Solution:
     """Solve all members together; one that has not arrived is ``unsolved`` (often it has none)."""
     scaled, scales = equilibrate(program)
-    at = _origin(scaled)
-    answer = _origin(scaled)
+    at, answer = origin(scaled), origin(scaled)
     steps = torch.zeros(program.members, dtype=torch.long, device=program.c.device)
     solved = torch.zeros_like(steps, dtype=torch.bool)
     live = torch.arange(program.members, device=program.c.device)
     part, weight = scaled, FIRST
     for _ in range(ROUNDS):
         before = at
-        at, took = minimise(part, at, weight, RIDGE)
+        anchor = Anchor(torch.full_like(at.y, RIDGE), at.y)
+        at, took = minimise(part, at, weight, anchor, sketch)
         steps[live] += took
-        at, settled = _new_multipliers(part, at, weight)
+        at, settled = new_multipliers(part, at, weight, torch.zeros_like(at.y))
         vertex, proven = polish(part, at)
         answer.put(live[settled], at.pick(settled))
         answer.put(live[proven], vertex.pick(proven))
@@ -58,15 +59,21 @@ def solve_by_newton(program: Program) -> Solution:
     return scales.back(found)
 
 
-def _origin(program: Program) -> Point:
+def origin(program: Program) -> Point:
+    """Zeros."""
     parts = (program.c, program.b, program.h, program.c)
     return Point(*(torch.zeros_like(x) for x in parts))
 
 
-def _new_multipliers(program: Program, at: Point, weight: float) -> tuple[Point, Tensor]:
-    """The multipliers at a minimum of the penalty, and which members these already solve."""
+def new_multipliers(
+    program: Program, at: Point, weight: float, pull: Tensor
+) -> tuple[Point, Tensor]:
+    """The multipliers at a minimum of the penalty, and which members these already solve.
+
+    ``pull`` is the slope of what the objective has besides ``c'y``.
+    """
     r = residuals(program, at, weight)
-    stationary = slope(program, r).abs().amax(1) < EXACT * 100
+    stationary = (slope(program, r) + pull).abs().amax(1) < EXACT * 100
     v, s = r.rows.clamp(min=0), r.bounds.clamp(min=0)
     moved = [x - y for x, y in ((v, at.v), (r.equal, at.w), (s, at.s))]
     still = torch.cat(moved, 1).abs().amax(1) < EXACT * weight

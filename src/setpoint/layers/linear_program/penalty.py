@@ -16,8 +16,10 @@ from torch import Tensor
 from setpoint.layers.linear_program.gram import newton_direction
 from setpoint.layers.linear_program.line_search import exact_step
 from setpoint.layers.linear_program.program import Program
+from setpoint.layers.linear_program.sketch import Sketch
 
 STEPS = 60  # of Newton at most for one setting of the multipliers; 5 to 20 is usual
+ARMIJO = 0.25  # of the fall that the slope promises; a parabola gives half of it
 FLAT = 1e-11  # a slope of zero, in a program whose costs are near 1
 
 
@@ -63,47 +65,78 @@ def slope(program: Program, r: Residuals) -> Tensor:
     return program.c + by_rows - r.bounds.clamp(min=0)
 
 
-def minimise(program: Program, at: Point, weight: float, ridge: float) -> tuple[Point, Tensor]:
-    """The minimum of the penalty plus ``ridge/2 |y - at.y|^2``, and the steps it took, ``[batch]``.
+@dataclass(frozen=True)
+class Anchor:
+    """A term ``sum weights/2 (y - centre)^2`` that ties the minimum to a point, ``[batch, n]``."""
+
+    weights: Tensor
+    centre: Tensor
+
+    def pick(self, members: Tensor) -> Anchor:
+        """Some members of the batch."""
+        return Anchor(self.weights[members], self.centre[members])
+
+    def slope(self, y: Tensor) -> Tensor:
+        """The gradient of the term."""
+        return self.weights * (y - self.centre)
+
+
+def minimise(
+    program: Program, at: Point, weight: float, anchor: Anchor, sketch: Sketch | None = None
+) -> tuple[Point, Tensor]:
+    """The minimum of the penalty plus the anchor's term, and the steps it took, ``[batch]``.
 
     Members that have arrived leave the batch, so that stragglers cost only themselves.
     """
     y = at.y.clone()
     steps = torch.zeros(len(y), dtype=torch.long, device=y.device)
     live = torch.arange(len(y), device=y.device)
-    part, here, centre = program, at, at.y
+    part, here = program, at
     before, full = torch.empty(0), torch.zeros_like(live, dtype=torch.bool)
     for _ in range(STEPS):
         r = residuals(part, here, weight)
-        gradient = slope(part, r) + ridge * (here.y - centre)
+        gradient = slope(part, r) + anchor.slope(here.y)
         piece = torch.cat([r.rows, r.bounds], 1) > 0
-        moving = gradient.abs().amax(1) > FLAT
-        if full.any():  # a full step that stays on its quadratic piece ends at the minimum
+        moving = gradient.abs().amax(1) > (FLAT if sketch is None else ROUGH)
+        if (
+            sketch is None and full.any()
+        ):  # a full step that stays on its quadratic piece ends at the minimum
             moving &= ~full | (piece != before).any(1)
         if not moving.all():
-            live, centre, gradient = live[moving], centre[moving], gradient[moving]
+            live, anchor, gradient = live[moving], anchor.pick(moving), gradient[moving]
             part, here, piece = part.pick(moving), here.pick(moving), piece[moving]
             r = Residuals(r.rows[moving], r.equal[moving], r.bounds[moving])
         if not len(live):
             break
         rows, bounds = piece[:, : r.rows.shape[1]], piece[:, r.rows.shape[1] :]
-        d = newton_direction(part, rows, bounds, weight, ridge, gradient)
-        t = _step(part, r, d, weight, ridge, here.y - centre)
+        diagonal = weight * bounds + anchor.weights
+        d = newton_direction(part, rows, weight, diagonal, gradient, sketch)
+        t = _step(part, r, d, weight, anchor, here.y)
         here = replace(here, y=here.y + t[:, None] * d)
         before, full = piece, (t - 1).abs() < 1e-9
+        if sketch is not None:
+            full &= sketch.is_exact(rows)
         y[live] = here.y
         steps[live] += 1
     return replace(at, y=y), steps
 
 
 def _step(
-    program: Program, r: Residuals, d: Tensor, weight: float, ridge: float, moved: Tensor
+    program: Program, r: Residuals, d: Tensor, weight: float, anchor: Anchor, y: Tensor
 ) -> Tensor:
-    """The length of a step: 1 if that is the minimum along it, else by the exact line search."""
-    speed, equal = weight * program.A.times(d), weight * program.E.times(d)
-    start = (program.c * d).sum(1) + (r.equal * equal).sum(1) / weight + ridge * (moved * d).sum(1)
-    curve = (equal * equal).sum(1) / weight + ridge * (d * d).sum(1)
-    a = torch.cat([speed, -weight * d], 1) if program.nonnegative else speed
-    rows = torch.cat([r.rows, r.bounds], 1) if program.nonnegative else r.rows
-    by = weight**0.5  # both residuals and speeds are in units of the multipliers
-    return exact_step(start, curve, rows / by, a / by)
+    """How far to go: all the way where Armijo's rule allows it, else to the minimum on the line."""
+    equal = weight * program.E.times(d)
+    start = ((program.c + anchor.slope(y)) * d).sum(1) + (r.equal * equal).sum(1) / weight
+    curve = (equal * equal).sum(1) / weight + (anchor.weights * d * d).sum(1)
+    by = weight**0.5  # residuals and their speeds are in units of the multipliers
+    a, rows = program.A.times(d) * by, r.rows / by
+    if program.nonnegative:
+        a, rows = torch.cat([a, -by * d], 1), torch.cat([rows, r.bounds / by], 1)
+    now, full = rows.clamp(min=0), (rows + a).clamp(min=0)
+    fall = start + (a * now).sum(1)
+    change = start + curve / 2 + (full * full - now * now).sum(1) / 2
+    t = torch.ones_like(start)
+    short = ~(change <= ARMIJO * fall)
+    if short.any():
+        t[short] = exact_step(start[short], curve[short], rows[short], a[short])
+    return t

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.linalg import lu_factor, lu_solve
-from scipy.sparse import csc_array, issparse, vstack
+from scipy.sparse import csc_array, csr_array, issparse, vstack
+from scipy.sparse.csgraph import structural_rank
 from scipy.sparse.linalg import splu
 from torch import Tensor
 
@@ -101,8 +102,10 @@ def _factor(M: Any) -> Any:
     if not M.shape[0]:
         return lambda right, transposed: right
     if issparse(M):
+        if structural_rank(csr_array(M)) < M.shape[0]:  # SuperLU may corrupt memory on these
+            return None
         try:
-            factor = splu(M)
+            factor = splu(csc_array(M))
         except RuntimeError:  # "Factor is exactly singular"
             return None
         return lambda right, transposed: factor.solve(right, "T" if transposed else "N")
