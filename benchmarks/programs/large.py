@@ -1,0 +1,113 @@
+"""AUC of many scores: our loss up to a million, beside LibAUC's losses as far as they go.
+
+    python -m benchmarks.programs.large               # a minute or two
+    python -m benchmarks.programs.large --quick       # without a million
+
+Every cell runs in a process of its own, which also measures its peak memory. Writes
+benchmarks/results/programs_large.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from benchmarks.common.folder import ROOT
+from benchmarks.programs.instances import draw
+from benchmarks.programs.measure import RESULTS, Rows, facts, own_peak
+
+SIZES = (512, 4_096, 32_768, 1_000_000)
+LARGEST = 32_768  # for LibAUC's pairs: 268 million of them, several gigabytes
+
+
+def loss(name: str) -> Callable[[Tensor, Tensor], Tensor]:
+    """A loss by its name."""
+    if name == "auc_loss":
+        from setpoint.solvers.program import auc_loss
+
+        return auc_loss
+    from libauc.losses import AUCMLoss, PairwiseAUCLoss
+
+    if name == "LibAUC AUCM":
+        criterion = AUCMLoss()
+        return lambda scores, labels: criterion(torch.sigmoid(scores), labels).sum()
+    return PairwiseAUCLoss(surr_loss="squared_hinge")
+
+
+NAMES = ("auc_loss", "LibAUC pairwise", "LibAUC AUCM")
+
+
+def cell(name: str, n: int, rounds: int) -> dict[str, object]:
+    """Seconds of CPU forward and backward, and megabytes above what a small batch took."""
+    torch.set_num_threads(1)
+    criterion = loss(name)
+    _once(criterion, 64)
+    before = own_peak()
+    times = [_once(criterion, n) for _ in range(rounds)]
+    forward, backward = zip(*times, strict=True)
+    return {
+        "forward_s": statistics.median(forward),
+        "backward_s": statistics.median(backward),
+        "megabytes": own_peak() - before,
+        "forward": forward,
+        "backward": backward,
+    }
+
+
+def _once(criterion: Callable[[Tensor, Tensor], Tensor], n: int) -> tuple[float, float]:
+    scores, labels = draw(n)
+    x = scores.float().requires_grad_()
+    start = time.process_time()
+    value = criterion(x, labels)
+    middle = time.process_time()
+    value.backward()
+    return middle - start, time.process_time() - middle
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=RESULTS / "programs_large.jsonl")
+    parser.add_argument("--fresh", action="store_true", help="start the file anew")
+    parser.add_argument("--cell", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.cell:
+        name, n, rounds = options.cell
+        print(json.dumps(cell(name, int(n), int(rounds))))
+        return
+    rows = Rows(options.out, options.fresh)
+    rows.note(facts=facts())
+    for n in SIZES[:3] if options.quick else SIZES:
+        for name in NAMES:
+            if n > LARGEST and name == "LibAUC pairwise":
+                pairs = (n // 2) ** 2
+                reason = f"would hold {4e-9 * pairs:,.0f} GB for each array of pairs"
+                rows.add({"n": n, "method": name}, skipped=reason)
+            else:
+                rows.add({"n": n, "method": name}, **_apart(name, n, options.rounds))
+
+
+def _apart(name: str, n: int, rounds: int) -> dict[str, object]:
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.programs.large", "--cell"]
+    command += [name, str(n), str(rounds)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    if done.returncode != 0:
+        return {"skipped": f"failed: {done.stderr.strip().splitlines()[-1][:200]}"}
+    found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+if __name__ == "__main__":
+    main()
