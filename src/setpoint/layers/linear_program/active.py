@@ -18,11 +18,11 @@ from scipy.sparse.linalg import lsmr
 from torch import Tensor
 
 from setpoint.layers.linear_program.program import Program, Solution
+from setpoint.layers.linear_program.scaling import equilibrate
 from setpoint.layers.linear_program.systems import Vertices, is_square
 
 TIGHT = 1e-9  # a slack below this share of its own terms is zero
 FLOOR = 1e-12  # and so is one below this share of its row
-REGULAR = 1e-7  # a square system that is solved worse than this is singular
 
 
 @dataclass(frozen=True)
@@ -69,22 +69,21 @@ def follow(program: Program, near: Active, gradient: Tensor) -> tuple[Tensor, Te
     (degenerate, or not unique) all tight rows share it in the sense of least squares: one
     generalized derivative among others.
     """
+    program, scales = equilibrate(program)
+    gradient = gradient * scales.columns
     by_b, by_h = torch.zeros_like(program.b), torch.zeros_like(program.h)
     left = gradient.any(1)
     square = left & is_square(program, near.support, near.support_bounds)
     if square.any():
-        part, g = program.pick(square), gradient[square]
-        vertices = Vertices(part, near.support[square], near.support_bounds[square])
-        u, w = vertices.transposed(g)
-        carried = part.A.adjoint(u) + part.E.adjoint(w) - g
-        off = (carried * ~near.support_bounds[square]).abs().amax(1)
-        right = vertices.regular & (off <= REGULAR * g.abs().amax(1))  # false for NaN
-        members = square.nonzero()[right, 0]
-        by_b[members], by_h[members] = u[right], w[right]
+        rows, bounds = near.support[square], near.support_bounds[square]
+        vertices = Vertices(program.pick(square), rows, bounds)
+        members = square.nonzero()[vertices.regular, 0]
+        u, w = vertices.transposed(gradient[square])
+        by_b[members], by_h[members] = u[vertices.regular], w[vertices.regular]
         left[members] = False
     for i in left.nonzero()[:, 0].tolist():
         by_b[i], by_h[i] = least_squares(program, near, i, gradient[i])
-    return by_b, by_h
+    return by_b * scales.rows, by_h * scales.equal
 
 
 def least_squares(program: Program, near: Active, i: int, g: Tensor) -> tuple[Tensor, Tensor]:

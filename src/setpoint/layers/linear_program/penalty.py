@@ -97,10 +97,8 @@ def minimise(
         r = residuals(part, here, weight)
         gradient = slope(part, r) + anchor.slope(here.y)
         piece = torch.cat([r.rows, r.bounds], 1) > 0
-        moving = gradient.abs().amax(1) > (FLAT if sketch is None else ROUGH)
-        if (
-            sketch is None and full.any()
-        ):  # a full step that stays on its quadratic piece ends at the minimum
+        moving = gradient.abs().amax(1) > FLAT
+        if full.any():  # a full step that stays on its quadratic piece ends at the minimum
             moving &= ~full | (piece != before).any(1)
         if not moving.all():
             live, anchor, gradient = live[moving], anchor.pick(moving), gradient[moving]

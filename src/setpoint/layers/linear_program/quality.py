@@ -12,6 +12,7 @@ from torch import Tensor
 
 from setpoint.layers.linear_program.active import Active
 from setpoint.layers.linear_program.program import Program, Solution
+from setpoint.layers.linear_program.scaling import equilibrate
 from setpoint.layers.linear_program.systems import Vertices, is_square
 
 APART = 1e-6  # how far, in a unit box, another solution must be to be one
@@ -65,7 +66,8 @@ def _regular(program: Program, near: Active) -> Tensor:
     square = is_square(program, near.support, near.support_bounds)
     if square.any():
         rows, bounds = near.support[square], near.support_bounds[square]
-        square[square.clone()] = Vertices(program.pick(square), rows, bounds).regular
+        scaled, _ = equilibrate(program.pick(square))
+        square[square.clone()] = Vertices(scaled, rows, bounds).regular
     return square
 
 

@@ -1,7 +1,8 @@
 """The square linear systems of vertices: ``M z = r`` forwards, ``M' u = g`` backwards.
 
 ``M`` holds the chosen inequalities, all equalities, and the chosen bounds. A batch of dense
-programs is factored at once; a single or sparse one without the columns fixed by its bounds.
+programs is factored at once; a single or sparse one without the columns fixed by its bounds. The
+programs must be scaled: otherwise small pivots say nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from scipy.sparse.linalg import splu
 from torch import Tensor
 
 from setpoint.layers.linear_program.program import Program
+
+SINGULAR = 1e-11  # a pivot below this share of the largest is zero, in a scaled program
 
 
 def is_square(program: Program, rows: Tensor, bounds: Tensor) -> Tensor:
@@ -42,8 +45,9 @@ class Vertices:
         eye = torch.eye(n, dtype=A.dtype, device=A.device).expand(len(A), n, n)
         every = torch.cat([A, E, eye], 1) if program.nonnegative else torch.cat([A, E], 1)
         M = every.gather(1, self._chosen[:, :, None].expand(-1, -1, n))
-        self._lu, self._pivots, failed = torch.linalg.lu_factor_ex(M)
-        self.regular = failed == 0
+        self._lu, self._pivots, _ = torch.linalg.lu_factor_ex(M)
+        pivots = self._lu.diagonal(dim1=1, dim2=2).abs()
+        self.regular = pivots.amin(1) > SINGULAR * pivots.amax(1)
 
     def solve(self, b: Tensor, h: Tensor) -> Tensor:
         """``z`` where the chosen constraints hold with these right sides."""
@@ -108,11 +112,18 @@ def _factor(M: Any) -> Any:
             factor = splu(csc_array(M))
         except RuntimeError:  # "Factor is exactly singular"
             return None
+        if not _is_regular(factor.U.diagonal()):
+            return None
         return lambda right, transposed: factor.solve(right, "T" if transposed else "N")
     lu = lu_factor(M, check_finite=False)
-    if not np.diag(lu[0]).all():
+    if not _is_regular(np.diag(lu[0])):
         return None
     return lambda right, transposed: lu_solve(lu, right, trans=int(transposed), check_finite=False)
+
+
+def _is_regular(pivots: Any) -> bool:
+    size = np.abs(pivots)
+    return bool(size.min() > SINGULAR * size.max())
 
 
 def _stack(rows: list[Any], like: Tensor) -> Tensor:

@@ -12,22 +12,23 @@ from setpoint.layers.linear_program.errors import InfeasibleProgram, ProgramErro
 from setpoint.layers.linear_program.program import Program, Solution
 from setpoint.layers.linear_program.rays import farkas, recession
 
-Rays = tuple[tuple[Tensor, ...], ...]
+Ray = tuple[Tensor, ...]
+Rays = tuple[Ray, ...]
 
 
 def settle(program: Program, found: Solution, *, strict: bool) -> tuple[Solution, Rays]:
-    """Prove each failure; raise the first one if ``strict``."""
+    """Prove each failure; if ``strict``, raise the first one and name the others."""
+    bad = [i for i, word in enumerate(found.status) if word != "optimal"]
     status = list(found.status)
-    rays: list[tuple[Tensor, ...]] = [()] * program.members
-    for i, word in enumerate(found.status):
-        if word != "optimal":
-            status[i], rays[i] = prove(program, i)
-            if strict:
-                raise _error(program, i, status[i], rays[i])
+    rays: list[Ray] = [()] * program.members
+    for i in bad:
+        status[i], rays[i] = prove(program, i)
+        if strict:
+            raise _error(program, bad, status[i], rays[i])
     return replace(found, status=tuple(status)), tuple(rays)
 
 
-def prove(program: Program, i: int) -> tuple[str, tuple[Tensor, ...]]:
+def prove(program: Program, i: int) -> tuple[str, Ray]:
     """Why a member has no solution, with its ray: infeasible first, then unbounded."""
     one = program.member(i)
     contradiction = farkas(one)
@@ -39,9 +40,13 @@ def prove(program: Program, i: int) -> tuple[str, tuple[Tensor, ...]]:
     return "unsolved", ()
 
 
-def _error(program: Program, i: int, status: str, ray: tuple[Tensor, ...]) -> ProgramError:
-    place = tuple(int(k) for k in np.unravel_index(i, program.batch)) if program.batch else ()
+def _error(program: Program, bad: list[int], status: str, ray: Ray) -> ProgramError:
+    places = [tuple(int(k) for k in np.unravel_index(i, program.batch)) for i in bad]
+    place = places[0] if program.batch else ()
     where = f" (member {list(place)} of the batch)" if place else ""
+    if len(bad) > 1:
+        others = ", ".join(str(list(p)) for p in places[1:6]) + ("" if len(bad) <= 6 else ", ...")
+        where = f" (member {list(place)} of the batch; {len(bad)} members fail, also {others})"
     if status == "infeasible":
         return InfeasibleProgram(
             f"The linear program{where} is infeasible: {_contradiction(ray)} Loosen one of them, "
@@ -64,7 +69,7 @@ def _error(program: Program, i: int, status: str, ray: tuple[Tensor, ...]) -> Pr
     )
 
 
-def _contradiction(ray: tuple[Tensor, ...]) -> str:
+def _contradiction(ray: Ray) -> str:
     parts = [_largest(x, name) for x, name in zip(ray, "AE", strict=True) if x.any()]
     return f"rows {' and '.join(parts)} contradict each other (their weights are in error.ray)."
 
