@@ -1,0 +1,74 @@
+"""How a main and a side loss become one gradient: the ways that the paper's tables compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor
+
+from setpoint import Barrier
+
+Rule = Callable[[Tensor, Tensor, float], float]
+"""Fills ``.grad`` from the main loss, the side loss and the share of training that is done.
+
+Returns the weight of the main loss relative to the side loss (infinite without a side loss).
+"""
+
+
+def main_only(main: Tensor, side: Tensor, done: float) -> float:
+    """Forget the side loss."""
+    main.backward()
+    return float("inf")
+
+
+def weighted(weight: float) -> Rule:
+    """The linear combination ``main + weight * side``."""
+
+    def fill(main: Tensor, side: Tensor, done: float) -> float:
+        (main + weight * side).backward()
+        return 1 / weight if weight else float("inf")
+
+    return fill
+
+
+def scheduled(last: float) -> Rule:
+    """A linear combination whose weight of the side loss grows in a line from 0 to ``last``."""
+
+    def fill(main: Tensor, side: Tensor, done: float) -> float:
+        return weighted(last * done)(main, side, done)
+
+    return fill
+
+
+def lexicographic(parameters: Iterable[Tensor], **settings: float) -> Rule:
+    """Ours: the side loss only where it does not hurt the main loss, nothing to tune."""
+    barrier = Barrier(parameters, **settings)
+
+    def fill(main: Tensor, side: Tensor, done: float) -> float:
+        return float(barrier.backward(side, after=main)["multiplier"][0])
+
+    return fill
+
+
+def printed(parameters: Iterable[Tensor], beta: float = 1.0) -> Rule:
+    """The paper's eq. (4) with ``phi = beta |grad g|^2`` as it stands, to stand beside ours."""
+    trained = list(parameters)
+
+    def fill(main: Tensor, side: Tensor, done: float) -> float:
+        above = gradient(main, trained)
+        below = gradient(side, trained)
+        square = sum(float((a * a).sum()) for a in above)
+        dot = sum(float((a * b).sum()) for a, b in zip(above, below, strict=True))
+        multiplier = max(beta - dot / square, 0.0) if square > 0 else 0.0
+        for p, a, b in zip(trained, above, below, strict=True):
+            p.grad = b + multiplier * a
+        return multiplier
+
+    return fill
+
+
+def gradient(loss: Tensor, parameters: list[Tensor]) -> list[Tensor]:
+    """With zeros for parameters that the loss does not depend on."""
+    parts = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
+    return [torch.zeros_like(p) if d is None else d for p, d in zip(parameters, parts, strict=True)]

@@ -1,0 +1,109 @@
+"""Fig. 2b of the paper: how the loss and the unfairness fall together on Adult.
+
+    python -m benchmarks.barrier.trajectory            # about five minutes on one core
+    python -m benchmarks.barrier.trajectory --quick    # half a minute
+
+Lexicographic: the squared covariance of the answer with sex, after the loss; beside it the linear
+combination with a large weight of the loss. Plain gradient descent on all of 5,000 rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
+from torch.optim import SGD
+
+from benchmarks.barrier import rules
+from benchmarks.barrier.front_data import Adult, adult
+from benchmarks.barrier.front_rows import markdown
+from benchmarks.barrier.study import Found, by_seed, conduct, options, spread
+
+RATE, LOOKS = 0.1, 50
+WEIGHTS = {f"weight {weight} of the loss": weight for weight in (1, 10, 100)}
+METHODS = ("loss only", *WEIGHTS, "lexicographic", "printed")
+CASES = [{"method": method} for method in METHODS]
+
+
+def made_up(seed: int) -> Adult:
+    """Rows like those of Adult, to try the code without the data."""
+    random = torch.Generator().manual_seed(seed)
+    x = torch.randn(200, 8, generator=random)
+    y, sex = (x[:, 0] > 0).float(), (x[:, 1] + x[:, 0] > 0).float()
+    return Adult(x, y, sex, x, y, sex)
+
+
+def network(x: Tensor) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(x.shape[1], 32), nn.Tanh(), nn.Linear(32, 1), nn.Flatten(0))
+
+
+def unfairness(scores: Tensor, sex: Tensor) -> Tensor:
+    """The squared covariance of the predicted probability with sex."""
+    return (torch.sigmoid(scores) * (sex - sex.mean())).mean().square()
+
+
+def combination(method: str, model: nn.Module) -> rules.Rule:
+    if method == "loss only":
+        return rules.main_only
+    if method in WEIGHTS:
+        return rules.weighted(1 / WEIGHTS[method])
+    make = rules.printed if method == "printed" else rules.lexicographic
+    return make(model.parameters())
+
+
+def trial(method: str, seed: int, steps: int, synthetic: bool) -> dict[str, Any]:
+    data = made_up(seed) if synthetic else adult(seed)
+    model = network(data.x)
+    rule = combination(method, model)
+    optimizer = SGD(model.parameters(), lr=RATE)
+    curve = []
+    for step in range(steps + 1):
+        scores = model(data.x)
+        main, side = cross_entropy(scores, data.y), unfairness(scores, data.sex)
+        if step % max(1, steps // LOOKS) == 0:
+            curve.append([step, side.item(), main.item()])
+        optimizer.zero_grad()
+        weight = rule(main, side, step / steps)
+        optimizer.step()
+    found = model(data.x_test).detach()
+    return {
+        "unfairness": curve[-1][1],
+        "loss": curve[-1][2],
+        "weight": min(weight, 1e9),
+        "test": 100 * float(((found > 0) == data.y_test.bool()).double().mean()),
+        "impact": impact(found > 0, data.sex_test.bool()),
+        "curve": curve,
+    }
+
+
+def impact(accepted: Tensor, women: Tensor) -> float:
+    """Disparate impact: the share of accepted women over that of accepted men."""
+    share = [float(accepted[group].double().mean()) for group in (women, ~women)]
+    return share[0] / share[1] if share[1] else float("nan")
+
+
+def table(rows: Found) -> str:
+    lines = []
+    for method in METHODS:
+        loss, side, test, women = (
+            [*by_seed(rows, value, method=method).values()]
+            for value in ("loss", "unfairness", "test", "impact")
+        )
+        if loss:
+            scaled = [1e3 * value for value in side]
+            values = spread(loss, 4), spread(scaled, 3), spread(test, 2), spread(women, 3)
+            lines.append([method, *values, len(loss)])
+    header = ["method", "loss", "unfairness x 1,000", "test accuracy, %", "disparate impact"]
+    return markdown([*header, "seeds"], lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    given = options(__doc__, 500, arguments)
+    print(table(conduct("trajectory", CASES, trial, given)))
+
+
+if __name__ == "__main__":
+    main()
