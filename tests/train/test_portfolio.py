@@ -4,9 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from setpoint import Implicit, Validation, fnr_at_fpr
+from setpoint import Validation, fnr_at_fpr
 from setpoint.solvers import cross_entropy, focal
-from setpoint.train.portfolio import Best, Member, fit_best
+from setpoint.train import METHODS, Method
+from setpoint.train.portfolio import Best, fit_best
 
 GOAL = fnr_at_fpr(0.1)
 
@@ -43,8 +44,8 @@ def run(members, model=None, **options):
 
 def test_the_best_on_validation_wins():
     members = {
-        "worst": Member(lambda _: worst),
-        "implicit": Member(lambda steps: Implicit(GOAL, steps=steps)),
+        "worst": Method(lambda *_: worst),
+        "implicit": METHODS["implicit"],
     }
     found = run(members)
     assert found.name == "implicit"
@@ -55,7 +56,7 @@ def test_the_best_on_validation_wins():
 
 def test_three_members_take_less_than_two_runs():
     losses = [Counted() for _ in range(3)]
-    found = run({str(i): Member(lambda _, loss=loss: loss) for i, loss in enumerate(losses)})
+    found = run({str(i): Method(lambda *_, loss=loss: loss) for i, loss in enumerate(losses)})
     assert [loss.calls for loss in losses] == [20, 20, 20]
     assert found.steps == 30 + 3 * 20 < 2 * 50
 
@@ -63,11 +64,12 @@ def test_three_members_take_less_than_two_runs():
 def test_members_know_how_many_steps_they_have_and_start_from_the_same_weights():
     seen = []
 
-    def made(steps):
+    def made(problem, steps):
+        assert problem == GOAL
         seen.append(steps)
         return focal
 
-    found = run({"a": Member(made), "b": Member(made)})
+    found = run({"a": Method(made), "b": Method(made)})
     assert seen == [20, 20]
     first, second = (found.fitted[name].model.state_dict() for name in "ab")
     assert all(torch.equal(first[key], second[key]) for key in first)
@@ -76,27 +78,24 @@ def test_members_know_how_many_steps_they_have_and_start_from_the_same_weights()
 
 def test_one_member_alone_is_trained_from_the_beginning():
     loss = Counted()
-    found = run({"only": Member(lambda _: loss)})
+    found = run({"only": Method(lambda *_: loss)})
     assert (loss.calls, found.steps) == (50, 50)
 
 
 def test_the_shared_start_is_used():
     plain, shared = (
-        run({"a": Member(lambda _: focal)}),
-        run({"a": Member(lambda _: focal), "b": Member(lambda _: worst)}),
+        run({"a": Method(lambda *_: focal)}),
+        run({"a": Method(lambda *_: focal), "b": Method(lambda *_: worst)}),
     )
     assert shared.fitted["a"].best == pytest.approx(plain.fitted["a"].best, abs=0.1)
-    none = run({"a": Member(lambda _: worst), "b": Member(lambda _: worst)}, shared=0.0)
+    none = run({"a": Method(lambda *_: worst), "b": Method(lambda *_: worst)}, shared=0.0)
     assert shared.fitted["b"].best < none.fitted["b"].best  # undoing takes longer than starting
 
 
 def test_a_finished_portfolio_is_read_back(tmp_path):
-    members = {"a": Member(lambda _: focal), "b": Member(lambda _: worst)}
+    members = {"a": Method(lambda *_: focal), "b": Method(lambda *_: worst)}
     first = run(members, checkpoint=tmp_path)
-    counted = {
-        name: Member(lambda _, m=m: m.criterion(0), m.sampler) for name, m in members.items()
-    }
-    again = run(counted, checkpoint=tmp_path)
+    again = run(members, checkpoint=tmp_path)
     assert isinstance(again, Best)
     assert again.name == first.name
     assert again.fitted["a"].best == first.fitted["a"].best
@@ -108,7 +107,7 @@ def test_a_finished_portfolio_is_read_back(tmp_path):
 )
 def test_what_is_refused(options, words):
     with pytest.raises(ValueError, match=words):
-        run({"a": Member(lambda _: focal)}, **options)
+        run({"a": Method(lambda *_: focal)}, **options)
 
 
 def test_nobody_is_no_portfolio():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from setpoint._checks import positive, whole
 from setpoint.estimators.methods import methods_of
 from setpoint.estimators.modules import assemble, rate_of
 from setpoint.problems import Problem
-from setpoint.train import METHODS, Fitted, Validation, fit
+from setpoint.train import METHODS, Validation, fit_best
 from setpoint.train.groups import of_rows
 from setpoint.train.named import steps_for
 from setpoint.train.state import History
@@ -81,43 +80,26 @@ class Portfolio:
         counts = None if weights is None else weights[rows]
         held_out = (*parts["validation"], of_rows(groups, splits["validation"]))
         validation = Validation(self.problem, *held_out)
-        fitted: dict[str, Fitted] = {}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            start = assemble(self.model, x[rows], counts)
-            for name in methods_of(self.method):
-                torch.manual_seed(seed)
-                module = deepcopy(start).to(device)
-                fitted[name] = self._fit(
-                    name, module, (*parts["train"], of_rows(groups, rows)), validation, seed
-                )
-        best = next(iter(fitted))
-        for name, one in fitted.items():
-            if validation.better(one.best, fitted[best].best):
-                best = name
-        histories = {name: one.history for name, one in fitted.items()}
-        return Trained(best, fitted[best].model, histories)
-
-    def _fit(
-        self, name: str, module: nn.Module, data: Any, validation: Validation, seed: int
-    ) -> Fitted:
-        x, y, weights, groups = data
-        method, steps = METHODS[name], self.steps(len(y))
-        return fit(
-            module,
-            method.criterion(self.problem, steps),
-            x,
-            y,
-            steps=steps,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            seed=seed,
-            weights=weights,
-            groups=groups,
-            sampler=method.sampler(self.batch_size),
-            validation=validation,
-            progress=self.shown,
-        )
+            module = assemble(self.model, x[rows], counts).to(device)
+            x_train, y, given = parts["train"]
+            best = fit_best(
+                module,
+                {name: METHODS[name] for name in methods_of(self.method)},
+                x_train,
+                y,
+                validation=validation,
+                steps=self.steps(len(y)),
+                batch_size=self.batch_size,
+                learning_rate=self.learning_rate,
+                seed=seed,
+                weights=given,
+                groups=of_rows(groups, rows),
+                progress=self.shown,
+            )
+        histories = {name: one.history for name, one in best.fitted.items()}
+        return Trained(best.name, best.model, histories)
 
 
 def _tensors(x: Array, labels: Array, weights: Array | None, rows: Array, device: str) -> Any:

@@ -9,6 +9,7 @@ from setpoint.train.checkpoints import (
 )
 from setpoint.train.loop import Criterion, Fitted, fit
 from setpoint.train.methods import METHODS, Method, method_named
+from setpoint.train.portfolio import Best, fit_best
 from setpoint.train.samplers import Batch, Sampler, Shuffled, Stratified, batches
 from setpoint.train.validation import Validation, score
 
@@ -16,6 +17,7 @@ __all__ = [
     "METHODS",
     "Averaged",
     "Batch",
+    "Best",
     "Criterion",
     "Fitted",
     "Method",
@@ -26,6 +28,7 @@ __all__ = [
     "Validation",
     "batches",
     "fit",
+    "fit_best",
     "load_checkpoint",
     "method_named",
     "save_checkpoint",

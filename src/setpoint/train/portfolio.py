@@ -7,7 +7,7 @@ that is best on validation data wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,25 +18,13 @@ from torch import Tensor, nn
 from setpoint._checks import share as share_between
 from setpoint._checks import whole
 from setpoint.solvers import focal
-from setpoint.train.loop import Criterion, Fitted, fit
-from setpoint.train.samplers import Sampler, Stratified
+from setpoint.train.loop import Fitted, fit
+from setpoint.train.methods import Method
+from setpoint.train.samplers import Stratified
 from setpoint.train.validation import Validation
 
 SHARED = 0.6
 """The part of the steps that is done once: three members then cost 0.6 + 3 x 0.4 = 1.8 runs."""
-
-
-@dataclass(frozen=True)
-class Member:
-    """One method: its criterion for a number of steps, and its batches.
-
-    Args:
-        criterion: Called with the number of steps it will see; returns a loss.
-        sampler: Which examples make a batch; the same as the start's when None.
-    """
-
-    criterion: Callable[[int], Criterion]
-    sampler: Sampler | None = None
 
 
 @dataclass(frozen=True)
@@ -61,7 +49,7 @@ class Best:
 
 def fit_best(
     model: nn.Module,
-    members: Mapping[str, Member],
+    members: Mapping[str, Method],
     x: Tensor,
     y: Tensor,
     *,
@@ -76,7 +64,8 @@ def fit_best(
 
     Args:
         model: Gives one score an example; it is trained in place by the shared start.
-        members: The methods, by name. A tie on validation goes to the first.
+        members: The methods, by name, such as some of :data:`setpoint.train.METHODS`. A tie on
+            validation goes to the first.
         x: The features of all examples.
         y: Their labels.
         validation: Held-out data and the goal they are judged by.
@@ -97,21 +86,25 @@ def fit_best(
     start = round(shared * steps) if len(members) > 1 else 0
     folder = None if checkpoint is None else Path(checkpoint)
     common: dict[str, Any] = {**options, "batch_size": batch_size}
-    usual = Stratified(batch_size)
     if start:
         place = None if folder is None else folder / "start"
-        begun = {**common, "averaged": False, "sampler": usual, "checkpoint": place}
+        begun = {
+            **common,
+            "averaged": False,
+            "sampler": Stratified(batch_size),
+            "checkpoint": place,
+        }
         model = fit(model, focal, x, y, steps=start, **begun).model
     fitted = {}
     for name, member in members.items():
         left = max(1, steps - start)
         fitted[name] = fit(
             deepcopy(model).train(),
-            member.criterion(left),
+            member.criterion(validation.problem, left),
             x,
             y,
             steps=left,
-            sampler=member.sampler or usual,
+            sampler=member.sampler(batch_size),
             validation=validation,
             checkpoint=None if folder is None else folder / name,
             **common,
