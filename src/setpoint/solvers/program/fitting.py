@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import torch
 from torch import Tensor
 
 from setpoint.problems import PER_GROUP, Problem
@@ -83,8 +84,9 @@ def _mirrored(
     margin: float = 1.0,
 ) -> Tensor:
     """Misses at a false positive rate are false alarms at a recall with the classes swapped."""
+    swapped = 1 - torch.as_tensor(labels).double()
     return precision_at_recall_loss(
-        -scores, 1 - labels, recall=recall, weights=weights, margin=margin, objective="fpr"
+        -scores, swapped, recall=recall, weights=weights, margin=margin, objective="fpr"
     )
 
 

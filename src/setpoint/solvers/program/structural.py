@@ -94,7 +94,8 @@ class _Queue:
 
     @classmethod
     def of(cls, u: Tensor, given: Tensor, *, descending: bool) -> _Queue:
-        order = u.argsort(descending=descending)
+        order = given.argsort()  # equal scores by weight: the order of the batch must not matter
+        order = order[u[order].argsort(descending=descending, stable=True)]
         order = order[given[order] > 0]
         scores, own, zero = u[order], given[order], u.new_zeros(1)
         weights, sums = (torch.cat([zero, part.cumsum(0)]) for part in (own, own * scores))

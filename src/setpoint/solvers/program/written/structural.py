@@ -26,7 +26,7 @@ def structural_program(
     check_metric(metric)
     s = sides(scores, labels, weights)
     margin, threshold = positive(margin, "margin"), number(threshold, "threshold")
-    low, up = s.high.argsort(), s.low.argsort(descending=True)
+    low, up = _by_score(s.high, s.high_weights), _by_score(-s.low, s.low_weights)
     misses, alarms = _running(s.high_weights[low]), _running(s.low_weights[up])
     mistakes = Mistakes.of(metric, misses, alarms)
     missed = _running((s.high_weights * (s.high - threshold) / margin)[low])
@@ -52,6 +52,11 @@ def expected_f_program(joint: Tensor, none: Tensor | float, *, beta: float = 1.0
     held.sum(1.0, [sizes, nobody], [joint.new_ones(n), joint.new_ones(1)])
     costs = [-column_worth(joint, beta).reshape(-1), joint.new_zeros(n), -none.reshape(1)]
     return LinearProgram(torch.cat(costs), *rows.matrix(), *held.matrix(), True, 1.0)
+
+
+def _by_score(scores: Tensor, weights: Tensor) -> Tensor:
+    order = weights.argsort()
+    return order[scores[order].argsort(stable=True)]
 
 
 def _running(values: Tensor) -> Tensor:
