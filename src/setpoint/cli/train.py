@@ -10,7 +10,7 @@ from pathlib import Path
 from setpoint.cli.common import DONE, NOT_CERTIFIED, Command, UserError, count, seed, share
 
 MODELS = ("linear", "mlp")
-METHODS = "implicit (the default), focal, resampled, cross_entropy, or another registered one"
+METHODS = "implicit (the default), focal, resampled, cross_entropy, or auto: the best of three"
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,9 +46,9 @@ def _run(given: argparse.Namespace) -> int:
     check_free(given.out, force=given.force)  # before training, not after
     from setpoint.runs.session import Session
     from setpoint.runs.training import Watch
-    from setpoint.train import method_named
+    from setpoint.train import methods_named
 
-    method_named(given.method)
+    methods_named(given.method)
     unfinished = given.out.with_name(f".{given.out.name}.unfinished")
     tell = (lambda text: None) if given.quiet else (lambda text: print(text, file=sys.stderr))
     session = Session(

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from torch import nn
 
 from setpoint._checks import positive, whole
-from setpoint.estimators.methods import methods_of
 from setpoint.estimators.modules import assemble, rate_of
 from setpoint.problems import Problem
-from setpoint.train import METHODS, Validation, fit_best
+from setpoint.train import Validation, fit_best, methods_named
 from setpoint.train.groups import of_rows
 from setpoint.train.named import steps_for
 from setpoint.train.state import History
@@ -86,7 +85,7 @@ class Portfolio:
             x_train, y, given = parts["train"]
             best = fit_best(
                 module,
-                {name: METHODS[name] for name in methods_of(self.method)},
+                methods_named(self.method),
                 x_train,
                 y,
                 validation=validation,

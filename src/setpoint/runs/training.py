@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from setpoint.problems import Problem
 from setpoint.runs.model import build_model
 from setpoint.tables.parts import Part
-from setpoint.train import Fitted, OtherRun, fit, method_named
+from setpoint.train import OtherRun, fit_best, methods_named
 from setpoint.train.named import steps_for
 from setpoint.train.validation import Validation, score
 
@@ -79,29 +79,28 @@ def train_model(recipe: Recipe, train: Part, validation: Part, watch: Watch) -> 
 def _train(
     recipe: Recipe, train: Part, validation: Part, watch: Watch, folder: Path | None
 ) -> Trained:
-    steps, method = recipe.steps(len(train)), method_named(recipe.method)
     judge = Validation(
         recipe.problem,
         torch.from_numpy(validation.x),
         torch.from_numpy(validation.y),
         groups=groups_of(recipe.problem, recipe.group, validation),
     )
-    fitted: Fitted = fit(
+    best = fit_best(
         build_model(recipe.model, train.x.shape[1], recipe.hidden, recipe.seed),
-        method.criterion(recipe.problem, steps),
+        methods_named(recipe.method),
         torch.from_numpy(train.x),
         torch.from_numpy(train.y),
-        steps=steps,
+        steps=recipe.steps(len(train)),
         batch_size=recipe.batch_size,
         learning_rate=recipe.learning_rate,
         seed=recipe.seed,
         groups=groups_of(recipe.problem, recipe.group, train),
-        sampler=method.sampler(recipe.batch_size),
         validation=judge,
         checkpoint=folder,
         progress=watch.progress,
     )
-    return Trained(fitted.model, [dict(entry) for entry in fitted.history])
+    history = best.fitted[best.name].history
+    return Trained(best.model, [{**entry, "method": best.name} for entry in history])
 
 
 def groups_of(problem: Problem, group: str | None, part: Part) -> dict[str, Any] | None:

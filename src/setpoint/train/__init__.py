@@ -8,7 +8,7 @@ from setpoint.train.checkpoints import (
     write_atomically,
 )
 from setpoint.train.loop import Criterion, Fitted, fit
-from setpoint.train.methods import METHODS, Method, method_named
+from setpoint.train.methods import METHODS, Method, methods_named
 from setpoint.train.portfolio import Best, fit_best
 from setpoint.train.samplers import Batch, Sampler, Shuffled, Stratified, batches
 from setpoint.train.validation import Validation, score
@@ -30,7 +30,7 @@ __all__ = [
     "fit",
     "fit_best",
     "load_checkpoint",
-    "method_named",
+    "methods_named",
     "save_checkpoint",
     "score",
     "write_atomically",

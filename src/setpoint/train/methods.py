@@ -49,9 +49,15 @@ METHODS: dict[str, Method] = {
 }
 
 
-def method_named(name: str) -> Method:
-    """The method of this name, or an error that lists all."""
+PORTFOLIO = ("focal", "resampled", "implicit")
+"""What the name ``auto`` tries: the two strongest baselines and ours."""
+
+
+def methods_named(name: str) -> dict[str, Method]:
+    """The method of this name, several for ``auto``, or an error that lists all."""
+    if name == "auto":
+        return {member: METHODS[member] for member in PORTFOLIO}
     if name not in METHODS:
-        known = ", ".join(map(repr, METHODS))
+        known = ", ".join(map(repr, [*METHODS, "auto"]))
         raise ValueError(f"method must be one of {known}; got {name!r}.")
-    return METHODS[name]
+    return {name: METHODS[name]}

@@ -106,7 +106,7 @@ def fit_best(
             steps=left,
             sampler=member.sampler(batch_size),
             validation=validation,
-            checkpoint=None if folder is None else folder / name,
+            checkpoint=folder / name if folder is not None and start else folder,
             **common,
         )
     best = next(iter(fitted))
