@@ -1,43 +1,51 @@
 """Dynamic barrier (Gong, Liu, Liu: Bi-objective trade-off with dynamic barrier gradient descent).
 
-Any two losses of any model: make one small while others keep their bounds, or only where that does
-not hurt a more important one. The gradients are combined with multipliers that are computed anew
-at every step, so there are no loss weights to tune.
+Any losses of any model: make one small while others keep their bounds, or only where that does not
+hurt more important ones. Gradients are combined with multipliers that are found anew at every step,
+so there are no weights of losses to tune.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from setpoint._checks import positive
-from setpoint.solvers.barrier.constraints import Constraint, listed_constraints, scalar
-from setpoint.solvers.barrier.gradients import combined, gram_of, rows_of, trainable, write
-from setpoint.solvers.barrier.noise import shifted
+from setpoint._checks import at_least_zero, positive, share, whole
+from setpoint.solvers.barrier.constraints import Constraint
+from setpoint.solvers.barrier.directions import Direction, constrained
+from setpoint.solvers.barrier.gradients import trainable
+from setpoint.solvers.barrier.ledger import Ledger
+from setpoint.solvers.barrier.losses import Losses, collect
+from setpoint.solvers.barrier.noise import raise_floors
 from setpoint.solvers.barrier.priorities import ranked
 from setpoint.solvers.barrier.push import Push
-from setpoint.solvers.barrier.quadratic import solve
-from setpoint.solvers.barrier.report import Report
-from setpoint.thresholds import State
-
-Constraints = Constraint | Sequence[Constraint]
+from setpoint.solvers.barrier.quadratic import Vector
+from setpoint.solvers.barrier.report import Report, book, summary
+from setpoint.solvers.barrier.step import Step
 
 
-class Barrier(State):
-    """Fills ``.grad`` with a direction that lowers a loss and keeps bounds on others.
+class Barrier(nn.Module):
+    """Fills ``.grad`` with a direction that lowers one loss and keeps its promises about others.
 
     Args:
         params: The parameters to train, such as ``model.parameters()``.
-        alpha: How fast a broken bound is mended (eq. 8).
-        beta: The most that is asked for, relative to the loss's own steepest descent (eq. 8).
+        alpha: How fast broken bounds are mended (eq. 8): ``alpha`` times the learning rate is the
+            share of the gap that a small step of plain gradient descent closes.
+        fraction: That share itself, instead of ``alpha``; needs ``optimizer``.
+        optimizer: Where ``fraction`` reads the learning rate, at every step.
+        beta: The most that is asked for, in units of the loss's own descent (eq. 8).
         tau: The power of the gradient's length in it (Proposition 3.7).
-        gain: Of the integral term that holds bounds on average over minibatches; 0 is as printed.
-        cap: The largest amplification of a multiplier when constraints oppose each other.
+        gain: Of the term that holds bounds on average over minibatches; 0 for exact gradients.
+        every: Find multipliers anew every so many steps; in between one backward pass is enough.
+        cap: How much bounds that oppose each other may amplify their multipliers.
+        nonfinite: What a loss or gradient that is NaN or infinite does: ``"raise"``, or
+            ``"skip"``, which leaves ``.grad`` and all state alone and counts the step.
+        group: The process group to average over; the default one under ``torch.distributed``.
 
     Example:
         >>> from setpoint import Barrier, at_least
@@ -52,131 +60,140 @@ class Barrier(State):
         (1.0, 'held')
     """
 
-    multipliers: Tensor
-    shift: Tensor
-    binding: Tensor
-    steps: Tensor
-    _flexible = ("multipliers", "shift", "binding")
-
     def __init__(
         self,
         params: Iterable[Tensor],
         *,
         alpha: float = 1.0,
+        fraction: float | None = None,
+        optimizer: torch.optim.Optimizer | None = None,
         beta: float = 1.0,
         tau: float = 2.0,
-        gain: float = 0.0,
+        gain: float = 0.02,
+        every: int = 1,
         cap: float = 1e4,
+        nonfinite: Literal["raise", "skip"] = "raise",
+        group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
         super().__init__()
         self._params = trainable(params)
         self.push = Push(alpha, beta, tau)
-        self.gain = gain
+        self.fraction = None if fraction is None else share(fraction, "fraction", ends=False)
+        self.gain = at_least_zero(gain, "gain")
+        self.every = whole(every, "every", least=1)
         self.cap = positive(cap, "cap")
-        for name in self._flexible:
-            self.register_buffer(name, torch.zeros(0, dtype=torch.float64))
-        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+        if (fraction is None) != (optimizer is None):
+            raise TypeError("fraction= and optimizer= go together: it divides by the step.")
+        if nonfinite not in ("raise", "skip"):
+            raise ValueError(f"nonfinite must be 'raise' or 'skip'; got {nonfinite!r}.")
+        self._optimizer = optimizer
+        self.nonfinite = nonfinite
+        self._group = group
+        self.ledger = Ledger()
         self._last: dict[str, Any] = {}
 
     def backward(
         self,
         objective: Tensor,
         *,
-        subject_to: Constraints | None = None,
+        subject_to: Constraint | Sequence[Constraint] | None = None,
         after: Tensor | Sequence[Tensor] | None = None,
         lower: float | Sequence[float | None] | None = None,
+        scaler: torch.amp.GradScaler | None = None,
     ) -> dict[str, Any]:
-        """Add the combined direction to ``.grad``; returns this step in plain numbers."""
-        scalar(objective, "backward")
-        if (subject_to is None) == (after is None):
-            raise TypeError("backward takes subject_to=[at_most(loss, 0.35)] or after=loss.")
-        if after is not None:
-            many: Any = list(after) if isinstance(after, (list, tuple)) else [after]
-            return self._lexicographic(objective, many, lower)
-        return self._constrained(objective, listed_constraints(subject_to))
+        """Add the combined direction to ``.grad``, instead of ``loss.backward()``.
 
-    def _constrained(self, objective: Tensor, constraints: list[Constraint]) -> dict[str, Any]:
-        gaps_ = [each.gap().reshape(()) for each in constraints]
-        rows = rows_of([*gaps_, objective], self._params, [*map(str, constraints), "objective"])
-        gram = gram_of(rows)
-        m = len(constraints)
-        values = torch.stack(
-            [g.detach().double() for g in gaps_] + [objective.detach().double().reshape(())]
-        ).tolist()
-        gaps = np.array(values[:-1])
-        self._size(m)
-        free = np.array([each.sense == "==" for each in constraints])
-        shift = self.shift.numpy()
-        lengths = np.sqrt(np.diagonal(gram))
-        pushes = np.array(
-            [self.push(gaps[i], lengths[i], both_ways=bool(free[i])) for i in range(m)]
-        )
-        pushes = pushes + self.push.alpha * shift
-        found = solve(gram[:m, :m], pushes - gram[:m, m], free, cap=self.cap)
-        weights = [*found.multipliers.tolist(), 1.0]
-        write(combined(rows, weights), self._params)
-        self.shift = torch.as_tensor(shifted(shift, gaps, free, self.gain))
-        self._note(found.multipliers)
-        v2 = float(np.array(weights) @ gram @ np.array(weights))
-        status = "opposed" if found.opposed else "held" if (gaps <= 1e-3).all() else "mending"
-        return self._remember(
-            objective=values[-1],
-            multiplier=found.multipliers,
-            slack=-gaps,
-            push=pushes,
-            kkt=v2,
-            status=status,
-        )
+        Args:
+            objective: The loss to make small, a scalar with a graph.
+            subject_to: Bounds on other losses, such as ``[at_most(loss, 0.35)]``, or
+            after: a more important loss; a list has the most important one first.
+            lower: A lower bound of the losses in ``after`` that is known, such as 0.
+            scaler: The gradient scaler of mixed precision. Call ``scaler.step(optimizer)`` and
+                ``scaler.update()`` afterwards as usual.
 
-    def _lexicographic(self, objective: Tensor, many: list[Tensor], lower: Any) -> dict[str, Any]:
-        for each in many:
-            scalar(each, "after")
-        lowers = list(lower) if isinstance(lower, (list, tuple)) else [lower] * len(many)
-        rows = rows_of(
-            [*many, objective],
-            self._params,
-            [*(f"after[{i}]" for i in range(len(many))), "objective"],
-        )
-        gram = gram_of(rows)
-        values = torch.stack([g.detach().double().reshape(()) for g in [*many, objective]]).tolist()
-        gaps = np.array(
-            [
-                math.inf if low is None else value - low
-                for value, low in zip(values, lowers, strict=False)
-            ]
-        )
-        self._size(len(many))
-        found = ranked(gram, gaps, self.push, cap=self.cap)
-        write(combined(rows, found.weights.tolist()), self._params)
-        self._note(found.multipliers)
-        return self._remember(
-            objective=values[-1],
-            main=values[:-1],
-            multiplier=found.multipliers,
-            push=found.pushes,
-            residual=found.residual,
-            status="settled" if found.residual < 0.01 else "descending",
-        )
-
-    def _size(self, m: int) -> None:
-        if len(self.shift) != m:
-            if len(self.shift):
-                raise ValueError(f"This barrier held {len(self.shift)} losses before, now {m}.")
-            for name in self._flexible:
-                setattr(self, name, torch.zeros(m, dtype=torch.float64))
-
-    def _note(self, multipliers: Any) -> None:
-        self.multipliers = torch.as_tensor(multipliers, dtype=torch.float64).clone()
-        self.binding = self.binding + (self.multipliers != 0)
-        self.steps += 1
-
-    def _remember(self, **numbers: Any) -> dict[str, Any]:
-        self._last = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in numbers.items()}
+        Returns:
+            This step in plain numbers, for any logger.
+        """
+        losses = collect(objective, subject_to, after, lower)
+        self.ledger.open(losses.kinds)
+        step = Step(losses, self._params, self._group, scaler)
+        count = self.ledger.count("steps")
+        known = count % self.every != 0
+        trouble = step.trouble(count)
+        if not trouble:
+            gram = step.total(self.ledger.numbers["weights"]) if known else step.gram()
+            trouble = step.trouble(count, gram)
+        if trouble:
+            return self._refuse(step, trouble)
+        gaps = losses.gaps(step.values)
+        push = self._push()
+        floors = self._floors(losses, gaps, push)
+        if known:
+            step.write(np.ones(1))
+            direction = None
+        else:
+            direction = self._direction(losses, gram, gaps, floors, push)
+            step.write(direction.weights)
+        self._last = book(self.ledger, losses, step.values, floors, direction, gram)
         return dict(self._last)
 
+    def _direction(
+        self, losses: Losses, gram: Vector, gaps: Vector, floors: Vector, push: Push
+    ) -> Direction:
+        if losses.ranked:
+            return ranked(gram, gaps, push, cap=self.cap)
+        return constrained(gram, gaps, losses.free, floors, push, cap=self.cap)
+
+    def _push(self) -> Push:
+        """The push at the present learning rate."""
+        if self.fraction is None or self._optimizer is None:
+            return self.push
+        rate = max(float(group["lr"]) for group in self._optimizer.param_groups)
+        return replace(self.push, alpha=self.fraction / rate) if rate > 0 else self.push
+
+    def _floors(self, losses: Losses, gaps: Vector, push: Push) -> Vector:
+        if losses.ranked:
+            return self.ledger.numbers["floor"]
+        return raise_floors(self.ledger, gaps, losses.free, alpha=push.alpha, gain=self.gain)
+
+    def _refuse(self, step: Step, trouble: str) -> dict[str, Any]:
+        """A batch that is not finite: no state changes but the count of such batches."""
+        if step.scaler is not None:
+            step.overflow()
+        elif self.nonfinite == "raise":
+            raise FloatingPointError(trouble)
+        self.ledger.numbers["skipped"] = self.ledger.numbers["skipped"] + 1
+        return {"status": f"skipped: {trouble}", "skipped": self.ledger.count("skipped")}
+
     def report(self) -> Report:
-        """How training went so far: a dict that prints as words."""
-        steps = int(self.steps)
-        if not steps:
-            return Report(status="not started")
-        return Report({**self._last, "binding": (self.binding / steps).tolist(), "steps": steps})
+        """How it went so far: a dict of plain numbers that prints as lines of words.
+
+        Lists have one number for each bound, in the order given. ``multiplier`` is what the bound
+        costs, ``slack`` how far it is from being broken, ``binding`` the share of steps in which it
+        mattered, ``noise_ratio`` how many times more than a single batch asks for was needed.
+        """
+        return summary(self._last, self.ledger)
+
+    @property
+    def status(self) -> str:
+        """The first word of the report: *held*, *slack*, *opposed*, *settled*, and so on."""
+        return str(self.report()["status"])
+
+    def reset(self) -> None:
+        """Forget all steps, before other losses are trained."""
+        self.ledger.reset()
+        self._last = {}
+
+    def __repr__(self) -> str:
+        alpha = {"alpha": self.push.alpha} if self.fraction is None else {"fraction": self.fraction}
+        options = {
+            **alpha,
+            "beta": self.push.beta,
+            "tau": self.push.tau,
+            "gain": self.gain,
+            "every": self.every,
+            "cap": self.cap,
+            "nonfinite": self.nonfinite,
+        }
+        listed = ", ".join(f"{key}={value!r}" for key, value in options.items())
+        return f"{type(self).__name__}({len(self._params)} parameters, {listed})"

@@ -102,8 +102,15 @@ def combined(rows: Sequence[Row], weights: Sequence[float]) -> Row:
     return total
 
 
-def write(row: Row, params: Sequence[Tensor]) -> int:
-    """Add a row to ``.grad``, as ``backward`` would; how many parameters no loss reached."""
+def scaled(row: Row, factor: float) -> None:
+    """Multiply a row by a number, in place."""
+    for part in row:
+        if part is not None and factor != 1:
+            part.mul_(factor)
+
+
+def write(row: Row, params: Sequence[Tensor]) -> None:
+    """Add a row to ``.grad``, as ``backward`` would: what no loss reaches is left alone."""
     for part, parameter in zip(row, params, strict=True):
         if part is None:
             continue
@@ -111,7 +118,6 @@ def write(row: Row, params: Sequence[Tensor]) -> int:
             parameter.grad = part
         else:
             parameter.grad.add_(part)
-    return sum(part is None for part in row)
 
 
 def averaged(rows: list[Row], params: Sequence[Tensor], group: dist.ProcessGroup | None) -> None:

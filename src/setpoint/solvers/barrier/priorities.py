@@ -11,64 +11,68 @@ grows by a factor instead of by a constant: there is nothing to wait for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from setpoint.solvers.barrier.directions import Direction, kkt_score, relative_length
 from setpoint.solvers.barrier.push import Push
-from setpoint.solvers.barrier.quadratic import Vector, solve
+from setpoint.solvers.barrier.quadratic import Solution, Vector, solve
 
-SETTLED = 0.01
-"""Squared length of the direction, relative to the gradient, below which a level is solved."""
+SETTLED = 0.1
+"""Length of the direction, relative to the gradient, below which a level counts as solved."""
 HASTE = 0.5
 """The share of the main loss's own descent that is then asked for."""
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """Weights of the losses (most important first), and what the last level found."""
-
-    weights: Vector
-    multipliers: Vector
-    pushes: Vector
-    residual: float
-    opposed: bool
-
-
-def ranked(gram: Vector, gaps: Vector, push: Push, *, cap: float) -> Ranked:
+def ranked(gram: Vector, gaps: Vector, push: Push, *, cap: float) -> Direction:
     """The direction of the last loss after all others, in order of priority.
 
+    Each level has a direction of its own, made of the gradients up to it; the next level must not
+    go against any of them.
+
     Args:
-        gram: Dot products of the gradients, the most important loss first, ``[k, k]``.
+        gram: Dot products of the gradients, the most important loss first, ``[m + 1, m + 1]``.
         gaps: How far each loss but the last is above its lower bound (infinite if none is known).
         push: What each level asks for.
         cap: As in :func:`solve`.
     """
-    k = len(gram)
-    directions = np.zeros((k, k))
+    count = len(gram)
+    directions = np.zeros((count, count))
     directions[0, 0] = 1.0
-    pushes = np.zeros(k - 1)
-    opposed = False
-    for level in range(1, k):
-        rows = directions[:level]
-        among = rows @ gram @ rows.T
+    pushes = np.zeros(count - 1)
+    for level in range(1, count):
+        above = directions[:level]
+        among = above @ gram @ above.T
         length = float(np.sqrt(max(among[-1, -1], 0.0)))
         pushes[level - 1] = push(float(gaps[level - 1]), length)
-        needed = pushes[:level] - rows @ gram[level]
+        needed = pushes[:level] - above @ gram[level]
         found = solve(among, needed, np.zeros(level, dtype=bool), cap=cap)
-        opposed = opposed or found.opposed
-        multipliers = found.multipliers
-        residual = _residual(gram, rows, multipliers, level)
-        multipliers = multipliers / (1 - HASTE * max(0.0, 1 - residual / SETTLED))
-        directions[level] = multipliers @ rows
+        weights = found.multipliers @ above
+        weights[level] = 1.0
+        residual = relative_length(gram[: level + 1, : level + 1], weights[: level + 1])
+        hurry = 1 - HASTE * max(0.0, 1 - (residual / SETTLED) ** 2)
+        multipliers = found.multipliers / hurry
+        directions[level] = multipliers @ above
         directions[level, level] = 1.0
         directions[level] /= max(1.0, float(multipliers.max()))
-    return Ranked(directions[-1], multipliers, pushes, residual, opposed)
+    return _described(gram, directions[-1], weights, multipliers, pushes, residual, found)
 
 
-def _residual(gram: Vector, rows: Vector, multipliers: Vector, level: int) -> float:
-    """``|v|^2 / |grad|^2`` of the direction as printed: 0 where the level is solved."""
-    direction = multipliers @ rows
-    direction[level] += 1.0
-    own = float(gram[level, level])
-    return float(direction @ gram @ direction) / own if own > 0 else 1.0
+def _described(
+    gram: Vector,
+    direction: Vector,
+    printed: Vector,
+    multipliers: Vector,
+    pushes: Vector,
+    residual: float,
+    found: Solution,
+) -> Direction:
+    none = np.zeros(len(pushes), dtype=bool)
+    return Direction(
+        weights=direction,
+        multipliers=multipliers,
+        printed=found.multipliers,
+        pushes=pushes,
+        score=kkt_score(gram, printed, pushes, none),
+        residual=residual,
+        opposed=found.opposed,
+    )

@@ -4,13 +4,131 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from setpoint.solvers.barrier.directions import Direction
+from setpoint.solvers.barrier.ledger import Ledger
+from setpoint.solvers.barrier.losses import Losses
+from setpoint.solvers.barrier.noise import follow_noise
+from setpoint.solvers.barrier.priorities import SETTLED
+from setpoint.solvers.barrier.quadratic import Vector
+
+CLOSE = 1e-3
+"""A bound counts as held within this share of its level, besides the noise of batches."""
+
 
 class Report(dict[str, Any]):
-    """A plain dict that prints as a few lines."""
+    """A plain dict that prints as lines of words and numbers."""
 
     def __str__(self) -> str:
         width = max(map(len, self), default=0)
         return "\n".join(f"{key:<{width}}  {_shown(value)}" for key, value in self.items())
+
+
+def book(
+    ledger: Ledger,
+    losses: Losses,
+    values: Vector,
+    floors: Vector,
+    direction: Direction | None,
+    gram: Vector,
+) -> dict[str, Any]:
+    """Enter a step into the ledger; returns it in plain numbers.
+
+    Without a direction the weights of an earlier step were used again.
+    """
+    gaps, numbers = losses.gaps(values), ledger.numbers
+    if direction is not None:
+        squares = np.diagonal(gram)
+        used = direction.multipliers
+        numbers["multiplier"], numbers["weights"] = used, direction.weights
+        numbers["largest"] = np.maximum(numbers["largest"], np.abs(used))
+        ledger.follow("mean_square", squares[:-1])
+        ledger.follow("mean_pull", squares[-1])
+        ledger.follow("mean_printed", np.abs(direction.printed))
+        ledger.follow("mean_multiplier", np.abs(used))
+        numbers["opposed"] = numbers["opposed"] + direction.opposed
+    numbers["binding"] = numbers["binding"] + (numbers["multiplier"] != 0)
+    numbers["floor"] = floors
+    follow_noise(ledger, np.where(np.isfinite(gaps), gaps, 0.0))
+    numbers["steps"] = numbers["steps"] + 1
+    return _record(losses, values, direction, ledger)
+
+
+def _record(
+    losses: Losses, values: Vector, direction: Direction | None, ledger: Ledger
+) -> dict[str, Any]:
+    """One step in plain numbers: lists have one number for each bound, in the order given."""
+    gaps, read = losses.gaps(values), losses.read(values)
+    record: dict[str, Any] = {
+        "status": _status(losses, direction, ledger),
+        "objective": read[-1],
+        "losses": read[:-1],
+        "multiplier": ledger.numbers["multiplier"].tolist(),
+        "weights": ledger.numbers["weights"].tolist(),
+    }
+    if direction is not None:
+        record["push"] = direction.pushes.tolist()
+        record["kkt_score"] = direction.score
+        record["residual"] = direction.residual
+    if not losses.ranked:
+        broken = np.where(losses.free, np.abs(gaps), np.maximum(gaps, 0.0))
+        record["slack"] = np.where(losses.free, -np.abs(gaps), -gaps).tolist()
+        record["penalty"] = read[-1] + float(ledger.numbers["largest"] @ broken)
+    return record
+
+
+def summary(last: dict[str, Any], ledger: Ledger) -> Report:
+    """The last step, and how it went since the beginning."""
+    steps = ledger.count("steps")
+    if not steps:
+        return Report(status="not started", steps=0, skipped=ledger.count("skipped"))
+    asked, given = ledger.numbers["mean_printed"], ledger.numbers["mean_multiplier"]
+    both = (asked > 0) & (given > 0)
+    noise = np.where(both, given / np.where(both, asked, 1.0), 1.0)
+    return Report(
+        {
+            "status": "resumed: no step yet",
+            "steps": steps,
+            **last,
+            "binding": (ledger.numbers["binding"] / steps).tolist(),
+            "largest_multiplier": ledger.numbers["largest"].tolist(),
+            "mean_slack": (-ledger.numbers["mean_gap"]).tolist(),
+            "noise_ratio": noise.tolist(),
+            "opposed_steps": ledger.count("opposed"),
+            "skipped": ledger.count("skipped"),
+        }
+    )
+
+
+def _status(losses: Losses, direction: Direction | None, ledger: Ledger) -> str:
+    if direction is None:
+        return "multipliers of an earlier step"
+    if losses.ranked:
+        return "settled" if direction.residual < SETTLED else "descending"
+    if direction.opposed:
+        return (
+            "opposed: no direction keeps all bounds, so the least broken one was taken; "
+            "loosen one of them"
+        )
+    words = [_word(i, losses, direction, ledger) for i in range(len(losses.kinds))]
+    troubled = [word for word in words if word not in ("held", "slack")]
+    return "; ".join(troubled) or ("held" if "held" in words else "slack")
+
+
+def _word(i: int, losses: Losses, direction: Direction, ledger: Ledger) -> str:
+    """How one bound stands."""
+    name, level = losses.names[i], float(losses.levels[i])
+    mean = float(ledger.numbers["mean_gap"][i])
+    # the running mean of batches: their deviation over the root of how many it looks at
+    noise = 2 * float(np.sqrt(ledger.numbers["mean_jump"][i] / 2 * ledger.pace()))
+    off = abs(mean) if losses.kinds[i] == "==" else mean
+    if off <= max(noise, CLOSE * max(abs(level), CLOSE)):
+        idle = direction.multipliers[i] == 0 and losses.kinds[i] != "=="
+        return "slack" if idle else "held"
+    if ledger.numbers["mean_square"][i] == 0:
+        return f"{name} is flat: broken by {off:.3g} with a zero gradient; start elsewhere"
+    return f"{name} is being mended: broken by {off:.3g}"
 
 
 def _shown(value: object) -> str:

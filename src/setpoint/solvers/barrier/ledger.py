@@ -1,0 +1,88 @@
+"""What the barrier remembers between steps: a few numbers for each bound, kept in numpy.
+
+They are read and written by python at every step, so they are arrays, and become tensors only in
+``state_dict()``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from setpoint.solvers.barrier.quadratic import Vector
+
+KINDS = ("<=", ">=", "==", "after")
+PER_BOUND = (
+    "multiplier",  # of the last step
+    "largest",  # multiplier so far
+    "binding",  # steps with a multiplier other than zero
+    "floor",  # the noise correction: what the multiplier is at least
+    "gap",  # of the last step
+    "mean_gap",
+    "mean_jump",  # of the squared difference of successive gaps
+    "mean_square",  # of the squared length of the gradient
+    "mean_printed",  # of the multiplier that a single batch asks for
+    "mean_multiplier",
+)
+COUNTS = ("steps", "opposed", "skipped")
+MEMORY = 0.05
+"""The share of the newest step in running means; before the 20th step they are plain means."""
+
+
+class Ledger(nn.Module):
+    """Running numbers of a barrier; a module so that they travel in ``state_dict()``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers: dict[str, Vector] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        names = (*PER_BOUND, "kinds", "weights")
+        self.numbers.update({name: np.zeros(0) for name in names})
+        self.numbers.update({name: np.zeros(()) for name in (*COUNTS, "mean_pull")})
+
+    def open(self, kinds: Sequence[str]) -> None:
+        """Make room for these bounds; an error if there were others before."""
+        codes = [KINDS.index(kind) for kind in kinds]
+        known = self.numbers["kinds"].tolist()
+        if not known:
+            self.numbers.update({name: np.zeros(len(kinds)) for name in PER_BOUND})
+            self.numbers["kinds"] = np.array(codes, dtype=float)
+        elif known != codes:
+            before = ", ".join(KINDS[int(code)] for code in known)
+            raise ValueError(
+                f"This barrier has kept the bounds ({before}) so far and now got "
+                f"({', '.join(kinds)}). What it learns belongs to each bound: use another "
+                "Barrier, or call reset() first."
+            )
+
+    def count(self, name: str) -> int:
+        """How often something happened."""
+        return int(self.numbers[name])
+
+    def follow(self, name: str, values: Vector) -> None:
+        """Move a running mean towards the values of this step."""
+        mean = self.numbers[name]
+        self.numbers[name] = mean + self.pace() * (values - mean)
+
+    def pace(self) -> float:
+        """The share of this step in running means."""
+        return max(MEMORY, 1 / (1 + self.count("steps")))
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        for name, values in self.numbers.items():
+            destination[prefix + name] = torch.tensor(values, dtype=torch.float64)
+
+    def _load_from_state_dict(self, state: Any, prefix: str, *rest: Any) -> None:
+        missing: list[str] = rest[2]
+        for name in self.numbers:
+            if prefix + name in state:
+                self.numbers[name] = state[prefix + name].double().cpu().numpy().copy()
+            else:
+                missing.append(prefix + name)
