@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from setpoint import Implicit, Problem, Stratified
+from setpoint import Implicit, Problem, Sigmoid, Stratified
 from setpoint.solvers import cross_entropy, focal
 from setpoint.train import Shuffled
 from setpoint.train.methods import Enriched
@@ -48,6 +48,10 @@ def _published(goal: Problem, _steps: int, _positives: float, settings: dict[str
     return Implicit.as_published(goal, correct_every=10, correction_batches=1, **settings)
 
 
+def _variant(options: dict[str, Any]) -> Callable[..., Loss]:
+    return lambda goal, steps, *_: Implicit(goal, steps=steps, **options)
+
+
 RUNS = {
     "cross-entropy": Run(lambda *_: cross_entropy),
     "weighted": Run(_weighted),
@@ -58,6 +62,16 @@ RUNS = {
         _published, direct=True, settings=tuple({"temperature": t} for t in TEMPERATURES)
     ),
 }
+VARIANTS: dict[str, dict[str, Any]] = {
+    "width 1/20 throughout": {"widening": 1.0},
+    "width 1/4 throughout": {"widening": 1.0, "step": Sigmoid(width=0.25)},
+    "out of cross-entropy": {"main": "cross_entropy"},
+    "fade to 0.3": {"end": 0.3},
+    "share 0.3": {"share": 0.3},
+}
+"""What else was tried for the default: other values of its arguments."""
+for _name, _options in VARIANTS.items():
+    RUNS[_name] = Run(_variant(_options), Stratified, direct=True)
 READINGS = {
     "cross-entropy": Reading("cross-entropy", averaged=False),
     "weighted": Reading("weighted", averaged=False),
@@ -67,6 +81,7 @@ READINGS = {
     "default": Reading("default", averaged=True),
     "as published": Reading("as published", averaged=False),
 }
+READINGS |= {name: Reading(name, averaged=True) for name in VARIANTS}
 BASELINES = tuple(name for name, reading in READINGS.items() if not RUNS[reading.run].direct)
 
 

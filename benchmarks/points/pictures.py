@@ -60,7 +60,8 @@ def rates_of(cell: Cell, done: list[dict[str, Any]]) -> dict[str, tuple[float, .
             reading = READINGS[row["method"]]
             key = f"{reading.run}/{row['goal'] if RUNS[reading.run].direct else None}"
             found[key] = (*found.get(key, ()), row["rate"])
-    return defaultdict(lambda: RATES, {key: tuple(set(tried)) for key, tried in found.items()})
+    usual = RATES[1:2] if cell.seed >= 100 else RATES  # screening is done at one rate
+    return defaultdict(lambda: usual, {key: tuple(set(tried)) for key, tried in found.items()})
 
 
 def train(

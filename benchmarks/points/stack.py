@@ -4,7 +4,6 @@ Elementwise optimizers, and criteria that see each column alone, train every col
 it were a model of its own (a test compares them): hundreds of runs then fit into an hour.
 """
 
-
 from typing import Any
 
 import torch

@@ -39,10 +39,14 @@ class Implicit(State):
         problem: What is wanted.
         main: The loss that shapes features: ``"focal"``, ``"cross_entropy"`` or any callable
             ``loss(scores, labels)``.
-        share: The share of the main loss: a number, or ``"fade"``, linearly from 1 to 0 over
+        share: The share of the main loss: a number, or ``"fade"``, linearly from 1 to ``end`` over
             ``steps`` (0.3 throughout when ``steps`` is not given). 0 is the bare implicit loss.
         steps: The number of training steps planned, for the fade.
+        end: The share that the fade ends with.
         step: The soft step that counts are made differentiable with.
+        widening: While the main loss has all of the share, steps are wider by this factor; they
+            narrow as it fades (``width * widening ** share``). First many examples show the way,
+            then the few at the threshold decide.
         memory: How many recent scores thresholds and slopes also look at.
         correct_every: Find the thresholds anew every so many steps (1: at every step).
         correction_batches: On the scores of so many last batches.
@@ -74,7 +78,9 @@ class Implicit(State):
         main: str | Loss = "focal",
         share: float | Literal["fade"] = "fade",
         steps: int | None = None,
+        end: float = 0.0,
         step: Step = Sigmoid(),  # noqa: B008 (frozen)
+        widening: float = 5.0,
         memory: int = 0,
         correct_every: int = 1,
         correction_batches: int = 1,
@@ -88,7 +94,9 @@ class Implicit(State):
         self.main = main
         self.share = _share(share)
         self.steps = None if steps is None else whole_number(steps, "steps", least=1)
+        self.end = share_between(end, "end")
         self.step = step
+        self.widening = positive(widening, "widening")
         self.flatness = at_least_zero(flatness, "flatness")
         self.slope_floor = at_least_zero(slope_floor, "slope_floor")
         self.strict = strict
@@ -159,7 +167,8 @@ class Implicit(State):
         learns = torch.is_grad_enabled() and scores.requires_grad
         steps = learns and self.training  # a look at validation data is not a step
         batch = read(self._slices, scores, labels, weights, groups)
-        reading, seat = self._read(batch, steps)
+        share = self.current_share()
+        reading, seat = self._read(batch, steps, share)
         held = hold_thresholds(
             self.problem,
             self._targets,
@@ -169,7 +178,6 @@ class Implicit(State):
             flatness=self.flatness,
             slope_floor=self.slope_floor,
         )
-        share = self.current_share()
         self._last = Snapshot(self.problem, self._slices, reading, seat, held, share)
         sound = held.sound & (reading.whole.totals.amin(-1) > 0)
         value = torch.where(sound, held.value, 0.0).mean()
@@ -191,7 +199,7 @@ class Implicit(State):
         gradient = torch.where(sound[:, None], gradient, 0.0).T.reshape(scores.shape)
         return attach(scores, value, gradient)
 
-    def _read(self, batch: Sample, steps: bool) -> tuple[Reading, Seat]:
+    def _read(self, batch: Sample, steps: bool, share: Tensor | float) -> tuple[Reading, Seat]:
         """Where the thresholds sit, and how the batch is read around them."""
         whole = own = batch
         if self.memory.capacity:
@@ -203,7 +211,7 @@ class Implicit(State):
         else:
             seat = self.schedule.seat(batch, self.problem, steps)
         with quiet(cuts.xp):
-            width = self.step.width_of(torch.as_tensor(spread(cuts)))
+            width = self.step.width_of(torch.as_tensor(spread(cuts))) * self.widening**share
         width = (width + (width == 0))[:, None].expand_as(seat.marginal)
         return Reading(self.step, seat.marginal, width, whole, own), seat
 
@@ -214,8 +222,8 @@ class Implicit(State):
         if self.steps is None:
             return SHARE_WITHOUT_STEPS
         count = self.step_count.item() if in_numpy(self.step_count) else self.step_count
-        share = 1 - count / max(1, self.steps - 1)
-        return max(share, 0.0) if isinstance(share, float) else share.clamp(min=0.0)
+        share = 1 - (1 - self.end) * count / max(1, self.steps - 1)
+        return max(share, self.end) if isinstance(share, float) else share.clamp(min=self.end)
 
     def _remember(self, scores: Tensor, batch: Sample, seat: Seat) -> None:
         """A step was taken: keep what the next one, or a checkpoint, needs."""
@@ -248,7 +256,9 @@ class Implicit(State):
             "main": self.main,
             "share": self.share,
             "steps": self.steps,
+            "end": self.end,
             "step": self.step,
+            "widening": self.widening,
             "memory": self.memory.capacity,
             "correct_every": self.schedule.correct_every,
             "correction_batches": self.schedule.correction_batches,
