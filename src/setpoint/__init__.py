@@ -150,6 +150,7 @@ if TYPE_CHECKING:
     )
     from setpoint.solvers import LinearProgram as LinearProgram
     from setpoint.solvers import Program as Program
+    from setpoint.solvers import RateBarrier as RateBarrier
     from setpoint.solvers import as_program as as_program
     from setpoint.solvers import at_least as at_least
     from setpoint.solvers import at_most as at_most
@@ -196,8 +197,8 @@ _NAMES = {
     """,
     "results": "Diagnosis diagnose",
     "solvers": """
-        Barrier Implicit LinearProgram Program as_program at_least at_most auc_loss equal_to
-        expected_f_decisions expected_f_loss f_score_loss independent_joint jaccard_loss
+        Barrier Implicit LinearProgram Program RateBarrier as_program at_least at_most auc_loss
+        equal_to expected_f_decisions expected_f_loss f_score_loss independent_joint jaccard_loss
         multiclass_auc_loss partial_auc_loss precision_at_recall_loss structural_loss
     """,
     "steps": "Hard Hinge Sigmoid Softplus",

@@ -1,6 +1,6 @@
 """Solvers: ways to train for a problem. One paper, one file."""
 
-from setpoint.solvers.barrier import Barrier, at_least, at_most, equal_to, together
+from setpoint.solvers.barrier import Barrier, RateBarrier, at_least, at_most, equal_to, together
 from setpoint.solvers.baselines import cross_entropy, focal
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.program import (
@@ -24,6 +24,7 @@ __all__ = [
     "Implicit",
     "LinearProgram",
     "Program",
+    "RateBarrier",
     "as_program",
     "at_least",
     "at_most",

@@ -2,5 +2,14 @@
 
 from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to, together
+from setpoint.solvers.barrier.rates import RateBarrier
 
-__all__ = ["Barrier", "Constraint", "at_least", "at_most", "equal_to", "together"]
+__all__ = [
+    "Barrier",
+    "Constraint",
+    "RateBarrier",
+    "at_least",
+    "at_most",
+    "equal_to",
+    "together",
+]

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -114,28 +113,49 @@ class Barrier(nn.Module):
         Returns:
             This step in plain numbers, for any logger.
         """
-        losses = collect(objective, subject_to, after, lower)
-        self.ledger.open(losses.kinds)
-        step = Step(losses, self._params, self._group, scaler)
-        count = self.ledger.count("steps")
-        known = count % self.every != 0
+        step = Step(collect(objective, subject_to, after, lower), self._params, self._group, scaler)
+        weights = self._weigh(step)
+        if weights is not None:
+            step.write(weights)
+        return dict(self._last)
+
+    def loss(
+        self,
+        objective: Tensor,
+        *,
+        subject_to: Constraint | Sequence[Constraint] | None = None,
+        after: Tensor | Sequence[Tensor] | None = None,
+        lower: float | Sequence[float | None] | None = None,
+    ) -> Tensor:
+        """The weighted sum of all losses, for loops that insist on ``loss.backward()``.
+
+        The same direction as :meth:`backward` at the price of one more backward pass; its value is
+        that of the objective. The arguments are those of :meth:`backward`.
+        """
+        step = Step(collect(objective, subject_to, after, lower), self._params, self._group)
+        weights = self._weigh(step, keep_graph=True)
+        return step.nothing() if weights is None else step.sum(weights)
+
+    def _weigh(self, step: Step, *, keep_graph: bool = False) -> Vector | None:
+        """The weights of this step's losses, entered into the ledger; None if it is refused."""
+        losses, ledger = step.losses, self.ledger
+        ledger.open(losses.kinds)
+        count = ledger.count("steps")
+        known = ledger.numbers["weights"] if count % self.every else None
         trouble = step.trouble(count)
         if not trouble:
-            gram = step.total(self.ledger.numbers["weights"]) if known else step.gram()
+            gram = step.differentiate(known, keep_graph=keep_graph)
             trouble = step.trouble(count, gram)
         if trouble:
-            return self._refuse(step, trouble)
-        gaps = losses.gaps(step.values)
-        push = self._push()
+            self._refuse(step, trouble)
+            return None
+        gaps, push = losses.gaps(step.values), self._push()
         floors = self._floors(losses, gaps, push)
-        if known:
-            step.write(np.ones(1))
-            direction = None
-        else:
+        direction = None
+        if known is None:
             direction = self._direction(losses, gram, gaps, floors, push)
-            step.write(direction.weights)
-        self._last = book(self.ledger, losses, step.values, floors, direction, gram)
-        return dict(self._last)
+        self._last = book(ledger, losses, step.values, floors, direction, gram)
+        return known if direction is None else direction.weights
 
     def _direction(
         self, losses: Losses, gram: Vector, gaps: Vector, floors: Vector, push: Push
@@ -156,14 +176,14 @@ class Barrier(nn.Module):
             return self.ledger.numbers["floor"]
         return raise_floors(self.ledger, gaps, losses.free, alpha=push.alpha, gain=self.gain)
 
-    def _refuse(self, step: Step, trouble: str) -> dict[str, Any]:
+    def _refuse(self, step: Step, trouble: str) -> None:
         """A batch that is not finite: no state changes but the count of such batches."""
         if step.scaler is not None:
             step.overflow()
         elif self.nonfinite == "raise":
             raise FloatingPointError(trouble)
-        self.ledger.numbers["skipped"] = self.ledger.numbers["skipped"] + 1
-        return {"status": f"skipped: {trouble}", "skipped": self.ledger.count("skipped")}
+        skipped = self.ledger.numbers["skipped"] = self.ledger.numbers["skipped"] + 1
+        self._last = {"status": f"skipped: {trouble}", "skipped": int(skipped)}
 
     def report(self) -> Report:
         """How it went so far: a dict of plain numbers that prints as lines of words.

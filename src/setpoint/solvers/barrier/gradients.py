@@ -36,12 +36,22 @@ def trainable(params: Iterable[Tensor]) -> list[Tensor]:
     return learning
 
 
-def rows_of(losses: Sequence[Tensor], params: Sequence[Tensor], names: Sequence[str]) -> list[Row]:
+def rows_of(
+    losses: Sequence[Tensor],
+    params: Sequence[Tensor],
+    names: Sequence[str],
+    *,
+    keep_graph: bool = False,
+) -> list[Row]:
     """The gradient of each loss; the graph they share is kept until the last of them."""
     rows: list[Row] = []
     for loss, name in zip(losses, names, strict=True):
         last = len(rows) == len(losses) - 1
-        row = list(torch.autograd.grad(loss, params, retain_graph=not last, allow_unused=True))
+        row = list(
+            torch.autograd.grad(
+                loss, params, retain_graph=keep_graph or not last, allow_unused=True
+            )
+        )
         if all(part is None for part in row):
             raise ValueError(
                 f"{name} does not depend on any of the {len(params)} parameters: was the model's "

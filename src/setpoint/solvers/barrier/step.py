@@ -22,6 +22,8 @@ from setpoint.solvers.barrier.gradients import (
 from setpoint.solvers.barrier.losses import Losses
 from setpoint.solvers.barrier.quadratic import Vector
 
+SUM = "the weighted sum of all losses"
+
 
 class Step:
     """The gradients of one call of ``backward``; nothing is written before :meth:`write`."""
@@ -31,7 +33,7 @@ class Step:
         losses: Losses,
         params: Sequence[Tensor],
         group: dist.ProcessGroup | None,
-        scaler: torch.amp.GradScaler | None,
+        scaler: torch.amp.GradScaler | None = None,
     ) -> None:
         self.losses = losses
         self.params = params
@@ -40,21 +42,30 @@ class Step:
         self.values = losses.values(group)
         self._rows: list[Row] = []
 
-    def gram(self) -> Vector:
-        """Dot products of all gradients, the objective last; one backward pass for each loss."""
-        self._rows = self._differentiate(self.losses.tensors, self.losses.names)
+    def differentiate(self, weights: Vector | None, *, keep_graph: bool = False) -> Vector:
+        """Dot products of the gradients of all losses, one backward pass each.
+
+        If the weights are known, the sum needs only one pass in all.
+        """
+        tensors, names = self.losses.tensors, self.losses.names
+        if weights is not None:
+            tensors, names = [self.sum(weights)], [SUM]
+        self._rows = self._rows_of(tensors, names, keep_graph)
         return gram_of(self._rows)
 
-    def total(self, weights: Vector) -> Vector:
-        """One backward pass of the weighted sum, instead of one each; its squared length."""
+    def sum(self, weights: Vector) -> Tensor:
+        """The weighted sum of all losses, with its graph and the value of the objective."""
         pairs = zip(weights.tolist(), self.losses.tensors, strict=True)
         total = torch.stack([weight * loss.reshape(()) for weight, loss in pairs]).sum()
-        self._rows = self._differentiate([total], ["the weighted sum of all losses"])
-        return gram_of(self._rows)
+        return total - total.detach() + self.losses.tensors[-1].detach().reshape(())
+
+    def nothing(self) -> Tensor:
+        """A zero with a gradient of zero, where a step is left out."""
+        return torch.stack([0 * parameter.sum() for parameter in self.params]).sum()
 
     def write(self, weights: Vector) -> None:
         """Add the weighted sum of the rows to ``.grad``, on the scale the scaler expects."""
-        row = combined(self._rows, weights.tolist())
+        row = combined(self._rows, weights.tolist() if len(self._rows) > 1 else [1.0])
         if self.scaler is not None:
             scaled(row, self.scaler.get_scale())
         write(row, self.params)
@@ -72,7 +83,7 @@ class Step:
         wrong = np.flatnonzero(~np.isfinite(numbers))
         if len(wrong) == 0:
             return ""
-        names = self.losses.names if len(numbers) > 1 else ["the weighted sum of all losses"]
+        names = self.losses.names if len(numbers) > 1 else [SUM]
         return (
             f"{what} of {names[wrong[0]]} is not finite in step {number} "
             f"(value {self.values[wrong[0]]:g}); nothing was changed. Look for a division by zero, "
@@ -80,11 +91,11 @@ class Step:
             'Barrier(..., nonfinite="skip").'
         )
 
-    def _differentiate(self, tensors: list[Tensor], names: list[str]) -> list[Row]:
+    def _rows_of(self, tensors: list[Tensor], names: list[str], keep_graph: bool) -> list[Row]:
         if self.scaler is not None:
             tensors = [self.scaler.scale(each) for each in tensors]
-        rows = rows_of(tensors, self.params, names)
-        if self.scaler is not None:  # dot products know the true lengths, pushes do too
+        rows = rows_of(tensors, self.params, names, keep_graph=keep_graph)
+        if self.scaler is not None:  # pushes are in true units, so the rows must be, too
             for row in rows:
                 scaled(row, 1 / self.scaler.get_scale())
         if workers(self.group) > 1:
