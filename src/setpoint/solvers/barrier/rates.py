@@ -1,0 +1,168 @@
+"""A problem of rates by the barrier: soft rates at a fixed threshold, true ones for their values.
+
+Here the threshold stays where it is and the model moves the scores, so that the rates are ordinary
+losses: the gradient of a bound is that of its soft rate, its value is the rate itself. It stands
+beside :class:`setpoint.Implicit`, where the threshold follows the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from setpoint._checks import number
+from setpoint._checks import share as share_between
+from setpoint.problems import PER_GROUP, Problem
+from setpoint.problems.scan import quiet
+from setpoint.rates import Bound, Expression
+from setpoint.solvers.barrier.barrier import Barrier
+from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to
+from setpoint.solvers.held import tables_of
+from setpoint.solvers.mix import Loss, attach, example_weights, main_loss, mix, score_gradient
+from setpoint.steps import Hard, Sigmoid, Step
+from setpoint.thresholds import Reading, Sample, read, spread
+
+
+class RateBarrier(nn.Module):
+    """A criterion for a problem of rates: ``criterion(model(x), y).backward()``.
+
+    Decisions are ``score > threshold``, in training and afterwards. The value is the objective's
+    soft rate (negated when it is maximized); the gradient is that of the dynamic barrier.
+
+    Args:
+        problem: What is wanted: bounds and setpoints, one threshold for all.
+        params: The parameters to train, such as ``model.parameters()``.
+        threshold: Where scores are cut.
+        main: The loss that shapes features: ``"focal"``, ``"cross_entropy"`` or any callable.
+        share: The share of the main loss in the objective, by its gradient on the scores.
+        step: The soft step that counts are made differentiable with.
+        barrier: A :class:`setpoint.Barrier` with other settings, instead of ``params``.
+
+    Example:
+        >>> from setpoint import Problem, RateBarrier, fnr, fpr
+        >>> model = nn.Linear(3, 1)
+        >>> problem = Problem(minimize=fnr, subject_to=fpr <= 0.1)
+        >>> criterion = RateBarrier(problem, model.parameters())
+        >>> x, y = torch.randn(64, 3), torch.arange(64) % 2
+        >>> criterion(model(x), y).backward()
+        >>> sorted(criterion.stats())[:3]
+        ['binding', 'kkt_score', 'largest_multiplier']
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        params: Iterable[Tensor] | None = None,
+        *,
+        threshold: float = 0.0,
+        main: str | Loss = "focal",
+        share: float = 0.3,
+        step: Step = Sigmoid(),  # noqa: B008 (frozen)
+        barrier: Barrier | None = None,
+    ) -> None:
+        super().__init__()
+        _check(problem, step)
+        if (params is None) == (barrier is None):
+            raise TypeError("RateBarrier takes the model's parameters, or barrier=, not both.")
+        self.problem = problem
+        self.threshold = number(threshold, "threshold")
+        self.main = main
+        self.share = share_between(share, "share")
+        self.step = step
+        self.barrier = Barrier(params) if barrier is None else barrier  # type: ignore[arg-type]
+        main_loss(main)  # refuses what is none
+        self._slices = problem.slices
+
+    def forward(
+        self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
+    ) -> Tensor:
+        """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
+        if scores.numel() == 0:
+            return scores.sum()
+        if weights is not None:
+            weights = example_weights(weights, scores)
+        reading = self._read(read(self._slices, scores, labels, weights, groups))
+        learns = self.training and torch.is_grad_enabled() and scores.requires_grad
+        sign = -1.0 if self.problem.maximize else 1.0
+        value, gradient = self._soft(self.problem.objective, reading, sign)
+        value = value.to(torch.promote_types(scores.dtype, torch.float32))
+        if not learns:
+            return value
+        if self.share:
+            main = score_gradient(main_loss(self.main), scores, labels, weights)
+            gradient = mix(main.reshape(len(scores), -1).T, gradient, self.share)
+        objective = attach(scores, value, gradient.T.reshape(scores.shape))
+        held = [self._hold(target, reading, scores) for target in self.problem.points[0]]
+        if not held:
+            return objective
+        return self.barrier.loss(objective, subject_to=held)
+
+    def _read(self, batch: Sample) -> Reading:
+        """The batch as seen from the threshold."""
+        cuts = batch.cuts(self._slices)
+        with quiet(cuts.xp):
+            width = self.step.width_of(torch.as_tensor(spread(cuts)))
+        width = (width + (width == 0))[:, None]
+        return Reading(self.step, torch.full_like(width, self.threshold), width, batch, batch)
+
+    def _soft(self, rate: Expression, reading: Reading, sign: float = 1.0) -> tuple[Tensor, Tensor]:
+        """A soft rate, the mean over outputs, and its gradient on the scores ``[c, n]``.
+
+        0/0 counts as zero with a zero gradient: such a batch says nothing about the rate.
+        """
+        counts = reading.counts()[0].requires_grad_()
+        with torch.enable_grad():
+            tables = tables_of(counts, reading.whole.totals, self._slices)
+            value = sign * torch.as_tensor(rate.of(tables)).mean()
+        by_count = torch.zeros_like(counts)
+        if value.requires_grad:
+            (by_count,) = torch.autograd.grad(value, counts)
+        gradient = reading.pull(by_count)
+        known = (value + gradient.sum()).isfinite()
+        return torch.where(known, value.detach(), 0.0), torch.where(known, gradient, 0.0)
+
+    def _hold(self, target: Any, reading: Reading, scores: Tensor) -> Constraint:
+        """The bound of a rate: the true value, with the gradient of the soft one."""
+        _, gradient = self._soft(target.expression, reading)
+        hard = replace(reading, step=Hard(), _kernels=[])
+        tables = tables_of(hard.counts()[0], hard.whole.totals, self._slices)
+        value = torch.as_tensor(target.expression.of(tables)).mean()
+        value = torch.where(value.isfinite(), value, target.level)
+        loss = attach(scores, value.double(), gradient.T.reshape(scores.shape))
+        name = str(target.expression)
+        if not isinstance(target, Bound):
+            return equal_to(loss, target.level, name=name)
+        return (at_most if target.sense == "<=" else at_least)(loss, target.level, name=name)
+
+    @property
+    def status(self) -> str:
+        """How the last batch went; see :meth:`setpoint.Barrier.report`."""
+        return self.barrier.status
+
+    def stats(self) -> dict[str, Any]:
+        """The last batch in plain numbers, for any logger."""
+        return dict(self.barrier.report())
+
+    def __repr__(self) -> str:
+        options = {"threshold": self.threshold, "main": self.main, "share": self.share}
+        listed = ", ".join(f"{key}={value!r}" for key, value in options.items())
+        return f"{type(self).__name__}({self.problem}, {listed}, {self.step!r}, {self.barrier!r})"
+
+
+def _check(problem: object, step: object) -> None:
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            "RateBarrier takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
+            f"got {problem!r}."
+        )
+    if problem.swept is not None or problem.thresholds == PER_GROUP:
+        raise NotImplementedError(
+            f"RateBarrier cuts all scores at one fixed threshold; `{problem}` has several. "
+            "Train it with Implicit, or write one bound for each."
+        )
+    if not isinstance(step, Step) or isinstance(step, Hard):
+        raise TypeError(f"step must be a soft step such as Sigmoid(); got {step!r}.")
