@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from setpoint.thresholds import in_numpy
 
@@ -76,6 +77,4 @@ class Ranked:
 
 def from_zero(values: Tensor) -> Tensor:
     """Running sums that start with zero: one more than there are values."""
-    sums = values.new_zeros(*values.shape[:-1], values.shape[-1] + 1)
-    torch.cumsum(values, -1, out=sums[..., 1:])
-    return sums
+    return pad(values.cumsum(-1), (1, 0))
