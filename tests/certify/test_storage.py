@@ -126,6 +126,7 @@ def _point(name, value):
         (_set("points", [{}]), "points hold group, threshold"),
         (_set("points", {}), "points is a list"),
         (_set("claims", [1]), "claims hold bound"),
+        (_point("threshold", 10**400), "threshold in points cannot be 1000"),
         (_point("threshold", "high"), "threshold in points cannot be 'high'"),
         (_point("threshold", True), "threshold in points cannot be True"),
         (_point("examples", -1), "examples in points cannot be -1"),

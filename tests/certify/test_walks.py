@@ -9,8 +9,9 @@ from scipy import stats
 from strategies import examples
 
 from setpoint.certify.forms import atoms
+from setpoint.certify.lines import fails
 from setpoint.certify.samples import Sample
-from setpoint.certify.walks import SHRINK, fails, starts, walk
+from setpoint.certify.walks import SHRINK, starts, walk
 from setpoint.rates import npv, precision
 
 

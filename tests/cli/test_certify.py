@@ -29,6 +29,18 @@ def test_certified_is_0_and_the_same_as_in_python(capsys, scores):
     assert str(found) in capsys.readouterr().out
 
 
+def test_coverage_needs_no_labels(capsys, scores):
+    given = ("certify", scores, "--score", "s", "--goal")
+    assert run(*given, "coverage <= 0.1", "--json") == 0
+    found = Certificate.from_json(capsys.readouterr().out)
+    s = np.loadtxt(scores, delimiter=",", skiprows=1, usecols=0)
+    assert found == certify(s, None, "coverage <= 0.1")
+    assert run(*given, "coverage <= 0.1 and fpr <= 0.1") == 2
+    error = capsys.readouterr().err
+    assert "counts positives and negatives: add --label" in error
+    assert error.count("\n") == 1
+
+
 def test_infeasible_is_1_with_the_number_needed(capsys, scores):
     assert run(*command(scores, goal="fpr <= 0.001")) == 1
     out = capsys.readouterr().out

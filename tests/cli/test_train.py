@@ -93,12 +93,12 @@ def test_every_method_has_a_name(made, tmp_path):
     from setpoint.train import METHODS
 
     models = set()
-    for method in METHODS:
+    for method in (*METHODS, "auto"):
         out = tmp_path / method
         assert train(made / "data.csv", out, "--method", method, "--no-baseline", "--quiet") == 0
         assert json.loads((out / "run.json").read_text())["method"] == method
         models.add((out / "model.safetensors").read_bytes())
-    assert len(models) == len(METHODS)
+    assert len(models) == len(METHODS) + 1
 
 
 def test_history_has_no_nan_even_where_training_diverges(made, tmp_path, monkeypatch):

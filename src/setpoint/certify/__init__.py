@@ -9,8 +9,8 @@ from types import ModuleType
 
 from setpoint.certify.api import certify
 from setpoint.certify.certificate import Certificate
-from setpoint.certify.drift import Check, Finding
 from setpoint.certify.records import CannotPromise, Claim, Estimate, Point
+from setpoint.certify.verdicts import Check, Finding
 
 __all__ = [
     "CannotPromise",

@@ -11,7 +11,7 @@ from setpoint.certify.duplicates import check_clusters, check_copies, refuse_wei
 from setpoint.certify.goals import read_goal
 from setpoint.certify.groups import search_groups
 from setpoint.certify.places import Place
-from setpoint.certify.samples import read_sample
+from setpoint.certify.reading import read_sample
 from setpoint.certify.search import search
 from setpoint.certify.settings import by_group, check_classes, check_settings, slices
 from setpoint.certify.words import advice, assumptions, remarks

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from setpoint.certify.drift import Check, check
+from setpoint.certify.deciding import decide_by_group
+from setpoint.certify.drift import check
 from setpoint.certify.dtypes import exceeds
 from setpoint.certify.html import as_html
 from setpoint.certify.records import CERTIFIED, Claim, Estimate, Point
 from setpoint.certify.storage import from_json, to_json
 from setpoint.certify.text import as_text
+from setpoint.certify.verdicts import Check
 from setpoint.rates import Value
 
 
@@ -95,7 +94,7 @@ class Certificate:
             return exceeds(scores, self.threshold, self.dtype)
         if groups is None:
             raise ValueError(f"There is one threshold for each {self.column}: pass groups=.")
-        return self._decide_by_group(scores, groups)
+        return decide_by_group(self.thresholds, self.column, self.dtype, scores, groups)
 
     def check(
         self, scores: Any, labels: Any = None, *, groups: Any = None, significance: float = 0.01
@@ -123,28 +122,6 @@ class Certificate:
         """Read :meth:`to_json` back; anything else, or a changed file, is a ValueError."""
         return from_json(cls, text)
 
-    def _decide_by_group(self, scores: Any, groups: Any) -> Any:
-        column = np.asarray(groups.detach().cpu() if hasattr(groups, "detach") else groups)
-        if tuple(column.shape) != tuple(np.shape(scores)):
-            raise ValueError(
-                f"groups must have the shape of the scores, {tuple(np.shape(scores))}; "
-                f"got {tuple(column.shape)}."
-            )
-        known = np.zeros(column.shape, bool)
-        decided: Any = None
-        for value, threshold in self.thresholds.items():
-            inside = np.asarray(column == value)
-            known |= inside
-            mask = inside if not hasattr(scores, "detach") else _like(inside, scores)
-            chosen = exceeds(scores, threshold, self.dtype) & mask
-            decided = chosen if decided is None else decided | chosen
-        if not known.all():
-            stranger = column[~known].tolist()[0]
-            raise ValueError(
-                f"No threshold for {self.column} = {stranger!r}: it was not certified."
-            )
-        return decided
-
     def _need_threshold(self) -> None:
         if not self.certified:
             why = f": {self.notes[0]}" if self.notes else ""
@@ -158,13 +135,3 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         return as_html(self)
-
-
-def _like(mask: Any, tensor: Any) -> Any:
-    """A mask as a tensor beside ``tensor``, without importing torch."""
-    return (tensor.detach().new_tensor(mask.astype(float)) > 0.5).reshape(tensor.shape)
-
-
-def accepts_all(threshold: float | None) -> bool:
-    """Whether a threshold lets everything through."""
-    return threshold is not None and math.isinf(threshold)

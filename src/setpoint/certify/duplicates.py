@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from setpoint._checks import plural
 from setpoint.certify.parts import NEGATIVES, POSITIVES, Part
+from setpoint.certify.reading import read_column
 from setpoint.certify.records import CannotPromise
-from setpoint.certify.samples import Sample, read_column
+from setpoint.certify.samples import Sample
 
 ENOUGH = 30
 """Distinct scores that all repeat equally often are copies: chance does not do that."""

@@ -55,12 +55,12 @@ def _of_one_share(rate: Rate, table: Counts, tail: float) -> tuple[float, float]
     ((a, b), yes), ((c, d), no) = kinds.items()
     if yes + no == 0:
         return None
-    shares = [float(end(yes, yes + no, tail)) for end in (lower, upper)]
-    below = [b * s + d * (1 - s) for s in shares]
-    if not all(below):
+    low, high = (float(end(yes, yes + no, tail)) for end in (lower, upper))
+    under = b * low + d * (1 - low), b * high + d * (1 - high)
+    if not all(under):
         return None
-    values = [(a * s + c * (1 - s)) / under for s, under in zip(shares, below, strict=True)]
-    return min(values), max(values)
+    ends = (a * low + c * (1 - low)) / under[0], (a * high + c * (1 - high)) / under[1]
+    return min(ends), max(ends)
 
 
 def _seen(part: Part, table: Counts) -> Evidence:

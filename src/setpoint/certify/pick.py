@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from setpoint.certify.goals import Goal
+from setpoint.certify.lines import Stretch
 from setpoint.certify.parts import EVERYONE, Part, cells
 from setpoint.certify.places import Place
 from setpoint.certify.samples import Sample
 from setpoint.certify.tails import Floats
-from setpoint.certify.walks import Stretch
 from setpoint.rates import Array, Expression, Quotient, Rate
 
 MOST = 100_000

@@ -7,24 +7,21 @@ rest. Families share ``delta`` equally; a threshold is admissible if every famil
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from setpoint.certify.decided import prove_there
-from setpoint.certify.fixed import holds
 from setpoint.certify.forms import ACCEPTED, REJECTED, Atom, atoms
 from setpoint.certify.goals import Goal
 from setpoint.certify.limits import Limit, limit
-from setpoint.certify.parts import PRIOR, signs
-from setpoint.certify.pick import choose, is_of_accepted, measure, prefers_low
+from setpoint.certify.lines import Stretch
+from setpoint.certify.pick import choose, is_of_accepted, prefers_low
 from setpoint.certify.pilots import Trial, prove
 from setpoint.certify.places import Place
-from setpoint.certify.ranges import spread
-from setpoint.certify.records import CERTIFIED, INFEASIBLE, NOT_CERTIFIED, CannotPromise
+from setpoint.certify.reasons import check_asks, clash, failed
+from setpoint.certify.records import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certify.samples import Sample
-from setpoint.certify.walks import Stretch, Walked, walk
+from setpoint.certify.walks import Walked, walk
 
 Proved = dict[Atom, tuple[float | None, str]]
 
@@ -66,7 +63,7 @@ def search(goal: Goal, sample: Sample, delta: float, prevalence: float | None, m
     every = [atom for bound in goal.bounds for atom in atoms(bound, prevalence)]
     families = Families.of(every)
     if goal.objective is None and len(families.rest) == len(every):
-        _check_asks(goal, every, prevalence)
+        check_asks(goal, every, prevalence)
     if mean and (len(families) > 1 or families.walks or families.rest):
         raise ValueError(
             'guarantee="mean" holds for bounds that pull the threshold one way; '
@@ -84,7 +81,7 @@ def search(goal: Goal, sample: Sample, delta: float, prevalence: float | None, m
     low, high = (_strictest(side, limits, sample) for side in (families.caps, families.floors))
     open_ = _meet(low, high, list(walked.values()), sample)
     if not open_:
-        return Found(NOT_CERTIFIED, None, proved, _clash(limits, walked, sample))
+        return Found(NOT_CERTIFIED, None, proved, clash(limits, walked, sample))
     if not families.rest:
         place = choose(goal, sample, prevalence, low, high, open_)
         return Found(CERTIFIED, place, proved)
@@ -120,26 +117,11 @@ def _with_rest(
         place = Place(0.0 if taken is None else taken.threshold, chosen=True)
         note = "a quarter of the rows chose the threshold, the others prove it"
     if taken is None:
-        notes = tuple(_failed(families.rest, trials, sample, prevalence))
+        notes = tuple(failed(families.rest, trials, sample, prevalence))
         notes = notes or (f"no threshold that was tried satisfies all of `{goal.text}`",)
         return Found(NOT_CERTIFIED, None, proved, notes)
     proved |= {a: (value, note) for a, value in zip(families.rest, taken.proved, strict=True)}
     return Found(CERTIFIED, place, proved)
-
-
-def _check_asks(goal: Goal, every: list[Atom], prevalence: float | None) -> None:
-    """A gap alone is closed where nobody is accepted."""
-    parts = [part for atom in every for part in signs(atom.bound.expression, prevalence)]
-    for end in (0.0, 1.0):
-        box = {p: (np.array([0.5 if p.kind == PRIOR else end]),) * 2 for p in parts}
-        with np.errstate(all="ignore"):
-            values = [float(spread(a.bound.expression, box, prevalence)[0][0]) for a in every]
-        if not all(map(holds, every, values)):
-            return
-    raise CannotPromise(
-        f"`{goal.text}` holds where nobody is accepted. Add a bound, such as fpr <= 0.1, or an "
-        "objective, as in 'maximize recall subject to ...'."
-    )
 
 
 def _direction(goal: Goal) -> bool | None:
@@ -172,35 +154,3 @@ def _meet(
         meets = [Stretch(max(a.low, b.low), min(a.high, b.high)) for a, b in pairs]
         open_ = [stretch for stretch in meets if stretch.low <= stretch.high]
     return open_
-
-
-def _clash(
-    limits: dict[Atom, Limit], walked: dict[Atom, Walked], sample: Sample
-) -> tuple[str, ...]:
-    """Where each bound is proved, when that is nowhere together."""
-    notes = [found.note for found in walked.values() if found.note]
-    if notes:
-        return tuple(notes)
-    for atom, found in limits.items():
-        assert found.place is not None
-        side = "from" if atom.caps else "up to"
-        notes.append(f"`{atom.source}` is proved {side} {found.place.threshold(sample):.6g}")
-    for atom, seen in walked.items():
-        ends = ", ".join(f"{s.low:.6g} to {s.high:.6g}" for s in seen.stretches)
-        notes.append(f"`{atom.source}` is proved from {ends}")
-    return ("no threshold satisfies all bounds: " + "; ".join(notes),)
-
-
-def _failed(
-    rest: list[Atom], trials: list[Trial], sample: Sample, prevalence: float | None
-) -> Iterator[str]:
-    """For each bound that failed, how near it came."""
-    for trial in trials[:1]:
-        for atom, value in zip(rest, trial.proved, strict=True):
-            if not holds(atom, value):
-                seen = float(measure(atom.bound.expression, sample, trial.threshold, prevalence))
-                side = "at most" if atom.bound.sense == "<=" else "at least"
-                yield (
-                    f"`{atom.bound}` is not proved: {seen:.4g} was measured, and {side} "
-                    f"{value:.4g} is proved"
-                )

@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from setpoint.cli.common import DONE, NOT_CERTIFIED, Command, check_file, count, share
+from setpoint.cli.common import DONE, NOT_CERTIFIED, Command, UserError, check_file, count, share
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", type=Path, metavar="scores.csv", help="csv or parquet, one row an example")
     add("--score", required=True, metavar="COLUMN", help="the scores: higher is more positive")
-    add("--label", required=True, metavar="COLUMN", help="the true class, two different values")
+    add("--label", metavar="COLUMN", help="the true class; not needed for coverage alone")
     add("--goal", required=True, help='what to prove, as in "fpr <= 0.01" or "recall >= 0.95"')
     add("--confidence", type=share, default=0.95, metavar="SHARE", help="default: 0.95")
     add("--candidates", type=count, default=1, metavar="N", help="models tried on these rows")
@@ -31,7 +31,7 @@ def _run(given: argparse.Namespace) -> int:
 
     if given.out is not None:
         check_file(given.out)
-    goal = _goal(given.goal)
+    goal = _goal(given.goal, given.label)
     source = open_table(given.file)
     data = read_scores(source, given.score, given.label, given.group, given.positive)
     from setpoint.certify import certify
@@ -52,12 +52,16 @@ def _run(given: argparse.Namespace) -> int:
     return DONE if certificate.status == "certified" else NOT_CERTIFIED
 
 
-def _goal(text: str) -> Any:
+def _goal(text: str, label: str | None) -> Any:
     """Told as a mistake in the goal before the file is read."""
     from setpoint.certify.goals import read_goal as read
     from setpoint.cli.goals import read_goal
+    from setpoint.rates import coverage
 
-    read_goal(text, read)
+    found = read_goal(text, read)
+    alerts = coverage.numerator, coverage.denominator
+    if label is None and any((r.numerator, r.denominator) != alerts for r in found.rates):
+        raise UserError(f"--goal {text!r} counts positives and negatives: add --label COLUMN.")
     return text
 
 

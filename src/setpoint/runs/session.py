@@ -5,19 +5,12 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from importlib.metadata import version
 from pathlib import Path
-from platform import python_version
-from typing import Any
 
-import numpy as np
-from torch import nn
-
-from setpoint import __version__
 from setpoint._checks import plural
 from setpoint.certify import certify
 from setpoint.problems import Problem
-from setpoint.results import RunResult
+from setpoint.runs.finished import Finished, versions
 from setpoint.runs.manifest import Manifest
 from setpoint.runs.result import result_of
 from setpoint.runs.training import Recipe, Watch, groups_of, scores_of, train_model
@@ -28,19 +21,6 @@ from setpoint.tables.survey import PARTS, Shares, Survey, survey
 from setpoint.train.named import HIDDEN, LEARNING_RATES
 
 LEAST = 10  # rows of each class in each part, below which nothing can be learned or said
-
-
-@dataclass(frozen=True)
-class Finished:
-    """All that is written."""
-
-    manifest: Manifest
-    model: nn.Module
-    certificate: Any
-    history: list[dict[str, Any]]
-    splits: dict[str, Any]
-    baseline: dict[str, Any] | None
-    result: RunResult
 
 
 @dataclass(frozen=True)
@@ -140,12 +120,7 @@ class Session:
             created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             encoder=seen.encoder,
             group=self.group,
-            versions={
-                "setpoint": __version__,
-                "torch": version("torch"),
-                "numpy": np.__version__,
-                "python": python_version(),
-            },
+            versions=versions(),
             notes=seen.notes,
         )
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from setpoint.runs.finished import Finished
 from setpoint.runs.folder import CERTIFICATE, HISTORY, MODEL, REPORT, RUN, SCORES, write_folder
 from setpoint.runs.manifest import digest
 from setpoint.runs.model import model_bytes
 from setpoint.runs.scores import scores_bytes
-from setpoint.runs.session import Finished
 
 
 def write_run(folder: Path, finished: Finished, page: bytes, *, force: bool) -> None:
