@@ -22,7 +22,7 @@ from scipy.optimize import linprog
 from torch import Tensor
 
 from benchmarks.programs.instances import random_batch
-from benchmarks.programs.measure import RESULTS, Rows, facts
+from benchmarks.programs.rows import RESULTS, Rows, facts
 from setpoint.layers import linear_program
 
 Solve = Callable[[Tensor, Tensor, Tensor], Tensor]

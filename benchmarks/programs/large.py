@@ -23,7 +23,8 @@ from torch import Tensor
 
 from benchmarks.common.folder import ROOT
 from benchmarks.programs.instances import draw
-from benchmarks.programs.measure import RESULTS, Rows, facts, own_peak
+from benchmarks.programs.measure import own_peak
+from benchmarks.programs.rows import RESULTS, Rows, facts
 
 SIZES = (512, 4_096, 32_768, 1_000_000)
 LARGEST = 32_768  # for LibAUC's pairs: 268 million of them, several gigabytes

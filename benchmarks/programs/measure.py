@@ -1,94 +1,35 @@
-"""CPU seconds, peak memory, and rows that are appended as they are made.
+"""CPU seconds of methods that take turns, and peak memory.
 
-CPU time (one thread) and not the clock: the machine is shared. Methods take turns within a run, so
-that ratios are fair.
+CPU time (one thread) and not the clock: the machine is shared. Taking turns within a run makes
+ratios fair.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 import re
+import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from benchmarks.common.folder import ROOT
 
-RESULTS = ROOT / "benchmarks" / "results"
-PACKAGES = ("torch", "scipy", "cvxpy", "cvxpylayers", "clarabel", "qpth", "ap_perf", "libauc")
+TURN = 0.02  # seconds of a turn, at least
 
 
-def facts() -> dict[str, Any]:
-    """Versions and the state of the machine."""
-    versions = {name: version(name) for name in ("setpoint", *PACKAGES)}
-    return {
-        "versions": {"python": platform.python_version(), **versions},
-        "threads": torch.get_num_threads(),
-        "cores": os.cpu_count(),
-        "load": os.getloadavg()[0],
-        "date": time.strftime("%Y-%m-%d %H:%M"),
-    }
+class Turn(NamedTuple):
+    """Seconds forward and backward of a method, its loss and its gradient."""
 
-
-def version(package: str) -> str:
-    """What is installed."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"
-
-
-class Rows:
-    """A JSON-lines file: one row an outcome, written at once; rows already there are not remade."""
-
-    def __init__(self, file: Path, fresh: bool) -> None:
-        """``fresh`` starts the file anew."""
-        self.file = file
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if fresh:
-            file.unlink(missing_ok=True)
-        self.known = {key(row["cell"]) for row in read(file) if "cell" in row}
-
-    def done(self, cell: dict[str, Any]) -> bool:
-        """Whether this cell has its row."""
-        return key(cell) in self.known
-
-    def add(self, cell: dict[str, Any], **found: Any) -> None:
-        """Write and show a row."""
-        self.known.add(key(cell))
-        with self.file.open("a") as out:
-            out.write(json.dumps({"cell": cell, **found}) + "\n")
-        shown = {k: v for k, v in found.items() if not isinstance(v, (list, tuple, dict))}
-        print(*cell.values(), *(f"{k}={short(v)}" for k, v in shown.items()), flush=True)
-
-    def note(self, **anything: Any) -> None:
-        """A line about the run."""
-        with self.file.open("a") as out:
-            out.write(json.dumps(anything) + "\n")
-
-
-def key(cell: dict[str, Any]) -> str:
-    """A cell as text, for comparing."""
-    return json.dumps(cell, sort_keys=True)
-
-
-def short(value: Any) -> str:
-    """A number in three digits."""
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def read(file: Path) -> list[dict[str, Any]]:
-    """All rows so far."""
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    name: str
+    forward: float
+    backward: float
+    value: float
+    gradient: Tensor | None
 
 
 def turns(
@@ -97,32 +38,43 @@ def turns(
     rounds: int,
     most: float,
     lost: dict[str, str],
-) -> Iterator[tuple[str, float, float, float, Tensor | None]]:
-    """Name, seconds forward and backward, loss and gradient; methods in turn, the first is warm-up.
+) -> Iterator[Turn]:
+    """Methods in turn; the first round is for warming up and is not counted.
 
-    A method that has used ``most`` seconds gets no further round (but always one after warming up,
-    unless the warm-up alone was longer: then that is what is counted). One that raises is out, and
-    ``lost`` says why.
+    A method faster than ``TURN`` is repeated in its turn and its median counts, or it would be
+    charged for the caches that its neighbour has emptied. One that has used ``most`` seconds gets
+    no further round, but one that counts. One that raises is out, and ``lost`` says why.
     """
     spent = dict.fromkeys(losses, 0.0)
+    repeats = dict.fromkeys(losses, 1)
     for round_ in range(rounds + 1):
         for name, loss in losses.items():
-            late = spent[name] > most and round_ > 0
-            if name in lost or (late and (round_ > 1 or spent[name] > 2 * most)):
+            if name in lost or (round_ > 1 and spent[name] > most):
                 continue
-            x = scores.clone().requires_grad_()
             try:
-                start = time.process_time()
-                value = loss(x)
-                middle = time.process_time()
-                value.backward()
-                end = time.process_time()
+                calls = [once(name, loss, scores) for _ in range(repeats[name])]
             except Exception as error:  # somebody else's code: any error is a result
                 lost[name] = f"{type(error).__name__}: {error}"[:200]
                 continue
-            spent[name] += end - start
-            if round_ or end - start > 2 * most:
-                yield name, middle - start, end - middle, float(value.detach()), x.grad
+            spent[name] += sum(call.forward + call.backward for call in calls)
+            if round_ == 0:
+                repeats[name] = min(25, max(1, round(TURN / max(spent[name], 1e-6))))
+                continue
+            middle = [
+                statistics.median(x) for x in zip(*(call[1:3] for call in calls), strict=True)
+            ]
+            yield calls[-1]._replace(forward=middle[0], backward=middle[1])
+
+
+def once(name: str, loss: Callable[[Tensor], Tensor], scores: Tensor) -> Turn:
+    """One loss and its backward pass."""
+    x = scores.clone().requires_grad_()
+    start = time.process_time()
+    value = loss(x)
+    middle = time.process_time()
+    value.backward()
+    end = time.process_time()
+    return Turn(name, middle - start, end - middle, float(value.detach()), x.grad)
 
 
 def peak_megabytes(module: str, *arguments: str) -> float:

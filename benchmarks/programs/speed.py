@@ -20,8 +20,9 @@ import torch
 from torch import Tensor
 
 from benchmarks.programs.instances import METRICS, draw
-from benchmarks.programs.measure import RESULTS, Rows, facts, peak_megabytes, turns
+from benchmarks.programs.measure import peak_megabytes, turns
 from benchmarks.programs.methods import METHODS, dense_megabytes
+from benchmarks.programs.rows import RESULTS, Rows, facts
 
 Last = dict[tuple[str, str], tuple[int, float]]  # the last size of a method, and its seconds
 COPIES = 4  # dense matrices that a dense method holds at once, at least
@@ -59,11 +60,10 @@ def run(rows: Rows, metric: str, n: int, last: Last, options: argparse.Namespace
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in losses}
     errors: dict[str, tuple[float, float | None]] = {}
     lost: dict[str, str] = {}
-    for name, forward, backward, value, gradient in turns(
-        losses, scores, options.rounds, options.most / 10, lost
-    ):
-        times[name].append((forward, backward))
-        errors[name] = against(true, value, gradient if METHODS[name].gradient else None)
+    for turn in turns(losses, scores, options.rounds, options.most / 10, lost):
+        times[turn.name].append((turn.forward, turn.backward))
+        gradient = turn.gradient if METHODS[turn.name].gradient else None
+        errors[turn.name] = against(true, turn.value, gradient)
     for name, pairs in times.items():
         if name in lost:
             rows.add({"metric": metric, "n": n, "method": name}, skipped=f"failed: {lost[name]}")

@@ -21,7 +21,7 @@ import torch
 from benchmarks.programs import tasks
 from benchmarks.programs.criteria import RATE
 from benchmarks.programs.judging import curve, judged, judged_classes
-from benchmarks.programs.measure import RESULTS, Rows, facts
+from benchmarks.programs.rows import RESULTS, Rows, facts
 from benchmarks.programs.training import predict, train
 
 PARTS = ("auc", "classes", "f1", "epsilon", "adversarial", "rates")
@@ -106,7 +106,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one seed, few cells, 60 steps")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--minutes", type=float, default=60.0, help="start no run after so many")
     parser.add_argument("--out", type=Path, default=RESULTS / "programs_training.jsonl")
     parser.add_argument("--fresh", action="store_true", help="start the file anew")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from ap_perf import Confusion_Matrix, MetricLayer, PerformanceMetric
 from torch import Tensor
 
@@ -32,3 +33,13 @@ def build(metric: str, labels: Tensor, **solver: Any) -> Callable[[Tensor], Tens
     criterion, target = layer(**solver), labels.float()
     criterion(target - 0.5, target)  # compiles, and prepares its matrices for this size
     return lambda scores: criterion(scores.float(), target)[0]
+
+
+def distribution(scores: Tensor, labels: Tensor, **solver: Any) -> Any:
+    """The adversary's ``q_il`` at the end of AP-Perf's iterations, ``[n, n]``.
+
+    AP-Perf keeps it in a private method; its public ones give only the marginals.
+    """
+    metric = layer().metric
+    repeated = np.tile(scores.detach().numpy(), (len(scores), 1)).T
+    return metric._PerformanceMetric__solve_admm_q(repeated, labels.numpy(), **solver)[0]
