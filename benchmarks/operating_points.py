@@ -77,10 +77,8 @@ def jobs(chosen: argparse.Namespace) -> Iterator[tuple[Job, int]]:
 def train(job: Job, steps: int, done: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """All rows of one cell."""
     if "/" in job.cell.data:
-        rates = pictures.rates_of(job.cell, done)
-        return pictures.train(
-            job.cell, pictures.parts(job.cell.data, job.cell.seed), job.goals, job.runs, rates
-        )
+        shown = pictures.parts(job.cell.data, job.cell.seed)
+        return pictures.train(job.cell, shown, job.goals, job.runs, done)
     parts = tabular.parts(job.cell.data, job.cell.seed)
     return training.train(job.cell, parts, job.goals, job.runs, steps)
 

@@ -39,7 +39,10 @@ def gradient(criterion, scores, labels, **keywords):
 
 def test_the_value_is_the_objective_not_the_mix():
     scores, labels = draw()
-    values = [Implicit(fnr_at_fpr(0.1), share=s)(scores, labels).item() for s in (0.0, 0.3, 1.0)]
+    values = [
+        Implicit(fnr_at_fpr(0.1), share=s, widening=1.0)(scores, labels).item()
+        for s in (0.0, 0.3, 1.0)
+    ]
     assert values[0] == values[1] == values[2]
     criterion = Implicit(precision_at_recall(0.9))
     loss = criterion(scores, labels)
@@ -60,9 +63,9 @@ def test_the_mix_matches_lengths_on_the_scores(share):
     main = torch.autograd.grad(cross_entropy(scores, labels), scores)[0]
     bare = gradient(Implicit(fnr_at_fpr(0.1), share=0.0), scores, labels)
     expected = share * main + (1 - share) * bare * main.abs().sum() / bare.abs().sum()
-    mixed = Implicit(fnr_at_fpr(0.1), main="cross_entropy", share=share)
+    mixed = Implicit(fnr_at_fpr(0.1), main="cross_entropy", share=share, widening=1.0)
     torch.testing.assert_close(gradient(mixed, scores, labels), expected)
-    by_hand = Implicit(fnr_at_fpr(0.1), main=nn.BCEWithLogitsLoss(), share=share)
+    by_hand = Implicit(fnr_at_fpr(0.1), main=nn.BCEWithLogitsLoss(), share=share, widening=1.0)
     torch.testing.assert_close(gradient(by_hand, scores, labels), expected)
 
 
@@ -77,6 +80,34 @@ def test_the_share_fades_from_one_to_zero_over_the_steps():
     unknown = Implicit(fnr_at_fpr(0.1))
     gradient(unknown, scores, labels)
     assert unknown.stats()["share"] == 0.3
+
+
+def test_the_share_may_fade_to_more_than_zero():
+    scores, labels = draw()
+    criterion = Implicit(fnr_at_fpr(0.1), steps=3, end=0.4)
+    shares = []
+    for _ in range(4):
+        gradient(criterion, scores, labels)
+        shares.append(criterion.stats()["share"])
+    assert shares == pytest.approx([1, 0.7, 0.4, 0.4])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_band_narrows_as_the_main_loss_fades(compiled):
+    """At a share s the steps are ``widening ** s`` times as wide."""
+    scores, labels = draw(48)
+    torch._dynamo.reset()
+    criterion = Implicit(fnr_at_fpr(0.1), steps=3, widening=9.0)
+    run = torch.compile(criterion, fullgraph=True, backend="aot_eager") if compiled else criterion
+    for share, width in ((1.0, 0.45), (0.5, 0.15), (0.0, 0.05)):
+        found = torch.autograd.grad(run(scores, labels), scores)[0]
+        same = Implicit(fnr_at_fpr(0.1), share=share, widening=1.0, step=Sigmoid(width=width))
+        if share == 0:  # the end of a fade is matched to the main loss, the bare loss is not
+            found, bare = (g / g.abs().sum() for g in (found, gradient(same, scores, labels)))
+            torch.testing.assert_close(found, bare, rtol=1e-9, atol=1e-12)
+        else:
+            expected = gradient(same, scores, labels)
+            torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -401,8 +432,8 @@ def test_the_repr_is_the_recipe():
     text = repr(Implicit(fnr_at_fpr(0.01), steps=100))
     expected = (
         "Implicit(minimize fnr subject to fpr <= 0.01, main='focal', share='fade', steps=100, "
-        "step=Sigmoid(width=0.05), memory=0, correct_every=1, correction_batches=1, follow=None, "
-        "flatness=0.0, slope_floor=0.0, strict=False)"
+        "end=0.0, step=Sigmoid(width=0.05), widening=5.0, memory=0, correct_every=1, "
+        "correction_batches=1, follow=None, flatness=0.0, slope_floor=0.0, strict=False)"
     )
     assert text == expected
 
@@ -415,6 +446,8 @@ def test_the_repr_is_the_recipe():
         (lambda: Implicit(fnr_at_fpr(0.1), share="fast"), "share"),
         (lambda: Implicit(fnr_at_fpr(0.1), main="hinge"), "'focal', 'cross_entropy' or a callable"),
         (lambda: Implicit(fnr_at_fpr(0.1), main=3), "name of a loss or a callable"),
+        (lambda: Implicit(fnr_at_fpr(0.1), widening=0), "widening must be positive"),
+        (lambda: Implicit(fnr_at_fpr(0.1), end=-0.1), "end must be a share between 0 and 1"),
         (lambda: Implicit(fnr_at_fpr(0.1), steps=0), "steps must be a whole number"),
         (lambda: Implicit(fnr_at_fpr(0.1), memory=-1), "memory must be a whole number"),
         (lambda: Implicit(fnr_at_fpr(0.1), share=0.0, memory=5), "A memory needs a main loss"),

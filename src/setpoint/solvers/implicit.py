@@ -221,7 +221,7 @@ class Implicit(State):
             return self.share
         if self.steps is None:
             return SHARE_WITHOUT_STEPS
-        count = self.step_count.item() if in_numpy(self.step_count) else self.step_count
+        count = self.step_count.item() if in_numpy(self.step_count) else self.step_count.double()
         share = 1 - (1 - self.end) * count / max(1, self.steps - 1)
         return max(share, self.end) if isinstance(share, float) else share.clamp(min=self.end)
 
