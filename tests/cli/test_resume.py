@@ -48,7 +48,7 @@ def test_a_killed_run_ends_with_the_same_numbers(tmp_path, capsys):
         [sys.executable, "-c", DIES, *arguments], capture_output=True, check=False
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert (tmp_path / ".killed.unfinished" / "implicit" / "checkpoint.safetensors").exists()
+    assert list((tmp_path / ".killed.unfinished").rglob("checkpoint.safetensors"))
     assert not (tmp_path / "killed").exists()
     assert run(*command(tmp_path, tmp_path / "killed", EPOCHS)) == 0
     assert "Going on where a run that was stopped has left off." in capsys.readouterr().err
@@ -69,7 +69,7 @@ def test_what_another_run_left_is_not_continued(tmp_path, capsys, monkeypatch, w
     if what == "data":
         write_data(tmp_path / "data.csv", seed=1)
     if what == "damage":
-        (checkpoint,) = (tmp_path / ".run.unfinished").glob("*/checkpoint.safetensors")
+        (checkpoint,) = (tmp_path / ".run.unfinished").rglob("checkpoint.safetensors")
         checkpoint.write_bytes(checkpoint.read_bytes()[:100])
     seed = ("--seed", 7) if what == "settings" else ()
     capsys.readouterr()

@@ -101,15 +101,44 @@ def test_every_method_has_a_name(made, tmp_path):
     assert len(models) == len(METHODS) + 1
 
 
-def test_history_has_no_nan_even_where_training_diverges(made, tmp_path, monkeypatch):
-    from setpoint.train import METHODS, Method
+def diverging(good_steps):
+    """A method whose loss is NaN after so many steps."""
+    from setpoint.solvers import cross_entropy
+    from setpoint.train import Method
 
-    broken = Method(lambda problem, steps: lambda scores, labels, weights: 0 * scores.sum() / 0)
-    monkeypatch.setitem(METHODS, "broken", broken)
-    train(made / "data.csv", tmp_path / "run", "--method", "broken", "--no-baseline")
+    done = []
+
+    def criterion(scores, labels, weights=None):
+        done.append(1)
+        return cross_entropy(scores, labels) * (1.0 if len(done) <= good_steps else float("nan"))
+
+    return Method(lambda problem, steps: criterion)
+
+
+def test_history_has_no_nan_where_training_diverges(made, tmp_path, monkeypatch):
+    from setpoint.train import METHODS
+
+    monkeypatch.setitem(METHODS, "diverging", diverging(4))
+    options = ("--method", "diverging", "--no-baseline", "--batch-size", 200)
+    assert train(made / "data.csv", tmp_path / "run", *options) == 0  # the first pass is kept
     text = (tmp_path / "run" / "history.jsonl").read_text()
-    assert all(entry["loss"] is None for entry in map(json.loads, text.splitlines()))
+    assert [entry["loss"] is None for entry in map(json.loads, text.splitlines())] == [
+        False,
+        True,
+        True,
+    ]
     assert "NaN" not in text
+
+
+def test_a_model_that_never_scores_is_one_line(made, tmp_path, capsys, monkeypatch):
+    from setpoint.train import METHODS
+
+    monkeypatch.setitem(METHODS, "diverging", diverging(0))
+    assert train(made / "data.csv", tmp_path / "run", "--method", "diverging", "--quiet") == 2
+    error = capsys.readouterr().err
+    assert "Scores must be finite" in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_same_seed_gives_the_same_run(made, tmp_path):

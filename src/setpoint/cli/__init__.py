@@ -18,6 +18,7 @@ from setpoint.cli.certify import CERTIFY
 from setpoint.cli.check import CHECK
 from setpoint.cli.common import BAD_USAGE, INTERRUPTED, Command, Run, UserError, one_line
 from setpoint.cli.demo import DEMO
+from setpoint.cli.front import FRONT
 from setpoint.cli.predict import PREDICT
 from setpoint.cli.report import REPORT
 from setpoint.cli.train import TRAIN
@@ -28,6 +29,7 @@ COMMANDS: dict[str, Command] = {
     "predict": PREDICT,
     "check": CHECK,
     "report": REPORT,
+    "front": FRONT,
     "demo": DEMO,
 }
 
