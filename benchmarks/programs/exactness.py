@@ -6,7 +6,8 @@
 For each program and each solver: the status, the relative error of the optimal value, whether the
 proof of an infeasible or unbounded one holds, and, where the solution is unique and not degenerate,
 the derivative along a random direction of A, b, E and h against central differences of HiGHS. Rows
-are appended to results/program_exactness.jsonl while it runs, and summed up at the end.
+are appended to results/program_exactness.jsonl while it runs, and summed up at the end; a second run
+goes on where the first one stopped.
 """
 
 from __future__ import annotations
@@ -83,10 +84,13 @@ def gradient_error(p: Drawn, z: torch.Tensor, parts: list, seed: int) -> float |
     for part in parts:
         part.grad = None
     z.backward(torch.from_numpy(g))
-    ours = sum(float((part.grad * torch.from_numpy(d)).sum()) for part, d in zip(parts[1:], way))
+    ours = sum(
+        float((part.grad * torch.from_numpy(d)).sum())
+        for part, d in zip(parts[1:], way, strict=True)
+    )
     ends = []
     for sign in (1, -1, 0.5, -0.5):
-        A, b, E, h = (x + sign * d for x, d in zip((p.A, p.b, p.E, p.h), way))
+        A, b, E, h = (x + sign * d for x, d in zip((p.A, p.b, p.E, p.h), way, strict=True))
         status, _, x = highs(replace(p, A=A, b=b, E=E, h=h))
         if status != "optimal":
             return None
@@ -151,7 +155,7 @@ def summary(lines: list[dict[str, object]]) -> str:
         cells += [f"{sum(s.get('seconds', 0) for s in some):.1f}"]
         table.append([str(c) for c in cells])
     widths = [max(len(r[k]) for r in table) for k in range(len(table[0]))]
-    return "\n".join("  ".join(c.rjust(w) for c, w in zip(r, widths)) for r in table)
+    return "\n".join("  ".join(c.rjust(w) for c, w in zip(r, widths, strict=True)) for r in table)
 
 
 def main() -> None:
@@ -159,22 +163,25 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--quick", action="store_true", help="80 programs")
     parser.add_argument("--minutes", type=float, default=30, help="stop after this long")
+    parser.add_argument("--fresh", action="store_true", help="forget the programs already done")
     options = parser.parse_args()
     torch.set_num_threads(1)
     count = 80 if options.quick else options.programs
-    lines: list[dict[str, object]] = []
     end = time.monotonic() + 60 * options.minutes
-    RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("w", encoding="utf-8") as file:
-        for seed in range(count):
+    if options.fresh or not RESULTS.exists():
+        RESULTS.write_text("", encoding="utf-8")
+    lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    done = {line["seed"] for line in lines}
+    with RESULTS.open("a", encoding="utf-8") as file:
+        for seed in (s for s in range(count) if s not in done):
             if time.monotonic() > end:
-                print(f"stopped after {seed} programs: {options.minutes} minutes", file=sys.stderr)
+                print(f"stopped before program {seed}: run again to go on", file=sys.stderr)
                 break
             for line in row(seed):
                 lines.append(line)
                 file.write(json.dumps(line) + "\n")
                 file.flush()
-    print(summary(lines))
+    print(summary([line for line in lines if line["seed"] < count]))
 
 
 if __name__ == "__main__":

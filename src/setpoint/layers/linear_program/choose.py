@@ -9,6 +9,7 @@ import torch
 from setpoint.layers.linear_program.highs import solve_by_highs
 from setpoint.layers.linear_program.newton import solve_by_newton
 from setpoint.layers.linear_program.program import Program, Solution
+from setpoint.layers.linear_program.separable import separate
 from setpoint.layers.linear_program.sketch import Sketch
 
 SOLVERS = ("auto", "highs", "newton")
@@ -26,8 +27,18 @@ def solve(program: Program, solver: str, sketch: Sketch | None = None) -> Soluti
         raise ValueError(f"solver must be one of {known}; got {solver!r}.")
     if sketch is not None and (solver == "highs" or program.is_sparse):
         raise ValueError('sketch goes with dense matrices and solver="newton".')
-    name = choose(program) if solver == "auto" and sketch is None else solver
-    if name == "highs":
+    if solver == "auto" and sketch is None:
+        parts = separate(program) if program.is_sparse else None
+        if parts is not None and parts.rest is None:
+            return parts.alone
+        if parts is not None and parts.rest is not None:
+            return parts.join(_solve(parts.rest, choose(parts.rest), None))
+        solver = choose(program)
+    return _solve(program, solver, sketch)
+
+
+def _solve(program: Program, solver: str, sketch: Sketch | None) -> Solution:
+    if solver == "highs":
         return solve_by_highs(program)
     found = solve_by_newton(program, sketch)
     return _finish(program, found)

@@ -117,4 +117,5 @@ class Solution:
     @property
     def optimal(self) -> Tensor:
         """Which members are solved, ``[batch]``."""
-        return torch.tensor([s == "optimal" for s in self.status], device=self.z.device)
+        solved = [word == "optimal" for word in self.status]
+        return torch.tensor(solved, dtype=torch.bool, device=self.z.device)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.linalg import lu_factor, lu_solve
 from scipy.sparse import csc_array, csr_array, issparse, vstack
 from scipy.sparse.csgraph import structural_rank
 from scipy.sparse.linalg import splu
@@ -108,6 +107,8 @@ def _factor(M: Any) -> Any:
     if issparse(M):
         if structural_rank(csr_array(M)) < M.shape[0]:  # SuperLU may corrupt memory on these
             return None
+        if M.nnz == M.shape[0]:
+            return _permuted(csc_array(M))
         try:
             factor = splu(csc_array(M))
         except RuntimeError:  # "Factor is exactly singular"
@@ -115,10 +116,30 @@ def _factor(M: Any) -> Any:
         if not _is_regular(factor.U.diagonal()):
             return None
         return lambda right, transposed: factor.solve(right, "T" if transposed else "N")
-    lu = lu_factor(M, check_finite=False)
-    if not _is_regular(np.diag(lu[0])):
+    lu, pivots, _ = torch.linalg.lu_factor_ex(torch.from_numpy(M))
+    if not _is_regular(lu.diagonal().numpy()):
         return None
-    return lambda right, transposed: lu_solve(lu, right, trans=int(transposed), check_finite=False)
+
+    def solve(right: Any, transposed: bool) -> Any:
+        column = torch.from_numpy(right)[:, None]
+        return torch.linalg.lu_solve(lu, pivots, column, adjoint=transposed)[:, 0].numpy()
+
+    return solve
+
+
+def _permuted(M: Any) -> Any:
+    """The same for a matrix with one entry in every row and column."""
+    if not _is_regular(M.data):
+        return None
+
+    def solve(right: Any, transposed: bool) -> Any:
+        if not transposed:
+            return right[M.indices] / M.data
+        out = np.empty_like(right)
+        out[M.indices] = right / M.data
+        return out
+
+    return solve
 
 
 def _is_regular(pivots: Any) -> bool:
