@@ -7,6 +7,7 @@ on validation by the goal's own metric; what is reported is the test part.
     python -m benchmarks.operating_points                   # all stages, two hours at most
     python -m benchmarks.operating_points --stage main --seeds 5 --minutes 40
     python -m benchmarks.operating_points --table           # the tables of what has been run so far
+    python -m benchmarks.operating_points --docs            # the same into docs/when_does_it_pay.md
 
 Rows are appended to benchmarks/results/operating_points.jsonl; cells already there are skipped, so
 a run that was stopped goes on.
@@ -26,9 +27,14 @@ from benchmarks.points import pictures, training
 from benchmarks.points.design import SEEDS, STAGES, STEPS, Job
 from benchmarks.points.judging import Cell
 from benchmarks.points.methods import READINGS
-from benchmarks.points.report import text
+from benchmarks.points.plots import draw
+from benchmarks.points.report import SCREENING, text
 
 RESULTS = Path(__file__).parent / "results" / "operating_points.jsonl"
+FILES = "operating_points*.jsonl"  # two runs at the same time write to two files
+PAGE = Path(__file__).parents[1] / "docs" / "when_does_it_pay.md"
+PLOT = PAGE.parent / "images" / "when_does_it_pay.png"
+MARKS = ("<!-- tables -->", "<!-- /tables -->")
 
 
 def main() -> None:
@@ -38,12 +44,24 @@ def main() -> None:
     options.add_argument("--minutes", type=float, default=120.0, help="start no cell after")
     options.add_argument("--quick", action="store_true", help="a corner of the table")
     options.add_argument("--table", action="store_true", help="run nothing, print the tables")
+    options.add_argument("--docs", action="store_true", help="write the tables into the page")
     options.add_argument("--out", type=Path, default=RESULTS)
     chosen = options.parse_args()
     torch.set_num_threads(1)
-    if not chosen.table:
+    if not (chosen.table or chosen.docs):
         run(chosen)
-    print(text(read(chosen.out)))
+    rows = [row for file in sorted(chosen.out.parent.glob(FILES)) for row in read(file)]
+    if chosen.docs:
+        fill(PAGE, text(rows))
+        draw([row for row in rows if row["seed"] < SCREENING], PLOT)
+    print(text(rows if chosen.table else read(chosen.out)))
+
+
+def fill(page: Path, tables: str) -> None:
+    """Put the tables between the marks of the page."""
+    before, _, rest = page.read_text().partition(MARKS[0])
+    after = rest.partition(MARKS[1])[2]
+    page.write_text(f"{before}{MARKS[0]}\n{tables}\n{MARKS[1]}{after}")
 
 
 def run(chosen: argparse.Namespace) -> None:

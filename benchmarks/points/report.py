@@ -3,25 +3,34 @@
 from collections import defaultdict
 from typing import Any
 
-from benchmarks.points.goals import GOALS
-from benchmarks.points.methods import READINGS
-from benchmarks.points.tables import cells, difference, lost, mean_ranks
+import numpy as np
+
+from benchmarks.points.goals import GOALS, TITLES
+from benchmarks.points.methods import READINGS, VARIANTS
+from benchmarks.points.tables import best_baseline, cells, difference, lost, mean_ranks
 
 Row = dict[str, Any]
+SCREENING = 100  # seeds from here on are of the screening stages
 
 
 def text(rows: list[Row]) -> str:
     """All tables of these rows."""
-    if not rows:
-        return "No rows yet."
-    return "\n\n".join([*_by_class(rows), _lost(rows)])
+    final = [row for row in rows if row["seed"] < SCREENING]
+    screened = [row for row in rows if row["seed"] >= SCREENING]
+    parts = [_table(name, mine) for name, mine in by_class(final).items()]
+    if final:
+        parts = ["\n".join(f"- `{g}`: {TITLES[g]}" for g in GOALS), *parts, _lost(final)]
+    if screened:
+        parts.append(_variants(screened))
+    return "\n\n".join(parts) or "No rows yet."
 
 
-def _by_class(rows: list[Row]) -> list[str]:
+def by_class(rows: list[Row]) -> dict[str, list[Row]]:
+    """Rows by model class and what was changed from the usual: batches of 512, Adam."""
     classes = defaultdict(list)
     for row in rows:
         classes[_class(row)].append(row)
-    return [_table(name, mine) for name, mine in classes.items()]
+    return classes
 
 
 def _class(row: Row) -> str:
@@ -37,30 +46,40 @@ def _class(row: Row) -> str:
 
 def _table(name: str, rows: list[Row]) -> str:
     found = cells(rows)
-    ranks = mean_ranks(found)
     goals = [g for g in GOALS if any(key[-1] == g for key in found)]
+    ranks = ", ".join(f"{method} {rank:.2f}" for method, rank in mean_ranks(found).items())
     lines = [
         f"### {name}",
         "",
-        "Mean rank: " + ", ".join(f"{m} {r:.2f}" for m, r in ranks.items()) + ".",
+        f"Mean rank over {len(found)} cells: {ranks}.",
         "",
-        "Default minus the best baseline picked on validation, points (standard error, seeds):",
+        f"{_pooled(found)} By cell (standard error, seeds):",
         "",
         "| | " + " | ".join(goals) + " |",
         "|---" * (len(goals) + 1) + "|",
     ]
     for data in dict.fromkeys(key[0] for key in found):
-        entries = []
-        for goal in goals:
-            seeds = next((s for k, s in found.items() if (k[0], k[-1]) == (data, goal)), None)
-            entries.append(_entry(seeds))
-        lines.append(f"| {data} | " + " | ".join(entries) + " |")
+        mine = {key[-1]: seeds for key, seeds in found.items() if key[0] == data}
+        lines.append(f"| {data} | " + " | ".join(_entry(mine.get(goal)) for goal in goals) + " |")
     return "\n".join([*lines, "", _means(found, goals)])
+
+
+def _pooled(found: Any) -> str:
+    """The mean difference over all cells, with the standard error over cells."""
+    means = [difference(seeds, "default")[0] for seeds in found.values()]
+    means = [m for m in means if np.isfinite(m)]
+    error = np.std(means, ddof=1) / len(means) ** 0.5 if len(means) > 1 else float("nan")
+    return (
+        "Default minus the best baseline picked on validation: "
+        f"{np.mean(means):+.2f} points (standard error over cells {error:.2f})."
+    )
 
 
 def _entry(seeds: Any) -> str:
     mean, error, count = difference(seeds, "default") if seeds else (0.0, 0.0, 0)
-    return f"{mean:+.1f} ({error:.1f}, {count})" if count else ""
+    if not count:
+        return ""
+    return f"{mean:+.1f} ({error:.1f}, {count})" if count > 1 else f"{mean:+.1f} (1)"
 
 
 def _means(found: Any, goals: list[str]) -> str:
@@ -76,7 +95,7 @@ def _means(found: Any, goals: list[str]) -> str:
                 for methods in seeds.values()
                 if method in methods
             ]
-            entries.append(f"{sum(values) / len(values):.1f}" if values else "")
+            entries.append(f"{np.mean(values):.1f}" if values else "")
         if any(entries):
             lines.append(f"| {method} | " + " | ".join(entries) + " |")
     return "\n".join(lines)
@@ -86,7 +105,32 @@ def _lost(rows: list[Row]) -> str:
     bad = lost(cells(rows))
     if not bad:
         return "No cell is behind the best baseline by more than two standard errors."
-    lines = ["Behind the best baseline picked on validation by more than two standard errors:"]
+    lines = ["Behind the best baseline picked on validation by more than two standard errors:", ""]
     for key, mean, error in bad:
         lines.append(f"- {' '.join(map(str, key))}: {mean:+.2f} ({error:.2f})")
+    return "\n".join(lines)
+
+
+def _variants(rows: list[Row]) -> str:
+    """What else was tried: each variant minus the default, paired, by model class."""
+    classes = by_class(rows)
+    lines = [
+        "### Other settings, minus the default",
+        "",
+        "| points (standard error, pairs) | " + " | ".join(classes) + " |",
+        "|---" * (len(classes) + 1) + "|",
+    ]
+    for name in (*VARIANTS, "best baseline"):
+        entries = []
+        for mine in classes.values():
+            d = [
+                (best_baseline(m) if name == "best baseline" else m[name])["test"]
+                - m["default"]["test"]
+                for seeds in cells(mine).values()
+                for m in seeds.values()
+                if "default" in m and (name in m or name == "best baseline")
+            ]
+            error = np.std(d, ddof=1) / len(d) ** 0.5 if len(d) > 1 else float("nan")
+            entries.append(f"{np.mean(d):+.2f} ({error:.2f}, {len(d)})" if d else "")
+        lines.append(f"| {name} | " + " | ".join(entries) + " |")
     return "\n".join(lines)
