@@ -32,7 +32,7 @@ TASKS = (
 )
 WEIGHTS = {"10": 10.0, "5": 5.0, "10/3": 10 / 3, "2.5": 2.5, "2": 2.0}
 GRID = tuple(f"weight {name}" for name in WEIGHTS)
-METHODS = ("main head only", *GRID, "lexicographic", "printed")
+METHODS = ("main head only", *GRID, "lexicographic", "balanced")
 CASES = [{"main": a, "auxiliary": b, "method": m} for a, b in TASKS for m in METHODS]
 
 
@@ -58,8 +58,7 @@ def combination(method: str, model: nn.Module) -> rules.Rule:
         return rules.main_only
     if method in GRID:
         return rules.weighted(1 / WEIGHTS[method.removeprefix("weight ")])
-    make = rules.printed if method == "printed" else rules.lexicographic
-    return make(model.parameters())
+    return rules.named(method, model.parameters())
 
 
 def parts_of(main: str, auxiliary: str, seed: int, synthetic: bool) -> pictures.Parts:

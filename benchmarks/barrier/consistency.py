@@ -25,8 +25,8 @@ from benchmarks.barrier.study import Found, by_seed, conduct, descend, options, 
 from benchmarks.common.networks import SmallCNN
 
 LABELS = (100, 250, 1000)
-LABELLED, UNLABELLED = 48, 64
-METHODS = ("labels only", "schedule", "lexicographic", "printed")
+LABELLED, UNLABELLED = 40, 40
+METHODS = ("labels only", "schedule", "lexicographic", "balanced")
 CASES = [{"labels": n, "method": m} for n in LABELS for m in METHODS]
 
 
@@ -35,8 +35,7 @@ def combination(method: str, model: nn.Module) -> rules.Rule:
         return rules.main_only
     if method == "schedule":
         return rules.scheduled(5.0)
-    make = rules.printed if method == "printed" else rules.lexicographic
-    return make(model.parameters())
+    return rules.named(method, model.parameters())
 
 
 def disagreement(still: Tensor, moved: Tensor) -> Tensor:

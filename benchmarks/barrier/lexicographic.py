@@ -32,6 +32,7 @@ LEXICOGRAPHIC = (
     "lexicographic, log length",
     "printed, length",
     "printed, log length",
+    "balanced, length",
 )
 RATES = {"batch norm": 0.05, "plain": 0.03}
 CASES = [{"network": n, "method": m} for n in RATES for m in (*GRID, *LEXICOGRAPHIC)]
@@ -46,8 +47,7 @@ def combination(method: str, model: nn.Module) -> rules.Rule:
     kind, _, value = method.rpartition(" ")
     if kind == "weight decay":
         return rules.weighted(float(value) / 2)
-    make = rules.printed if method.startswith("printed") else rules.lexicographic
-    return make(model.parameters())
+    return rules.named(method, model.parameters())
 
 
 def trial(network: str, method: str, seed: int, steps: int, synthetic: bool) -> dict[str, Any]:

@@ -12,13 +12,13 @@ import numpy as np
 from benchmarks.barrier import ablation, auxiliary, consistency, lexicographic, trajectory
 from benchmarks.barrier.study import Found, by_seed
 
-OURS, PRINTED, OTHERS = "#0072b2", "#56b4e9", "#d55e00"
+OURS, PRINTED, BALANCED, OTHERS = "#0072b2", "#56b4e9", "#009e73", "#d55e00"
 GREYS = ("#cccccc", "#999999", "#666666", "#333333")
 
 
 def colour(method: str) -> str:
     """Ours blue, the printed algorithm light blue, linear combinations orange."""
-    start = {"lexicographic": OURS, "printed": PRINTED}
+    start = {"lexicographic": OURS, "printed": PRINTED, "balanced": BALANCED}
     return next((c for name, c in start.items() if method.startswith(name)), OTHERS)
 
 
@@ -103,7 +103,7 @@ def draw_ablation(rows: Found, path: Path) -> None:
 
 
 def draw_trajectory(rows: Found, path: Path) -> None:
-    looks = {"loss": 2, "unfairness x 1,000": 1}
+    looks = {"loss": 2, "unfairness": 1}
 
     def draw(axes: Any, title: str) -> None:
         greys = iter(GREYS)
@@ -111,9 +111,9 @@ def draw_trajectory(rows: Found, path: Path) -> None:
             curves = [row["curve"] for row in rows if row["method"] == method]
             if not curves:
                 continue
-            values = np.array(curves)[:, :, looks[title]] * (1e3 if "x" in title else 1)
+            values = np.array(curves)[:, :, looks[title]]
             steps = np.array(curves)[0, :, 0]
-            ours = method in ("lexicographic", "printed")
+            ours = method in ("lexicographic", "printed", "balanced")
             shade = colour(method) if ours else next(greys)
             axes.plot(steps, values.mean(0), color=shade, label=method, lw=2 if ours else 1.2)
             axes.fill_between(steps, values.min(0), values.max(0), color=shade, alpha=0.15, lw=0)
