@@ -78,3 +78,21 @@ def test_what_another_run_left_is_not_continued(tmp_path, capsys, monkeypatch, w
     monkeypatch.chdir(tmp_path)
     assert run(*command(tmp_path, tmp_path / "fresh"), *seed) == 0
     assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
+
+
+def test_stopping_by_hand_says_how_to_go_on(tmp_path, capsys, monkeypatch):
+    from setpoint.train.run import Run
+
+    write_data(tmp_path / "data.csv")
+    step = Run.step
+
+    def stopped(self, batch):
+        if self.progress.history:
+            raise KeyboardInterrupt
+        return step(self, batch)
+
+    monkeypatch.setattr(Run, "step", stopped)
+    assert run(*command(tmp_path, tmp_path / "run")) == 130
+    error = capsys.readouterr().err
+    assert "The same command goes on from the last pass." in error
+    assert "Traceback" not in error

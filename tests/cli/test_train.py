@@ -219,6 +219,8 @@ def test_not_certified_is_1_and_such_a_run_does_not_decide(made, capsys, tmp_pat
             ["--goal", f"{GOAL} with thresholds per group", "--group", "sex"],
             "several thresholds, which training does not take",
         ),
+        (["--goal", "maximize recall subject to fpr <= 1"], "holds for every threshold"),
+        (["--out", ".."], "name the folder itself"),
         (["--learning-rate", "-1"], "must be a positive number"),
         (["--epochs", "0"], "must be a whole number of at least 1"),
         (["--seed", "x"], "must be a whole number of at least 0"),

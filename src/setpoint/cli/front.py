@@ -1,60 +1,90 @@
-"""``setpoint front``: models that trade misses for false alarms, or loss for fairness."""
+"""``setpoint front``: what fairness costs, as a front of models from a file."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from setpoint.cli.common import DONE, Command, UserError, count, seed
+from setpoint.cli.grouped import Grouped, read_grouped
 
+GOALS = ("loss", "coverage_gap", "tpr_gap", "fpr_gap", "covariance")
 MODELS = ("linear", "mlp")
+WHOLE = 8192  # rows up to which every step takes all of them
+HIDDEN, RATES = 32, {"linear": 0.03, "mlp": 0.01}
+COLUMNS, PICTURE = "columns.json", "front.png"
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", type=Path, metavar="data.csv", help="csv or parquet, one row an example")
     add("--label", required=True, metavar="COLUMN", help="the true class, two different values")
-    add("--out", required=True, type=Path, metavar="FOLDER", help="where the points go")
-    add("--group", metavar="COLUMN", help="two groups: loss against unfairness between them")
-    add("--points", type=count, default=11, metavar="N", help="models on the front (default: 11)")
-    add("--steps", type=count, default=300, metavar="N", help="batches for each (default: 300)")
+    add("--group", required=True, metavar="COLUMN", help="whose values are to be treated alike")
+    add("--minimize", choices=GOALS, default="loss", help="default: loss (cross-entropy)")
+    add("--hold", choices=GOALS, default="coverage_gap", help="default: coverage_gap")
+    add("--points", type=count, default=12, metavar="N", help="models, ends included (default: 12)")
+    add("--out", required=True, type=Path, metavar="FOLDER", help="where they go")
     add("--model", choices=MODELS, default="linear", help="default: linear")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--drop", action="append", default=[], metavar="COLUMN", help="do not learn from it")
-    add("--batch-size", type=count, default=512, metavar="N", help="default: 512")
+    add("--keep", action="append", default=[], metavar="COLUMN", help="no identifier: use it")
+    add("--learn-from-group", action="store_true", help="let the models see the group")
+    add("--steps", type=count, default=200, metavar="N", help="of each model (default: 200)")
+    add("--processes", type=count, default=1, metavar="N", help="default: 1")
     add("--seed", type=seed, default=0, metavar="N", help="default: 0")
+    add("--quiet", action="store_true", help="print only the table")
 
 
 def _run(given: argparse.Namespace) -> int:
+    if given.minimize == given.hold:
+        raise UserError(f"--minimize and --hold are both {given.hold}; a front needs two goals.")
     if given.points < 3:
-        raise UserError(f"--points {given.points}: a front has two ends and a middle, 3 at least.")
+        raise UserError(
+            f"--points must be at least 3, two ends and one between; got {given.points}."
+        )
     if given.out.exists() and not given.out.is_dir():
-        raise UserError(f"--out {given.out} is in the way: not a folder. Choose another.")
-    from setpoint.runs.fronting import FrontSession
-
-    front = FrontSession(
-        file=given.file,
-        out=given.out,
-        label=given.label,
-        group=given.group,
-        positive=given.positive,
-        drop=tuple(given.drop),
-        model=given.model,
-        points=given.points,
-        steps=given.steps,
-        batch_size=given.batch_size,
-        seed=given.seed,
-        progress=sys.stderr.isatty(),
-    ).run()
-    print(front)
-    written = [given.out / "front.json"]
+        raise UserError(f"--out {given.out} is a file; name a folder.")
+    parts = read_grouped(given)
+    given.out.mkdir(parents=True, exist_ok=True)
+    front = _train(given, parts)
+    columns = {"label": given.label, "positive": parts.positive, "group": given.group}
+    columns |= {"groups": parts.groups, "columns": parts.columns, "model": given.model}
+    text = json.dumps(columns, indent=2, ensure_ascii=False)
+    (given.out / COLUMNS).write_text(text + "\n", encoding="utf-8")
     if find_spec("matplotlib") is not None:
-        front.plot(given.out / "front.png")
-        written.append(given.out / "front.png")
-    print(f"\nWritten: {', '.join(map(str, written))}; rates are at a score of 0 on held-out rows.")
+        front.plot(given.out / PICTURE)
+    print(front)
+    print(f"\nWritten to {given.out}: front.json has every number, point-*/ the weights.")
     return DONE
 
 
-FRONT = Command(_arguments, _run, "Models between two wishes: misses and false alarms, or groups.")
+def _train(given: argparse.Namespace, parts: Grouped) -> Any:
+    from functools import partial
+
+    from setpoint.pareto import pareto_front
+    from setpoint.pareto.fairness import Judge, TableLosses
+    from setpoint.runs.model import build_model
+
+    x, y, groups = parts.train
+    return pareto_front(
+        partial(build_model, given.model, x.shape[1], HIDDEN, given.seed),
+        TableLosses(minimize=given.minimize, hold=given.hold),
+        (x, y, groups),
+        points=given.points,
+        steps=given.steps,
+        batch_size=None if len(x) <= WHOLE else WHOLE // 2,
+        learning_rate=RATES[given.model],
+        seed=given.seed,
+        measure=Judge(*parts.held_out),
+        folder=given.out,
+        processes=given.processes,
+        order="inward",
+        progress=not given.quiet and sys.stderr.isatty(),
+    )
+
+
+FRONT = Command(_arguments, _run, "What fairness costs: a front of models between two goals.")

@@ -6,6 +6,7 @@ import argparse
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 from setpoint.cli.common import DONE, NOT_CERTIFIED, Command, UserError, count, seed, share
 
@@ -43,6 +44,8 @@ def _run(given: argparse.Namespace) -> int:
 
     problem = read_goal(given.goal, Problem.parse)
     _check_goal(given.goal, problem, given.group)
+    if given.out.name in ("", ".."):
+        raise UserError(f"--out {given.out}: name the folder itself, as in --out run.")
     check_free(given.out, force=given.force)  # before training, not after
     from setpoint.runs.session import Session
     from setpoint.runs.training import Watch
@@ -71,7 +74,12 @@ def _run(given: argparse.Namespace) -> int:
         baseline=not given.no_baseline and given.method != "cross_entropy",
         watch=Watch(unfinished, tell, progress=not given.quiet and sys.stderr.isatty()),
     )
-    finished = session.run()
+    try:
+        finished = session.run()
+    except KeyboardInterrupt:
+        if unfinished.exists():
+            tell("The same command goes on from the last pass.")
+        raise
     from setpoint.cli.pages import page_of
     from setpoint.runs.writing import write_run
 
@@ -92,6 +100,7 @@ def _check_goal(text: str, problem: object, group: str | None) -> None:
     if not bounds or not all(isinstance(bound, Bound) for bound in bounds):
         advice = "write 'subject to' and bounds, as in 'maximize recall subject to fpr <= 0.01'"
         raise UserError(f"--goal {text!r} promises nothing that can be certified: {advice}.")
+    _check_provable(text, problem)
     if problem.thresholds != 1:
         raise UserError(
             f"--goal {text!r} has several thresholds, which training does not take: train for the "
@@ -103,6 +112,19 @@ def _check_goal(text: str, problem: object, group: str | None) -> None:
             f"--goal {text!r} looks at groups of {', '.join(sorted(columns))}: add --group with "
             "that column (one only)."
         )
+
+
+def _check_provable(text: str, problem: Any) -> None:
+    """Told before training: a bound that always or never holds cannot be certified after it."""
+    from setpoint.certify import CannotPromise
+    from setpoint.certify.forms import atoms
+    from setpoint.certify.goals import read_goal
+
+    try:
+        for bound in read_goal(problem).bounds:
+            atoms(bound, None)
+    except CannotPromise as refused:
+        raise UserError(f"--goal {text!r}: {refused}") from None
 
 
 def _rate(text: str) -> float:
