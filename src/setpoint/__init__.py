@@ -14,6 +14,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from setpoint.certify import Certificate as Certificate
     from setpoint.certify import certify as certify
+    from setpoint.compare import Comparison as Comparison
+    from setpoint.compare import compare as compare
     from setpoint.estimators import (
         CertifiedThreshold as CertifiedThreshold,
     )
@@ -184,6 +186,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "certify": "Certificate certify",
+    "compare": "Comparison compare",
     "estimators": "CertifiedThreshold Classifier NotCertifiedWarning",
     "layers": "ProgramError hold linear_program",
     "pareto": "Front pareto_front",

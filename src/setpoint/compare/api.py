@@ -1,0 +1,137 @@
+"""The front of the room: check what is asked, run it seed by seed, return the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from setpoint._checks import positive, whole
+from setpoint.compare.comparison import Comparison
+from setpoint.compare.trial import Bench
+from setpoint.datasets import Split, Table, split
+from setpoint.problems import Problem
+from setpoint.train import Method, methods_named
+from setpoint.train.named import LEARNING_RATES, network
+
+USUAL = ("cross_entropy", "focal", "resampled", "implicit")
+Data = tuple[Any, Any] | Table | Callable[[int], Split]
+
+
+def compare(
+    problem: Problem,
+    data: Data,
+    methods: Iterable[str] | Mapping[str, Method] = USUAL,
+    *,
+    seeds: int | Sequence[int] = 5,
+    model: str | Callable[[], nn.Module] = "linear",
+    steps: int = 1000,
+    batch_size: int = 512,
+    learning_rates: float | Sequence[float] | None = None,
+    on_trial: Callable[[Any], None] | None = None,
+) -> Comparison:
+    """Train the same problem by several methods, and say which one to take.
+
+    Every method gets the same splits, initial weights and number of steps. Learning rate and pass
+    are chosen on the validation part by the goal's own metric; the test part only judges.
+
+    Args:
+        problem: What is wanted.
+        data: ``(x, y)``, split 50/25/25 anew for every seed; or a function from a seed to a
+            :class:`setpoint.datasets.Split`.
+        methods: Names of :data:`setpoint.train.METHODS`, or methods of your own by name. The
+            others are compared with the first.
+        seeds: How many splits, or which.
+        model: ``"linear"``, ``"mlp"``, or a function that makes an untrained module.
+        steps: Training steps of every run.
+        batch_size: Examples in a batch.
+        learning_rates: To choose from; the usual one of the model when None.
+        on_trial: Called with every finished trial, for progress.
+
+    Returns:
+        The comparison: ``print`` it, or use its rows.
+
+    Example:
+        >>> from setpoint import compare, fnr_at_fpr
+        >>> from setpoint.datasets import letter
+        >>> found = compare(fnr_at_fpr(0.01), letter(), ["focal", "implicit"], seeds=1, steps=20)
+        >>> [row.method for row in found.rows]
+        ['focal', 'implicit']
+    """
+    _check_problem(problem)
+    chosen = _methods(methods)
+    wanted = list(range(whole(seeds, "seeds", least=1)) if isinstance(seeds, int) else seeds)
+    make_split = _splitter(data)
+    rates = _rates(learning_rates, model)
+    trials = []
+    for seed in wanted:
+        parts = make_split(seed)
+        bench = Bench(
+            problem,
+            parts,
+            _maker(model, parts.train.x.shape[1]),
+            whole(steps, "steps", least=1),
+            whole(batch_size, "batch_size", least=1),
+            rates,
+            seed,
+        )
+        for name, method in chosen.items():
+            trials.append(bench.run(name, method))
+            if on_trial is not None:
+                on_trial(trials[-1])
+    labels = {seed: make_split(seed).test.y for seed in wanted}
+    return Comparison(problem, tuple(trials), labels)
+
+
+def _check_problem(problem: object) -> None:
+    if not isinstance(problem, Problem):
+        raise TypeError(f"compare takes a Problem, such as fnr_at_fpr(0.01); got {problem!r}.")
+    if any(problem.slices):
+        raise NotImplementedError(
+            f"compare does not take groups yet, and `{problem}` looks at some; use "
+            "Classifier.fit(..., groups=...)."
+        )
+
+
+def _methods(methods: Iterable[str] | Mapping[str, Method]) -> dict[str, Method]:
+    if isinstance(methods, Mapping):
+        chosen = dict(methods)
+    else:
+        names = [methods] if isinstance(methods, str) else list(methods)
+        chosen = {name: methods_named(name)[name] for name in names}
+    if not chosen:
+        raise ValueError("compare needs at least one method.")
+    return chosen
+
+
+def _splitter(data: Data) -> Callable[[int], Split]:
+    if callable(data):
+        return data
+    try:
+        x, y = data
+    except (TypeError, ValueError):
+        raise TypeError("data must be (x, y), or a function from a seed to a Split.") from None
+    features, labels = np.asarray(x, np.float32), np.asarray(y)
+    if features.ndim != 2 or labels.shape != features.shape[:1]:
+        raise ValueError(
+            f"data must be features [n, d] and labels [n]; got {features.shape} and "
+            f"{labels.shape}. For images pass a function from a seed to a Split."
+        )
+    if not np.isin(labels, (0, 1)).all():
+        raise ValueError("Labels must be 0 or 1.")
+    return lambda seed: split(Table(features, labels.astype(np.int64)), seed)
+
+
+def _maker(model: str | Callable[[], nn.Module], columns: int) -> Callable[[], nn.Module]:
+    return model if callable(model) else lambda: network(model, columns)
+
+
+def _rates(given: float | Sequence[float] | None, model: object) -> list[float]:
+    if given is None:
+        return [LEARNING_RATES.get(model, 0.001) if isinstance(model, str) else 0.001]
+    listed = [given] if isinstance(given, int | float) else list(given)
+    if not listed:
+        raise ValueError("learning_rates must name at least one rate.")
+    return [positive(rate, "learning_rates") for rate in listed]

@@ -1,0 +1,133 @@
+"""One method on one split: trained, chosen on validation, judged on the test part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from setpoint.datasets import Split
+from setpoint.problems import Infeasible, Problem
+from setpoint.rates import Bound
+from setpoint.results.measured import tables_of
+from setpoint.train import Fitted, Method, Validation, fit, score
+
+OK = "ok"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a method reached on one split.
+
+    Attributes:
+        method: Its name.
+        seed: Decides split, initial weights and batches.
+        value: The goal's metric on the test part, at the threshold that is exact there: how well
+            the model ranks. None if there is none.
+        carried: The objective on the test part at the threshold chosen on validation: what a user
+            gets. None for areas, and where ``value`` is None.
+        validation: The metric on the validation part, by which rate and pass were chosen.
+        learning_rate: The one of those tried that was chosen.
+        ms_per_step: Median time of a training step.
+        status: ``ok``, or what went wrong: which bound was missed and by how much, that training
+            diverged, or why the method cannot express the problem.
+        scores: Of the test part, for curves.
+    """
+
+    method: str
+    seed: int
+    value: float | None
+    carried: float | None
+    validation: float | None
+    learning_rate: float | None
+    ms_per_step: float
+    status: str
+    scores: NDArray[Any] | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all methods share on one split."""
+
+    problem: Problem
+    parts: Split
+    make_model: Callable[[], nn.Module]
+    steps: int
+    batch_size: int
+    learning_rates: Sequence[float]
+    seed: int
+
+    def run(self, name: str, method: Method) -> Trial:
+        """Train at every rate, keep what validation prefers, judge it."""
+        try:
+            method.criterion(self.problem, self.steps)
+        except (NotImplementedError, TypeError, ValueError) as error:
+            return self._nothing(name, f"cannot express it: {error}")
+        judge = Validation(self.problem, *self._tensors("validation"))
+        best: Fitted | None = None
+        chosen = None
+        for rate in self.learning_rates:
+            fitted = self._train(method, rate, judge)
+            if fitted.best is not None and (best is None or judge.better(fitted.best, best.best)):
+                best, chosen = fitted, rate
+        if best is None or chosen is None:
+            return self._nothing(name, "diverged: no pass has a validation metric")
+        return self._judged(name, best, chosen)
+
+    def _train(self, method: Method, rate: float, judge: Validation) -> Fitted:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            model = self.make_model()
+        return fit(
+            model,
+            method.criterion(self.problem, self.steps),
+            *self._tensors("train"),
+            steps=self.steps,
+            batch_size=self.batch_size,
+            learning_rate=rate,
+            seed=self.seed,
+            sampler=method.sampler(self.batch_size),
+            validation=judge,
+        )
+
+    def _tensors(self, part: str) -> tuple[torch.Tensor, torch.Tensor]:
+        x, y = getattr(self.parts, part)
+        return torch.from_numpy(x), torch.from_numpy(y)
+
+    def _judged(self, name: str, fitted: Fitted, rate: float) -> Trial:
+        scores, seen = (
+            score(fitted.model, self._tensors(part)[0]).numpy() for part in ("test", "validation")
+        )
+        labels = self.parts.test.y
+        value, status = None, OK
+        try:
+            value = self.problem.evaluate(scores, labels)
+        except Infeasible as error:
+            status = f"infeasible on the test part: {error}"
+        carried = None
+        if self.problem.swept is None and value is not None:
+            thresholds = self.problem.choose(seen, self.parts.validation.y).thresholds
+            carried = self.problem.evaluate(scores, labels, thresholds=thresholds)
+            status = _missed(self.problem, scores > thresholds[0], labels) or status
+        milliseconds = 1000 * fitted.seconds_per_step
+        return Trial(
+            name, self.seed, value, carried, fitted.best, rate, milliseconds, status, scores
+        )
+
+    def _nothing(self, name: str, status: str) -> Trial:
+        return Trial(name, self.seed, None, None, None, None, float("nan"), status)
+
+
+def _missed(problem: Problem, accepted: NDArray[np.bool_], labels: NDArray[Any]) -> str:
+    """Which bound the carried threshold breaks on new data, in words; empty if none."""
+    tables = tables_of(accepted, labels == 1, {})
+    for target in problem.subject_to:
+        if isinstance(target, Bound) and not target.gap(tables) <= 0:
+            reached = float(target.expression.of(tables))
+            return f"missed: {target} became {reached:.4g} with the validation threshold"
+    return ""

@@ -1,0 +1,195 @@
+"""The same problem by several methods."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import setpoint
+from setpoint import compare, fnr, fnr_at_fpr, fpr, precision_at_recall, roc_auc
+from setpoint.compare import Comparison, Trial
+from setpoint.datasets import Split, Table, split
+from setpoint.problems import Problem
+from setpoint.solvers import cross_entropy
+from setpoint.train import METHODS, Method
+
+GOAL = fnr_at_fpr(0.1)
+QUICK = {"steps": 30, "batch_size": 100, "seeds": 2}
+
+
+def data(n=800, seed=0):
+    r = np.random.default_rng(seed)
+    y = (r.random(n) < 0.3).astype(int)
+    return (r.normal(size=(n, 4)) + 1.2 * y[:, None] * [1, 0, 1, 0]).astype(np.float32), y
+
+
+def broken(_problem, _steps):
+    return lambda scores, labels, weights=None: 0 * scores.sum() / 0
+
+
+def refuses(_problem, _steps):
+    raise ValueError("Only areas, please.")
+
+
+def test_every_method_has_a_row_and_a_trial_for_every_seed():
+    found = compare(GOAL, data(), ["cross_entropy", "implicit"], **QUICK)
+    assert [row.method for row in found.rows] == ["cross_entropy", "implicit"]
+    assert [(t.method, t.seed) for t in found.trials] == [
+        (m, s) for s in (0, 1) for m in ("cross_entropy", "implicit")
+    ]
+    assert found.rows[0].gain is None
+    assert found.rows[1].value.count == 2
+    assert all(t.ms_per_step > 0 for t in found.trials)
+
+
+def test_a_trial_is_what_training_by_hand_gives():
+    from setpoint.train import Validation, fit, score
+
+    found = compare(GOAL, data(), ["focal"], steps=30, batch_size=100, seeds=[4]).trials[0]
+    parts = split(Table(*data()), 4)
+    torch.manual_seed(4)
+    tensors = [(torch.from_numpy(p.x), torch.from_numpy(p.y)) for p in parts]
+    fitted = fit(
+        nn.Linear(4, 1),
+        setpoint.solvers.focal,
+        *tensors[0],
+        steps=30,
+        batch_size=100,
+        learning_rate=0.03,
+        seed=4,
+        sampler=METHODS["focal"].sampler(100),
+        validation=Validation(GOAL, *tensors[1]),
+    )
+    scores = score(fitted.model, tensors[2][0]).numpy()
+    assert found.value == GOAL.evaluate(scores, parts.test.y)
+    seen = score(fitted.model, tensors[1][0]).numpy()
+    threshold = GOAL.choose(seen, parts.validation.y).thresholds
+    assert found.carried == GOAL.evaluate(scores, parts.test.y, thresholds=threshold)
+    rate = (scores[parts.test.y == 0] > threshold[0]).mean()
+    assert found.status.startswith("missed") == (rate > 0.1)
+
+
+def test_a_method_against_itself_gains_nothing():
+    twice = {"a": METHODS["focal"], "b": METHODS["focal"]}
+    row = compare(GOAL, data(), twice, **QUICK).rows[1]
+    assert (row.gain.mean, row.gain.standard_error) == (0, 0)
+
+
+def test_the_sign_of_the_gain_follows_the_objective():
+    backwards = Method(lambda *_: lambda s, y, weights=None: -cross_entropy(s, y, weights))
+    methods = {"focal": METHODS["focal"], "backwards": backwards}
+    for goal in (GOAL, precision_at_recall(0.9)):
+        row = compare(goal, data(), methods, **QUICK).rows[1]
+        assert row.gain.mean < 0
+
+
+def test_no_row_hides_a_failure():
+    methods = {"focal": METHODS["focal"], "broken": Method(broken), "refuses": Method(refuses)}
+    found = compare(GOAL, data(), methods, **QUICK)
+    by_name = {row.method: row for row in found.rows}
+    assert by_name["broken"].failed == by_name["refuses"].failed == 2
+    assert "diverged" in by_name["broken"].trouble
+    assert "cannot express it: Only areas, please." in by_name["refuses"].trouble
+    assert by_name["broken"].value is None
+    text = str(found)
+    assert "diverged" in text
+    assert "Only areas, please." in text
+    assert found.best == "focal"
+
+
+def test_a_bound_that_the_validation_threshold_breaks_is_counted():
+    found = compare(GOAL, data(), ["focal"], steps=30, batch_size=100, seeds=8)
+    missed = [t for t in found.trials if t.status.startswith("missed: fpr <= 0.1 became 0.1")]
+    assert 0 < len(missed) < 8
+    assert found.rows[0].missed == len(missed)
+    assert f"{len(missed)} of 8" in str(found)
+
+
+def test_the_rate_is_chosen_on_validation():
+    tried = {"learning_rates": (1e-9, 0.03)}
+    found = compare(GOAL, data(), ["focal"], **QUICK, **tried)
+    assert {t.learning_rate for t in found.trials} == {0.03}
+
+
+def test_the_order_of_methods_changes_no_value():
+    one, other = (
+        compare(GOAL, data(), names, **QUICK)
+        for names in (["focal", "implicit"], ["implicit", "focal"])
+    )
+    values = [{(t.method, t.seed): t.value for t in c.trials} for c in (one, other)]
+    assert values[0] == values[1]
+
+
+def test_areas_own_models_and_own_splits():
+    def parts(seed):
+        made = split(Table(*data()), seed)
+        assert isinstance(made, Split)
+        return made
+
+    own = {"model": lambda: nn.Linear(4, 1), "learning_rates": 0.03}
+    found = compare(roc_auc(fpr=(0, 0.2)), parts, ["cross_entropy"], **own, **QUICK)
+    assert all(0.5 < t.value < 1 and t.carried is None for t in found.trials)
+
+
+def test_stored_and_read_back():
+    found = compare(GOAL, data(), {"focal": METHODS["focal"], "broken": Method(broken)}, **QUICK)
+    again = Comparison.from_json(found.to_json())
+    assert json.loads(again.to_json()) == json.loads(found.to_json())
+    assert again.problem == GOAL
+    assert [t.value for t in again.trials] == [t.value for t in found.trials]
+    assert str(again).splitlines()[0] == str(GOAL)
+    assert isinstance(again.trials[0], Trial)
+    with pytest.raises(ValueError, match="no scores to draw"):
+        again.plot("nowhere.png")
+
+
+def test_the_plot_is_written(tmp_path):
+    found = compare(GOAL, data(), ["focal", "implicit"], **QUICK)
+    found.plot(tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_the_room_can_be_called():
+    import setpoint.compare as room
+
+    assert callable(room)
+    assert setpoint.Comparison is Comparison
+
+
+SLICED = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (("fnr", data()), TypeError, "compare takes a Problem"),
+        ((SLICED, data()), NotImplementedError, "does not take groups yet"),
+        ((GOAL, data(), ["magic"]), ValueError, "method must be one of"),
+        ((GOAL, data(), []), ValueError, "at least one method"),
+        ((GOAL, 3), TypeError, "data must be"),
+        ((GOAL, (np.zeros((4, 2)), np.zeros(3))), ValueError, r"got \(4, 2\) and \(3,\)"),
+        ((GOAL, (np.zeros((4, 2)), np.arange(4))), ValueError, "Labels must be 0 or 1"),
+    ],
+    ids=["problem", "groups", "method", "none", "data", "shape", "labels"],
+)
+def test_what_is_refused(arguments, error, words):
+    with pytest.raises(error, match=words):
+        compare(*arguments, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"seeds": 0}, "seeds must be"),
+        ({"steps": 0}, "steps must be"),
+        ({"learning_rates": []}, "at least one rate"),
+        ({"learning_rates": -1.0}, "learning_rates must be positive"),
+        ({"model": "tree"}, "model must be"),
+    ],
+    ids=str,
+)
+def test_which_settings_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        compare(GOAL, data(), ["focal"], **{**QUICK, **options})
