@@ -6,8 +6,8 @@
 For each program and each solver: the status, the relative error of the optimal value, whether the
 proof of an infeasible or unbounded one holds, and, where the solution is unique and not degenerate,
 the derivative along a random direction of A, b, E and h against central differences of HiGHS. Rows
-are appended to results/program_exactness.jsonl while it runs, and summed up at the end; a second run
-goes on where the first one stopped.
+are appended to results/program_exactness.jsonl while it runs, and summed up at the end; a second
+run goes on where the first one stopped.
 """
 
 from __future__ import annotations
