@@ -23,9 +23,11 @@ from setpoint.rates import (
 )
 from simulation.truth import QUANTIZERS, SHIFT, Cell, optimum
 
-SIMPLEST = ("fpr", "recall", "coverage", "precision", "f_score(1)", "tnr", "fnr")
+SIMPLEST = ("fpr", "recall", "coverage", "precision", "f_score(1)")
+MIRRORED = ("tnr", "fnr")
 NAMES = (
     *SIMPLEST,
+    *MIRRORED,
     *("npv", "f_score(2)", "error", "balanced_error", "fpr and recall", "fpr and precision"),
     *("fpr by group", "gap at fpr", "fpr on average", "precision at 5 %", "fpr, 20 models"),
 )
@@ -74,8 +76,9 @@ def cells(quick: bool) -> Iterator[Cell]:
             for kind in ("continuous", "tied") if name in SIMPLEST else ("continuous",):
                 yield _cell(name, 0.05, kind, 2000, 300)
         return
-    others = [name for name in NAMES if name not in SIMPLEST]
-    for names, sizes in ((SIMPLEST, SIZES), (others, (2000,)), (others, (500, 10_000))):
+    others = [name for name in NAMES if name not in SIMPLEST + MIRRORED]
+    order = ((SIMPLEST, SIZES), (others, (2000,)), (MIRRORED, SIZES), (others, (500, 10_000)))
+    for names, sizes in order:
         for kind, n, alpha, name in product(QUANTIZERS, sizes, (0.05, 0.01), names):
             yield _cell(name, alpha, kind, n, 2000)
 

@@ -86,11 +86,11 @@ def test_starts_share_delta_and_depend_on_the_number_of_rows_only():
 
 
 def test_long_walks_are_taken_in_parts(monkeypatch):
-    from setpoint.certify import walks
+    from setpoint.certify import lines
 
     scores, labels = sample(1, 3000, 0.4)
     (atom,) = atoms(precision >= 0.7, None)
     rows = Sample(halves(scores), labels, {}, "float64")
     whole = walk(atom, rows, 0.05)
-    monkeypatch.setattr(walks, "CHUNK", 7)
+    monkeypatch.setattr(lines, "CHUNK", 7)
     assert walk(atom, rows, 0.05) == whole
