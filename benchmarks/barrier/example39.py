@@ -25,7 +25,7 @@ from benchmarks.barrier import front_peers as peers
 from benchmarks.barrier.front_rows import Rows, markdown
 from setpoint import Barrier, at_most
 
-RATE, NEAR = 0.01, 1e-3
+RATE, NEAR = 0.05, 1e-3
 STARTS = (-1.9, -1.3, -0.75, -0.15, 0.25, 0.7, 1.35, 2.0)
 POWERS = (0.5, 1.0, 2.0)
 BOUNDS = tuple(round(0.1 * k, 1) for k in range(1, 10))
@@ -78,10 +78,10 @@ def solve(method: str, power: float, bound: float, steps: int) -> dict[str, Any]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="three bounds, fewer steps")
-    parser.add_argument("--steps", type=int, default=1200)
+    parser.add_argument("--steps", type=int, default=240)
     parser.add_argument("--fresh", action="store_true", help="forget earlier rows")
     given = parser.parse_args()
-    steps = min(given.steps, 1000) if given.quick else given.steps
+    steps = min(given.steps, 240) if given.quick else given.steps
     bounds = (0.2, 0.5, 0.8) if given.quick else BOUNDS
     rows = Rows(
         "barrier_example39_quick" if given.quick else "barrier_example39", fresh=given.fresh

@@ -22,7 +22,7 @@ def write_people(path, rows=600, seed=0, groups="fm", fair=False):
 
 
 def front(data, out, *more):
-    options = ("--label", "rich", "--group", "sex", "--points", 4, "--steps", 40, "--out", out)
+    options = ("--label", "rich", "--group", "sex", "--points", 4, "--steps", 80, "--out", out)
     return run("front", data, *options, *more)
 
 
@@ -77,6 +77,22 @@ def test_other_goals_and_a_network(made, tmp_path, capsys):
     assert [column["name"] for column in described["columns"]] == ["age", "hours", "sex"]
 
 
+def test_misses_against_false_alarms_without_groups(made, tmp_path, capsys):
+    options = ("--label", "rich", "--points", 3, "--steps", 40, "--quiet")
+    assert run("front", made / "people.csv", "--out", tmp_path / "out", *options) == 0
+    assert "fnr" in capsys.readouterr().out.splitlines()[0]
+    found = Front.load(tmp_path / "out")
+    assert found.names == ("misses", "false_alarms")
+    rates = [(p.measures["fpr"], p.measures["fnr"]) for p in found.points]
+    assert rates[0][0] < rates[1][0] < rates[2][0]
+    assert rates[0][1] > rates[1][1] > rates[2][1]
+    assert (
+        run("front", made / "people.csv", "--out", tmp_path / "b", *options, "--hold", "tpr_gap")
+        == 2
+    )
+    assert "tpr_gap is between groups; name their column: --group" in capsys.readouterr().err
+
+
 def test_the_folder_of_another_front_is_refused(made, capsys):
     assert front(made / "people.csv", made / "out", "--seed", 1) == 2
     error = capsys.readouterr().err
@@ -103,11 +119,11 @@ def test_groups_that_cannot_be_compared_are_told(tmp_path, capsys):
     one = write_people(tmp_path / "one.csv", groups="f")
     assert front(one, tmp_path / "out") == 2
     assert (
-        "a group column has two values at least; this one has only ['f']" in capsys.readouterr().err
+        "a group column has two values at least; this one has only 'f'" in capsys.readouterr().err
     )
     few = write_people(tmp_path / "few.csv", rows=60)
     assert front(few, tmp_path / "out") == 2
-    assert "in a part; 10 is the least" in capsys.readouterr().err
+    assert "10 is the least" in capsys.readouterr().err
     (tmp_path / "file").write_text("mine")
     assert front(few, tmp_path / "file") == 2
     assert "is a file; name a folder" in capsys.readouterr().err

@@ -1,5 +1,7 @@
 """Small problems whose fronts are known; importable, so that other processes can train them."""
 
+import time
+
 import torch
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
@@ -45,3 +47,13 @@ def losses(model, x, y):
     """A small network's loss, and the size of its scores."""
     scores = model(x)[:, 0]
     return {"loss": binary_cross_entropy_with_logits(scores, y), "size": scores.square().mean()}
+
+
+def patient(model):
+    """The same as squares, slowly: there is time to kill it."""
+    time.sleep(0.002)
+    return squares(model)
+
+
+def x_of(model):
+    return {"x": model.x.item()}

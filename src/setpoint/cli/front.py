@@ -1,4 +1,4 @@
-"""``setpoint front``: what fairness costs, as a front of models from a file."""
+"""``setpoint front``: models between two goals: loss and fairness, or misses and false alarms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 from setpoint.cli.common import DONE, Command, UserError, count, seed
 from setpoint.cli.grouped import Grouped, read_grouped
 
-GOALS = ("loss", "coverage_gap", "tpr_gap", "fpr_gap", "covariance")
+LOSSES = ("loss", "misses", "false_alarms")
+GAPS = ("coverage_gap", "tpr_gap", "fpr_gap", "covariance")
 MODELS = ("linear", "mlp")
 WHOLE = 8192  # rows up to which every step takes all of them
 HIDDEN, RATES = 32, {"linear": 0.03, "mlp": 0.01}
@@ -23,9 +24,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", type=Path, metavar="data.csv", help="csv or parquet, one row an example")
     add("--label", required=True, metavar="COLUMN", help="the true class, two different values")
-    add("--group", required=True, metavar="COLUMN", help="whose values are to be treated alike")
-    add("--minimize", choices=GOALS, default="loss", help="default: loss (cross-entropy)")
-    add("--hold", choices=GOALS, default="coverage_gap", help="default: coverage_gap")
+    add("--group", metavar="COLUMN", help="whose values are to be treated alike")
+    both = "default: loss and coverage_gap with --group, else misses and false_alarms"
+    add("--minimize", choices=(*LOSSES, *GAPS), help=both)
+    add("--hold", choices=(*LOSSES, *GAPS), help="what the points are evenly spaced along")
     add("--points", type=count, default=12, metavar="N", help="models, ends included (default: 12)")
     add("--out", required=True, type=Path, metavar="FOLDER", help="where they go")
     add("--model", choices=MODELS, default="linear", help="default: linear")
@@ -40,8 +42,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(given: argparse.Namespace) -> int:
-    if given.minimize == given.hold:
-        raise UserError(f"--minimize and --hold are both {given.hold}; a front needs two goals.")
+    minimize, hold = _goals(given)
     if given.points < 3:
         raise UserError(
             f"--points must be at least 3, two ends and one between; got {given.points}."
@@ -50,7 +51,7 @@ def _run(given: argparse.Namespace) -> int:
         raise UserError(f"--out {given.out} is a file; name a folder.")
     parts = read_grouped(given)
     given.out.mkdir(parents=True, exist_ok=True)
-    front = _train(given, parts)
+    front = _train(given, parts, minimize, hold)
     columns = {"label": given.label, "positive": parts.positive, "group": given.group}
     columns |= {"groups": parts.groups, "columns": parts.columns, "model": given.model}
     text = json.dumps(columns, indent=2, ensure_ascii=False)
@@ -62,17 +63,29 @@ def _run(given: argparse.Namespace) -> int:
     return DONE
 
 
-def _train(given: argparse.Namespace, parts: Grouped) -> Any:
+def _goals(given: argparse.Namespace) -> tuple[str, str]:
+    """What was asked for, or what is usual with and without groups."""
+    usual = ("misses", "false_alarms") if given.group is None else ("loss", "coverage_gap")
+    goals = (given.minimize or usual[0], given.hold or usual[1])
+    if goals[0] == goals[1]:
+        raise UserError(f"--minimize and --hold are both {goals[0]}; a front needs two goals.")
+    for name in goals:
+        if name in GAPS and given.group is None:
+            raise UserError(f"{name} is between groups; name their column: --group COLUMN.")
+    return goals
+
+
+def _train(given: argparse.Namespace, parts: Grouped, minimize: str, hold: str) -> Any:
     from functools import partial
 
     from setpoint.pareto import pareto_front
-    from setpoint.pareto.fairness import Judge, TableLosses
+    from setpoint.pareto.goals import Judge, TableLosses
     from setpoint.runs.model import build_model
 
     x, y, groups = parts.train
     return pareto_front(
         partial(build_model, given.model, x.shape[1], HIDDEN, given.seed),
-        TableLosses(minimize=given.minimize, hold=given.hold),
+        TableLosses(minimize, hold),
         (x, y, groups),
         points=given.points,
         steps=given.steps,
@@ -87,4 +100,4 @@ def _train(given: argparse.Namespace, parts: Grouped) -> Any:
     )
 
 
-FRONT = Command(_arguments, _run, "What fairness costs: a front of models between two goals.")
+FRONT = Command(_arguments, _run, "Models between two goals: what fairness, or fewer misses, cost.")

@@ -16,7 +16,7 @@ class Grouped:
     def __init__(self, train: Any, held_out: Any, seen: Any) -> None:
         from numpy import unique
 
-        self.groups = sorted(map(str, unique(train.groups)))
+        self.groups = [] if train.groups is None else sorted(map(str, unique(train.groups)))
         self.positive, self.columns = seen.classes.positive, seen.encoder.to_json()
         self.train, self.held_out = self._tensors(train), self._tensors(held_out)
 
@@ -24,7 +24,10 @@ class Grouped:
         import numpy as np
         import torch
 
-        alike = np.stack([part.groups == name for name in self.groups], axis=1)
+        names = self.groups
+        alike = np.ones((len(part), 1))
+        if names:
+            alike = np.stack([part.groups == name for name in names], axis=1)
         return (
             torch.from_numpy(np.ascontiguousarray(part.x)),
             torch.from_numpy(part.y),
@@ -39,10 +42,11 @@ def read_grouped(given: argparse.Namespace) -> Grouped:
     from setpoint.tables.survey import Shares, survey
 
     source = open_table(given.file)
-    need_column(source, given.group, "--group")
+    if given.group is not None:
+        need_column(source, given.group, "--group")
     shares = Shares(given.seed, validation=HELD_OUT, calibration=0.0)
-    drop = list(given.drop) if given.learn_from_group else [*given.drop, given.group]
-    options = {"positive": given.positive, "drop": tuple(drop), "keep": tuple(given.keep)}
+    unseen = [] if given.group is None or given.learn_from_group else [given.group]
+    options = {"positive": given.positive, "drop": (*given.drop, *unseen), "keep": given.keep}
     seen = survey(source, given.label, shares, **options)
     if not given.quiet:
         for note in (f"{given.file}: {seen.rows:,} rows.", *seen.notes):
@@ -56,20 +60,23 @@ def read_grouped(given: argparse.Namespace) -> Grouped:
 
 
 def _check(given: argparse.Namespace, train: Any, held_out: Any) -> None:
-    """Two groups at least, each with enough rows of both classes to have rates."""
+    """Enough rows of both classes to have rates, in every group, two groups at least."""
     from setpoint.tables import TableError
+    from setpoint.tables.errors import listed
 
-    names = sorted(set(map(str, train.groups)) | set(map(str, held_out.groups)))
-    if len(names) < 2:
-        problem = f"a group column has two values at least; this one has only {names}."
+    names = sorted({str(g) for part in (train, held_out) for g in _groups_of(part)})
+    if given.group is not None and len(names) < 2:
+        problem = f"a group column has two values at least; this one has only {listed(names)}."
         raise TableError(given.file, problem, column=given.group)
     for part in (train, held_out):
-        for name in names:
-            for value in (0, 1):
-                rows = int(((part.groups == name) & (part.y == value)).sum())
-                if rows < LEAST:
-                    what = "positives" if value else "negatives"
-                    problem = (
-                        f"the group {name!r} has {rows} {what} in a part; {LEAST} is the least."
-                    )
-                    raise TableError(given.file, problem, column=given.group)
+        for name in names or [""]:
+            mine = part.y[part.groups == name] if names else part.y
+            few = min(int(mine.sum()), int(len(mine) - mine.sum()))
+            if few < LEAST:
+                whose = f" of the group {name!r}" if names else ""
+                problem = f"too few rows: a part has {few} of a class{whose}; {LEAST} is the least."
+                raise TableError(given.file, problem, column=given.group)
+
+
+def _groups_of(part: Any) -> Any:
+    return () if part.groups is None else part.groups

@@ -60,7 +60,7 @@ def pareto_front(
         steps: Batches that each point between the ends is trained on.
         end_steps: The same for the ends; four times ``steps`` by default.
         batch_size: Rows in a batch, for tensors; None takes all rows every step.
-        learning_rate: Of Adam; constant for half of the steps, then falling to zero.
+        learning_rate: Of Adam at first; it falls by the same factor every step, to a hundredth.
         optimizer: Makes another optimizer from parameters, such as ``partial(SGD, lr=0.1)``; its
             rate falls in the same way.
         method: ``barrier``, or what to compare it with: ``linear`` (weights on an even grid, as

@@ -19,6 +19,10 @@ Batch = tuple[Any, ...]
 class Source(Protocol):
     """What a front is trained on."""
 
+    @property
+    def exact(self) -> bool:
+        """Whether every step sees all data, so that losses and gradients have no noise."""
+
     def draw(self, steps: int, seed: int) -> Iterator[Batch]:
         """The arguments of so many steps, behind the model."""
 
@@ -36,14 +40,18 @@ class Rows:
     tensors: tuple[Tensor, ...]
     size: int | None
 
+    @property
+    def exact(self) -> bool:
+        """If a batch is everything."""
+        return self.size is None or self.size >= len(self.tensors[0])
+
     def draw(self, steps: int, seed: int) -> Iterator[Batch]:
-        """Pass after pass in a new order; all rows as they are without a size."""
-        count = len(self.tensors[0])
-        if self.size is None or self.size >= count:
+        """Pass after pass in a new order; all rows as they are if a batch is everything."""
+        if self.size is None or self.exact:
             for _ in range(steps):
                 yield self.tensors
             return
-        for rows in batches(count, self.size, steps=steps, seed=seed):
+        for rows in batches(len(self.tensors[0]), self.size, steps=steps, seed=seed):
             yield tuple(tensor[rows.to(tensor.device)] for tensor in self.tensors)
 
     def everything(self) -> Iterator[tuple[Batch, float]]:
@@ -65,6 +73,7 @@ class Loader:
     """Batches of an iterable such as a DataLoader, from the beginning again when it ends."""
 
     batches: Iterable[Any]
+    exact: bool = False
 
     def draw(self, steps: int, seed: int) -> Iterator[Batch]:
         """As they come; the point's own random state decides a shuffled order."""
@@ -93,6 +102,8 @@ class Loader:
 @dataclass(frozen=True)
 class Nothing:
     """The objectives need only the model: they draw their own batches, or need none."""
+
+    exact: bool = False  # nobody knows
 
     def draw(self, steps: int, seed: int) -> Iterator[Batch]:
         """No arguments."""

@@ -1,7 +1,8 @@
 """Train one point of a front: from its neighbour's weights, by its rule, on a falling rate.
 
-The rate is constant for half of the steps and then falls linearly to zero, so that the last step
-leaves the point on its level: with a constant rate it would circle around it.
+The rate falls by the same factor every step, to a hundredth: each size of step gets its share, so
+the last ones leave the point on its level (at a constant rate it would circle around it) although
+nobody knows in advance which rate suits the losses.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from setpoint.pareto.route import Leg
 from setpoint.pareto.rules import Lexicographic, Rule, inner_rule
 from setpoint.pareto.store import Store
 
+LAST_RATE = 0.01
 NEVER_SEEN = 1_000_003  # points of one front draw different batches, and so do neighbouring seeds
 
 
@@ -52,12 +54,11 @@ def train_leg(job: Job, store: Store, leg: Leg, on_step: Callable[[], None]) -> 
 
 
 def _rule(job: Job, store: Store, leg: Leg, optimizer: Optimizer) -> tuple[Rule, float | None]:
-    trained = [p for group in optimizer.param_groups for p in group["params"]]
-    rate = float(optimizer.param_groups[0]["lr"])
     if leg.start is None:
-        return Lexicographic(trained, held_first=leg.place == 0), None
+        return Lexicographic(optimizer, held_first=leg.place == 0), None
     ends = store.read(0)[0], store.read(job.points - 1)[0]
-    return inner_rule(job.method, leg.place / (job.points - 1), ends, trained, rate)
+    share = leg.place / (job.points - 1)
+    return inner_rule(job.method, share, ends, optimizer, exact=job.source.exact)
 
 
 def _descend(
@@ -69,7 +70,7 @@ def _descend(
     on_step: Callable[[], None],
 ) -> None:
     steps = job.steps_of(leg)
-    schedule = LambdaLR(optimizer, lambda step: min(1.0, 2 * (1 - step / steps)))
+    schedule = LambdaLR(optimizer, lambda step: LAST_RATE ** (step / steps))
     model.train()
     for batch in job.source.draw(steps, job.seed + NEVER_SEEN * (leg.place + 1)):
         _, (minimized, held) = read_losses(job.objectives(model, *batch))
