@@ -77,6 +77,12 @@ def test_a_method_against_itself_gains_nothing():
     assert (row.gain.mean, row.gain.standard_error) == (0, 0)
 
 
+def test_the_portfolio_is_a_method_that_takes_less_than_two_runs():
+    found = compare(GOAL, data(), ["implicit", "auto"], **QUICK)
+    assert [t.steps for t in found.trials] == [30, 54, 30, 54]
+    assert found.rows[1].value is not None
+
+
 def test_the_sign_of_the_gain_follows_the_objective():
     backwards = Method(lambda *_: lambda s, y, weights=None: -cross_entropy(s, y, weights))
     methods = {"focal": METHODS["focal"], "backwards": backwards}

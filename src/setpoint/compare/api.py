@@ -41,8 +41,8 @@ def compare(
         problem: What is wanted.
         data: ``(x, y)``, split 50/25/25 anew for every seed; or a function from a seed to a
             :class:`setpoint.datasets.Split`.
-        methods: Names of :data:`setpoint.train.METHODS`, or methods of your own by name. The
-            others are compared with the first.
+        methods: Names of :data:`setpoint.train.METHODS`, ``"auto"`` for the portfolio, or methods
+            of your own by name. The others are compared with the first.
         seeds: How many splits, or which.
         model: ``"linear"``, ``"mlp"``, or a function that makes an untrained module.
         steps: Training steps of every run.
@@ -77,8 +77,8 @@ def compare(
             rates,
             seed,
         )
-        for name, method in chosen.items():
-            trials.append(bench.run(name, method))
+        for name, members in chosen.items():
+            trials.append(bench.run(name, members))
             if on_trial is not None:
                 on_trial(trials[-1])
     labels = {seed: make_split(seed).test.y for seed in wanted}
@@ -95,12 +95,13 @@ def _check_problem(problem: object) -> None:
         )
 
 
-def _methods(methods: Iterable[str] | Mapping[str, Method]) -> dict[str, Method]:
+def _methods(methods: Iterable[str] | Mapping[str, Method]) -> dict[str, dict[str, Method]]:
+    """The members of each: one, or several for ``auto``."""
     if isinstance(methods, Mapping):
-        chosen = dict(methods)
+        chosen = {name: {name: method} for name, method in methods.items()}
     else:
         names = [methods] if isinstance(methods, str) else list(methods)
-        chosen = {name: methods_named(name)[name] for name in names}
+        chosen = {name: methods_named(name) for name in names}
     if not chosen:
         raise ValueError("compare needs at least one method.")
     return chosen

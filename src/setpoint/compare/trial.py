@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from setpoint.datasets import Split
 from setpoint.problems import Infeasible, Problem
 from setpoint.rates import Bound
 from setpoint.results.measured import tables_of
-from setpoint.train import Fitted, Method, Validation, fit, score
+from setpoint.train import Best, Fitted, Method, Validation, fit_best, score
 
 OK = "ok"
 
@@ -33,7 +33,8 @@ class Trial:
             gets. None for areas, and where ``value`` is None.
         validation: The metric on the validation part, by which rate and pass were chosen.
         learning_rate: The one of those tried that was chosen.
-        ms_per_step: Median time of a training step.
+        steps: Training steps taken at one learning rate.
+        ms_per_step: Median time of a step.
         status: ``ok``, or what went wrong: which bound was missed and by how much, that training
             diverged, or why the method cannot express the problem.
         scores: Of the test part, for curves.
@@ -45,6 +46,7 @@ class Trial:
     carried: float | None
     validation: float | None
     learning_rate: float | None
+    steps: int
     ms_per_step: float
     status: str
     scores: NDArray[Any] | None = field(default=None, repr=False, compare=False)
@@ -62,36 +64,41 @@ class Bench:
     learning_rates: Sequence[float]
     seed: int
 
-    def run(self, name: str, method: Method) -> Trial:
-        """Train at every rate, keep what validation prefers, judge it."""
+    def run(self, name: str, members: Mapping[str, Method]) -> Trial:
+        """Train at every rate, keep what validation prefers, judge it.
+
+        Several members are a portfolio, from one start.
+        """
         try:
-            method.criterion(self.problem, self.steps)
+            for method in members.values():
+                method.criterion(self.problem, self.steps)
         except (NotImplementedError, TypeError, ValueError) as error:
             return self._nothing(name, f"cannot express it: {error}")
         judge = Validation(self.problem, *self._tensors("validation"))
         best: Fitted | None = None
-        chosen = None
+        chosen, steps = None, 0
         for rate in self.learning_rates:
-            fitted = self._train(method, rate, judge)
-            if fitted.best is not None and (best is None or judge.better(fitted.best, best.best)):
+            trained = self._train(members, rate, judge)
+            fitted, steps = trained.fitted[trained.name], trained.steps
+            known = fitted.best is not None
+            if known and (best is None or judge.better(fitted.best, best.best)):
                 best, chosen = fitted, rate
         if best is None or chosen is None:
             return self._nothing(name, "diverged: no pass has a validation metric")
-        return self._judged(name, best, chosen)
+        return self._judged(name, best, chosen, steps)
 
-    def _train(self, method: Method, rate: float, judge: Validation) -> Fitted:
+    def _train(self, members: Mapping[str, Method], rate: float, judge: Validation) -> Best:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             model = self.make_model()
-        return fit(
+        return fit_best(
             model,
-            method.criterion(self.problem, self.steps),
+            members,
             *self._tensors("train"),
             steps=self.steps,
             batch_size=self.batch_size,
             learning_rate=rate,
             seed=self.seed,
-            sampler=method.sampler(self.batch_size),
             validation=judge,
         )
 
@@ -99,7 +106,7 @@ class Bench:
         x, y = getattr(self.parts, part)
         return torch.from_numpy(x), torch.from_numpy(y)
 
-    def _judged(self, name: str, fitted: Fitted, rate: float) -> Trial:
+    def _judged(self, name: str, fitted: Fitted, rate: float, steps: int) -> Trial:
         scores, seen = (
             score(fitted.model, self._tensors(part)[0]).numpy() for part in ("test", "validation")
         )
@@ -114,13 +121,12 @@ class Bench:
             thresholds = self.problem.choose(seen, self.parts.validation.y).thresholds
             carried = self.problem.evaluate(scores, labels, thresholds=thresholds)
             status = _missed(self.problem, scores > thresholds[0], labels) or status
-        milliseconds = 1000 * fitted.seconds_per_step
-        return Trial(
-            name, self.seed, value, carried, fitted.best, rate, milliseconds, status, scores
-        )
+        speed = 1000 * fitted.seconds_per_step
+        reached = (value, carried, fitted.best)
+        return Trial(name, self.seed, *reached, rate, steps, speed, status, scores)
 
     def _nothing(self, name: str, status: str) -> Trial:
-        return Trial(name, self.seed, None, None, None, None, float("nan"), status)
+        return Trial(name, self.seed, None, None, None, None, 0, float("nan"), status)
 
 
 def _missed(problem: Problem, accepted: NDArray[np.bool_], labels: NDArray[Any]) -> str:
