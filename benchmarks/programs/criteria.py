@@ -4,9 +4,9 @@ Scores are ``[n, members]`` (``[n, members, classes]``), labels ``[n, members]``
 batch of its own. A loss is the sum over members, so that each gets its own gradient.
 
 The same learning rate, momentum and weight decay for all, as in the paper. PESG is LibAUC's own
-optimizer (stochastic gradients, clipped, with a pull to a running average) and AUCM needs it: it
-gets the same three numbers, which are also its defaults. Its momentum is a mean of gradients, not
-their sum, so the same rate moves less: the table over learning rates says what that costs.
+optimizer (stochastic gradients, clipped, with a pull to a running average) and AUCM needs it. Its
+momentum is a mean of gradients where that of SGD is their sum; for steps of the same length it gets
+the rate divided by one minus the momentum.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from setpoint.solvers.program import auc_loss, f_score_loss, multiclass_auc_loss
 
-RATE, MOMENTUM, DECAY = 0.1, 0.9, 1e-5
+RATE, MOMENTUM, DECAY = 0.03, 0.9, 1e-5
 Criterion = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -103,7 +103,7 @@ def optimizer(name: str, model: nn.Module, loss: Any, rate: float = RATE) -> tor
         return torch.optim.SGD(model.parameters(), rate, MOMENTUM, weight_decay=DECAY)
     from libauc.optimizers import PESG
 
-    same = {"lr": rate, "momentum": MOMENTUM, "weight_decay": DECAY}
+    same = {"lr": rate / (1 - MOMENTUM), "momentum": MOMENTUM, "weight_decay": DECAY}
     return PESG(model.parameters(), loss_fn=loss, verbose=False, **same)
 
 

@@ -3,17 +3,13 @@
     python -m benchmarks.programs.large               # a minute or two
     python -m benchmarks.programs.large --quick       # without a million
 
-Every cell runs in a process of its own, which also measures its peak memory. Writes
-benchmarks/results/programs_large.jsonl.
+Writes benchmarks/results/programs_large.jsonl.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,12 +17,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from benchmarks.common.folder import ROOT
 from benchmarks.programs.instances import draw
-from benchmarks.programs.measure import own_peak
+from benchmarks.programs.measure import peak_megabytes
 from benchmarks.programs.rows import RESULTS, Rows, facts
 
 SIZES = (512, 4_096, 32_768, 1_000_000)
+LONG = 3.0  # seconds after which a cell is not repeated
 LARGEST = 32_768  # for LibAUC's pairs: 268 million of them, several gigabytes
 
 
@@ -48,17 +44,17 @@ NAMES = ("auc_loss", "LibAUC pairwise", "LibAUC AUCM")
 
 
 def cell(name: str, n: int, rounds: int) -> dict[str, object]:
-    """Seconds of CPU forward and backward, and megabytes above what a small batch took."""
-    torch.set_num_threads(1)
+    """Seconds of CPU forward and backward, and the megabytes added at the peak."""
     criterion = loss(name)
-    _once(criterion, 64)
-    before = own_peak()
-    times = [_once(criterion, n) for _ in range(rounds)]
+    _once(criterion, 64)  # warms up
+    times = [_once(criterion, n)]
+    while len(times) < rounds and sum(map(sum, times)) < LONG:
+        times.append(_once(criterion, n))
     forward, backward = zip(*times, strict=True)
     return {
         "forward_s": statistics.median(forward),
         "backward_s": statistics.median(backward),
-        "megabytes": own_peak() - before,
+        "megabytes": peak_megabytes(lambda: _once(criterion, n)),
         "forward": forward,
         "backward": backward,
     }
@@ -82,32 +78,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=RESULTS / "programs_large.jsonl")
     parser.add_argument("--fresh", action="store_true", help="start the file anew")
-    parser.add_argument("--cell", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.cell:
-        name, n, rounds = options.cell
-        print(json.dumps(cell(name, int(n), int(rounds))))
-        return
+    torch.set_num_threads(1)
     rows = Rows(options.out, options.fresh)
     rows.note(facts=facts())
     for n in SIZES[:3] if options.quick else SIZES:
         for name in NAMES:
+            if rows.done({"n": n, "method": name}):
+                continue
             if n > LARGEST and name == "LibAUC pairwise":
                 pairs = (n // 2) ** 2
                 reason = f"would hold {4e-9 * pairs:,.0f} GB for each array of pairs"
                 rows.add({"n": n, "method": name}, skipped=reason)
             else:
-                rows.add({"n": n, "method": name}, **_apart(name, n, options.rounds))
-
-
-def _apart(name: str, n: int, rounds: int) -> dict[str, object]:
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.programs.large", "--cell"]
-    command += [name, str(n), str(rounds)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    if done.returncode != 0:
-        return {"skipped": f"failed: {done.stderr.strip().splitlines()[-1][:200]}"}
-    found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
-    return found
+                rows.add({"n": n, "method": name}, **cell(name, n, options.rounds))
 
 
 if __name__ == "__main__":

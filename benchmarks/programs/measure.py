@@ -6,18 +6,15 @@ ratios fair.
 
 from __future__ import annotations
 
+import ctypes
 import re
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from torch import Tensor
-
-from benchmarks.common.folder import ROOT
 
 TURN = 0.02  # seconds of a turn, at least
 
@@ -77,17 +74,16 @@ def once(name: str, loss: Callable[[Tensor], Tensor], scores: Tensor) -> Turn:
     return Turn(name, middle - start, end - middle, float(value.detach()), x.grad)
 
 
-def peak_megabytes(module: str, *arguments: str) -> float:
-    """What a process of its own says, in its last word, that its peak memory grew by."""
-    command = [sys.executable, "-m", module, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)}\n{done.stderr[-2000:]}")
-    return float(done.stdout.split()[-1])
+def peak_megabytes(work: Callable[[], object]) -> float:
+    """How much memory ``work`` adds at its peak (Linux: the kernel's high-water mark, set back)."""
+    ctypes.CDLL(None).malloc_trim(0)  # give back what others have freed, or it would be used again
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _status("VmRSS")
+    work()
+    return _status("VmHWM") - before
 
 
-def own_peak() -> float:
-    """The largest memory this process ever held, in megabytes (Linux)."""
-    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+def _status(name: str) -> float:
+    found = re.search(rf"{name}:\s+(\d+)", Path("/proc/self/status").read_text())
     assert found is not None
     return int(found[1]) / 1024

@@ -68,6 +68,7 @@ METHODS = {
     "HiGHS + blackbox": Method(peer("highs", "build_blackbox"), gradient=False),
     "cvxpylayers": Method(peer("cvx", constant="CHOSEN")),
     "cvxpylayers + Clarabel": Method(peer("cvx", constant="CLARABEL")),
+    "cvxpylayers + Clarabel, 1e-12": Method(peer("cvx", constant="TIGHT")),
     "qpth": Method(peer("qp"), dense=True),
     "published recipe": Method(peer("published"), dense=True),
     "AP-Perf": Method(peer("adversarial"), metrics=("f1",), gradient=False),  # another objective

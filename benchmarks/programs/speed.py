@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.programs.instances import METRICS, draw
-from benchmarks.programs.measure import peak_megabytes, turns
+from benchmarks.programs.measure import once, peak_megabytes, turns
 from benchmarks.programs.methods import METHODS, dense_megabytes
 from benchmarks.programs.rows import RESULTS, Rows, facts
 
@@ -64,6 +64,11 @@ def run(rows: Rows, metric: str, n: int, last: Last, options: argparse.Namespace
         times[turn.name].append((turn.forward, turn.backward))
         gradient = turn.gradient if METHODS[turn.name].gradient else None
         errors[turn.name] = against(true, turn.value, gradient)
+    added = {
+        name: peak_megabytes(lambda loss=loss, name=name: once(name, loss, scores))
+        for name, loss in losses.items()
+        if name not in lost
+    }
     for name, pairs in times.items():
         if name in lost:
             rows.add({"metric": metric, "n": n, "method": name}, skipped=f"failed: {lost[name]}")
@@ -76,7 +81,7 @@ def run(rows: Rows, metric: str, n: int, last: Last, options: argparse.Namespace
             backward_s=statistics.median(backward),
             value_error=None if name == "AP-Perf" else errors[name][0],
             gradient_error=errors[name][1],
-            megabytes=memory(metric, n, name, options),
+            megabytes=added[name],
             forward=forward,
             backward=backward,
         )
@@ -117,29 +122,21 @@ def against(
     return off, float((gradient - true[1]).abs().max() / true[1].abs().max())
 
 
-def memory(metric: str, n: int, name: str, options: argparse.Namespace) -> float | None:
-    """Peak megabytes added, in a process of its own; only for the sizes asked for."""
-    if n not in options.memory:
-        return None
-    return peak_megabytes("benchmarks.programs.memory", metric, name, str(n))
-
-
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="two sizes, no memory")
+    parser.add_argument("--quick", action="store_true", help="two sizes")
     parser.add_argument("--sizes", type=int, nargs="+", default=[32, 64, 128, 256, 512])
     parser.add_argument("--only", nargs="+", choices=[*METHODS], help="these methods")
     parser.add_argument("--rounds", type=int, default=7, help="repetitions, besides warming up")
     parser.add_argument("--most", type=float, default=30.0, help="seconds that a call may take")
     parser.add_argument("--megabytes", type=float, default=2000.0)
-    parser.add_argument("--memory", type=int, nargs="*", default=[64, 512], help="sizes to measure")
     parser.add_argument("--out", type=Path, default=RESULTS / "programs_speed.jsonl")
     parser.add_argument("--fresh", action="store_true", help="start the file anew")
     options = parser.parse_args()
     if options.quick:
-        options.rounds, options.most, options.memory = 3, 5.0, []
+        options.rounds, options.most = 3, 5.0
     return options
 
 

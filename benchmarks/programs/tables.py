@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,40 +26,44 @@ from benchmarks.programs.rows import RESULTS, Rows, facts
 from benchmarks.programs.training import predict, train
 
 PARTS = ("auc", "classes", "f1", "epsilon", "adversarial", "rates")
-BATCH = 32  # as in the paper's code
-SHORTER = {"adversarial": 0.25}  # AP-Perf takes a tenth of a second a step
+BATCH = 64
 AUC = ("cross-entropy", "weighted cross-entropy", "auc_loss", "ramp 0.01 of probabilities",
        "AUCM + PESG")  # fmt: skip
 CLASSES = ("cross-entropy", "weighted cross-entropy", "AUC_mu", "one vs all")
 F1 = ("cross-entropy", "weighted cross-entropy", "f_score_loss", "cvxpylayers")
 EPSILON = (0.1, 0.01, 0.001)
 FORMS = ("ramp {} of probabilities", "ramp {} of logits", "hinge {} of logits")
-RATES = (0.03, 0.1, 0.3, 1.0)
+RATES = (0.01, 0.03, 0.1, 0.3)
 
 
-def cells(part: str, quick: bool) -> Iterator[dict[str, Any]]:
+def cells(part: str) -> list[dict[str, Any]]:
     """What is trained in one part, but for the seed."""
-    sets = ("catdog",) if quick else tasks.SETS
     if part == "auc":
-        for share in (0.91,) if quick else tasks.SHARES:
-            for name in sets:
-                yield from ({"set": name, "share": share, "method": m} for m in AUC)
-    elif part == "classes":
-        for drop in (0.9,) if quick else tasks.DROPS:
-            for name in ("cifar100",) if quick else tasks.GROUPS:
-                yield from ({"set": name, "drop": drop, "method": m} for m in CLASSES)
-    elif part in ("f1", "adversarial"):
-        for name in sets:
-            methods = F1 if part == "f1" else ("AP-Perf",)
-            yield from ({"set": name, "share": 0.50, "method": m} for m in methods)
-    elif part == "epsilon":
-        for form in FORMS:
-            for width in EPSILON:
-                yield {"set": "catdog", "share": 0.91, "method": form.format(width)}
-    else:
-        for rate in RATES:
-            for m in AUC:
-                yield {"set": "catdog", "share": 0.91, "method": m, "rate": rate}
+        return _crossed(AUC, share=tasks.SHARES, set=tasks.SETS)
+    if part == "classes":
+        return _crossed(CLASSES, drop=tasks.DROPS, set=tuple(tasks.GROUPS))
+    if part in ("f1", "adversarial"):
+        methods = F1 if part == "f1" else ("AP-Perf",)
+        return _crossed(methods, set=tasks.SETS, share=(0.50,))
+    if part == "epsilon":
+        methods = [form.format(width) for width in EPSILON for form in FORMS]
+        return _crossed(methods, set=("catdog",), share=(0.91,))
+    return _crossed(AUC, rate=RATES, set=("catdog",), share=(0.91,))
+
+
+def _crossed(methods: Sequence[str], **choices: Sequence[Any]) -> list[dict[str, Any]]:
+    """Every method with every choice; the first choice varies slowest."""
+    crossed = [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
+    return [{**choice, "method": method} for choice in crossed for method in methods]
+
+
+def waves(parts: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A quarter of every part, then the next: a run that is stopped has seen all of them."""
+    for quarter in range(4):
+        for part in parts:
+            whole = cells(part)
+            first, last = (round(q * len(whole) / 4) for q in (quarter, quarter + 1))
+            yield from ((part, cell) for cell in whole[first:last])
 
 
 def run(cell: dict[str, Any], seeds: list[int], steps: int, batch: int) -> list[dict[str, Any]]:
@@ -85,34 +90,38 @@ def main() -> None:
     rows = Rows(options.out, options.fresh)
     rows.note(facts=facts(), steps=options.steps)
     until = time.monotonic() + 60 * options.minutes
-    for part in options.only:
-        steps = round(options.steps * SHORTER.get(part, 1.0))
-        for cell in cells(part, options.quick):
-            full = [{"part": part, **cell, "seed": seed} for seed in range(options.seeds)]
-            missing = [one["seed"] for one in full if not rows.done(one)]
-            if not missing:
-                continue
-            if time.monotonic() > until:
-                print("out of time; run again to go on")
-                return
-            for seed, found in zip(missing, run(cell, missing, steps, BATCH), strict=True):
-                rows.add(full[seed], steps=steps, **found)
+    for part, cell in waves(options.only):
+        full = [{"part": part, **cell, "seed": seed} for seed in range(options.seeds)]
+        missing = [one["seed"] for one in full if not rows.done(one)]
+        if not missing:
+            continue
+        if time.monotonic() > until:
+            print("out of time; run again to go on")
+            return
+        steps, batch = plan(part, options.steps)
+        for seed, found in zip(missing, run(cell, missing, steps, batch), strict=True):
+            rows.add(full[seed], steps=steps, **found)
+
+
+def plan(part: str, steps: int) -> tuple[int, int]:
+    """Steps and batch of a part: AP-Perf takes a tenth of a second for a batch of 32."""
+    return (round(steps / 3), BATCH // 2) if part == "adversarial" else (steps, BATCH)
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="one seed, few cells, 60 steps")
+    parser.add_argument("--quick", action="store_true", help="one seed, few steps, 90 seconds")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--minutes", type=float, default=60.0, help="start no run after so many")
     parser.add_argument("--out", type=Path, default=RESULTS / "programs_training.jsonl")
     parser.add_argument("--fresh", action="store_true", help="start the file anew")
     options = parser.parse_args()
     if options.quick:
-        options.seeds, options.steps, options.minutes = 1, min(options.steps, 60), 1.8
+        options.seeds, options.steps, options.minutes = 1, min(options.steps, 30), 1.5
         options.out = options.out.with_name("programs_training_quick.jsonl")
     return options
 

@@ -17,8 +17,8 @@ from torch.nn.functional import avg_pool2d
 from benchmarks.common import images
 
 SETS = ("catdog", "cifar10", "cifar100")
-SHARES = (0.91, 0.83, 0.71, 0.50)
-DROPS = (0.9, 0.8, 0.6, 0.0)
+SHARES = (0.91, 0.50, 0.83, 0.71)
+DROPS = (0.9, 0.0, 0.8, 0.6)
 TEST = 5000  # official test images that are used
 HELD_OUT = 2000  # of Cat&Dog, which has no official test images
 GROUPS = {"cifar10": (3, 6), "cifar100": (33, 66)}  # where the second and the third group begin

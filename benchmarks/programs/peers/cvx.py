@@ -10,6 +10,7 @@ from cvxpylayers.torch import CvxpyLayer
 from torch import Tensor
 
 CLARABEL = {"solve_method": "Clarabel"}
+TIGHT = {**CLARABEL, "tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
 CHOSEN: dict[str, Any] = {}  # the library's own choice, SCS
 
 
