@@ -69,7 +69,11 @@ def run(chosen: argparse.Namespace) -> None:
     end = monotonic() + 60 * (1.5 if chosen.quick else chosen.minutes)
     for job, steps in jobs(chosen):
         done = read(chosen.out)
-        trained = {READINGS[row["method"]].run for row in done if _cell(row) == job.cell}
+        trained = {
+            READINGS[row["method"]].run
+            for row in done
+            if _cell(row) == job.cell and row["goal"] in job.goals
+        }
         job = job._replace(runs=[name for name in job.runs if name not in trained])
         if not job.runs:
             continue

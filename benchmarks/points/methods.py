@@ -61,6 +61,11 @@ RUNS = {
     "as published": Run(
         _published, direct=True, settings=tuple({"temperature": t} for t in TEMPERATURES)
     ),
+    "paper's grid": Run(
+        _published,
+        direct=True,
+        settings=tuple({"temperature": t, "flatness": f} for t in TEMPERATURES for f in FLATNESS),
+    ),
 }
 VARIANTS: dict[str, dict[str, Any]] = {
     "width 1/20 throughout": {"widening": 1.0},
@@ -80,6 +85,7 @@ READINGS = {
     "resampled, averaged": Reading("resampled", averaged=True),
     "default": Reading("default", averaged=True),
     "as published": Reading("as published", averaged=False),
+    "paper's grid": Reading("paper's grid", averaged=False),
 }
 READINGS |= {name: Reading(name, averaged=True) for name in VARIANTS}
 BASELINES = tuple(name for name, reading in READINGS.items() if not RUNS[reading.run].direct)

@@ -18,6 +18,7 @@ RATES = {
     ("mlp", "adam"): (0.003, 0.01, 0.03),
     ("linear", "sgd"): (0.1, 0.3, 1.0),
     ("mlp", "sgd"): (0.03, 0.1, 0.3),
+    ("linear", "adagrad"): (0.1,),  # the paper's, for its own method
 }
 HIDDEN = {"linear": 0, "mlp": 64}
 
