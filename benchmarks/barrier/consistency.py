@@ -108,7 +108,7 @@ def table(rows: Found) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, 300, arguments)
+    given = options(__doc__, 200, arguments)
     print(table(conduct("consistency", CASES, trial, given)))
 
 
