@@ -52,9 +52,10 @@ def test_the_table_has_every_goal_and_model(quick):
     _, text = quick
     for goal in GOALS:
         assert text.count(goal.name) == 1
+    table = text[: text.index("Percent on the held-out")]
     for model in MODELS:
-        assert text.count(model.name) == len(GOALS)
-    assert text.count(" ± ") >= 3 * len(GOALS) * len(MODELS)
+        assert table.count(model.name) == len(GOALS)
+    assert table.count(" ± ") >= 3 * len(GOALS) * len(MODELS)
     assert "not what it learns" in text  # quick says that it is quick
 
 
