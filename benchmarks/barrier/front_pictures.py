@@ -67,7 +67,7 @@ def fairness(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         ratios, accuracies = ([m[k] for m in found] for k in ("impact ratio", "accuracy"))
         scatter(right, ratios, [100 * a for a in accuracies], row["method"])
     left.set_xlabel("cross-entropy, training rows")
-    left.set_ylabel("squared covariance with sex")
+    left.set_ylabel("covariance with sex")
     right.set_xlabel("ratio of coverages (disparate impact), test rows")
     right.set_ylabel("test accuracy, percent")
     for axes in (left, right):

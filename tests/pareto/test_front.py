@@ -86,3 +86,10 @@ def test_a_picture_is_written(tmp_path):
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["barrier", "linear"]
     shown = [tuple(p) for c in axes.collections for p in c.get_offsets().tolist()]
     assert sorted(shown) == sorted(p.pair[::-1] for f in (FRONT, other) for p in f.points)
+
+
+def test_ends_that_do_not_trade_are_told():
+    assert not FRONT.trouble
+    alike = replace(FRONT, points=(POINTS[0], replace(POINTS[3], held=-1.0)))
+    assert "end_steps" in str(alike)
+    assert "loss and gap are not in conflict" in alike.trouble

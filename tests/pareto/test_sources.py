@@ -33,7 +33,8 @@ def test_a_loader_begins_again_when_it_ends():
 def test_what_is_in_the_data_is_in_its_description():
     other = Y.clone()
     other[3] = 7
-    assert source_of((X, Y), None).describe() == source_of((X.clone(), Y.clone()), 4).describe()
+    assert source_of((X, Y), None).describe() == source_of((X.clone(), Y.clone()), 10).describe()
+    assert source_of((X, Y), None).describe() != source_of((X, Y), 4).describe()
     assert source_of((X, Y), None).describe() != source_of((X, other), None).describe()
 
 

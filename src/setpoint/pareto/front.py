@@ -89,7 +89,19 @@ class Front:
     def __str__(self) -> str:
         area = f"hypervolume {self.hypervolume():.4g} below ({_pair(self.reference)})"
         kept = f"{sum(self.non_dominated)} of {len(self.points)} points are not dominated"
-        return f"{table(self.names, self.points, self.non_dominated)}\n{kept}; {area}."
+        lines = [table(self.names, self.points, self.non_dominated), f"{kept}; {area}."]
+        return "\n".join([*lines, self.trouble] if self.trouble else lines)
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with the ends, in words; empty if each is better in its own goal."""
+        first, last = self.points[0], self.points[-1]
+        if first.held < last.held and first.minimized > last.minimized:
+            return ""
+        return (
+            "The ends do not trade one for the other: train them longer (end_steps), start with a "
+            f"larger learning_rate, or {self.names[0]} and {self.names[1]} are not in conflict."
+        )
 
     def to_json(self) -> str:
         """Everything but the weights."""

@@ -31,12 +31,15 @@ class TableLosses:
         return {name: GOALS[name](scores, y, groups) for name in (self.minimize, self.hold)}
 
 
-def squared_covariance(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
-    """``cov(prediction, group)^2`` as in the paper; of several groups, the sum over all but one."""
+def covariance(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
+    """``|cov(prediction, group)|``; of several groups, the length over all but one.
+
+    The paper takes its square, which has the same fronts (a monotone map changes no optimum) but
+    next to no gradient where a model is nearly fair: training for it first never gets there.
+    """
     predictions = torch.sigmoid(scores)
     centred = predictions - predictions.mean()
-    covariances = (centred[:, None] * groups[:, 1:]).mean(0)
-    return covariances.square().sum()
+    return _rounded((centred[:, None] * groups[:, 1:]).mean(0).square().sum())
 
 
 def coverage_gap(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
@@ -76,7 +79,7 @@ GOALS = {
     "coverage_gap": coverage_gap,
     "tpr_gap": tpr_gap,
     "fpr_gap": fpr_gap,
-    "covariance": squared_covariance,
+    "covariance": covariance,
 }
 
 
@@ -127,7 +130,12 @@ def judged(scores: Tensor, labels: Tensor, groups: Tensor) -> dict[str, float]:
 
 def _gap(values: Tensor, groups: Tensor) -> Tensor:
     means = _means(values, groups)
-    return ((means.max() - means.min()).square() + ROUND**2).sqrt() - ROUND
+    return _rounded((means.max() - means.min()).square())
+
+
+def _rounded(square: Tensor) -> Tensor:
+    """The root of a square, without the kink at zero."""
+    return (square + ROUND**2).sqrt() - ROUND
 
 
 def _means(values: Tensor, groups: Tensor) -> Tensor:

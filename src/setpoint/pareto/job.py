@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -73,11 +74,19 @@ class Job:
             "steps": self.steps,
             "end_steps": self.end_steps,
             "learning_rate": self.learning_rate,
+            "optimizer": "Adam" if self.optimizer is None else _name_of(self.optimizer),
             "order": self.order,
             "seed": self.seed,
             "data": self.source.describe(),
             "model": f"sha256 {weights.hexdigest()[:16]}",
         }
+
+
+def _name_of(function: Any) -> str:
+    """What a function is called, and of a partial one what it was given."""
+    if isinstance(function, partial):
+        return f"{_name_of(function.func)} {function.args} {function.keywords}"
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def read_losses(found: Any) -> tuple[tuple[str, str], tuple[Tensor, Tensor]]:

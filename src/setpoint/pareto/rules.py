@@ -32,7 +32,7 @@ on it (0.001)."""
 REACH = 10.0
 """The cap of the push (the paper's beta, 1 there). Where the held loss has kinks, such as |z|^0.5
 at zero, most of its gradient is jitter that no step gains from, and the multiplier never exceeds
-about ``beta``: with 1, points of an L_0.5 front end 0.4 above their level, with 10 within 0.0002."""
+about ``beta``: with 1, points of an L_0.5 front end 0.4 above their level, with 10 on it."""
 NOISY_GAIN = 0.02
 """Of the barrier's term that holds a level on average over batches; exact steps need none."""
 

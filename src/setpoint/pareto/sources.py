@@ -59,13 +59,14 @@ class Rows:
         yield self.tensors, 1.0
 
     def describe(self) -> str:
-        """Shapes and a digest of the content."""
+        """How many rows in which batches, and a digest of their content."""
         digest = sha256()
         for tensor in self.tensors:
             plain = tensor.detach().cpu().contiguous()
             digest.update(f"{tuple(plain.shape)} {plain.dtype}".encode())
             digest.update(plain.reshape(-1).view(torch.uint8).numpy().tobytes())
-        return f"{len(self.tensors[0]):,} rows, sha256 {digest.hexdigest()[:16]}"
+        steps = "all at once" if self.exact else f"in batches of {self.size:,}"
+        return f"{len(self.tensors[0]):,} rows {steps}, sha256 {digest.hexdigest()[:16]}"
 
 
 @dataclass(frozen=True)
