@@ -153,16 +153,18 @@ class Barrier(nn.Module):
         floors = self._floors(losses, gaps, push)
         direction = None
         if known is None:
-            direction = self._direction(losses, gram, gaps, floors, push)
+            direction = self._direction(step, gram, gaps, floors, push)
         self._last = book(ledger, losses, step.values, floors, direction, gram)
         return known if direction is None else direction.weights
 
     def _direction(
-        self, losses: Losses, gram: Vector, gaps: Vector, floors: Vector, push: Push
+        self, step: Step, gram: Vector, gaps: Vector, floors: Vector, push: Push
     ) -> Direction:
-        if losses.ranked:
-            return ranked(gram, gaps, push, cap=self.cap)
-        return constrained(gram, gaps, losses.free, floors, push, cap=self.cap)
+        if step.losses.ranked:
+            numbers = self.ledger.numbers
+            calm = step.values[:-1] <= numbers["mean_gap"]
+            return ranked(gram, gaps, numbers["clock"], calm, push, cap=self.cap)
+        return constrained(gram, gaps, step.losses.free, floors, push, cap=self.cap)
 
     def _push(self) -> Push:
         """The push at the present learning rate."""

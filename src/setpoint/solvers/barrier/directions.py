@@ -23,6 +23,7 @@ class Direction:
         residual: ``|v| / |grad f|``: 0 where nothing is left to do; in lexicographic training the
             residual of eq. (16) to first order.
         opposed: Whether no direction keeps all bounds.
+        clocks: In lexicographic training, the largest multiplier of each level.
     """
 
     weights: Vector
@@ -32,6 +33,7 @@ class Direction:
     score: float
     residual: float
     opposed: bool
+    clocks: Vector | None = None
 
 
 def constrained(

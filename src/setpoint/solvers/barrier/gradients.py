@@ -96,27 +96,27 @@ def _dense(part: Tensor | None) -> Tensor | None:
 
 
 def combined(rows: Sequence[Row], weights: Sequence[float]) -> Row:
-    """``sum_i weights[i] * rows[i]``, written over the last row."""
-    total = rows[-1]
-    for index, part in enumerate(total):
-        if part is not None:
-            part.mul_(weights[-1])
-        for row, weight in zip(rows[:-1], weights[:-1], strict=True):
-            other = row[index]
-            if other is None or weight == 0:
-                continue
+    """``sum_i weights[i] * rows[i]``; the rows are given up, one tensor after the other.
+
+    Never in place: automatic differentiation may hand out one tensor for two parameters.
+    """
+    total: Row = []
+    for index in range(len(rows[0])):
+        sum_: Tensor | None = None
+        for row, weight in zip(rows, weights, strict=True):
+            part, row[index] = row[index], None
             if part is None:
-                part = torch.zeros_like(other)
-            part.add_(other, alpha=weight)
-        total[index] = part
+                continue
+            sum_ = part * weight if sum_ is None else sum_.add_(part, alpha=weight)
+        total.append(sum_)
     return total
 
 
 def scaled(row: Row, factor: float) -> None:
-    """Multiply a row by a number, in place."""
-    for part in row:
-        if part is not None and factor != 1:
-            part.mul_(factor)
+    """Multiply a row by a number."""
+    if factor != 1:
+        for index, part in enumerate(row):
+            row[index] = None if part is None else part * factor
 
 
 def write(row: Row, params: Sequence[Tensor]) -> None:
@@ -137,15 +137,12 @@ def averaged(rows: list[Row], params: Sequence[Tensor], group: dist.ProcessGroup
     for row in rows:
         for index, parameter in enumerate(params):
             part = row[index]
-            if part is None:  # another worker may have one, and all must take part
-                part = row[index] = torch.zeros_like(parameter)
-            waiting.append(dist.all_reduce(part, group=group, async_op=True))
+            # another worker may have a gradient where this one has none, and all must take part
+            own = torch.zeros_like(parameter) if part is None else part / size
+            row[index] = own = own.contiguous()
+            waiting.append(dist.all_reduce(own, group=group, async_op=True))
     for work in waiting:
         work.wait()
-    for row in rows:
-        for part in row:
-            assert part is not None
-            part.div_(size)
 
 
 def workers(group: dist.ProcessGroup | None) -> int:

@@ -21,7 +21,8 @@ PER_BOUND = (
     "largest",  # multiplier so far
     "binding",  # steps with a multiplier other than zero
     "floor",  # the noise correction: what the multiplier is at least
-    "gap",  # of the last step
+    "clock",  # lexicographic: the largest multiplier of each level in the last step
+    "gap",  # of the last step (lexicographic: the loss itself)
     "mean_gap",
     "mean_jump",  # of the squared difference of successive gaps
     "mean_square",  # of the squared length of the gradient

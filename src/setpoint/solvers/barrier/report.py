@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from setpoint.solvers.barrier.directions import Direction
-from setpoint.solvers.barrier.ledger import Ledger
+from setpoint.solvers.barrier.ledger import KINDS, Ledger
 from setpoint.solvers.barrier.losses import Losses
 from setpoint.solvers.barrier.noise import follow_noise
 from setpoint.solvers.barrier.priorities import SETTLED
 from setpoint.solvers.barrier.quadratic import Vector
 
-CLOSE = 1e-3
+CLOSE = 0.01
 """A bound counts as held within this share of its level, besides the noise of batches."""
 
 
@@ -37,7 +37,7 @@ def book(
 
     Without a direction the weights of an earlier step were used again.
     """
-    gaps, numbers = losses.gaps(values), ledger.numbers
+    numbers = ledger.numbers
     if direction is not None:
         squares = np.diagonal(gram)
         used = direction.multipliers
@@ -47,10 +47,12 @@ def book(
         ledger.follow("mean_pull", squares[-1])
         ledger.follow("mean_printed", np.abs(direction.printed))
         ledger.follow("mean_multiplier", np.abs(used))
+        if direction.clocks is not None:
+            numbers["clock"] = direction.clocks
         numbers["opposed"] = numbers["opposed"] + direction.opposed
     numbers["binding"] = numbers["binding"] + (numbers["multiplier"] != 0)
     numbers["floor"] = floors
-    follow_noise(ledger, np.where(np.isfinite(gaps), gaps, 0.0))
+    follow_noise(ledger, values[:-1])
     numbers["steps"] = numbers["steps"] + 1
     return _record(losses, values, direction, ledger)
 
@@ -80,25 +82,25 @@ def _record(
 
 def summary(last: dict[str, Any], ledger: Ledger) -> Report:
     """The last step, and how it went since the beginning."""
-    steps = ledger.count("steps")
+    steps, numbers = ledger.count("steps"), ledger.numbers
     if not steps:
-        return Report(status="not started", steps=0, skipped=ledger.count("skipped"))
-    asked, given = ledger.numbers["mean_printed"], ledger.numbers["mean_multiplier"]
+        return Report({"status": "not started", **last, "steps": 0})
+    report = Report({"status": "resumed", "steps": steps, **last})
+    report["binding"] = (numbers["binding"] / steps).tolist()
+    report["largest_multiplier"] = numbers["largest"].tolist()
+    if KINDS.index("after") not in numbers["kinds"]:
+        report["mean_slack"] = (-numbers["mean_gap"]).tolist()
+        report["noise_ratio"] = _noise_ratio(numbers["mean_printed"], numbers["mean_multiplier"])
+    report["opposed_steps"] = ledger.count("opposed")
+    report["skipped"] = ledger.count("skipped")
+    return report
+
+
+def _noise_ratio(asked: Vector, given: Vector) -> list[float]:
+    """How many times the multiplier of a single batch was needed: 1 for exact gradients."""
     both = (asked > 0) & (given > 0)
-    noise = np.where(both, given / np.where(both, asked, 1.0), 1.0)
-    return Report(
-        {
-            "status": "resumed: no step yet",
-            "steps": steps,
-            **last,
-            "binding": (ledger.numbers["binding"] / steps).tolist(),
-            "largest_multiplier": ledger.numbers["largest"].tolist(),
-            "mean_slack": (-ledger.numbers["mean_gap"]).tolist(),
-            "noise_ratio": noise.tolist(),
-            "opposed_steps": ledger.count("opposed"),
-            "skipped": ledger.count("skipped"),
-        }
-    )
+    ratio: list[float] = np.where(both, given / np.where(both, asked, 1.0), 1.0).tolist()
+    return ratio
 
 
 def _status(losses: Losses, direction: Direction | None, ledger: Ledger) -> str:
