@@ -26,7 +26,7 @@ from families import FAMILIES, Drawn
 from scipy.optimize import linprog
 
 from setpoint import ProgramError, linear_program
-from setpoint.layers import ProgramInfo
+from setpoint.layers.linear_program.info import ProgramInfo
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results" / "program_exactness.jsonl"

@@ -4,7 +4,6 @@ from setpoint.layers.hold import hold, through_threshold
 from setpoint.layers.linear_program import (
     InfeasibleProgram,
     ProgramError,
-    ProgramInfo,
     UnboundedProgram,
     linear_program,
 )
@@ -12,7 +11,6 @@ from setpoint.layers.linear_program import (
 __all__ = [
     "InfeasibleProgram",
     "ProgramError",
-    "ProgramInfo",
     "UnboundedProgram",
     "hold",
     "linear_program",

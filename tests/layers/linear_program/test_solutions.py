@@ -1,6 +1,8 @@
 """Solutions and multipliers against HiGHS: both solvers, dense and sparse, single and batched."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -191,3 +193,10 @@ def test_newton_needs_no_help(kind):
     torch.testing.assert_close(info.objective, expected.objective, rtol=1e-9, atol=1e-10)
     assert max(info.found.iterations) < 150
     assert math.isclose(float(info.gap.max()), 0, abs_tol=1e-9)
+
+
+def test_who_solves_no_program_does_not_wait_for_scipy():
+    """Its solvers take a third as long to import as torch itself."""
+    code = "import sys; from setpoint import Implicit, hold; print('scipy.optimize' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"

@@ -6,12 +6,10 @@ from setpoint.layers.linear_program.errors import (
     ProgramError,
     UnboundedProgram,
 )
-from setpoint.layers.linear_program.info import ProgramInfo
 
 __all__ = [
     "InfeasibleProgram",
     "ProgramError",
-    "ProgramInfo",
     "UnboundedProgram",
     "linear_program",
 ]

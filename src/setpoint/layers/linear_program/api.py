@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
 
-from setpoint.layers.linear_program.backward import solution, value
-from setpoint.layers.linear_program.checks import check_program
-from setpoint.layers.linear_program.choose import solve
-from setpoint.layers.linear_program.info import ProgramInfo
-from setpoint.layers.linear_program.program import Program
-from setpoint.layers.linear_program.published import published
-from setpoint.layers.linear_program.sketch import Sketch
-from setpoint.layers.linear_program.surrogates import Surrogate
-from setpoint.layers.linear_program.verdict import settle
+if TYPE_CHECKING:
+    from setpoint.layers.linear_program.info import ProgramInfo
 
 
 def linear_program(
@@ -84,25 +76,15 @@ def linear_program(
         >>> capacity.grad.tolist()
         [-1.0, 2.0]
     """
-    program, dtype = check_program(c, A, b, E, h, nonnegative)
-    rows = None if sketch is None else Sketch(sketch, generator)
-    by_cost = None
-    if cost_gradient is not None:
-        again = partial(solve, solver=solver)
-        by_cost = Surrogate(cost_gradient, strength, samples, generator, again)
-    if unroll:
-        if by_cost is not None or program.is_sparse:
-            raise ValueError("unroll=True goes with dense matrices and without cost_gradient.")
-        answer, found = published(program, rows)
-        answer = (program.c * answer).sum(1) if value_only else answer
-        return _shaped(answer, program, dtype), ProgramInfo(program.detach(), found, ())
-    with torch.no_grad():
-        found = solve(program.detach(), solver, rows)
-        found, rays = settle(program.detach(), found, strict=strict)
-    info = ProgramInfo(program.detach(), found, rays)
-    answer = value(program, found) if value_only else solution(program, found, by_cost)
-    return _shaped(answer, program, dtype), info
+    from setpoint.layers.linear_program.solving import answer  # scipy's solvers import slowly
 
-
-def _shaped(answer: Tensor, program: Program, dtype: torch.dtype) -> Tensor:
-    return answer.reshape((*program.batch, *answer.shape[1:])).to(dtype)
+    return answer(
+        (c, A, b, E, h, nonnegative),
+        solver=solver,
+        value_only=value_only,
+        surrogate=None if cost_gradient is None else (cost_gradient, strength, samples),
+        sketch=sketch,
+        unroll=unroll,
+        strict=strict,
+        generator=generator,
+    )

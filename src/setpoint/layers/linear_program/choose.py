@@ -15,9 +15,18 @@ from setpoint.layers.linear_program.sketch import Sketch
 SOLVERS = ("auto", "highs", "newton")
 
 
+MEMBERS = 16  # the batch from which Newton is faster: benchmarks/programs/solver_choice.py
+VARIABLES = 200  # its matrix has this many rows and columns for each member
+
+
 def choose(program: Program) -> str:
-    """The faster solver for dense batches and for everything else."""
-    return "newton" if program.members >= 32 and not program.is_sparse else "highs"
+    """Newton for batches of dense programs and off the CPU, where HiGHS is not; else HiGHS."""
+    if program.is_sparse:
+        return "highs"
+    if program.c.device.type != "cpu":
+        return "newton"
+    many, narrow = program.members >= MEMBERS, program.c.shape[1] <= VARIABLES
+    return "newton" if many and narrow else "highs"
 
 
 def solve(program: Program, solver: str, sketch: Sketch | None = None) -> Solution:
