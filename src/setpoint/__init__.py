@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from setpoint.layers import (
         ProgramError as ProgramError,
     )
+    from setpoint.export import Decision as Decision
     from setpoint.layers import (
         hold as hold,
     )
@@ -147,12 +148,16 @@ if TYPE_CHECKING:
     from setpoint.results import Diagnosis as Diagnosis
     from setpoint.results import diagnose as diagnose
     from setpoint.solvers import Barrier as Barrier
+    from setpoint.solvers import CrossEntropy as CrossEntropy
     from setpoint.solvers import (
         Implicit as Implicit,
     )
+    from setpoint.solvers import LastLayer as LastLayer
     from setpoint.solvers import LinearProgram as LinearProgram
+    from setpoint.solvers import Penalty as Penalty
     from setpoint.solvers import Program as Program
     from setpoint.solvers import RateBarrier as RateBarrier
+    from setpoint.solvers import Split as Split
     from setpoint.solvers import as_program as as_program
     from setpoint.solvers import at_least as at_least
     from setpoint.solvers import at_most as at_most
@@ -183,11 +188,13 @@ if TYPE_CHECKING:
     from setpoint.train import Stratified as Stratified
     from setpoint.train import Validation as Validation
     from setpoint.train import fit as fit
+    from setpoint.train import retarget as retarget
 
 _NAMES = {
     "certify": "Certificate certify",
     "compare": "Comparison compare",
     "estimators": "CertifiedThreshold Classifier NotCertifiedWarning",
+    "export": "Decision",
     "layers": "ProgramError hold linear_program",
     "pareto": "Front pareto_front",
     "problems": """
@@ -200,12 +207,13 @@ _NAMES = {
     """,
     "results": "Diagnosis diagnose",
     "solvers": """
-        Barrier Implicit LinearProgram Program RateBarrier as_program at_least at_most auc_loss
+        Barrier CrossEntropy Implicit LastLayer LinearProgram Penalty Program RateBarrier Split
+        as_program at_least at_most auc_loss
         equal_to expected_f_decisions expected_f_loss f_score_loss independent_joint jaccard_loss
         multiclass_auc_loss partial_auc_loss precision_at_recall_loss structural_loss
     """,
     "steps": "Hard Hinge Sigmoid Softplus",
-    "train": "Averaged Stratified Validation fit",
+    "train": "Averaged Stratified Validation fit retarget",
 }
 _ROOMS = {name: room for room, names in _NAMES.items() for name in names.split()}
 

@@ -1,0 +1,100 @@
+"""A model and its certified threshold in one module: features in, decisions out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from setpoint.certify import Certificate
+from setpoint.rates import Value
+
+DTYPES = {
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "float32": torch.float32,
+    "float64": torch.float64,
+}
+
+
+class Decision(nn.Module):
+    """Decisions and scores of a model at its certified threshold.
+
+    Scores are compared in the precision they were certified in, strictly: ``score > threshold``.
+    The threshold is a buffer, so it moves, is saved and is exported with the weights.
+
+    Args:
+        model: Gives one score an example, ``[n]`` or ``[n, 1]``.
+        certificate: A certified one; with one threshold for each group, ``forward`` takes the
+            number of each example's group in ``groups``.
+
+    Example:
+        >>> from setpoint import certify
+        >>> scores, labels = torch.linspace(0, 1, 1000), torch.arange(1000) >= 500
+        >>> decision = Decision(nn.Identity(), certify(scores, labels, "fpr <= 0.05"))
+        >>> decision(torch.tensor([0.2, 0.9]))[0]
+        tensor([False,  True])
+    """
+
+    thresholds: Tensor
+
+    def __init__(self, model: nn.Module, certificate: Certificate) -> None:
+        super().__init__()
+        if not isinstance(model, nn.Module):
+            raise TypeError(f"Decision takes an nn.Module and its certificate; got {model!r:.60}.")
+        if not isinstance(certificate, Certificate):
+            raise TypeError(
+                "Decision takes the certificate that certify() returned, for the threshold and the "
+                f"precision it is compared in; got {certificate!r:.60}."
+            )
+        self.model = model
+        self.certificate = certificate
+        named: dict[Value, float] | None = None
+        if certificate.column is not None:
+            named = certificate.thresholds
+        self.groups: tuple[Value, ...] = () if named is None else tuple(named)
+        found = [certificate.threshold] if named is None else list(named.values())
+        exact = torch.tensor(found, dtype=torch.float64)
+        self.register_buffer("thresholds", exact.to(DTYPES[certificate.dtype]))
+
+    def forward(self, x: Any, groups: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Decisions (booleans) and scores, ``[n]`` each.
+
+        Args:
+            x: What the model takes.
+            groups: With one threshold for each group, the place of each example's group in
+                ``decision.groups``, as whole numbers.
+        """
+        scores: Tensor = self.model(x)
+        if scores.ndim == 2:
+            if scores.shape[1] != 1:
+                raise ValueError(
+                    f"The model gives {scores.shape[1]} scores an example; Decision takes one."
+                )
+            scores = scores[:, 0]
+        thresholds = self.thresholds
+        if self.groups:
+            if groups is None:
+                raise ValueError(
+                    f"There is one threshold for each {self.certificate.column}: pass groups=, the "
+                    f"places of {', '.join(map(repr, self.groups[:5]))} in decision.groups."
+                )
+            thresholds = thresholds[groups]
+        elif groups is not None:
+            raise ValueError("There is one threshold for everyone; leave groups= out.")
+        return scores.to(thresholds.dtype) > thresholds, scores
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Decision:
+        """Move to another device, but never to another precision: the promise is about this one."""
+        dtype = self.thresholds.dtype
+        exact = self.thresholds
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        if self.thresholds.dtype != dtype:
+            self.thresholds = exact.to(self.thresholds.device)
+        return self
+
+    def extra_repr(self) -> str:
+        """The promise, in the printed module."""
+        kind = f"{len(self.groups)} thresholds" if self.groups else f"{float(self.thresholds):g}"
+        return f"{self.certificate.goal}, threshold={kind}"

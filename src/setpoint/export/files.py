@@ -1,0 +1,54 @@
+"""Weights and certificate in one safetensors file: nothing in it can run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import nn
+
+from setpoint.certify import Certificate
+from setpoint.export.decision import Decision
+
+CERTIFICATE = "setpoint_certificate"
+
+
+def save_decision(decision: Decision, file: str | Path) -> None:
+    """Write weights, threshold and certificate; the certificate is text in the metadata."""
+    tensors = {
+        name: tensor.detach().cpu().contiguous().clone()
+        for name, tensor in decision.state_dict().items()
+    }
+    save_file(tensors, str(file), metadata={CERTIFICATE: decision.certificate.to_json()})
+
+
+def load_decision(file: str | Path, model: nn.Module) -> Decision:
+    """Read what :func:`save_decision` wrote into a model of the same shape.
+
+    Args:
+        file: The safetensors file.
+        model: A model like the one that was saved; its weights are replaced.
+
+    Raises:
+        ValueError: The file is damaged, has no certificate, or does not fit the model.
+    """
+    try:
+        with safe_open(str(file), framework="pt") as stored:
+            metadata = stored.metadata() or {}
+            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{file} is no safetensors file, or it is damaged: {error}.") from None
+    if CERTIFICATE not in metadata:
+        raise ValueError(f"{file} has no certificate in it; write it with save_decision.")
+    decision = Decision(model, Certificate.from_json(metadata[CERTIFICATE]))
+    known = tensors.get("thresholds")
+    if known is None or not torch.equal(known, decision.thresholds.cpu()):
+        raise ValueError(f"The threshold in {file} is not the one its certificate promises.")
+    try:
+        decision.load_state_dict(tensors)
+    except RuntimeError as error:
+        what = " ".join(str(error).split())
+        raise ValueError(f"The weights in {file} do not fit this model: {what:.200}") from None
+    return decision.eval()

@@ -1,0 +1,68 @@
+"""For other runtimes: an exported program, and ONNX."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setpoint.export.decision import Decision
+
+NAMES = ("decisions", "scores")
+
+
+def to_program(decision: Decision, example: Tensor) -> torch.export.ExportedProgram:
+    """The decision as a program for any batch size.
+
+    Args:
+        decision: With one threshold, or (with groups) one for each.
+        example: A batch of at least two examples, as the model takes them.
+    """
+    inputs, shapes = _inputs(decision, example)
+    return torch.export.export(decision.eval(), inputs, dynamic_shapes=shapes)
+
+
+def to_onnx(decision: Decision, example: Tensor, file: str | Path) -> None:
+    """Write the decision as ONNX, for any batch size; outputs are ``decisions`` and ``scores``.
+
+    Args:
+        decision: With one threshold, or (with groups) one for each.
+        example: A batch of at least two examples, as the model takes them.
+        file: Where to write.
+    """
+    try:
+        import onnx  # noqa: F401
+        import onnxscript  # noqa: F401
+    except ImportError:
+        raise ImportError('ONNX export needs the extra: pip install "setpoint[onnx]".') from None
+    inputs, shapes = _inputs(decision, example)
+    names = ["x", "groups"][: len(inputs)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's exporter, about its own insides
+        exported = torch.onnx.export(
+            decision.eval(),
+            inputs,
+            dynamo=True,
+            dynamic_shapes=shapes,
+            input_names=names,
+            output_names=list(NAMES),
+            verbose=False,
+        )
+    assert exported is not None
+    exported.save(str(file))
+
+
+def _inputs(decision: Decision, example: Tensor) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
+    if not isinstance(example, Tensor) or example.ndim == 0 or len(example) < 2:
+        raise ValueError(
+            "example must be a tensor with at least two examples: from one alone nobody can tell "
+            "which dimension is the batch."
+        )
+    batch = torch.export.Dim("batch", min=1)
+    if not decision.groups:
+        return (example,), ({0: batch},)
+    groups = torch.zeros(len(example), dtype=torch.long, device=example.device)
+    return (example, groups), ({0: batch}, {0: batch})

@@ -1,0 +1,59 @@
+"""The model card says what the report says, and nothing in a user's file can break it."""
+
+import json
+import re
+
+import numpy as np
+
+from setpoint import certify
+from setpoint.export import model_card
+from setpoint.results import RunResult
+
+HOSTILE = "<script>alert(1)</script> | `x` # [a](b)\nnew *line*"
+
+
+def run(label="churn", **options):
+    r = np.random.default_rng(0)
+    y = r.random(2000) < 0.3
+    s = (r.normal(size=2000) + 2 * y).astype(np.float32)
+    certificate = certify(s[1000:], y[1000:], "maximize recall subject to fpr <= 0.1")
+    return RunResult(
+        goal="maximize recall subject to fpr <= 0.1",
+        splits={"train": (s[:500], y[:500]), "calibration": (s[1000:], y[1000:])},
+        threshold=certificate.threshold,
+        certificate=json.loads(certificate.to_json()),
+        label=label,
+        method="implicit",
+        model="mlp",
+        columns=("age", label),
+        seed=3,
+        **options,
+    )
+
+
+def test_the_card_holds_promise_measurements_and_limits():
+    card = model_card(run())
+    for part in ("# churn", "## Promise", "## Measured", "## Data and training", "## Limits"):
+        assert f"\n{part}" in f"\n{card}"
+    assert "`maximize recall subject to fpr <= 0.1`" in card
+    assert "status: certified" in card
+    assert "independent draws" in card
+    assert "| calibration |" in card
+    row = next(line for line in card.splitlines() if line.startswith("| calibration"))
+    shown = float(row.split("|")[4].split("%")[0])
+    assert 0 < shown <= 10
+
+
+def test_without_a_certificate_nothing_is_promised():
+    bare = run()
+    object.__setattr__(bare, "certificate", None)
+    assert "Nothing was certified" in model_card(bare)
+
+
+def test_hostile_names_stay_text():
+    card = model_card(run(label=HOSTILE, notes=(HOSTILE,)))
+    assert "<script>" not in re.sub(r"`[^`]*`", "", card)
+    assert "[a](b)" not in re.sub(r"`[^`]*`", "", card)
+    for line in card.splitlines():
+        if line.startswith("|"):
+            assert line.count("|") == 7
