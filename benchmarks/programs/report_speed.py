@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.programs.methods import METHODS
 
 Row = dict[str, Any]
+SHOWN = (64, 512)  # sizes in the table of memory
 
 
 def table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
@@ -60,7 +61,9 @@ def speed(rows: list[Row], metric: str) -> str:
 def memory(rows: list[Row]) -> str:
     """Peak megabytes that one loss with its backward pass adds."""
     found = {tuple(row["cell"].values()): row.get("megabytes") for row in rows}
-    cells = sorted({key[:2] for key, value in found.items() if value is not None})
+    cells = sorted(
+        {key[:2] for key, value in found.items() if value is not None and key[1] in SHOWN}
+    )
     lines = []
     for name in METHODS:
         values = [found.get((metric, n, name)) for metric, n in cells]
