@@ -3,6 +3,7 @@
 from setpoint.solvers.barrier import Barrier, RateBarrier, at_least, at_most, equal_to, together
 from setpoint.solvers.baselines import cross_entropy, focal
 from setpoint.solvers.implicit import Implicit
+from setpoint.solvers.last_layer import LastLayer, Penalty, Split
 from setpoint.solvers.program import (
     LinearProgram,
     Program,
@@ -18,13 +19,18 @@ from setpoint.solvers.program import (
     precision_at_recall_loss,
     structural_loss,
 )
+from setpoint.solvers.weighted import CrossEntropy
 
 __all__ = [
     "Barrier",
+    "CrossEntropy",
     "Implicit",
+    "LastLayer",
     "LinearProgram",
+    "Penalty",
     "Program",
     "RateBarrier",
+    "Split",
     "as_program",
     "at_least",
     "at_most",

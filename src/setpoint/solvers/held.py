@@ -111,6 +111,15 @@ def tables_of(counts: Tensor, totals: Tensor, slices: tuple[Where, ...]) -> Tabl
     return _Columns(counts, totals, slices, torch).tables()
 
 
+def gradient_of(
+    expression: Expression, counts: Tensor, totals: Tensor, slices: tuple[Where, ...]
+) -> Tensor:
+    """How an expression changes with each of these counts, ``[c, m, k]``."""
+    columns = _Columns(counts, totals, slices, torch)
+    changed: Tensor = columns.gradient(expression, columns.tables())
+    return changed
+
+
 class _Columns:
     """The columns of :meth:`Reading.counts` as tables of counts and back, in numpy or torch."""
 

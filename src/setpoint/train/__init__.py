@@ -10,6 +10,7 @@ from setpoint.train.checkpoints import (
 from setpoint.train.loop import Criterion, Fitted, fit
 from setpoint.train.methods import METHODS, Method, methods_named
 from setpoint.train.portfolio import Best, fit_best
+from setpoint.train.retarget import Cached, Retargeted, cached_features, retarget
 from setpoint.train.samplers import Batch, Sampler, Shuffled, Stratified, batches
 from setpoint.train.validation import Validation, score
 
@@ -18,19 +19,23 @@ __all__ = [
     "Averaged",
     "Batch",
     "Best",
+    "Cached",
     "Criterion",
     "Fitted",
     "Method",
     "OtherRun",
+    "Retargeted",
     "Sampler",
     "Shuffled",
     "Stratified",
     "Validation",
     "batches",
+    "cached_features",
     "fit",
     "fit_best",
     "load_checkpoint",
     "methods_named",
+    "retarget",
     "save_checkpoint",
     "score",
     "write_atomically",

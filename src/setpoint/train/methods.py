@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from setpoint.problems import Problem
-from setpoint.solvers import Implicit, cross_entropy, focal
+from setpoint.solvers import CrossEntropy, Implicit, cross_entropy, focal
 from setpoint.train.loop import Criterion
 from setpoint.train.samplers import Batch, Sampler, Stratified
 
@@ -45,6 +45,7 @@ METHODS: dict[str, Method] = {
     "implicit": Method(lambda problem, steps: Implicit(problem, steps=steps)),
     "cross_entropy": Method(lambda _problem, _steps: cross_entropy),
     "focal": Method(lambda _problem, _steps: focal),
+    "weighted": Method(lambda problem, _steps: CrossEntropy(problem, positives="balanced")),
     "resampled": Method(lambda _problem, _steps: cross_entropy, corrected=False),
 }
 

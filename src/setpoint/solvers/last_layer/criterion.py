@@ -1,0 +1,175 @@
+"""Hold by the last layer only (Chen et al.: Fast implicit constrained optimization, 2022; FICO).
+
+Thresholds are a function of the head; the body learns features by a loss of its own. One scalar,
+``body_loss(features) + implicit(head(features.detach()))``: gradients go where they should.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from setpoint.problems import Problem
+from setpoint.problems.scan import holds
+from setpoint.solvers.implicit import Implicit
+from setpoint.solvers.last_layer.penalty import Penalty, penalized, running_multipliers
+from setpoint.solvers.last_layer.split import Split, check_features, check_head
+from setpoint.solvers.mix import attach
+from setpoint.solvers.weighted import CrossEntropy
+from setpoint.thresholds import State
+
+
+class LastLayer(State):
+    """A criterion on features: ``criterion(body(x), y).backward()``.
+
+    The head gets the gradient of :class:`setpoint.Implicit` and nothing else, the body that of its
+    own loss and nothing else. Cross-entropy reaches the body through an auxiliary head, a copy of
+    the head that is trained with it: through the head itself, whose scale and bias are free, it
+    collapses. Its weights must be trained too::
+
+        split = Split(model, "fc")                          # features in training, scores after
+        criterion = LastLayer(problem, split, steps=steps)
+        optimizer = Adam([*split.parameters(), *criterion.parameters()])
+
+    Args:
+        problem: What is wanted.
+        head: The last layer, such as ``model.fc``, or a :class:`setpoint.Split`, which then keeps
+            the auxiliary head (else the criterion does).
+        body: ``CrossEntropy()`` (FICO's Method 1; weighted or focal as well) or ``Penalty()``
+            (Method 2; with ``everywhere=True`` the ablation).
+        steps: The number of training steps planned, as for :class:`setpoint.Implicit`.
+        implicit: The head's criterion, if other settings than the defaults are wanted.
+
+    Example:
+        >>> from setpoint import LastLayer, Split, fnr_at_fpr
+        >>> net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+        >>> split = Split(net)
+        >>> criterion = LastLayer(fnr_at_fpr(0.25), split)
+        >>> x, y = torch.randn(40, 2), torch.arange(40) % 2
+        >>> criterion(split(x), y).backward()
+        >>> criterion.stats()["body_loss"] > 0
+        True
+    """
+
+    held_at: Tensor
+    multipliers: Tensor
+    _flexible = ("held_at", "multipliers")
+
+    def __init__(
+        self,
+        problem: Problem,
+        head: nn.Module,
+        *,
+        body: CrossEntropy | Penalty | None = None,
+        steps: int | None = None,
+        implicit: Implicit | None = None,
+    ) -> None:
+        super().__init__()
+        if implicit is not None and (steps is not None or implicit.problem != problem):
+            raise ValueError("implicit= brings its own steps, and must be of the same problem.")
+        self.problem = problem
+        self.implicit = Implicit(problem, steps=steps) if implicit is None else implicit
+        self.body = CrossEntropy() if body is None else body
+        if not isinstance(self.body, (CrossEntropy, Penalty)):
+            raise TypeError(f"body must be CrossEntropy(...) or Penalty(...); got {body!r}.")
+        self._head = (check_head(head.head if isinstance(head, Split) else head),)
+        self._auxiliary: tuple[nn.Module, ...] = ()
+        self._versions = 0
+        if isinstance(self.body, CrossEntropy):
+            self._own_head(head if isinstance(head, Split) else self)
+        self.register_buffer("held_at", torch.empty(0, dtype=torch.float64))
+        self.register_buffer("multipliers", torch.empty(0, dtype=torch.float64))
+        self._targets, self._slices = holds(problem), problem.slices
+        self._losses: tuple[Tensor, Tensor] | None = None
+
+    def _own_head(self, owner: nn.Module) -> None:
+        """Give the body a head of its own, as a part of ``owner``."""
+        auxiliary = deepcopy(self.head).requires_grad_()
+        owner.auxiliary = auxiliary
+        self._auxiliary = (auxiliary,)
+        self._versions = _versions(auxiliary)
+
+    @property
+    def head(self) -> nn.Module:
+        """The layer that thresholds are a function of."""
+        return self._head[0]
+
+    def forward(
+        self, features: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
+    ) -> Tensor:
+        """The loss of a batch.
+
+        Args:
+            features: What goes into the head, ``[n, width]``, attached to the body.
+            labels: 0 or 1, one an example (or in the shape of the head's scores).
+            weights: Optional, one an example; weight 0 is absent.
+            groups: A column of group values, or a dict of columns, for problems with slices.
+        """
+        check_features(features, self.head)
+        if len(features) == 0:
+            return features.sum()
+        scores = self.head(features.detach())
+        given = {"weights": weights, "groups": groups}
+        held = self.implicit(scores, labels, **given)
+        if isinstance(self.body, Penalty):
+            body, held = self._penalty(features, held)
+        else:
+            body = self.body(self._auxiliary[0](features), labels, **given)
+        self._losses = (body.detach(), held.detach())
+        loss: Tensor = body + held
+        return loss
+
+    def _penalty(self, features: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
+        """The body's penalized loss at the last step's threshold, and what the head is left."""
+        assert isinstance(self.body, Penalty)
+        last = self.implicit._last
+        assert last is not None
+        now = last.seat.marginal
+        steps = self.training and held.requires_grad
+        eta = running_multipliers(self.multipliers, last.held, last.seat)
+        at = now if self.held_at.shape != now.shape else self.held_at.to(now)
+        if steps:
+            self.multipliers, self.held_at = eta, now.clone()
+        if self.body.eta is not None:
+            eta = torch.full_like(eta, self.body.eta / now.shape[1])
+        value, gradient = penalized(
+            self.problem, self._targets, self._slices, last.reading, at, eta
+        )
+        frozen = {name: p.detach() for name, p in self.head.named_parameters()}
+        whole = self.body.everywhere
+        scores = self.head(features) if whole else functional_call(self.head, frozen, (features,))
+        loss = value.mean().to(torch.promote_types(scores.dtype, torch.float32))
+        if scores.requires_grad:
+            loss = attach(scores, loss, (gradient / len(gradient)).T.reshape(scores.shape))
+        return loss, held.detach() if whole else held
+
+    @property
+    def status(self) -> str:
+        """How the last batch went, as :attr:`setpoint.Implicit.status`, or what is not trained."""
+        idle = int(self.implicit.step_count) > 1 and self._auxiliary
+        if idle and _versions(self._auxiliary[0]) == self._versions:
+            return (
+                "the auxiliary head is not trained: give the optimizer criterion.parameters() "
+                "as well"
+            )
+        return self.implicit.status
+
+    def stats(self) -> dict[str, Any]:
+        """The last batch in plain numbers: those of the head's criterion, and both losses."""
+        found = {**self.implicit.stats(), "status": self.status}
+        if self._losses is not None:
+            found["body_loss"], found["head_loss"] = map(float, self._losses)
+        return found
+
+    def __repr__(self) -> str:
+        width = next((p.in_features for p in self.head.modules() if isinstance(p, nn.Linear)), "?")
+        return f"{type(self).__name__}({self.implicit!r}, width={width}, body={self.body!r})"
+
+
+def _versions(module: nn.Module) -> int:
+    """Changes whenever an optimizer has written to a weight."""
+    return sum(p._version for p in module.parameters())

@@ -1,0 +1,145 @@
+"""Cross-entropy as people train with it: plain, weighted by class, or focal, then a threshold.
+
+The loss does not know the operating point. What it is judged by comes afterwards: the exact
+threshold of the problem on the scores that came out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from setpoint._checks import at_least_zero, positive
+from setpoint.batch import check_labels, check_scores, check_weights
+from setpoint.distributed import refuse_several_ranks
+from setpoint.problems import PER_GROUP, Infeasible, Problem
+from setpoint.solvers.baselines import cross_entropy, focal
+from setpoint.solvers.mix import example_weights
+
+Balance = float | Literal["balanced"]
+
+
+@dataclass(frozen=True)
+class _Last:
+    """The last batch as it was handed in."""
+
+    loss: Tensor
+    scores: Tensor
+    labels: Tensor
+    weights: Tensor | None
+    groups: Any
+
+
+class CrossEntropy(nn.Module):
+    """Cross-entropy as a criterion: ``criterion(model(x), y).backward()``.
+
+    Args:
+        problem: What the model will be judged by; :meth:`stats` reports it at the exact threshold
+            of the last batch. Training does not look at it.
+        positives: What a positive counts for, a negative counting 1; ``"balanced"``: both classes
+            weigh the same in every batch.
+        gamma: Above 0 this is the focal loss: examples count by how wrong they still are.
+
+    Example:
+        >>> from setpoint import CrossEntropy, fnr_at_fpr
+        >>> criterion = CrossEntropy(fnr_at_fpr(0.5), positives="balanced")
+        >>> scores = torch.tensor([2.0, 1.0, 0.5, -1.0], requires_grad=True)
+        >>> criterion(scores, torch.tensor([1, 0, 1, 0])).backward()
+        >>> criterion.stats()["threshold"], criterion.stats()["hard_objective"]
+        (-1.0, 0.0)
+    """
+
+    def __init__(
+        self, problem: Problem | None = None, *, positives: Balance = 1.0, gamma: float = 0.0
+    ) -> None:
+        super().__init__()
+        if problem is not None and not isinstance(problem, Problem):
+            raise TypeError(
+                "CrossEntropy takes a Problem, such as fnr_at_fpr(0.01), or none; "
+                f"got {problem!r}. The weight of positives is positives=."
+            )
+        if isinstance(positives, str) and positives != "balanced":
+            raise ValueError(f"positives must be 'balanced' or a number; got {positives!r}.")
+        self.problem = problem
+        self.positives: Balance = (
+            "balanced" if positives == "balanced" else positive(positives, "positives")
+        )
+        self.gamma = at_least_zero(gamma, "gamma")
+        self._last: _Last | None = None
+
+    def forward(
+        self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
+    ) -> Tensor:
+        """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
+        refuse_several_ranks()
+        if scores.numel() == 0:
+            return scores.sum()
+        labels = torch.as_tensor(labels, device=scores.device)
+        labels = labels.reshape(scores.shape) if labels.numel() == scores.numel() else labels
+        given = None if weights is None else example_weights(weights, scores)
+        if not torch.compiler.is_compiling():
+            check_scores(scores.detach())
+            check_labels(labels, scores)
+            if given is not None:
+                check_weights(given, given)
+        exact = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        shares = self._weights(exact, labels, given)
+        if self.gamma:
+            loss = focal(exact, labels, shares, gamma=self.gamma)
+        else:
+            loss = cross_entropy(exact, labels, shares)
+        self._last = _Last(loss.detach(), scores.detach(), labels, given, groups)
+        return loss
+
+    def _weights(self, scores: Tensor, labels: Tensor, given: Tensor | None) -> Tensor | None:
+        """What every example counts for: its own weight times that of its class."""
+        if self.positives == 1:
+            return given
+        own = torch.ones_like(scores) if given is None else given.to(scores.dtype)
+        own = own.reshape(len(scores), -1).expand(len(scores), scores[0].numel())
+        own = own.reshape(scores.shape)
+        yes = labels > 0
+        if self.positives == "balanced":
+            totals = [(own * of_class).sum(0) for of_class in (yes, ~yes)]
+            up, down = (1 / (total + (total == 0)) for total in totals)
+        else:
+            up, down = (torch.as_tensor(x).to(own) for x in (self.positives, 1.0))
+        return own * torch.where(yes, up, down)
+
+    @property
+    def status(self) -> str:
+        """How the last batch went, in words."""
+        return str(self.stats()["status"])
+
+    def stats(self) -> dict[str, Any]:
+        """The last batch in plain numbers, with the exact threshold of the problem if it has one.
+
+        Nothing is computed before it is asked for.
+        """
+        last = self._last
+        if last is None:
+            return {"status": "not started"}
+        found: dict[str, Any] = {"status": "trained", "loss": float(last.loss)}
+        if not last.loss.isfinite():
+            return {**found, "status": "undefined: scores are not finite"}
+        if self.problem is None or self.problem.thresholds == PER_GROUP or last.scores.ndim > 1:
+            return found
+        try:
+            choice = self.problem.choose(
+                last.scores, last.labels, weights=last.weights, groups=last.groups
+            )
+        except Infeasible:
+            return {**found, "status": f"infeasible: no threshold reaches `{self.problem}`"}
+        except ValueError as error:
+            return {**found, "status": f"undefined: {error}"}
+        thresholds = [x if abs(x) < float("inf") else None for x in choice.thresholds]
+        found["threshold"] = thresholds[0] if len(thresholds) == 1 else thresholds
+        return {**found, "status": "held", "hard_objective": choice.value}
+
+    def __repr__(self) -> str:
+        what = "" if self.problem is None else f"{self.problem}, "
+        options = f"positives={self.positives!r}, gamma={self.gamma!r}"
+        return f"{type(self).__name__}({what}{options})"

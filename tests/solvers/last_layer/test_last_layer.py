@@ -1,0 +1,311 @@
+"""The last layer: who gets which gradient, from where, and what is said when something is wrong."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from setpoint import (
+    CrossEntropy,
+    Implicit,
+    LastLayer,
+    Penalty,
+    Problem,
+    Split,
+    f_score,
+    fnr,
+    fnr_at_fpr,
+    fpr,
+    pr_auc,
+    precision_at_recall,
+    recall,
+    roc_auc,
+)
+from setpoint.solvers import cross_entropy
+
+PROBLEMS = [
+    fnr_at_fpr(0.1),
+    Problem(minimize=fnr, subject_to=fpr.at(0.1)),
+    precision_at_recall(0.9),
+    roc_auc((0, 0.2), points=3),
+    pr_auc((0.8, 1.0), points=2),
+    Problem(maximize=f_score(1)),
+    Problem(minimize=fpr, subject_to=[recall >= 0.8, fpr <= 0.5]),
+]
+BODIES = {
+    "cross-entropy": CrossEntropy,
+    "focal": lambda: CrossEntropy(gamma=2),
+    "weighted": lambda: CrossEntropy(positives="balanced"),
+    "penalty": Penalty,
+    "penalty 3": lambda: Penalty(eta=3.0),
+    "ablation": lambda: Penalty(everywhere=True),
+}
+every_body = pytest.mark.parametrize("body", BODIES)
+every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+
+
+def network(seed=0, width=5):
+    torch.manual_seed(seed)
+    layers = nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 1))
+    return layers.double()
+
+
+def draw(n=90, seed=0):
+    rng = torch.Generator().manual_seed(seed)
+    y = (torch.rand(n, generator=rng) < 0.3).long()
+    return torch.randn(n, 4, generator=rng, dtype=torch.float64) + 0.8 * y[:, None], y
+
+
+def gradients(loss, parameters):
+    found = torch.autograd.grad(loss, list(parameters), allow_unused=True, retain_graph=True)
+    return [None if g is None else g.clone() for g in found]
+
+
+def same(found, expected, **tolerance):
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b, **{"rtol": 1e-12, "atol": 1e-14, **tolerance})
+
+
+def warmed(problem, body, **options):
+    """A criterion after one step, so that the penalty has a threshold to look back to."""
+    net = network()
+    split = Split(net)
+    criterion = LastLayer(problem, split, body=BODIES[body](), **options)
+    criterion(split(draw(seed=7)[0]), draw(seed=7)[1])
+    return net, split, criterion
+
+
+# ---- who sees what -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", [name for name in BODIES if name != "ablation"])
+@every_problem
+def test_the_head_never_sees_the_bodys_loss(problem, body):
+    _, split, criterion = warmed(problem, body)
+    alone = copy.deepcopy(criterion.implicit)
+    x, y = draw()
+    found = gradients(criterion(split(x), y), split.head.parameters())
+    expected = gradients(alone(split.head(split(x).detach()), y), split.head.parameters())
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+@every_problem
+def test_the_body_never_sees_the_implicit_term(problem):
+    """Its gradient is that of cross-entropy through its own head, to the last bit."""
+    net, split, criterion = warmed(problem, "cross-entropy")
+    x, y = draw()
+    found = gradients(criterion(split(x), y), net[0].parameters())
+    loss = cross_entropy(split.auxiliary(net[:2](x))[:, 0], y)
+    same(found, gradients(loss, net[0].parameters()), rtol=1e-13)
+    implicit = Implicit(problem)(split.head(net[:2](x)), y)
+    assert not torch.allclose(found[0], gradients(implicit, net[0].parameters())[0])
+
+
+def published(problem, scores, labels, at, width, eta):
+    """Method 2 by hand: soft rates at given thresholds, one price for every gap."""
+    steps = torch.sigmoid((scores[:, None] - at) / width)
+    false, missed = (
+        (steps * (labels == 0)[:, None]).sum(0) / (labels == 0).sum(),
+        ((1 - steps) * (labels == 1)[:, None]).sum(0) / labels.sum(),
+    )
+    (target,) = problem.subject_to
+    gap = false - target.level
+    gap = abs(gap) if not hasattr(target, "sense") else gap.clamp(min=0)
+    return (missed + eta * gap).mean()
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+@pytest.mark.parametrize("eta", [3.0, None])
+@pytest.mark.parametrize("problem", PROBLEMS[:2], ids=str)
+def test_method_two_is_the_penalized_objective_at_the_last_steps_threshold(
+    problem, eta, everywhere
+):
+    net = network()
+    split = Split(net)
+    criterion = LastLayer(problem, split, body=Penalty(eta, everywhere=everywhere))
+    first, second = draw(seed=7), draw(seed=8)
+    criterion(split(first[0]), first[1])
+    at = criterion.held_at.clone()
+    net[2].bias.data += 0.3  # a step was taken
+    loss = criterion(split(second[0]), second[1])
+    width = criterion.implicit._last.reading.width[0, 0]
+    price = criterion.multipliers[0, 0, 0] if eta is None else eta
+    assert price > 0
+    with torch.no_grad():
+        frozen = nn.utils.parameters_to_vector(net[2].parameters()).clone()
+    scores = net[:2](second[0]) @ frozen[:5] + frozen[5]
+    if everywhere:
+        scores = net(second[0])[:, 0]
+    by_hand = published(problem, scores, second[1], at[0], width, price)
+    weights = list(net.parameters() if everywhere else net[0].parameters())
+    same(gradients(loss, weights), gradients(by_hand, weights), rtol=1e-9, atol=1e-12)
+    assert criterion.stats()["body_loss"] == pytest.approx(by_hand.item(), rel=1e-12)
+
+
+def test_the_running_multiplier_follows_and_starts_where_the_first_one_is():
+    net = network()
+    split = Split(net)
+    criterion = LastLayer(fnr_at_fpr(0.1), split, body=Penalty())
+    expected = None
+    for seed in range(4):
+        criterion(split(draw(seed=seed)[0]), draw(seed=seed)[1])
+        now = criterion.implicit.stats()["multiplier"]
+        expected = now if expected is None else expected + 0.1 * (now - expected)
+        assert float(criterion.multipliers) == pytest.approx(expected, rel=1e-12)
+
+
+# ---- as a module -------------------------------------------------------------------------------
+
+
+@every_body
+@pytest.mark.parametrize("outside", [True, False], ids=["head alone", "split"])
+def test_training_resumed_is_training_never_stopped(body, outside):
+    def start():
+        net = network()
+        split = Split(net)
+        criterion = LastLayer(
+            fnr_at_fpr(0.1), net[2] if outside else split, body=BODIES[body](), steps=8
+        )
+        weights = [*split.parameters(), *criterion.parameters()]
+        assert len(weights) == len(set(weights))
+        return split, criterion, torch.optim.SGD(weights, lr=0.3)
+
+    def run(parts, seeds):
+        split, criterion, optimizer = parts
+        for seed in seeds:
+            x, y = draw(seed=seed)
+            optimizer.zero_grad()
+            criterion(split(x), y).backward()
+            optimizer.step()
+
+    whole, before, after = start(), start(), start()
+    run(whole, range(6))
+    run(before, range(3))
+    for old, new in zip(before[:2], after[:2], strict=True):
+        new.load_state_dict(copy.deepcopy(old.state_dict()))
+    run(after, range(3, 6))
+    for one, other in zip(whole[:2], after[:2], strict=True):
+        kept, resumed = one.state_dict(), other.state_dict()
+        assert all(torch.equal(kept[name], resumed[name]) for name in kept)
+    assert whole[1].stats() == after[1].stats()
+
+
+@pytest.mark.parametrize("body", ["weighted", "penalty"])
+def test_it_compiles_without_a_graph_break(body):
+    x, y = draw(40)
+    results = []
+    for compiled in (False, True):
+        _, split, criterion = warmed(fnr_at_fpr(0.1), body)
+        features = split(x).detach().requires_grad_()
+        torch._dynamo.reset()
+        run = criterion
+        if compiled:
+            run = torch.compile(criterion, fullgraph=True, backend="aot_eager")
+        weights = [features, *split.head.parameters()]
+        results.append(gradients(run(features, y), weights))
+    same(results[1], results[0], rtol=1e-9, atol=1e-12)
+
+
+def test_an_auxiliary_head_that_no_optimizer_knows_is_told():
+    net = network()
+    criterion = LastLayer(fnr_at_fpr(0.1), net[2])
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        criterion(net[:2](draw()[0]), draw()[1]).backward()
+        optimizer.step()
+    assert criterion.status.startswith("the auxiliary head is not trained")
+    assert criterion.stats()["status"] == criterion.status
+
+
+def test_a_look_at_validation_data_is_no_step():
+    _, split, criterion = warmed(fnr_at_fpr(0.1), "penalty")
+    kept = copy.deepcopy(criterion.state_dict())
+    criterion.eval()
+    with torch.no_grad():
+        criterion(split(draw(seed=3)[0]), draw(seed=3)[1])
+    assert all(torch.equal(kept[name], now) for name, now in criterion.state_dict().items())
+
+
+def test_the_recipe_is_in_the_repr():
+    text = repr(LastLayer(fnr_at_fpr(0.1), nn.Linear(5, 1), body=Penalty(eta=2.0)))
+    assert "minimize fnr subject to fpr <= 0.1" in text
+    assert "eta=2.0" in text
+
+
+# ---- batches nobody planned ----------------------------------------------------------------------
+
+SOME = torch.randn(6, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+MIXED = torch.tensor([1, 0, 1, 0, 0, 1])
+BATCHES = {
+    "no positives": (SOME, torch.zeros(6)),
+    "no negatives": (SOME, torch.ones(6)),
+    "one example": (SOME[:1], torch.ones(1)),
+    "constant features": (SOME[:1].repeat(6, 1), MIXED),
+    "zero features": (torch.zeros_like(SOME), MIXED),
+    "ties": (SOME[[0, 0, 0, 1, 1, 1]], MIXED),
+    "huge": (SOME * 1e30, MIXED),
+    "tiny": (SOME * 1e-30, MIXED),
+    "single precision": (SOME.float(), MIXED),
+    "empty": (SOME[:0], MIXED[:0]),
+}
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("body", ["focal", "weighted", "penalty", "ablation"])
+@pytest.mark.parametrize("problem", PROBLEMS[1:6], ids=str)
+def test_loss_and_gradients_are_finite_and_attached(problem, body, batch):
+    features, labels = BATCHES[batch]
+    torch.manual_seed(0)
+    head = nn.Linear(5, 1).to(features.dtype)
+    criterion = LastLayer(problem, head, body=BODIES[body]())
+    for _ in range(2):
+        leaf = features.clone().requires_grad_()
+        head.zero_grad()
+        loss = criterion(leaf, labels)
+        loss.backward()
+        assert loss.isfinite()
+        assert leaf.grad.isfinite().all()
+        assert all(p.grad is None or p.grad.isfinite().all() for p in head.parameters())
+        assert isinstance(criterion.status, str)
+
+
+# ---- bad input -----------------------------------------------------------------------------------
+
+
+def test_features_of_the_wrong_width_are_refused():
+    criterion = LastLayer(fnr_at_fpr(0.1), nn.Linear(5, 1))
+    with pytest.raises(ValueError, match=r"width 5, \[n, 5\]; got the shape \(8, 3\)"):
+        criterion(torch.randn(8, 3), torch.ones(8))
+    with pytest.raises(ValueError, match="not the model's scores"):
+        criterion(torch.randn(8), torch.ones(8))
+
+
+@pytest.mark.parametrize("part", [nn.Dropout(0.1), nn.BatchNorm1d(5)])
+def test_a_head_that_is_not_a_function_of_features_is_refused(part):
+    with pytest.raises(ValueError, match=type(part).__name__):
+        LastLayer(fnr_at_fpr(0.1), nn.Sequential(part, nn.Linear(5, 1)))
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (nn.ReLU(), "no weights"),
+        (nn.LazyLinear(1), "no shape yet"),
+        (torch.ones(3), "torch module"),
+    ],
+)
+def test_a_head_without_weights_is_refused(head, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        LastLayer(fnr_at_fpr(0.1), head)
+
+
+def test_settings_that_contradict_each_other_are_refused():
+    head = nn.Linear(5, 1)
+    with pytest.raises(TypeError, match="body must be"):
+        LastLayer(fnr_at_fpr(0.1), head, body="cross_entropy")
+    with pytest.raises(ValueError, match="same problem"):
+        LastLayer(fnr_at_fpr(0.1), head, implicit=Implicit(fnr_at_fpr(0.2)))
+    with pytest.raises(ValueError, match="eta must be positive"):
+        Penalty(eta=-1)

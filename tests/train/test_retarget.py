@@ -1,0 +1,94 @@
+"""A new operating point for a trained network: only the head moves, and only if that is better."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from setpoint import Infeasible, Problem, fnr, fnr_at_fpr, fpr, precision, recall, retarget
+from setpoint.train import Cached, cached_features
+
+
+def network():
+    torch.manual_seed(0)
+    layers = [nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 1)]
+    return nn.Sequential(*layers)
+
+
+def loader(n=600, seed=0, size=200):
+    rng = torch.Generator().manual_seed(seed)
+    y = (torch.rand(n, generator=rng) < 0.25).long()
+    x = torch.randn(n, 6, generator=rng) + 0.9 * y[:, None]
+    return [(x[i : i + size], y[i : i + size]) for i in range(0, n, size)]
+
+
+def test_only_the_head_moves_and_the_goal_is_better():
+    model, problem = network(), fnr_at_fpr(0.05)
+    before = copy.deepcopy(model.state_dict())
+    found = retarget(model, None, problem, loader(), steps=60, learning_rate=0.03)
+    changed = {name for name, now in model.state_dict().items() if not now.equal(before[name])}
+    assert changed == {"4.weight", "4.bias"}
+    assert model.training
+    assert found.improved
+    assert found.value < found.before
+    model.eval()
+    x, y = (torch.cat(part) for part in zip(*loader(), strict=True))
+    scores = model(x)[:, 0].detach()
+    assert problem.evaluate(scores, y, thresholds=found.thresholds) == found.value
+    assert problem.evaluate(scores, y) == found.value
+
+
+def test_cached_features_serve_the_next_operating_point():
+    model = network()
+    cached = cached_features(model, "4", loader())
+    assert cached.features.shape == (600, 8)
+    direct = retarget(copy.deepcopy(model), "4", fnr_at_fpr(0.2), loader(), steps=5)
+    again = retarget(copy.deepcopy(model), "4", fnr_at_fpr(0.2), cached, steps=5)
+    assert direct.value == again.value
+    assert direct.thresholds == again.thresholds
+
+
+def test_a_head_that_gets_no_better_is_kept():
+    """On other data, judged where the old head is perfect."""
+    model = network().eval()
+    cached = cached_features(model, None, loader())
+    with torch.no_grad():
+        easy = (model[4](cached.features)[:, 0] > 0).long()
+    before = copy.deepcopy(model.state_dict())
+    judges = Cached(cached.features, easy)
+    found = retarget(model, None, fnr_at_fpr(0.1), cached, validation=judges, steps=5)
+    assert not found.improved
+    assert found.value == found.before == 0
+    assert all(now.equal(before[name]) for name, now in model.state_dict().items())
+
+
+def test_weights_count():
+    model = network()
+    data = cached_features(model, None, loader())
+    ones, uneven = torch.ones(600), 1.0 + 5 * (torch.arange(600) % 2)
+    runs = [
+        retarget(copy.deepcopy(model), None, fnr_at_fpr(0.1), given, steps=5)
+        for given in (data, Cached(*data[:2], ones), Cached(*data[:2], uneven))
+    ]
+    assert runs[0].value == runs[1].value
+    assert runs[0].value != runs[2].value
+
+
+def test_what_cannot_be_reached_is_said():
+    problem = Problem(maximize=recall, subject_to=[precision >= 0.999, recall >= 0.99])
+    with pytest.raises(Infeasible, match="with the old head or a new one"):
+        retarget(network(), None, problem, loader(), steps=2)
+
+
+def test_bad_data_are_refused():
+    with pytest.raises(ValueError, match="gave no batch"):
+        retarget(network(), None, fnr_at_fpr(0.1), [])
+    with pytest.raises(TypeError, match=r"\(x, y\) or \(x, y, weights\)"):
+        retarget(network(), None, fnr_at_fpr(0.1), [{"x": 1}])
+    data = Cached(torch.randn(20, 3), torch.ones(20))
+    with pytest.raises(ValueError, match="width 8"):
+        retarget(network(), None, Problem(minimize=fnr, subject_to=fpr <= 0.1), data)
+    dropping = nn.Sequential(nn.Linear(6, 2), nn.Sequential(nn.Dropout(), nn.Linear(2, 1)))
+    with pytest.raises(ValueError, match="Dropout"):
+        retarget(dropping, None, fnr_at_fpr(0.1), loader())
