@@ -5,7 +5,8 @@
 
 For each program and each solver: the status, the relative error of the optimal value, whether the
 proof of an infeasible or unbounded one holds, and, where the solution is unique and not degenerate,
-the derivative along a random direction of A, b, E and h against central differences of HiGHS. Rows
+the derivative along a random direction of A, b, E and h against central differences of HiGHS. A
+badly scaled program is given to HiGHS in its good units, since in the others it errs. Rows
 are appended to results/program_exactness.jsonl while it runs, and summed up at the end; a second
 run goes on where the first one stopped.
 """
@@ -91,9 +92,10 @@ def gradient_error(p: Drawn, z: torch.Tensor, parts: list, seed: int) -> float |
     ends = []
     for sign in (1, -1, 0.5, -0.5):
         A, b, E, h = (x + sign * d for x, d in zip((p.A, p.b, p.E, p.h), way, strict=True))
-        status, _, x = highs(replace(p, A=A, b=b, E=E, h=h))
+        status, _, x = highs(replace(p, A=A, b=b, E=E, h=h).well_scaled())
         if status != "optimal":
             return None
+        x = x if p.units is None else x / p.units[2]
         ends.append(float(g @ x))
     wide, near = (ends[0] - ends[1]) / 2, ends[2] - ends[3]
     size = max(abs(near), abs(ours), STEP)
@@ -105,7 +107,7 @@ def gradient_error(p: Drawn, z: torch.Tensor, parts: list, seed: int) -> float |
 def row(seed: int) -> list[dict[str, object]]:
     """Everything measured for one program."""
     name, m, n, p = draw(seed)
-    reference = highs(p.twin or p)
+    reference = highs(p.well_scaled())
     raw = highs(p)
     out: list[dict[str, object]] = []
     for solver in SOLVERS:

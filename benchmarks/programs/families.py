@@ -7,7 +7,7 @@ unbounded ones are built around their ray.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
@@ -17,7 +17,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Drawn:
-    """One program, the status it must have, and a well scaled twin with the same optimal value."""
+    """One program, the status it must have, and the units it was put into, if any."""
 
     c: Array
     A: Array
@@ -26,7 +26,15 @@ class Drawn:
     h: Array
     nonnegative: bool = False
     status: str = "optimal"
-    twin: Drawn | None = None
+    units: tuple[Array, Array, Array] | None = None
+
+    def well_scaled(self) -> Drawn:
+        """The same program before rows, equalities and columns were put into other units."""
+        if self.units is None:
+            return self
+        r, q, s = self.units
+        A, E = self.A / r[:, None] / s, self.E / q[:, None] / s
+        return replace(self, c=self.c / s, A=A, b=self.b / r, E=E, h=self.h / q, units=None)
 
 
 def generic(rng: Generator, m: int, n: int) -> Drawn:
@@ -63,11 +71,11 @@ def redundant(rng: Generator, m: int, n: int) -> Drawn:
 
 
 def badly_scaled(rng: Generator, m: int, n: int) -> Drawn:
-    """Rows and columns in units from 1e-4 to 1e4; the twin is the same program before that."""
+    """Rows and columns in units from 1e-4 to 1e4."""
     one = generic(rng, m, n)
     r, q, s = (10 ** rng.uniform(-4, 4, k) for k in (m, len(one.h), n))
     A, E = r[:, None] * one.A * s, q[:, None] * one.E * s
-    return Drawn(one.c * s, A, r * one.b, E, q * one.h, twin=one)
+    return Drawn(one.c * s, A, r * one.b, E, q * one.h, units=(r, q, s))
 
 
 def packing(rng: Generator, m: int, n: int) -> Drawn:

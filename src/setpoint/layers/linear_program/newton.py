@@ -17,13 +17,13 @@ from setpoint.layers.linear_program.program import Program, Solution
 from setpoint.layers.linear_program.scaling import equilibrate
 from setpoint.layers.linear_program.sketch import Sketch
 
-FIRST, GROWTH, LAST = 30.0, 3.0, 1e6  # the weight of the penalty
+FIRST, GROWTH, LAST = 30.0, 3.0, 2e4  # the weight of the penalty; slopes round in its units
 RIDGE = (
     1e-7  # of the proximal term: tiny against the weight, enough to make Newton's matrix regular
 )
 ROUNDS = 40  # of new multipliers; 3 to 6 are usual
 EXACT = 1e-12  # residuals of a member that is solved without being a vertex
-FAR, NEARLY = 1e4, 1e-7  # a step this long, along a ray up to this much
+FAR, NEARLY = 1e4, 1e-7  # a step this long is along a ray, if it is one up to this much
 
 
 def solve_by_newton(program: Program, sketch: Sketch | None = None) -> Solution:
@@ -87,7 +87,7 @@ def _on_a_ray(program: Program, before: Point, at: Point) -> Tensor:
     balance = program.A.adjoint(dv / far) + program.E.adjoint(dw / far) - ds / far
     total = (program.b * dv / far).sum(1) + (program.h * dw / far).sum(1)
     low = torch.cat([dv, ds], 1).amin(1) / far[:, 0]
-    contradiction = (far[:, 0] > FAR) & (low > -NEARLY) & (total < -NEARLY)
+    contradiction = (far[:, 0] > 1) & (low > -NEARLY) & (total < -NEARLY)
     contradiction &= balance.abs().amax(1) < NEARLY
     d = at.y - before.y
     long = d.abs().amax(1).clamp(min=1)[:, None]

@@ -97,7 +97,7 @@ def minimise(
         r = residuals(part, here, weight)
         gradient = slope(part, r) + anchor.slope(here.y)
         piece = torch.cat([r.rows, r.bounds], 1) > 0
-        moving = gradient.abs().amax(1) > FLAT
+        moving = gradient.abs().amax(1) > FLAT * (1 + here.y.abs().amax(1))
         if full.any():  # a full step that stays on its quadratic piece ends at the minimum
             moving &= ~full | (piece != before).any(1)
         if not moving.all():

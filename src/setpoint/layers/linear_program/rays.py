@@ -16,6 +16,7 @@ from scipy.sparse import diags_array, hstack, issparse
 from setpoint.layers.linear_program.program import Member
 
 CLEAR = 1e-9  # of its own terms: a contradiction smaller than this is rounding
+DUST = 1e-11  # of the largest entry of a ray
 
 
 def farkas(one: Member) -> tuple[Any, Any] | None:
@@ -34,7 +35,7 @@ def farkas(one: Member) -> tuple[Any, Any] | None:
         answer = linprog(cost, A_eq=rows, b_eq=zeros, bounds=bounds, method="highs")
     if answer.status != 0 or answer.fun >= -CLEAR * (np.abs(cost) @ np.abs(answer.x)):
         return None
-    v, w = np.split(answer.x, [len(one.b)])
+    v, w = np.split(_clean(answer.x), [len(one.b)])
     return left * v, right * w
 
 
@@ -54,7 +55,12 @@ def recession(one: Member) -> Any | None:
     )
     if answer.status != 0 or answer.fun >= -CLEAR * (np.abs(one.c) @ np.abs(answer.x)):
         return None
-    return answer.x
+    return _clean(answer.x)
+
+
+def _clean(ray: Any) -> Any:
+    """Without the dust that rounding leaves: a ray names its rows."""
+    return np.where(np.abs(ray) > DUST * np.abs(ray).max(), ray, 0.0)
 
 
 def _unit_rows(matrix: Any) -> tuple[Any, Any]:
