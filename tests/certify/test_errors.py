@@ -30,6 +30,11 @@ def test_weights_are_refused_with_the_reason():
     refused("weighted counts do not follow the binomial law", weights=np.ones(600))
 
 
+def test_some_doubt_must_be_left():
+    refused("leave some doubt, 1e-12 at least; got 0.99999", confidence=1 - 1e-15)
+    assert certify(SCORES, LABELS, fpr <= 0.5, confidence=1 - 1e-9).certified
+
+
 def test_clusters_need_one_row_each():
     ids = np.arange(600)
     assert certify(SCORES, LABELS, CAP, clusters=ids).certified

@@ -41,6 +41,40 @@ def test_coverage_needs_no_labels(capsys, scores):
     assert error.count("\n") == 1
 
 
+def test_new_rows_may_all_be_of_one_class(capsys, scores, tmp_path):
+    saved, new = tmp_path / "c.json", tmp_path / "new.csv"
+    assert run(*command(scores, "--out", saved)) == 0
+    new.write_text("s,y\n" + "".join(f"{i / 100},0\n" for i in range(100)))
+    assert run("check", saved, new, "--score", "s", "--label", "y") == 0
+    capsys.readouterr()
+    new.write_text("s,y\n" + "9,0\n" * 100)  # every negative is flagged
+    assert run("check", saved, new, "--score", "s", "--label", "y") == 1
+    assert "ALARM" in capsys.readouterr().out
+    new.write_text("s,y\n" + "9,good\n" * 100)
+    assert run("check", saved, new, "--score", "s", "--label", "y") == 2
+    assert "say which is the positive one: --positive" in capsys.readouterr().err
+    given = ("check", saved, new, "--score", "s", "--label", "y", "--positive")
+    assert (run(*given, "good"), run(*given, "bad")) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["certify", "--goal", 'fpr on g="a" <= 0.1'], "looks at groups: add --group g"),
+        (["certify", "--goal", "fpr <= 0.1", "--confidence", "0.9999999999999"], "some doubt"),
+        (["check"], "gone.json: no such file; name a certificate"),
+    ],
+)
+def test_more_mistakes(capsys, scores, arguments, message):
+    name, *more = arguments
+    files = [scores] if name == "certify" else [scores.with_name("gone.json"), scores]
+    columns = ["--score", "s", "--label", "y"]
+    assert run(name, *files, *columns, *more) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
 def test_infeasible_is_1_with_the_number_needed(capsys, scores):
     assert run(*command(scores, goal="fpr <= 0.001")) == 1
     out = capsys.readouterr().out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from setpoint._checks import share, whole
+from setpoint._checks import whole
 from setpoint.certify.assemble import claims, estimates, points
 from setpoint.certify.certificate import Certificate
 from setpoint.certify.duplicates import check_clusters, check_copies, refuse_weights
@@ -13,7 +13,7 @@ from setpoint.certify.groups import search_groups
 from setpoint.certify.places import Place
 from setpoint.certify.reading import read_sample
 from setpoint.certify.search import search
-from setpoint.certify.settings import by_group, check_classes, check_settings, slices
+from setpoint.certify.settings import by_group, check_classes, check_settings, doubt, slices
 from setpoint.certify.words import advice, assumptions, remarks
 from setpoint.problems import Problem
 from setpoint.rates import Bound, Where
@@ -77,7 +77,7 @@ def certify(
     """
     refuse_weights(weights)
     wanted = read_goal(goal)
-    delta = round(1 - share(confidence, "confidence", ends=False), 12)
+    delta = doubt(confidence)
     count = whole(candidates, "candidates", least=1)
     check_settings(wanted, labels, guarantee, count, prevalence)
     split = by_group(wanted, groups, scores)

@@ -16,6 +16,14 @@ from setpoint.certify.samples import Sample, have, there
 from setpoint.rates import Where
 
 
+def doubt(confidence: float) -> float:
+    """What a confidence leaves to chance: 0.05 of 0.95, whatever floats make of it."""
+    left = round(1 - share(confidence, "confidence", ends=False), 12)
+    if left <= 0:
+        raise ValueError(f"confidence must leave some doubt, 1e-12 at least; got {confidence!r}.")
+    return left
+
+
 def check_settings(
     goal: Goal, labels: Any, guarantee: object, candidates: int, prevalence: float | None
 ) -> None:

@@ -31,7 +31,7 @@ def _run(given: argparse.Namespace) -> int:
 
     if given.out is not None:
         check_file(given.out)
-    goal = _goal(given.goal, given.label)
+    goal = _goal(given.goal, given.label, given.group)
     source = open_table(given.file)
     data = read_scores(source, given.score, given.label, given.group, given.positive)
     from setpoint.certify import certify
@@ -52,7 +52,7 @@ def _run(given: argparse.Namespace) -> int:
     return DONE if certificate.status == "certified" else NOT_CERTIFIED
 
 
-def _goal(text: str, label: str | None) -> Any:
+def _goal(text: str, label: str | None, group: str | None) -> Any:
     """Told as a mistake in the goal before the file is read."""
     from setpoint.certify.goals import read_goal as read
     from setpoint.cli.goals import read_goal
@@ -62,6 +62,9 @@ def _goal(text: str, label: str | None) -> Any:
     alerts = coverage.numerator, coverage.denominator
     if label is None and any((r.numerator, r.denominator) != alerts for r in found.rates):
         raise UserError(f"--goal {text!r} counts positives and negatives: add --label COLUMN.")
+    columns = {column for where in found.wheres for column, _ in where}
+    if columns - {group}:
+        raise UserError(f"--goal {text!r} looks at groups: add --group {min(columns)} (one only).")
     return text
 
 

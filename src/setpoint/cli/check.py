@@ -21,7 +21,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(given: argparse.Namespace) -> int:
-    from setpoint.tables import open_table, read_scores
+    from setpoint.tables import Classes, open_table, read_scores
 
     if given.certificate.is_dir():
         certificate, manifest = _of_run(given.certificate)
@@ -33,8 +33,9 @@ def _run(given: argparse.Namespace) -> int:
             raise UserError("--score is missing: a certificate alone cannot score rows.")
         scores, labels, groups = _score(given, manifest, source)
     else:
-        positive = given.positive or (None if manifest is None else manifest.positive)
-        data = read_scores(source, given.score, given.label, given.group, positive)
+        classes = None if manifest is None else Classes(manifest.negative, manifest.positive)
+        wanted = (given.score, given.label, given.group, given.positive)
+        data = read_scores(source, *wanted, classes=classes, one_will_do=True)
         scores, labels, groups = data.scores, data.labels, data.groups
     columns = None if given.group is None else {given.group: groups}
     found = certificate.check(scores, labels, groups=columns, significance=given.significance)
@@ -53,6 +54,8 @@ def _of_run(folder: Path) -> tuple[Any, Any]:
 def _of_file(path: Path) -> Any:
     from setpoint.runs.reading import parse_certificate
 
+    if not path.exists():
+        raise UserError(f"{path}: no such file; name a certificate or the folder of a run.")
     return parse_certificate(path, path.read_bytes())
 
 

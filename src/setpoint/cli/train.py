@@ -53,7 +53,7 @@ def _run(given: argparse.Namespace) -> int:
 
     methods_named(given.method)
     unfinished = given.out.with_name(f".{given.out.name}.unfinished")
-    tell = (lambda text: None) if given.quiet else (lambda text: print(text, file=sys.stderr))
+    tell = _hush if given.quiet else _say
     session = Session(
         file=given.file,
         out=given.out,
@@ -88,6 +88,14 @@ def _run(given: argparse.Namespace) -> int:
     print(finished.certificate)
     print(f"\nWritten to {given.out}: {given.out / 'report.html'} shows it.")
     return DONE if finished.certificate.status == "certified" else NOT_CERTIFIED
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _hush(text: str) -> None:
+    """Say nothing."""
 
 
 def _check_goal(text: str, problem: object, group: str | None) -> None:

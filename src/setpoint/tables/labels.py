@@ -59,10 +59,15 @@ class LabelCount:
             if len(self.seen) > MOST:
                 raise self._not_two()
 
-    def classes(self, positive: str | None = None) -> Classes:
-        """The two classes; ``positive`` names the positive one where it is not plain."""
+    def classes(self, positive: str | None = None, *, one_will_do: bool = False) -> Classes:
+        """The two classes; ``positive`` names the positive one where it is not plain.
+
+        New rows may all be of one class (``one_will_do``); the other one is then not named.
+        """
         if not self.seen:
             raise TableError(self.source.path, "has a header and no rows.")
+        if one_will_do and len(self.seen) == 1:
+            return self._alone(positive)
         if len(self.seen) != 2:
             raise self._not_two()
         if positive is not None:
@@ -71,8 +76,19 @@ class LabelCount:
         no = [value for value in self.seen if value.lower() in NEGATIVE]
         if len(yes) == 1 and len(no) == 1:
             return Classes(no[0], yes[0])
+        raise self._not_plain()
+
+    def _alone(self, positive: str | None) -> Classes:
+        (value,) = self.seen
+        plain = value.lower() in POSITIVE | NEGATIVE
+        if positive is None and not plain:
+            raise self._not_plain()
+        yes = value.lower() in POSITIVE if positive is None else value == _normal(positive)
+        return Classes("", value) if yes else Classes(value, "")
+
+    def _not_plain(self) -> TableError:
         problem = f"the labels are {listed(sorted(self.seen))}; say which is the positive one: "
-        raise TableError(self.source.path, f"{problem}--positive VALUE.", column=self.name)
+        return TableError(self.source.path, f"{problem}--positive VALUE.", column=self.name)
 
     def _chosen(self, positive: str) -> Classes:
         wanted = _normal(positive)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from setpoint.tables.errors import TableError
 from setpoint.tables.labels import Classes, LabelCount
-from setpoint.tables.source import Chunk, Source, need_column
+from setpoint.tables.source import Source, need_column
 from setpoint.tables.values import need_groups, need_numbers
 
 
@@ -33,8 +33,14 @@ def read_scores(
     label: str | None = None,
     group: str | None = None,
     positive: str | None = None,
+    *,
+    classes: Classes | None = None,
+    one_will_do: bool = False,
 ) -> Scores:
     """The named columns, checked: scores finite, two classes, no group missing.
+
+    The two classes are found in the file unless ``classes`` names them; with ``one_will_do`` all
+    rows may be of one.
 
     Raises:
         TableError: The file, the row and column of the first value that cannot be used.
@@ -47,17 +53,14 @@ def read_scores(
     if not chunks:
         raise TableError(source.path, "has a header and no rows.")
     scores = np.concatenate([need_numbers(source, c, score, "scores") for c in chunks])
-    labels = classes = groups = None
+    labels = groups = None
     if label is not None:
-        classes = _classes(source, label, positive, chunks)
+        if classes is None:
+            count = LabelCount(source, label)
+            for chunk in chunks:
+                count.update(chunk)
+            classes = count.classes(positive, one_will_do=one_will_do)
         labels = np.concatenate([classes.encode(source, c, label) for c in chunks])
     if group is not None:
         groups = np.concatenate([need_groups(source, c, group) for c in chunks])
     return Scores(scores, labels, groups, classes)
-
-
-def _classes(source: Source, name: str, positive: str | None, chunks: list[Chunk]) -> Classes:
-    count = LabelCount(source, name)
-    for chunk in chunks:
-        count.update(chunk)
-    return count.classes(positive)
