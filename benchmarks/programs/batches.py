@@ -13,7 +13,6 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from scipy.optimize import linprog
 from torch import Tensor
 
 from benchmarks.programs.instances import random_batch
-from benchmarks.programs.rows import RESULTS, Rows, facts
+from benchmarks.programs.rows import Rows, opened, parser
 from setpoint.layers import linear_program
 
 Solve = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -66,9 +65,7 @@ def peers() -> dict[str, Solve]:
 
 def main() -> None:
     options = arguments()
-    torch.set_num_threads(1)
-    rows = Rows(options.out, options.fresh)
-    rows.note(facts=facts())
+    rows = opened(options, "batches")
     ways: dict[str, Solve] = {
         "layer": layer(),
         "layer, value_only": layer(value_only=True),
@@ -130,15 +127,10 @@ def off(z: Tensor, true: Tensor, c: Tensor) -> float:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 4, 16, 64, 256])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=RESULTS / "programs_batches.jsonl")
-    parser.add_argument("--fresh", action="store_true", help="start the file anew")
-    return parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--sizes", type=int, nargs="+", default=[1, 4, 16, 64, 256])
+    asked.add_argument("--rounds", type=int, default=3)
+    return asked.parse_args()
 
 
 if __name__ == "__main__":

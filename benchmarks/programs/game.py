@@ -11,18 +11,15 @@ Writes benchmarks/results/programs_game.jsonl.
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from benchmarks.programs.adversary import game_loss
 from benchmarks.programs.instances import draw
-from benchmarks.programs.rows import RESULTS, Rows, facts
+from benchmarks.programs.rows import opened, parser
 
 ITERATIONS = (100, 1000, 4000)  # of AP-Perf's ADMM; 100 is its default
 
@@ -56,17 +53,10 @@ def adversarial(scores: Tensor, labels: Tensor, iterations: int) -> dict[str, An
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[8, 16, 24, 32])
-    parser.add_argument("--out", type=Path, default=RESULTS / "programs_game.jsonl")
-    parser.add_argument("--fresh", action="store_true", help="start the file anew")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    rows = Rows(options.out, options.fresh)
-    rows.note(facts=facts())
+    asked = parser(__doc__)
+    asked.add_argument("--sizes", type=int, nargs="+", default=[8, 16, 24, 32])
+    options = asked.parse_args()
+    rows = opened(options, "game")
     for n in [8, 16] if options.quick else options.sizes:
         scores, labels = draw(n, seed=1)
         scores = 0.1 * scores  # of the size at which the game is undecided

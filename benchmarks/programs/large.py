@@ -8,18 +8,16 @@ Writes benchmarks/results/programs_large.jsonl.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from benchmarks.programs.instances import draw
 from benchmarks.programs.measure import peak_megabytes
-from benchmarks.programs.rows import RESULTS, Rows, facts
+from benchmarks.programs.rows import opened, parser
 
 SIZES = (512, 4_096, 32_768, 1_000_000)
 LONG = 3.0  # seconds after which a cell is not repeated
@@ -71,17 +69,10 @@ def _once(criterion: Callable[[Tensor, Tensor], Tensor], n: int) -> tuple[float,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=RESULTS / "programs_large.jsonl")
-    parser.add_argument("--fresh", action="store_true", help="start the file anew")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    rows = Rows(options.out, options.fresh)
-    rows.note(facts=facts())
+    asked = parser(__doc__)
+    asked.add_argument("--rounds", type=int, default=3)
+    options = asked.parse_args()
+    rows = opened(options, "large")
     for n in SIZES[:3] if options.quick else SIZES:
         for name in NAMES:
             if rows.done({"n": n, "method": name}):

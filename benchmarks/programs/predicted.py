@@ -11,8 +11,6 @@ Writes benchmarks/results/programs_predicted.jsonl.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,7 +18,7 @@ from torch import Tensor
 
 from benchmarks.programs import tasks
 from benchmarks.programs.adversary import game_loss
-from benchmarks.programs.rows import RESULTS, Rows, facts
+from benchmarks.programs.rows import opened, parser
 from benchmarks.programs.training import predict, train
 from setpoint.solvers.program import f_score_loss
 
@@ -52,18 +50,11 @@ def predictions(scores: Tensor, labels: Tensor, peer: bool) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--batches", type=int, default=6)
-    parser.add_argument("--without-peer", action="store_true", help="AP-Perf is not installed")
-    parser.add_argument("--out", type=Path, default=RESULTS / "programs_predicted.jsonl")
-    parser.add_argument("--fresh", action="store_true", help="start the file anew")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    rows = Rows(options.out, options.fresh)
-    rows.note(facts=facts())
+    asked = parser(__doc__)
+    asked.add_argument("--batches", type=int, default=6)
+    asked.add_argument("--without-peer", action="store_true", help="AP-Perf is not installed")
+    options = asked.parse_args()
+    rows = opened(options, "predicted")
     for name in ("cifar10",) if options.quick else ("catdog", "cifar10"):
         for steps in STEPS[::2] if options.quick else STEPS:
             count = 2 if options.quick else options.batches

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
+import tempfile
 import time
 from importlib import metadata
 from pathlib import Path
@@ -36,6 +38,25 @@ def version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
+
+
+def parser(text: str | None) -> argparse.ArgumentParser:
+    """The options that every benchmark has."""
+    made = argparse.ArgumentParser(description=text, formatter_class=argparse.RawTextHelpFormatter)
+    made.add_argument("--quick", action="store_true", help="a look; its rows go to a scratch file")
+    made.add_argument("--out", type=Path, default=None, help="where the rows go")
+    made.add_argument("--fresh", action="store_true", help="start the file anew")
+    return made
+
+
+def opened(options: argparse.Namespace, name: str) -> Rows:
+    """The file of a benchmark, with a line about this run; one thread from here on."""
+    torch.set_num_threads(1)
+    scratch = Path(tempfile.gettempdir())
+    file = options.out or (scratch if options.quick else RESULTS) / f"programs_{name}.jsonl"
+    rows = Rows(file, options.fresh or (options.quick and options.out is None))
+    rows.note(facts=facts())
+    return rows
 
 
 class Rows:

@@ -14,15 +14,13 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Callable
-from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from benchmarks.programs.instances import METRICS, draw
 from benchmarks.programs.measure import once, peak_megabytes, turns
 from benchmarks.programs.methods import METHODS, dense_megabytes
-from benchmarks.programs.rows import RESULTS, Rows, facts
+from benchmarks.programs.rows import Rows, opened, parser
 
 Last = dict[tuple[str, str], tuple[int, float]]  # the last size of a method, and its seconds
 COPIES = 4  # dense matrices that a dense method holds at once, at least
@@ -30,9 +28,7 @@ COPIES = 4  # dense matrices that a dense method holds at once, at least
 
 def main() -> None:
     options = arguments()
-    torch.set_num_threads(1)
-    rows = Rows(options.out, options.fresh)
-    rows.note(facts=facts())
+    rows = opened(options, "speed")
     sizes = [32, 128] if options.quick else options.sizes
     last: Last = {}
     for metric in METRICS:
@@ -123,18 +119,13 @@ def against(
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="two sizes")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[32, 64, 128, 256, 512])
-    parser.add_argument("--only", nargs="+", choices=[*METHODS], help="these methods")
-    parser.add_argument("--rounds", type=int, default=7, help="repetitions, besides warming up")
-    parser.add_argument("--most", type=float, default=30.0, help="seconds that a call may take")
-    parser.add_argument("--megabytes", type=float, default=2000.0)
-    parser.add_argument("--out", type=Path, default=RESULTS / "programs_speed.jsonl")
-    parser.add_argument("--fresh", action="store_true", help="start the file anew")
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--sizes", type=int, nargs="+", default=[32, 64, 128, 256, 512])
+    asked.add_argument("--only", nargs="+", choices=[*METHODS], help="these methods")
+    asked.add_argument("--rounds", type=int, default=7, help="repetitions, besides warming up")
+    asked.add_argument("--most", type=float, default=30.0, help="seconds that a call may take")
+    asked.add_argument("--megabytes", type=float, default=2000.0)
+    options = asked.parse_args()
     if options.quick:
         options.rounds, options.most = 3, 5.0
     return options

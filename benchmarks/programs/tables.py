@@ -14,15 +14,12 @@ import argparse
 import time
 from collections.abc import Iterator, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any
-
-import torch
 
 from benchmarks.programs import tasks
 from benchmarks.programs.criteria import RATE
 from benchmarks.programs.judging import curve, judged, judged_classes
-from benchmarks.programs.rows import RESULTS, Rows, facts
+from benchmarks.programs.rows import opened, parser
 from benchmarks.programs.training import predict, train
 
 PARTS = ("auc", "classes", "f1", "epsilon", "adversarial", "rates")
@@ -86,9 +83,7 @@ def run(cell: dict[str, Any], seeds: list[int], steps: int, batch: int) -> list[
 
 def main() -> None:
     options = arguments()
-    torch.set_num_threads(1)
-    rows = Rows(options.out, options.fresh)
-    rows.note(facts=facts(), steps=options.steps)
+    rows = opened(options, "training")
     until = time.monotonic() + 60 * options.minutes
     for part, cell in waves(options.only):
         full = [{"part": part, **cell, "seed": seed} for seed in range(options.seeds)]
@@ -109,20 +104,14 @@ def plan(part: str, steps: int) -> tuple[int, int]:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="one seed, few steps, 90 seconds")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=150)
-    parser.add_argument("--minutes", type=float, default=60.0, help="start no run after so many")
-    parser.add_argument("--out", type=Path, default=RESULTS / "programs_training.jsonl")
-    parser.add_argument("--fresh", action="store_true", help="start the file anew")
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    asked.add_argument("--seeds", type=int, default=5)
+    asked.add_argument("--steps", type=int, default=150)
+    asked.add_argument("--minutes", type=float, default=60.0, help="start no run after so many")
+    options = asked.parse_args()
     if options.quick:
         options.seeds, options.steps, options.minutes = 1, min(options.steps, 30), 1.5
-        options.out = options.out.with_name("programs_training_quick.jsonl")
     return options
 
 
