@@ -1,6 +1,6 @@
 """The same problem by several methods on UCI Letter: which one to take?
 
-    python examples/compare_methods.py
+python examples/compare_methods.py
 """
 
 from setpoint import compare, fnr_at_fpr

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from setpoint._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from setpoint.certify import Certificate as Certificate
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from setpoint.estimators import (
         NotCertifiedWarning as NotCertifiedWarning,
     )
+    from setpoint.export import Decision as Decision
     from setpoint.layers import (
         ProgramError as ProgramError,
     )
-    from setpoint.export import Decision as Decision
     from setpoint.layers import (
         hold as hold,
     )

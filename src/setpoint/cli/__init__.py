@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from setpoint import __version__
+from setpoint._version import __version__
 from setpoint.cli.certify import CERTIFY
 from setpoint.cli.check import CHECK
 from setpoint.cli.common import BAD_USAGE, INTERRUPTED, Command, Run, UserError, one_line

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from setpoint import __version__
+from setpoint._version import __version__
 from setpoint.demo.plan import CORNER, GOALS, HELD_FPR, MODELS, Plan
 from setpoint.demo.rows import Row
 from setpoint.demo.trials import CROSS_ENTROPY, IMPLICIT, Trial

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from setpoint import __version__
+from setpoint._version import __version__
 from setpoint.certify import Certificate, certify
 from setpoint.datasets import letter, split
 from setpoint.demo.plan import CORNER, MODELS

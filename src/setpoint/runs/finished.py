@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from setpoint import __version__
+from setpoint._version import __version__
 from setpoint.results import RunResult
 from setpoint.runs.manifest import Manifest
 
