@@ -88,6 +88,26 @@ def test_an_infinite_value_is_named(tmp_path):
         survey(source, "y", Shares(0))
 
 
+@pytest.mark.parametrize("chunk", [7, 65_536])
+def test_a_slip_in_a_column_of_numbers_is_named(tmp_path, columns, monkeypatch, chunk):
+    monkeypatch.setattr("setpoint.tables.csv_file.CHUNK", chunk)
+    x = columns["x"].astype(object)
+    x[150] = "3;14"
+    table = write(tmp_path / "t.csv", {**columns, "x": x})
+    with pytest.raises(TableError, match="row 152, column 'x': '3;14' is no number, and nearly"):
+        survey(table, "y", Shares(0))
+    x[x != "3;14"] = np.arange(ROWS - 1) % 5
+    table = write(tmp_path / "t.csv", {**columns, "x": x})
+    assert survey(table, "y", Shares(0), keep=["x"]).encoder.columns[0].values[:2] == ("0", "1")
+
+
+def test_words_that_are_no_slips_make_a_category(tmp_path, columns):
+    x = (np.arange(ROWS) % 5).astype(object)
+    x[::20] = "unknown"
+    table = write(tmp_path / "t.csv", {**columns, "x": x})
+    assert "unknown" in survey(table, "y", Shares(0)).encoder.columns[0].values
+
+
 def test_features_do_not_depend_on_the_size_of_chunks(tmp_path, columns, monkeypatch):
     source = write(tmp_path / "t.csv", columns)
     results = []

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.tables.values import coded, is_text, numbers
+from setpoint.tables.values import coded, is_text, number_of, numbers
 
 MOST_VALUES = 10_000  # different texts remembered
+FEW = 0.01
+"""So small a share of texts in a column of numbers is a slip and no category."""
 Mask = NDArray[np.bool_]
+
+
+class Odd(NamedTuple):
+    """A text among numbers."""
+
+    row: int
+    text: str
 
 
 class Summary:
@@ -30,12 +39,15 @@ class Summary:
         self.smallest = np.inf
         self.largest = self.last = -np.inf
         self.infinite: int | None = None
+        self.odd: Odd | None = None
 
     def update(self, column: NDArray[Any], training: Mask, rows: Any) -> None:
         """Take in one chunk; ``rows`` are the numbers that errors call them by."""
         self.rows += len(column)
         found, wrong = numbers(column) if self.numeric else (np.empty(0), 0)
         if wrong is not None:
+            if self.numeric:
+                self.odd = self._odd_one(column, int(rows[wrong]), wrong)
             self.numeric = False
         else:
             self._numbers(found, training, rows)
@@ -43,6 +55,13 @@ class Summary:
             self._texts(column)
         else:
             self.missing += int(np.isnan(column).sum())
+
+    def _odd_one(self, column: NDArray[Any], row: int, place: int) -> Odd | None:
+        """The first text, if nearly everything up to here (this chunk included) is a number."""
+        there = [text for text in column if text is not None]
+        texts = sum(number_of(text) is None for text in there)
+        seen = self.rows - len(column) - self.missing + len(there)
+        return Odd(row, str(column[place])) if texts <= FEW * seen else None
 
     @property
     def scale(self) -> float:

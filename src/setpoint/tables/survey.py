@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.tables.encoder import Encoder, column_of
-from setpoint.tables.errors import TableError
+from setpoint.tables.errors import TableError, quoted
 from setpoint.tables.labels import Classes, LabelCount
 from setpoint.tables.roles import role_of
 from setpoint.tables.source import Source, need_column
@@ -83,6 +83,10 @@ def survey(
         if column.numeric and column.infinite is not None:
             problem = "the value is infinite; mend or remove the row, or --drop the column."
             raise TableError(source.path, problem, row=column.infinite, column=column.name)
+        if column.odd is not None and column.name not in keep:
+            problem = f"{quoted(column.odd.text)} is no number, and nearly all other values are; "
+            problem += "mend it or leave it empty (--keep takes the column as text)."
+            raise TableError(source.path, problem, row=column.odd.row, column=column.name)
         role, note = role_of(column, keep)
         notes += [note] if note else []
         used += [column_of(column, role)] if role != "drop" else []
