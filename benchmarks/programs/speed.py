@@ -31,7 +31,7 @@ def main() -> None:
     rows = opened(options, "speed")
     sizes = [32, 128] if options.quick else options.sizes
     last: Last = {}
-    for metric in METRICS:
+    for metric in options.metrics:
         for n in sizes:
             run(rows, metric, n, last, options)
 
@@ -121,6 +121,7 @@ def against(
 def arguments() -> argparse.Namespace:
     asked = parser(__doc__)
     asked.add_argument("--sizes", type=int, nargs="+", default=[32, 64, 128, 256, 512])
+    asked.add_argument("--metrics", nargs="+", choices=METRICS, default=METRICS)
     asked.add_argument("--only", nargs="+", choices=[*METHODS], help="these methods")
     asked.add_argument("--rounds", type=int, default=7, help="repetitions, besides warming up")
     asked.add_argument("--most", type=float, default=30.0, help="seconds that a call may take")
