@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from setpoint import Barrier, at_least, at_most, equal_to
-from setpoint.solvers.barrier import together
+from setpoint.solvers.barrier import lexicographic_residual, together
 from setpoint.solvers.barrier.directions import constrained
 from setpoint.solvers.barrier.ledger import Ledger
 from setpoint.solvers.barrier.noise import raise_floors
@@ -260,3 +260,20 @@ def test_equality_constraints_are_reached_from_both_sides():
             optimizer.step()
         assert_allclose(weight.detach().numpy(), [0.5, 0.5], atol=1e-6)
         assert barrier.status == "held"
+
+
+def test_the_lexicographic_residual_is_what_is_left_in_the_null_space():
+    """Eq. (16): the part of grad f outside the range of the main loss's Hessian."""
+    torch.manual_seed(0)
+    matrix = torch.randn(3, 6, dtype=torch.float64)
+    x = torch.randn(6, dtype=torch.float64, requires_grad=True)
+    aim = torch.randn(6, dtype=torch.float64)
+    main, side = (matrix @ x).square().sum(), (x - aim).square().sum()
+    found = lexicographic_residual(side, main, [x])
+    pull = 2 * (x - aim).detach()
+    outside = pull - torch.linalg.pinv(matrix) @ matrix @ pull
+    assert_allclose(found, (outside.norm() / pull.norm()).item(), rtol=1e-8)
+    solved = torch.linalg.pinv(matrix) @ torch.ones(3, dtype=torch.float64)
+    x = solved.clone().requires_grad_()  # the solution of least norm
+    main = (matrix @ x - 1).square().sum()
+    assert lexicographic_residual(x.square().sum(), main, [x]) < 1e-8

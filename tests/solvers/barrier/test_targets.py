@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from setpoint import Barrier, at_most
 
-TWO_GROUPS = 2000
+TWO_GROUPS, FEATURES = 2000, 8
 
 
 @pytest.fixture(autouse=True)
@@ -79,12 +79,12 @@ def two_groups():
     The bound is where the sum with the multiplier 1.68 is smallest, so that is the multiplier.
     """
     torch.manual_seed(1)
-    x = torch.randn(TWO_GROUPS, 10)
+    x = torch.randn(TWO_GROUPS, FEATURES)
     group = torch.arange(TWO_GROUPS) % 2
-    truth = torch.nn.functional.normalize(torch.randn(2, 10), dim=1)
+    truth = torch.nn.functional.normalize(torch.randn(2, FEATURES), dim=1)
     labels = (torch.rand(TWO_GROUPS) < torch.sigmoid(3 * (x * truth[group]).sum(1))).double()
     labels = torch.where(torch.rand(TWO_GROUPS) < 0.1, 1 - labels, labels)
-    weight = torch.zeros(10, requires_grad=True)
+    weight = torch.zeros(FEATURES, requires_grad=True)
     optimizer = torch.optim.LBFGS([weight], max_iter=200, line_search_fn="strong_wolfe")
 
     def losses(rows=slice(None)):
@@ -103,14 +103,18 @@ def two_groups():
     return weight, losses, objective, held
 
 
-@pytest.mark.parametrize("size", [8, 32, 128])
-def test_minibatches_keep_the_bound_on_the_whole_data(size):
-    """As printed the bound is broken by 0.19, 0.10 and 0.04 at these batch sizes."""
+@pytest.mark.parametrize(("size", "steps"), [(8, 4000), (32, 2000), (128, 2000)])
+def test_minibatches_keep_the_bound_on_the_whole_data(size, steps):
+    """As printed the bound is broken by 0.19, 0.10 and 0.04 at these batch sizes.
+
+    The mean over the second half of the steps: with batches of 8 the weights wander, and a
+    thousand of these batches know the loss itself only to 0.01 (a deviation of 0.3 each).
+    """
     weight, losses, _, level = two_groups()
     torch.nn.init.zeros_(weight)
     barrier, optimizer = Barrier([weight]), torch.optim.SGD([weight], lr=0.1)
     whole = []
-    for step in range(4000):
+    for step in range(steps):
         rows = torch.randint(0, TWO_GROUPS, (size,))
         if not 0 < (rows % 2).sum() < size:
             continue
@@ -118,7 +122,7 @@ def test_minibatches_keep_the_bound_on_the_whole_data(size):
         objective, held = losses(rows)
         barrier.backward(objective, subject_to=at_most(held, level))
         optimizer.step()
-        if step >= 3000 and step % 10 == 0:
+        if step >= steps / 2 and step % 10 == 0:
             with torch.no_grad():
                 whole.append(losses()[1].item() - level)
     assert abs(sum(whole) / len(whole)) <= 0.01

@@ -2,6 +2,7 @@
 
 from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to, together
+from setpoint.solvers.barrier.kkt import lexicographic_residual
 from setpoint.solvers.barrier.rates import RateBarrier
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "at_least",
     "at_most",
     "equal_to",
+    "lexicographic_residual",
     "together",
 ]

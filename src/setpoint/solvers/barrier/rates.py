@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from setpoint._checks import number
 from setpoint._checks import share as share_between
+from setpoint.distributed import refuse_several_ranks
 from setpoint.problems import PER_GROUP, Problem
 from setpoint.problems.scan import quiet
 from setpoint.rates import Bound, Expression
@@ -81,6 +82,7 @@ class RateBarrier(nn.Module):
         self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
     ) -> Tensor:
         """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
+        refuse_several_ranks()
         if scores.numel() == 0:
             return scores.sum()
         if weights is not None:

@@ -1,0 +1,140 @@
+"""A problem of rates by the barrier: values are true rates, gradients those of soft ones."""
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from setpoint import (
+    Barrier,
+    Problem,
+    RateBarrier,
+    Sigmoid,
+    coverage,
+    error,
+    f_score,
+    fit,
+    fnr,
+    fpr,
+    pr_auc,
+    recall,
+    tpr,
+)
+
+PROBLEM = Problem(minimize=fnr, subject_to=fpr <= 0.1)
+
+
+def data(n=600, seed=0):
+    torch.manual_seed(seed)
+    y = (torch.rand(n) < 0.3).long()
+    x = torch.randn(n, 4) + 1.2 * y[:, None] * torch.tensor([1.0, 0.5, 0.0, 0.0])
+    return x, y
+
+
+def test_values_are_true_rates_and_gradients_those_of_soft_ones():
+    x, y = data(80)
+    weight = torch.randn(4, dtype=torch.float64, requires_grad=True)
+    x = x.double()
+    step = Sigmoid(temperature=0.5)
+    criterion = RateBarrier(PROBLEM, [weight], share=0.0, step=step)
+    criterion(x @ weight, y).backward()
+    record = criterion.stats()
+    soft = torch.sigmoid((x @ weight) / 0.5)
+    objective, held = (1 - soft[y == 1]).mean(), soft[y == 0].mean()
+    assert_close(record["objective"], objective.item())
+    assert_close(record["losses"], [((x @ weight)[y == 0] > 0).double().mean().item()])
+    rows = [torch.autograd.grad(loss, weight, retain_graph=True)[0] for loss in (held, objective)]
+    wanted = record["weights"][0] * rows[0] + record["weights"][1] * rows[1]
+    assert_close(weight.grad, wanted)
+    assert record["push"][0] <= record["losses"][0] - 0.1 + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("problem", "rate"),
+    [
+        (PROBLEM, fpr),
+        (Problem(maximize=recall, subject_to=coverage <= 0.2), coverage),
+        (Problem(minimize=error, subject_to=recall >= 0.9), recall),
+        (Problem(minimize=fnr, subject_to=fpr.at(0.2)), fpr),
+    ],
+    ids=str,
+)
+def test_fit_trains_it_and_the_bound_is_held_at_the_fixed_threshold(problem, rate):
+    x, y = data()
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    criterion = RateBarrier(problem, model.parameters())
+    fitted = fit(model, criterion, x, y, steps=250, batch_size=600, learning_rate=0.03, seed=0)
+    scores = fitted.model(x).detach().squeeze(-1)
+    held = Problem(minimize=rate).evaluate(scores, y, thresholds=[0.0])
+    level = problem.subject_to[0].level
+    assert abs(held - level) <= 0.03
+    assert fitted.history[-1]["status"]
+
+
+def test_without_a_bound_it_is_the_soft_objective():
+    x, y = data(50)
+    weight = torch.zeros(4, requires_grad=True)
+    criterion = RateBarrier(Problem(maximize=f_score(1)), [weight])
+    loss = criterion(x @ weight, y)
+    loss.backward()
+    assert loss.item() < 0  # the F score, negated
+    assert weight.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("labels", [0, 1])
+def test_a_batch_of_one_class_has_a_finite_loss_and_gradient(labels):
+    weight = torch.ones(4, requires_grad=True)
+    criterion = RateBarrier(PROBLEM, [weight], share=0.0)
+    loss = criterion(torch.randn(6, 4) @ weight, torch.full((6,), labels))
+    loss.backward()
+    assert loss.isfinite()
+    assert weight.grad.isfinite().all()
+
+
+def test_evaluation_does_not_learn():
+    x, y = data(50)
+    model = nn.Linear(4, 1)
+    criterion = RateBarrier(PROBLEM, model.parameters()).eval()
+    assert not criterion(model(x), y).requires_grad
+    assert criterion.stats()["steps"] == 0
+
+
+def test_it_resumes_from_its_state():
+    x, y = data(200)
+    runs = []
+    for stop in (False, True):
+        torch.manual_seed(1)
+        model = nn.Linear(4, 1)
+        criterion = RateBarrier(PROBLEM, model.parameters())
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        for step in range(20):
+            if stop and step == 10:
+                state = criterion.state_dict()
+                criterion = RateBarrier(PROBLEM, model.parameters())
+                criterion.load_state_dict(state)
+            optimizer.zero_grad()
+            criterion(model(x[step::20]), y[step::20]).backward()
+            optimizer.step()
+        runs.append(model.weight.detach().clone())
+    assert torch.equal(*runs)
+
+
+def test_bad_input_says_what_to_do():
+    weight = [torch.ones(2, requires_grad=True)]
+    with pytest.raises(TypeError, match="takes a Problem"):
+        RateBarrier("fnr at fpr 0.1", weight)
+    with pytest.raises(NotImplementedError, match="one fixed threshold"):
+        RateBarrier(pr_auc(), weight)
+    per_group = Problem(
+        minimize=error,
+        subject_to=abs(tpr.on(g="a") - tpr.on(g="b")) <= 0.1,
+        thresholds="per group",
+    )
+    with pytest.raises(NotImplementedError, match="one fixed threshold"):
+        RateBarrier(per_group, weight)
+    with pytest.raises(TypeError, match="not both"):
+        RateBarrier(PROBLEM)
+    with pytest.raises(TypeError, match="not both"):
+        RateBarrier(PROBLEM, weight, barrier=Barrier(weight))
+    assert "minimize fnr" in repr(RateBarrier(PROBLEM, weight))

@@ -1,0 +1,66 @@
+"""Two processes: rows and values are averaged, so that both do what one process would do."""
+
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.testing import assert_close
+
+from setpoint import Barrier, at_most
+
+STEPS = 6
+
+
+def model_and_data():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 1)).double()
+    return model, torch.randn(40, 3).double(), torch.randn(40).double()
+
+
+def train(model, x, y, every):
+    """Returns the parameters and all multipliers: of a bound, then of a more important loss."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    bounded, ranked = (Barrier(model.parameters(), every=every) for _ in range(2))
+    multipliers = []
+    for step in range(2 * STEPS):
+        optimizer.zero_grad()
+        scores = model(x).squeeze(-1)
+        side, fit = scores.square().mean(), (scores - y).square().mean()
+        if step < STEPS:
+            record = bounded.backward(side, subject_to=at_most(fit, 0.9))
+        else:
+            record = ranked.backward(side, after=fit)
+        multipliers.append(record["multiplier"])
+        optimizer.step()
+    return [p.detach().clone() for p in model.parameters()], multipliers
+
+
+def work(rank, folder, every):
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{folder}/meet",
+        rank=rank,
+        world_size=2,
+        timeout=timedelta(seconds=60),
+    )
+    model, x, y = model_and_data()
+    wrapped = DistributedDataParallel(model)
+    found = train(wrapped, x[rank::2], y[rank::2], every)  # each half of the batch
+    torch.save(found, Path(folder) / f"{rank}.pt")
+    dist.destroy_process_group()
+
+
+def test_two_processes_give_the_numbers_of_one():
+    alone = train(*model_and_data(), every=2)
+    with tempfile.TemporaryDirectory() as folder:
+        mp.spawn(work, args=(folder, 2), nprocs=2)
+        both = [torch.load(Path(folder) / f"{rank}.pt") for rank in (0, 1)]
+    for weights, multipliers in both:
+        assert_close(weights, alone[0], rtol=1e-10, atol=1e-12)
+        assert_close(multipliers, alone[1], rtol=1e-8, atol=1e-12)
