@@ -6,6 +6,8 @@ import torch
 from setpoint import linear_program
 from setpoint.layers.linear_program.checks import check_program
 from setpoint.layers.linear_program.line_search import exact_step
+from setpoint.layers.linear_program.penalty import Point
+from setpoint.layers.linear_program.polish import polish
 from setpoint.layers.linear_program.scaling import equilibrate
 
 D = torch.float64
@@ -46,6 +48,21 @@ def test_scaling_is_by_powers_of_two_and_brings_everything_near_one():
     assert size.amax(2).max() < 3
     assert size.amax(1).min() > 0.1
     assert 0.5 < scaled.c.abs().max() < 2
+
+
+def test_only_an_optimal_vertex_is_proven():
+    """Corners of a square: one is the best, one is worse, and one pair of rows meets outside."""
+    A = torch.tensor([[1.0, 0], [0, 1], [-1, 0], [0, -1], [1, 1]], dtype=D)
+    b = torch.tensor([1.0, 1, 1, 1, 1.5], dtype=D)
+    program, _ = check_program([-1.0, -0.5], A, b, None, None, False)
+    named = {"optimal": [1, 0, 0, 0, 1], "worse": [0, 0, 1, 1, 0], "outside": [1, 1, 0, 0, 0]}
+    proven = {}
+    for name, rows in named.items():
+        zeros = torch.zeros(1, 2, dtype=D)
+        at = Point(zeros, torch.tensor([rows], dtype=D), zeros[:, :0], zeros)
+        _, is_optimal = polish(program, at)
+        proven[name] = bool(is_optimal)
+    assert proven == {"optimal": True, "worse": False, "outside": False}
 
 
 @pytest.mark.parametrize("size", [8, 20, 100, 5000])
