@@ -12,7 +12,8 @@ import argparse
 import json
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -104,8 +105,7 @@ def time_steps(batch: int, rounds: int) -> list[dict[str, object]]:
     return rows
 
 
-def time_program(rounds: int) -> list[dict[str, object]]:
-    rows = []
+def time_program(rounds: int) -> Iterator[dict[str, object]]:
     rng = np.random.default_rng(0)
     for m in (1, 2, 4, 8, 16):
         times = []
@@ -117,14 +117,12 @@ def time_program(rounds: int) -> list[dict[str, object]]:
             for _ in range(5):
                 solve(gram, needed, free)
             times.append((time.process_time() - start) / 5)
-        rows.append(
-            {
-                "what": "quadratic program", "constraints": m,
-                "microseconds": round(1e6 * median(times), 1),
-                "microseconds_95": round(1e6 * float(np.quantile(times, 0.95)), 1),
-            }
-        )  # fmt: skip
-    return rows
+        yield {
+            "what": "quadratic program",
+            "constraints": m,
+            "microseconds": round(1e6 * median(times), 1),
+            "microseconds_95": round(1e6 * float(np.quantile(times, 0.95)), 1),
+        }
 
 
 def main() -> None:
@@ -137,7 +135,7 @@ def main() -> None:
     machine = {"torch": torch.__version__, "machine": platform.machine(), "threads": 1}
     torch.set_num_threads(1)
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    for row in (*time_program(rounds), *time_steps(options.batch, rounds)):
+    for row in chain(time_program(rounds), time_steps(options.batch, rounds)):
         print(row, flush=True)
         with RESULTS.open("a") as file:
             file.write(json.dumps({**row, **machine}) + "\n")

@@ -206,6 +206,17 @@ def test_a_batch_that_is_not_finite_changes_nothing(poison):
     assert barrier.report()["skipped"] == 1
 
 
+def test_a_first_batch_that_is_not_finite_leaves_no_trace():
+    weight = torch.tensor([0.5], requires_grad=True)
+    barrier = Barrier([weight], nonfinite="skip")
+    before = {name: value for name, value in barrier.state_dict().items() if "skipped" not in name}
+    barrier.backward(weight * float("inf"), subject_to=at_most(weight, 1.0))
+    assert weight.grad is None
+    after = barrier.state_dict()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+    assert barrier.status.startswith("skipped")
+
+
 def test_reports_are_plain_and_read_like_words():
     weight = torch.tensor([2.0], requires_grad=True)
     barrier = Barrier([weight])

@@ -140,7 +140,7 @@ def test_the_order_of_constraints_is_irrelevant():
         assert_allclose(one.weights @ stacked, other.weights @ stacked[moved], rtol=1e-7)
 
 
-def at_the_boundary(scale=1.0, map_f=lambda f: f, map_g=lambda g: g, steps=400):
+def at_the_boundary(scale=1.0, map_f=lambda f: f, map_g=lambda g: g, steps=150):
     """min (w - 2)^2 + u^2 s.t. w^2 + u^2 <= 1, optimum (1, 0) with the multiplier 1."""
     weight = torch.tensor([0.3, 0.4], dtype=torch.float64, requires_grad=True)
     barrier = Barrier([weight], gain=0.0, alpha=4.0, beta=4.0)
@@ -156,7 +156,7 @@ def at_the_boundary(scale=1.0, map_f=lambda f: f, map_g=lambda g: g, steps=400):
 
 def test_scaling_the_objective_scales_the_multiplier_at_the_boundary_only():
     _, once = at_the_boundary()
-    _, thrice = at_the_boundary(3.0, steps=1000)
+    _, thrice = at_the_boundary(3.0, steps=400)
     assert_allclose([once, thrice], [1.0, 3.0], rtol=1e-6)
     rows = np.array([[2.0, 0.0]])
     pull = np.array([-1.0, 0.5])
@@ -170,7 +170,7 @@ def test_scaling_the_objective_scales_the_multiplier_at_the_boundary_only():
 @pytest.mark.parametrize("name", ["objective", "bound"])
 def test_monotone_maps_leave_the_fixed_point(name):
     maps = {"objective": {"map_f": lambda f: torch.log(1 + f)}, "bound": {"map_g": torch.exp}}
-    weight, _ = at_the_boundary(**maps[name], steps=600)
+    weight, _ = at_the_boundary(**maps[name], steps=300)
     assert_allclose(weight.numpy(), [1.0, 0.0], atol=1e-6)
 
 
@@ -250,15 +250,18 @@ def test_the_multiplier_returns_to_zero_after_slack_steps():
     assert max(multipliers[:100]) > 0
 
 
-def test_equality_constraints_are_reached_from_both_sides():
+@pytest.mark.parametrize(("gain", "close"), [(0.0, 1e-6), (0.02, 1e-3)])
+def test_equality_constraints_are_reached_from_both_sides(gain, close):
+    """With the correction its term has to fade first, at the rate of its gain."""
     for start in (0.2, 3.0):
         weight = torch.tensor([start, 1.0], dtype=torch.float64, requires_grad=True)
-        barrier, optimizer = Barrier([weight]), torch.optim.SGD([weight], lr=0.1)
-        for _ in range(250):
+        barrier = Barrier([weight], gain=gain)
+        optimizer = torch.optim.SGD([weight], lr=0.1)
+        for _ in range(200):
             optimizer.zero_grad()
             barrier.backward(weight.square().sum(), subject_to=equal_to(weight.sum(), 1.0))
             optimizer.step()
-        assert_allclose(weight.detach().numpy(), [0.5, 0.5], atol=1e-6)
+        assert_allclose(weight.detach().numpy(), [0.5, 0.5], atol=close)
         assert barrier.status == "held"
 
 

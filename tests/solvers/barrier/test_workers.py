@@ -47,7 +47,7 @@ def work(rank, folder, every):
         init_method=f"file://{folder}/meet",
         rank=rank,
         world_size=2,
-        timeout=timedelta(seconds=60),
+        timeout=timedelta(seconds=300),
     )
     model, x, y = model_and_data()
     wrapped = DistributedDataParallel(model)

@@ -8,27 +8,21 @@ so there are no weights of losses to tune.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from setpoint._checks import at_least_zero, positive, share, whole
 from setpoint.solvers.barrier.constraints import Constraint
-from setpoint.solvers.barrier.directions import Direction, constrained
 from setpoint.solvers.barrier.gradients import trainable
-from setpoint.solvers.barrier.ledger import Ledger
-from setpoint.solvers.barrier.losses import Losses, collect
-from setpoint.solvers.barrier.noise import raise_floors
-from setpoint.solvers.barrier.priorities import ranked
+from setpoint.solvers.barrier.losses import collect
 from setpoint.solvers.barrier.push import Push
-from setpoint.solvers.barrier.quadratic import Vector
-from setpoint.solvers.barrier.report import Report, book, summary
+from setpoint.solvers.barrier.report import Report, summary
 from setpoint.solvers.barrier.step import Step
+from setpoint.solvers.barrier.weigher import Weigher
 
 
-class Barrier(nn.Module):
+class Barrier(Weigher):
     """Fills ``.grad`` with a direction that lowers one loss and keeps its promises about others.
 
     Args:
@@ -74,22 +68,17 @@ class Barrier(nn.Module):
         nonfinite: Literal["raise", "skip"] = "raise",
         group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(
+            Push(alpha, beta, tau),
+            fraction=fraction,
+            optimizer=optimizer,
+            gain=gain,
+            every=every,
+            cap=cap,
+            nonfinite=nonfinite,
+        )
         self._params = trainable(params)
-        self.push = Push(alpha, beta, tau)
-        self.fraction = None if fraction is None else share(fraction, "fraction", ends=False)
-        self.gain = at_least_zero(gain, "gain")
-        self.every = whole(every, "every", least=1)
-        self.cap = positive(cap, "cap")
-        if (fraction is None) != (optimizer is None):
-            raise TypeError("fraction= and optimizer= go together: it divides by the step.")
-        if nonfinite not in ("raise", "skip"):
-            raise ValueError(f"nonfinite must be 'raise' or 'skip'; got {nonfinite!r}.")
-        self._optimizer = optimizer
-        self.nonfinite = nonfinite
         self._group = group
-        self.ledger = Ledger()
-        self._last: dict[str, Any] = {}
 
     def backward(
         self,
@@ -114,10 +103,10 @@ class Barrier(nn.Module):
             This step in plain numbers, for any logger.
         """
         step = Step(collect(objective, subject_to, after, lower), self._params, self._group, scaler)
-        weights = self._weigh(step)
+        weights = self.weigh(step)
         if weights is not None:
             step.write(weights)
-        return dict(self._last)
+        return dict(self.last)
 
     def loss(
         self,
@@ -133,59 +122,8 @@ class Barrier(nn.Module):
         that of the objective. The arguments are those of :meth:`backward`.
         """
         step = Step(collect(objective, subject_to, after, lower), self._params, self._group)
-        weights = self._weigh(step, keep_graph=True)
+        weights = self.weigh(step, keep_graph=True)
         return step.nothing() if weights is None else step.sum(weights)
-
-    def _weigh(self, step: Step, *, keep_graph: bool = False) -> Vector | None:
-        """The weights of this step's losses, entered into the ledger; None if it is refused."""
-        losses, ledger = step.losses, self.ledger
-        ledger.open(losses.kinds)
-        count = ledger.count("steps")
-        known = ledger.numbers["weights"] if count % self.every else None
-        trouble = step.trouble(count)
-        if not trouble:
-            gram = step.differentiate(known, keep_graph=keep_graph)
-            trouble = step.trouble(count, gram)
-        if trouble:
-            self._refuse(step, trouble)
-            return None
-        gaps, push = losses.gaps(step.values), self._push()
-        floors = self._floors(losses, gaps, push)
-        direction = None
-        if known is None:
-            direction = self._direction(step, gram, gaps, floors, push)
-        self._last = book(ledger, losses, step.values, floors, direction, gram)
-        return known if direction is None else direction.weights
-
-    def _direction(
-        self, step: Step, gram: Vector, gaps: Vector, floors: Vector, push: Push
-    ) -> Direction:
-        if step.losses.ranked:
-            numbers = self.ledger.numbers
-            calm = step.values[:-1] <= numbers["mean_gap"]
-            return ranked(gram, gaps, numbers["clock"], calm, push, cap=self.cap)
-        return constrained(gram, gaps, step.losses.free, floors, push, cap=self.cap)
-
-    def _push(self) -> Push:
-        """The push at the present learning rate."""
-        if self.fraction is None or self._optimizer is None:
-            return self.push
-        rate = max(float(group["lr"]) for group in self._optimizer.param_groups)
-        return replace(self.push, alpha=self.fraction / rate) if rate > 0 else self.push
-
-    def _floors(self, losses: Losses, gaps: Vector, push: Push) -> Vector:
-        if losses.ranked:
-            return self.ledger.numbers["floor"]
-        return raise_floors(self.ledger, gaps, losses.free, alpha=push.alpha, gain=self.gain)
-
-    def _refuse(self, step: Step, trouble: str) -> None:
-        """A batch that is not finite: no state changes but the count of such batches."""
-        if step.scaler is not None:
-            step.overflow()
-        elif self.nonfinite == "raise":
-            raise FloatingPointError(trouble)
-        skipped = self.ledger.numbers["skipped"] = self.ledger.numbers["skipped"] + 1
-        self._last = {"status": f"skipped: {trouble}", "skipped": int(skipped)}
 
     def report(self) -> Report:
         """How it went so far: a dict of plain numbers that prints as lines of words.
@@ -194,7 +132,7 @@ class Barrier(nn.Module):
         costs, ``slack`` how far it is from being broken, ``binding`` the share of steps in which it
         mattered, ``noise_ratio`` how many times more than a single batch asks for was needed.
         """
-        return summary(self._last, self.ledger)
+        return summary(self.last, self.ledger)
 
     @property
     def status(self) -> str:
@@ -204,18 +142,8 @@ class Barrier(nn.Module):
     def reset(self) -> None:
         """Forget all steps, before other losses are trained."""
         self.ledger.reset()
-        self._last = {}
+        self.last = {}
 
     def __repr__(self) -> str:
-        alpha = {"alpha": self.push.alpha} if self.fraction is None else {"fraction": self.fraction}
-        options = {
-            **alpha,
-            "beta": self.push.beta,
-            "tau": self.push.tau,
-            "gain": self.gain,
-            "every": self.every,
-            "cap": self.cap,
-            "nonfinite": self.nonfinite,
-        }
-        listed = ", ".join(f"{key}={value!r}" for key, value in options.items())
+        listed = ", ".join(f"{key}={value!r}" for key, value in self.options().items())
         return f"{type(self).__name__}({len(self._params)} parameters, {listed})"

@@ -46,22 +46,23 @@ class Ledger(nn.Module):
         """Forget everything."""
         names = (*PER_BOUND, "kinds", "weights")
         self.numbers.update({name: np.zeros(0) for name in names})
-        self.numbers.update({name: np.zeros(()) for name in (*COUNTS, "mean_pull")})
+        self.numbers.update({name: np.zeros(()) for name in (*COUNTS, "mean_pull", "residual")})
 
-    def open(self, kinds: Sequence[str]) -> None:
-        """Make room for these bounds; an error if there were others before."""
-        codes = [KINDS.index(kind) for kind in kinds]
-        known = self.numbers["kinds"].tolist()
-        if not known:
-            self.numbers.update({name: np.zeros(len(kinds)) for name in PER_BOUND})
-            self.numbers["kinds"] = np.array(codes, dtype=float)
-        elif known != codes:
-            before = ", ".join(KINDS[int(code)] for code in known)
+    def check(self, kinds: Sequence[str]) -> None:
+        """An error if there were other bounds before."""
+        known = [KINDS[int(code)] for code in self.numbers["kinds"]]
+        if known and known != list(kinds):
             raise ValueError(
-                f"This barrier has kept the bounds ({before}) so far and now got "
+                f"This barrier has kept the bounds ({', '.join(known)}) so far and now got "
                 f"({', '.join(kinds)}). What it learns belongs to each bound: use another "
                 "Barrier, or call reset() first."
             )
+
+    def open(self, kinds: Sequence[str]) -> None:
+        """Make room for these bounds, in the first step."""
+        if not len(self.numbers["kinds"]):
+            self.numbers.update({name: np.zeros(len(kinds)) for name in PER_BOUND})
+            self.numbers["kinds"] = np.array([KINDS.index(kind) for kind in kinds], dtype=float)
 
     def count(self, name: str) -> int:
         """How often something happened."""

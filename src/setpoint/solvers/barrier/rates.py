@@ -8,7 +8,6 @@ beside :class:`setpoint.Implicit`, where the threshold follows the scores.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -18,14 +17,13 @@ from setpoint._checks import number
 from setpoint._checks import share as share_between
 from setpoint.distributed import refuse_several_ranks
 from setpoint.problems import PER_GROUP, Problem
-from setpoint.problems.scan import quiet
-from setpoint.rates import Bound, Expression
+from setpoint.rates import Bound
 from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to
-from setpoint.solvers.held import tables_of
+from setpoint.solvers.barrier.soft_rates import read_at, soft_rate, true_rate
 from setpoint.solvers.mix import Loss, attach, example_weights, main_loss, mix, score_gradient
 from setpoint.steps import Hard, Sigmoid, Step
-from setpoint.thresholds import Reading, Sample, read, spread
+from setpoint.thresholds import Reading, read
 
 
 class RateBarrier(nn.Module):
@@ -87,10 +85,12 @@ class RateBarrier(nn.Module):
             return scores.sum()
         if weights is not None:
             weights = example_weights(weights, scores)
-        reading = self._read(read(self._slices, scores, labels, weights, groups))
+        batch = read(self._slices, scores, labels, weights, groups)
+        reading = read_at(batch, self.threshold, self.step, self._slices)
         learns = self.training and torch.is_grad_enabled() and scores.requires_grad
         sign = -1.0 if self.problem.maximize else 1.0
-        value, gradient = self._soft(self.problem.objective, reading, sign)
+        rate, gradient = soft_rate(self.problem.objective, reading, self._slices)
+        value, gradient = sign * rate, sign * gradient
         value = value.to(torch.promote_types(scores.dtype, torch.float32))
         if not learns:
             return value
@@ -103,37 +103,10 @@ class RateBarrier(nn.Module):
             return objective
         return self.barrier.loss(objective, subject_to=held)
 
-    def _read(self, batch: Sample) -> Reading:
-        """The batch as seen from the threshold."""
-        cuts = batch.cuts(self._slices)
-        with quiet(cuts.xp):
-            width = self.step.width_of(torch.as_tensor(spread(cuts)))
-        width = (width + (width == 0))[:, None]
-        return Reading(self.step, torch.full_like(width, self.threshold), width, batch, batch)
-
-    def _soft(self, rate: Expression, reading: Reading, sign: float = 1.0) -> tuple[Tensor, Tensor]:
-        """A soft rate, the mean over outputs, and its gradient on the scores ``[c, n]``.
-
-        0/0 counts as zero with a zero gradient: such a batch says nothing about the rate.
-        """
-        counts = reading.counts()[0].requires_grad_()
-        with torch.enable_grad():
-            tables = tables_of(counts, reading.whole.totals, self._slices)
-            value = sign * torch.as_tensor(rate.of(tables)).mean()
-        by_count = torch.zeros_like(counts)
-        if value.requires_grad:
-            (by_count,) = torch.autograd.grad(value, counts)
-        gradient = reading.pull(by_count)
-        known = (value + gradient.sum()).isfinite()
-        return torch.where(known, value.detach(), 0.0), torch.where(known, gradient, 0.0)
-
     def _hold(self, target: Any, reading: Reading, scores: Tensor) -> Constraint:
         """The bound of a rate: the true value, with the gradient of the soft one."""
-        _, gradient = self._soft(target.expression, reading)
-        hard = replace(reading, step=Hard(), _kernels=[])
-        tables = tables_of(hard.counts()[0], hard.whole.totals, self._slices)
-        value = torch.as_tensor(target.expression.of(tables)).mean()
-        value = torch.where(value.isfinite(), value, target.level)
+        _, gradient = soft_rate(target.expression, reading, self._slices)
+        value = true_rate(target.expression, reading, self._slices, missing=target.level)
         loss = attach(scores, value.double(), gradient.T.reshape(scores.shape))
         name = str(target.expression)
         if not isinstance(target, Bound):

@@ -42,6 +42,7 @@ def book(
         squares = np.diagonal(gram)
         used = direction.multipliers
         numbers["multiplier"], numbers["weights"] = used, direction.weights
+        numbers["residual"] = np.array(direction.residual)
         numbers["largest"] = np.maximum(numbers["largest"], np.abs(used))
         ledger.follow("mean_square", squares[:-1])
         ledger.follow("mean_pull", squares[-1])
@@ -104,21 +105,19 @@ def _noise_ratio(asked: Vector, given: Vector) -> list[float]:
 
 
 def _status(losses: Losses, direction: Direction | None, ledger: Ledger) -> str:
-    if direction is None:
-        return "multipliers of an earlier step"
     if losses.ranked:
-        return "settled" if direction.residual < SETTLED else "descending"
-    if direction.opposed:
+        return "settled" if ledger.numbers["residual"] < SETTLED else "descending"
+    if direction is not None and direction.opposed:
         return (
             "opposed: no direction keeps all bounds, so the least broken one was taken; "
             "loosen one of them"
         )
-    words = [_word(i, losses, direction, ledger) for i in range(len(losses.kinds))]
+    words = [_word(i, losses, ledger) for i in range(len(losses.kinds))]
     troubled = [word for word in words if word not in ("held", "slack")]
     return "; ".join(troubled) or ("held" if "held" in words else "slack")
 
 
-def _word(i: int, losses: Losses, direction: Direction, ledger: Ledger) -> str:
+def _word(i: int, losses: Losses, ledger: Ledger) -> str:
     """How one bound stands."""
     name, level = losses.names[i], float(losses.levels[i])
     mean = float(ledger.numbers["mean_gap"][i])
@@ -126,7 +125,7 @@ def _word(i: int, losses: Losses, direction: Direction, ledger: Ledger) -> str:
     noise = 2 * float(np.sqrt(ledger.numbers["mean_jump"][i] / 2 * ledger.pace()))
     off = abs(mean) if losses.kinds[i] == "==" else mean
     if off <= max(noise, CLOSE * max(abs(level), CLOSE)):
-        idle = direction.multipliers[i] == 0 and losses.kinds[i] != "=="
+        idle = ledger.numbers["multiplier"][i] == 0 and losses.kinds[i] != "=="
         return "slack" if idle else "held"
     if ledger.numbers["mean_square"][i] == 0:
         return f"{name} is flat: broken by {off:.3g} with a zero gradient; start elsewhere"
