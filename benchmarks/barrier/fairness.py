@@ -5,10 +5,10 @@
     python -m benchmarks.barrier.fairness --plot     # docs/images/pareto_fairness.png from the rows
 
 5,000 training rows drawn by the seed, the official test part of 16,281; sex is not a feature. Our
-fronts minimise |cov| where the loss is at most c (the paper minimises its square, which has the same
-front). fairlearn gets a logistic regression, and five bounds of the parity difference or a grid of
-as many points as our front; its randomised classifiers are judged by their mean decision. Rows are
-kept in benchmarks/results/barrier_fairness.jsonl as they are made, and not made again.
+fronts minimise |cov| where the loss is at most c (the paper minimises its square, which has the
+same front). fairlearn gets a logistic regression, and five bounds of the parity difference or a
+grid of as many points as our front; its randomised classifiers are judged by their mean decision.
+Rows are kept in benchmarks/results/barrier_fairness.jsonl as they are made, and not made again.
 """
 
 from __future__ import annotations

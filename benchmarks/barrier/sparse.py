@@ -23,8 +23,8 @@ from benchmarks.barrier.front_study import METHODS, measured
 from setpoint import pareto_front
 
 DATA = ("simulated", "newsgroups20", "imdb")
-FEATURES, POINTS, RATE = 6, 12, 0.01
-STEPS, END_STEPS = 200, 800
+FEATURES, POINTS, RATE = 6, 10, 0.01
+STEPS, END_STEPS = 150, 500
 PICTURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "pareto_sparse.png"
 
 
@@ -71,6 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="simulated data, one seed")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--minutes", type=float, default=25, help="start no front after this")
     parser.add_argument("--fresh", action="store_true", help="forget earlier rows")
     parser.add_argument("--plot", action="store_true", help="draw what there is, train nothing")
@@ -78,7 +79,7 @@ def main() -> None:
     rows = Rows("barrier_sparse_quick" if given.quick else "barrier_sparse", fresh=given.fresh)
     seeds, data = (1, DATA[:1]) if given.quick else (given.seeds, DATA)
     end = time.monotonic() + 60 * given.minutes
-    wanted = [(n, s, m) for m in METHODS for n in data for s in range(seeds)]
+    wanted = [(n, s, m) for m in given.methods for n in data for s in range(seeds)]
     for name, seed, method in [] if given.plot else wanted:
         late = time.monotonic() > end
         if not late and not rows.find(data=name, seed=seed, method=method):

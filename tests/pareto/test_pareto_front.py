@@ -1,4 +1,7 @@
+import runpy
+import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -82,7 +85,7 @@ def test_a_convex_front_is_the_same_in_every_order(front, order):
 
 def test_minibatches_tensors_and_loaders():
     x, y = noisy_data()
-    options = {"points": 4, "steps": 60, "end_steps": 120, "learning_rate": 0.05}
+    options = {"points": 4, "steps": 80, "end_steps": 160, "learning_rate": 0.05}
     make = partial(nn.Linear, 3, 1)
     batches = pareto_front(make, losses, (x, y), batch_size=64, **options)
     loader = DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True)
@@ -116,7 +119,7 @@ def test_a_loss_that_is_not_finite_is_named():
     def broken(model):
         return {"fine": model.x**2, "odd": torch.log(model.x - 5)}
 
-    with pytest.raises(ValueError, match="odd"):
+    with pytest.raises(ValueError, match="odd is nan at point 0 of the front, in step 0"):
         pareto_front(Number, broken, points=3, steps=3)
 
 
@@ -140,9 +143,20 @@ def test_bad_options_are_told(options, message):
 def test_progress_is_shown_on_stderr(capsys):
     pareto_front(Number, squares, points=3, steps=5, progress=True)
     shown = capsys.readouterr()
-    assert "45/45 steps" in shown.err
+    assert "105/105 steps" in shown.err
     assert not shown.out
 
 
 def test_the_front_door_has_both_names():
     assert Front.__module__ == "setpoint.pareto.front"
+
+
+def test_the_example_runs_and_trades_loss_for_the_gap(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["pareto_front.py", "--points", "4", "--steps", "30"])
+    example = Path(__file__).parents[2] / "examples" / "pareto_front.py"
+    runpy.run_path(str(example), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert shown.split()[:3] == ["place", "loss", "gap"]
+    assert "4 of 4 points are not dominated" in shown
+    assert "With a gap of at most 0.1 the loss is" in shown

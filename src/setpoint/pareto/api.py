@@ -58,9 +58,9 @@ def pareto_front(
             DataLoader, or None if the objectives need only the model.
         points: How many, both ends included.
         steps: Batches that each point between the ends is trained on.
-        end_steps: The same for the ends; four times ``steps`` by default.
+        end_steps: The same for the ends, which start from nothing; ten times ``steps`` by default.
         batch_size: Rows in a batch, for tensors; None takes all rows every step.
-        learning_rate: Of Adam at first; it falls by the same factor every step, to a hundredth.
+        learning_rate: Of Adam at first; it falls to a hundredth, at the ends in the last quarter.
         optimizer: Makes another optimizer from parameters, such as ``partial(SGD, lr=0.1)``; its
             rate falls in the same way.
         method: ``barrier``, or what to compare it with: ``linear`` (weights on an even grid, as
@@ -89,7 +89,7 @@ def pareto_front(
         ...         self.x = nn.Parameter(torch.tensor(0.3))
         >>> def losses(model):
         ...     return {"to one": (model.x - 1) ** 2, "to zero": model.x**2}
-        >>> front = pareto_front(Number, losses, points=5, steps=200)
+        >>> front = pareto_front(Number, losses, points=5, steps=50, learning_rate=0.05)
         >>> [round(point.held, 2) for point in front.points]
         [0.0, 0.25, 0.5, 0.75, 1.0]
     """
@@ -110,7 +110,7 @@ def pareto_front(
             names=_names(make_model, objectives, source),
             points=points,
             steps=steps,
-            end_steps=whole(4 * steps if end_steps is None else end_steps, "end_steps", least=1),
+            end_steps=whole(10 * steps if end_steps is None else end_steps, "end_steps", least=1),
             learning_rate=positive(learning_rate, "learning_rate"),
             optimizer=optimizer,
             method=method,

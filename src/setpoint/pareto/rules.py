@@ -33,8 +33,6 @@ REACH = 10.0
 """The cap of the push (the paper's beta, 1 there). Where the held loss has kinks, such as |z|^0.5
 at zero, most of its gradient is jitter that no step gains from, and the multiplier never exceeds
 about ``beta``: with 1, points of an L_0.5 front end 0.4 above their level, with 10 on it."""
-NOISY_GAIN = 0.02
-"""Of the barrier's term that holds a level on average over batches; exact steps need none."""
 
 
 class Rule(Protocol):
@@ -49,16 +47,24 @@ class Rule(Protocol):
 
 
 class Lexicographic:
-    """An end point: one loss as small as it gets, then the other without hurting the first."""
+    """An end point: one loss as small as it gets, then the other without hurting the first.
 
-    def __init__(self, optimizer: Optimizer, *, held_first: bool) -> None:
+    For ``alone`` steps it is the first loss only. Batches need that: their noise looks like a
+    gradient of the first loss that the second must not hurt, and slows both down.
+    """
+
+    def __init__(self, optimizer: Optimizer, *, held_first: bool, alone: int) -> None:
         self.barrier = Barrier(parameters(optimizer))
-        self.held_first = held_first
+        self.held_first, self.alone = held_first, alone
 
     def backward(self, minimized: Tensor, held: Tensor) -> None:
         """The more important loss stands behind ``after``."""
         first, second = (held, minimized) if self.held_first else (minimized, held)
-        self.barrier.backward(second, after=first)
+        if self.alone > 0:
+            self.alone -= 1
+            torch.autograd.backward(first)
+        else:
+            self.barrier.backward(second, after=first)
 
     @property
     def status(self) -> str:
@@ -67,13 +73,20 @@ class Lexicographic:
 
 
 class AtMost:
-    """A point between the ends: minimise one loss where the other is at most ``level``."""
+    """A point between the ends: minimise one loss where the other is at most ``level``.
+
+    Exact steps mend half of the gap at once. With batches that would answer their noise, from one
+    side only, and settle below the level: there the barrier's own slow defaults hold the mean.
+    """
 
     def __init__(self, optimizer: Optimizer, level: float, *, exact: bool) -> None:
-        gain = 0.0 if exact else NOISY_GAIN
-        self.barrier = Barrier(
-            parameters(optimizer), fraction=MEND, optimizer=optimizer, beta=REACH, gain=gain
-        )
+        trained = parameters(optimizer)
+        if exact:
+            self.barrier = Barrier(
+                trained, fraction=MEND, optimizer=optimizer, beta=REACH, gain=0.0
+            )
+        else:
+            self.barrier = Barrier(trained)
         self.level = level
 
     def backward(self, minimized: Tensor, held: Tensor) -> None:

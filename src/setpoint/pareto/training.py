@@ -2,7 +2,8 @@
 
 The rate falls by the same factor every step, to a hundredth: each size of step gets its share, so
 the last ones leave the point on its level (at a constant rate it would circle around it) although
-nobody knows in advance which rate suits the losses.
+nobody knows in advance which rate suits the losses. The ends have a long way to go instead, from a
+fresh model to a minimum: their rate falls only in the last quarter.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from setpoint.pareto.route import Leg
 from setpoint.pareto.rules import Lexicographic, Rule, inner_rule
 from setpoint.pareto.store import Store
 
-LAST_RATE = 0.01
+LAST_RATE, CONSTANT_AT_ENDS = 0.01, 0.75
 NEVER_SEEN = 1_000_003  # points of one front draw different batches, and so do neighbouring seeds
 
 
@@ -55,7 +56,8 @@ def train_leg(job: Job, store: Store, leg: Leg, on_step: Callable[[], None]) -> 
 
 def _rule(job: Job, store: Store, leg: Leg, optimizer: Optimizer) -> tuple[Rule, float | None]:
     if leg.start is None:
-        return Lexicographic(optimizer, held_first=leg.place == 0), None
+        alone = 0 if job.source.exact else job.end_steps // 2
+        return Lexicographic(optimizer, held_first=leg.place == 0, alone=alone), None
     ends = store.read(0)[0], store.read(job.points - 1)[0]
     share = leg.place / (job.points - 1)
     return inner_rule(job.method, share, ends, optimizer, exact=job.source.exact)
@@ -70,15 +72,28 @@ def _descend(
     on_step: Callable[[], None],
 ) -> None:
     steps = job.steps_of(leg)
-    schedule = LambdaLR(optimizer, lambda step: LAST_RATE ** (step / steps))
+    constant = CONSTANT_AT_ENDS if leg.start is None else 0.0
+    schedule = LambdaLR(optimizer, lambda step: rate_after(step / steps, constant))
     model.train()
-    for batch in job.source.draw(steps, job.seed + NEVER_SEEN * (leg.place + 1)):
+    batches = job.source.draw(steps, job.seed + NEVER_SEEN * (leg.place + 1))
+    for step, batch in enumerate(batches):
         _, (minimized, held) = read_losses(job.objectives(model, *batch))
+        _check_finite(job, leg.place, (minimized.item(), held.item()), f"in step {step}")
         optimizer.zero_grad()
         rule.backward(minimized, held)
         optimizer.step()
         schedule.step()
         on_step()
+
+
+def rate_after(share: float, constant: float) -> float:
+    """The factor of the learning rate after a share of the steps, constant for part of them.
+
+    Example:
+        >>> [round(rate_after(share, 0.5), 2) for share in (0.0, 0.5, 0.75, 1.0)]
+        [1.0, 1.0, 0.1, 0.01]
+    """
+    return float(LAST_RATE ** (max(0.0, share - constant) / (1 - constant)))
 
 
 @torch.no_grad()
@@ -89,11 +104,15 @@ def values_of(job: Job, model: nn.Module, place: int) -> tuple[float, float]:
         _, losses = read_losses(job.objectives(model, *batch))
         sums = [before + weight * float(loss) for before, loss in zip(sums, losses, strict=True)]
         total += weight
-    values = [value / total for value in sums]
+    values = sums[0] / total, sums[1] / total
+    _check_finite(job, place, values, "after training")
+    return values
+
+
+def _check_finite(job: Job, place: int, values: tuple[float, float], when: str) -> None:
     for name, value in zip(job.names, values, strict=True):
         if not math.isfinite(value):
             raise ValueError(
-                f"{name} is {value} at point {place} of the front; lower learning_rate "
+                f"{name} is {value} at point {place} of the front, {when}; lower learning_rate "
                 f"(it is {job.learning_rate:g}) or look at the loss. Finished points are kept."
             )
-    return values[0], values[1]
