@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from setpoint import Problem, fnr, fpr, recall
+from setpoint import Problem, certify, fnr, fpr, recall
 from setpoint.estimators import Classifier, NotCertifiedWarning
 from setpoint.estimators.calibrator import Calibrator
 from setpoint.train import METHODS
@@ -300,6 +300,9 @@ def test_goals_about_groups_are_trained_validated_and_certified():
     seen = model.decision_function(x[rows])
     best = max(row["validation"] for row in model.history_)
     assert goal.evaluate(seen, y[rows], groups=sex[rows]) == best
+    rows = model.splits_["calibration"]
+    scores = model.module_(torch.from_numpy(x[rows])).detach().numpy()
+    assert model.certificate_ == certify(scores, y[rows], goal, groups={"sex": sex[rows]})
 
 
 @pytest.mark.parametrize(
