@@ -41,6 +41,7 @@ def raise_floors(ledger: Ledger, gaps: Vector, free: Mask, *, alpha: float, gain
     mean = np.abs(ledger.numbers["mean_gap"])
     noise = JUMPS * np.sqrt(ledger.numbers["mean_jump"] / 2)
     share = np.where(mean > noise, noise / np.where(mean > 0, mean, 1.0), 1.0)
+    share = np.where(gaps * floors < 0, 1.0, share)  # what is too much may always fade
     limit = HIGHEST * np.sqrt(float(ledger.numbers["mean_pull"]) / squares)
     moved = floors + gain * alpha * share * gaps / squares
     risen: Vector = np.clip(moved, np.where(free, -limit, 0.0), limit)
