@@ -40,6 +40,7 @@ def pareto_front(
     order: Order = "tighten",
     seed: int = 0,
     measure: Measure | None = None,
+    exact: bool | None = None,
     folder: str | Path | None = None,
     processes: int = 1,
     progress: bool = False,
@@ -71,6 +72,8 @@ def pareto_front(
             processes), ``bisect`` by halves (many processes, longer jumps).
         seed: Decides first weights and batches.
         measure: Further numbers of each trained model, such as its test accuracy.
+        exact: Whether a step sees all data, so that it can go straight to its level; by default as
+            ``data`` says. Say False if ``data`` is None and the objectives draw batches.
         folder: Finished points are written there at once, and never trained again: after a crash
             call the function again. Other functions need another folder.
         processes: How many points may be trained at the same time.
@@ -117,6 +120,7 @@ def pareto_front(
             order=order,
             seed=whole(seed, "seed", least=0),
             measure=measure,
+            exact=source.exact if exact is None else bool(exact),
         )
         front = _walk(job, Store(where, job.recipe()), processes, progress)
         if folder is not None:

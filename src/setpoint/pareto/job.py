@@ -38,6 +38,7 @@ class Job:
     order: Order
     seed: int
     measure: Measure | None
+    exact: bool
 
     def legs(self) -> tuple[Leg, ...]:
         """All points to train, in an order in which one process can."""
@@ -76,6 +77,7 @@ class Job:
             "learning_rate": self.learning_rate,
             "optimizer": "Adam" if self.optimizer is None else _name_of(self.optimizer),
             "order": self.order,
+            "exact": self.exact,
             "seed": self.seed,
             "data": self.source.describe(),
             "model": f"sha256 {weights.hexdigest()[:16]}",
