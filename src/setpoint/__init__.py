@@ -152,8 +152,11 @@ if TYPE_CHECKING:
     from setpoint.solvers import (
         Implicit as Implicit,
     )
+    from setpoint.solvers import Iterates as Iterates
+    from setpoint.solvers import Lagrangian as Lagrangian
     from setpoint.solvers import LastLayer as LastLayer
     from setpoint.solvers import LinearProgram as LinearProgram
+    from setpoint.solvers import Pairwise as Pairwise
     from setpoint.solvers import Penalty as Penalty
     from setpoint.solvers import Program as Program
     from setpoint.solvers import RateBarrier as RateBarrier
@@ -207,7 +210,8 @@ _NAMES = {
     """,
     "results": "Diagnosis diagnose",
     "solvers": """
-        Barrier CrossEntropy Implicit LastLayer LinearProgram Penalty Program RateBarrier Split
+        Barrier CrossEntropy Implicit Iterates Lagrangian LastLayer LinearProgram Pairwise Penalty
+        Program RateBarrier Split
         as_program at_least at_most auc_loss
         equal_to expected_f_decisions expected_f_loss f_score_loss independent_joint jaccard_loss
         multiclass_auc_loss partial_auc_loss precision_at_recall_loss structural_loss

@@ -3,7 +3,9 @@
 from setpoint.solvers.barrier import Barrier, RateBarrier, at_least, at_most, equal_to, together
 from setpoint.solvers.baselines import cross_entropy, focal
 from setpoint.solvers.implicit import Implicit
+from setpoint.solvers.lagrangian import Iterate, Iterates, Lagrangian
 from setpoint.solvers.last_layer import LastLayer, Penalty, Split
+from setpoint.solvers.pairwise import Pairwise
 from setpoint.solvers.program import (
     LinearProgram,
     Program,
@@ -25,8 +27,12 @@ __all__ = [
     "Barrier",
     "CrossEntropy",
     "Implicit",
+    "Iterate",
+    "Iterates",
+    "Lagrangian",
     "LastLayer",
     "LinearProgram",
+    "Pairwise",
     "Penalty",
     "Program",
     "RateBarrier",

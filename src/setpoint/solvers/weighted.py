@@ -6,7 +6,6 @@ threshold of the problem on the scores that came out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -15,22 +14,12 @@ from torch import Tensor, nn
 from setpoint._checks import at_least_zero, positive
 from setpoint.batch import check_labels, check_scores, check_weights
 from setpoint.distributed import refuse_several_ranks
-from setpoint.problems import PER_GROUP, Infeasible, Problem
+from setpoint.problems import Problem
+from setpoint.solvers.afterwards import Batch
 from setpoint.solvers.baselines import cross_entropy, focal
 from setpoint.solvers.mix import example_weights
 
 Balance = float | Literal["balanced"]
-
-
-@dataclass(frozen=True)
-class _Last:
-    """The last batch as it was handed in."""
-
-    loss: Tensor
-    scores: Tensor
-    labels: Tensor
-    weights: Tensor | None
-    groups: Any
 
 
 class CrossEntropy(nn.Module):
@@ -68,7 +57,7 @@ class CrossEntropy(nn.Module):
             "balanced" if positives == "balanced" else positive(positives, "positives")
         )
         self.gamma = at_least_zero(gamma, "gamma")
-        self._last: _Last | None = None
+        self._last: Batch | None = None
 
     def forward(
         self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
@@ -91,7 +80,7 @@ class CrossEntropy(nn.Module):
             loss = focal(exact, labels, shares, gamma=self.gamma)
         else:
             loss = cross_entropy(exact, labels, shares)
-        self._last = _Last(loss.detach(), scores.detach(), labels, given, groups)
+        self._last = Batch(loss.detach(), scores.detach(), labels, given, groups)
         return loss
 
     def _weights(self, scores: Tensor, labels: Tensor, given: Tensor | None) -> Tensor | None:
@@ -119,25 +108,9 @@ class CrossEntropy(nn.Module):
 
         Nothing is computed before it is asked for.
         """
-        last = self._last
-        if last is None:
+        if self._last is None:
             return {"status": "not started"}
-        found: dict[str, Any] = {"status": "trained", "loss": float(last.loss)}
-        if not last.loss.isfinite():
-            return {**found, "status": "undefined: scores are not finite"}
-        if self.problem is None or self.problem.thresholds == PER_GROUP or last.scores.ndim > 1:
-            return found
-        try:
-            choice = self.problem.choose(
-                last.scores, last.labels, weights=last.weights, groups=last.groups
-            )
-        except Infeasible:
-            return {**found, "status": f"infeasible: no threshold reaches `{self.problem}`"}
-        except ValueError as error:
-            return {**found, "status": f"undefined: {error}"}
-        thresholds = [x if abs(x) < float("inf") else None for x in choice.thresholds]
-        found["threshold"] = thresholds[0] if len(thresholds) == 1 else thresholds
-        return {**found, "status": "held", "hard_objective": choice.value}
+        return self._last.stats(self.problem)
 
     def __repr__(self) -> str:
         what = "" if self.problem is None else f"{self.problem}, "

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from setpoint.problems import Problem
-from setpoint.solvers import CrossEntropy, Implicit, cross_entropy, focal
+from setpoint.solvers import CrossEntropy, Implicit, Lagrangian, Pairwise, cross_entropy, focal
 from setpoint.train.loop import Criterion
 from setpoint.train.samplers import Batch, Sampler, Stratified
 
@@ -46,6 +46,9 @@ METHODS: dict[str, Method] = {
     "cross_entropy": Method(lambda _problem, _steps: cross_entropy),
     "focal": Method(lambda _problem, _steps: focal),
     "weighted": Method(lambda problem, _steps: CrossEntropy(problem, positives="balanced")),
+    "lagrangian": Method(lambda problem, _steps: Lagrangian(problem)),
+    "proxy_lagrangian": Method(lambda problem, _steps: Lagrangian(problem, proxy=True)),
+    "pairwise": Method(lambda problem, _steps: Pairwise(problem)),
     "resampled": Method(lambda _problem, _steps: cross_entropy, corrected=False),
 }
 

@@ -1,0 +1,29 @@
+"""What multipliers can train for, and what to say of the rest."""
+
+from __future__ import annotations
+
+from setpoint.problems import PER_GROUP, Problem
+from setpoint.steps import Hard, Step
+
+
+def check(problem: object, step: object, regret: object, proxy: object) -> None:
+    """Raise for what :class:`Lagrangian` cannot express."""
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            "Lagrangian takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
+            f"got {problem!r}."
+        )
+    if problem.thresholds == PER_GROUP:
+        raise NotImplementedError(
+            f"Lagrangian cuts everyone at the same threshold; `{problem}` has one per group. "
+            "Bound the groups' rates at a shared threshold instead."
+        )
+    if not isinstance(step, Step) or isinstance(step, Hard):
+        raise TypeError(f"step must be a soft step such as Sigmoid(); got {step!r}.")
+    if regret not in ("external", "swap"):
+        raise ValueError(f"regret must be 'external' or 'swap'; got {regret!r}.")
+    if regret == "swap" and not proxy:
+        raise ValueError(
+            'regret="swap" answers true counts: set proxy=True. With soft counts alone '
+            "projected ascent is all that is needed."
+        )

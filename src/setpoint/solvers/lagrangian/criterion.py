@@ -1,0 +1,208 @@
+"""Multipliers (Eban et al., 2017; Cotter, Jiang, Sridharan, 2019: the family of TFCO).
+
+``objective + sum multiplier * gap`` in soft counts for the weights; the multipliers climb the gaps,
+soft ones, or true ones for the proxy-Lagrangian: the baseline that implicit thresholds must beat.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from setpoint._checks import number, positive
+from setpoint._checks import share as share_between
+from setpoint.distributed import refuse_several_ranks
+from setpoint.problems import Problem
+from setpoint.problems.scan import Cuts, holds, place, quiet
+from setpoint.solvers.held import Held
+from setpoint.solvers.lagrangian.checks import check
+from setpoint.solvers.lagrangian.duals import Additive, Swap
+from setpoint.solvers.lagrangian.log import Log
+from setpoint.solvers.lagrangian.report import described, diverging, history_of
+from setpoint.solvers.lagrangian.slack import Slack, has_ratios
+from setpoint.solvers.lagrangian.terms import terms_at, true_gaps
+from setpoint.solvers.mix import attach, example_weights
+from setpoint.solvers.schedule import Seat
+from setpoint.solvers.snapshot import Snapshot
+from setpoint.steps import Sigmoid, Step
+from setpoint.thresholds import Reading, Sample, State, read, spread
+
+FARTHEST = 0.25
+"""The farthest a threshold moves in a step, in spreads of the scores."""
+
+
+class Lagrangian(State):
+    """A criterion by multipliers: ``criterion(model(x), y).backward()``.
+
+    The value is the Lagrangian in soft counts, the gradient is its own. Thresholds and multipliers
+    are part of the criterion's state and move at every training step; the optimizer knows nothing
+    of them. Afterwards take the exact threshold, ``problem.choose(scores, labels)``.
+
+    Args:
+        problem: What is wanted; bounds, setpoints and areas, several of them.
+        dual_rate: How far multipliers move for a gap of 1.
+        proxy: Let true counts move the multipliers, while soft ones train the weights.
+        regret: ``"external"``, projected ascent; ``"swap"``, a stationary distribution over the
+            objective and the targets (only with ``proxy``).
+        threshold: Where scores are cut: a number, or None: it is learned, like the weights.
+        threshold_rate: How fast it is learned, in units free of the scores' scale.
+        slack_rate: For ratios (precision, F): the pace of their slack variables; 1 looks at the
+            batch alone. Rates of whole classes need none.
+        step: The soft step. Its width is in units of the scores by default: a model may sharpen
+            it by growing.
+
+    Example:
+        >>> from setpoint import Lagrangian, fnr_at_fpr
+        >>> criterion = Lagrangian(fnr_at_fpr(0.25), threshold=0.0)
+        >>> scores = torch.tensor([2.0, 1.0, 0.5, 0.2, 0.1, -1.0], requires_grad=True)
+        >>> criterion(scores, torch.tensor([1, 0, 1, 0, 0, 0])).backward()
+        >>> criterion.status
+        'drifting (gap 0.5): fpr <= 0.25 is not met, it is 0.75'
+        >>> 0 < criterion.stats()["multipliers"]["fpr <= 0.25"] < 1
+        True
+    """
+
+    thresholds: Tensor
+    step_count: Tensor
+    _flexible = ("thresholds",)
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        dual_rate: float = 0.3,
+        proxy: bool = False,
+        regret: Literal["external", "swap"] = "external",
+        threshold: float | None = None,
+        threshold_rate: float = 0.1,
+        slack_rate: float = 0.1,
+        step: Step = Sigmoid(temperature=1.0),  # noqa: B008 (frozen)
+    ) -> None:
+        super().__init__()
+        check(problem, step, regret, proxy)
+        self.problem = problem
+        self.dual_rate = positive(dual_rate, "dual_rate")
+        self.proxy = bool(proxy)
+        self.regret = regret
+        self.threshold = None if threshold is None else number(threshold, "threshold")
+        self.threshold_rate = positive(threshold_rate, "threshold_rate")
+        self.slack_rate = share_between(slack_rate, "slack_rate")
+        self.step = step
+        self._targets, self._slices = holds(problem), problem.slices
+        self.duals = (Additive if regret == "external" else Swap)(self._targets)
+        self.slack = Slack(self.slack_rate if has_ratios(problem) else 1.0)
+        self.log = Log()
+        self.register_buffer("thresholds", torch.empty(0, dtype=torch.float64))
+        self.register_buffer("step_count", torch.zeros((), dtype=torch.long))
+        self._last: Snapshot | None = None
+        self._gaps: Tensor | None = None
+
+    def forward(
+        self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
+    ) -> Tensor:
+        """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
+        refuse_several_ranks()
+        if scores.numel() == 0:
+            return scores.sum()
+        if weights is not None:
+            weights = example_weights(weights, scores)
+        learns = torch.is_grad_enabled() and scores.requires_grad
+        steps = learns and self.training
+        batch = read(self._slices, scores, labels, weights, groups)
+        cuts = batch.cuts(self._slices)
+        with quiet(cuts.xp):
+            reach = torch.as_tensor(spread(cuts))
+        reading = self._read(batch, cuts, reach)
+        sound = reading.whole.totals.amin(-1) > 0
+        counts, slopes = reading.counts()
+        around = self.slack.around(counts, reading.whole.totals, sound, steps)
+        terms = terms_at(self.problem, self._targets, self._slices, counts, *around)
+        weight, prices = self.duals.prices(reading.at)
+        value, by_count = terms.priced(weight, prices)
+        gradient = reading.pull(by_count)
+        sound = sound & (value.sum(-1) + gradient.sum(-1)).isfinite()
+        self._gaps = terms.gaps
+        if self.proxy:
+            self._gaps = true_gaps(self._targets, self._slices, reading)
+        self._last = self._snapshot(reading, terms.objective, prices, by_count, gradient)
+        if steps:
+            towards = (by_count * slopes).sum(-1)
+            self._advance(torch.where(sound[:, None], towards, 0.0), reading, reach, prices, sound)
+        loss = torch.where(sound, value.mean(-1), 0.0).mean()
+        loss = loss.to(torch.promote_types(scores.dtype, torch.float32))
+        if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
+            loss = loss + (0 * scores.detach()).sum()
+        if not learns:
+            return loss
+        gradient = torch.where(sound[:, None], gradient, 0.0) / len(gradient)
+        return attach(scores, loss, gradient.T.reshape(scores.shape))
+
+    def _read(self, batch: Sample, cuts: Cuts, reach: Tensor) -> Reading:
+        """The batch as seen from the thresholds; the first batch says where they start."""
+        shape = (len(reach), len(self.problem.points))
+        width = self.step.width_of(reach)
+        width = (width + (width == 0))[:, None].expand(shape)
+        if self.threshold is not None:
+            at = torch.full_like(width, self.threshold)
+        elif self.thresholds.shape == shape:
+            at = self.thresholds.to(width)
+        else:
+            at = torch.as_tensor(place(cuts, self.problem, self._targets).marginal)
+        return Reading(self.step, at, width, batch, batch)
+
+    def _advance(
+        self, towards: Tensor, reading: Reading, reach: Tensor, prices: Tensor, sound: Tensor
+    ) -> None:
+        """A step was taken: move thresholds down the Lagrangian, multipliers up their gaps."""
+        assert self._gaps is not None
+        at, gaps = reading.at, torch.where(sound[:, None], self._gaps, 0.0)
+        if self.threshold is None:
+            unit = reach[:, None]
+            step = self.threshold_rate * unit * towards * at.shape[1]
+            at = at - unit * step.clamp(-FARTHEST, FARTHEST)
+        self.thresholds = at.clone()
+        self.log.add(torch.cat([prices.reshape(-1), gaps.reshape(-1)]))
+        if self._targets:
+            self.duals.update(gaps, self.dual_rate)
+        self.step_count.add_(1)
+
+    def _snapshot(
+        self, reading: Reading, soft: Tensor, prices: Tensor, by_count: Tensor, gradient: Tensor
+    ) -> Snapshot:
+        seat = Seat(reading.at, reading.at, (), fresh=False)
+        price = prices[0] if len(prices) else torch.zeros_like(soft)
+        soft = -soft if self.problem.maximize else soft
+        held = Held(soft.mean(-1), gradient, soft, torch.ones_like(soft), price, by_count)
+        return Snapshot(self.problem, self._slices, reading, seat, held, 0.0)
+
+    @property
+    def multipliers(self) -> Tensor:
+        """The present price of every target, ``[targets, outputs, thresholds]``."""
+        like = self.thresholds if self.thresholds.ndim == 2 else self.thresholds.new_zeros(1, 1)
+        return self.duals.prices(like)[1]
+
+    @property
+    def status(self) -> str:
+        """How the last batch went: *held*, *drifting*, *diverging*, or what is missing."""
+        if self._last is None:
+            return "not started"
+        return diverging(self.problem, self.multipliers, self._gaps) or self._last.status
+
+    def stats(self) -> dict[str, Any]:
+        """The last batch in plain numbers, for any logger."""
+        if self._last is None:
+            return {"status": self.status}
+        found = {**self._last.stats(), "status": self.status}
+        del found["share"], found["multiplier"]
+        return {**found, **described(self.problem, self.multipliers, self._gaps)}
+
+    def history(self) -> list[dict[str, Any]]:
+        """Multipliers and gaps of the last 1,000 steps, oldest first."""
+        return history_of(self.problem, *self.log.read())
+
+    def __repr__(self) -> str:
+        options = ("dual_rate", "proxy", "regret", "threshold", "threshold_rate", "slack_rate")
+        listed = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*options, "step"))
+        return f"{type(self).__name__}({self.problem}, {listed})"

@@ -1,0 +1,179 @@
+"""Iterates of a game: the last one need not be any good, so the good ones are kept.
+
+The theory of proxy-Lagrangians promises something of a mixture of all iterates. A linear program
+shrinks it to at most one iterate more than there are targets (Cotter et al., 2019); most people
+want a single model, so the best feasible iterate is the default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from setpoint._checks import whole
+from setpoint.problems import Problem
+from setpoint.problems.holds import tolerance
+from setpoint.rates import Bound
+from setpoint.solvers.held import tables_of
+from setpoint.solvers.lagrangian.mixture import shrink
+from setpoint.steps import Hard
+from setpoint.thresholds import Reading, read
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """A model as it once was, and what it reached on the data that judge.
+
+    Attributes:
+        state: A copy of its ``state_dict()``.
+        thresholds: Where its scores were cut.
+        objective: The objective's true value there.
+        excess: By how much each target was exceeded (of a setpoint ``rate - level``), one a target
+            and threshold; negative where a bound was kept with room.
+        label: Whatever it was called, such as the number of the step.
+    """
+
+    state: dict[str, Tensor]
+    thresholds: tuple[float, ...]
+    objective: float
+    excess: tuple[float, ...]
+    label: Any = None
+
+
+class Iterates:
+    """Iterates of one training run, the best of them, and their mixture.
+
+    Args:
+        problem: What they are judged by.
+        most: How many are kept; when there are more, those that neither the mixture nor the best
+            choice needs go first.
+
+    Example:
+        >>> from setpoint import Iterates, fnr_at_fpr
+        >>> model, iterates = nn.Linear(1, 1), Iterates(fnr_at_fpr(0.5))
+        >>> scores, y = torch.tensor([2.0, 1.0, 0.0, -1.0]), torch.tensor([1, 0, 1, 0])
+        >>> for threshold in (1.5, -0.5, -2.0):        # the last one accepts everybody
+        ...     iterate = iterates.add(model, scores, y, [threshold], label=threshold)
+        >>> iterates.best.label
+        -0.5
+    """
+
+    def __init__(self, problem: Problem, *, most: int = 64) -> None:
+        self.problem = problem
+        self.most = whole(most, "most", least=2 + len(problem.points) * len(problem.subject_to))
+        self.kept: list[Iterate] = []
+
+    def add(
+        self,
+        model: nn.Module,
+        scores: Tensor,
+        labels: Tensor,
+        thresholds: Any,
+        *,
+        weights: Tensor | None = None,
+        groups: Any = None,
+        label: Any = None,
+    ) -> Iterate:
+        """Keep the present weights of a model, by its ``scores`` on the data that judge."""
+        objective, excess, at = measured(self.problem, scores, labels, thresholds, weights, groups)
+        state = {name: value.detach().clone() for name, value in model.state_dict().items()}
+        iterate = Iterate(state, at, objective, excess, label)
+        self.kept.append(iterate)
+        self._prune()
+        return iterate
+
+    @property
+    def best(self) -> Iterate:
+        """The feasible iterate with the best objective; without one, the least broken."""
+        self._check()
+        return min(self.kept, key=lambda each: (self._violation(each), self._cost(each)))
+
+    def mixture(self) -> list[tuple[float, Iterate]]:
+        """Probabilities of a few iterates whose mean keeps the targets at the best mean objective.
+
+        If no mixture keeps them, the one that breaks them least. At most one iterate more than
+        there are targets (twice as many for setpoints, which bound both sides).
+        """
+        self._check()
+        usable = [each for each in self.kept if np.isfinite([self._cost(each), *each.excess]).all()]
+        if not usable:
+            return [(1.0, self.best)]
+        costs = np.array([self._cost(each) for each in usable])
+        excess = np.array([each.excess for each in usable]).reshape(len(usable), -1).T
+        if not any(isinstance(target, Bound) for target in self.problem.points[0]):
+            excess = np.vstack([excess, -excess])  # setpoints have two sides
+        shares = shrink(costs, excess)
+        found = [(float(p), each) for p, each in zip(shares, usable, strict=True) if p > 1e-9]
+        total = sum(p for p, _ in found)
+        return [(p / total, each) for p, each in found]
+
+    def load(self, model: nn.Module, *, generator: torch.Generator | None = None) -> Iterate:
+        """Put an iterate's weights into ``model``: the best, or one drawn from the mixture.
+
+        Args:
+            model: The model that was kept.
+            generator: With one, the mixture decides; without, nothing is left to chance.
+        """
+        chosen = self.best
+        if generator is not None:
+            mixture = self.mixture()
+            shares = torch.tensor([p for p, _ in mixture], dtype=torch.float64)
+            chosen = mixture[int(torch.multinomial(shares, 1, generator=generator))][1]
+        model.load_state_dict(chosen.state)
+        return chosen
+
+    def _cost(self, each: Iterate) -> float:
+        return -each.objective if self.problem.maximize else each.objective
+
+    def _violation(self, each: Iterate) -> float:
+        """The largest gap, 0 if all targets are kept."""
+        largest, count = 0.0, len(self.problem.points)
+        for i, target in enumerate(self.problem.points[0]):
+            gaps = each.excess[i * count : (i + 1) * count]
+            bound, close = isinstance(target, Bound), tolerance(target.expression)
+            gap = max(gaps) if bound else max(map(abs, gaps))
+            largest = max(largest, gap if gap > close else 0.0)
+        return largest
+
+    def _prune(self) -> None:
+        if len(self.kept) <= self.most:
+            return
+        needed = {id(each) for _, each in self.mixture()} | {id(self.best)}
+        spare = next((i for i, each in enumerate(self.kept) if id(each) not in needed), 0)
+        del self.kept[spare]
+
+    def _check(self) -> None:
+        if not self.kept:
+            raise ValueError("No iterate was kept yet; call add(model, scores, labels, ...).")
+
+
+def measured(
+    problem: Problem, scores: Tensor, labels: Tensor, thresholds: Any, weights: Any, groups: Any
+) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
+    """The true objective, the excess of every target, and the thresholds they were taken at.
+
+    0/0 is the worst there is: an infinite cost, an infinite excess.
+    """
+    sample = read(problem.slices, scores, labels, weights, groups)
+    at = torch.as_tensor(thresholds, dtype=torch.float64).reshape(1, -1).to(sample.scores)
+    if len(sample.scores) != 1 or at.shape[1] != len(problem.points):
+        raise ValueError(
+            f"`{problem}` is judged at {len(problem.points)} threshold(s) of one output; "
+            f"got {at.shape[1]} of {len(sample.scores)}."
+        )
+    reading = Reading(Hard(), at, torch.ones_like(at), sample, sample)
+    tables = tables_of(reading.counts()[0], sample.totals, problem.slices)
+    values = torch.as_tensor(problem.objective.of(tables)).expand(at.shape)
+    worst = float("-inf") if problem.maximize else float("inf")
+    excess: list[float] = []
+    for i, target in enumerate(problem.points[0]):
+        rate = torch.as_tensor(target.expression.of(tables)).expand(at.shape)
+        levels = rate.new_tensor([point[i].level for point in problem.points])
+        turn = -1.0 if isinstance(target, Bound) and target.sense == ">=" else 1.0
+        excess += torch.nan_to_num(turn * (rate - levels), nan=float("inf"))[0].tolist()
+    objective = float(torch.where(values.isnan(), worst, values).mean())
+    return objective, tuple(excess), tuple(at[0].tolist())

@@ -1,0 +1,138 @@
+"""The pairwise loss of partial areas (Narasimhan, Agarwal, 2013; the baseline of ICO, 5.2).
+
+Every positive should score above every negative of a range of false positive rates: for a range
+from 0 to beta, above the beta highest negatives.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from setpoint._checks import positive
+from setpoint.problems import Problem
+from setpoint.rates import Bound, Range, fnr, fpr, tpr
+from setpoint.solvers.afterwards import Batch
+from setpoint.solvers.pairwise.sigmoid import sigmoid_sums
+from setpoint.solvers.pairwise.squared import squared_hinge
+from setpoint.solvers.program.inputs import Measured, batch_loss
+from setpoint.solvers.program.ranked import Ranked
+
+Surrogate = Literal["squared_hinge", "sigmoid"]
+LARGEST = torch.finfo(torch.float32).max
+"""Squares of huge scores end where single precision does: the loss stays a number."""
+
+
+class Pairwise(nn.Module):
+    """A criterion over pairs: ``criterion(model(x), y).backward()``, in ``n log n``.
+
+    The mean of a surrogate of ``f_i < f_j`` over the pairs of a positive ``i`` and one of the
+    negatives ``j`` ranked within the range.
+
+    Args:
+        problem: ``tpr`` over a range of ``fpr``. The miss or detection rate *at* an ``fpr`` is
+            trained by the range up to it: the nearest area there is, not the same goal.
+        surrogate: ``"squared_hinge"`` or ``"sigmoid"``.
+        scale: The margin of the squared hinge, the temperature of the sigmoid, in units of the
+            scores.
+
+    Example:
+        >>> from setpoint import Pairwise, roc_auc
+        >>> criterion = Pairwise(roc_auc(fpr=(0, 0.5)))
+        >>> scores = torch.tensor([2.0, 0.5, 0.0, -3.0], requires_grad=True)
+        >>> loss = criterion(scores, torch.tensor([1, 1, 0, 0]))
+        >>> loss.backward()
+        >>> loss.item(), (scores.grad + 0).tolist()
+        (0.125, [0.0, -0.5, 0.5, 0.0])
+    """
+
+    def __init__(
+        self, problem: Problem, *, surrogate: Surrogate = "squared_hinge", scale: float = 1.0
+    ) -> None:
+        super().__init__()
+        if surrogate not in ("squared_hinge", "sigmoid"):
+            raise ValueError(f"surrogate must be 'squared_hinge' or 'sigmoid'; got {surrogate!r}.")
+        self.problem = problem
+        self.surrogate = surrogate
+        self.scale = positive(scale, "scale")
+        self._range = fpr_range(problem)
+        self._last: Batch | None = None
+
+    def forward(self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None) -> Tensor:
+        """The loss of a batch.
+
+        Args:
+            scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs.
+            labels: 0 or 1, in the shape of the scores.
+            weights: Optional, one an example; weight 2 is two copies, weight 0 is absent.
+        """
+        loss = batch_loss(self._measure, scores, labels, weights)
+        if scores.numel():
+            labels = torch.as_tensor(labels, device=scores.device).reshape(scores.shape)
+            self._last = Batch(loss.detach(), scores.detach(), labels, weights)
+        return loss
+
+    def _measure(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> Measured:
+        ranked = Ranked.of(scores, positives, negatives).within(*self._range)
+        pairs = ranked.positives.sum(-1) * ranked.negatives.sum(-1)
+        pairs = pairs + (pairs == 0)
+        if self.surrogate == "squared_hinge":
+            value, gradient = squared_hinge(ranked, self.scale)
+        else:
+            value, gradient = _sigmoid(ranked, self.scale)
+        return (value / pairs).clamp(max=LARGEST), gradient / pairs[:, None]
+
+    @property
+    def status(self) -> str:
+        """How the last batch went, in words."""
+        return str(self.stats()["status"])
+
+    def stats(self) -> dict[str, Any]:
+        """The last batch in plain numbers, with the problem's exact threshold on it."""
+        return {"status": "not started"} if self._last is None else self._last.stats(self.problem)
+
+    def __repr__(self) -> str:
+        options = f"surrogate={self.surrogate!r}, scale={self.scale!r}"
+        return f"{type(self).__name__}({self.problem}, {options})"
+
+
+def fpr_range(problem: object) -> tuple[float, float]:
+    """The range of false positive rates of a problem, or an error that says who can train it."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"Pairwise takes a Problem, such as roc_auc(fpr=(0, 0.05)); got {problem}.")
+    if problem.objective == (tpr if problem.maximize else fnr) and len(problem.subject_to) == 1:
+        (target,) = problem.subject_to
+        if isinstance(target, Range) and target.expression == fpr:
+            return target.low, target.high
+        capped = not isinstance(target, Bound) or target.sense == "<="
+        if not isinstance(target, Range) and target.expression == fpr and capped and target.level:
+            return 0.0, target.level
+    raise ValueError(
+        f"Pairwise cannot express `{problem}`: it ranks positives above the negatives of a range "
+        "of fpr (tpr over fpr, tpr or fnr at an fpr). Implicit and Lagrangian train for it; for "
+        "F, precision at a recall and metrics without a constraint so does Program."
+    )
+
+
+def _sigmoid(ranked: Ranked, temperature: float) -> Measured:
+    """The sum of ``sigmoid((f_j - f_i) / temperature)`` over pairs, and its gradient."""
+    x, p, n = ranked.scores / temperature, ranked.positives, ranked.negatives
+    values, gradients = [], []
+    for scores, up, down in zip(x, p, n, strict=True):
+        yes, no = (_present(weights) for weights in (up, down))
+        above, pull = sigmoid_sums(scores[yes], scores[no], down[no])
+        _, push = sigmoid_sums(scores[no], scores[yes], up[yes])
+        gradient = torch.zeros_like(scores)
+        gradient = gradient.index_add(0, yes, -up[yes] * pull)
+        gradients.append(gradient.index_add(0, no, down[no] * push) / temperature)
+        values.append((up[yes] * above).sum())
+    return torch.stack(values), ranked.unsorted(torch.stack(gradients))
+
+
+def _present(weights: Tensor) -> Tensor:
+    """The places of examples that count; under a compiler, whose shapes are fixed, all."""
+    if torch.compiler.is_compiling():
+        return torch.arange(len(weights), device=weights.device)
+    return weights.nonzero()[:, 0]
