@@ -38,6 +38,16 @@ def test_shifting_all_scores_changes_nothing(name, shift, ties):
     assert gradient.sum().abs() < 1e-13 * max(1, gradient.abs().sum())
 
 
+@pytest.mark.parametrize("name", ["auc", "auc, ramp", "partial auc inside"])
+def test_a_shift_costs_no_digits(name):
+    """Halves are exact around 2^50; sums of so large scores would not be."""
+    scores, labels, weights = draw(name, ties=True)
+    value, gradient = value_and_gradient(LOSSES[name], scores, labels, weights=weights)
+    again, same = value_and_gradient(LOSSES[name], scores + 2.0**50, labels, weights=weights)
+    assert_close(again, value, rtol=0, atol=0)
+    assert_close(same, gradient, rtol=0, atol=0)
+
+
 @every_loss
 @with_and_without_ties
 def test_the_order_of_the_examples_does_not_matter(name, ties):

@@ -21,23 +21,29 @@ def at_best_threshold(ratio: Ratio, u: Tensor, positives: Tensor, negatives: Ten
     ranked = Ranked.of(u, positives, negatives)
     x, p, n = ranked.scores, ranked.positives, ranked.negatives
     kinks = torch.where(p > 0, x - 1, x + 1)
-    losses, by_found, by_alarm = ratio.bound(p.sum(-1, keepdim=True), *_sums(ranked, kinks))
-    best = torch.where(p + n > 0, losses, torch.inf).argmin(-1, keepdim=True)
-    loss, threshold, *slopes = (y.gather(-1, best) for y in (losses, kinks, by_found, by_alarm))
+    found, alarms, total = _found(ranked, kinks), _alarms(ranked, kinks), p.sum(-1, keepdim=True)
+    ratios = ratio.of(total, found.clamp_(min=0), alarms)
+    best = torch.where(p + n > 0, ratios, -1.0).argmax(-1, keepdim=True)
+    threshold, found, alarms = (y.gather(-1, best) for y in (kinks, found, alarms))
+    loss, *slopes = ratio.bound(total, found, alarms)
     return loss[..., 0], ranked.unsorted(_gradient(x, p, n, threshold, *slopes))
 
 
-def _sums(ranked: Ranked, thresholds: Tensor) -> tuple[Tensor, Tensor]:
-    """What counts as found and as false alarms at each threshold."""
-    x, p, n = ranked.scores, ranked.positives, ranked.negatives
-    below = torch.searchsorted(x - 1, thresholds)  # positives less than a margin above it
-    count, total = (from_zero(values).gather(-1, below) for values in (p, p * x))
-    found = total - thresholds * count + p.sum(-1, keepdim=True) - count
-    above = torch.searchsorted(x + 1, thresholds, right=True)  # negatives from here on count
-    counts, totals = from_zero(n), from_zero(n * x)
-    count = counts[..., -1:] - counts.gather(-1, above)
-    total = totals[..., -1:] - totals.gather(-1, above)
-    return found, total + (1 - thresholds) * count
+def _found(ranked: Ranked, thresholds: Tensor) -> Tensor:
+    """What counts as found at each threshold: positives less than a margin above it in part."""
+    p, near = ranked.positives, torch.searchsorted(ranked.scores - 1, thresholds)
+    count = from_zero(p).gather(-1, near)
+    found = from_zero(p * ranked.scores).gather(-1, near)
+    return found.sub_(count).addcmul_(thresholds, count, value=-1).add_(p.sum(-1, keepdim=True))
+
+
+def _alarms(ranked: Ranked, thresholds: Tensor) -> Tensor:
+    """What counts as false alarms: negatives from a margin below the threshold on."""
+    n, near = ranked.negatives, torch.searchsorted(ranked.scores + 1, thresholds, right=True)
+    count, total = from_zero(n), from_zero(n * ranked.scores)
+    count = count[..., -1:] - count.gather(-1, near)
+    total = total[..., -1:] - total.gather(-1, near)
+    return total.addcmul_(1 - thresholds, count)
 
 
 def _gradient(

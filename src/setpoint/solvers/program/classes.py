@@ -68,10 +68,9 @@ def multiclass_auc_loss(
     for part in _parts(len(directions), len(x)):
         p, n = (side[part].to(x.device)[:, labels] * weights for side in (ones, others))
         value, slopes = pair_loss(Ranked.of(directions[part] @ x.T, p, n), margin, surrogate)
-        there = (p.sum(-1) > 0) & (n.sum(-1) > 0)
-        total = total + torch.where(there, value, 0.0).sum()
-        gradient += torch.where(there[:, None], slopes, 0.0).T @ directions[part]
-        compared = compared + there.sum()
+        total = total + value.sum()  # without one of its classes a comparison is worth 0
+        gradient += slopes.T @ directions[part]
+        compared = compared + ((p.sum(-1) > 0) & (n.sum(-1) > 0)).sum()
     compared = compared + (compared == 0)
     flat = (gradient / compared).reshape(1, -1)
     return attached(scores, (total / compared).reshape(1), flat, compared.reshape(1) > 0)

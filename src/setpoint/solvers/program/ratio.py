@@ -18,6 +18,15 @@ class Ratio:
     fixed: float
     moving: float
 
+    def of(self, positives: Tensor, seen: Tensor, alarms: Tensor) -> Tensor:
+        """The ratio; ``seen`` is what is found, not negative."""
+        return self.top * seen / self._below(positives, seen, alarms)
+
+    def _below(self, positives: Tensor, seen: Tensor, alarms: Tensor) -> Tensor:
+        below = self.fixed * positives + alarms
+        below.add_(seen, alpha=self.moving)
+        return below.add_(below == 0)
+
     def bound(
         self, positives: Tensor, found: Tensor, alarms: Tensor, *, lift: bool = False
     ) -> tuple[Tensor, Tensor, Tensor]:
@@ -27,9 +36,7 @@ class Ratio:
         on to rise, by the slope it has at nothing found without false alarms.
         """
         real, seen = found > 0, found.clamp(min=0)
-        below = self.fixed * positives + self.moving * seen + alarms
-        below = below + (below == 0)
-        ratio = self.top * seen / below
+        ratio, below = (read(positives, seen, alarms) for read in (self.of, self._below))
         steep = lift * self.top / (self.fixed * positives + (positives == 0))
         loss = 1 - ratio - torch.where(real, 0.0, steep * found)
         by_found = self.top * (below - self.moving * seen) / below**2
