@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from setpoint.certify.families import Found
 from setpoint.certify.forms import Atom
 from setpoint.certify.goals import Goal
 from setpoint.certify.groups import Split
@@ -14,7 +15,6 @@ from setpoint.certify.places import Place
 from setpoint.certify.ranges import Places, interval
 from setpoint.certify.records import CERTIFIED, Claim, Estimate, Point
 from setpoint.certify.samples import Sample
-from setpoint.certify.search import Found
 from setpoint.rates import Bound, Expression, Fold, Value, Where, fpr, recall
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.certify.decided import prove_there
+from setpoint.certify.families import Found, Proved
 from setpoint.certify.fixed import holds
 from setpoint.certify.forms import atoms
 from setpoint.certify.goals import Goal
@@ -22,7 +23,7 @@ from setpoint.certify.parts import signs
 from setpoint.certify.places import Place
 from setpoint.certify.records import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certify.samples import Sample
-from setpoint.certify.search import Found, Proved, search
+from setpoint.certify.search import search
 from setpoint.rates import Bound, Value, Where
 
 MOST = 1000

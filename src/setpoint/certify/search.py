@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from setpoint.certify.decided import prove_there
-from setpoint.certify.forms import ACCEPTED, REJECTED, Atom, atoms
+from setpoint.certify.families import Families, Found, Proved
+from setpoint.certify.forms import Atom, atoms
 from setpoint.certify.goals import Goal
 from setpoint.certify.limits import Limit, limit
 from setpoint.certify.lines import Stretch
@@ -22,40 +23,6 @@ from setpoint.certify.reasons import check_asks, clash, failed
 from setpoint.certify.records import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certify.samples import Sample
 from setpoint.certify.walks import Walked, walk
-
-Proved = dict[Atom, tuple[float | None, str]]
-
-
-@dataclass(frozen=True)
-class Found:
-    """A verdict; the place, if there is one; and for each atom what is proved and from what."""
-
-    status: str
-    place: Place | None
-    proved: Proved
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Families:
-    """The atoms of a goal by how they are proved."""
-
-    caps: list[Atom]
-    floors: list[Atom]
-    walks: list[Atom]
-    rest: list[Atom]
-
-    @classmethod
-    def of(cls, found: Sequence[Atom]) -> Families:
-        """Sort atoms into families."""
-        open_ = [a for a in found if a.caps is None]
-        walks = [a for a in open_ if a.kind in (ACCEPTED, REJECTED)]
-        rest = [a for a in open_ if a not in walks]
-        caps, floors = ([a for a in found if a.caps is side] for side in (True, False))
-        return cls(caps, floors, walks, rest)
-
-    def __len__(self) -> int:
-        return bool(self.caps) + bool(self.floors) + len(self.walks) + bool(self.rest)
 
 
 def search(goal: Goal, sample: Sample, delta: float, prevalence: float | None, mean: bool) -> Found:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from scipy.special import ndtri
 
 from setpoint._checks import plural
+from setpoint.certify.families import Found
 from setpoint.certify.forms import Atom
 from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES, PRIOR, signs
 from setpoint.certify.records import CERTIFIED, INFEASIBLE, Point
 from setpoint.certify.samples import Sample, have
-from setpoint.certify.search import Found
 
 ROOMY = 0.8
 """The share of an allowed rate that a large sample should let one use."""

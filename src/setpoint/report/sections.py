@@ -11,8 +11,9 @@ from setpoint.report.html import table as html_table
 from setpoint.report.numbers import level, measured, whole
 from setpoint.report.plot import Plot
 from setpoint.report.words import SAYS, pretty, rate_name
-from setpoint.results.findings import Findings, SplitRow
+from setpoint.results.findings import Findings
 from setpoint.results.measured import Measured
+from setpoint.results.rows import SplitRow
 
 
 def section(title: str, *children: object) -> Html:

@@ -7,35 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from setpoint.rates import Bound, coverage, fpr, precision, recall
+from setpoint.rates import Bound
 from setpoint.results.comparison import Comparison, compare
 from setpoint.results.curves import Curve, roc_curve
 from setpoint.results.decisions import margins
-from setpoint.results.goal import Goal, counts, measured, read_goal
+from setpoint.results.goal import Goal, read_goal
 from setpoint.results.groups import GroupRow, group_rates, widest_gap
 from setpoint.results.histograms import Histogram, histogram
 from setpoint.results.history import Series, series
 from setpoint.results.measured import Measured
 from setpoint.results.pr import PrecisionRecall, pr_curve
 from setpoint.results.prevalence import Mix, at_prevalences
+from setpoint.results.rows import SplitRow, split_row
 from setpoint.results.run import RunResult
 from setpoint.results.sensitivity import Neighbour, sensitivity
 from setpoint.results.verdict import Verdict, read_verdict
-
-
-@dataclass(frozen=True)
-class SplitRow:
-    """What the threshold does on one split; ``bounds`` in the order of the goal's."""
-
-    name: str
-    positives: int
-    negatives: int
-    bounds: tuple[Measured, ...]
-    objective: Measured | None
-    fpr: Measured
-    recall: Measured
-    precision: Measured
-    coverage: Measured
 
 
 @dataclass(frozen=True)
@@ -106,7 +92,7 @@ class Findings:
 def findings(run: RunResult) -> Findings:
     """Measure ``run``: every split, the curves, the neighbourhood of the threshold, the rest."""
     goal, verdict = read_goal(run.goal), read_verdict(run.certificate)
-    rows = {name: _row(run, name, goal, verdict.confidence) for name in run.splits}
+    rows = {name: split_row(run, name, goal, verdict.confidence) for name in run.splits}
     split = run.splits[run.judged]
     here = margins(split, run.threshold)
     cut = here.cut if np.isfinite(here.cut) else None
@@ -127,21 +113,6 @@ def findings(run: RunResult) -> Findings:
         compare(run, goal, verdict.confidence),
         tuple(groups),
         tuple(series(run.history)),
-    )
-
-
-def _row(run: RunResult, name: str, goal: Goal, confidence: float) -> SplitRow:
-    split = run.splits[name]
-    accepted = margins(split, run.threshold).accepted
-    tables = counts(goal, accepted, split.labels, split.groups)
-    rates = (measured(r, tables, confidence) for r in (fpr, recall, precision, coverage))
-    return SplitRow(
-        name,
-        int(split.labels.sum()),
-        int((~split.labels).sum()),
-        tuple(measured(b.expression, tables, confidence) for b in goal.bounds),
-        None if goal.objective is None else measured(goal.objective, tables, confidence),
-        *rates,
     )
 
 
