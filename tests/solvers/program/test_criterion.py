@@ -149,6 +149,19 @@ def test_training_by_a_program_gets_where_training_by_implicit_gets(problem):
     assert abs(reached[0] - reached[1]) < 0.05
 
 
+def test_the_last_batch_is_told_with_the_threshold_of_the_problem():
+    criterion = Program(fnr_at_fpr(0.2))
+    assert criterion.status == "not started"
+    scores, labels, _ = draw("f1", n=40)
+    loss = criterion(scores, labels)
+    told, choice = criterion.stats(), fnr_at_fpr(0.2).choose(scores.numpy(), labels.numpy())
+    assert told["loss"] == loss.item()
+    assert (told["threshold"],) == choice.thresholds
+    assert criterion.status == "held"
+    criterion(scores, torch.zeros(40))
+    assert criterion.status == "no positives in the batch"
+
+
 def test_it_works_in_the_training_loop():
     rng = torch.Generator().manual_seed(1)
     y = (torch.rand(200, generator=rng) < 0.3).long()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 
 from setpoint._checks import positive
 from setpoint.problems import Problem
+from setpoint.solvers.afterwards import Batch
 from setpoint.solvers.program.fitting import fitting_loss
 
 
@@ -35,6 +39,7 @@ class Program(nn.Module):
         self.problem = problem
         self.margin = positive(margin, "margin")
         self._loss = fitting_loss(problem)
+        self._last: Batch | None = None
 
     def forward(self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None) -> Tensor:
         """The loss of a batch.
@@ -44,7 +49,20 @@ class Program(nn.Module):
             labels: 0 or 1, in the shape of the scores.
             weights: Optional, one an example; weight 2 is two copies, weight 0 is absent.
         """
-        return self._loss(scores, labels, weights=weights, margin=self.margin)
+        loss = self._loss(scores, labels, weights=weights, margin=self.margin)
+        if scores.numel():
+            labels = torch.as_tensor(labels, device=scores.device).reshape(scores.shape)
+            self._last = Batch(loss.detach(), scores.detach(), labels, weights)
+        return loss
+
+    @property
+    def status(self) -> str:
+        """How the last batch went, in words."""
+        return str(self.stats()["status"])
+
+    def stats(self) -> dict[str, Any]:
+        """The last batch in plain numbers, with the problem's exact threshold on it."""
+        return {"status": "not started"} if self._last is None else self._last.stats(self.problem)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.problem}, margin={self.margin!r})"
