@@ -83,7 +83,7 @@ def predicted(rows: list[Row], file: Path) -> None:
                 *zip(*points, strict=True), "o", color=COLORS[i], label=label, alpha=0.7, ms=4
             )
     axis.plot([0, 1], [0, 1], ":", color="#999999")
-    axis.set(xlabel="true F1 of the batch", ylabel="predicted F1", xlim=(0, 1))
+    axis.set(xlabel="true F1 of the batch", ylabel="predicted F1", xlim=(0, 1), ylim=(-1, 1))
     axis.legend(frameon=False, fontsize=8)
     _bare(axis)
     figure.savefig(file, dpi=130)
