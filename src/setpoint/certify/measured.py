@@ -40,7 +40,7 @@ def interval_at(
         return None
     apart = not any(a.overlaps(b) for i, a in enumerate(parts) for b in parts[:i])
     high = largest(expression, known, tail, None, apart)
-    low = -largest(-expression, known, tail, None, apart)
+    low = 0.0 - largest(-expression, known, tail, None, apart)  # never -0.0
     return (low, high) if np.isfinite([low, high]).all() else None
 
 

@@ -52,7 +52,7 @@ def interval(
     """Bounds of ``expression`` from below and above, wrong with probability ``delta`` together."""
     known, independent = gather(expression, sample, places, prevalence)
     high = largest(expression, known, delta / 2, prevalence, independent)
-    low = -largest(-expression, known, delta / 2, prevalence, independent)
+    low = 0.0 - largest(-expression, known, delta / 2, prevalence, independent)  # never -0.0
     return (max(low, 0.0), min(high, 1.0)) if expression.is_share else (low, high)
 
 
