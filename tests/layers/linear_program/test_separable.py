@@ -39,12 +39,24 @@ def test_lonely_variables_go_to_their_nearest_bound(batch, nonnegative):
 
 
 def test_costs_of_either_sign_and_none():
-    A = torch.tensor([[1.0, 0, 0], [-1, 0, 0], [0, 2, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
-    b = torch.tensor([3.0, 1, 4, 5, 6, -2])
-    z, info = linear_program([1.0, -1.0, 0.0], A.to_sparse(), b)
-    assert z.tolist() == [-1, 2, 2]
-    assert info.duals.tolist() == [0, 1, 0.5, 0, 0, 0]
+    A = torch.zeros(7, 4)
+    A[[0, 1, 2, 3, 4, 5, 6], [0, 0, 1, 1, 2, 2, 3]] = torch.tensor([1.0, -1, 2, -1, 1, -1, 1])
+    b = torch.tensor([3.0, 1, 4, 5, 6, -2, 5])
+    z, info = linear_program([1.0, -1.0, 0.0, 0.0], A.to_sparse(), b)
+    assert info.solver == ("closed form",)
+    assert z.tolist() == [-1, 2, 2, 0]
+    assert info.duals.tolist() == [0, 1, 0.5, 0, 0, 0, 0]
     assert not info.unique.item()
+
+
+def test_of_two_equal_bounds_one_pays():
+    A = -torch.eye(2).repeat(2, 1)
+    b = torch.tensor([-1.0, -2, -1, -3])
+    _, info = linear_program([1.0, 1.0], A.to_sparse(), b, nonnegative=True)
+    assert info.solver == ("closed form",)
+    assert info.duals.tolist() == [1, 0, 0, 1]
+    assert float(info.gap) == 0
+    assert info.degenerate.item()
 
 
 def test_only_the_rest_goes_to_a_solver():

@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from setpoint import ProgramError, linear_program
+from setpoint.layers.linear_program.checks import check_program
+from setpoint.layers.linear_program.quadratic import solve_quadratic
 
 D = torch.float64
 SIMPLEX = {"E": torch.ones(1, 3, dtype=D), "h": torch.ones(1, dtype=D), "nonnegative": True}
@@ -89,6 +91,20 @@ def test_batches_and_sparse_matrices_give_the_same(name, sparse):
     matrix = A.to_sparse() if sparse else A
     together = gradient(c, g, A=matrix, b=b, cost_gradient=name)
     torch.testing.assert_close(together, torch.stack(alone), rtol=1e-8, atol=1e-10)
+
+
+def test_the_smoothed_program_is_solved_in_any_units():
+    """Stationary, feasible and complementary, with columns from 1e-3 to 1e3."""
+    c, A, b = boxed(4, seed=3)
+    units = torch.tensor([1e-3, 1.0, 30.0, 1e3], dtype=D)
+    program, _ = check_program(c * units, A * units, b, None, None, False)
+    found = solve_quadratic(program, 0.5)
+    assert found.status == ("optimal",)
+    stationary = c * units + 0.5 * found.z[0] + found.v[0] @ (A * units)
+    slack = b - A * units @ found.z[0]
+    torch.testing.assert_close(stationary, torch.zeros_like(c), rtol=0, atol=1e-7)
+    assert slack.min() > -1e-9
+    assert (slack * found.v[0]).abs().max() < 1e-9
 
 
 def test_the_other_gradients_stay_exact():

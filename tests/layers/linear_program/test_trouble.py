@@ -9,6 +9,7 @@ from setpoint.layers import InfeasibleProgram, UnboundedProgram
 
 D = torch.float64
 SOLVERS = ("highs", "newton")
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse CS[CR] tensor support")
 ONE_VARIABLE = torch.tensor([[1.0], [-1.0]], dtype=D)  # z <= b_0 and -z <= b_1
 
 
@@ -58,6 +59,15 @@ def test_a_batch_with_one_bad_member_says_which(solver):
     with pytest.raises(InfeasibleProgram, match=r"\(member \[1, 2\] of the batch\)") as raised:
         linear_program([1.0], ONE_VARIABLE, b, solver=solver)
     assert raised.value.member == (1, 2)
+
+
+def test_not_strict_a_bad_member_moves_nothing_even_where_its_equalities_are_square():
+    b = torch.tensor([1.0], dtype=D, requires_grad=True)
+    h = torch.tensor([3.0], dtype=D, requires_grad=True)
+    z, info = linear_program([1.0], [[1.0]], b, [[1.0]], h, strict=False)
+    z.sum().backward()
+    assert info.status == ("infeasible",)
+    assert b.grad.item() == h.grad.item() == 0
 
 
 def test_all_bad_members_are_named():

@@ -41,7 +41,10 @@ def check_program(
     equal, level = _pair(tensors, "E", "h", "equalities E z = h", n, costs)
     shapes = {name: t.shape[:-2] if name in "AE" else t.shape[:-1] for name, t in tensors.items()}
     batch = _common(shapes)
-    _finite(tensors)
+    for name, values in (("c", costs), ("b", right), ("h", level)):
+        _check_finite(name, values)
+    for name, matrix in (("A", rows), ("E", equal)):
+        _check_finite(name, matrix.values, sparse=matrix.is_sparse)
     dtype = costs.dtype
     for x in tensors.values():
         dtype = torch.promote_types(dtype, x.dtype)
@@ -118,14 +121,11 @@ def _spread(matrix: Matrix, lead: Sequence[int], batch: tuple[int, ...]) -> Matr
     return replace(matrix, values=values.reshape(math.prod(batch), *tail))
 
 
-def _finite(tensors: dict[str, Tensor]) -> None:
-    for name, tensor in tensors.items():
-        strided = tensor.layout == torch.strided
-        values = tensor.detach() if strided else sparse(tensor.detach()).values
-        wrong = ~torch.isfinite(values)
-        if wrong.any():
-            place = tuple(wrong.nonzero()[0].tolist())
-            where = f" at {list(place)}" if strided else ""
-            value = float(values[place])
-            hint = " Drop a row that nothing bounds." if name in "bh" and value > 0 else ""
-            raise ValueError(f"{name} must be finite; got {value}{where}.{hint}")
+def _check_finite(name: str, values: Tensor, *, sparse: bool = False) -> None:
+    wrong = ~torch.isfinite(values.detach())
+    if wrong.any():
+        place = tuple(wrong.nonzero()[0].tolist())
+        where = "" if sparse else f" at {list(place)}"
+        value = float(values[place])
+        hint = " Drop a row that nothing bounds." if name == "b" and value > 0 else ""
+        raise ValueError(f"{name} must be finite; got {value}{where}.{hint}")

@@ -17,12 +17,13 @@ from setpoint.layers.linear_program.program import Program, Solution
 from setpoint.layers.linear_program.scaling import equilibrate
 from setpoint.layers.linear_program.sketch import Sketch
 
-FIRST, GROWTH, LAST = 30.0, 3.0, 2e4  # the weight of the penalty; slopes round in its units
+FIRST, GROWTH, LAST = 30.0, 3.0, 1e6  # the weight of the penalty
 RIDGE = (
     1e-7  # of the proximal term: tiny against the weight, enough to make Newton's matrix regular
 )
 ROUNDS = 40  # of new multipliers; 3 to 6 are usual
 EXACT = 1e-12  # residuals of a member that is solved without being a vertex
+FLAT, ROUNDING = 1e-10, 1e-15  # its slope, which rounds in units of the weight
 FAR, NEARLY = 1e4, 1e-7  # a step this long is along a ray, if it is one up to this much
 
 
@@ -73,7 +74,7 @@ def new_multipliers(
     ``pull`` is the slope of what the objective has besides ``c'y``.
     """
     r = residuals(program, at, weight)
-    stationary = (slope(program, r) + pull).abs().amax(1) < EXACT * 100
+    stationary = (slope(program, r) + pull).abs().amax(1) < FLAT + ROUNDING * weight
     v, s = r.rows.clamp(min=0), r.bounds.clamp(min=0)
     moved = [x - y for x, y in ((v, at.v), (r.equal, at.w), (s, at.s))]
     still = torch.cat(moved, 1).abs().amax(1) < EXACT * weight

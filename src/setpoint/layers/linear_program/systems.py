@@ -79,10 +79,8 @@ class _Reduced:
         A, E = program.A.member(i)[self.rows][:, self.free], program.E.member(i)[:, self.free]
         sparse = issparse(A) or issparse(E)
         M = vstack([csc_array(A), csc_array(E)]).tocsc() if sparse else np.concatenate([A, E])
-        self.regular = True
         self._solve = _factor(M)
-        if self._solve is None:
-            self.regular = False
+        self.regular = self._solve is not None
 
     def solve(self, b: Tensor, h: Tensor) -> Any:
         z = np.zeros(self.n)
