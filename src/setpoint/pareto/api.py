@@ -8,15 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import torch
 from torch import nn
 
 from setpoint._checks import positive, whole
 from setpoint.pareto.front import Front, front_in
-from setpoint.pareto.job import Job, MakeOptimizer, Measure, Objectives, read_losses
+from setpoint.pareto.job import Job, MakeOptimizer, Measure, Objectives, names_of
 from setpoint.pareto.route import ORDERS, Order
 from setpoint.pareto.rules import METHODS, Method
-from setpoint.pareto.sources import Source, source_of
+from setpoint.pareto.sources import source_of
 from setpoint.pareto.store import Store
 from setpoint.pareto.workers import walk
 from setpoint.train import write_atomically
@@ -86,6 +85,7 @@ def pareto_front(
         ValueError: A loss is not finite, the folder holds another front, or the arguments are bad.
 
     Example:
+        >>> import torch
         >>> class Number(nn.Module):
         ...     def __init__(self):
         ...         super().__init__()
@@ -110,7 +110,7 @@ def pareto_front(
             make_model=make_model,
             objectives=objectives,
             source=source,
-            names=_names(make_model, objectives, source),
+            names=names_of(make_model, objectives, source),
             points=points,
             steps=steps,
             end_steps=whole(10 * steps if end_steps is None else end_steps, "end_steps", least=1),
@@ -146,17 +146,6 @@ def _walk(job: Job, store: Store, processes: int, shown: bool) -> Front:
 def _in_memory(front: Front) -> Front:
     """The front with its weights, before the files go."""
     return Front(front.names, front.method, front.points, list(front.state_dicts), front.recipe)
-
-
-def _names(
-    make_model: Callable[[], nn.Module], objectives: Objectives, source: Source
-) -> tuple[str, str]:
-    """What the objectives call themselves, from a first look that changes nothing."""
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(0)
-        for batch in source.draw(1, 0):
-            return read_losses(objectives(make_model(), *batch))[0]
-    raise ValueError("data gave no batch.")
 
 
 def _choice(value: object, allowed: tuple[str, ...], name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from setpoint._checks import number
 from setpoint.pareto.points import Pair, Point, hypervolume, non_dominated, unevenness
-from setpoint.pareto.store import Store, StoredStates, Tensors, from_plain, open_store, to_plain
+from setpoint.pareto.records import read_json, to_plain, write_json
+from setpoint.pareto.store import Store, StoredStates, Tensors, open_store
 from setpoint.pareto.table import table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-FORMAT = "setpoint front 1"
 
 
 @dataclass(frozen=True)
@@ -107,33 +105,16 @@ class Front:
         """Everything but the weights."""
         flags = zip(self.points, self.non_dominated, strict=True)
         points = [to_plain(p) | {"gap": p.gap, "non_dominated": flag} for p, flag in flags]
-        content = {
-            "format": FORMAT,
-            "names": list(self.names),
-            "method": self.method,
-            "hypervolume": self.hypervolume(),
-            "reference": list(self.reference),
-            "unevenness": self.unevenness,
-            "points": points,
-            "recipe": self.recipe,
-        }
-        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        content: dict[str, Any] = {"names": list(self.names), "method": self.method}
+        content |= {"hypervolume": self.hypervolume(), "reference": list(self.reference)}
+        content["points"] = points
+        return write_json(content | {"unevenness": self.unevenness, "recipe": self.recipe})
 
     @classmethod
     def from_json(cls, text: str) -> Front:
         """What :meth:`to_json` wrote; without weights."""
-        try:
-            content = json.loads(text)
-            if content["format"] != FORMAT:
-                raise ValueError(f"its format is {content['format']!r}")
-            plain = [dict(point) for point in content["points"]]
-            for point in plain:
-                del point["gap"], point["non_dominated"]
-            first, second = content["names"]
-            points = tuple(map(from_plain, plain))
-            return cls((first, second), content["method"], points, (), content["recipe"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"This is not a front that setpoint wrote ({error}).") from None
+        names, method, points, recipe = read_json(text)
+        return cls(names, method, points, (), recipe)
 
     @classmethod
     def load(cls, folder: str | Path) -> Front:

@@ -1,17 +1,13 @@
 """What one point of a front is trained by: each rule turns two losses into one gradient.
 
 The barrier holds ``g <= c`` itself, so evenly spaced levels give evenly spaced points, whatever the
-shape of the front. The two others weigh the losses, as is done everywhere; they are here because a
-claim of being better needs the same budget, starts and files for everybody.
-
-* linear: ``(1 - w) f + w g``. It finds only points where the front bends towards the origin.
-* Tchebycheff: a smooth maximum of the two scaled losses (Lin et al., 2024, "Smooth Tchebycheff
-  Scalarization"); it can find any point, but where it lands is decided by the shape of the front.
+shape of the front. The rules in :mod:`setpoint.pareto.weights` weigh the losses, as is done
+everywhere; they are here because a claim of being better needs the same budget, starts and files
+for everybody.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
 import torch
@@ -19,12 +15,14 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from setpoint.pareto.points import Point
+from setpoint.pareto.weights import Linear, Tchebycheff
 from setpoint.solvers import Barrier, at_most
 
 Method = Literal["barrier", "linear", "scaled linear", "tchebycheff"]
 METHODS: tuple[str, ...] = get_args(Method)
-SMOOTHNESS = 0.05
-"""Of the smooth maximum, in units of the range between the ends."""
+END_PUSH = 100.0
+"""The beta of lexicographic ends: with 1 the multiplier of the first loss grows by 0.01 a step, and
+after 500 steps the ends are a compromise of both losses."""
 MEND = 0.5
 """The share of a gap that a step closes, whatever the rate has fallen to. Chosen on L_0.5 codes: a
 fixed alpha of 1 ends half way to its level, one of 0.5 by the first rate off by up to 0.8, this one
@@ -49,12 +47,12 @@ class Rule(Protocol):
 class Lexicographic:
     """An end point: one loss as small as it gets, then the other without hurting the first.
 
-    For ``alone`` steps it is the first loss only. Batches need that: their noise looks like a
-    gradient of the first loss that the second must not hurt, and slows both down.
+    For ``alone`` steps it is the first loss only, so that the order starts from a minimum: from a
+    fresh model the barrier takes its time with the first loss, and an end of a front has not much.
     """
 
     def __init__(self, optimizer: Optimizer, *, held_first: bool, alone: int) -> None:
-        self.barrier = Barrier(parameters(optimizer))
+        self.barrier = Barrier(parameters(optimizer), beta=END_PUSH)
         self.held_first, self.alone = held_first, alone
 
     def backward(self, minimized: Tensor, held: Tensor) -> None:
@@ -97,38 +95,6 @@ class AtMost:
     def status(self) -> str:
         """The barrier's own words."""
         return str(self.barrier.report()["status"])
-
-
-@dataclass(frozen=True)
-class Linear:
-    """``(1 - w) f / s + w g / t`` with scales ``s`` and ``t``."""
-
-    weight: float
-    scales: tuple[float, float] = (1.0, 1.0)
-    status: str = "weighted"
-
-    def backward(self, minimized: Tensor, held: Tensor) -> None:
-        """One backward pass."""
-        (s, t), w = self.scales, self.weight
-        torch.autograd.backward((1 - w) * minimized / s + w * held / t)
-
-
-@dataclass(frozen=True)
-class Tchebycheff:
-    """A smooth maximum of the weighted distances to the best value of each loss."""
-
-    weight: float
-    best: tuple[float, float]
-    scales: tuple[float, float]
-    status: str = "weighted"
-
-    def backward(self, minimized: Tensor, held: Tensor) -> None:
-        """One backward pass."""
-        (s, t), w = self.scales, self.weight
-        first = (1 - w) * (minimized - self.best[0]) / s
-        second = w * (held - self.best[1]) / t
-        both = torch.stack([first, second]) / SMOOTHNESS
-        torch.autograd.backward(SMOOTHNESS * both.logsumexp(0))
 
 
 def parameters(optimizer: Optimizer) -> list[Tensor]:

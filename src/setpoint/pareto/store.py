@@ -6,15 +6,15 @@ points that were being trained. Nothing is pickled.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
 from torch import Tensor
 
 from setpoint.pareto.points import Point
+from setpoint.pareto.records import from_plain, to_plain
 from setpoint.train import load_checkpoint, save_checkpoint
 
 Tensors = Mapping[str, Tensor]
@@ -75,21 +75,6 @@ def open_store(folder: Path) -> Store:
         if found is not None and isinstance(found[1].get("recipe"), dict):
             return Store(folder, found[1]["recipe"])
     raise FileNotFoundError(f"{folder} holds no point of a front; name a folder that has one.")
-
-
-def to_plain(point: Point) -> dict[str, Any]:
-    """A point as JSON; a measure that is no finite number is null."""
-    plain = asdict(point)
-    measures = point.measures.items()
-    plain["measures"] = {name: x if math.isfinite(x) else None for name, x in measures}
-    return plain
-
-
-def from_plain(plain: Mapping[str, Any]) -> Point:
-    """And back."""
-    measures = plain["measures"].items()
-    numbers = {name: math.nan if x is None else float(x) for name, x in measures}
-    return Point(**{**plain, "measures": numbers})
 
 
 class StoredStates(Sequence[Tensors]):
