@@ -75,7 +75,7 @@ def draw_auxiliary(rows: Found, path: Path) -> None:
             if len(main) > 1:
                 x, y = fmean(other), fmean(main)
                 axes.errorbar(x, y, stdev(main), stdev(other), "o", color=colour(method), ms=5)
-                axes.annotate(f" {method}", (x, y), size=7, va="bottom")
+                axes.annotate(f" {method.removeprefix('weight ')}", (x, y), size=7, va="bottom")
         axes.set(xlabel="auxiliary head, test accuracy, %", ylabel="main head, test accuracy, %")
 
     panels(path, list(tasks), draw)
