@@ -119,6 +119,7 @@ def test_slack_constraints_leave_the_gradient_alone():
     weight = torch.tensor([3.0, -1.0], dtype=torch.float64, requires_grad=True)
     barrier = Barrier([weight])
     loose = [at_most(weight.sum(), 100.0), at_least(weight[0], -50.0)]
+    assert solve(np.ones((1, 1)), -np.ones(1), none_free(1)).multipliers == [0.0]
     step = barrier.backward(weight.square().sum(), subject_to=loose)
     assert torch.equal(weight.grad, 2 * weight.detach())
     assert step["multiplier"] == [0.0, 0.0]
