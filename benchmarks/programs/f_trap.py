@@ -27,7 +27,7 @@ from sklearn.datasets import make_classification
 from torch import Tensor, nn
 
 from benchmarks.common.tabular import parts
-from setpoint import Implicit, Problem, f_score, f_score_loss, structural_loss
+from setpoint import Implicit, Problem, __version__, f_score, f_score_loss, structural_loss
 from setpoint.datasets import Split, Table, split
 from setpoint.solvers import cross_entropy
 
@@ -117,6 +117,8 @@ def trial(name: str, method: str, seed: int) -> dict[str, object]:
         "all": GOAL.evaluate(scores[2], test, [-np.inf]),
         "seconds": seconds,
         "steps": STEPS,
+        "setpoint": __version__,
+        "torch": torch.__version__,
     }
 
 
