@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import time
 from collections.abc import Callable
 from functools import partial
@@ -27,6 +26,7 @@ from sklearn.datasets import make_classification
 from torch import Tensor, nn
 
 from benchmarks.common.tabular import parts
+from benchmarks.programs.trap_table import METHODS, table
 from setpoint import Implicit, Problem, __version__, f_score, f_score_loss, structural_loss
 from setpoint.datasets import Split, Table, split
 from setpoint.solvers import cross_entropy
@@ -59,16 +59,6 @@ def stages(method: str) -> list[tuple[int, Loss]]:
     }[method]
 
 
-METHODS = (
-    "cross-entropy",
-    "f1",
-    "f1, no lift",
-    "f1, warm start",
-    "f1, best threshold",
-    "f1, best threshold, warm start",
-    "structural f1",
-    "Implicit",
-)
 FREE = ("f1, best threshold", "f1, best threshold, warm start", "Implicit")
 """Methods whose scores have no threshold at 0: theirs is the best on the training part."""
 
@@ -127,35 +117,6 @@ def finished() -> dict[tuple[str, str, int], dict[str, object]]:
         return {}
     rows = map(json.loads, RESULTS.read_text(encoding="utf-8").splitlines())
     return {(r["set"], r["method"], r["seed"]): r for r in rows if r["steps"] == STEPS}
-
-
-def table(rows: list[dict[str, object]]) -> str:
-    """Means over seeds with their deviation, in points."""
-    lines = [
-        "| data | trained by | F1 at its threshold | F1, threshold from validation | accepted "
-        "| caught |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    for name in dict.fromkeys(r["set"] for r in rows):
-        here = [r for r in rows if r["set"] == name]
-        everybody = statistics.mean(float(r["all"]) for r in here)
-        lines.append(f"| {name} | *accept everybody* | {100 * everybody:.1f} | | 100 % | |")
-        for method in METHODS:
-            mine = [r for r in here if r["method"] == method]
-            if mine:
-                caught = sum(float(r["accepted"]) > 0.98 for r in mine)
-                lines.append(
-                    f"| {name} | {method} | {spread(mine, 'f1')} | {spread(mine, 'tuned')} "
-                    f"| {100 * statistics.mean(float(r['accepted']) for r in mine):.0f} % "
-                    f"| {caught} of {len(mine)} |"
-                )
-    return "\n".join(lines)
-
-
-def spread(rows: list[dict[str, object]], key: str) -> str:
-    values = [100 * float(r[key]) for r in rows]
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.mean(values):.1f} ± {deviation:.1f}"
 
 
 def main() -> None:
