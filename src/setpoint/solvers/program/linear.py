@@ -42,7 +42,7 @@ class Rows:
 
     def add(self, side: Tensor, *entries: tuple[Tensor, Tensor]) -> None:
         """A block of ``len(side)`` rows: for each entry its columns and its values, ``[rows]``."""
-        rows = self.count + torch.arange(len(side), device=side.device)
+        rows = self.count + torch.arange(len(side))
         for columns, values in entries:
             columns, values = (x.expand(len(side)) for x in (columns, values))
             self._entries.append((rows, columns, values.to(side.dtype)))
@@ -60,14 +60,14 @@ class Rows:
     def at_least_zero(self, *columns: Tensor) -> None:
         """A row for each of these variables: it is not negative."""
         where = torch.cat(columns)
-        side = torch.zeros(len(where), dtype=self._sides[0].dtype)
+        side = self._sides[0].new_zeros(len(where))
         self.add(side, (where, -torch.ones_like(side)))
 
     def matrix(self) -> tuple[Tensor, Tensor]:
         """The matrix and its right-hand side."""
         rows, columns, values = (torch.cat(x) for x in zip(*self._entries, strict=True))
         shape = (self.count, self.columns)
-        where = torch.stack([rows, columns])
+        where = torch.stack([rows, columns]).to(values.device)
         matrix = torch.sparse_coo_tensor(where, values, shape, check_invariants=True)
         return matrix, torch.cat(self._sides)
 

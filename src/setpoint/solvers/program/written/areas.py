@@ -61,7 +61,8 @@ def multiclass_auc_program(
     """The binary program of every comparison of classes (equation 2), side by side."""
     labels, example = checked_classes(scores, labels, weights)
     differences, shares = [], []
-    for direction, ones, others in zip(*comparisons(scores.shape[1], kind, partition), strict=True):
+    found = (x.to(scores.device) for x in comparisons(scores.shape[1], kind, partition))
+    for direction, ones, others in zip(*found, strict=True):
         positives, negatives = ones[labels] * example, others[labels] * example
         if positives.any() and negatives.any():
             s = split(scores.double() @ direction, positives, negatives)
