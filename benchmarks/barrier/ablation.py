@@ -1,6 +1,6 @@
 """Alpha and beta of eq. (8), on Adult: unfairness subject to a bound on the loss, and after it.
 
-    python -m benchmarks.barrier.ablation            # about ten minutes on one core
+    python -m benchmarks.barrier.ablation            # about two minutes of one idle core
     python -m benchmarks.barrier.ablation --quick    # a minute
 
 Both are 1 by default. Alpha says how fast a broken bound is mended; beta limits what is asked for,

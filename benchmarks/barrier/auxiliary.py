@@ -1,7 +1,7 @@
 """Table 3 of the paper: an auxiliary head in the middle of the network, after the main head.
 
-    python -m benchmarks.barrier.auxiliary            # about 15 minutes on one core
-    python -m benchmarks.barrier.auxiliary --quick    # two minutes
+    python -m benchmarks.barrier.auxiliary            # about three minutes of one idle core
+    python -m benchmarks.barrier.auxiliary --quick    # one minute
 
 A small network on 4,000 faces of CelebA, judged on 4,000 others. The main head stands on the whole
 body, the auxiliary head on two of its three blocks. In the first task both heads learn the

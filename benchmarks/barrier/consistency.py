@@ -1,7 +1,7 @@
 """Table 2 of the paper: agreement with one's own answer on moved images, after the labelled loss.
 
-    python -m benchmarks.barrier.consistency            # about 25 minutes on one core
-    python -m benchmarks.barrier.consistency --quick    # two minutes
+    python -m benchmarks.barrier.consistency            # about three minutes of one idle core
+    python -m benchmarks.barrier.consistency --quick    # one minute
 
 A small network learns CIFAR-10 from 100, 250 or 1,000 labels and 10,000 images without labels. The
 side loss is KL(answer to the image, answer to the image mirrored, shifted and with a hole), the

@@ -72,7 +72,7 @@ def conduct(
                 torch.manual_seed(seed)
                 row = {**key, **trial(**key, synthetic=given.synthetic)}
             rows.add({**row, "processor_seconds": round(time.process_time() - start, 2)})
-            print(row, flush=True)
+            print({k: v for k, v in row.items() if not isinstance(v, (list, dict))}, flush=True)
     return [row for row in rows.rows if row["steps"] == given.steps]
 
 

@@ -1,6 +1,6 @@
 """Fig. 2b of the paper: how the loss and the unfairness fall together on Adult.
 
-    python -m benchmarks.barrier.trajectory            # about five minutes on one core
+    python -m benchmarks.barrier.trajectory            # about a minute of one idle core
     python -m benchmarks.barrier.trajectory --quick    # half a minute
 
 Lexicographic: the squared covariance of the score with sex, after the loss; beside it the linear
