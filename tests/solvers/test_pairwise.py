@@ -151,6 +151,8 @@ def test_loss_and_gradient_are_finite_and_attached(surrogate, batch, monkeypatch
         assert loss.isfinite()
         assert leaf.grad.isfinite().all()
         assert isinstance(criterion.status, str)
+        if batch == "constant scores":
+            assert criterion.status == "flat: all scores are equal"
         if batch.startswith("no "):
             assert criterion.status == f"{batch} in the batch"
             assert not leaf.grad.any()

@@ -28,6 +28,8 @@ class Batch:
         for name, of_class in (("positives", self.labels > 0), ("negatives", self.labels <= 0)):
             if not of_class.any():
                 return {**found, "status": f"no {name} in the batch"}
+        if self.scores.numel() > 1 and bool((self.scores == self.scores.reshape(-1)[0]).all()):
+            return {**found, "status": "flat: all scores are equal"}
         several = self.scores.ndim > 1 and self.scores.shape[1] > 1
         if problem is None or problem.thresholds == PER_GROUP or several:
             return found

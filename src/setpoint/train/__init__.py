@@ -7,10 +7,11 @@ from setpoint.train.checkpoints import (
     save_checkpoint,
     write_atomically,
 )
+from setpoint.train.features import Cached, cached_features
 from setpoint.train.loop import Criterion, Fitted, fit
 from setpoint.train.methods import METHODS, Method, methods_named
 from setpoint.train.portfolio import Best, fit_best
-from setpoint.train.retarget import Cached, Retargeted, cached_features, retarget
+from setpoint.train.retarget import Retargeted, retarget
 from setpoint.train.samplers import Batch, Sampler, Shuffled, Stratified, batches
 from setpoint.train.validation import Validation, score
 
