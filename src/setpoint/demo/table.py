@@ -52,7 +52,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"[bold]{_percent(row.implicit)}[/bold]",
         f"[{style}]{change}[/{style}]",
         f"[{style}]{_verdict(row)}[/{style}]",
-        f"{row.cross_entropy_ms:.1f} → {row.implicit_ms:.1f}",
+        f"{_short(row.cross_entropy_ms)} → {_short(row.implicit_ms)}",
     )
 
 
@@ -64,6 +64,11 @@ def _verdict(row: Row) -> str:
 
 def _percent(summary: Summary) -> str:
     return f"{summary.mean:.1f}{_plus_minus(summary.spread)}"
+
+
+def _short(milliseconds: float) -> str:
+    """One digit after the point while it matters: a busy machine must not widen the table."""
+    return f"{milliseconds:.1f}" if milliseconds < 10 else f"{milliseconds:.0f}"
 
 
 def _plus_minus(size: float) -> str:
