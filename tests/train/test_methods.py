@@ -1,0 +1,68 @@
+"""Every method by its name, in the same loop; and the last layer, which needs a network first."""
+
+import pytest
+import torch
+
+from setpoint import CrossEntropy, LastLayer, Penalty, Split, Validation, fit, fnr_at_fpr
+from setpoint.train import METHODS
+from setpoint.train.named import network
+
+PROBLEM = fnr_at_fpr(0.2)
+
+
+def draw(n=160, seed=0):
+    rng = torch.Generator().manual_seed(seed)
+    y = (torch.rand(n, generator=rng) < 0.3).long()
+    return torch.randn(n, 4, generator=rng) + y[:, None], y
+
+
+def trained(model, criterion, folder=None, steps=12, **options):
+    settings = {"batch_size": 40, "learning_rate": 0.02, "seed": 0, "checkpoint": folder}
+    return fit(model, criterion, *draw(), steps=steps, **settings, **options)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_trains_by_its_name_and_resumes(name, tmp_path):
+    def run(folder=None, on_step=None):
+        torch.manual_seed(0)
+        method = METHODS[name]
+        judge = Validation(PROBLEM, *draw(seed=1))
+        options = {"sampler": method.sampler(40), "validation": judge, "on_step": on_step}
+        return trained(network("mlp", 4, 5), method.criterion(PROBLEM, 12), folder, **options)
+
+    def stop(step, _loss):
+        if step == 7:
+            raise KeyboardInterrupt
+
+    whole = run()
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, stop)
+    resumed = run(tmp_path)
+    assert 0 <= whole.best <= 1
+    for one, other in zip(whole.model.parameters(), resumed.model.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("body", [CrossEntropy(gamma=2), Penalty()], ids=["focal", "penalty"])
+def test_the_last_layer_trains_in_the_same_loop_and_resumes(body, tmp_path):
+    """A split gives features to the criterion and scores to the validation data."""
+
+    def run(folder=None, on_step=None):
+        torch.manual_seed(0)
+        split = Split(network("mlp", 4, 5))
+        criterion = LastLayer(PROBLEM, split, body=body, steps=12)
+        judge = Validation(PROBLEM, *draw(seed=1))
+        return trained(split, criterion, folder, validation=judge, on_step=on_step), criterion
+
+    def stop(step, _loss):
+        if step == 7:
+            raise KeyboardInterrupt
+
+    whole, criterion = run()
+    assert "not trained" not in criterion.status
+    assert whole.model(draw()[0]).shape == (160, 1)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, stop)
+    resumed, _ = run(tmp_path)
+    for one, other in zip(whole.model.parameters(), resumed.model.parameters(), strict=True):
+        assert torch.equal(one, other)
