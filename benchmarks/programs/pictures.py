@@ -38,6 +38,9 @@ def speed(rows: list[Row], file: Path) -> None:
                 style = "o-" if i < len(COLORS) else "s--"
                 axis.loglog(*zip(*line, strict=True), style, color=COLORS[i % 8], label=name)
         axis.set(xlabel="scores", title={"auc": "AUC program", "f1": "F-score program"}[metric])
+        sizes = sorted({row["cell"]["n"] for row in rows})
+        axis.set_xticks(sizes, map(str, sizes))
+        axis.minorticks_off()
         _bare(axis)
     axes[0].set_ylabel("ms of CPU, forward and backward")
     axes[1].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -67,7 +67,7 @@ def epsilon(rows: list[Row]) -> str:
         for width in widths:
             mine = [r for r in rows if r["cell"]["method"] == names.get(width)]
             still = 100 * np.mean([r["no_gradient"] for r in mine]) if mine else 0.0
-            found.append(f"{cell(mine, 'auc')}, {still:.0f} % without gradient")
+            found.append(f"{cell(mine, 'auc')}, {still:.0f} % without" if mine else "not run")
         lines.append([form, *found])
     return table(["", *(f"epsilon {width}" for width in widths)], lines)
 
