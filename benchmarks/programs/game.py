@@ -1,7 +1,7 @@
 """AP-Perf's game through our layer (adversary.py), beside AP-Perf itself.
 
-    python -m benchmarks.programs.game               # n = 8, 16, 24 and 32, a few minutes
-    python -m benchmarks.programs.game --quick       # n = 8 and 16
+    python -m benchmarks.programs.game               # n = 8 and 16, a minute; --sizes 32 for more
+    python -m benchmarks.programs.game --quick       # fewer iterations of AP-Perf
 
 AP-Perf 0.1.1 sums one too few when it reports the value (of size k the k - 1 largest), so its
 gradients agree with ours and its value does not; ``repaired`` is its value with the right sum.
@@ -54,7 +54,7 @@ def adversarial(scores: Tensor, labels: Tensor, iterations: int) -> dict[str, An
 
 def main() -> None:
     asked = parser(__doc__)
-    asked.add_argument("--sizes", type=int, nargs="+", default=[8, 16, 24, 32])
+    asked.add_argument("--sizes", type=int, nargs="+", default=[8, 16])
     options = asked.parse_args()
     rows = opened(options, "game")
     game_loss(*draw(4))  # whatever is imported on first use
