@@ -15,11 +15,12 @@ from setpoint._checks import number, positive
 from setpoint._checks import share as share_between
 from setpoint.distributed import refuse_several_ranks
 from setpoint.problems import Problem
-from setpoint.problems.scan import Cuts, holds, place, quiet
+from setpoint.problems.scan import Cuts, holds, quiet
 from setpoint.solvers.held import Held
 from setpoint.solvers.lagrangian.checks import check
 from setpoint.solvers.lagrangian.duals import Additive, Swap
 from setpoint.solvers.lagrangian.log import Log
+from setpoint.solvers.lagrangian.moving import Moving
 from setpoint.solvers.lagrangian.report import described, diverging, history_of
 from setpoint.solvers.lagrangian.slack import Slack, has_ratios
 from setpoint.solvers.lagrangian.terms import terms_at, true_gaps
@@ -28,9 +29,6 @@ from setpoint.solvers.schedule import Seat
 from setpoint.solvers.snapshot import Snapshot
 from setpoint.steps import Sigmoid, Step
 from setpoint.thresholds import Reading, Sample, State, read, spread
-
-FARTHEST = 0.25
-"""The farthest a threshold moves in a step, in spreads of the scores."""
 
 
 class Lagrangian(State):
@@ -64,9 +62,7 @@ class Lagrangian(State):
         True
     """
 
-    thresholds: Tensor
     step_count: Tensor
-    _flexible = ("thresholds",)
 
     def __init__(
         self,
@@ -93,8 +89,8 @@ class Lagrangian(State):
         self._targets, self._slices = holds(problem), problem.slices
         self.duals = (Additive if regret == "external" else Swap)(self._targets)
         self.slack = Slack(self.slack_rate if has_ratios(problem) else 1.0)
+        self.moving = Moving(self.threshold, self.threshold_rate)
         self.log = Log()
-        self.register_buffer("thresholds", torch.empty(0, dtype=torch.float64))
         self.register_buffer("step_count", torch.zeros((), dtype=torch.long))
         self._last: Snapshot | None = None
         self._gaps: Tensor | None = None
@@ -140,16 +136,10 @@ class Lagrangian(State):
         return attach(scores, loss, gradient.T.reshape(scores.shape))
 
     def _read(self, batch: Sample, cuts: Cuts, reach: Tensor) -> Reading:
-        """The batch as seen from the thresholds; the first batch says where they start."""
-        shape = (len(reach), len(self.problem.points))
+        """The batch as seen from the thresholds."""
         width = self.step.width_of(reach)
-        width = (width + (width == 0))[:, None].expand(shape)
-        if self.threshold is not None:
-            at = torch.full_like(width, self.threshold)
-        elif self.thresholds.shape == shape:
-            at = self.thresholds.to(width)
-        else:
-            at = torch.as_tensor(place(cuts, self.problem, self._targets).marginal)
+        width = (width + (width == 0))[:, None].expand(-1, len(self.problem.points))
+        at = self.moving.at(self.problem, self._targets, cuts, width)
         return Reading(self.step, at, width, batch, batch)
 
     def _advance(
@@ -157,12 +147,8 @@ class Lagrangian(State):
     ) -> None:
         """A step was taken: move thresholds down the Lagrangian, multipliers up their gaps."""
         assert self._gaps is not None
-        at, gaps = reading.at, torch.where(sound[:, None], self._gaps, 0.0)
-        if self.threshold is None:
-            unit = reach[:, None]
-            step = self.threshold_rate * unit * towards * at.shape[1]
-            at = at - unit * step.clamp(-FARTHEST, FARTHEST)
-        self.thresholds = at.clone()
+        gaps = torch.where(sound[:, None], self._gaps, 0.0)
+        self.moving.descend(reading.at, towards, reach)
         self.log.add(torch.cat([prices.reshape(-1), gaps.reshape(-1)]))
         if self._targets:
             self.duals.update(gaps, self.dual_rate)
@@ -176,6 +162,11 @@ class Lagrangian(State):
         soft = -soft if self.problem.maximize else soft
         held = Held(soft.mean(-1), gradient, soft, torch.ones_like(soft), price, by_count)
         return Snapshot(self.problem, self._slices, reading, seat, held, 0.0)
+
+    @property
+    def thresholds(self) -> Tensor:
+        """Where scores are cut, ``[outputs, thresholds]``; empty before the first step."""
+        return self.moving.values
 
     @property
     def multipliers(self) -> Tensor:
