@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from setpoint.problems import Problem
-from setpoint.solvers import CrossEntropy, Implicit, Lagrangian, Pairwise, cross_entropy, focal
+from setpoint.solvers import (
+    CrossEntropy,
+    Implicit,
+    Lagrangian,
+    Pairwise,
+    Program,
+    cross_entropy,
+    focal,
+)
 from setpoint.train.loop import Criterion
 from setpoint.train.samplers import Batch, Sampler, Stratified
 
@@ -49,6 +57,7 @@ METHODS: dict[str, Method] = {
     "lagrangian": Method(lambda problem, _steps: Lagrangian(problem)),
     "proxy_lagrangian": Method(lambda problem, _steps: Lagrangian(problem, proxy=True)),
     "pairwise": Method(lambda problem, _steps: Pairwise(problem)),
+    "program": Method(lambda problem, _steps: Program(problem)),
     "resampled": Method(lambda _problem, _steps: cross_entropy, corrected=False),
 }
 
