@@ -11,7 +11,7 @@ from typing import Any
 from setpoint.cli.common import DONE, NOT_CERTIFIED, Command, UserError, count, seed, share
 
 MODELS = ("linear", "mlp")
-METHODS = "implicit (the default), cross_entropy, focal, weighted, resampled, lagrangian, ..., or auto"
+METHODS = "implicit (the default), cross_entropy, focal, weighted, resampled, ..., or auto"
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
