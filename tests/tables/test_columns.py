@@ -194,3 +194,12 @@ def test_an_encoder_survives_json(tmp_path, columns):
 def test_an_encoder_that_nobody_wrote_is_refused(entry):
     with pytest.raises(ValueError, match="entry 1"):
         read_encoder([entry])
+
+
+@pytest.mark.parametrize("seed", [0, 1, 42])
+def test_the_parts_have_nothing_to_do_with_data_made_up_from_the_same_seed(seed):
+    """Labels drawn as ``default_rng(0).random(n) < 0.3`` must occur in every part."""
+    labels = np.random.default_rng(seed).random(20_000) < 0.3
+    parts = Shares(seed).dealer()(20_000)
+    for part in range(3):
+        assert abs(labels[parts == part].mean() - 0.3) < 0.03
