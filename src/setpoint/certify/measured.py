@@ -26,7 +26,7 @@ def interval_at(
     >>> from setpoint.rates import f_score
     >>> low, high = interval_at(f_score(1), {(): Counts(80, 20, 10, 890, 90, 910)}, 0.05)
     >>> round(low, 3), round(high, 3)
-    (0.791, 0.883)
+    (0.787, 0.887)
     """
     if any(rate.numerator.one or rate.denominator.one for rate in expression.rates()):
         return None  # it counts heads, which has no share to be sure of
