@@ -120,3 +120,14 @@ def test_a_check_needs_a_promise_and_sensible_data():
     with pytest.raises(ValueError, match="Labels must be 0 or 1"):
         found.check(OLD[0], np.full(3000, 3))
     assert "<table>" in found.check(OLD[0])._repr_html_()
+
+
+def test_alerts_are_compared_at_the_declared_share_of_positives():
+    found = certify(*OLD, precision >= 0.5, prevalence=0.1)
+    draws = [sample(300 + seed, 2000, 0.1)[0] for seed in range(300)]
+    assert np.mean([found.check(scores).verdict == "drift" for scores in draws]) <= most(0.01, 300)
+    (alerts,) = found.check(draws[0]).findings
+    assert alerts.measured == np.mean(draws[0] > found.threshold)
+    assert "expected where 10 % are positive" in str(found.check(draws[0]))
+    for drifted in (draws[0] + 0.7, draws[0] - 0.7, sample(4, 2000, 0.3)[0]):
+        assert found.check(drifted).verdict == "drift"

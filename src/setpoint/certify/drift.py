@@ -4,7 +4,9 @@ The threshold is fixed by now, so counts of new examples are binomial and every 
 With labels, each promised bound is tested: it is *broken* if the new counts would be this bad with
 probability below ``significance`` were the bound still true. Without labels the share of alerts is
 compared with that of the calibration sample: given the alerts of both together, the new ones are
-hypergeometric; the binomial law used here is wider, so the alarm is never too quick.
+hypergeometric; the binomial law used here is wider, so the alarm is never too quick. If another
+share of positives was declared, it is compared with what that share makes of the alerts in each
+class: it is drift if three bounds, on both classes and on the new alerts, leave a gap.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from setpoint.certify.ranges import Places, gather, largest
 from setpoint.certify.reading import read_labels, read_slices
 from setpoint.certify.records import Point
 from setpoint.certify.samples import Sample
-from setpoint.certify.tails import at_least, at_most
+from setpoint.certify.tails import at_least, at_most, lower, upper
 from setpoint.certify.text import share
 from setpoint.certify.verdicts import BROKEN, DRIFT, OK, Check, Finding
 from setpoint.rates import Bound, Where
@@ -54,7 +56,11 @@ def check(
         _alerts(p, w, places[w], sample) for p, w in zip(certificate.points, places, strict=True)
     ]
     if y is None:
-        found = [_alert_finding(a, level / len(alerts), True) for a in alerts]
+        prior, each = certificate.prevalence, level / len(alerts)
+        found = [_alert_finding(a, each, True) for a in alerts]
+        if prior is not None:
+            pairs = zip(certificate.points, alerts, strict=True)
+            found = [_declared_finding(p, a, prior, each) for p, a in pairs]
         verdict = DRIFT if any(f.alarm for f in found) else OK
     else:
         bounds = [a for bound in goal for a in atoms(bound, certificate.prevalence)]
@@ -98,6 +104,21 @@ def _alert_finding(alerts: _Alerts, significance: float, alarms: bool) -> Findin
     expected = f"{share(k / n)} of {n:,} at calibration" if n else "none at calibration"
     measured = new / size if size else None
     return Finding(alerts.name, expected, measured, chance, alarms and chance < significance)
+
+
+def _declared_finding(point: Point, alerts: _Alerts, prior: float, significance: float) -> Finding:
+    """The alerts beside those that the declared share of positives makes expect."""
+    positives, hits = point.positives or 0, point.true_alerts or 0
+    classes = (
+        (prior, hits, positives),
+        (1 - prior, point.alerts - hits, point.examples - positives),
+    )
+    tail, (new, size) = significance / 6, alerts.now  # three bounds on either side
+    low = sum(weight * float(lower(k, n, tail)) for weight, k, n in classes)
+    high = sum(weight * float(upper(k, n, tail)) for weight, k, n in classes)
+    expected = f"{share(low)} to {share(high)} expected where {share(prior)} are positive"
+    alarm = float(lower(new, size, tail)) > high or float(upper(new, size, tail)) < low
+    return Finding(alerts.name, expected, new / size if size else None, None, alarm)
 
 
 def _two_sided(new: int, size: int, k: int, n: int) -> float:
