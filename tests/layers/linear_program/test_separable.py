@@ -69,11 +69,12 @@ def test_only_the_rest_goes_to_a_solver():
     b = torch.cat([b, torch.rand(7, generator=g, dtype=D) + 1])
     E = torch.zeros(1, 34, dtype=D)
     E[0, 31:] = 1
-    c = torch.cat([c, torch.ones(4, dtype=D)])
+    c = torch.cat([c, torch.tensor([1.0, 1.1, 1.2, 1.3], dtype=D)])  # no tie: one solution
     b, E, A = b.requires_grad_(), E.to_sparse(), A.to_sparse()
     z, info = linear_program(c, A, b, E, [1.0], nonnegative=True)
     dense, other = linear_program(c, A.to_dense(), b, E.to_dense(), [1.0], nonnegative=True)
     assert info.solver == ("highs",)
+    assert info.unique.item()
     torch.testing.assert_close(z, dense)
     torch.testing.assert_close(info.duals, other.duals)
     (by_b,) = torch.autograd.grad(z.sum(), b)
