@@ -1,4 +1,4 @@
-"""Every benchmark of programs, one after the other, then the page.
+"""Every benchmark of docs/programs.md, one after the other, then the page.
 
     python -m benchmarks.programs                # at most an hour
     python -m benchmarks.programs --quick        # each for a look, at most two minutes in all

@@ -1,7 +1,7 @@
 """1,000 random linear programs of eight families against HiGHS: values, proofs and gradients.
 
-    python benchmarks/programs/exactness.py            # half an hour on a slow core
-    python benchmarks/programs/exactness.py --quick    # 80 programs, two minutes
+    python -m benchmarks.programs.exactness            # half an hour on a slow core
+    python -m benchmarks.programs.exactness --quick    # 80 programs, two minutes
 
 For each program and each solver: the status, the relative error of the optimal value, whether the
 proof of an infeasible or unbounded one holds, and, where the solution is unique and not degenerate,
@@ -23,9 +23,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from families import FAMILIES, Drawn
 from scipy.optimize import linprog
 
+from benchmarks.programs.families import FAMILIES, Drawn
 from setpoint import ProgramError, linear_program
 from setpoint.layers.linear_program.info import ProgramInfo
 

@@ -1,7 +1,7 @@
 """Accuracy against the size of a sketch (Meng et al. 2021, figure 3c), published form and ours.
 
-    python benchmarks/programs/sketching.py            # ten minutes
-    python benchmarks/programs/sketching.py --quick    # one minute
+    python -m benchmarks.programs.sketching            # ten minutes
+    python -m benchmarks.programs.sketching --quick    # one minute
 
 Both form Newton's matrix from a sample of the rows. The published form samples the slope too
 (equations 6 and 7); ours keeps the slope and the line search exact. On two kinds of programs:

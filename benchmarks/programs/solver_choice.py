@@ -1,7 +1,7 @@
 """Which solver for which batch: Newton for all members at once against HiGHS for one by one.
 
-    python benchmarks/programs/solver_choice.py            # ten minutes
-    python benchmarks/programs/solver_choice.py --quick    # one minute
+    python -m benchmarks.programs.solver_choice            # ten minutes
+    python -m benchmarks.programs.solver_choice --quick    # one minute
 
 Dense programs of several sizes, batches of 1 to 256; CPU time of the forward pass, the two solvers
 alternating within a run, median of three. The rule in layers/linear_program/choose.py is read off
