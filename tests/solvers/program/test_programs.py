@@ -10,7 +10,6 @@ from torch.testing import assert_close
 
 from setpoint import (
     as_program,
-    auc_loss,
     expected_f_decisions,
     expected_f_loss,
     f_score_loss,
@@ -63,28 +62,19 @@ def test_a_program_is_sparse_and_of_the_scores(name):
     assert {part.dtype for part in (program.c, program.A, program.b)} == {torch.float64}
 
 
-@pytest.mark.parametrize("name", [n for n in BINARY if "structural" not in n])
-def test_the_layer_gives_the_value_and_the_gradient_of_the_loss(name):
+@every_loss
+@pytest.mark.parametrize("value_only", [False, True], ids=["solution", "value"])
+def test_the_layer_gives_the_value_and_the_gradient_of_the_loss(name, value_only):
     scores, labels, weights = draw(name, n=16, seed=3)
     value, gradient = value_and_gradient(LOSSES[name], scores, labels, weights=weights)
     scores.requires_grad_()
     program = program_of(LOSSES[name], scores, labels, weights=weights)
-    best, info = linear_program(*program[:6], value_only=True)
-    assert "optimal" in str(info.status)
-    (through,) = torch.autograd.grad(best, scores)
-    assert (best + program.offset).item() == pytest.approx(value.item(), rel=1e-8)
-    assert_close(through, gradient, rtol=1e-7, atol=1e-9)
-
-
-def test_the_solution_of_the_layer_has_the_loss_as_its_value():
-    scores, labels, _ = draw("auc", n=14, seed=5)
-    value, gradient = value_and_gradient(auc_loss, scores, labels)
-    program = as_program(auc_loss, scores.requires_grad_(), labels)
-    z, _ = linear_program(*program[:6])
-    loss = program.value(z)
+    found, info = linear_program(*program[:6], value_only=value_only)
+    assert info.status == ("optimal",)
+    loss = found + program.offset if value_only else program.value(found)
     (through,) = torch.autograd.grad(loss, scores)
-    assert_close(loss.detach(), value, rtol=1e-9, atol=0)
-    assert_close(through, gradient, **CLOSE)
+    assert loss.item() == pytest.approx(value.item(), rel=1e-8)
+    assert_close(through, gradient, rtol=1e-7, atol=1e-9)
 
 
 def test_a_constraint_of_ones_own_can_be_added():
