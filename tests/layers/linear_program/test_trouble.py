@@ -70,6 +70,19 @@ def test_not_strict_a_bad_member_moves_nothing_even_where_its_equalities_are_squ
     assert b.grad.item() == h.grad.item() == 0
 
 
+@pytest.mark.parametrize(
+    ("A", "b", "words"),
+    [
+        ([[1.0, 2.0]], [-1.0], r"rows A\[0\] and z >= 0 contradict each other"),
+        ([[1.0, 2.0], [-1.0, -2.0]], [1.0, -2.0], r"rows A\[0\], A\[1\] contradict each other"),
+        ([[0.0, 0.0]], [-1.0], r"row A\[0\] has no entries"),
+    ],
+)
+def test_what_contradicts_is_named_with_the_bounds_if_they_are_needed(A, b, words):
+    with pytest.raises(InfeasibleProgram, match=words):
+        linear_program([1.0, 1.0], A, b, nonnegative=True)
+
+
 def test_all_bad_members_are_named():
     b = torch.tensor([[1.0, 1.0], [1.0, -2.0], [0.0, 0.0], [0.0, -1.0]], dtype=D)
     with pytest.raises(ProgramError, match=r"member \[1\] .*; 2 members fail, also \[3\]"):
@@ -177,6 +190,10 @@ def test_a_vertex_that_only_all_tight_rows_determine_is_unique():
         (
             {"c": [1.0], "cost_gradient": "perturbed", "samples": 0},
             "samples must be a whole number",
+        ),
+        (
+            {"c": [1.0], "cost_gradient": "blackbox", "value_only": True},
+            "cost_gradient goes with solutions",
         ),
         ({"c": [1.0], "sketch": 0}, "sketch must be a whole number of at least 1; got 0"),
         ({"c": [1.0], "sketch": 5, "solver": "highs"}, 'sketch goes with dense .* solver="newton"'),

@@ -35,6 +35,11 @@ def answer(
     rows = None if sketch is None else Sketch(sketch, generator)
     by_cost = None
     if surrogate is not None:
+        if value_only:
+            raise ValueError(
+                "cost_gradient goes with solutions: the value of a program has a true gradient by "
+                "its costs. Leave out cost_gradient or value_only."
+            )
         by_cost = Surrogate(*surrogate, generator, partial(solve, solver=solver))
     rays: tuple[tuple[Tensor, ...], ...] = ((),) * program.members
     if unroll:

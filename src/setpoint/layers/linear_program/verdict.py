@@ -12,6 +12,7 @@ from setpoint.layers.linear_program.errors import InfeasibleProgram, ProgramErro
 from setpoint.layers.linear_program.program import Program, Solution
 from setpoint.layers.linear_program.rays import farkas, recession
 
+NEARLY = 1e-9  # of its own terms, a sum below this is zero
 Ray = tuple[Tensor, ...]
 Rays = tuple[Ray, ...]
 
@@ -49,8 +50,8 @@ def _error(program: Program, bad: list[int], status: str, ray: Ray) -> ProgramEr
         where = f" (member {list(place)} of the batch; {len(bad)} members fail, also {others})"
     if status == "infeasible":
         return InfeasibleProgram(
-            f"The linear program{where} is infeasible: {_contradiction(ray)} Loosen one of them, "
-            "or pass strict=False and look at info.status.",
+            f"The linear program{where} is infeasible: {_contradiction(program, bad[0], ray)} "
+            "Loosen one of them, or pass strict=False and look at info.status.",
             place,
             ray,
         )
@@ -69,9 +70,22 @@ def _error(program: Program, bad: list[int], status: str, ray: Ray) -> ProgramEr
     )
 
 
-def _contradiction(ray: Ray) -> str:
+def _contradiction(program: Program, i: int, ray: Ray) -> str:
     parts = [_largest(x, name) for x, name in zip(ray, "AE", strict=True) if x.any()]
+    if _needs_bounds(program, i, ray):
+        parts.append("z >= 0")
+    if sum(int(x.count_nonzero()) for x in ray) == len(parts) == 1:
+        return f"row {parts[0]} has no entries, and its right side does not hold."
     return f"rows {' and '.join(parts)} contradict each other (their weights are in error.ray)."
+
+
+def _needs_bounds(program: Program, i: int, ray: Ray) -> bool:
+    """Whether the rows add up to a contradiction only because no variable is negative."""
+    if not program.nonnegative:
+        return False
+    one, (v, w) = program.member(i), (x.cpu().numpy() for x in ray)
+    total, size = one.A.T @ v + one.E.T @ w, abs(one.A).T @ v + abs(one.E).T @ abs(w)
+    return bool((total > NEARLY * size.max()).any())
 
 
 def _largest(x: Tensor, name: str, most: int = 5) -> str:
