@@ -65,6 +65,15 @@ def test_what_looks_like_oversampling_is_pointed_out():
     assert few.certified
 
 
+def test_copies_of_most_rows_are_pointed_out_and_steps_are_not():
+    rows = np.r_[np.repeat(np.arange(540), 3), np.arange(540, 600)]
+    found = certify(SCORES[rows], LABELS[rows], CAP)
+    assert any("if rows are copies, the promise is void" in note for note in found.notes)
+    for scores in (SCORES, np.round(SCORES * 4) / 4):
+        notes = certify(scores, LABELS, CAP).notes
+        assert not any("copies" in note for note in notes)
+
+
 @pytest.mark.parametrize(
     ("goal", "labels", "message"),
     [

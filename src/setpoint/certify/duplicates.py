@@ -16,6 +16,9 @@ from setpoint.certify.samples import Sample
 ENOUGH = 30
 """Distinct scores that all repeat equally often are copies: chance does not do that."""
 
+MANY = 0.2
+"""Scores that come in steps (trees, few bits) have fewer distinct values than this share."""
+
 
 def refuse_weights(weights: Any) -> None:
     """Weighted counts do not follow the binomial law."""
@@ -48,7 +51,7 @@ def check_clusters(clusters: Any, scores: NDArray[Any]) -> None:
 def check_copies(sample: Sample) -> tuple[str, ...]:
     """Refuse rows that are all there several times; point out what looks like it."""
     kinds = (POSITIVES, NEGATIVES) if sample.labels is not None else ("everyone",)
-    shares = {}
+    shares, distinct = {}, {}
     for kind in kinds:
         scores = sample.sorted(Part((), kind))
         if not len(scores):
@@ -62,10 +65,16 @@ def check_copies(sample: Sample) -> tuple[str, ...]:
                 "copies. A copy is no further evidence; certify the rows as they were drawn."
             )
         shares[kind] = float(counts[counts > 1].sum() / len(scores))
+        distinct[kind] = len(counts) / len(scores)
     if len(shares) == 2 and max(shares.values()) > 0.1 and min(shares.values()) < 0.01:
         kind = max(shares, key=shares.__getitem__)
         return (
             f"{100 * shares[kind]:.0f} % of the {kind} share their score with another, the other "
             "class hardly ever: if they were oversampled, the promise is void",
+        )
+    if shares and min(shares.values()) > 0.1 and max(distinct.values()) > MANY:
+        return (
+            f"{100 * min(shares.values()):.0f} % of the scores and more belong to several rows: "
+            "as it should be if scores are rounded; if rows are copies, the promise is void",
         )
     return ()
