@@ -178,8 +178,9 @@ SLICED = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.1)
         ((GOAL, 3), TypeError, "data must be"),
         ((GOAL, (np.zeros((4, 2)), np.zeros(3))), ValueError, r"got \(4, 2\) and \(3,\)"),
         ((GOAL, (np.zeros((4, 2)), np.arange(4))), ValueError, "Labels must be 0 or 1"),
+        ((GOAL, ([[0, 1], [2, np.nan]], [0, 1])), ValueError, "got nan in row 1, column 1"),
     ],
-    ids=["problem", "groups", "method", "none", "data", "shape", "labels"],
+    ids=["problem", "groups", "method", "none", "data", "shape", "labels", "nan"],
 )
 def test_what_is_refused(arguments, error, words):
     with pytest.raises(error, match=words):

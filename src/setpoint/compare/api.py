@@ -120,6 +120,13 @@ def _splitter(data: Data) -> Callable[[int], Split]:
             f"data must be features [n, d] and labels [n]; got {features.shape} and "
             f"{labels.shape}. For images pass a function from a seed to a Split."
         )
+    bad = np.argwhere(~np.isfinite(features))
+    if len(bad):
+        row, column = bad[0]
+        raise ValueError(
+            f"Features must be finite; got {features[row, column]} in row {row}, column {column}. "
+            "Fill in or remove such rows first."
+        )
     if not np.isin(labels, (0, 1)).all():
         raise ValueError("Labels must be 0 or 1.")
     return lambda seed: split(Table(features, labels.astype(np.int64)), seed)

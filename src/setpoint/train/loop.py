@@ -96,37 +96,57 @@ def fit(
     """
     sampler = sampler if sampler is not None else Shuffled(whole(batch_size, "batch_size", least=1))
     steps = whole(steps, "steps", least=1)
-    if len(x) != len(y):
-        raise ValueError(f"x and y must have one row an example; got {len(x)} and {len(y)}.")
-    if patience is not None and validation is None:
-        raise ValueError("patience needs validation=: there is nothing to be patient about.")
-    if validation is not None:
-        validation.check()
-    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
-    average = Averaged(model) if averaged else None
-    settings = {
-        "steps": steps,
-        "learning_rate": learning_rate,
-        "seed": seed,
-        "sampler": sampler,
-        "patience": patience,
-        "averaged": averaged,
-    }
+    _check(x, y, validation, patience)
     run = Run(
-        state=State(model, optimizer, average, criterion, {}),
+        state=State(
+            model,
+            torch.optim.Adam(model.parameters(), lr=learning_rate),
+            Averaged(model) if averaged else None,
+            criterion,
+            {},
+        ),
         data=Data(x, y, weights, columns_of(groups, len(y))),
         validation=validation,
         patience=None if patience is None else whole(patience, "patience", least=1),
         folder=None if checkpoint is None else Path(checkpoint),
     )
     if checkpoint is not None:
+        settings = {
+            "steps": steps,
+            "learning_rate": learning_rate,
+            "seed": seed,
+            "sampler": sampler,
+            "patience": patience,
+            "averaged": averaged,
+        }
         held_out = None if validation is None else validation.parts
         parts = {"data": run.data, "validation": held_out, "start": model.state_dict()}
         run.recipe = recipe(criterion, settings, **parts)
+    return _train(run, sampler, steps, seed, ProgressLine(steps, shown=progress), on_step)
+
+
+def _check(x: Tensor, y: Tensor, validation: Validation | None, patience: int | None) -> None:
+    if len(x) != len(y):
+        raise ValueError(f"x and y must have one row an example; got {len(x)} and {len(y)}.")
+    if patience is not None and validation is None:
+        raise ValueError("patience needs validation=: there is nothing to be patient about.")
+    if validation is not None:
+        validation.check()
+
+
+def _train(
+    run: Run,
+    sampler: Sampler,
+    steps: int,
+    seed: int,
+    line: ProgressLine,
+    on_step: Callable[[int, Tensor], None] | None,
+) -> Fitted:
+    """All steps that are left, pass after pass."""
+    y = run.data.y
     run.resume()
-    line = ProgressLine(steps, shown=progress)
     pass_length = max(1, len(y) // min(sampler.size, max(1, len(y))))
-    model.train()
+    run.state.model.train()
     for step, batch in enumerate(sampler.draw(y, steps=steps, seed=seed)):
         if run.progress.finished or step < run.progress.step:  # already done before a restart
             continue
