@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from setpoint.problems.evaluate import Choice
 
 
+Kind = Literal["plain", "groups", "classes", "queries"]
+
+
 @dataclass(frozen=True, init=False, slots=True)
 class Problem:
     """An objective and what it is subject to.
@@ -102,6 +105,13 @@ class Problem:
         from setpoint.problems.evaluate import choose
 
         return choose(self, scores, labels, weights, groups)
+
+    @property
+    def kind(self) -> Kind:
+        """What its thresholds belong to: everyone (``"plain"``), groups, classes or queries."""
+        if self.thresholds == PER_GROUP:
+            return "groups"
+        return "plain"
 
     @property
     def swept(self) -> Range | None:

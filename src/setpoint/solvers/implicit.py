@@ -17,9 +17,10 @@ from setpoint._checks import at_least_zero, positive
 from setpoint._checks import share as share_between
 from setpoint._checks import whole as whole_number
 from setpoint.distributed import refuse_several_ranks
-from setpoint.problems import PER_GROUP, Problem
+from setpoint.problems import Problem
 from setpoint.problems.scan import holds, place, quiet
 from setpoint.solvers.held import hold_thresholds
+from setpoint.solvers.kinds import criterion_of
 from setpoint.solvers.mix import Loss, attach, example_weights, main_loss, mix, score_gradient
 from setpoint.solvers.schedule import Schedule, Seat, representable
 from setpoint.solvers.snapshot import Snapshot
@@ -70,6 +71,12 @@ class Implicit(State):
     thresholds: Tensor
     step_count: Tensor
     _flexible = ("thresholds",)
+
+    def __new__(cls, problem: Problem | None = None, **options: Any) -> Implicit:
+        """The criterion of the problem's kind: one threshold, or one per group, class or query."""
+        kind = getattr(problem, "kind", "plain")  # what is no problem is refused by __init__
+        found = criterion_of(kind) if cls is Implicit and kind != "plain" else cls
+        return super().__new__(found)
 
     def __init__(
         self,
@@ -180,20 +187,32 @@ class Implicit(State):
         )
         self._last = Snapshot(self.problem, self._slices, reading, seat, held, share)
         sound = held.sound & (reading.whole.totals.amin(-1) > 0)
-        value = torch.where(sound, held.value, 0.0).mean()
+        if steps:
+            self._remember(scores, batch, seat)
+        return self._loss(scores, labels, weights, held.value, held.gradient, sound)
+
+    def _loss(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        weights: Tensor | None,
+        value: Tensor,
+        gradient: Tensor,
+        sound: Tensor,
+    ) -> Tensor:
+        """The value ``[c]`` where it is sound, its gradient ``[c, n]`` mixed with the main one."""
+        value = torch.where(sound, value, 0.0).mean()
         value = value.to(torch.promote_types(scores.dtype, torch.float32))
         if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
             value = value + (0 * scores.detach()).sum()
-        if not learns:
+        if not (torch.is_grad_enabled() and scores.requires_grad):
             return value
-        if steps:
-            self._remember(scores, batch, seat)
-        gradient = held.gradient
+        assert self._last is not None
         if self.share == 0:
             gradient = gradient / len(gradient)
         else:
             main = score_gradient(main_loss(self.main), scores, labels, weights)
-            gradient = mix(main.reshape(len(scores), -1).T, gradient, share)
+            gradient = mix(main.reshape(len(scores), -1).T, gradient, self._last.share)
             sound = sound & gradient.sum(-1).isfinite()
             self._last = replace(self._last, main=main)
         gradient = torch.where(sound[:, None], gradient, 0.0).T.reshape(scores.shape)
@@ -285,8 +304,6 @@ def _check(problem: Problem, step: Step, share: object, memory: int) -> None:
             "Implicit takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
             f"got {problem!r}."
         )
-    if problem.thresholds == PER_GROUP:
-        raise NotImplementedError("Implicit does not train one threshold per group yet.")
     if not isinstance(step, Step):
         raise TypeError(f"step must be a step such as Sigmoid(); got {step!r}.")
     if isinstance(step, Hard):

@@ -1,0 +1,1 @@
+"""One threshold per group, coupled by what has to hold between the groups."""
