@@ -76,7 +76,8 @@ class Implicit(State):
         """The criterion of the problem's kind: one threshold, or one per group, class or query."""
         kind = getattr(problem, "kind", "plain")  # what is no problem is refused by __init__
         found = criterion_of(kind) if cls is Implicit and kind != "plain" else cls
-        return super().__new__(found)
+        made: Implicit = super().__new__(found)
+        return made
 
     def __init__(
         self,
