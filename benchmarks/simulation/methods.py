@@ -16,6 +16,8 @@ from simulation.truth import BY_GROUP, FLOORS, GROUPS, QUANTIZERS, RARE, SHIFT, 
 
 DELTA = 0.05
 CHECKPOINTS = 20
+UNITS = {"discrete": (2.5, 5.5)}
+"""Scores that are not in latent units: what one unit is, and where zero lies."""
 
 
 def ours(cell: Cell, data: Draw, bounds: tuple[Bound, ...]) -> tuple[Any, list[float]]:
@@ -70,11 +72,13 @@ def _running(labels: Any, ends: Any, inside: Any = True, prior: float | None = N
 
 
 def mapie(cell: Cell, data: Draw, grid: int) -> float:
-    """MAPIE's own way: a grid of probabilities; in latent units, ``>=`` being ``>`` there."""
+    """MAPIE's own way: a grid of probabilities; its ``>=`` is ``>`` just below."""
     from mapie.risk_control import BinaryClassificationController
 
     odds = math.log(cell.prevalence / (1 - cell.prevalence))
-    p = expit(SHIFT * data.latent - SHIFT**2 / 2 + odds)
+    unit, origin = UNITS.get(cell.kind, (1.0, 0.0))
+    seen = (QUANTIZERS[cell.kind](data.latent) - origin) / unit
+    p = expit(SHIFT * seen - SHIFT**2 / 2 + odds)
     options: dict[str, Any] = {}
     if grid > 100:
         options = {"list_predict_params": np.linspace(0, 1, grid + 1)[1:-1]}
@@ -92,7 +96,8 @@ def mapie(cell: Cell, data: Draw, grid: int) -> float:
     if chosen is None:
         return math.nan
     with np.errstate(divide="ignore"):
-        return float((np.log(chosen) - np.log1p(-chosen) - odds + SHIFT**2 / 2) / SHIFT)
+        cut = (np.log(chosen) - np.log1p(-chosen) - odds + SHIFT**2 / 2) / SHIFT
+    return float(np.nextafter(unit * cut + origin, -np.inf))
 
 
 def models(cell: Cell, random: np.random.Generator, bounds: tuple[Bound, ...]) -> tuple[Any, ...]:

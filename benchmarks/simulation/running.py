@@ -16,18 +16,19 @@ from simulation.goals import goals
 from simulation.methods import DELTA, mapie, models, naive, ours
 from simulation.truth import GROUPS, SHIFT, Cell, Floats, broken, draw, kept, latent, missed
 
+MAPIE_GOALS = ("fpr", "recall", "precision")
 MAPIE_DRAWS = {"MAPIE": (100, 500), "MAPIE, 1,000": (1000, 100)}
+MAPIE_DRAWS_OF_TIES = {"MAPIE": (100, 500)}
 """Grid and number of draws: MAPIE takes a thousand times as long."""
 
 
-def run(cell: Cell, with_mapie: bool) -> dict[str, Any]:
-    """What every method does in a cell."""
+def run(cell: Cell) -> dict[str, Any]:
+    """What the certificate and the naive threshold do in a cell."""
     bounds, began = goals(cell), time.perf_counter()
-    random = np.random.default_rng([zlib.crc32(repr(cell).encode()), 1])
+    random = _random(cell)
     thresholds: dict[str, list[Any]] = {"ours": [], "naive": []}
     intervals: list[list[float]] = []
-    beside = with_mapie and cell.kind == "continuous"
-    for i in range(cell.draws):
+    for _ in range(cell.draws):
         if cell.name == "fpr, 20 models":
             found = models(cell, random, bounds)
             for method, t in zip(("ours", "naive", "uncorrected"), found, strict=True):
@@ -38,14 +39,26 @@ def run(cell: Cell, with_mapie: bool) -> dict[str, Any]:
         thresholds["ours"].append(threshold)
         intervals.append(interval)
         thresholds["naive"].append(naive(cell, data, bounds))
-        for name, (grid, draws) in MAPIE_DRAWS.items():
-            if beside and i < draws and cell.name in ("fpr", "recall", "precision"):
-                thresholds.setdefault(name, []).append(mapie(cell, data, grid))
     told = {name: summary(np.array(ts), bounds, cell) for name, ts in thresholds.items()}
     if intervals and cell.name != "fpr by group":
         told["ours"]["missed"] = missed(np.array(thresholds["ours"]), np.array(intervals), cell)
     seconds = time.perf_counter() - began
     return {**asdict(cell), "bounds": list(map(str, bounds)), "seconds": seconds, "found": told}
+
+
+def beside(cell: Cell) -> dict[str, dict[str, float]]:
+    """What MAPIE does with the first draws of the same cell."""
+    found = {}
+    kinds = MAPIE_DRAWS if cell.kind == "continuous" else MAPIE_DRAWS_OF_TIES
+    for name, (grid, draws) in kinds.items():
+        random = _random(cell)
+        thresholds = [mapie(cell, draw(cell, random), grid) for _ in range(draws)]
+        found[name] = summary(np.array(thresholds), goals(cell), cell)
+    return found
+
+
+def _random(cell: Cell) -> np.random.Generator:
+    return np.random.default_rng([zlib.crc32(repr(cell).encode()), 1])
 
 
 def summary(thresholds: Floats, bounds: tuple[Bound, ...], cell: Cell) -> dict[str, float]:

@@ -1,10 +1,11 @@
-"""Every method by its name, in the same loop; and the last layer, which needs a network first."""
+"""Every method by its name, in the same loop; some of them need the network first."""
 
 import pytest
 import torch
+from torch import nn
 
-from setpoint import CrossEntropy, LastLayer, Penalty, Split, Validation, fit, fnr_at_fpr
-from setpoint.train import METHODS
+from setpoint import CrossEntropy, Implicit, LastLayer, Penalty, Split, Validation, fit, fnr_at_fpr
+from setpoint.train import METHODS, Method, fit_best
 from setpoint.train.named import network
 
 PROBLEM = fnr_at_fpr(0.2)
@@ -28,7 +29,7 @@ def test_a_method_trains_by_its_name_and_resumes(name, tmp_path):
         method = METHODS[name]
         judge = Validation(PROBLEM, *draw(seed=1))
         options = {"sampler": method.sampler(40), "validation": judge, "on_step": on_step}
-        return trained(network("mlp", 4, 5), method.criterion(PROBLEM, 12), folder, **options)
+        return trained(*method.build(network("mlp", 4, 5), PROBLEM, 12), folder, **options)
 
     def stop(step, _loss):
         if step == 7:
@@ -41,6 +42,32 @@ def test_a_method_trains_by_its_name_and_resumes(name, tmp_path):
     assert 0 <= whole.best <= 1
     for one, other in zip(whole.model.parameters(), resumed.model.parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+def test_a_method_that_needs_the_model_gives_back_a_plain_one():
+    """The split around the model is gone after training; the body has learnt as well."""
+    torch.manual_seed(0)
+    judge, start = Validation(PROBLEM, *draw(seed=1)), network("mlp", 4, 5)
+    options = {"steps": 12, "batch_size": 40, "learning_rate": 0.02, "seed": 0}
+    for name in ("last_layer", "barrier"):
+        members = {name: METHODS[name]}
+        found = fit_best(start, members, *draw(), validation=judge, **options).model
+        assert found.state_dict().keys() == start.state_dict().keys()
+        assert not torch.equal(found[0].weight, start[0].weight)
+
+
+def test_a_model_that_is_one_layer_is_its_own_last_layer():
+    model = nn.Linear(4, 1)
+    module, criterion = METHODS["last_layer"].build(model, PROBLEM, 12)
+    assert module is model
+    assert isinstance(criterion, Implicit)
+    with pytest.raises(ValueError, match="one output at the end"):
+        METHODS["last_layer"].build(nn.Linear(4, 2), PROBLEM, 12)
+
+
+def test_a_method_is_made_in_one_way():
+    with pytest.raises(TypeError, match="give one of the two"):
+        Method()
 
 
 @pytest.mark.parametrize("body", [CrossEntropy(gamma=2), Penalty()], ids=["focal", "penalty"])

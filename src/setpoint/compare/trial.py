@@ -69,9 +69,10 @@ class Bench:
 
         Several members are a portfolio, from one start.
         """
+        model = self.make_model()
         try:
             for method in members.values():
-                method.criterion(self.problem, self.steps)
+                method.build(model, self.problem, self.steps)
         except (NotImplementedError, TypeError, ValueError) as error:
             return self._nothing(name, f"cannot express it: {error}")
         judge = Validation(self.problem, *self._tensors("validation"))

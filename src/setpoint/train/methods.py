@@ -1,7 +1,8 @@
 """Methods by name: a loss and the batches it is trained on, the same budget for all.
 
 The estimators, the command line and comparisons train by these names. Another solver joins with
-one line: ``METHODS["name"] = Method(lambda problem, steps: ...)``.
+one line: ``METHODS["name"] = Method(lambda problem, steps: ...)``, or, if its criterion must know
+the model, ``Method(on=lambda model, problem, steps: (model, ...))``.
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from setpoint.problems import Problem
 from setpoint.solvers import (
     CrossEntropy,
     Implicit,
     Lagrangian,
+    LastLayer,
     Pairwise,
     Program,
+    RateBarrier,
+    Split,
     cross_entropy,
     focal,
 )
@@ -27,10 +31,33 @@ from setpoint.train.samplers import Batch, Sampler, Stratified
 
 @dataclass(frozen=True)
 class Method:
-    """How to make the criterion of a problem, and whether batches tell the true prevalence."""
+    """How to make what is trained and its criterion.
 
-    criterion: Callable[[Problem, int], Criterion]
+    Args:
+        criterion: Of a problem and a number of steps.
+        corrected: Whether batches tell the true prevalence.
+        on: Instead of ``criterion``: what is trained, and its criterion, of a model, a problem and
+            a number of steps.
+    """
+
+    criterion: Callable[[Problem, int], Criterion] | None = None
     corrected: bool = True
+    on: Callable[[nn.Module, Problem, int], tuple[nn.Module, Criterion]] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.criterion is None) == (self.on is None):
+            raise TypeError("A method is made by criterion= or by on=: give one of the two.")
+
+    def build(self, model: nn.Module, problem: Problem, steps: int) -> tuple[nn.Module, Criterion]:
+        """The module to train (``model``, or one around it that shares its weights) and the loss.
+
+        Raises:
+            NotImplementedError, TypeError, ValueError: The method cannot express the problem.
+        """
+        if self.on is not None:
+            return self.on(model, problem, steps)
+        assert self.criterion is not None
+        return model, self.criterion(problem, steps)
 
     def sampler(self, batch_size: int) -> Sampler:
         """The batches of this method."""
@@ -49,14 +76,30 @@ class Enriched:
         return (Batch(rows, None) for rows, _ in always.draw(labels, steps=steps, seed=seed))
 
 
+def _by_last_layer(model: nn.Module, problem: Problem, steps: int) -> tuple[nn.Module, Criterion]:
+    """Hold by the last linear layer that gives one score; a model that is nothing else, by all."""
+    heads = [m for m in model.modules() if isinstance(m, nn.Linear) and m.out_features == 1]
+    if not heads:
+        raise ValueError("The method 'last_layer' needs an nn.Linear with one output at the end.")
+    mine = {id(p) for p in heads[-1].parameters()}
+    if all(id(p) in mine for p in model.parameters()):
+        return model, Implicit(problem, steps=steps)
+    split = Split(model, heads[-1])
+    return split, LastLayer(problem, split, steps=steps)
+
+
 METHODS: dict[str, Method] = {
     "implicit": Method(lambda problem, steps: Implicit(problem, steps=steps)),
     "cross_entropy": Method(lambda _problem, _steps: cross_entropy),
     "focal": Method(lambda _problem, _steps: focal),
     "weighted": Method(lambda problem, _steps: CrossEntropy(problem, positives="balanced")),
+    "last_layer": Method(on=_by_last_layer),
     "lagrangian": Method(lambda problem, _steps: Lagrangian(problem)),
     "proxy_lagrangian": Method(lambda problem, _steps: Lagrangian(problem, proxy=True)),
     "pairwise": Method(lambda problem, _steps: Pairwise(problem)),
+    "barrier": Method(
+        on=lambda model, problem, _: (model, RateBarrier(problem, model.parameters()))
+    ),
     "program": Method(lambda problem, _steps: Program(problem)),
     "resampled": Method(lambda _problem, _steps: cross_entropy, corrected=False),
 }

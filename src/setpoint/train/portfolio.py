@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from setpoint._checks import share as share_between
 from setpoint._checks import whole
-from setpoint.solvers import focal
+from setpoint.solvers import Split, focal
 from setpoint.train.loop import Fitted, fit
 from setpoint.train.methods import Method
 from setpoint.train.samplers import Stratified
@@ -98,9 +98,10 @@ def fit_best(
     fitted = {}
     for name, member in members.items():
         left = max(1, steps - start)
-        fitted[name] = fit(
-            deepcopy(model).train(),
-            member.criterion(validation.problem, left),
+        module, criterion = member.build(deepcopy(model).train(), validation.problem, left)
+        found = fit(
+            module,
+            criterion,
             x,
             y,
             steps=left,
@@ -109,6 +110,8 @@ def fit_best(
             checkpoint=folder / name if folder is not None and start else folder,
             **common,
         )
+        trained = found.model.model if isinstance(found.model, Split) else found.model
+        fitted[name] = replace(found, model=trained)
     best = next(iter(fitted))
     for name, one in fitted.items():
         if validation.better(one.best, fitted[best].best):
