@@ -11,12 +11,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from torch import nn
 
+from setpoint.estimators.goals import Goal
 from setpoint.estimators.inputs import check_both, read_classes, read_groups, read_weights
 from setpoint.estimators.scored import ScoredRows
 from setpoint.estimators.splits import three_parts
 from setpoint.estimators.thresholds import read_goal
 from setpoint.estimators.training import Portfolio
-from setpoint.problems import Problem
 
 
 class Classifier(ScoredRows, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -35,7 +35,8 @@ class Classifier(ScoredRows, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     infeasible or fails, ``certificate_.status`` says so, and the threshold falls back likewise.
 
     Args:
-        goal: A sentence or a :class:`setpoint.Problem` with one threshold.
+        goal: A sentence or a :class:`setpoint.Problem` with one threshold, or only bounds
+            (``"fpr <= 0.01"``: then as much as possible is found under them).
         model: ``"linear"``, ``"mlp"`` (64 hidden units) or an ``nn.Module`` that gives one score a
             row; it is copied.
         method: A name in ``setpoint.train.METHODS`` (``"implicit"``, ``"cross_entropy"``,
@@ -65,7 +66,7 @@ class Classifier(ScoredRows, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def __init__(
         self,
-        goal: str | Problem = "minimize fnr subject to fpr <= 0.01",
+        goal: Goal = "minimize fnr subject to fpr <= 0.01",
         *,
         model: str | nn.Module = "linear",
         method: str = "implicit",

@@ -23,9 +23,15 @@ class Decisions:
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> Array:
-        """The score minus ``threshold_``: positive for what ``predict`` accepts."""
-        scores = self._scores(X)
-        return np.asarray(scores.astype(np.float64) - self.threshold_)
+        """The score minus ``threshold_``: positive for what ``predict`` accepts.
+
+        Where everybody is accepted (a threshold of minus infinity) it is a positive number that
+        grows with the score.
+        """
+        scores = self._scores(X).astype(np.float64)
+        if self.threshold_ == -np.inf:
+            return np.asarray(np.where(scores < 0, 1 / (1 - np.minimum(scores, 0)), 1 + scores))
+        return np.asarray(scores - self.threshold_)
 
     def predict(self, X: Any) -> Array:
         """The label of each row: the positive class where ``decision_function`` is positive."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from setpoint._checks import share
 from setpoint.certify import CannotPromise, Certificate, certify
+from setpoint.estimators.goals import Goal, as_problem
 from setpoint.problems import PER_GROUP, Infeasible, Problem
 
 
@@ -18,9 +19,9 @@ class NotCertifiedWarning(UserWarning):
     """The threshold in use carries no promise for new data."""
 
 
-def read_goal(goal: str | Problem) -> Problem:
+def read_goal(goal: Goal) -> Problem:
     """A goal that one threshold can serve."""
-    problem = goal if isinstance(goal, Problem) else Problem.parse(goal)
+    problem = as_problem(goal)
     if problem.swept is not None:
         raise ValueError(
             f"`{problem}` is an area: it has no single threshold to decide with. Name the "

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_y, check_is_fitted
 from setpoint._checks import share
 from setpoint.estimators.decisions import Decisions
 from setpoint.estimators.delegation import Delegated, cut
+from setpoint.estimators.goals import Goal
 from setpoint.estimators.inputs import Array, Labels, check_both, read_classes, read_groups
 from setpoint.estimators.splits import FEWEST, three_parts
 from setpoint.estimators.thresholds import (
@@ -26,7 +27,6 @@ from setpoint.estimators.thresholds import (
     read_goal,
     warn_not_certified,
 )
-from setpoint.problems import Problem
 from setpoint.train.groups import of_rows
 
 PREFIT = "prefit"
@@ -48,7 +48,8 @@ class CertifiedThreshold(
     Args:
         estimator: A classifier, a pipeline or a search. It is cloned and fitted, unless it is
             fitted already (``cv="prefit"``, or scikit-learn's ``FrozenEstimator``).
-        goal: A sentence or a :class:`setpoint.Problem` with one threshold.
+        goal: A sentence or a :class:`setpoint.Problem` with one threshold, or only bounds
+            (``"fpr <= 0.01"``: then as much as possible is found under them).
         confidence: Of the certificate.
         calibration_fraction: The share of rows kept from the classifier to certify on. A fitted
             classifier uses all rows for it; they must not be those it was fitted on.
@@ -67,7 +68,7 @@ class CertifiedThreshold(
         self,
         estimator: Any,
         *,
-        goal: str | Problem = "minimize fnr subject to fpr <= 0.01",
+        goal: Goal = "minimize fnr subject to fpr <= 0.01",
         confidence: float = 0.95,
         calibration_fraction: float = 0.2,
         cv: str | None = None,
