@@ -44,10 +44,16 @@ class Cuts:
         falling = take(xp, keys, order)
         return cls(xp, falling, -falling, xp.sum(everyone > 0, -1), running)
 
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of what is known at every cut."""
+        c, n = self.scores.shape
+        return (c, 1, n + 1)
+
     def tables(self) -> Tables:
         """The counts at all cuts, ``[c, 1, n + 1]``."""
         return {
-            w: _counts(tp[:, None], fp[:, None], tp[:, None, -1:], fp[:, None, -1:])
+            w: counts_at(tp[:, None], fp[:, None], tp[:, None, -1:], fp[:, None, -1:])
             for w, (tp, fp) in self.running.items()
         }
 
@@ -55,7 +61,7 @@ class Cuts:
         """The counts at one cut for each threshold, ``[c, m]``."""
         xp = self.xp
         return {
-            w: _counts(take(xp, tp, cut), take(xp, fp, cut), tp[:, -1:], fp[:, -1:])
+            w: counts_at(take(xp, tp, cut), take(xp, fp, cut), tp[:, -1:], fp[:, -1:])
             for w, (tp, fp) in self.running.items()
         }
 
@@ -64,6 +70,19 @@ class Cuts:
         xp, s = self.xp, self.scores
         end = s[:, :1] > -float("inf")  # cut 0; true wherever there is anybody
         return xp.concatenate([end, s[:, :-1] > s[:, 1:], end], -1)[:, None]
+
+    def over(self, reduce: str, values: Array) -> Array:
+        """The least (``"amin"``) or largest of all cuts, ``[c, m, n + 1]`` to ``[c, m]``."""
+        return getattr(self.xp, reduce)(values, -1)
+
+    def along(self, values: Array) -> Array:
+        """What belongs to thresholds ``[c, m]``, at every cut."""
+        return values[..., None]
+
+    def positions(self) -> Array:
+        """How many examples every cut accepts, ``[n + 1]``."""
+        place = {} if self.xp is np else {"device": self.scores.device}
+        return self.xp.arange(self.shape[-1], **place)
 
     def score(self, rank: Array) -> Array:
         """The score of the given rank (0: the highest), clamped to those that are there."""
@@ -106,5 +125,6 @@ def _sums(xp: Any, weights: Array, order: Array) -> Array:
     return xp.concatenate([xp.zeros_like(sums[:, :1]), sums], -1)
 
 
-def _counts(tp: Array, fp: Array, positives: Array, negatives: Array) -> Counts:
+def counts_at(tp: Array, fp: Array, positives: Array, negatives: Array) -> Counts:
+    """A table of counts from what is accepted and the class totals."""
     return Counts(tp, fp, positives - tp, negatives - fp, positives, negatives)

@@ -16,7 +16,7 @@ from setpoint.problems.inputs import Floats, Masks, group_column, read, to_numpy
 from setpoint.problems.problem import Problem
 from setpoint.problems.scan import Cuts, place, quiet
 from setpoint.problems.validation import PER_GROUP
-from setpoint.rates import Bound, Counts, Tables
+from setpoint.rates import Bound, Counts, Range, Tables
 
 
 class Infeasible(ValueError):
@@ -27,15 +27,25 @@ class Infeasible(ValueError):
 class Choice:
     """Thresholds that solve a problem on some data, and what they reach there."""
 
-    thresholds: tuple[float, ...]
+    thresholds: Any  # a tuple, one number each; for queries {query: number}
     value: float
     rates: Mapping[str, float]
 
 
 def evaluate(
-    problem: Problem, scores: Any, labels: Any, thresholds: Any, weights: Any, groups: Any
+    problem: Problem,
+    scores: Any,
+    labels: Any,
+    thresholds: Any,
+    weights: Any,
+    groups: Any,
+    queries: Any = None,
 ) -> float:
     """See :meth:`Problem.evaluate`."""
+    if problem.kind == "queries" or queries is not None:
+        from setpoint.problems.queries import evaluate_queries
+
+        return evaluate_queries(problem, scores, labels, thresholds, weights, groups, queries)
     if thresholds is None and problem.swept is None:
         return choose(problem, scores, labels, weights, groups).value
     s, masks = read(problem, scores, labels, weights, groups)
@@ -46,8 +56,14 @@ def evaluate(
         return _value(problem, _tables(s, _column(problem, thresholds, groups, s), masks), s, masks)
 
 
-def choose(problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any) -> Choice:
+def choose(
+    problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any, queries: Any = None
+) -> Choice:
     """See :meth:`Problem.choose`."""
+    if problem.kind == "queries" or queries is not None:
+        from setpoint.problems.queries import choose_queries
+
+        return choose_queries(problem, scores, labels, weights, groups, queries)
     if problem.thresholds == PER_GROUP:
         raise NotImplementedError(
             "Choosing one threshold per group is not available yet. Pass them: "
@@ -128,7 +144,10 @@ def _check_feasible(problem: Problem, tables: Tables, masks: Masks) -> None:
     """Bounds must hold; a setpoint is the nearest attainable rate and always does."""
     for target in problem.subject_to:
         value = target.expression.of(tables)
-        if isinstance(target, Bound):
+        if isinstance(target, Range) and target.floors:
+            gap = np.asarray(target.levels(len(problem.points))) - value
+            missed = not np.max(gap) <= tolerance(target.expression)
+        elif isinstance(target, Bound):
             missed = not np.max(target.gap(tables)) <= tolerance(target.expression)
         else:
             missed = bool(np.isnan(value).any())
@@ -153,13 +172,17 @@ def _representable(threshold: float, scores: Any, s: Floats) -> float:
     Comparing float32 scores with a number rounds the number to float32 first, and between two
     neighbours there is nothing: the threshold is then the lower one.
     """
-    if hasattr(scores, "new_tensor"):
-        floats = scores.is_floating_point()
-        rounded = float(scores.new_tensor(threshold).double()) if floats else threshold
-    else:
-        dtype = getattr(scores, "dtype", np.dtype(float))
-        floats = getattr(dtype, "kind", "") == "f"
-        rounded = float(np.asarray(threshold, dtype=dtype)) if floats else threshold
+    rounded = float(rounded_like(scores, threshold))
     if np.array_equal(s > rounded, s > threshold):
         return rounded
     return float(s[s <= threshold].max())
+
+
+def rounded_like(scores: Any, thresholds: Any) -> Any:
+    """Numbers in the precision of the scores, if these are floats."""
+    if hasattr(scores, "new_tensor"):
+        floats = scores.is_floating_point()
+        return scores.new_tensor(thresholds).double().cpu().numpy() if floats else thresholds
+    dtype = getattr(scores, "dtype", np.dtype(float))
+    floats = getattr(dtype, "kind", "") == "f"
+    return np.asarray(thresholds, dtype=dtype).astype(float) if floats else thresholds

@@ -22,7 +22,7 @@ FOLDS: dict[str, Callable[..., Expression]] = {
     "max": maximum,
     "min": minimum,
 }
-KEYWORDS = ("subject", "to", "over", "in", "at", "and", "with", "on")
+KEYWORDS = ("subject", "to", "over", "in", "at", "and", "with", "on", "per")
 NAMES = (*CATALOGUE, "f_score", *FOLDS)
 DEEPEST = 100
 """How deep parentheses may be nested: twice what any expression needs."""

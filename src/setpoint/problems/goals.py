@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from setpoint import rates
 from setpoint._checks import whole
 from setpoint.problems.problem import Problem
 from setpoint.problems.validation import DEFAULT_POINTS
 from setpoint.rates import alerts, coverage, precision, recall, tpr
 from setpoint.rates import fnr as fnr_
 from setpoint.rates import fpr as fpr_
+
+WHOLE = (0.0, 1.0)
+"""The range of a share."""
 
 
 def fnr_at_fpr(level: float) -> Problem:
@@ -50,17 +54,46 @@ def precision_at_k(k: int, of: int | None = None) -> Problem:
     return Problem(maximize=precision, subject_to=coverage.at(k / of))
 
 
-def roc_auc(fpr: tuple[float, float] = (0.0, 1.0), points: int = DEFAULT_POINTS) -> Problem:
-    """The area under the ROC curve over a range of false positive rates.
+def roc_auc(
+    fpr: tuple[float, float] | None = None,
+    points: int = DEFAULT_POINTS,
+    *,
+    tpr: tuple[float, float] | None = None,
+) -> Problem:
+    """The area under the ROC curve, over a range of false or of true positive rates.
 
     >>> print(roc_auc(fpr=(0, 0.05)))
     maximize tpr over fpr in [0, 0.05] with 10 thresholds
+    >>> print(roc_auc(tpr=(0.8, 1)))
+    maximize tnr over tpr in [0.8, 1] with 10 thresholds
     """
-    return Problem(maximize=tpr, subject_to=fpr_.over(*fpr), thresholds=points)
+    if tpr is not None:
+        _one_axis(fpr, "fpr", "tpr")
+        return Problem(maximize=rates.tnr, subject_to=rates.tpr.over(*tpr), thresholds=points)
+    return Problem(maximize=rates.tpr, subject_to=fpr_.over(*(fpr or WHOLE)), thresholds=points)
 
 
-def pr_auc(recall: tuple[float, float] = (0.0, 1.0), points: int = DEFAULT_POINTS) -> Problem:
-    """The mean precision over a range of recall."""
-    from setpoint.rates import recall as rate
+def pr_auc(
+    recall: tuple[float, float] | None = None,
+    points: int = DEFAULT_POINTS,
+    *,
+    precision: tuple[float, float] | None = None,
+) -> Problem:
+    """The mean precision over a range of recall, or the mean recall over a range of precision.
 
-    return Problem(maximize=precision, subject_to=rate.over(*recall), thresholds=points)
+    Over precision, each level is a floor: the best recall whose alerts are right that often.
+
+    >>> print(pr_auc(precision=(0.9, 1)))
+    maximize recall over precision in [0.9, 1] with 10 thresholds
+    """
+    if precision is not None:
+        _one_axis(recall, "recall", "precision")
+        over = rates.precision.over(*precision)
+        return Problem(maximize=rates.recall, subject_to=over, thresholds=points)
+    over = rates.recall.over(*(recall or WHOLE))
+    return Problem(maximize=rates.precision, subject_to=over, thresholds=points)
+
+
+def _one_axis(given: object, name: str, other: str) -> None:
+    if given is not None:
+        raise TypeError(f"An area has one range: give {name}= or {other}=, not both.")

@@ -5,6 +5,7 @@ The grammar, in the words people use (:mod:`setpoint.problems.expressions` has t
     problem    = ("minimize" | "maximize") sum
                  [ "subject to" target {"and" target} | "over" sum "in" "[" level "," level "]" ]
                  [ "with" (number ("threshold" | "thresholds") | "thresholds per group") ]
+                 [ "per" column ]
     target     = sum ("<=" | ">=" | "at") level
     level      = ["-"] number
 """
@@ -21,7 +22,7 @@ from setpoint.problems.validation import (
 )
 from setpoint.rates import Bound, Range, Setpoint, Target
 
-_REST = ("subject", "over", "and", "with")
+_REST = ("subject", "over", "and", "with", "per")
 
 
 def parse(sentence: str) -> Problem:
@@ -41,10 +42,20 @@ class _Sentence(Expressions):
         self.build(start, check_objective, objective, word)
         targets = self.targets()
         thresholds = self.thresholds(targets)
+        goal = {"minimize": objective} if word == "minimize" else {"maximize": objective}
+        problem = self.per(Problem(**goal, subject_to=targets, thresholds=thresholds))
         if self.word.kind != "end":
             self.stop(f"Expected one of {', '.join(_REST)}, an operator or the end.", among=_REST)
-        goal = {"minimize": objective} if word == "minimize" else {"maximize": objective}
-        return Problem(**goal, subject_to=targets, thresholds=thresholds)
+        return problem
+
+    def per(self, problem: Problem) -> Problem:
+        """The same problem in every query, if the sentence says so."""
+        start = self.at
+        if not self.take("per"):
+            return problem
+        if self.word.kind not in ("name", "string"):
+            self.stop("Expected the name of a column of queries, as in 'per query'.")
+        return self.build(start, problem.per, self.text())
 
     def targets(self) -> tuple[Target, ...]:
         """What the objective is subject to."""

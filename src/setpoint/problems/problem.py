@@ -11,18 +11,28 @@ True
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from setpoint.problems.validation import (
     DEFAULT_POINTS,
     PER_GROUP,
     check_objective,
+    check_query,
     check_targets,
     count_thresholds,
     listed,
 )
-from setpoint.rates import Bound, Expression, Range, Rate, Setpoint, Target, Where
+from setpoint.rates import (
+    Bound,
+    Expression,
+    Range,
+    Rate,
+    Setpoint,
+    Target,
+    Where,
+    column_name,
+)
 
 if TYPE_CHECKING:
     from setpoint.problems.evaluate import Choice
@@ -42,12 +52,16 @@ class Problem:
             or a range (``recall.over(0.95, 1)``: the mean of the objective over the range).
         thresholds: For a range the number of bins, one threshold at each mid-point (default 10).
             Otherwise one threshold for everyone (``"shared"``, the default), or ``"per group"``.
+
+    Attributes:
+        query: The column whose values are queries, each with thresholds of its own: :meth:`per`.
     """
 
     objective: Expression
     maximize: bool
     subject_to: tuple[Target, ...]
     thresholds: int | Literal["per group"]
+    query: str | None
 
     def __init__(
         self,
@@ -67,7 +81,25 @@ class Problem:
         set_(self, "maximize", minimize is None)
         set_(self, "subject_to", targets)
         set_(self, "thresholds", count_thresholds(thresholds, targets))
+        set_(self, "query", None)
         check_targets(targets, self.thresholds)
+
+    def per(self, column: str = "query") -> Problem:
+        """This problem in every query: thresholds of its own for each, the mean over queries.
+
+        >>> from setpoint import precision_at_k
+        >>> print(precision_at_k(10).per("query"))
+        maximize precision subject to alerts at 10 per query
+
+        Args:
+            column: What the queries are called: each value of it is one.
+        """
+        check_query(column, self.query, self.kind)
+        same = object.__new__(Problem)
+        for part in fields(self):
+            object.__setattr__(same, part.name, getattr(self, part.name))
+        object.__setattr__(same, "query", str(column))
+        return same
 
     @classmethod
     def parse(cls, sentence: str) -> Problem:
@@ -86,6 +118,7 @@ class Problem:
         thresholds: Any = None,
         weights: Any = None,
         groups: Any = None,
+        queries: Any = None,
     ) -> float:
         """The true value of the objective at hard thresholds.
 
@@ -95,22 +128,27 @@ class Problem:
             thresholds: Where to decide; without them the best ones on these very data are taken.
             weights: Optional, weight 2 counts an example twice.
             groups: A column of group values, or a dict of columns, for problems with slices.
+            queries: The query of each example, for a problem :meth:`per` query.
         """
         from setpoint.problems.evaluate import evaluate
 
-        return evaluate(self, scores, labels, thresholds, weights, groups)
+        return evaluate(self, scores, labels, thresholds, weights, groups, queries)
 
-    def choose(self, scores: Any, labels: Any, weights: Any = None, groups: Any = None) -> Choice:
+    def choose(
+        self, scores: Any, labels: Any, weights: Any = None, groups: Any = None, queries: Any = None
+    ) -> Choice:
         """The hard thresholds that solve this problem on these data, with what they reach."""
         from setpoint.problems.evaluate import choose
 
-        return choose(self, scores, labels, weights, groups)
+        return choose(self, scores, labels, weights, groups, queries)
 
     @property
     def kind(self) -> Kind:
         """What its thresholds belong to: everyone (``"plain"``), groups, classes or queries."""
         if self.thresholds == PER_GROUP:
             return "groups"
+        if self.query is not None:
+            return "queries"
         return "plain"
 
     @property
@@ -139,6 +177,10 @@ class Problem:
         return tuple(dict.fromkeys([(), *(rate.where for rate in self.rates)]))
 
     def __str__(self) -> str:
+        text = self._without_query()
+        return text if self.query is None else f"{text} per {column_name(self.query)}"
+
+    def _without_query(self) -> str:
         text = f"{'maximize' if self.maximize else 'minimize'} {self.objective}"
         if self.swept is not None:
             plural = "" if self.thresholds == 1 else "s"

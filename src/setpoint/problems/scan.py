@@ -7,10 +7,8 @@ torch have in common and without a branch on data: evaluation and training choos
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
+from setpoint.problems.anycuts import AnyCuts
 from setpoint.problems.cuts import Cuts as Cuts
 from setpoint.problems.cuts import bisect, like, no_nan, take
 from setpoint.problems.cuts import quiet as quiet
@@ -36,7 +34,7 @@ class Placement:
     violation: Array  # by how much the targets are missed
 
 
-def place(cuts: Cuts, problem: Problem, targets: list[Hold] | None = None) -> Placement:
+def place(cuts: AnyCuts, problem: Problem, targets: list[Hold] | None = None) -> Placement:
     """The best cut for every threshold, and the thresholds that make it.
 
     ``targets`` are those of :func:`holds`, for callers who place many times.
@@ -46,21 +44,21 @@ def place(cuts: Cuts, problem: Problem, targets: list[Hold] | None = None) -> Pl
         return _place(cuts, problem, targets)
 
 
-def _place(cuts: Cuts, problem: Problem, targets: list[Hold]) -> Placement:
-    xp, (c, n) = cuts.xp, cuts.scores.shape
+def _place(cuts: AnyCuts, problem: Problem, targets: list[Hold]) -> Placement:
+    xp = cuts.xp
     tables, slack = cuts.tables(), tolerance(problem.objective)
     cost = problem.objective.of(tables)
     cost = no_nan(xp, -cost if problem.maximize else cost)
-    if cost.shape[-1] != n + 1:  # the same at every cut
-        cost = xp.broadcast_to(cost, (c, 1, n + 1))
+    if tuple(cost.shape) != cuts.shape:  # the same at every cut
+        cost = xp.broadcast_to(cost, cuts.shape)
     values = [hold.expression.of(tables) for hold in targets]
-    if len(targets) == 1 and targets[0].sorts:
+    if len(targets) == 1 and targets[0].sorts and isinstance(cuts, Cuts):
         return _place_sorted(cuts, targets[0], values[0][:, 0], cost[:, 0], slack)
     valid = cuts.valid()
     count = len(targets[0].levels) if targets else 1
-    size = max(1, CHUNK // (c * (n + 1)))
+    size = max(1, CHUNK // (cost.shape[0] * cost.shape[-1]))
     picked = [
-        _pick(xp, targets, values, cost, slack, valid, slice(i, i + size))
+        _pick(cuts, targets, values, cost, slack, valid, slice(i, i + size))
         for i in range(0, count, size)
     ]
     cut, violation = (xp.concatenate(list(part), -1) for part in zip(*picked, strict=True))
@@ -91,7 +89,7 @@ def _place_sorted(cuts: Cuts, hold: Hold, value: Array, cost: Array, slack: floa
 
 
 def _pick(
-    xp: Any,
+    cuts: AnyCuts,
     targets: list[Hold],
     values: list[Array],
     cost: Array,
@@ -100,25 +98,25 @@ def _pick(
     part: slice,
 ) -> tuple[Array, Array]:
     """The best cut: least violation, then fewest accepted (setpoints), cost, lowest score."""
+    xp, position = cuts.xp, cuts.positions()
     violation = xp.where(valid, xp.zeros_like(cost), float("inf"))
     for hold, value in zip(targets, values, strict=True):
         gap = no_nan(xp, hold.gap(value, like(value, hold.levels[part])[:, None]))
         violation = violation + xp.where(gap > hold.tolerance, gap, 0.0)
-    least = xp.amin(violation, -1)[..., None]
+    least = cuts.over("amin", violation)
     close = min([hold.tolerance for hold in targets] or [0.0])
-    best = valid & (violation <= least + close)
-    position = xp.arange(cost.shape[-1], **({"device": cost.device} if xp is not np else {}))
+    best = valid & (violation <= cuts.along(least) + close)
     for hold, value in zip(targets, values, strict=True):
         if hold.sense == "at":  # two rates may be equally near: keep the one that accepts fewer
-            first = xp.amin(xp.where(best, position, len(position)), -1)[..., None]
-            level = xp.amin(xp.where(position == first, value, float("inf")), -1)[..., None]
-            best = best & (abs(value - level) <= hold.tolerance)
-    lowest = xp.amin(xp.where(best, cost, float("inf")), -1)[..., None]
-    cut = xp.amax(xp.where(best & (cost <= lowest + slack), position, 0), -1)
-    return cut, least[..., 0]
+            first = cuts.along(cuts.over("amin", xp.where(best, position, len(position))))
+            level = cuts.over("amin", xp.where(position == first, value, float("inf")))
+            best = best & (abs(value - cuts.along(level)) <= hold.tolerance)
+    lowest = cuts.along(cuts.over("amin", xp.where(best, cost, float("inf"))))
+    cut = cuts.over("amax", xp.where(best & (cost <= lowest + slack), position, 0))
+    return cut, least
 
 
-def _sit(cuts: Cuts, targets: list[Hold], cut: Array, violation: Array) -> Placement:
+def _sit(cuts: AnyCuts, targets: list[Hold], cut: Array, violation: Array) -> Placement:
     """Choose the target each threshold is held by: the first that keeps it from moving."""
     xp, here = cuts.xp, cuts.present[:, None]
     cut = xp.minimum(cut, here)
@@ -154,7 +152,7 @@ def _sides(hold: Hold, shrinks: Array, grows: Array) -> tuple[Array, Array]:
 
 
 def _seat(
-    cuts: Cuts, cut: Array, rejects: Array, holding: list[Array], violation: Array
+    cuts: AnyCuts, cut: Array, rejects: Array, holding: list[Array], violation: Array
 ) -> Placement:
     """The thresholds that make ``cut``: on the next score it rejects, or between two scores."""
     xp = cuts.xp

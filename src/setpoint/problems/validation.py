@@ -65,6 +65,19 @@ def count_thresholds(
     return count
 
 
+def check_query(column: object, already: str | None, kind: str) -> None:
+    """A problem is asked of every query once, and of queries alone."""
+    if not isinstance(column, str) or not column:
+        raise TypeError(f'per() takes the name of a column, as in per("query"); got {column!r}.')
+    if already is not None:
+        raise ValueError(f"The problem is already per {already}; it cannot also be per {column}.")
+    if kind != "plain":
+        raise ValueError(
+            f"A problem of {kind} cannot also be asked of every query: say it of all examples "
+            "with one threshold, then per query."
+        )
+
+
 def check_targets(targets: tuple[Target, ...], thresholds: object) -> None:
     """Targets contain rates, and leave the threshold something to decide."""
     for target in targets:

@@ -25,7 +25,7 @@ from setpoint.rates.counts import FN, FP, ONE, TN, TP, Count, Counts
 from setpoint.rates.expression import Expression, Tables
 from setpoint.rates.folds import Fold, Quotient, maximum, minimum
 from setpoint.rates.rate import Rate
-from setpoint.rates.slices import Value, Where
+from setpoint.rates.slices import Value, Where, column_name
 from setpoint.rates.targets import Bound, Range, Setpoint, Target
 from setpoint.rates.text import numeral
 
@@ -54,6 +54,7 @@ __all__ = [
     "accuracy",
     "alerts",
     "balanced_error",
+    "column_name",
     "coverage",
     "error",
     "f_score",

@@ -38,7 +38,7 @@ def ordered(pairs: Iterable[tuple[str, Value]]) -> Where:
 
 def describe(where: Where) -> str:
     """``group="a" & site=3``."""
-    return " & ".join(f"{_name(column)}={quote(value)}" for column, value in where)
+    return " & ".join(f"{column_name(column)}={quote(value)}" for column, value in where)
 
 
 def quote(value: Value) -> str:
@@ -48,7 +48,8 @@ def quote(value: Value) -> str:
     return repr(value) if isinstance(value, int) else numeral(value)
 
 
-def _name(column: str) -> str:
+def column_name(column: str) -> str:
+    """A column as the parser reads it back: in quotes unless it is a plain name."""
     return column if re.fullmatch(r"[^\W\d]\w*", column) else quote(column)
 
 

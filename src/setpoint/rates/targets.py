@@ -93,7 +93,11 @@ class Setpoint(_Goal):
 
 @dataclass(frozen=True, repr=False)
 class Range(_Goal):
-    """A rate swept over a range, one threshold for each bin: ``recall.over(0.95, 1)``."""
+    """A rate swept over a range, one threshold for each bin: ``recall.over(0.95, 1)``.
+
+    A rate that moves one way with the threshold is held at each level. Precision and other shares
+    of right decisions go up and down: of them, each level is a floor.
+    """
 
     expression: Expression
     low: float
@@ -102,10 +106,11 @@ class Range(_Goal):
     def __post_init__(self) -> None:
         for end in ("low", "high"):
             object.__setattr__(self, end, _level(self.expression, getattr(self, end)))
-        if not self.expression.direction:
+        if not self.expression.direction and not self.floors:
             raise ValueError(
-                f"Only a rate that moves one way with the threshold can be swept; {self.expression}"
-                " does not. Use fpr, recall, fnr, tnr or coverage."
+                "Only a rate that moves one way with the threshold, or a share of right decisions, "
+                f"can be swept; {self.expression} is neither. Use fpr, recall, fnr, tnr, coverage "
+                "or precision."
             )
         if not self.low < (self.low + self.high) / 2 < self.high:
             raise ValueError(f"A range goes from low to high; got [{self.low:g}, {self.high:g}].")
@@ -115,8 +120,17 @@ class Range(_Goal):
         width = (self.high - self.low) / count
         return tuple(self.low + (i + 0.5) * width for i in range(count))
 
-    def setpoints(self, count: int) -> tuple[Setpoint, ...]:
-        """The rate held at the mid-point of each of ``count`` equal bins."""
+    @property
+    def floors(self) -> bool:
+        """Whether each level is a floor: the rate is a share of right decisions, like precision."""
+        if self.expression.direction is not None or not self.expression.is_share:
+            return False
+        return all(r.numerator.fp == 0 == r.numerator.fn for r in self.expression.rates())
+
+    def setpoints(self, count: int) -> tuple[Bound | Setpoint, ...]:
+        """What each of ``count`` equal bins asks for: the rate of its mid-point, held or reached."""
+        if self.floors:
+            return tuple(Bound(self.expression, ">=", level) for level in self.levels(count))
         return tuple(Setpoint(self.expression, level) for level in self.levels(count))
 
     def __str__(self) -> str:

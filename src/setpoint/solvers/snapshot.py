@@ -106,6 +106,8 @@ class Snapshot:
         else:  # the nearest attainable rate is at most one example away
             levels = [point.level for (point,) in self.problem.points]
             gap, unit = abs(value - value.new_tensor(levels)), self._unit(target.expression)
+            if isinstance(target, Range) and target.floors:
+                gap, unit = value.new_tensor(levels) - value, TOLERANCE
         if (gap > unit).any():
             return (
                 f"{word} (gap {float(gap.max()):.2g}): {target} is not met, it is {_plain(value)}"

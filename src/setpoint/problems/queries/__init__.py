@@ -1,0 +1,15 @@
+"""Problems asked of every query: ragged stretches of documents, thresholds of their own, means."""
+
+from setpoint.problems.queries.cuts import QueryCuts
+from setpoint.problems.queries.evaluate import choose_queries, evaluate_queries
+from setpoint.problems.queries.grouping import Grouped, query_column
+from setpoint.problems.queries.segments import Segments
+
+__all__ = [
+    "Grouped",
+    "QueryCuts",
+    "Segments",
+    "choose_queries",
+    "evaluate_queries",
+    "query_column",
+]

@@ -1,0 +1,103 @@
+"""Stretches of a flat array, one after the other: what each adds up to, without a loop.
+
+Queries have different numbers of documents. Laid end to end they need no padding: a reduction over
+each stretch takes one pass over all of them. Written for numpy and for torch (``xp`` is either
+module); in torch all shapes are known beforehand, and a stretch may be empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from setpoint.rates import Array
+
+
+@dataclass(frozen=True)
+class Segments:
+    """``q`` stretches of an array of length ``n``."""
+
+    xp: Any
+    ids: Array  # [n] which stretch an entry is in: 0, 0, ..., 1, 1, ...
+    starts: Array  # [q]
+    lengths: Array  # [q]
+
+    @classmethod
+    def of(cls, xp: Any, ids: Array, count: int) -> Segments:
+        """The stretches of equal ``ids``, which rise from 0 to less than ``count``."""
+        if xp is np:
+            lengths = np.bincount(ids, minlength=count)
+        else:
+            lengths = xp.zeros(count, dtype=ids.dtype, device=ids.device)
+            lengths = lengths.index_add(0, ids, xp.ones_like(ids))
+        return cls(xp, ids, xp.cumsum(lengths, 0) - lengths, lengths)
+
+    def total(self, values: Array) -> Array:
+        """The sum over each stretch, ``[..., n]`` to ``[..., q]``."""
+        if self.xp is np:
+            return np.add.reduceat(values, self.starts, axis=-1)
+        zeros = values.new_zeros((*values.shape[:-1], len(self.starts)))
+        return zeros.index_add(-1, self.ids, values)
+
+    def extreme(self, reduce: str, values: Array) -> Array:
+        """The smallest (``"amin"``) or largest (``"amax"``) of each stretch."""
+        if self.xp is np:
+            ufunc = np.minimum if reduce == "amin" else np.maximum
+            return ufunc.reduceat(values, self.starts, axis=-1)
+        shape = (*values.shape[:-1], len(self.starts))
+        into = self.ids.expand(values.shape)
+        return values.new_zeros(shape).scatter_reduce(
+            -1, into, values, reduce, include_self=False
+        )
+
+    def each(self, values: Array) -> Array:
+        """The value of its stretch for every entry, ``[..., q]`` to ``[..., n]``."""
+        return values[..., self.ids]
+
+    def running(self, values: Array) -> Array:
+        """The sum within the stretch up to and including every entry, ``[n]``."""
+        sums = self.xp.cumsum(values, -1)
+        return sums - self.each((sums - values)[self._inside(self.starts)])
+
+    def at(self, values: Array, place: Array) -> Array:
+        """``values`` [n] at the ``place`` [q, m] within each stretch."""
+        return values[self._inside(self.starts[:, None] + place)]
+
+    def longer(self) -> Segments:
+        """Every stretch with one more entry in front."""
+        xp, (q,) = self.xp, self.starts.shape
+        more = xp.arange(q, **_on(self.ids))
+        heads, places = self.starts + more, self.places()
+        if xp is np:
+            ids = np.empty(len(self.ids) + q, dtype=self.ids.dtype)
+            ids[heads], ids[places] = more, self.ids
+        else:
+            ids = self.ids.new_zeros(len(self.ids) + q)
+            ids = ids.index_copy(0, heads, more).index_copy(0, places, self.ids)
+        return Segments(xp, ids, heads, self.lengths + 1)
+
+    def places(self) -> Array:
+        """Where every entry is once each stretch is longer by one in front."""
+        return self.xp.arange(len(self.ids), **_on(self.ids)) + self.ids + 1
+
+    def fronted(self, values: Array, front: Array) -> Array:
+        """``values`` [n] with ``front`` [q] put before each stretch."""
+        xp, (q,) = self.xp, self.starts.shape
+        heads = self.starts + xp.arange(q, **_on(self.ids))
+        if xp is np:
+            out = np.empty(len(values) + q, dtype=values.dtype)
+            out[heads], out[self.places()] = front, values
+            return out
+        out = values.new_zeros(len(values) + q)
+        return out.index_copy(0, heads, front).index_copy(0, self.places(), values)
+
+    def _inside(self, index: Array) -> Array:
+        """An index that exists: an empty stretch at the end starts behind everything."""
+        return self.xp.minimum(index, self.xp.full_like(index, max(len(self.ids) - 1, 0)))
+
+
+def _on(like: Array) -> dict[str, Any]:
+    """Where new arrays go."""
+    return {"device": like.device} if hasattr(like, "new_zeros") else {}
