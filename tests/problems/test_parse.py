@@ -234,7 +234,7 @@ def error_of(sentence):
         ("minimize fpr on a=1 & a=2", "a=2", "nobody is also 2"),
         ("minimize fpr on a=" + "9" * 5000, "9" * 5000, "4300 digits"),
         ("minimize fpr on a=" + "9" * 1001, "a=" + "9" * 1001, ""),
-        ("minimize fnr over precision in [0, 1]", "precision in [0, 1]", "moves one way"),
+        ("minimize fnr over error in [0, 1]", "error in [0, 1]", "moves one way"),
         ("minimize fnr over fpr in [0.5, 0.1]", "fpr in [0.5, 0.1]", "from low to high"),
         ("minimize fnr over fpr in 0, 1", "0", "Expected '['"),
         ("minimize fnr over fpr", "", "Expected 'in'"),

@@ -247,10 +247,10 @@ SLIPS = {
     ),
     "range of a point": (lambda: fpr.over(0.1, 0.1), ValueError, "from low to high"),
     "range of percent": (lambda: recall.over(95, 100), ValueError, "For 95 % write 0.95"),
-    "range of precision": (
-        lambda: precision.over(0, 1),
+    "range of error": (
+        lambda: error.over(0, 1),
         ValueError,
-        "moves one way .* Use fpr, recall",
+        "moves one way, .*error is neither. Use fpr, recall",
     ),
     "rate times rate": (
         lambda: fpr * fnr,

@@ -2,10 +2,11 @@
 
 from setpoint.problems.queries.cuts import QueryCuts
 from setpoint.problems.queries.evaluate import choose_queries, evaluate_queries
-from setpoint.problems.queries.grouping import Grouped, query_column
+from setpoint.problems.queries.grouping import CHUNK, Grouped, query_column
 from setpoint.problems.queries.segments import Segments
 
 __all__ = [
+    "CHUNK",
     "Grouped",
     "QueryCuts",
     "Segments",

@@ -54,12 +54,18 @@ class Segments:
 
     def each(self, values: Array) -> Array:
         """The value of its stretch for every entry, ``[..., q]`` to ``[..., n]``."""
+        if self.xp is np:
+            return np.repeat(values, self.lengths, axis=-1)
         return values[..., self.ids]
 
     def running(self, values: Array) -> Array:
         """The sum within the stretch up to and including every entry, ``[n]``."""
         sums = self.xp.cumsum(values, -1)
         return sums - self.each((sums - values)[self._inside(self.starts)])
+
+    def positions(self) -> Array:
+        """The place of every entry in its stretch: 0, 1, 2, ..., ``[n]``."""
+        return self.xp.arange(len(self.ids), **_on(self.ids)) - self.each(self.starts)
 
     def at(self, values: Array, place: Array) -> Array:
         """``values`` [n] at the ``place`` [q, m] within each stretch."""

@@ -1,0 +1,5 @@
+"""Implicit thresholds of queries (section 6.3 of the paper): one for each, no multiplier for any."""
+
+from setpoint.solvers.queries.criterion import QueryImplicit
+
+__all__ = ["QueryImplicit"]

@@ -1,0 +1,254 @@
+"""Implicit thresholds of queries (section 6.3 of the paper): one for each, no multiplier for any.
+
+A query's threshold depends on its own documents only, so all are held at once: one sort, one pass
+over the documents laid end to end, one backward pass.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from setpoint.batch import check_scores
+from setpoint.distributed import Reduction
+from setpoint.problems import Problem
+from setpoint.problems.holds import TOLERANCE
+from setpoint.problems.scan import place, quiet
+from setpoint.rates import Bound
+from setpoint.solvers.held import hold_thresholds
+from setpoint.solvers.implicit import Implicit
+from setpoint.solvers.mix import Loss, attach, example_weights, main_loss, mix, score_gradient
+from setpoint.solvers.queries.last import LastQueries
+from setpoint.solvers.queries.losses import listwise_gradient
+from setpoint.solvers.queries.parts import read_rows, whole_queries
+from setpoint.solvers.queries.reading import QueryReading, QuerySample, per_query
+from setpoint.solvers.queries.width import spread_within
+from setpoint.solvers.schedule import Seat, representable
+from setpoint.steps import Sigmoid, Step
+
+LISTWISE = "listwise"
+
+
+class Part(NamedTuple):
+    """Some queries, held."""
+
+    seat: Seat
+    gradient: Tensor  # [n] of the sum of their objectives
+    sums: Tensor  # of objectives; numbers of queries: judged, there, missing their bounds
+
+
+class Whole(NamedTuple):
+    """All queries of a batch: the mean objective, and its gradient beside that of the main loss."""
+
+    value: Tensor
+    judged: Tensor
+    count: Tensor
+    missed: Tensor
+    thresholds: Tensor  # [q, m]
+    implicit: Tensor  # [n]
+    main: Tensor  # [n]
+
+
+class QueryImplicit(Implicit):
+    """:class:`setpoint.Implicit` for a problem per query; made by ``Implicit(problem)``.
+
+    The loss is the mean over the queries that have both relevant and other documents; the rest have
+    nothing to rank. A query shorter than ``k`` is accepted whole. Widths are relative to the spread
+    of scores within a query: nothing depends on offsets between queries.
+
+    Args:
+        problem: What is wanted of every query, such as ``precision_at_k(10).per("query")``.
+        main: The loss that shapes features: ``"listwise"`` (softmax within the query),
+            ``"focal"``, ``"cross_entropy"``, or a callable ``loss(scores, labels)``; it gets
+            ``queries=`` and ``weights=`` too if it has such parameters.
+        share: As for :class:`setpoint.Implicit`, like all that follow.
+        steps: The number of training steps planned.
+        end: The share that the fade ends with.
+        step: The soft step.
+        widening: The factor steps are wider by at the start.
+        memory: Not for queries; nor are the next three: a query's threshold is found on its own
+            documents, whenever it is seen.
+        correct_every: See ``memory``.
+        correction_batches: See ``memory``.
+        follow: See ``memory``.
+        flatness: Weight of the regularizer of section 3.4.
+        slope_floor: Smallest relative slope to divide by.
+        strict: Raise when a query cannot hold its bounds.
+        reduction: What becomes of gradients on several ranks.
+    """
+
+    _last: LastQueries | None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        main: str | Loss = LISTWISE,
+        share: float | Literal["fade"] = "fade",
+        steps: int | None = None,
+        end: float = 0.0,
+        step: Step = Sigmoid(),  # noqa: B008 (frozen)
+        widening: float = 5.0,
+        memory: int = 0,
+        correct_every: int = 1,
+        correction_batches: int = 1,
+        follow: None = None,
+        flatness: float = 0.0,
+        slope_floor: float = 0.0,
+        strict: bool = False,
+        reduction: Reduction | None = None,
+    ) -> None:
+        if memory or correct_every != 1 or correction_batches != 1 or follow is not None:
+            raise ValueError(
+                "A query's threshold is found on its own documents whenever it is seen: leave out "
+                "memory=, correct_every=, correction_batches= and follow=."
+            )
+        super().__init__(
+            problem,
+            main="focal" if main == LISTWISE else main,
+            share=share,
+            steps=steps,
+            end=end,
+            step=step,
+            widening=widening,
+            flatness=flatness,
+            slope_floor=slope_floor,
+            strict=strict,
+            reduction=reduction,
+        )
+        self.main = main
+
+    def forward(  # type: ignore[override]
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        *,
+        queries: Any = None,
+        weights: Tensor | None = None,
+        groups: Any = None,
+    ) -> Tensor:
+        """The loss of a batch of whole queries.
+
+        Args:
+            scores: Logits, ``[n]`` or ``[n, 1]``.
+            labels: 0 or 1, relevant or not, in the shape of the scores.
+            queries: The query of each document, ``[n]``: numbers or strings, in any order.
+            weights: Optional, ``[n]``; weight 0 is absent.
+            groups: A column of group values, or a dict of columns, for problems with slices.
+        """
+        flat = _flat(scores)
+        if flat.numel() == 0:
+            return scores.sum()
+        if weights is not None:
+            weights = example_weights(weights, scores)
+        given = {"labels": labels, "weights": weights, "groups": groups, "queries": queries}
+        learns = torch.is_grad_enabled() and scores.requires_grad
+        share = self.current_share()
+        exact = torch.promote_types(scores.dtype, torch.float32)
+        whole = self._over_queries(flat, given, share, exact if learns else None)
+        value = whole.value.to(exact)
+        if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
+            value = value + (0 * flat).sum().to(exact)
+        counts = (whole.count, whole.judged, whole.missed)
+        self._last = LastQueries(self.problem, flat, given, value, *counts, share)
+        if not learns:
+            return value
+        if self.training:  # a look at validation data is not a step
+            self._count_step(whole.thresholds)
+        gradient = whole.implicit
+        if self.share != 0:
+            main = whole.main
+            if self.main != LISTWISE:
+                main = score_gradient(self._main(queries), scores, labels, weights).reshape(-1)
+            gradient = mix(main[None], gradient[None], share)[0]
+            self._last = replace(self._last, gradient=gradient)
+            gradient = torch.where(gradient.sum().isfinite(), gradient, 0.0)
+        return attach(scores, value, gradient.reshape(scores.shape))
+
+    def _over_queries(
+        self, flat: Tensor, given: dict[str, Any], share: Tensor | float, exact: torch.dtype | None
+    ) -> Whole:
+        """Hold the thresholds of all queries, some at a time; gradients only if a type is given."""
+        implicit, main = (torch.zeros_like(flat, dtype=exact) for _ in range(2))
+        sums, thresholds = torch.zeros(4, dtype=torch.float64, device=flat.device), []
+        parts = whole_queries(self.problem.query, given["queries"], flat, self._points)
+        for rows, segments in parts:
+            sample = read_rows(self._slices, rows, segments, flat, given)
+            part = self._hold(sample, share)
+            sums = sums + part.sums
+            thresholds.append(representable(part.seat, flat.dtype))
+            if exact is not None:
+                implicit[rows] = part.gradient.to(exact)
+                if self.share != 0 and self.main == LISTWISE:
+                    main[rows] = listwise_gradient(sample).to(exact)
+        judged = sums[1].clamp(min=1)  # means over the queries that have both kinds of documents
+        implicit, main = (x / judged.to(x.dtype) for x in (implicit, main))
+        return Whole(sums[0] / judged, *sums[1:], torch.cat(thresholds), implicit, main)
+
+    def _hold(self, sample: QuerySample, share: Tensor | float) -> Part:
+        """The thresholds of some queries, and the gradient of the sum of their objectives."""
+        cuts = sample.query_cuts(self._slices)
+        placed = place(cuts, self.problem, self._targets)
+        seat = Seat.of(placed)
+        with quiet(cuts.xp):
+            spread = torch.as_tensor(spread_within(cuts))
+        width = self.step.width_of(spread) * self.widening**share
+        width = torch.where(width > 0, width, 1.0)[:, None].expand_as(seat.marginal)
+        reading = QueryReading(self.step, seat.marginal, width, sample, sample)
+        held = hold_thresholds(
+            self.problem,
+            self._targets,
+            self._slices,
+            reading,
+            seat,
+            flatness=self.flatness,
+            slope_floor=self.slope_floor,
+        )
+        judged = (sample.totals[:, :2].amin(-1) > 0) & held.value.isfinite()
+        judged &= per_query(sample.queries, held.gradient).isfinite()
+        values = torch.where(judged, held.value, 0.0)
+        gradient = torch.where(judged[sample.ids], held.gradient, 0.0)
+        bounded = any(isinstance(t, Bound) for point in self.problem.points for t in point)
+        gap = torch.as_tensor(placed.violation).amax(-1)
+        missed = judged & (gap > TOLERANCE) & bounded
+        there = torch.as_tensor(cuts.present) > 0
+        sums = torch.stack([x.double().sum() for x in (values, judged, there, missed)])
+        return Part(seat, gradient, sums)
+
+    def _main(self, queries: Any) -> Loss:
+        """The main loss, told the queries if it asks for them."""
+        loss = main_loss(self.main)
+        asks = "queries" in inspect.signature(getattr(loss, "forward", loss)).parameters
+        return partial(loss, queries=queries) if asks else loss
+
+    def _count_step(self, thresholds: Tensor) -> None:
+        """A step was taken: keep what the next one, or a checkpoint, needs."""
+        assert self._last is not None
+        if self.strict and not torch.compiler.is_compiling():
+            self._last.raise_if_not_held()
+        if self.thresholds.shape != thresholds.shape:
+            self.thresholds = torch.empty_like(thresholds)
+        self.thresholds.copy_(thresholds)
+        self.step_count.add_(1)
+
+    def stats(self) -> dict[str, Any]:
+        """The last batch in plain numbers; rates are means over queries."""
+        return {"status": self.status} if self._last is None else self._last.stats()
+
+
+def _flat(scores: Tensor) -> Tensor:
+    """One finite score a document, ``[n]``, without a gradient."""
+    if scores.ndim not in (1, 2) or (scores.ndim == 2 and scores.shape[1] != 1):
+        raise ValueError(
+            "Queries take one score a document, [n] or [n, 1]; "
+            f"got the shape {tuple(scores.shape)}."
+        )
+    flat = scores.detach().reshape(-1)
+    if not torch.compiler.is_compiling():
+        check_scores(flat)
+    return flat
