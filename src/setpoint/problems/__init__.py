@@ -1,6 +1,19 @@
 """Problems: an objective, what it is subject to, and its true value on data. Never torch."""
 
 from setpoint.problems.evaluate import Choice, Infeasible
+from setpoint.problems.fairness import (
+    bounded_group_loss,
+    demographic_parity,
+    each,
+    equal_opportunity,
+    equalized_odds,
+    four_fifths,
+    gap,
+    largest,
+    predictive_parity,
+    ratio,
+    smallest,
+)
 from setpoint.problems.goals import (
     fnr_at_fpr,
     pr_auc,
@@ -18,11 +31,22 @@ __all__ = [
     "Choice",
     "Infeasible",
     "Problem",
+    "bounded_group_loss",
+    "demographic_parity",
+    "each",
+    "equal_opportunity",
+    "equalized_odds",
     "fnr_at_fpr",
+    "four_fifths",
+    "gap",
+    "largest",
     "pr_auc",
     "precision_at_k",
     "precision_at_recall",
+    "predictive_parity",
+    "ratio",
     "recall_at_precision",
     "roc_auc",
+    "smallest",
     "tpr_at_fpr",
 ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from setpoint.problems.problem import Problem
-from setpoint.rates import Array, Bound, Combination, Expression, Quotient, Rate
+from setpoint.rates import Array, Bound, Combination, Expression, Quotient, Rate, Setpoint
 
 TOLERANCE = 1e-9
 """Rates closer than this are the same count: 0.29 of 100 is 29, whatever floats make of it."""
@@ -33,12 +33,18 @@ def holds(problem: Problem) -> list[Hold]:
     """What the thresholds of ``problem`` have to hold, all thresholds of a range together."""
     held = []
     for i, target in enumerate(problem.points[0]):
-        expression = target.expression
         levels = tuple(targets[i].level for targets in problem.points)
-        sense = target.sense if isinstance(target, Bound) else "at"
-        sorts = sense == "at" and len(problem.points[0]) == 1 and _sorts(problem, expression)
-        held.append(Hold(expression, sense, target.caps, levels, tolerance(expression), sorts))
+        hold, alone = hold_of(target), len(problem.points[0]) == 1
+        sorts = hold.sense == "at" and alone and _sorts(problem, target.expression)
+        held.append(replace(hold, levels=levels, sorts=sorts))
     return held
+
+
+def hold_of(target: Bound | Setpoint) -> Hold:
+    """One target of one threshold."""
+    sense = target.sense if isinstance(target, Bound) else "at"
+    e = target.expression
+    return Hold(e, sense, target.caps, (target.level,), tolerance(e))
 
 
 def tolerance(expression: Expression) -> float:

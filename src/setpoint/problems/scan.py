@@ -62,7 +62,7 @@ def _place(cuts: AnyCuts, problem: Problem, targets: list[Hold]) -> Placement:
         for i in range(0, count, size)
     ]
     cut, violation = (xp.concatenate(list(part), -1) for part in zip(*picked, strict=True))
-    return _sit(cuts, targets, cut, violation)
+    return sit(cuts, targets, cut, violation)
 
 
 def _place_sorted(cuts: Cuts, hold: Hold, value: Array, cost: Array, slack: float) -> Placement:
@@ -99,7 +99,23 @@ def _pick(
 ) -> tuple[Array, Array]:
     """The best cut: least violation, then fewest accepted (setpoints), cost, lowest score."""
     xp, position = cuts.xp, cuts.positions()
-    violation = xp.where(valid, xp.zeros_like(cost), float("inf"))
+    best, least = admissible(cuts, targets, values, valid, xp.zeros_like(cost), part)
+    lowest = cuts.along(cuts.over("amin", xp.where(best, cost, float("inf"))))
+    cut = cuts.over("amax", xp.where(best & (cost <= lowest + slack), position, 0))
+    return cut, least
+
+
+def admissible(
+    cuts: AnyCuts,
+    targets: list[Hold],
+    values: list[Array],
+    valid: Array,
+    zero: Array,
+    part: slice = slice(None),
+) -> tuple[Array, Array]:
+    """The cuts that miss their targets least, and by how much that is; ``zero`` at every cut."""
+    xp, position = cuts.xp, cuts.positions()
+    violation = xp.where(valid, zero, float("inf"))
     for hold, value in zip(targets, values, strict=True):
         gap = no_nan(xp, hold.gap(value, like(value, hold.levels[part])[:, None]))
         violation = violation + xp.where(gap > hold.tolerance, gap, 0.0)
@@ -111,12 +127,10 @@ def _pick(
             first = cuts.along(cuts.over("amin", xp.where(best, position, len(position))))
             level = cuts.over("amin", xp.where(position == first, value, float("inf")))
             best = best & (abs(value - cuts.along(level)) <= hold.tolerance)
-    lowest = cuts.along(cuts.over("amin", xp.where(best, cost, float("inf"))))
-    cut = cuts.over("amax", xp.where(best & (cost <= lowest + slack), position, 0))
-    return cut, least
+    return best, least
 
 
-def _sit(cuts: AnyCuts, targets: list[Hold], cut: Array, violation: Array) -> Placement:
+def sit(cuts: AnyCuts, targets: list[Hold], cut: Array, violation: Array) -> Placement:
     """Choose the target each threshold is held by: the first that keeps it from moving."""
     xp, here = cuts.xp, cuts.present[:, None]
     cut = xp.minimum(cut, here)
