@@ -12,7 +12,7 @@ from setpoint._checks import plural
 from setpoint.batch import describe
 from setpoint.problems.areas import area, worst
 from setpoint.problems.holds import tolerance
-from setpoint.problems.inputs import Floats, Masks, group_column, read, to_numpy
+from setpoint.problems.inputs import Floats, Masks, read, to_numpy
 from setpoint.problems.problem import Problem
 from setpoint.problems.scan import Cuts, place, quiet
 from setpoint.problems.validation import PER_GROUP
@@ -27,7 +27,7 @@ class Infeasible(ValueError):
 class Choice:
     """Thresholds that solve a problem on some data, and what they reach there."""
 
-    thresholds: Any  # a tuple, one number each; for queries {query: number}
+    thresholds: Any  # a tuple, one number each; for queries and groups {query: number}
     value: float
     rates: Mapping[str, float]
 
@@ -40,8 +40,13 @@ def evaluate(
     weights: Any,
     groups: Any,
     queries: Any = None,
+    classes: Any = None,
 ) -> float:
     """See :meth:`Problem.evaluate`."""
+    if problem.kind == "classes":
+        from setpoint.problems.classes.evaluate import evaluate_classes
+
+        return evaluate_classes(problem, scores, labels, thresholds, weights, groups, classes)
     if problem.kind == "queries" or queries is not None:
         from setpoint.problems.queries import evaluate_queries
 
@@ -53,33 +58,45 @@ def evaluate(
         if thresholds is None:
             value = area(problem, Cuts.sort(np, s[None], _rows(masks)))
             return _defined(problem, value, masks)
-        return _value(problem, _tables(s, _column(problem, thresholds, groups, s), masks), s, masks)
+        return value_of(
+            problem, _tables(s, _column(problem, thresholds, groups, s), masks), s, masks
+        )
 
 
 def choose(
-    problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any, queries: Any = None
+    problem: Problem,
+    scores: Any,
+    labels: Any,
+    weights: Any,
+    groups: Any,
+    queries: Any = None,
+    classes: Any = None,
 ) -> Choice:
     """See :meth:`Problem.choose`."""
+    if problem.kind == "classes":
+        from setpoint.problems.classes.evaluate import choose_classes
+
+        return choose_classes(problem, scores, labels, weights, groups, classes)
     if problem.kind == "queries" or queries is not None:
         from setpoint.problems.queries import choose_queries
 
         return choose_queries(problem, scores, labels, weights, groups, queries)
-    if problem.thresholds == PER_GROUP:
-        raise NotImplementedError(
-            "Choosing one threshold per group is not available yet. Pass them: "
-            "evaluate(scores, labels, thresholds={group: threshold}, groups=...)."
-        )
+    if problem.kind == "groups":
+        from setpoint.problems.groups import choose_groups
+
+        found: Choice = choose_groups(problem, scores, labels, weights, groups)
+        return found
     s, masks = read(problem, scores, labels, weights, groups)
     with quiet(np):
         cuts = Cuts.sort(np, s[None], _rows(masks))
         placed = place(cuts, problem)
         tables = {where: _row(table) for where, table in cuts.tables_at(placed.cut).items()}
-        _check_feasible(problem, tables, masks)
-        value = _value(problem, tables, s, masks)
+        check_feasible(problem, tables, masks)
+        value = value_of(problem, tables, s, masks)
         rates = {str(problem.objective): value}
         for target in problem.subject_to:
             rates.setdefault(str(target.expression), float(np.mean(target.expression.of(tables))))
-    thresholds = tuple(_representable(t, scores, s) for t in placed.threshold[0].tolist())
+    thresholds = tuple(representable(t, scores, s) for t in placed.threshold[0].tolist())
     return Choice(thresholds, value, rates)
 
 
@@ -94,14 +111,9 @@ def _row(t: Counts) -> Counts:
 def _column(problem: Problem, thresholds: Any, groups: Any, s: Floats) -> Floats:
     """The threshold of every example for each of the m thresholds: ``[m, 1]`` or ``[1, n]``."""
     if problem.thresholds == PER_GROUP:
-        if not isinstance(thresholds, Mapping):
-            raise TypeError("This problem has one threshold per group: pass {group: threshold}.")
-        names = {column for where in problem.slices for column, _ in where}
-        column = group_column(problem, names.pop() if len(names) == 1 else "group", groups, s)
-        missing = [g for g in dict.fromkeys(column.tolist()) if g not in thresholds]
-        if missing:
-            raise ValueError(f"No threshold for group {missing[0]!r}; add it to thresholds=.")
-        t = to_numpy([[thresholds[g] for g in column.tolist()]], "thresholds")
+        from setpoint.problems.groups import threshold_column
+
+        t = threshold_column(problem, thresholds, groups, s)[None]
         shape: tuple[int, ...] = (1, len(s))
     else:
         t = np.atleast_1d(to_numpy(thresholds, "thresholds"))[:, None]
@@ -121,7 +133,7 @@ def _tables(s: Floats, thresholds: Floats, masks: Masks) -> Tables:
     return tables
 
 
-def _value(problem: Problem, tables: Tables, s: Floats, masks: Masks) -> float:
+def value_of(problem: Problem, tables: Tables, s: Floats, masks: Masks) -> float:
     """The mean objective. 0/0 is its worst value, unless the data leave no other."""
     values = problem.objective.of(tables)
     if np.isnan(values).any():
@@ -140,7 +152,7 @@ def _defined(problem: Problem, value: float, masks: Masks) -> float:
     return value
 
 
-def _check_feasible(problem: Problem, tables: Tables, masks: Masks) -> None:
+def check_feasible(problem: Problem, tables: Tables, masks: Masks) -> None:
     """Bounds must hold; a setpoint is the nearest attainable rate and always does."""
     for target in problem.subject_to:
         value = target.expression.of(tables)
@@ -166,7 +178,7 @@ def _content(masks: Masks) -> str:
     return describe(float(positives.sum()), float(negatives.sum()))
 
 
-def _representable(threshold: float, scores: Any, s: Floats) -> float:
+def representable(threshold: float, scores: Any, s: Floats) -> float:
     """The threshold in the precision of the scores, deciding the same.
 
     Comparing float32 scores with a number rounds the number to float32 first, and between two

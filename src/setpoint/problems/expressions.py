@@ -4,8 +4,10 @@ The grammar (:mod:`setpoint.problems.atoms` has the rest)::
 
     sum        = ["-"] term {("+" | "-") term}
     term       = number | [number ["*"]] factor ["/" (factor | number)]
-    factor     = (name | "f_score" "(" number ")" | "(" count ")" "/" "(" count ")") ["on" slice]
+    factor     = (name | "f_score" "(" number ")" | "(" count ")" "/" "(" count ")")
+                 ["of" classes] ["on" slice]
                | ("abs" | "max" | "min") "(" sum {"," sum} ")" | "(" sum ")"
+               | what :mod:`setpoint.problems.class_words` reads
     slice      = column "=" value {"&" column "=" value}
 """
 
@@ -14,7 +16,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from setpoint.problems.atoms import Atoms
+from setpoint.problems.class_words import CLASS_WORDS, ClassWords
 from setpoint.rates import CATALOGUE, Expression, Fold, Value, f_score, maximum, minimum
 
 FOLDS: dict[str, Callable[..., Expression]] = {
@@ -22,13 +24,13 @@ FOLDS: dict[str, Callable[..., Expression]] = {
     "max": maximum,
     "min": minimum,
 }
-KEYWORDS = ("subject", "to", "over", "in", "at", "and", "with", "on", "per")
-NAMES = (*CATALOGUE, "f_score", *FOLDS)
+KEYWORDS = ("subject", "to", "over", "in", "at", "and", "with", "on", "per", "of", "or")
+NAMES = (*CATALOGUE, "f_score", *FOLDS, *CLASS_WORDS)
 DEEPEST = 100
 """How deep parentheses may be nested: twice what any expression needs."""
 
 
-class Expressions(Atoms):
+class Expressions(ClassWords):
     """Reads the expressions of a sentence."""
 
     depth = 0
@@ -69,6 +71,8 @@ class Expressions(Atoms):
         if word.kind == "name" and word.text in CATALOGUE:
             self.pop()
             return self.sliced(CATALOGUE[word.text])
+        if word.text in CLASS_WORDS:
+            return self.sliced(self.about_classes())
         if word.text not in (*FOLDS, "("):
             self.stop(f"Known rates: {', '.join(CATALOGUE)}.", among=NAMES)
         return self.nested()
@@ -89,7 +93,8 @@ class Expressions(Atoms):
         return self.build(start, FOLDS[kind], *parts) if kind else parts[0]
 
     def sliced(self, expression: Expression) -> Expression:
-        """``expression on column=value & ...``."""
+        """``expression of class or ... on column=value & ...``."""
+        expression = self.of_class(expression)
         more = self.take("on")
         while more:
             start, word = self.at, self.word

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
+from setpoint.problems.class_checks import check_classes
 from setpoint.problems.validation import (
     DEFAULT_POINTS,
     PER_GROUP,
@@ -83,6 +84,7 @@ class Problem:
         set_(self, "thresholds", count_thresholds(thresholds, targets))
         set_(self, "query", None)
         check_targets(targets, self.thresholds)
+        check_classes(self.objective, targets, self.thresholds)
 
     def per(self, column: str = "query") -> Problem:
         """This problem in every query: thresholds of its own for each, the mean over queries.
@@ -119,28 +121,38 @@ class Problem:
         weights: Any = None,
         groups: Any = None,
         queries: Any = None,
+        classes: Any = None,
     ) -> float:
         """The true value of the objective at hard thresholds.
 
         Args:
-            scores: One score an example, numpy or torch; decisions are ``score > threshold``.
-            labels: 0 or 1 for each example.
+            scores: One score an example, numpy or torch; decisions are ``score > threshold``. For
+                a problem of classes ``[n, K]``; decisions are ``argmax(score - threshold)``.
+            labels: 0 or 1 for each example; of classes, the column.
             thresholds: Where to decide; without them the best ones on these very data are taken.
             weights: Optional, weight 2 counts an example twice.
             groups: A column of group values, or a dict of columns, for problems with slices.
             queries: The query of each example, for a problem :meth:`per` query.
+            classes: What the columns of the scores are called, for a problem that calls classes by
+                name; without it they are called by their numbers, from 0.
         """
         from setpoint.problems.evaluate import evaluate
 
-        return evaluate(self, scores, labels, thresholds, weights, groups, queries)
+        return evaluate(self, scores, labels, thresholds, weights, groups, queries, classes)
 
     def choose(
-        self, scores: Any, labels: Any, weights: Any = None, groups: Any = None, queries: Any = None
+        self,
+        scores: Any,
+        labels: Any,
+        weights: Any = None,
+        groups: Any = None,
+        queries: Any = None,
+        classes: Any = None,
     ) -> Choice:
         """The hard thresholds that solve this problem on these data, with what they reach."""
         from setpoint.problems.evaluate import choose
 
-        return choose(self, scores, labels, weights, groups, queries)
+        return choose(self, scores, labels, weights, groups, queries, classes)
 
     @property
     def kind(self) -> Kind:
@@ -149,7 +161,8 @@ class Problem:
             return "groups"
         if self.query is not None:
             return "queries"
-        return "plain"
+        expressions = (self.objective, *(target.expression for target in self.subject_to))
+        return "classes" if any(e.is_about_classes for e in expressions) else "plain"
 
     @property
     def swept(self) -> Range | None:

@@ -83,8 +83,13 @@ def check_targets(targets: tuple[Target, ...], thresholds: object) -> None:
     for target in targets:
         if not any(True for _ in target.expression.rates()):
             raise ValueError(f"The target `{target}` contains no rate: nothing to hold.")
+    if thresholds == PER_GROUP:
+        from setpoint.problems.groups.forms import check_room
+
+        check_room(targets)
     fixed = [t for t in targets if not isinstance(t, Bound)]
-    if fixed and len(targets) > 1 and thresholds != PER_GROUP:
+    several = thresholds == PER_GROUP or any(t.expression.is_about_classes for t in targets)
+    if fixed and len(targets) > 1 and not several:
         other = targets[1] if targets[0] is fixed[0] else targets[0]
         raise ValueError(
             f"`{fixed[0]}` already fixes the threshold, so nothing is left to decide for `{other}`."

@@ -15,7 +15,6 @@ from setpoint.rates.expression import (
     as_factor,
     common_sign,
 )
-from setpoint.rates.slices import Value
 from setpoint.rates.text import signed_sum
 
 Terms = tuple[tuple[float, Expression], ...]
@@ -53,20 +52,20 @@ class Combination(Expression):
         """The terms without their weights."""
         return tuple(term for _, term in self.terms)
 
-    def of(self, tables: Tables) -> Array:
+    def value(self, tables: Tables) -> Array:
         """The value on ``tables``."""
         total: Array = self.constant
         for weight, term in self.terms:
-            total = total + weight * term.of(tables)
+            total = total + weight * term.value(tables)
         return total
 
     def gradient(self, tables: Tables) -> Gradient:
         """The sum of the terms' gradients."""
         return weighted_sum(*((weight, term.gradient(tables)) for weight, term in self.terms))
 
-    def on(self, /, **where: Value) -> Expression:
-        """The sum with every rate on the slice."""
-        return _combine(tuple((a, term.on(**where)) for a, term in self.terms), self.constant)
+    def _rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+        weights = (weight for weight, _ in self.terms)
+        return _combine(tuple(zip(weights, children, strict=True)), self.constant)
 
     @property
     def direction(self) -> int | None:

@@ -7,6 +7,7 @@ torch tensors, hard or soft) it gives the number.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from setpoint._checks import is_number, number
 from setpoint.rates.arrays import Array
@@ -26,6 +27,11 @@ class Counts:
     tn: Array
     positives: Array
     negatives: Array
+
+    @property
+    def classes(self) -> Any:
+        """Of several classes who was taken for whom, :class:`setpoint.rates.classes.Confusion`."""
+        return None
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 from setpoint._checks import is_number
 from setpoint.rates.arrays import Array
+from setpoint.rates.classes import Classes, ClassName, class_names
 from setpoint.rates.counts import Counts
 from setpoint.rates.slices import Value, Where
 from setpoint.rates.targets import Bound, Range, Setpoint
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
 
 Tables = Mapping[Where, Counts]
 Gradient = dict[tuple[Where, int], Array]
-"""Derivatives by the counts of each slice, in the order TP, FP, FN, TN; zeros are left out."""
+"""Derivatives by the counts of each slice, in the order TP, FP, FN, TN; zeros are left out.
+
+Of several classes also by the confusion matrix (:data:`setpoint.rates.classes.MATRIX`) and, under
+minus ``k``, by the hits among the first ``k``.
+"""
 DEEPEST = 50
 """How deep expressions may be nested: far beyond any goal, and well within python's stack."""
 
@@ -37,7 +42,25 @@ class Expression:
     _is_factor = False  # whether its text needs no parentheses in a product
     __array_ufunc__ = None  # numpy scalars leave arithmetic and comparison to us
 
-    def of(self, tables: Tables) -> Array:
+    about_classes = False  # whether this very node, not one inside it, is about several classes
+
+    @overload
+    def of(self, tables: Tables, /) -> Array: ...
+
+    @overload
+    def of(self, *classes: ClassName) -> Expression: ...
+
+    def of(self, *given: Any) -> Any:
+        """The value on tables of counts; or, given classes, the same of these against the rest.
+
+        ``recall.of("cat")`` is the recall of a class, ``recall.of("cat", "dog")`` that of two taken
+        as one.
+        """
+        if len(given) == 1 and isinstance(given[0], Mapping):
+            return self.value(given[0])
+        return self.of_classes(class_names(given))
+
+    def value(self, tables: Tables) -> Array:
         """The value on ``tables``; 0/0 is NaN."""
         raise NotImplementedError
 
@@ -47,7 +70,20 @@ class Expression:
 
     def on(self, /, **where: Value) -> Expression:
         """The same expression on the examples where every column has the given value."""
+        return self._rebuilt(tuple(child.on(**where) for child in self.children))
+
+    def of_classes(self, classes: Classes) -> Expression:
+        """The same expression with every rate that of a set of classes against the rest."""
+        return self._rebuilt(tuple(child.of_classes(classes) for child in self.children))
+
+    def _rebuilt(self, children: tuple[Expression, ...]) -> Expression:
+        """The same made of other children."""
         raise NotImplementedError
+
+    @property
+    def is_about_classes(self) -> bool:
+        """Whether it, or anything inside, is about one of several classes."""
+        return self.about_classes or any(child.is_about_classes for child in self.children)
 
     @property
     def children(self) -> tuple[Expression, ...]:

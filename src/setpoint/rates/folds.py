@@ -16,7 +16,6 @@ from setpoint.rates.expression import (
     common_sign,
     is_operand,
 )
-from setpoint.rates.slices import Value
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,9 +43,9 @@ class Fold(Expression):
         """The parts."""
         return self.parts
 
-    def of(self, tables: Tables) -> Array:
+    def value(self, tables: Tables) -> Array:
         """The value on ``tables``."""
-        values = [part.of(tables) for part in self.parts]
+        values = [part.value(tables) for part in self.parts]
         if self.kind == "abs":
             return abs(values[0])
         turn = 1 if self.kind == "max" else -1
@@ -57,7 +56,7 @@ class Fold(Expression):
 
     def gradient(self, tables: Tables) -> Gradient:
         """The gradient of the part that counts; equal parts share it."""
-        values = [part.of(tables) for part in self.parts]
+        values = [part.value(tables) for part in self.parts]
         slopes = [part.gradient(tables) for part in self.parts]
         if self.kind == "abs":
             return weighted_sum((sign(values[0]), slopes[0]))
@@ -69,9 +68,8 @@ class Fold(Expression):
             result = larger(result, turn * value)
         return slope
 
-    def on(self, /, **where: Value) -> Fold:
-        """The fold with every rate on the slice."""
-        return Fold(self.kind, tuple(part.on(**where) for part in self.parts))
+    def _rebuilt(self, children: tuple[Expression, ...]) -> Fold:
+        return Fold(self.kind, children)
 
     @property
     def direction(self) -> int | None:
@@ -105,21 +103,20 @@ class Quotient(Expression):
         """What is above and what is below."""
         return (self.top, self.bottom)
 
-    def of(self, tables: Tables) -> Array:
+    def value(self, tables: Tables) -> Array:
         """The value on ``tables``; 0/0 is NaN."""
-        return divide(self.top.of(tables), self.bottom.of(tables))
+        return divide(self.top.value(tables), self.bottom.value(tables))
 
     def gradient(self, tables: Tables) -> Gradient:
         """The quotient rule."""
-        below = self.bottom.of(tables)
-        first, second = divide(1.0, below), divide(-self.of(tables), below)
+        below = self.bottom.value(tables)
+        first, second = divide(1.0, below), divide(-self.value(tables), below)
         return weighted_sum(
             (first, self.top.gradient(tables)), (second, self.bottom.gradient(tables))
         )
 
-    def on(self, /, **where: Value) -> Quotient:
-        """The quotient with every rate on the slice."""
-        return Quotient(self.top.on(**where), self.bottom.on(**where))
+    def _rebuilt(self, children: tuple[Expression, ...]) -> Quotient:
+        return Quotient(*children)
 
     def __str__(self) -> str:
         return self._name or f"{as_factor(self.top)} / {as_factor(self.bottom)}"

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from setpoint.rates.arrays import Array, divide
-from setpoint.rates.counts import Count
+from setpoint.rates.classes import MATRIX, Classes, class_names, confusion, describe_classes
+from setpoint.rates.counts import Count, Counts
 from setpoint.rates.expression import Expression, Gradient, Tables, common_sign
 from setpoint.rates.slices import Value, Where, describe, narrow, ordered
 
@@ -24,11 +25,14 @@ class Rate(Expression):
     >>> fpr = Rate(FP, FP + TN)
     >>> fpr, fpr <= 0.01, fpr.on(group="a")
     (fpr, fpr <= 0.01, fpr on group="a")
+    >>> fpr.of("cat")
+    fpr of "cat"
     """
 
     numerator: Count
     denominator: Count
     where: Where = ()
+    classes: Classes = ()
     _is_factor = True
 
     def __post_init__(self) -> None:
@@ -42,22 +46,33 @@ class Rate(Expression):
         if not any(self.denominator.weights):
             raise ValueError("The denominator of a rate is zero.")
         object.__setattr__(self, "where", ordered(self.where))
+        if self.classes:
+            object.__setattr__(self, "classes", class_names(self.classes))
         above, below = (max(map(abs, c.weights)) for c in (self.numerator, self.denominator))
         self._note(above / below)
         named(NAMES.get((self.numerator, self.denominator), ""), self)
 
-    def of(self, tables: Tables) -> Array:
+    def value(self, tables: Tables) -> Array:
         """The value on ``tables``; 0/0 is NaN."""
-        table = tables[self.where]
+        table = self._table(tables)
         return divide(self.numerator.of(table), self.denominator.of(table))
 
     def gradient(self, tables: Tables) -> Gradient:
         """``(d numerator - value * d denominator) / denominator``."""
         top, bottom = self.numerator.slopes, self.denominator.slopes
-        below = self.denominator.of(tables[self.where])
-        value = self.of(tables) if any(bottom) else 0.0
+        below = self.denominator.of(self._table(tables))
+        value = self.value(tables) if any(bottom) else 0.0
         slopes = enumerate(zip(top, bottom, strict=True))
-        return {(self.where, i): divide(a - value * b, below) for i, (a, b) in slopes if a or b}
+        found = {i: divide(a - value * b, below) for i, (a, b) in slopes if a or b}
+        if not self.classes:
+            return {(self.where, i): slope for i, slope in found.items()}
+        matrix = confusion(tables[self.where], self)
+        entries = matrix.entries(self.classes, tuple(found.get(i, 0.0) for i in range(4)))
+        return {(self.where, MATRIX): entries}
+
+    def _table(self, tables: Tables) -> Counts:
+        table = tables[self.where]
+        return confusion(table, self).against_rest(self.classes) if self.classes else table
 
     def rates(self) -> Iterator[Rate]:
         """This rate."""
@@ -66,6 +81,20 @@ class Rate(Expression):
     def on(self, /, **where: Value) -> Rate:
         """The rate on the examples where every column has the given value."""
         return named(self._name, replace(self, where=narrow(self.where, where)))
+
+    def of_classes(self, classes: Classes) -> Rate:
+        """The rate of a set of classes against the rest."""
+        if self.classes and self.classes != classes:
+            raise ValueError(
+                f"`{self}` is of {describe_classes(self.classes)} already; "
+                f"it cannot be of {describe_classes(classes)}, too."
+            )
+        return named(self._name, replace(self, classes=classes))
+
+    @property
+    def about_classes(self) -> bool:  # type: ignore[override]
+        """Whether it is the rate of one of several classes."""
+        return bool(self.classes)
 
     @property
     def is_steady(self) -> bool:
@@ -90,6 +119,7 @@ class Rate(Expression):
 
     def __str__(self) -> str:
         text = self._name or f"({self.numerator}) / ({self.denominator})"
+        text += f" of {describe_classes(self.classes)}" if self.classes else ""
         return f"{text} on {describe(self.where)}" if self.where else text
 
 

@@ -1,0 +1,96 @@
+"""Which problems of classes make sense, and what to say of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from setpoint.rates import (
+    Across,
+    Bound,
+    ClassArea,
+    Expression,
+    Range,
+    Rate,
+    Setpoint,
+    Target,
+    accuracy,
+    alerts,
+    coverage,
+    error,
+)
+
+TOLERANCE = 1e-9
+
+
+def check_classes(objective: Expression, targets: tuple[Target, ...], thresholds: object) -> None:
+    """Refuse what shifts of classes cannot do; a problem that names no class passes."""
+    expressions = (objective, *(target.expression for target in targets))
+    if not any(expression.is_about_classes for expression in expressions):
+        return
+    if thresholds != 1 or any(isinstance(target, Range) for target in targets):
+        raise ValueError(
+            "A problem of classes has one shift for each class: leave thresholds= out, and instead "
+            "of a range use auc_mu or one_vs_all_auc, or hold the rate of a class at one level."
+        )
+    for expression in expressions:
+        for node in nodes(expression):
+            _check_node(node)
+    areas = [node for e in expressions for node in nodes(e) if isinstance(node, ClassArea)]
+    if areas and (targets or objective is not areas[0]):
+        raise ValueError(
+            f"{areas[0]} is about scores, not about decisions: it is an objective by itself, "
+            "without targets and not inside a sum."
+        )
+    _check_setpoints([t for t in targets if isinstance(t, Setpoint)])
+
+
+def nodes(expression: Expression) -> Iterator[Expression]:
+    """The expression and what is inside, but not what stands for every class in turn."""
+    yield expression
+    for child in () if isinstance(expression, Across) else expression.children:
+        yield from nodes(child)
+
+
+def covered(target: Target) -> tuple[str | int, float, bool] | None:
+    """The class, level and whether in heads, if a target is the coverage of one class."""
+    rate = target.expression
+    if isinstance(target, Bound) or not isinstance(rate, Rate) or isinstance(target, Range):
+        return None
+    if len(rate.classes) != 1 or rate.where:
+        return None
+    kind = (rate.numerator, rate.denominator)
+    if kind == (coverage.numerator, coverage.denominator):  # type: ignore[attr-defined]
+        return rate.classes[0], target.level, False
+    if kind == (alerts.numerator, alerts.denominator):  # type: ignore[attr-defined]
+        return rate.classes[0], target.level, True
+    return None
+
+
+def _check_node(node: Expression) -> None:
+    if isinstance(node, Rate) and not node.classes:
+        kinds = [(r.numerator, r.denominator) for r in (accuracy, error)]  # type: ignore[attr-defined]
+        if (node.numerator, node.denominator) not in kinds:
+            raise ValueError(
+                f"With several classes `{node}` must say of which: write it .of(...) a class, or "
+                "macro(...), lowest(...) or highest(...) over all. Only accuracy and error are "
+                "about everyone."
+            )
+
+
+def _check_setpoints(setpoints: list[Setpoint]) -> None:
+    seen: dict[object, Setpoint] = {}
+    total = 0.0
+    for target in setpoints:
+        of = tuple(rate.classes for rate in target.expression.rates())
+        if any(of) and of in seen:
+            raise ValueError(
+                f"`{seen[of]}` already fixes the shift, so nothing is left to decide for "
+                f"`{target}`. Use bounds (<=, >=) for both."
+            )
+        seen[of] = target
+        found = covered(target)
+        total += found[1] if found is not None and not found[2] else 0.0
+    if total > 1 + TOLERANCE:
+        raise ValueError(
+            f"Every example goes to one class, so coverages add up to 1; these ask for {total:g}."
+        )

@@ -1,0 +1,148 @@
+"""Scores of several classes as checked numpy arrays, and which column a class is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.batch import check_length, check_scores, check_weights
+from setpoint.problems.class_checks import nodes
+from setpoint.problems.inputs import group_column, to_numpy
+from setpoint.rates import Classes, Cost, Rate, TopK, Where
+
+if TYPE_CHECKING:
+    from setpoint.problems.problem import Problem
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ClassData:
+    """Examples that are there (weight above zero), in float64.
+
+    Attributes:
+        scores: ``[n, K]``.
+        labels: ``[n]``, from 0 to K - 1.
+        weights: ``[n]``.
+        inside: For each slice, the weights of its members, else 0.
+        members: For each set of classes of the problem, 1 for its members, ``[K]``.
+        names: What the classes are called, ``[K]``.
+        rows: Which rows of the input these are.
+    """
+
+    scores: Floats
+    labels: Whole
+    weights: Floats
+    inside: Mapping[Where, Floats]
+    members: Mapping[Classes, Floats]
+    names: tuple[Any, ...]
+    rows: Whole
+
+    @property
+    def truth(self) -> Floats:
+        """The weight of each class."""
+        return np.bincount(self.labels, self.weights, self.scores.shape[1])
+
+
+def read_data(
+    problem: Problem,
+    scores: Any,
+    labels: Any,
+    weights: Any = None,
+    groups: Any = None,
+    classes: Sequence[Any] | None = None,
+) -> ClassData:
+    """Checked arrays of numpy, torch or plain lists; nothing about their content is an error.
+
+    Args:
+        problem: Says which slices and sets of classes are looked at.
+        scores: One column for each class, ``[n, K]``.
+        labels: The column of each example's class, ``[n]``.
+        weights: Optional, one an example.
+        groups: A column of group values, or a dict of columns.
+        classes: What the columns are called, in their order.
+    """
+    s, y = to_numpy(scores, "scores"), to_numpy(labels, "labels")
+    if s.ndim != 2 or s.shape[1] < 2:
+        raise ValueError(
+            f"`{problem}` is about classes: scores are [n, K], a column for each class; "
+            f"got the shape {s.shape}."
+        )
+    check_scores(s)
+    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    check_length(y, s[:, 0], "labels")
+    check_class_labels(y, s.shape[1])
+    w = np.ones(len(s)) if weights is None else to_numpy(weights, "weights").reshape(-1)
+    check_weights(w, s[:, 0])
+    rows = np.flatnonzero(w > 0)
+    names = class_names_of(classes, s.shape[1])
+    inside = {where: w * _members(problem, where, groups, s[:, 0]) for where in problem.slices}
+    return ClassData(
+        s[rows],
+        y[rows].astype(np.int64),
+        w[rows],
+        {where: mask[rows] for where, mask in inside.items()},
+        members_of(problem, names),
+        names,
+        rows,
+    )
+
+
+def check_class_labels(labels: Floats, count: int) -> None:
+    """Labels are whole numbers from 0 to K - 1."""
+    wrong = (labels < 0) | (labels >= count) | (labels != np.floor(labels))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"Labels must be whole numbers from 0 to {count - 1}, one for each column of the "
+            f"scores; got {labels[row]:g} in row {row}."
+        )
+
+
+def class_names_of(classes: Iterable[Any] | None, count: int) -> tuple[Any, ...]:
+    """What the columns are called: as given, or by their numbers."""
+    names = tuple(range(count)) if classes is None else tuple(classes)
+    names = tuple(name.item() if hasattr(name, "item") else name for name in names)
+    if len(names) != count:
+        raise ValueError(
+            f"classes= must name every column of the scores: {count} of them; got {len(names)}."
+        )
+    if len(set(names)) < count:
+        raise ValueError(f"classes= must have a name of its own for every column; got {names}.")
+    return names
+
+
+def members_of(problem: Problem, names: tuple[Any, ...]) -> dict[Classes, Floats]:
+    """For every set of classes that the problem speaks of, 1 for its members."""
+    found: dict[Classes, Floats] = {(): np.ones(len(names))}
+    expressions = (problem.objective, *(target.expression for target in problem.subject_to))
+    for node in (node for expression in expressions for node in nodes(expression)):
+        if isinstance(node, Cost) and len(node.costs) != len(names):
+            raise ValueError(
+                f"The cost matrix is of {len(node.costs)} classes; the scores are of {len(names)}."
+            )
+        if isinstance(node, (Rate, TopK)) and node.classes:
+            one = np.zeros(len(names))
+            one[[_column(name, names) for name in node.classes]] = 1
+            found[node.classes] = one
+    return found
+
+
+def _column(name: str | int, names: tuple[Any, ...]) -> int:
+    if name in names:
+        return names.index(name)
+    known = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+    hint = " Say what the columns are called: classes=[...]." if isinstance(name, str) else ""
+    raise ValueError(f"There is no class {name!r}; the columns of the scores are {known}.{hint}")
+
+
+def _members(problem: Problem, where: Where, groups: Any, first: Floats) -> NDArray[np.bool_]:
+    inside = np.ones(first.shape, dtype=bool)
+    for column, value in where:
+        inside &= np.asarray(group_column(problem, column, groups, first) == value)
+    return inside

@@ -1,0 +1,153 @@
+"""The true value of a problem of classes on data, and the shifts that are best there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from setpoint.problems.areas import worst
+from setpoint.problems.class_checks import nodes
+from setpoint.problems.classes.areas import class_area
+from setpoint.problems.classes.data import ClassData, Floats, read_data
+from setpoint.problems.classes.find import find
+from setpoint.problems.classes.matrix import hard_tables
+from setpoint.problems.cuts import quiet
+from setpoint.problems.holds import tolerance
+from setpoint.problems.inputs import to_numpy
+from setpoint.rates import Across, Bound, ClassArea, Tables, TopK
+
+if TYPE_CHECKING:
+    from setpoint.problems.evaluate import Choice
+    from setpoint.problems.problem import Problem
+
+
+def evaluate_classes(
+    problem: Problem,
+    scores: Any,
+    labels: Any,
+    shifts: Any,
+    weights: Any,
+    groups: Any,
+    classes: Any,
+) -> float:
+    """See :meth:`Problem.evaluate`."""
+    if isinstance(problem.objective, ClassArea):
+        data = _read(problem, scores, labels, weights, groups, classes)
+        return class_area(problem.objective.kind, data)
+    if shifts is None:
+        return choose_classes(problem, scores, labels, weights, groups, classes).value
+    data = _read(problem, scores, labels, weights, groups, classes)
+    t = to_numpy(shifts, "thresholds").reshape(-1)
+    if t.shape != (data.scores.shape[1],) or not np.isfinite(t).all():
+        raise ValueError(
+            f"This problem takes one finite shift for each of {data.scores.shape[1]} classes; "
+            f"got {shifts!r:.60}."
+        )
+    return _value(problem, data, t)
+
+
+def choose_classes(
+    problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any, classes: Any
+) -> Choice:
+    """See :meth:`Problem.choose`."""
+    from setpoint.problems.evaluate import Choice
+
+    data = _read(problem, scores, labels, weights, groups, classes)
+    if isinstance(problem.objective, ClassArea):
+        raise ValueError(f"`{problem}` has no shifts to choose: it is about scores only.")
+    shifts = find(problem, data, worst(problem)).shifts
+    value = _value(problem, data, shifts)
+    with quiet(np):
+        tables = hard_tables(data, data.scores - shifts, top_ks(problem), np.nan)
+        _check_reached(problem, data, tables)
+        rates = {str(problem.objective): value}
+        for target in problem.subject_to:
+            rates.setdefault(str(target.expression), float(target.expression.of(tables)))
+    return Choice(tuple(shifts.tolist()), value, rates)
+
+
+def top_ks(problem: Problem) -> frozenset[int]:
+    """Every k that the problem asks the first k of."""
+    expressions = (problem.objective, *(target.expression for target in problem.subject_to))
+    inside = (_inside(e) for e in expressions)
+    return frozenset(node.k for found in inside for node in found if isinstance(node, TopK))
+
+
+def _inside(expression: Any) -> Any:
+    yield expression
+    for child in expression.children:
+        yield from _inside(child)
+
+
+def _read(problem: Problem, *given: Any) -> ClassData:
+    data = read_data(problem, *given)
+    if not len(data.scores):
+        raise ValueError("There are no scores to evaluate: pass at least one example.")
+    for where, weights in data.inside.items():
+        if where and not weights.any():
+            raise ValueError(f"No example has {dict(where)}; the slice is empty.")
+    needs = (problem.objective, *(t.expression for t in problem.subject_to))
+    everything = any(isinstance(n, (Across, ClassArea)) for e in needs for n in nodes(e))
+    missing = [name for name, weight in zip(data.names, data.truth, strict=True) if not weight]
+    if everything and missing:
+        raise ValueError(
+            f"`{problem}` looks at every class, and there is no example of {missing[0]!r}. Pass "
+            "data with all classes, or leave its column out of the scores."
+        )
+    return data
+
+
+def _value(problem: Problem, data: ClassData, shifts: Floats) -> float:
+    """The objective; 0/0 is its worst value, unless the data leave no other."""
+    with quiet(np):
+        tables = hard_tables(data, data.scores - shifts, top_ks(problem), worst(problem))
+        value = float(problem.objective.of(tables))
+        if np.isnan(value):
+            value = worst(problem) if _other(problem, data) else value
+    if np.isnan(value):
+        present = ", ".join(map(repr, np.array(data.names, object)[data.truth > 0][:10]))
+        raise ValueError(
+            f"`{problem.objective}` is 0/0 here: one of its denominators is zero. The data have "
+            f"examples of {present}; pass data with examples of every class it counts."
+        )
+    return value
+
+
+def _other(problem: Problem, data: ClassData) -> bool:
+    """Whether the objective is defined when everybody is given some one class."""
+    count = data.scores.shape[1]
+    for column in range(count):
+        all_one = np.tile(np.eye(count)[column], (len(data.scores), 1))
+        tables = hard_tables(data, all_one, top_ks(problem), worst(problem))
+        if not np.isnan(problem.objective.of(tables)):
+            return True
+    return False
+
+
+def _check_reached(problem: Problem, data: ClassData, tables: Tables) -> None:
+    """Bounds must hold; a coverage may be off by K - 1 examples, another setpoint by one."""
+    from setpoint.problems.evaluate import Infeasible
+
+    for target in problem.subject_to:
+        value, close = float(target.expression.of(tables)), tolerance(target.expression)
+        room = 0.0
+        if not isinstance(target, Bound):
+            sizes = [
+                float(rate.denominator.of(_counts(rate, tables)))
+                for rate in target.expression.rates()
+            ]
+            steps = (data.scores.shape[1] - 1) * float(data.weights.max())
+            room = steps * target.expression.scale / max(min(sizes, default=1.0), 1e-300)
+        if not float(target.gap(tables)) <= close + room:
+            nearest = "it is 0/0" if np.isnan(value) else f"the nearest gives {value:.6g}"
+            raise Infeasible(
+                f"No shifts were found that reach `{' and '.join(map(str, problem.subject_to))}`: "
+                f"for {target.expression} {nearest}. The data have {len(data.scores):,} examples "
+                f"of {int((data.truth > 0).sum())} classes. Loosen the target, or pass more data."
+            )
+
+
+def _counts(rate: Any, tables: Tables) -> Any:
+    table = tables[rate.where]
+    return table.classes.against_rest(rate.classes) if rate.classes else table
