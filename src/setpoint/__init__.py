@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from setpoint.estimators import (
         NotCertifiedWarning as NotCertifiedWarning,
     )
+    from setpoint.estimators import Ranker as Ranker
     from setpoint.export import Decision as Decision
     from setpoint.layers import (
         ProgramError as ProgramError,
@@ -44,7 +45,31 @@ if TYPE_CHECKING:
         Problem as Problem,
     )
     from setpoint.problems import (
+        bounded_group_loss as bounded_group_loss,
+    )
+    from setpoint.problems import (
+        demographic_parity as demographic_parity,
+    )
+    from setpoint.problems import (
+        each as each,
+    )
+    from setpoint.problems import (
+        equal_opportunity as equal_opportunity,
+    )
+    from setpoint.problems import (
+        equalized_odds as equalized_odds,
+    )
+    from setpoint.problems import (
         fnr_at_fpr as fnr_at_fpr,
+    )
+    from setpoint.problems import (
+        four_fifths as four_fifths,
+    )
+    from setpoint.problems import (
+        gap as gap,
+    )
+    from setpoint.problems import (
+        largest as largest,
     )
     from setpoint.problems import (
         pr_auc as pr_auc,
@@ -56,10 +81,19 @@ if TYPE_CHECKING:
         precision_at_recall as precision_at_recall,
     )
     from setpoint.problems import (
+        predictive_parity as predictive_parity,
+    )
+    from setpoint.problems import (
+        ratio as ratio,
+    )
+    from setpoint.problems import (
         recall_at_precision as recall_at_precision,
     )
     from setpoint.problems import (
         roc_auc as roc_auc,
+    )
+    from setpoint.problems import (
+        smallest as smallest,
     )
     from setpoint.problems import (
         tpr_at_fpr as tpr_at_fpr,
@@ -98,7 +132,13 @@ if TYPE_CHECKING:
         alerts as alerts,
     )
     from setpoint.rates import (
+        auc_mu as auc_mu,
+    )
+    from setpoint.rates import (
         balanced_error as balanced_error,
+    )
+    from setpoint.rates import (
+        cost as cost,
     )
     from setpoint.rates import (
         coverage as coverage,
@@ -116,10 +156,19 @@ if TYPE_CHECKING:
         fpr as fpr,
     )
     from setpoint.rates import (
+        highest as highest,
+    )
+    from setpoint.rates import (
         jaccard as jaccard,
     )
     from setpoint.rates import (
         lift as lift,
+    )
+    from setpoint.rates import (
+        lowest as lowest,
+    )
+    from setpoint.rates import (
+        macro as macro,
     )
     from setpoint.rates import (
         maximum as maximum,
@@ -129,6 +178,9 @@ if TYPE_CHECKING:
     )
     from setpoint.rates import (
         npv as npv,
+    )
+    from setpoint.rates import (
+        one_vs_all_auc as one_vs_all_auc,
     )
     from setpoint.rates import (
         precision as precision,
@@ -143,12 +195,16 @@ if TYPE_CHECKING:
         tnr as tnr,
     )
     from setpoint.rates import (
+        top_k as top_k,
+    )
+    from setpoint.rates import (
         tpr as tpr,
     )
     from setpoint.results import Diagnosis as Diagnosis
     from setpoint.results import diagnose as diagnose
     from setpoint.solvers import Barrier as Barrier
     from setpoint.solvers import CrossEntropy as CrossEntropy
+    from setpoint.solvers import GlobalBatch as GlobalBatch
     from setpoint.solvers import (
         Implicit as Implicit,
     )
@@ -190,34 +246,38 @@ if TYPE_CHECKING:
     from setpoint.train import Averaged as Averaged
     from setpoint.train import Stratified as Stratified
     from setpoint.train import Validation as Validation
+    from setpoint.train import WholeQueries as WholeQueries
     from setpoint.train import fit as fit
     from setpoint.train import retarget as retarget
 
 _NAMES = {
     "certify": "Certificate certify",
     "compare": "Comparison compare",
-    "estimators": "CertifiedThreshold Classifier NotCertifiedWarning",
+    "estimators": "CertifiedThreshold Classifier NotCertifiedWarning Ranker",
     "export": "Decision",
     "layers": "ProgramError hold linear_program",
     "pareto": "Front pareto_front",
     "problems": """
         Infeasible Problem fnr_at_fpr pr_auc precision_at_k precision_at_recall
         recall_at_precision roc_auc tpr_at_fpr
+        bounded_group_loss demographic_parity each equal_opportunity equalized_odds four_fifths gap
+        largest predictive_parity ratio smallest
     """,
     "rates": """
-        FN FP TN TP Bound Combination Range Rate Setpoint accuracy alerts balanced_error coverage
-        error f_score fnr fpr jaccard lift maximum minimum npv precision prevalence recall tnr tpr
+        FN FP TN TP Bound Combination Range Rate Setpoint accuracy alerts auc_mu balanced_error cost
+        coverage error f_score fnr fpr highest jaccard lift lowest macro maximum minimum npv
+        one_vs_all_auc precision prevalence recall tnr top_k tpr
     """,
     "results": "Diagnosis diagnose",
     "solvers": """
-        Barrier CrossEntropy Implicit Iterates Lagrangian LastLayer LinearProgram Pairwise Penalty
-        Program RateBarrier Split
+        Barrier CrossEntropy GlobalBatch Implicit Iterates Lagrangian LastLayer LinearProgram
+        Pairwise Penalty Program RateBarrier Split
         as_program at_least at_most auc_loss
         equal_to expected_f_decisions expected_f_loss f_score_loss independent_joint jaccard_loss
         multiclass_auc_loss partial_auc_loss precision_at_recall_loss structural_loss
     """,
     "steps": "Hard Hinge Sigmoid Softplus",
-    "train": "Averaged Stratified Validation fit retarget",
+    "train": "Averaged Stratified Validation WholeQueries fit retarget",
 }
 _ROOMS = {name: room for room, names in _NAMES.items() for name in names.split()}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 CRITERIA = {
     "groups": ("setpoint.solvers.groups.criterion", "GroupImplicit"),
+    "classes": ("setpoint.solvers.classes.criterion", "ClassImplicit"),
     "queries": ("setpoint.solvers.queries.criterion", "QueryImplicit"),
 }
 """For each kind of problem, where its subclass of :class:`Implicit` is; loaded when needed."""

@@ -1,0 +1,205 @@
+"""Implicit shifts of several classes (section 6.2 of the paper).
+
+Scores ``[n, K]``, one shift a class, decisions ``argmax(score - shift)``. The shifts are chosen
+together on hard counts, then held together while the gradient flows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setpoint.problems import Problem
+from setpoint.problems.classes import find, read_data
+from setpoint.problems.classes.data import class_names_of, members_of
+from setpoint.problems.classes.evaluate import top_ks
+from setpoint.rates import ClassArea
+from setpoint.solvers.classes.held import hold_shifts
+from setpoint.solvers.classes.last import ClassLast
+from setpoint.solvers.classes.losses import class_gradient
+from setpoint.solvers.classes.opaque import as_operator, enrol
+from setpoint.solvers.classes.soft import Soft, margin_spread
+from setpoint.solvers.implicit import Implicit
+from setpoint.solvers.mix import attach, example_weights, mix
+from setpoint.steps import Sigmoid
+
+Rule = Literal["shift", "weight"]
+
+
+class ClassImplicit(Implicit):
+    """:class:`setpoint.Implicit` for several classes; made by ``Implicit(problem)``.
+
+    Of the options of :class:`setpoint.Implicit` those remain that make sense for shifts found on
+    every batch: ``main``, ``share``, ``steps``, ``end``, ``step`` (a ``Sigmoid``: its width or
+    temperature is that of the softmax), ``widening`` and ``strict``. A class that a batch does not
+    have is said in ``status``; the rest of the batch is trained on. Shifts are found in numpy: on a
+    graphics card every step costs one transfer of the scores.
+
+    Args:
+        problem: What is wanted, of classes.
+        classes: What the columns of the scores are called, in their order; without it a problem
+            calls them by their numbers.
+        rule: ``"shift"``: ``argmax(score - shift)``. ``"weight"``: ``argmax(weight * score)`` for
+            scores that are positive; that is a shift of their logarithms, and ``thresholds`` are
+            those shifts: the weights are ``exp(-thresholds)``.
+        **options: See above.
+
+    Attributes:
+        thresholds: The shifts of the last step, ``[K]``, adding up to zero.
+
+    Example:
+        >>> from setpoint import Implicit, Problem, coverage, macro, recall
+        >>> goal = Problem(maximize=macro(recall), subject_to=coverage.of("cat").at(0.25))
+        >>> criterion = Implicit(goal, classes=["cat", "dog", "bird"])
+        >>> scores = torch.eye(3)[[0, 0, 1, 2]].requires_grad_()
+        >>> criterion(scores, torch.tensor([0, 0, 1, 2])).shape
+        torch.Size([])
+    """
+
+    _last: ClassLast | None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        classes: Sequence[Any] | None = None,
+        rule: Rule = "shift",
+        **options: Any,
+    ) -> None:
+        _refuse(problem, options, rule)
+        super().__init__(problem, **options)
+        if not isinstance(self.step, Sigmoid):
+            raise ValueError(f"Classes are decided by a softmax: step is Sigmoid(); got {self.step}.")
+        self.classes = None if classes is None else tuple(classes)
+        self.rule = rule
+        self.number = enrol(self)  # by which compiled steps find it
+        self._ks = top_ks(problem)
+        if self.classes is not None:
+            members_of(problem, class_names_of(self.classes, len(self.classes)))
+
+    def forward(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        *,
+        weights: Tensor | None = None,
+        groups: Any = None,
+        resampling: Tensor | None = None,
+    ) -> Tensor:
+        """The loss of a batch.
+
+        Args:
+            scores: Logits, ``[n, K]``; positive numbers if the rule is ``"weight"``.
+            labels: The column of each example's class, ``[n]``.
+            weights: Optional, ``[n]``; weight 0 is absent.
+            groups: A column of group values, or a dict of columns, for problems with slices.
+            resampling: As for :class:`setpoint.Implicit`.
+        """
+        if scores.numel() == 0:
+            return scores.sum()
+        if self.rule == "weight":
+            scores = _logarithm(scores)
+        labels = torch.as_tensor(labels, device=scores.device)
+        labels = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
+        if weights is not None:
+            weights = example_weights(weights, scores[:, 0])
+        counted = weights
+        if resampling is not None:
+            own = example_weights(resampling, scores[:, 0])
+            counted = own if weights is None else own * weights
+        learns = torch.is_grad_enabled() and scores.requires_grad
+        share = self.current_share()
+        if torch.compiler.is_compiling():
+            value, gradient, shifts = as_operator(self, scores, labels, counted, share)
+        else:
+            value, gradient, shifts = self.read(scores, labels, counted, groups, share)
+        if learns and self.training:  # a look at validation data is not a step
+            self._step_taken(shifts)
+        return self._mixed(scores, labels.long(), weights, value, gradient, share)
+
+    def read(
+        self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Any, share: Any
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The value, the implicit gradient ``[n, K]`` and the shifts ``[K]``, in float64."""
+        data = read_data(self.problem, scores, labels, weights, groups, self.classes)
+        found = find(self.problem, data)
+        spread = margin_spread(data, found.edge) if len(data.scores) else 0.0
+        width = float(self.step.width_of(torch.tensor(spread, dtype=torch.float64)))
+        width = width * self.widening ** float(share) or 1.0
+        soft = Soft(data, found.edge, width, self._ks)
+        held = hold_shifts(self.problem, soft, found)
+        self._last = ClassLast(self.problem, data, found, soft, held, float(share))
+        gradient = np.zeros(scores.shape)
+        if held.sound:
+            gradient[data.rows] = held.gradient
+        value = held.value if np.isfinite(held.value) else 0.0
+        made = (torch.tensor(value, dtype=torch.float64), torch.from_numpy(gradient))
+        shifts = torch.from_numpy(found.shifts)
+        return made[0].to(scores.device), made[1].to(scores.device), shifts.to(scores.device)
+
+    def _step_taken(self, shifts: Tensor) -> None:
+        """Keep what a checkpoint needs."""
+        if self.strict and not torch.compiler.is_compiling():
+            assert self._last is not None
+            self._last.raise_if_not_held()
+        if self.thresholds.shape != shifts.shape or self.thresholds.device != shifts.device:
+            self.thresholds = torch.empty_like(shifts)
+        self.thresholds.copy_(shifts)
+        self.step_count.add_(1)
+
+    def _mixed(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        weights: Tensor | None,
+        value: Tensor,
+        gradient: Tensor,
+        share: Any,
+    ) -> Tensor:
+        """The value with the gradient, mixed with that of the main loss."""
+        value = value.to(torch.promote_types(scores.dtype, torch.float32))
+        if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
+            value = value + (0 * scores.detach()).sum()
+        if not (torch.is_grad_enabled() and scores.requires_grad):
+            return value
+        if self.share != 0:
+            main = class_gradient(self.main, scores, labels, weights)
+            sound = main.sum().isfinite()
+            main = torch.where(sound, main, 0.0).to(gradient.dtype)
+            gradient = mix(main.reshape(1, -1), gradient.reshape(1, -1), share)
+            gradient = torch.where(sound, gradient, 0.0).reshape(scores.shape)
+        return attach(scores, value, gradient)
+
+    def __repr__(self) -> str:
+        names = "" if self.classes is None else f", classes={list(self.classes)!r}"
+        rule = "" if self.rule == "shift" else f", rule={self.rule!r}"
+        return super().__repr__()[:-1] + f"{names}{rule})"
+
+
+def _refuse(problem: Problem, options: dict[str, Any], rule: str) -> None:
+    if isinstance(problem, Problem) and isinstance(problem.objective, ClassArea):
+        raise ValueError(
+            f"`{problem}` is about the order of scores: there are no shifts to hold. Train it with "
+            "Program(problem)."
+        )
+    if rule not in ("shift", "weight"):
+        raise ValueError(f"rule must be 'shift' or 'weight'; got {rule!r}.")
+    usual = {"memory": 0, "correct_every": 1, "correction_batches": 1, "follow": None}
+    usual |= {"flatness": 0.0, "slope_floor": 0.0}
+    wrong = [name for name, value in usual.items() if options.get(name, value) != value]
+    if wrong:
+        raise ValueError(f"Shifts of classes are found on every batch: leave {wrong[0]}= out.")
+
+
+def _logarithm(scores: Tensor) -> Tensor:
+    if not torch.compiler.is_compiling() and not bool((scores > 0).all()):
+        lowest = float(scores.detach().min())
+        raise ValueError(
+            f"rule='weight' multiplies scores, which must be positive; got {lowest:g}. Pass "
+            "probabilities, or use rule='shift' for logits."
+        )
+    return scores.to(torch.promote_types(scores.dtype, torch.float32)).log()

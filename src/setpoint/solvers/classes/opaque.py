@@ -1,0 +1,62 @@
+"""The search for shifts as one operator that a compiler does not look into."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from setpoint.solvers.classes.criterion import ClassImplicit
+
+_known: WeakValueDictionary[int, ClassImplicit] = WeakValueDictionary()
+_numbers = count()
+
+
+def as_operator(
+    criterion: ClassImplicit, scores: Tensor, labels: Tensor, weights: Tensor | None, share: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``criterion.read`` inside a compiled step."""
+    counts = torch.ones_like(scores[:, 0]) if weights is None else weights
+    given = torch.as_tensor(share, dtype=torch.float64)
+    value, gradient, shifts = _read(
+        scores.detach(), labels, counts.detach(), given, criterion.number
+    )
+    return value, gradient, shifts
+
+
+def enrol(criterion: ClassImplicit) -> int:
+    """A number by which the operator finds the criterion."""
+    number = next(_numbers)
+    _known[number] = criterion
+    return number
+
+
+@torch.library.custom_op("setpoint::read_classes", mutates_args=())
+def _read(
+    scores: Tensor, labels: Tensor, weights: Tensor, share: Tensor, number: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    try:
+        made = _known[number].read(scores, labels, weights, None, share)
+    except ValueError:  # scores that are not finite: where nothing can raise, NaN
+        return tuple(torch.full_like(x, torch.nan) for x in _shapes(scores))  # type: ignore[return-value]
+    return made
+
+
+@_read.register_fake
+def _(
+    scores: Tensor, labels: Tensor, weights: Tensor, share: Tensor, number: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    return _shapes(scores)
+
+
+def _shapes(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    double = {"dtype": torch.float64, "device": scores.device}
+    return (
+        torch.empty((), **double),
+        torch.empty(tuple(scores.shape), **double),
+        torch.empty((scores.shape[1],), **double),
+    )
