@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from setpoint.certify.records import CannotPromise
-from setpoint.problems import PER_GROUP, Problem
+from setpoint.problems import PER_GROUP, Problem, refuse_queries
 from setpoint.rates import Bound, Expression, Range, Rate, Setpoint, Where
 
 _LEAD = "maximize recall subject to "
@@ -42,6 +42,7 @@ def read_goal(goal: Any) -> Goal:
     if isinstance(goal, str):
         goal = _sentence(goal)
     if isinstance(goal, Problem):
+        refuse_queries(goal.query, "A certificate")
         per_group = goal.thresholds == PER_GROUP
         targets = tuple(goal.subject_to)
         found = Goal(_bounds(targets), goal.objective, goal.maximize, per_group, str(goal))

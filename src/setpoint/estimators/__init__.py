@@ -10,7 +10,8 @@ except ModuleNotFoundError as _error:
     ) from None
 
 from setpoint.estimators.classifier import Classifier
+from setpoint.estimators.ranker import Ranker
 from setpoint.estimators.thresholds import NotCertifiedWarning
 from setpoint.estimators.wrapper import CertifiedThreshold
 
-__all__ = ["CertifiedThreshold", "Classifier", "NotCertifiedWarning"]
+__all__ = ["CertifiedThreshold", "Classifier", "NotCertifiedWarning", "Ranker"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from setpoint._checks import share
 from setpoint.certify import CannotPromise, Certificate, certify
 from setpoint.estimators.goals import Goal, as_problem
-from setpoint.problems import PER_GROUP, Infeasible, Problem
+from setpoint.problems import PER_GROUP, Infeasible, Problem, refuse_queries
 
 
 class NotCertifiedWarning(UserWarning):
@@ -22,6 +22,7 @@ class NotCertifiedWarning(UserWarning):
 def read_goal(goal: Goal) -> Problem:
     """A goal that one threshold can serve."""
     problem = as_problem(goal)
+    refuse_queries(problem.query, "A classifier")
     if problem.swept is not None:
         raise ValueError(
             f"`{problem}` is an area: it has no single threshold to decide with. Name the "

@@ -24,7 +24,7 @@ from setpoint.problems.goals import (
     tpr_at_fpr,
 )
 from setpoint.problems.problem import Problem
-from setpoint.problems.validation import PER_GROUP
+from setpoint.problems.validation import PER_GROUP, refuse_queries
 
 __all__ = [
     "PER_GROUP",
@@ -46,6 +46,7 @@ __all__ = [
     "predictive_parity",
     "ratio",
     "recall_at_precision",
+    "refuse_queries",
     "roc_auc",
     "smallest",
     "tpr_at_fpr",

@@ -78,6 +78,15 @@ def check_query(column: object, already: str | None, kind: str) -> None:
         )
 
 
+def refuse_queries(query: str | None, who: str) -> None:
+    """For those who know one threshold only, and would silently ignore the queries."""
+    if query is not None:
+        raise ValueError(
+            f"{who} puts one threshold on all scores, and the problem is asked per {query}, with "
+            "one for each. Implicit trains it, and problem.evaluate(..., queries=...) judges it."
+        )
+
+
 def check_targets(targets: tuple[Target, ...], thresholds: object) -> None:
     """Targets contain rates, and leave the threshold something to decide."""
     for target in targets:

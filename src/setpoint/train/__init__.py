@@ -11,6 +11,7 @@ from setpoint.train.features import Cached, cached_features
 from setpoint.train.loop import Criterion, Fitted, fit
 from setpoint.train.methods import METHODS, Method, methods_named
 from setpoint.train.portfolio import Best, fit_best
+from setpoint.train.queries import WholeQueries
 from setpoint.train.retarget import Retargeted, retarget
 from setpoint.train.samplers import Batch, Sampler, Shuffled, Stratified, batches
 from setpoint.train.validation import Validation, score
@@ -30,6 +31,7 @@ __all__ = [
     "Shuffled",
     "Stratified",
     "Validation",
+    "WholeQueries",
     "batches",
     "cached_features",
     "fit",

@@ -2,7 +2,12 @@
 
 from setpoint.problems.queries.cuts import QueryCuts
 from setpoint.problems.queries.evaluate import choose_queries, evaluate_queries
-from setpoint.problems.queries.grouping import CHUNK, Grouped, query_column
+from setpoint.problems.queries.grouping import (
+    CHUNK,
+    Grouped,
+    queries_among,
+    query_column,
+)
 from setpoint.problems.queries.segments import Segments
 
 __all__ = [
@@ -12,5 +17,6 @@ __all__ = [
     "Segments",
     "choose_queries",
     "evaluate_queries",
+    "queries_among",
     "query_column",
 ]

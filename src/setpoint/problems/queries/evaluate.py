@@ -15,7 +15,7 @@ from setpoint.problems.holds import TOLERANCE, holds
 from setpoint.problems.inputs import Floats, Masks, read, to_numpy
 from setpoint.problems.problem import Problem
 from setpoint.problems.queries.cuts import QueryCuts
-from setpoint.problems.queries.grouping import Grouped, query_column
+from setpoint.problems.queries.grouping import Grouped, queries_among, query_column
 from setpoint.problems.queries.segments import Segments
 from setpoint.problems.scan import Placement, place
 from setpoint.rates import Bound, Tables
@@ -38,7 +38,7 @@ def evaluate_queries(
     if thresholds is None and problem.swept is None:
         return choose_queries(problem, scores, labels, weights, groups, queries).value
     s, masks = read(problem, scores, labels, weights, groups)
-    grouped = Grouped.by(query_column(problem.query, queries, s))
+    grouped = _grouped(problem, queries, groups, s)
     given = None if thresholds is None else _given(problem, thresholds, grouped)
     values = []
     with quiet(np):
@@ -57,7 +57,7 @@ def choose_queries(
 ) -> Choice:
     """See :meth:`Problem.choose`; thresholds are ``{query: threshold}``."""
     s, masks = read(problem, scores, labels, weights, groups)
-    grouped = Grouped.by(query_column(problem.query, queries, s))
+    grouped = _grouped(problem, queries, groups, s)
     targets, thresholds, values = holds(problem), [], []
     reached: list[list[Floats]] = [[] for _ in problem.subject_to]
     with quiet(np):
@@ -77,6 +77,11 @@ def choose_queries(
     rows = np.concatenate(thresholds).tolist()
     chosen = [row[0] if len(row) == 1 else tuple(row) for row in rows]
     return Choice(dict(zip(grouped.names.tolist(), chosen, strict=True)), value, rates)
+
+
+def _grouped(problem: Problem, queries: Any, groups: Any, s: Floats) -> Grouped:
+    queries = queries_among(problem.query, queries, groups)
+    return Grouped.by(query_column(problem.query, queries, s))
 
 
 def _parts(s: Floats, masks: Masks, grouped: Grouped) -> Iterator[tuple[slice, Floats, Masks]]:

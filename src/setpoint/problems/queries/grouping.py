@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,18 @@ class Grouped:
             first = end
 
 
+def queries_among(name: str | None, queries: Any, groups: Any) -> Any:
+    """The column of queries: as given, or the one of this name among the group columns."""
+    if queries is None and isinstance(groups, Mapping) and name in groups:
+        return groups[name]
+    if isinstance(queries, Mapping):
+        if name not in queries:
+            known = ", ".join(map(str, queries)) or "none"
+            raise ValueError(f'The problem needs the column "{name}"; queries has: {known}.')
+        return queries[name]
+    return queries
+
+
 def query_column(name: str | None, queries: Any, scores: NDArray[Any]) -> NDArray[Any]:
     """The query of each example, checked: numbers or strings, none missing."""
     if name is None:
@@ -68,11 +80,6 @@ def query_column(name: str | None, queries: Any, scores: NDArray[Any]) -> NDArra
         )
     if queries is None:
         raise ValueError(f"The problem is per {name}: pass queries=, the {name} of each example.")
-    if isinstance(queries, dict):
-        if name not in queries:
-            known = ", ".join(map(str, queries)) or "none"
-            raise ValueError(f'The problem needs the column "{name}"; queries has: {known}.')
-        queries = queries[name]
     column = np.asarray(queries.detach().cpu() if hasattr(queries, "detach") else queries)
     column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
     check_length(column, scores, "queries")

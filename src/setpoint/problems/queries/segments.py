@@ -97,6 +97,7 @@ class Segments:
             out[heads], out[self.places()] = front, values
             return out
         out = values.new_zeros(len(values) + q)
+        front = front.to(values.dtype)
         return out.index_copy(0, heads, front).index_copy(0, self.places(), values)
 
     def _inside(self, index: Array) -> Array:

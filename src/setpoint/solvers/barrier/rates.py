@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from setpoint._checks import number
 from setpoint._checks import share as share_between
 from setpoint.distributed import refuse_several_ranks
-from setpoint.problems import PER_GROUP, Problem
+from setpoint.problems import PER_GROUP, Problem, refuse_queries
 from setpoint.rates import Bound
 from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to
@@ -134,6 +134,7 @@ def _check(problem: object, step: object) -> None:
             "RateBarrier takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
             f"got {problem!r}."
         )
+    refuse_queries(problem.query, "RateBarrier")
     if problem.swept is not None or problem.thresholds == PER_GROUP:
         raise NotImplementedError(
             f"RateBarrier cuts all scores at one fixed threshold; `{problem}` has several. "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setpoint.problems import PER_GROUP, Problem
+from setpoint.problems import PER_GROUP, Problem, refuse_queries
 from setpoint.steps import Hard, Step
 
 
@@ -13,6 +13,7 @@ def check(problem: object, step: object, regret: object, proxy: object) -> None:
             "Lagrangian takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
             f"got {problem!r}."
         )
+    refuse_queries(problem.query, "Lagrangian")
     if problem.thresholds == PER_GROUP:
         raise NotImplementedError(
             f"Lagrangian cuts everyone at the same threshold; `{problem}` has one per group. "

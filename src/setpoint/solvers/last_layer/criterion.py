@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from setpoint.problems import Problem
+from setpoint.problems import Problem, refuse_queries
 from setpoint.problems.scan import holds
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.last_layer.penalty import Penalty, penalized, running_multipliers
@@ -71,6 +71,7 @@ class LastLayer(State):
         super().__init__()
         if implicit is not None and (steps is not None or implicit.problem != problem):
             raise ValueError("implicit= brings its own steps, and must be of the same problem.")
+        refuse_queries(problem.query, "LastLayer")
         self.problem = problem
         self.implicit = Implicit(problem, steps=steps) if implicit is None else implicit
         self.body = CrossEntropy() if body is None else body

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._checks import positive
-from setpoint.problems import Problem
+from setpoint.problems import Problem, refuse_queries
 from setpoint.rates import Bound, Range, fnr, fpr, tpr
 from setpoint.solvers.afterwards import Batch
 from setpoint.solvers.pairwise.sigmoid import sigmoid_sums
@@ -102,6 +102,7 @@ def fpr_range(problem: object) -> tuple[float, float]:
     """The range of false positive rates of a problem, or an error that says who can train it."""
     if not isinstance(problem, Problem):
         raise TypeError(f"Pairwise takes a Problem, such as roc_auc(fpr=(0, 0.05)); got {problem}.")
+    refuse_queries(problem.query, "Pairwise")
     if problem.objective == (tpr if problem.maximize else fnr) and len(problem.subject_to) == 1:
         (target,) = problem.subject_to
         if isinstance(target, Range) and target.expression == fpr:

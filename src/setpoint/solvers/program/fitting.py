@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from setpoint.problems import PER_GROUP, Problem
+from setpoint.problems import PER_GROUP, Problem, refuse_queries
 from setpoint.rates import (
     Bound,
     Expression,
@@ -38,6 +38,7 @@ def fitting_loss(problem: Problem) -> Loss:
         raise TypeError(
             f"Program takes a Problem, such as roc_auc(fpr=(0, 0.05)); got {problem!r}."
         )
+    refuse_queries(problem.query, "Program")
     loss = None
     if len(problem.slices) == 1 and problem.thresholds != PER_GROUP:
         if problem.swept is not None:

@@ -18,6 +18,7 @@ from setpoint.batch import check_scores
 from setpoint.distributed import Reduction
 from setpoint.problems import Problem
 from setpoint.problems.holds import TOLERANCE
+from setpoint.problems.queries import queries_among
 from setpoint.problems.scan import place, quiet
 from setpoint.rates import Bound
 from setpoint.solvers.held import hold_thresholds
@@ -137,7 +138,8 @@ class QueryImplicit(Implicit):
         Args:
             scores: Logits, ``[n]`` or ``[n, 1]``.
             labels: 0 or 1, relevant or not, in the shape of the scores.
-            queries: The query of each document, ``[n]``: numbers or strings, in any order.
+            queries: The query of each document, ``[n]``: numbers or strings, in any order. It may
+                also be the column of this name in ``groups``.
             weights: Optional, ``[n]``; weight 0 is absent.
             groups: A column of group values, or a dict of columns, for problems with slices.
         """
@@ -146,6 +148,7 @@ class QueryImplicit(Implicit):
             return scores.sum()
         if weights is not None:
             weights = example_weights(weights, scores)
+        queries = queries_among(self.problem.query, queries, groups)
         given = {"labels": labels, "weights": weights, "groups": groups, "queries": queries}
         learns = torch.is_grad_enabled() and scores.requires_grad
         share = self.current_share()

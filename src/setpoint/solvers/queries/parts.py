@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from setpoint.problems.queries import CHUNK, Grouped, Segments, query_column
-from setpoint.solvers.queries.reading import QuerySample
 from setpoint.rates import Where
+from setpoint.solvers.queries.reading import QuerySample
 from setpoint.thresholds import in_numpy, read
 
 Rows = Any  # a slice, or indices

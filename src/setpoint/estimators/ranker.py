@@ -1,0 +1,171 @@
+"""A ranker trained for what it is judged by, with the calls of LightGBM's and XGBoost's rankers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from torch import nn
+
+from setpoint._checks import positive, share, whole
+from setpoint.estimators.modules import assemble, rate_of
+from setpoint.estimators.queries import query_parts, read_queries, read_relevance
+from setpoint.problems import Infeasible, Problem
+from setpoint.solvers import Implicit
+from setpoint.train import Validation, WholeQueries, fit
+from setpoint.train import score as scores_of
+
+Array = NDArray[Any]
+STEPS, LEAST_PASSES = 300, 10
+"""Without a number of passes: enough for so many steps, but never fewer passes than this."""
+
+
+class Ranker(BaseEstimator):  # type: ignore[misc]
+    """Rank documents within queries for a goal of every query, such as precision of the first ten.
+
+    A fifth of the queries is kept to choose the best pass by. Features are standardised inside.
+
+    Args:
+        goal: A sentence or a :class:`setpoint.Problem`; one that is not per query is asked of
+            every query.
+        model: ``"linear"``, ``"mlp"`` (64 hidden units) or an ``nn.Module`` that gives one score a
+            row; it is copied.
+        epochs: Passes over the training queries; ``"auto"``: enough for 300 steps, at least 10.
+        batch_size: Queries in a batch; they are never split.
+        learning_rate: Of Adam; ``"auto"``: 0.03 for linear, 0.01 for mlp, 0.001 for a module.
+        validation_fraction: The share of queries to choose the best pass by; 0: all of them.
+        random_state: Decides split, initial weights and batches.
+        device: Where to train.
+        verbose: 1: show progress on stderr.
+
+    Attributes:
+        module_: The trained network, ``[n, d]`` raw features to scores ``[n]``.
+        history_: One dict a pass: epoch, step, loss, validation, seconds, status.
+        splits_: The rows of ``train`` and ``validation``.
+        problem_: The goal, read.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> X, qid = rng.normal(size=(600, 3)), np.repeat(np.arange(30), 20)
+        >>> y = X[:, 0] + rng.normal(size=600) > 1
+        >>> ranker = Ranker("maximize precision subject to alerts at 3", random_state=0)
+        >>> bool(ranker.fit(X, y, qid=qid).score(X, y, qid=qid) > 0.5)
+        True
+    """
+
+    def __init__(
+        self,
+        goal: str | Problem = "maximize precision subject to alerts at 10 per query",
+        *,
+        model: str | nn.Module = "linear",
+        epochs: int | str = "auto",
+        batch_size: int = 64,
+        learning_rate: float | str = "auto",
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+        device: str = "cpu",
+        verbose: int = 0,
+    ) -> None:
+        self.goal = goal
+        self.model = model
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None, group: Any = None
+    ) -> Ranker:
+        """Train on whole queries.
+
+        Args:
+            X: Features, numbers without gaps, ``[n, d]``.
+            y: Relevance, numbers of at least 0: a document is relevant if it is above 0.
+            sample_weight: Optional, one a document; weight 2 is two copies.
+            qid: The query of each row, numbers or strings in any order (XGBoost's ``qid``), or
+            group: the number of rows of each query, query after query (LightGBM's ``group``).
+        """
+        x, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        problem = self.goal if isinstance(self.goal, Problem) else Problem.parse(self.goal)
+        self.problem_ = problem if problem.query is not None else problem.per("query")
+        labels = read_relevance(y)
+        queries = read_queries(qid, group, len(labels))
+        weights = None
+        if sample_weight is not None:
+            weights = np.asarray(_check_sample_weight(sample_weight, x, ensure_non_negative=True))
+        random = check_random_state(self.random_state)
+        fraction = share(self.validation_fraction, "validation_fraction")
+        self.splits_ = query_parts(queries, fraction, random)
+        self._train(x, labels, queries, weights, random.randint(2**31 - 1))
+        return self
+
+    def _train(
+        self, x: Array, labels: Array, queries: Array, weights: Array | None, seed: int
+    ) -> None:
+        name = self.problem_.query
+        train, held_out = (self._tensors(x, labels, weights, self.splits_[part]) for part in PARTS)
+        own, seen = ({name: queries[self.splits_[part]]} for part in PARTS)
+        sampler = WholeQueries(own[name], whole(self.batch_size, "batch_size", least=1))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            rows = self.splits_["train"]
+            module = assemble(self.model, x[rows], None if weights is None else weights[rows])
+            steps = self._steps(len(rows) // sampler.size)
+            fitted = fit(
+                module.to(self.device),
+                Implicit(self.problem_, steps=steps),
+                *train[:2],
+                steps=steps,
+                batch_size=sampler.size,
+                learning_rate=positive(rate_of(self.model, self.learning_rate), "learning_rate"),
+                seed=seed,
+                weights=train[2],
+                groups=own,
+                sampler=sampler,
+                validation=Validation(self.problem_, *held_out, groups=seen),
+                progress=int(self.verbose) > 0,
+            )
+        self.module_, self.history_ = fitted.model, fitted.history
+
+    def _steps(self, each: int) -> int:
+        """How many batches to train on, ``each`` a pass."""
+        each = max(1, each)
+        if isinstance(self.epochs, str):
+            if self.epochs != "auto":
+                raise ValueError(f"epochs must be a number or 'auto'; got {self.epochs!r}.")
+            return each * max(LEAST_PASSES, -(-STEPS // each))
+        return each * whole(self.epochs, "epochs", least=1)
+
+    def _tensors(self, x: Array, labels: Array, weights: Array | None, rows: Array) -> Any:
+        parts = (x, labels, weights)
+        return [None if p is None else torch.as_tensor(p[rows], device=self.device) for p in parts]
+
+    def predict(self, X: Any) -> Array:
+        """The score of each row: within a query, higher is more relevant."""
+        check_is_fitted(self)
+        x = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        tensor = torch.as_tensor(np.ascontiguousarray(x), device=self.device)
+        return scores_of(self.module_, tensor).cpu().numpy()
+
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None, group: Any = None
+    ) -> float:
+        """The goal on these data, greater is better: negated if it is minimized."""
+        scores, labels = self.predict(X), read_relevance(y)
+        queries = read_queries(qid, group, len(labels))
+        try:
+            value = self.problem_.evaluate(scores, labels, weights=sample_weight, queries=queries)
+        except Infeasible:
+            return 0.0 if self.problem_.maximize else -1.0
+        return value if self.problem_.maximize else -value
+
+
+PARTS = ("train", "validation")
