@@ -2,6 +2,8 @@
 
 from setpoint.solvers.barrier import Barrier, RateBarrier, at_least, at_most, equal_to, together
 from setpoint.solvers.baselines import cross_entropy, focal
+from setpoint.solvers.criterion import BatchCriterion
+from setpoint.solvers.global_batch import GlobalBatch
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.lagrangian import Iterate, Iterates, Lagrangian
 from setpoint.solvers.last_layer import LastLayer, Penalty, Split
@@ -25,7 +27,9 @@ from setpoint.solvers.weighted import CrossEntropy
 
 __all__ = [
     "Barrier",
+    "BatchCriterion",
     "CrossEntropy",
+    "GlobalBatch",
     "Implicit",
     "Iterate",
     "Iterates",

@@ -16,9 +16,10 @@ from torch import Tensor, nn
 from setpoint._checks import at_least_zero, positive
 from setpoint._checks import share as share_between
 from setpoint._checks import whole as whole_number
-from setpoint.distributed import refuse_several_ranks
+from setpoint.distributed import Reduction
 from setpoint.problems import Problem
 from setpoint.problems.scan import holds, place, quiet
+from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.held import hold_thresholds
 from setpoint.solvers.kinds import criterion_of
 from setpoint.solvers.mix import Loss, attach, example_weights, main_loss, mix, score_gradient
@@ -30,7 +31,7 @@ from setpoint.thresholds import Memory, Reading, Sample, State, in_numpy, read, 
 SHARE_WITHOUT_STEPS = 0.3
 
 
-class Implicit(State):
+class Implicit(BatchCriterion, State):
     """A criterion that trains for the operating point: ``criterion(model(x), y).backward()``.
 
     The value it returns is the objective's rate on the batch, with soft counts (negated when it is
@@ -58,6 +59,8 @@ class Implicit(State):
         slope_floor: Smallest ``|width * d gap / d threshold|`` divided by. 0: no floor; only
             thresholds that were found on other batches need one.
         strict: Raise when a batch cannot hold the targets, instead of saying so in ``status``.
+        reduction: Under ``torch.distributed``, what becomes of the ranks' gradients: ``"mean"``,
+            ``"sum"`` or ``"none"``; :meth:`attach` finds it out.
 
     Example:
         >>> from setpoint import Implicit, Problem, fnr, fpr
@@ -96,8 +99,10 @@ class Implicit(State):
         flatness: float = 0.0,
         slope_floor: float = 0.0,
         strict: bool = False,
+        reduction: Reduction | None = None,
     ) -> None:
         super().__init__()
+        self.reduction = reduction
         self.problem = problem
         self.main = main
         self.share = _share(share)
@@ -167,7 +172,6 @@ class Implicit(State):
             weights: Optional, ``[n]`` or in the shape of the scores; weight 0 is absent.
             groups: A column of group values, or a dict of columns, for problems with slices.
         """
-        refuse_several_ranks()
         if scores.numel() == 0:
             return scores.sum()
         if weights is not None:
@@ -251,7 +255,8 @@ class Implicit(State):
         if self.strict and not torch.compiler.is_compiling():
             self._last.raise_if_not_held()
         if self.schedule.follow is not None:
-            self.schedule.watch(scores, self._last.held.motion(self._last.reading))
+            motion = self._last.held.motion(self._last.reading)
+            self.schedule.watch(scores, motion, self._row_of_all)
         found = representable(seat, scores.dtype)
         found = found[0] if len(found) == 1 else found
         if self.thresholds.shape != found.shape:

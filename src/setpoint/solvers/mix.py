@@ -54,12 +54,13 @@ def score_gradient(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor |
             return gradient_of(leaf, target, weights)
     leaf.requires_grad_()
     with torch.enable_grad():
-        value = _value(loss, leaf, target.to(dtype), weights)
+        value = value_of(loss, leaf, target.to(dtype), weights)
         (gradient,) = torch.autograd.grad(value, leaf)
     return gradient
 
 
-def _value(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+def value_of(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+    """The loss, one number, with weights if there are any and it takes them."""
     if weights is None:
         value = loss(scores, labels)
     elif "weights" in inspect.signature(getattr(loss, "forward", loss)).parameters:

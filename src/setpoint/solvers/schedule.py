@@ -6,16 +6,20 @@ it moves with the weights, ``t + <d t / d weights, weights now - weights then>``
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from setpoint._checks import whole
+from setpoint.distributed import Row
 from setpoint.problems import Problem
 from setpoint.problems.scan import Placement, place
 from setpoint.thresholds import Memory, Sample, State
+
+Sum = Callable[[Row, Sequence[Tensor]], Row]
+"""Makes the gradient of all ranks' examples from that of this rank's."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ class Schedule(State):
             self.age = self.age + 1
         return Seat(self.marginal, self.threshold, tuple(self.holding.bool()), fresh=False)
 
-    def watch(self, scores: Tensor, by_score: Tensor) -> None:
+    def watch(self, scores: Tensor, by_score: Tensor, of_all_ranks: Sum) -> None:
         """Note how the threshold depends on the weights, for the update after the step."""
         if self.follow is None:
             return
@@ -111,7 +115,8 @@ class Schedule(State):
             scores, self.follow, upstream, retain_graph=True, allow_unused=True
         )
         weights = [p.detach().clone() for p in self.follow]
-        self._motion = list(zip(weights, gradients, strict=True))
+        whole = of_all_ranks(list(gradients), self.follow)
+        self._motion = list(zip(weights, whole, strict=True))
 
     def catch_up(self) -> None:
         """Move the threshold by what the weights have moved since it was last used."""

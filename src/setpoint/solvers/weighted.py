@@ -9,20 +9,21 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from setpoint._checks import at_least_zero, positive
 from setpoint.batch import check_labels, check_scores, check_weights
-from setpoint.distributed import refuse_several_ranks
+from setpoint.distributed import Reduction
 from setpoint.problems import Problem
 from setpoint.solvers.afterwards import Batch
 from setpoint.solvers.baselines import cross_entropy, focal
+from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.mix import example_weights
 
 Balance = float | Literal["balanced"]
 
 
-class CrossEntropy(nn.Module):
+class CrossEntropy(BatchCriterion):
     """Cross-entropy as a criterion: ``criterion(model(x), y).backward()``.
 
     Args:
@@ -31,6 +32,8 @@ class CrossEntropy(nn.Module):
         positives: What a positive counts for, a negative counting 1; ``"balanced"``: both classes
             weigh the same in every batch.
         gamma: Above 0 this is the focal loss: examples count by how wrong they still are.
+        reduction: Under ``torch.distributed``, what becomes of the ranks' gradients: ``"mean"``,
+            ``"sum"`` or ``"none"``; :meth:`attach` finds it out.
 
     Example:
         >>> from setpoint import CrossEntropy, fnr_at_fpr
@@ -42,9 +45,15 @@ class CrossEntropy(nn.Module):
     """
 
     def __init__(
-        self, problem: Problem | None = None, *, positives: Balance = 1.0, gamma: float = 0.0
+        self,
+        problem: Problem | None = None,
+        *,
+        positives: Balance = 1.0,
+        gamma: float = 0.0,
+        reduction: Reduction | None = None,
     ) -> None:
         super().__init__()
+        self.reduction = reduction
         if problem is not None and not isinstance(problem, Problem):
             raise TypeError(
                 "CrossEntropy takes a Problem, such as fnr_at_fpr(0.01), or none; "
@@ -63,7 +72,6 @@ class CrossEntropy(nn.Module):
         self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
     ) -> Tensor:
         """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
-        refuse_several_ranks()
         if scores.numel() == 0:
             return scores.sum()
         labels = torch.as_tensor(labels, device=scores.device)

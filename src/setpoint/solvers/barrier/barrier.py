@@ -125,6 +125,10 @@ class Barrier(Weigher):
         weights = self.weigh(step, keep_graph=True)
         return step.nothing() if weights is None else step.sum(weights)
 
+    def average_over(self, group: torch.distributed.ProcessGroup | None) -> None:
+        """Average over these processes from now on, unless others were named at first."""
+        self._group = self._group or group
+
     def report(self) -> Report:
         """How it went so far: a dict of plain numbers that prints as lines of words.
 

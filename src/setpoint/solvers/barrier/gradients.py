@@ -11,12 +11,10 @@ from itertools import islice
 
 import numpy as np
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
+from setpoint.distributed import Row
 from setpoint.solvers.barrier.quadratic import Vector
-
-Row = list[Tensor | None]
 
 
 def trainable(params: Iterable[Tensor]) -> list[Tensor]:
@@ -128,25 +126,3 @@ def write(row: Row, params: Sequence[Tensor]) -> None:
             parameter.grad = part
         else:
             parameter.grad.add_(part)
-
-
-def averaged(rows: list[Row], params: Sequence[Tensor], group: dist.ProcessGroup | None) -> None:
-    """Replace every row by its mean over the workers: ``autograd.grad`` bypasses DDP's own."""
-    size = workers(group)
-    waiting = []
-    for row in rows:
-        for index, parameter in enumerate(params):
-            part = row[index]
-            # another worker may have a gradient where this one has none, and all must take part
-            own = torch.zeros_like(parameter) if part is None else part / size
-            row[index] = own = own.contiguous()
-            waiting.append(dist.all_reduce(own, group=group, async_op=True))
-    for work in waiting:
-        work.wait()
-
-
-def workers(group: dist.ProcessGroup | None) -> int:
-    """How many processes train together; 1 outside of ``torch.distributed``."""
-    if not (dist.is_available() and dist.is_initialized()):
-        return 1
-    return dist.get_world_size(group)

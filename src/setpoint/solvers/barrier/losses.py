@@ -13,8 +13,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from setpoint._checks import number
+from setpoint.distributed import workers
 from setpoint.solvers.barrier.constraints import Constraint, listed_constraints, scalar
-from setpoint.solvers.barrier.gradients import workers
 from setpoint.solvers.barrier.quadratic import Mask, Vector
 
 OBJECTIVE = "the objective"

@@ -11,26 +11,28 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from setpoint._checks import number
 from setpoint._checks import share as share_between
-from setpoint.distributed import refuse_several_ranks
+from setpoint.distributed import workers
 from setpoint.problems import PER_GROUP, Problem, refuse_queries
 from setpoint.rates import Bound
 from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to
 from setpoint.solvers.barrier.soft_rates import read_at, soft_rate, true_rate
+from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.mix import Loss, attach, example_weights, main_loss, mix, score_gradient
 from setpoint.steps import Hard, Sigmoid, Step
 from setpoint.thresholds import Reading, read
 
 
-class RateBarrier(nn.Module):
+class RateBarrier(BatchCriterion):
     """A criterion for a problem of rates: ``criterion(model(x), y).backward()``.
 
     Decisions are ``score > threshold``, in training and afterwards. The value is the objective's
-    soft rate (negated when it is maximized); the gradient is that of the dynamic barrier.
+    soft rate (negated when it is maximized); the gradient is that of the dynamic barrier. On
+    several ranks it averages gradients itself, as the model's wrapper does: :meth:`attach` it.
 
     Args:
         problem: What is wanted: bounds and setpoints, one threshold for all.
@@ -43,7 +45,7 @@ class RateBarrier(nn.Module):
 
     Example:
         >>> from setpoint import Problem, RateBarrier, fnr, fpr
-        >>> model = nn.Linear(3, 1)
+        >>> model = torch.nn.Linear(3, 1)
         >>> problem = Problem(minimize=fnr, subject_to=fpr <= 0.1)
         >>> criterion = RateBarrier(problem, model.parameters())
         >>> x, y = torch.randn(64, 3), torch.arange(64) % 2
@@ -80,7 +82,6 @@ class RateBarrier(nn.Module):
         self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
     ) -> Tensor:
         """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
-        refuse_several_ranks()
         if scores.numel() == 0:
             return scores.sum()
         if weights is not None:
@@ -112,6 +113,15 @@ class RateBarrier(nn.Module):
         if not isinstance(target, Bound):
             return equal_to(loss, target.level, name=name)
         return (at_most if target.sense == "<=" else at_least)(loss, target.level, name=name)
+
+    def _alone(self) -> bool:
+        if self._reduction in ("sum", "none") and workers(self._group) > 1:
+            raise ValueError(
+                f"RateBarrier averages gradients over ranks; reduction={self._reduction!r} cannot "
+                "be: attach the wrapped model, or say 'mean'."
+            )
+        self.barrier.average_over(self._group)
+        return super()._alone()
 
     @property
     def status(self) -> str:

@@ -9,16 +9,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from setpoint.solvers.barrier.gradients import (
-    Row,
-    averaged,
-    combined,
-    gram_of,
-    rows_of,
-    scaled,
-    workers,
-    write,
-)
+from setpoint.distributed import Row, averaged, workers
+from setpoint.solvers.barrier.gradients import combined, gram_of, rows_of, scaled, write
 from setpoint.solvers.barrier.losses import Losses
 from setpoint.solvers.barrier.quadratic import Vector
 

@@ -13,9 +13,10 @@ from torch import Tensor
 
 from setpoint._checks import number, positive
 from setpoint._checks import share as share_between
-from setpoint.distributed import refuse_several_ranks
+from setpoint.distributed import Reduction
 from setpoint.problems import Problem
 from setpoint.problems.scan import Cuts, holds, quiet
+from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.held import Held
 from setpoint.solvers.lagrangian.checks import check
 from setpoint.solvers.lagrangian.duals import Additive, Swap
@@ -31,7 +32,7 @@ from setpoint.steps import Sigmoid, Step
 from setpoint.thresholds import Reading, Sample, State, read, spread
 
 
-class Lagrangian(State):
+class Lagrangian(BatchCriterion, State):
     """A criterion by multipliers: ``criterion(model(x), y).backward()``.
 
     The value is the Lagrangian in soft counts, the gradient is its own. Thresholds and multipliers
@@ -50,6 +51,8 @@ class Lagrangian(State):
             batch alone. Rates of whole classes need none.
         step: The soft step. Its width is in units of the scores by default: a model may sharpen
             it by growing.
+        reduction: Under ``torch.distributed``, what becomes of the ranks' gradients: ``"mean"``,
+            ``"sum"`` or ``"none"``; :meth:`attach` finds it out.
 
     Example:
         >>> from setpoint import Lagrangian, fnr_at_fpr
@@ -75,8 +78,10 @@ class Lagrangian(State):
         threshold_rate: float = 0.1,
         slack_rate: float = 0.1,
         step: Step = Sigmoid(temperature=1.0),  # noqa: B008 (frozen)
+        reduction: Reduction | None = None,
     ) -> None:
         super().__init__()
+        self.reduction = reduction
         check(problem, step, regret, proxy)
         self.problem = problem
         self.dual_rate = positive(dual_rate, "dual_rate")
@@ -99,7 +104,6 @@ class Lagrangian(State):
         self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
     ) -> Tensor:
         """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
-        refuse_several_ranks()
         if scores.numel() == 0:
             return scores.sum()
         if weights is not None:

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from setpoint.distributed import Reduction
 from setpoint.problems import Problem, refuse_queries
 from setpoint.problems.scan import holds
+from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.last_layer.penalty import Penalty, penalized, running_multipliers
 from setpoint.solvers.last_layer.split import Split, check_features, check_head
@@ -23,7 +25,7 @@ from setpoint.solvers.weighted import CrossEntropy
 from setpoint.thresholds import State
 
 
-class LastLayer(State):
+class LastLayer(BatchCriterion, State):
     """A criterion on features: ``criterion(body(x), y).backward()``.
 
     The head gets the gradient of :class:`setpoint.Implicit` and nothing else, the body that of its
@@ -43,6 +45,9 @@ class LastLayer(State):
             (Method 2; with ``everywhere=True`` the ablation).
         steps: The number of training steps planned, as for :class:`setpoint.Implicit`.
         implicit: The head's criterion, if other settings than the defaults are wanted.
+        reduction: Under ``torch.distributed``, what becomes of the ranks' gradients: ``"mean"``,
+            ``"sum"`` or ``"none"``; :meth:`attach` finds it out. The
+            body's own head must be a part of the model then: pass a :class:`setpoint.Split`.
 
     Example:
         >>> from setpoint import LastLayer, Split, fnr_at_fpr
@@ -58,6 +63,7 @@ class LastLayer(State):
     held_at: Tensor
     multipliers: Tensor
     _flexible = ("held_at", "multipliers")
+    _gathers = False  # not the features: the criteria inside gather what they make of them
 
     def __init__(
         self,
@@ -67,6 +73,7 @@ class LastLayer(State):
         body: CrossEntropy | Penalty | None = None,
         steps: int | None = None,
         implicit: Implicit | None = None,
+        reduction: Reduction | None = None,
     ) -> None:
         super().__init__()
         if implicit is not None and (steps is not None or implicit.problem != problem):
@@ -85,6 +92,7 @@ class LastLayer(State):
         self.register_buffer("held_at", torch.empty(0, dtype=torch.float64))
         self.register_buffer("multipliers", torch.empty(0, dtype=torch.float64))
         self._targets, self._slices = holds(problem), problem.slices
+        self.reduction = reduction
         self._losses: tuple[Tensor, Tensor] | None = None
 
     def _own_head(self, owner: nn.Module) -> None:
@@ -111,7 +119,7 @@ class LastLayer(State):
             groups: A column of group values, or a dict of columns, for problems with slices.
         """
         check_features(features, self.head)
-        if len(features) == 0:
+        if len(features) == 0 and self._alone():
             return features.sum()
         scores = self.head(features.detach())
         given = {"weights": weights, "groups": groups}
@@ -144,6 +152,7 @@ class LastLayer(State):
         whole = self.body.everywhere
         scores = self.head(features) if whole else functional_call(self.head, frozen, (features,))
         loss = value.mean().to(torch.promote_types(scores.dtype, torch.float32))
+        scores = self._of_all(scores)
         if scores.requires_grad:
             loss = attach(scores, loss, (gradient / len(gradient)).T.reshape(scores.shape))
         return loss, held.detach() if whole else held

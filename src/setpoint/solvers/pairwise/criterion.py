@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from setpoint._checks import positive
+from setpoint.distributed import Reduction
 from setpoint.problems import Problem, refuse_queries
 from setpoint.rates import Bound, Range, fnr, fpr, tpr
 from setpoint.solvers.afterwards import Batch
+from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.pairwise.sigmoid import sigmoid_sums
 from setpoint.solvers.pairwise.squared import squared_hinge
 from setpoint.solvers.program.inputs import Measured, batch_loss
@@ -25,7 +27,7 @@ LARGEST = torch.finfo(torch.float32).max
 """Squares of huge scores end where single precision does: the loss stays a number."""
 
 
-class Pairwise(nn.Module):
+class Pairwise(BatchCriterion):
     """A criterion over pairs: ``criterion(model(x), y).backward()``, in ``n log n``.
 
     The mean of a surrogate of ``f_i < f_j`` over the pairs of a positive ``i`` and one of the
@@ -37,6 +39,8 @@ class Pairwise(nn.Module):
         surrogate: ``"squared_hinge"`` or ``"sigmoid"``.
         scale: The margin of the squared hinge, the temperature of the sigmoid, in units of the
             scores.
+        reduction: Under ``torch.distributed``, what becomes of the ranks' gradients: ``"mean"``,
+            ``"sum"`` or ``"none"``; :meth:`attach` finds it out.
 
     Example:
         >>> from setpoint import Pairwise, roc_auc
@@ -49,9 +53,15 @@ class Pairwise(nn.Module):
     """
 
     def __init__(
-        self, problem: Problem, *, surrogate: Surrogate = "squared_hinge", scale: float = 1.0
+        self,
+        problem: Problem,
+        *,
+        surrogate: Surrogate = "squared_hinge",
+        scale: float = 1.0,
+        reduction: Reduction | None = None,
     ) -> None:
         super().__init__()
+        self.reduction = reduction
         if surrogate not in ("squared_hinge", "sigmoid"):
             raise ValueError(f"surrogate must be 'squared_hinge' or 'sigmoid'; got {surrogate!r}.")
         self.problem = problem

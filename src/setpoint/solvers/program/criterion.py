@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from setpoint._checks import positive
+from setpoint.distributed import Reduction
 from setpoint.problems import Problem
 from setpoint.solvers.afterwards import Batch
+from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.program.fitting import fitting_loss
 
 
-class Program(nn.Module):
+class Program(BatchCriterion):
     """A criterion that bounds a problem's objective by a linear program, solved by sorting.
 
     It fits areas under the ROC curve (:func:`partial_auc_loss`), precision or the false positive
@@ -25,6 +27,8 @@ class Program(nn.Module):
     Args:
         problem: What is wanted.
         margin: How far, in units of the scores, a pair or a decision has to be right to be safe.
+        reduction: Under ``torch.distributed``, what becomes of the ranks' gradients: ``"mean"``,
+            ``"sum"`` or ``"none"``; :meth:`attach` finds it out.
 
     Example:
         >>> import torch
@@ -34,8 +38,11 @@ class Program(nn.Module):
         0.25
     """
 
-    def __init__(self, problem: Problem, *, margin: float = 1.0) -> None:
+    def __init__(
+        self, problem: Problem, *, margin: float = 1.0, reduction: Reduction | None = None
+    ) -> None:
         super().__init__()
+        self.reduction = reduction
         self.problem = problem
         self.margin = positive(margin, "margin")
         self._loss = fitting_loss(problem)

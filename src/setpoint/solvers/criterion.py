@@ -1,0 +1,161 @@
+"""Criteria of the global batch: on several ranks the loss is that of all their examples.
+
+Every rank gathers the scores of all, computes the same loss and the same gradient on them, and
+passes on the rows that are its own. So thresholds, multipliers and memories are the same on all
+ranks without a further word between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from setpoint.distributed import (
+    Reduction,
+    Row,
+    averaged,
+    everyone,
+    rank_of,
+    several_ranks,
+    together,
+    workers,
+)
+from setpoint.solvers.wrapped import averaging_group
+
+Self = TypeVar("Self", bound="BatchCriterion")
+
+
+class BatchCriterion(nn.Module):
+    """What criteria share under ``torch.distributed``: they know what becomes of gradients."""
+
+    _reduction: Reduction | None = None
+    _group: dist.ProcessGroup | None = None
+
+    _gathers = True
+    """Whether calls are made with the examples of all ranks; else the parts see to it."""
+
+    def __call__(self, scores: Tensor, labels: Any, **more: Any) -> Any:
+        """The loss of a batch, of all ranks together."""
+        if not (self._gathers and several_ranks()):
+            return super().__call__(scores, labels, **more)
+        if not self._alone():
+            scores, labels, more = self._gather(scores, labels, more)
+        with together():
+            return super().__call__(scores, labels, **more)
+
+    def attach(self: Self, model: nn.Module) -> Self:
+        """Tell the criterion which model it trains, before training on several ranks.
+
+        Of a model wrapped in ``DistributedDataParallel`` gradients are averaged over its ranks: the
+        criterion then multiplies its gradient (not its value) by their number, so that the average
+        is the gradient of the whole batch. In a single process nothing changes.
+
+        Args:
+            model: The model as it is called in training.
+
+        Returns:
+            The criterion itself.
+        """
+        group = averaging_group(model, self)
+        for part in self.modules():
+            if isinstance(part, BatchCriterion):
+                part._reduction, part._group = "mean", group
+        return self
+
+    @property
+    def reduction(self) -> Reduction | None:
+        """What becomes of gradients on several ranks; None: not told yet."""
+        return self._reduction
+
+    @reduction.setter
+    def reduction(self, reduction: Reduction | None) -> None:
+        if reduction not in (None, "mean", "sum", "none"):
+            raise ValueError(f"reduction must be 'mean', 'sum' or 'none'; got {reduction!r}.")
+        for part in self.modules():
+            if isinstance(part, BatchCriterion):
+                part._reduction = reduction
+
+    def _alone(self) -> bool:
+        """Whether the examples at hand are all there are."""
+        if self._reduction == "none" or not several_ranks(self._group):
+            return True
+        if self._reduction is None:
+            raise RuntimeError(
+                f"There are {workers(self._group)} ranks, and {type(self).__name__} does not know "
+                "what becomes of their gradients. Call criterion.attach(model) with the model "
+                "wrapped in DistributedDataParallel, or say it: reduction='mean' (averaged over "
+                "ranks), 'sum' (added up) or 'none' (each rank trains by itself)."
+            )
+        return False
+
+    def _factor(self) -> int:
+        """What own gradients are multiplied by, for the reduction to make the whole of them."""
+        return workers(self._group) if self._reduction == "mean" else 1
+
+    def _gather(self, scores: Tensor, labels: Any, given: dict[str, Any]) -> Any:
+        """Scores with their graph, labels, and what else was given, of all ranks."""
+        columns = {"scores": scores.detach(), "labels": torch.as_tensor(labels).detach()}
+        for name, values in given.items():
+            named = values if isinstance(values, Mapping) else {"": values}
+            columns |= {f"{name} {key}": _column(v) for key, v in named.items() if v is not None}
+        learns = torch.is_grad_enabled() and scores.requires_grad
+        mode = f"{'training' if self.training else 'evaluation'}, gradients: {learns}"
+        found, sizes, agreed = everyone(columns, self._group, mode)
+        if not learns and agreed.endswith("True"):  # a rank without rows: it steps like the others
+            scores = scores.detach().requires_grad_()
+        whole = self._spliced(scores, found["scores"], sizes)
+        more: dict[str, Any] = dict.fromkeys(given)
+        for column, rows in list(found.items())[2:]:
+            name, key = column.split(" ", 1)
+            more[name] = {**(more.get(name) or {}), key: rows} if key else rows
+        return whole, found["labels"], more
+
+    def _of_all(self, scores: Tensor) -> Tensor:
+        """Scores alone, of all ranks."""
+        if self._alone():
+            return scores
+        found, sizes, _ = everyone({"scores": scores.detach()}, self._group)
+        return self._spliced(scores, found["scores"], sizes)
+
+    def _row_of_all(self, row: Row, params: Sequence[Tensor]) -> Row:
+        """A gradient on parameters that came from own rows, as that of all ranks' rows."""
+        count = workers(self._group)
+        if count == 1 or self._reduction == "none":
+            return row
+        rows = [list(row)]
+        averaged(rows, params, self._group)
+        left = count // self._factor()
+        return [None if part is None else part * left for part in rows[0]]
+
+    def _spliced(self, scores: Tensor, whole: Any, sizes: list[int]) -> Tensor:
+        """The scores of all ranks, attached to the graph where they are this rank's own."""
+        rank = rank_of(self._group)
+        start = sum(sizes[:rank])
+        whole = whole.to(scores.device)
+        own = scores.to(whole.dtype).reshape(sizes[rank], *whole.shape[1:])
+        own = _Scaled.apply(own, self._factor())  # type: ignore[no-untyped-call]
+        return torch.cat([whole[:start], own, whole[start + sizes[rank] :]])
+
+
+class _Scaled(torch.autograd.Function):
+    """The same numbers, with a gradient some times as long."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, factor: int) -> Tensor:
+        ctx.factor = factor
+        return scores.view_as(scores)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient * ctx.factor, None
+
+
+def _column(column: Any) -> Any:
+    return column.detach() if isinstance(column, Tensor) else np.asarray(column)

@@ -1,0 +1,42 @@
+"""How a model is wrapped: who averages its gradients, and over which ranks."""
+
+from __future__ import annotations
+
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from setpoint.distributed import workers
+
+SHARDED = ("FullyShardedDataParallel", "FSDPModule")
+"""Wrappers that average as well; known by name, as importing them takes its time."""
+
+
+def averaging_group(model: object, criterion: nn.Module) -> dist.ProcessGroup | None:
+    """The ranks that the model's gradients are averaged over; None for all of them.
+
+    Raises:
+        TypeError: There are several ranks and nobody averages, or the criterion has weights that
+            the model does not have, so that nobody averages those.
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"attach takes the model that is trained; got {type(model).__name__}.")
+    if workers() == 1:
+        return None
+    sharded = any(kind.__name__ in SHARDED for kind in type(model).__mro__)
+    if not sharded and not isinstance(model, DistributedDataParallel):
+        raise TypeError(
+            f"There are {workers()} ranks, and nothing averages the gradients of a "
+            f"{type(model).__name__}: wrap it in DistributedDataParallel and attach that. If you "
+            "add gradients up yourself, say criterion.reduction = 'sum' instead."
+        )
+    known = {id(p) for p in model.parameters()}
+    left = [name for name, p in criterion.named_parameters() if id(p) not in known]
+    if left:
+        raise TypeError(
+            f"The criterion trains weights that the model does not have ({left[0]}), so nobody "
+            "averages them over ranks. Let the model hold them: LastLayer(problem, Split(model)) "
+            "with DistributedDataParallel(split)."
+        )
+    group = getattr(model, "process_group", None)
+    return None if group is dist.group.WORLD else group

@@ -1,0 +1,89 @@
+"""The law: W processes give the loss, gradients, thresholds and state of one on the whole batch."""
+
+import pytest
+import torch
+import torch.distributed as dist
+from distributed.cases import CASES, ROWS, batch_of, model_of, rows_of
+from distributed.fleet import run_fleet
+from torch.nn.parallel import DistributedDataParallel
+
+SHARES = {
+    1: [(ROWS,)] * 3,
+    2: [(40, 24), (64, 0), (1, 63)],  # a rank without rows, and ranks without positives
+    4: [(0, 20, 30, 14), (16, 16, 16, 16), (61, 0, 1, 2)],
+}
+TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-6}
+SMALL = 1e-2
+"""What is smaller in a step is compared by its difference, not by the share of it."""
+
+
+def train(case, dtype, rank=0, size=1, group=None):
+    """Losses, gradients and state of some steps, on one rank of ``size``."""
+    model = model_of(case, dtype)
+    criterion, called = case.make(model), model
+    if size > 1:
+        called = DistributedDataParallel(model, process_group=group)
+        criterion.attach(called)
+    found = {}
+    for step, sizes in enumerate(SHARES[size]):
+        x, y, more = batch_of(case, step, dtype)
+        part = slice(sum(sizes[:rank]), sum(sizes[: rank + 1]))
+        loss = criterion(called(x[part]), rows_of(y, part), **rows_of(more, part))
+        model.zero_grad()
+        loss.backward()
+        found[step, "loss", ""] = loss.detach()
+        for name, parameter in model.named_parameters():
+            found[step, "gradient", name] = parameter.grad.clone()
+        for name, buffer in criterion.state_dict().items():
+            found[step, name, ""] = buffer.clone().double()
+        move(model, step)
+    return found
+
+
+@torch.no_grad()
+def move(model, step):
+    """Other weights, the same in every process: rounding must not add up over steps."""
+    r = torch.Generator().manual_seed(step)
+    for parameter in model.parameters():
+        parameter += 0.1 * torch.randn(parameter.shape, generator=r, dtype=parameter.dtype)
+
+
+def work(rank, names):
+    groups = {2: dist.new_group([0, 1]), 4: None}
+    return {
+        (name, dtype, size): train(CASES[name], dtype, rank, size, group)
+        for name in names
+        for dtype in TOLERANCES
+        for size, group in groups.items()
+        if rank < size
+    }
+
+
+def difference(alone, ours):
+    """The largest of all, as a share of the largest number of its step and kind."""
+    assert alone.keys() == ours.keys()
+    largest, worst = {}, 0.0
+    for (step, kind, _), value in alone.items():
+        top = float(value.double().nan_to_num(0, 0, 0).abs().max()) if value.numel() else 0.0
+        largest[step, kind] = max(top, largest.get((step, kind), SMALL))
+    for key, one in alone.items():
+        assert one.shape == ours[key].shape, key
+        assert torch.equal(one.isfinite(), ours[key].isfinite()), key
+        apart = (one - ours[key]).double().nan_to_num(0, 0, 0).abs()
+        worst = max(worst, float(apart.max()) / largest[key[:2]] if apart.numel() else 0.0)
+    return worst
+
+
+@pytest.fixture(scope="module")
+def ranks():
+    return run_fleet(work, list(CASES))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_several_processes_are_one(ranks, name, dtype):
+    alone = train(CASES[name], dtype)
+    assert any(bool(v.abs().sum() > 0) for (_, kind, _), v in alone.items() if kind == "gradient")
+    for size in (2, 4):
+        for rank in range(size):
+            assert difference(alone, ranks[rank][name, dtype, size]) < TOLERANCES[dtype]
