@@ -1,0 +1,57 @@
+"""skorch: our criteria are ordinary ``criterion=``; this net adds what a threshold needs.
+
+``NeuralNetBinaryClassifier`` compares sigmoids with 0.5. A model trained for an operating point has
+scores of no particular scale, and its threshold lies elsewhere: in ``decision_function`` units.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from skorch import NeuralNetBinaryClassifier
+
+
+class OperatingNet(NeuralNetBinaryClassifier):  # type: ignore[misc]
+    """A binary classifier of skorch whose raw scores are seen by thresholds.
+
+    ``OperatingNet(module, criterion=Implicit, criterion__problem=problem)``; wrap it in
+    :class:`setpoint.CertifiedThreshold` for decisions with a promise. By itself ``predict`` uses
+    the threshold the criterion held last, on a batch of training data: no promise.
+
+    Args:
+        module: Gives one logit an example.
+        *args: Those of ``NeuralNetBinaryClassifier``.
+        criterion: A criterion of setpoint, with ``criterion__problem=`` and its other options.
+        predict_nonlinearity: From scores to what ``predict_proba`` shows: the sigmoid.
+        **kwargs: Those of ``NeuralNetBinaryClassifier``.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        *args: Any,
+        criterion: Any,
+        predict_nonlinearity: Any = torch.sigmoid,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            module,
+            *args,
+            criterion=criterion,
+            predict_nonlinearity=predict_nonlinearity,
+            **kwargs,
+        )
+
+    def decision_function(self, X: Any) -> NDArray[np.floating[Any]]:
+        """The raw score of each row, ``[n]``."""
+        batches = [out[0] if isinstance(out, tuple) else out for out in self.forward_iter(X)]
+        return np.concatenate([batch.detach().cpu().numpy().reshape(-1) for batch in batches])
+
+    def predict(self, X: Any) -> NDArray[np.integer[Any]]:
+        """Whether each score is above the criterion's last threshold, as 0 or 1."""
+        thresholds = getattr(self.criterion_, "thresholds", None)
+        at = 0.0 if thresholds is None or thresholds.numel() != 1 else float(thresholds)
+        return (self.decision_function(X) > at).astype(np.int64)
