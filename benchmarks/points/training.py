@@ -35,13 +35,14 @@ def train(
         by_sampler.setdefault(RUNS[name].sampler, []).append(name)
     for sampler, names in by_sampler.items():
         columns = list(columns_of(names, judge.goals, RATES[cell.model, cell.optimizer]))
-        _train_stack(cell, parts, columns, sampler, steps, judge)
+        train_stack(cell, parts, columns, sampler, steps, judge)
     return list(judge.rows(cell))
 
 
-def _train_stack(
+def train_stack(
     cell: Cell, parts: Split, columns: list[Column], sampler: Any, steps: int, judge: Judge
 ) -> None:
+    """Train all columns on the same batches, and let the judge look on the way."""
     features = {name: torch.as_tensor(getattr(parts, name).x) for name in parts._fields}
     x, y = features["train"], torch.as_tensor(parts.train.y)
     stack = Stack(x.shape[1], HIDDEN[cell.model], len(columns), cell.seed, cell.zero_head)
