@@ -71,7 +71,7 @@ def test_a_broken_file_is_told_in_one_line(tmp_path, content, message):
 def test_no_file_and_a_folder(tmp_path):
     with pytest.raises(TableError, match=r"gone.csv: no such file"):
         open_table(tmp_path / "gone.csv")
-    with pytest.raises(TableError, match="is a folder"):
+    with pytest.raises(TableError, match="is a folder without parquet files"):
         open_table(tmp_path)
 
 

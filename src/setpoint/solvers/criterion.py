@@ -7,10 +7,9 @@ ranks without a further word between them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -22,6 +21,7 @@ from setpoint.distributed import (
     averaged,
     everyone,
     rank_of,
+    rows_of_all,
     several_ranks,
     together,
     workers,
@@ -100,21 +100,14 @@ class BatchCriterion(nn.Module):
 
     def _gather(self, scores: Tensor, labels: Any, given: dict[str, Any]) -> Any:
         """Scores with their graph, labels, and what else was given, of all ranks."""
-        columns = {"scores": scores.detach(), "labels": torch.as_tensor(labels).detach()}
-        for name, values in given.items():
-            named = values if isinstance(values, Mapping) else {"": values}
-            columns |= {f"{name} {key}": _column(v) for key, v in named.items() if v is not None}
         learns = torch.is_grad_enabled() and scores.requires_grad
         mode = f"{'training' if self.training else 'evaluation'}, gradients: {learns}"
-        found, sizes, agreed = everyone(columns, self._group, mode)
+        mine = {"scores": scores.detach(), "labels": torch.as_tensor(labels), **given}
+        found, sizes, agreed = rows_of_all(mine, self._group, mode)
         if not learns and agreed.endswith("True"):  # a rank without rows: it steps like the others
             scores = scores.detach().requires_grad_()
-        whole = self._spliced(scores, found["scores"], sizes)
-        more: dict[str, Any] = dict.fromkeys(given)
-        for column, rows in list(found.items())[2:]:
-            name, key = column.split(" ", 1)
-            more[name] = {**(more.get(name) or {}), key: rows} if key else rows
-        return whole, found["labels"], more
+        whole = self._spliced(scores, found.pop("scores"), sizes)
+        return whole, found.pop("labels"), found
 
     def _of_all(self, scores: Tensor) -> Tensor:
         """Scores alone, of all ranks."""
@@ -155,7 +148,3 @@ class _Scaled(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return gradient * ctx.factor, None
-
-
-def _column(column: Any) -> Any:
-    return column.detach() if isinstance(column, Tensor) else np.asarray(column)

@@ -25,8 +25,14 @@ class ParquetSource:
         self._arrow: Any = import_module("pyarrow")
         with self._open() as file:
             fields = list(file.schema_arrow)
+            self.count = int(file.metadata.num_rows)
         self.names = check_names(path, [field.name for field in fields])
         self._kinds = {field.name: self._kind(field.type) for field in fields}
+
+    @property
+    def kinds(self) -> dict[str, str | None]:
+        """What each column holds: numbers, texts, or what cannot be read."""
+        return dict(self._kinds)
 
     @property
     def unreadable(self) -> tuple[str, ...]:

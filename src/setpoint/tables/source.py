@@ -47,13 +47,19 @@ class Source(Protocol):
 
 
 def open_table(path: Path) -> Source:
-    """The table in a csv file, or in a parquet file if the name says so.
+    """The table in a csv file, in a parquet file if the name says so, or in a folder of these.
 
     Raises:
         TableError: There is no such file, or it is not a table.
     """
     if path.is_dir():
-        raise TableError(path, "is a folder; name a csv or parquet file.")
+        from setpoint.tables.shards import ShardSource, shards_in
+
+        files = shards_in(path)
+        if not files:
+            problem = "is a folder without parquet files; name a csv or parquet file."
+            raise TableError(path, problem)
+        return ShardSource(path, files)
     if not path.exists():
         raise TableError(path, "no such file.")
     if path.suffix.lower() in PARQUET:

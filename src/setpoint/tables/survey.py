@@ -32,9 +32,10 @@ class Shares:
     validation: float = 0.2
     calibration: float = 0.2
 
-    def dealer(self) -> Callable[[int], NDArray[np.int64]]:
-        """A function that gives the parts of the next ``size`` rows, from the first row on."""
-        draw = np.random.default_rng([self.seed, STREAM])
+    def dealer(self, start: int = 0) -> Callable[[int], NDArray[np.int64]]:
+        """A function that gives the parts of the next ``size`` rows, from row ``start`` on."""
+        numbers = np.random.PCG64([self.seed, STREAM])
+        draw = np.random.Generator(numbers.advance(start))  # a number a row
         edges = [1 - self.validation - self.calibration, 1 - self.calibration]
         return lambda size: np.searchsorted(edges, draw.random(size), side="right")
 

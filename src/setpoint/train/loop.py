@@ -19,6 +19,7 @@ from setpoint.train.recipe import recipe
 from setpoint.train.run import Data, Run
 from setpoint.train.samplers import Sampler, Shuffled, batches
 from setpoint.train.state import History, State
+from setpoint.train.team import Team
 from setpoint.train.validation import Validation
 
 Criterion = Callable[..., Tensor]
@@ -65,6 +66,10 @@ def fit(
 ) -> Fitted:
     """Train ``model`` in place with Adam for a number of steps.
 
+    In a process group of several ranks each passes the rows that it has, of training and of
+    validation data, and its own copy of the model: they train together, on the batches that one
+    process with the rows of all (in the order of the ranks) would draw.
+
     Args:
         model: Gives one score an example.
         criterion: Called like any PyTorch loss, ``criterion(scores, labels)``; with
@@ -105,6 +110,7 @@ def fit(
             criterion,
             {},
         ),
+        team=Team.of(model, criterion, y),
         data=Data(x, y, weights, columns_of(groups, len(y))),
         validation=validation,
         patience=None if patience is None else whole(patience, "patience", least=1),
@@ -118,10 +124,11 @@ def fit(
             "sampler": sampler,
             "patience": patience,
             "averaged": averaged,
+            "goal": "" if validation is None else validation.problem,
         }
         held_out = None if validation is None else validation.parts
-        parts = {"data": run.data, "validation": held_out, "start": model.state_dict()}
-        run.recipe = recipe(criterion, settings, **parts)
+        rows = {"data": tuple(run.data), "validation": held_out}
+        run.recipe = recipe(criterion, settings, rows, start=model.state_dict())
     return _train(run, sampler, steps, seed, ProgressLine(steps, shown=progress), on_step)
 
 
@@ -143,7 +150,7 @@ def _train(
     on_step: Callable[[int, Tensor], None] | None,
 ) -> Fitted:
     """All steps that are left, pass after pass."""
-    y = run.data.y
+    y = run.team.labels
     run.resume()
     pass_length = max(1, len(y) // min(sampler.size, max(1, len(y))))
     run.state.model.train()

@@ -1,4 +1,7 @@
-"""What must be the same for a checkpoint to be continued: settings, data, start."""
+"""What must be the same for a checkpoint to be continued: settings, data, start.
+
+Not the number of processes: the rows of all of them count as one table.
+"""
 
 from __future__ import annotations
 
@@ -6,51 +9,49 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-CHUNK = 2**20
-"""Rows read at once: data may be a file much larger than memory."""
+from setpoint.train.fingerprint import fingerprint
+from setpoint.train.team import added_up, first_row
 
 
-def recipe(criterion: object, settings: Mapping[str, object], **parts: Any) -> dict[str, Any]:
-    """Settings as they are written, and a digest of each part: data, weights, initial model."""
+def recipe(
+    criterion: object,
+    settings: Mapping[str, object],
+    rows: Mapping[str, tuple[Any, ...] | None],
+    *,
+    start: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Settings as they are written, and digests of the data and of the initial model.
+
+    Args:
+        criterion: Its ``repr``, or the name of a function.
+        settings: Everything else that decides the numbers.
+        rows: Columns with a row for each of this rank's examples, by what they are for.
+        start: The ``state_dict`` that training begins with.
+    """
     name = repr(criterion) if isinstance(criterion, nn.Module) else _name_of(criterion)
     written = {key: str(value) for key, value in settings.items()}
-    digests = {key: digest(part) for key, part in parts.items() if part is not None}
-    return {"criterion": name, **written, **digests}
+    digests = {key: _digest(part) for key, part in rows.items() if part is not None}
+    return {"criterion": name, **written, **digests, "start": _digest_of_state(start)}
 
 
-def digest(part: Any) -> str:
-    """The fingerprint of tensors, arrays and collections of them."""
+def _digest(columns: tuple[Any, ...]) -> str:
+    """The number of rows of all ranks, and their fingerprint."""
+    count = len(columns[0])
+    total = added_up(fingerprint(columns, first_row(count)))
+    return f"{added_up(count):,} rows {total:016x}"
+
+
+def _digest_of_state(state: Mapping[str, Any]) -> str:
     found = hashlib.blake2b(digest_size=16)
-    _add(found, part)
+    for name, value in state.items():
+        if isinstance(value, Tensor):  # what is none is refused when the checkpoint is written
+            tensor = value.detach().cpu().contiguous()
+            found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+            found.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
     return found.hexdigest()
-
-
-def _add(found: Any, part: Any) -> None:
-    if isinstance(part, Mapping):
-        for key, value in part.items():
-            found.update(str(key).encode())
-            _add(found, value)
-    elif isinstance(part, (tuple, list)) and any(isinstance(p, (Tensor, Mapping)) for p in part):
-        for value in part:
-            _add(found, value)
-    elif part is not None:
-        _add_array(found, part.detach().cpu() if isinstance(part, Tensor) else np.asarray(part))
-
-
-def _add_array(found: Any, array: Any) -> None:
-    found.update(f"{array.dtype}{tuple(array.shape)}".encode())
-    if array.dtype == object:
-        found.update(repr(array.tolist()).encode())
-        return
-    for i in range(0, len(array) if array.ndim else 1, CHUNK):
-        piece = array[i : i + CHUNK] if array.ndim else array
-        if isinstance(piece, Tensor):  # bfloat16 and the like have no numpy type
-            piece = piece.contiguous().reshape(-1).view(torch.uint8).numpy()
-        found.update(np.ascontiguousarray(piece))
 
 
 def _name_of(criterion: object) -> str:

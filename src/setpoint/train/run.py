@@ -11,10 +11,12 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
+from setpoint.distributed import rank_of
 from setpoint.train.checkpoints import OtherRun, load_checkpoint, save_checkpoint
 from setpoint.train.groups import of_rows
 from setpoint.train.samplers import Batch
 from setpoint.train.state import Progress, State
+from setpoint.train.team import Team, from_first
 from setpoint.train.validation import Validation
 
 
@@ -32,6 +34,7 @@ class Run:
     """A run in progress; :func:`setpoint.train.fit` drives it."""
 
     state: State
+    team: Team
     data: Data
     validation: Validation | None
     patience: int | None
@@ -44,7 +47,9 @@ class Run:
 
     def resume(self) -> None:
         """Go on from the checkpoint, if there is one of this very run."""
-        found = None if self.folder is None else load_checkpoint(self.folder)
+        if self.folder is None:
+            return
+        found = from_first(load_checkpoint(self.folder) if rank_of() == 0 else None)
         if found is None:
             return
         tensors, record = found
@@ -60,14 +65,16 @@ class Run:
     def step(self, batch: Batch) -> Tensor:
         """Train on one batch; returns its loss."""
         start = perf_counter()
+        batch = self.team.own(batch)
         x, y, weights, groups = self.data
         rows = batch.rows.to(x.device)
-        counts = _product(batch.weights, None if weights is None else weights[rows], x.device)
-        options: dict[str, Any] = {} if counts is None else {"weights": counts}
-        if groups is not None and _takes_groups(self.state.criterion):
+        options = self._weighed(
+            batch.weights, None if weights is None else weights[rows].to(x.device)
+        )
+        if groups is not None and _takes("groups", self.state.criterion):
             options["groups"] = of_rows(groups, batch.rows)
-        scores = self.state.model(x[rows]).squeeze(-1)
-        loss = cast(Any, self.state.criterion)(scores, y[rows], **options)
+        scores = self.team.model(x[rows]).squeeze(-1)
+        loss = self.team.criterion(scores, y[rows], **options)
         self.state.optimizer.zero_grad()
         loss.backward()
         self.state.optimizer.step()
@@ -77,6 +84,15 @@ class Run:
         self.losses.append(loss.detach())
         self.progress.step += 1
         return cast(Tensor, loss.detach())
+
+    def _weighed(self, drawn: Tensor | None, own: Tensor | None) -> dict[str, Tensor]:
+        """Weights of the sampler and of the examples, apart where the criterion takes them so."""
+        if drawn is not None:
+            drawn = drawn.to(self.data.x.device)
+            if _takes("resampling", self.state.criterion):
+                return {"resampling": drawn} | ({} if own is None else {"weights": own})
+            own = drawn if own is None else drawn * own
+        return {} if own is None else {"weights": own}
 
     def end_of_pass(self, *, last: bool) -> None:
         """Judge the model, write history, keep the best weights, and checkpoint."""
@@ -103,7 +119,7 @@ class Run:
         self.note = "" if value is None else f"validation {value:.4g}"
         waited = epoch - (done.best_epoch or 0)
         done.finished = last or (self.patience is not None and waited >= self.patience)
-        if self.folder is not None:
+        if self.folder is not None and rank_of() == 0:
             record = {"recipe": self.recipe, "progress": asdict(done)}
             save_checkpoint(self.folder, self.state.tensors(), record)
 
@@ -119,13 +135,6 @@ class Run:
         return self.state.model if average is None else average.module
 
 
-def _takes_groups(criterion: object) -> bool:
+def _takes(keyword: str, criterion: object) -> bool:
     call = criterion.forward if isinstance(criterion, nn.Module) else criterion
-    return "groups" in signature(cast(Any, call)).parameters
-
-
-def _product(first: Tensor | None, second: Tensor | None, device: torch.device) -> Tensor | None:
-    if first is None or second is None:
-        only = second if first is None else first
-        return None if only is None else only.to(device)
-    return first.to(device) * second.to(device)
+    return keyword in signature(cast(Any, call)).parameters

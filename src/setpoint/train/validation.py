@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
+from setpoint.distributed import rows_of_all
 from setpoint.problems import Infeasible, Problem
 
 CHUNK = 65_536
@@ -22,7 +22,7 @@ class Validation:
     Args:
         problem: What is wanted; its :meth:`~setpoint.Problem.evaluate` is the metric.
         x: Features.
-        y: Labels, 0 or 1.
+        y: Labels, 0 or 1; of classes, the column.
         weights: Optional, one an example.
         groups: For problems with slices, as :meth:`~setpoint.Problem.evaluate` takes them.
     """
@@ -35,14 +35,8 @@ class Validation:
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """What decides the metric, beside the model."""
-        return (
-            {"problem": np.array([str(self.problem)])},
-            self.x,
-            self.y,
-            self.weights,
-            self.groups,
-        )
+        """The data that decide the metric."""
+        return self.x, self.y, self.weights, self.groups
 
     def check(self) -> None:
         """Raise now what :meth:`metric` would raise after a pass, such as a class that is missing.
@@ -50,9 +44,10 @@ class Validation:
         Raises:
             ValueError: The goal cannot be measured on these data.
         """
+        labels, *rest = self._of_all(self.y)
         try:
-            scores = torch.zeros(len(self.y))
-            self.problem.evaluate(scores, self.y, weights=self.weights, groups=self.groups)
+            columns = (int(labels.max()) + 1,) if self.problem.kind == "classes" else ()
+            self._evaluate(torch.zeros(len(labels), *columns), *rest)
         except Infeasible:
             pass  # of constant scores: these, not the data, are to blame
         except ValueError as error:
@@ -60,14 +55,22 @@ class Validation:
 
     def metric(self, model: nn.Module) -> tuple[float | None, str]:
         """The value the goal has with ``model``, or None and the reason why it has none."""
-        scores = score(model, self.x)
+        scores, *rest = self._of_all(score(model, self.x))
         if not bool(torch.isfinite(scores).all()):
             return None, "scores are not finite"
         try:
-            value = self.problem.evaluate(scores, self.y, weights=self.weights, groups=self.groups)
+            value = self._evaluate(scores, *rest)
         except Infeasible:
             return None, "infeasible on the validation data"
         return value, ""
+
+    def _of_all(self, scores: Tensor) -> tuple[Any, ...]:
+        """Scores, labels, weights and groups of all ranks: each example once."""
+        mine = {"scores": scores, "y": self.y, "weights": self.weights, "groups": self.groups}
+        return tuple(rows_of_all(mine)[0].values())
+
+    def _evaluate(self, scores: Tensor, labels: Tensor, weights: Any, groups: Any) -> float:
+        return self.problem.evaluate(scores, labels, weights=weights, groups=groups)
 
     def better(self, value: float | None, best: float | None) -> bool:
         """Whether ``value`` improves on the ``best`` so far; no value never does."""
@@ -78,9 +81,12 @@ class Validation:
 
 @torch.no_grad()
 def score(model: nn.Module, x: Tensor) -> Tensor:
-    """The scores of all rows, ``[n]``, in evaluation mode, a chunk at a time."""
+    """The scores of all rows, ``[n]``, in evaluation mode, a chunk at a time.
+
+    Of a model with several outputs ``[n, K]``.
+    """
     training = model.training
     model.eval()
-    parts = [model(x[i : i + CHUNK]).reshape(-1) for i in range(0, len(x), CHUNK)]
+    parts = [model(x[i : i + CHUNK]).squeeze(-1) for i in range(0, len(x), CHUNK)]
     model.train(training)
     return torch.cat(parts) if parts else torch.zeros(0)
