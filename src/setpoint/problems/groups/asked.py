@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from setpoint.problems.cuts import no_nan
 from setpoint.problems.groups.cells import Cell, Cells
 from setpoint.problems.groups.forms import Window, conditions, home, window_of
-from setpoint.problems.holds import Hold, hold_of
+from setpoint.problems.holds import TOLERANCE, Hold, hold_of
 from setpoint.problems.inputs import Floats
 from setpoint.problems.problem import Problem
 from setpoint.problems.scan import admissible
@@ -28,17 +28,25 @@ class Together:
 
 
 class Asked:
-    """The targets of a problem on these cells."""
+    """The targets of a problem on these cells.
 
-    def __init__(self, problem: Problem, cells: Cells) -> None:
+    If they are only a ``sample`` to learn from, rates of groups may differ by what one example of
+    the smallest group changes: a batch that cannot resolve 2 % should not be pushed to the ends
+    where all rates are 0 or 1.
+    """
+
+    def __init__(self, problem: Problem, cells: Cells, *, sample: bool = False) -> None:
         asked = (_present(target, cells) for target in conditions(problem.subject_to))
         self.targets = [target for target in asked if target is not None]
+        self.coarse: list[tuple[Bound | Setpoint, float]] = []
         self.local: list[list[Hold]] = [[] for _ in cells.cells]
         self.windows: list[Together] = []
         self.joint: list[Bound | Setpoint] = []
         for target in self.targets:
             g, window = cells.cell_of(home(target.expression)), window_of(target)
             together = None if window is None else _bound_by(window, cells)
+            if sample and together is not None:
+                together = self._resolved(target, together, cells)
             if g is not None:
                 self.local[g].append(hold_of(target))
             elif together is not None:
@@ -46,13 +54,31 @@ class Asked:
             else:
                 self.joint.append(target)
 
+    def _resolved(self, target: Bound | Setpoint, together: Together, cells: Cells) -> Together:
+        """The window, as wide as one example of the smallest group if it is narrower."""
+        window = together.window
+        pairs = zip(together.cells, together.rates, strict=True)
+        rates = [rate[cells.cells[g].valid] for g, rate in pairs]
+        steps = [np.nanmax(abs(np.diff(rate)), initial=0.0) for rate in rates]
+        if window.width >= max(steps) or not all(part.direction for part in window.parts):
+            return together
+        if window.factor == 1:
+            self.coarse.append((target, max(steps)))
+        return replace(together, window=replace(window, least=max(steps)))
+
+    def slack(self, target: Bound | Setpoint) -> float:
+        """By how much a target may be missed because the examples are too few for it."""
+        missed = [step - target.level for coarse, step in self.coarse if coarse == target]
+        return max(0.0, *missed) + TOLERANCE if missed else 0.0
+
     def violation(self, tables: Any) -> Any:
         """By how much all targets together are missed; within tolerance counts as met."""
         total: Any = 0.0
         for target in self.targets:
             hold = hold_of(target)
             gap = no_nan(np, hold.gap(target.expression.of(tables), target.level))
-            total = total + np.where(gap > hold.tolerance, gap, 0.0)
+            close = max(hold.tolerance, self.slack(target))
+            total = total + np.where(gap > close, gap, 0.0)
         return total
 
 
@@ -104,12 +130,11 @@ def _bound_by(window: Window, cells: Cells) -> Together | None:
 
 
 def _present(target: Bound | Setpoint, cells: Cells) -> Bound | Setpoint | None:
-    """The target without the groups that have no examples here; None if nothing is left of it."""
-    missing = {rate.where for rate in target.expression.rates()} - cells.seen
-    window = window_of(target)
-    if not missing:
+    """The target without the groups that cannot be judged here; None if nothing is left of it."""
+    if cells.defined(target.expression):
         return target
-    parts = [] if window is None else [p for p in window.parts if home(p) not in missing]
+    window = window_of(target)
+    parts = [] if window is None else [p for p in window.parts if cells.defined(p)]
     if window is None or len(parts) < 2:
         return None
     apart = maximum(*parts) - window.factor * minimum(*parts)

@@ -89,10 +89,13 @@ class Cells:
             mine = tuple(w for s, w in enumerate(slices) if alone[s] and self.inside[s, g])
             self.cells.append(_cell(wheres[i], i, mine, scores, *pairs[i]))
 
-    @property
-    def seen(self) -> set[Where]:
-        """The slices that have examples."""
-        return {w for w, inside in zip(self.slices, self.inside, strict=True) if inside.any()}
+    def defined(self, expression: Expression) -> bool:
+        """Whether the examples at hand give it a value: fnr of a group needs its positives."""
+        ends = [[0] * len(self.cells), [len(cell.tp) - 1 for cell in self.cells]]
+        tables = [self.tables(picks) for picks in ends]
+        return all(
+            any(not np.isnan(rate.of(table)) for table in tables) for rate in expression.rates()
+        )
 
     def cell_of(self, where: Where | None) -> int | None:
         """The place of the cell that a slice is, or None if it is several or none."""

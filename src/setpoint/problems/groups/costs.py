@@ -33,6 +33,7 @@ class Costs:
         worst = "min" if problem.maximize else "max"
         e = problem.objective
         parts = e.parts if isinstance(e, Fold) and e.kind == worst else ()
+        parts = tuple(part for part in parts if cells.defined(part))
         self.is_worst = bool(parts) and all(self._home(part) is not None for part in parts)
         self.total: Callable[..., Any] = np.max if self.is_worst else np.sum
         self.fixed = [np.zeros(len(cell.tp)) for cell in cells.cells]
@@ -58,7 +59,7 @@ class Costs:
         elif isinstance(term, Rate) and term.is_steady:
             everyone = [len(cell.tp) - 1 for cell in self.cells.cells]
             slopes = self.cells.slopes(term, self.cells.tables(everyone))
-            self._lean(self.fixed, weight * slopes)
+            self._lean(self.fixed, weight * np.nan_to_num(slopes))
         else:
             self.bent.append((weight, term))
 

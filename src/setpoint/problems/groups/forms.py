@@ -21,6 +21,7 @@ from setpoint.rates import (
     Target,
     Where,
 )
+from setpoint.rates.arrays import larger
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,12 @@ class Window:
     factor: float = 1.0
     of_none: bool = True
     """Whether all rates may be zero: for a ratio that would be 0/0."""
+    least: float = 0.0
+    """How far apart rates may always be: what one example changes, if less cannot be resolved."""
 
     def upper(self, level: Array) -> Array:
         """The largest value allowed when the smallest is ``level``, for numbers and arrays."""
-        return self.factor * level + self.width
+        return larger(self.factor * level + self.width, level + self.least)
 
     @property
     def is_exact(self) -> bool:

@@ -29,6 +29,7 @@ def priced(solver: Solver, picks: Picks) -> Picks:
     for _ in range(1 if len(prices) == 1 else ROUNDS):
         for j in range(len(prices)):
             best = _bisect(solver, prices, j, best)
+    solver.prices = prices
     return best[0]
 
 

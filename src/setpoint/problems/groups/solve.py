@@ -33,14 +33,17 @@ class Solver:
 
     problem: Problem
     cells: Cells
+    sample: bool = False
+    """Whether these are examples to learn from, not all that are to be judged."""
 
     def __post_init__(self) -> None:
         with quiet(np):
-            self.asked = Asked(self.problem, self.cells)
+            self.asked = Asked(self.problem, self.cells, sample=self.sample)
             self.costs = Costs(self.problem, self.cells)
             pairs = zip(self.cells.cells, self.asked.local, strict=True)
             self.allowed = [allowed(cell, own) for cell, own in pairs]
         self.slack = tolerance(self.problem.objective)
+        self.prices: list[Floats] = []
 
     def solve(self) -> Picks:
         """The cut of every cell: how many of its scores are accepted."""
@@ -69,11 +72,7 @@ class Solver:
         picks = [_middle(ok) for ok in self.allowed]
         best: Picks | None = None
         for _ in range(TANGENTS):
-            costs = self.costs.at(picks)
-            for price in prices:
-                for g, cell in enumerate(self.cells.cells):
-                    costs[g] = costs[g] + price[g, 0] * cell.tp + price[g, 1] * cell.fp
-            costs = [np.where(ok, c, np.inf) for ok, c in zip(self.allowed, costs, strict=True)]
+            costs = self._priced_costs(picks, prices)
             picks = self._scan(costs, self.asked.windows)
             if not self.costs.bent or picks == best:
                 return picks
@@ -82,6 +81,20 @@ class Solver:
             elif len(prices) == 1:
                 return best
         return picks if best is None else best
+
+    def _priced_costs(self, picks: Picks, prices: list[Floats]) -> list[Floats]:
+        """The cost of every cut with the prices of joint targets; infinite where not allowed."""
+        costs = self.costs.at(picks)
+        for price in prices:
+            for g, cell in enumerate(self.cells.cells):
+                costs[g] = costs[g] + price[g, 0] * cell.tp + price[g, 1] * cell.fp
+        return [np.where(ok, c, np.inf) for ok, c in zip(self.allowed, costs, strict=True)]
+
+    def binds(self, picks: Picks, together: Together) -> bool:
+        """Whether groups that choose each for itself would leave the window."""
+        free = self._scan(self._priced_costs(picks, self.prices), ())
+        rates = [r[free[g]] for g, r in zip(together.cells, together.rates, strict=True)]
+        return not max(rates) <= together.window.upper(min(rates)) + TOLERANCE
 
     def _scan(self, costs: list[Floats], windows: Sequence[Together]) -> Picks:
         """The best cuts for costs that are known at every cut."""

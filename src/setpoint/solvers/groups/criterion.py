@@ -1,15 +1,155 @@
-"""Implicit thresholds with one threshold per group (ICO, example 6)."""
+"""Implicit thresholds with one threshold per group (ICO, example 6).
+
+The groups' thresholds are one inner problem: coupled by what must hold between groups, chosen
+together on hard counts, then held together while the gradient flows.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from setpoint.problems import Problem
+from setpoint.problems.groups import cells_of, key_of
+from setpoint.rates import Expression, Fold, maximum, minimum
+from setpoint.solvers.groups.held import GroupCounts, hold_groups
+from setpoint.solvers.groups.last import GroupLast
+from setpoint.solvers.groups.seats import GroupSeats, seat_groups
 from setpoint.solvers.implicit import Implicit
+from setpoint.solvers.mix import example_weights
+from setpoint.solvers.schedule import Seat, representable
+from setpoint.thresholds import Sample, read
 
 
 class GroupImplicit(Implicit):
-    """A criterion that trains one threshold per group; made by ``Implicit(problem)``."""
+    """:class:`setpoint.Implicit` with one threshold per group; made by ``Implicit(problem)``.
+
+    The options are those of :class:`setpoint.Implicit`, but for corrections every so many steps,
+    ``follow``, ``flatness`` and ``slope_floor``, which move a single threshold. A group that is
+    small or missing in a batch is best pooled over batches with ``memory``; without it the rest of
+    the batch is trained on, and ``status`` says who is missing. Steps are not compiled.
+
+    Attributes:
+        groups: The groups, in the order of ``thresholds``: values, or tuples of them.
+
+    Example:
+        >>> from setpoint import Implicit, Problem, demographic_parity, error
+        >>> fair = demographic_parity(0.1, sex=["f", "m"])
+        >>> criterion = Implicit(Problem(minimize=error, subject_to=fair, thresholds="per group"))
+        >>> scores = torch.linspace(-1, 1, 20).requires_grad_()
+        >>> sex = ["f", "m"] * 10
+        >>> criterion(scores, torch.arange(20) // 12, groups=sex).backward()
+        >>> criterion.status, criterion.groups
+        ('held', ('f', 'm'))
+    """
+
+    _last: GroupLast | None  # type: ignore[assignment]
 
     def __init__(self, problem: Problem, **options: Any) -> None:
-        raise NotImplementedError("Implicit does not train one threshold per group yet.")
+        fixed: dict[str, Any] = {"correct_every": 1, "correction_batches": 1, "follow": None}
+        fixed |= {"flatness": 0.0, "slope_floor": 0.0}
+        wrong = [name for name, usual in fixed.items() if options.get(name, usual) != usual]
+        if wrong:
+            raise ValueError(
+                f"With one threshold per group all are found on every batch: leave {wrong[0]}= out "
+                "(memory= pools scores over batches)."
+            )
+        super().__init__(problem, **options)
+        if not self.step.complementary:
+            raise ValueError(f"Groups are held by steps such as Sigmoid(); got {self.step!r}.")
+        self._wheres = cells_of(problem)
+        if not self._wheres:
+            raise ValueError(
+                f"`{problem}` names no group to train a threshold for. Name them, as in "
+                'subject_to=demographic_parity(0.02, sex=["f", "m"]).'
+            )
+        self.groups = tuple(key_of(where) for where in self._wheres)
+        empty = torch.full((len(self._wheres),), torch.nan, dtype=torch.float64)
+        self.register_buffer("thresholds", empty)
+
+    def forward(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        *,
+        weights: Tensor | None = None,
+        groups: Any = None,
+        resampling: Tensor | None = None,
+    ) -> Tensor:
+        """The loss of a batch.
+
+        Args:
+            scores: Logits, ``[n]`` or ``[n, 1]``.
+            labels: 0 or 1, in the shape of the scores.
+            weights: Optional, ``[n]``; weight 0 is absent.
+            groups: The column of group values, or a dict of columns.
+            resampling: Weights that undo the choice of a sampler, for everything but the main loss.
+        """
+        if scores.numel() == 0:
+            return scores.sum()
+        if weights is not None:
+            weights = example_weights(weights, scores)
+        counted = weights
+        if resampling is not None:
+            drawn = example_weights(resampling, scores)
+            counted = drawn if weights is None else weights * drawn
+        batch = read(((), *self._wheres), scores, labels, counted, groups)
+        _check(batch)
+        learns = torch.is_grad_enabled() and scores.requires_grad
+        whole = own = batch
+        if self.memory.capacity:
+            whole = batch.joined(self.memory.sample(batch))
+            own = batch.standing_for(whole)
+        if not float(whole.totals[0, :2].sum()):  # nobody is there
+            return (0 * scores).sum()
+        share = self.current_share()
+        wider = self.widening ** float(share)
+        seats = seat_groups(self.problem, self._wheres, whole, self.step, wider)
+        sign = -1.0 if self.problem.maximize else 1.0
+        objective = _among(self.problem.objective, seats)
+        held = hold_groups(objective, sign, seats, GroupCounts(seats, self.step, whole, own))
+        self._last = GroupLast(self.problem, self._wheres, seats, held, share)
+        sound = (held.gradient.sum() + held.value).isfinite() & (whole.totals[:, :2].amin(-1) > 0)
+        if learns and self.training:  # a look at validation data is not a step
+            self._step_taken(scores, batch, seats)
+        return self._loss(scores, labels, weights, held.value[None], held.gradient, sound)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_last": None}  # what happened last is not for copies
+
+    def _step_taken(self, scores: Tensor, batch: Sample, seats: GroupSeats) -> None:
+        """Keep what the next step, or a checkpoint, needs."""
+        assert self._last is not None
+        if self.strict:
+            self._last.raise_if_not_held()
+        found = representable(Seat(seats.marginal, seats.threshold, ()), scores.dtype)
+        self.thresholds[seats.present] = found.to(self.thresholds)
+        self.step_count.add_(1)
+        if self.memory.capacity:
+            self.memory.add(batch)
+
+
+def _check(batch: Sample) -> None:
+    """One output, and everybody in a group that has a threshold."""
+    if len(batch.scores) > 1:
+        raise ValueError(
+            f"One threshold per group takes one score an example; got {len(batch.scores)} outputs."
+        )
+    everyone, named = batch.columns[0, :, :2].sum(-1), batch.columns[0, :, 2:].sum(-1)
+    strangers = torch.nonzero(everyone > named)
+    if len(strangers):
+        raise ValueError(
+            f"Row {int(strangers[0])} belongs to a group that the problem names nowhere. With one "
+            "threshold per group, name it in the problem, or leave its rows out."
+        )
+
+
+def _among(objective: Expression, seats: GroupSeats) -> Expression:
+    """The objective; the worst of groups is the worst of those that can be judged."""
+    if not isinstance(objective, Fold) or objective.kind == "abs":
+        return objective
+    parts = [part for part in objective.parts if seats.solver.cells.defined(part)]
+    fold = maximum if objective.kind == "max" else minimum
+    return fold(*parts) if parts else objective
