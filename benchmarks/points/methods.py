@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -77,6 +78,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 """What else was tried for the default: other values of its arguments."""
 for _name, _options in VARIANTS.items():
     RUNS[_name] = Run(_variant(_options), Stratified, direct=True)
+NATURAL = "batches as they come"
+RUNS[NATURAL] = Run(_variant({}), partial(Stratified, share=0.0), direct=True)
 READINGS = {
     "cross-entropy": Reading("cross-entropy", averaged=False),
     "weighted": Reading("weighted", averaged=False),
@@ -87,7 +90,7 @@ READINGS = {
     "as published": Reading("as published", averaged=False),
     "paper's grid": Reading("paper's grid", averaged=False),
 }
-READINGS |= {name: Reading(name, averaged=True) for name in VARIANTS}
+READINGS |= {name: Reading(name, averaged=True) for name in (*VARIANTS, NATURAL)}
 BASELINES = tuple(name for name, reading in READINGS.items() if not RUNS[reading.run].direct)
 
 

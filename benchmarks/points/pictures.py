@@ -105,7 +105,7 @@ def _train_one(cell: Cell, pictures: Pictures, column: Column, judge: Judge) -> 
     drawn = run.sampler(cell.batch).draw(y, steps=steps, seed=cell.seed)
     for step, batch in enumerate(drawn, start=1):
         found = model(flipped(x[batch.rows], coins))[:, 0]
-        options = {} if batch.weights is None else {"weights": batch.weights}
+        options = {} if batch.weights is None else {"resampling": batch.weights}
         optimizer.zero_grad()
         loss(found, y[batch.rows], **options).backward()
         optimizer.step()

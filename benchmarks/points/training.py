@@ -51,7 +51,7 @@ def train_stack(
     size = min(cell.batch or len(y), len(y))
     for step, batch in enumerate(sampler(size).draw(y, steps=steps, seed=cell.seed), start=1):
         scores, labels = stack(x[batch.rows]), y[batch.rows, None]
-        options = {} if batch.weights is None else {"weights": batch.weights}
+        options = {} if batch.weights is None else {"resampling": batch.weights}
         total: Tensor = scores.new_zeros(())
         for loss, place in losses:
             count = place.stop - place.start  # a loss is the mean over its columns

@@ -162,7 +162,13 @@ class Implicit(BatchCriterion, State):
         )
 
     def forward(
-        self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        *,
+        weights: Tensor | None = None,
+        groups: Any = None,
+        resampling: Tensor | None = None,
     ) -> Tensor:
         """The loss of a batch.
 
@@ -171,14 +177,20 @@ class Implicit(BatchCriterion, State):
             labels: 0 or 1, in the shape of the scores.
             weights: Optional, ``[n]`` or in the shape of the scores; weight 0 is absent.
             groups: A column of group values, or a dict of columns, for problems with slices.
+            resampling: Weights that undo the choice of a sampler, such as
+                :class:`setpoint.Stratified`: rates and thresholds count by them (times
+                ``weights``), while the main loss takes the batch as it was drawn.
         """
         if scores.numel() == 0:
             return scores.sum()
         if weights is not None:
             weights = example_weights(weights, scores)
+        counted = weights
+        if resampling is not None:
+            counted = _product(weights, example_weights(resampling, scores))
         learns = torch.is_grad_enabled() and scores.requires_grad
         steps = learns and self.training  # a look at validation data is not a step
-        batch = read(self._slices, scores, labels, weights, groups)
+        batch = read(self._slices, scores, labels, counted, groups)
         share = self.current_share()
         reading, seat = self._read(batch, steps, share)
         held = hold_thresholds(
@@ -302,6 +314,14 @@ def _share(share: object) -> float | Literal["fade"]:
             raise ValueError(f"share must be 'fade' or a number from 0 to 1; got {share!r}.")
         return "fade"
     return share_between(share, "share")
+
+
+def _product(weights: Tensor | None, more: Tensor) -> Tensor:
+    """Both; one may be ``[n]`` and the other ``[n, c]``."""
+    if weights is None or weights.ndim == more.ndim:
+        return more if weights is None else weights * more
+    rows, whole = sorted((weights, more), key=lambda w: w.ndim)
+    return rows[:, None] * whole
 
 
 def _check(problem: Problem, step: Step, share: object, memory: int) -> None:

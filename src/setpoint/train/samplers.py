@@ -56,16 +56,16 @@ class Shuffled:
 class Stratified:
     """Every batch holds the same, sufficient number of positives and of negatives.
 
-    The rarer class has its natural share of a batch. Where that would be fewer than ``least``
-    examples, it is resampled up to ``share`` of the batch (or ``least``, whichever is more, but
-    never more than half). The other class is never thinned out: it goes on filling the batch pass
-    after pass. Weights undo it: in every batch each class weighs what it does in the data. Data
-    that fit into one batch are taken whole: repeating rows would add nothing.
+    The rarer class has its natural share of a batch, but at least ``share`` of it and at least
+    ``least`` examples (never more than half of the batch): it is resampled up to that. The other
+    class is never thinned out: it goes on filling the batch pass after pass. Weights undo it: in
+    every batch each class weighs what it does in the data; hand them to the criterion as
+    ``resampling=``. Data that fit into one batch are taken whole: repeating rows would add nothing.
 
     Args:
         size: Examples in a batch.
-        least: Resample when a batch would hold fewer of the rarer class than this.
-        share: How much of the batch the rarer class then is.
+        least: How many of the rarer class every batch holds at least.
+        share: How much of the batch it is at least; 0: only ``least`` counts.
 
     Example:
         >>> labels = torch.tensor([1] * 10 + [0] * 990)
@@ -96,19 +96,18 @@ class Stratified:
             ]
         )
         generator = torch.Generator().manual_seed(seed)
-        rares = _cycle(rare, count, generator)
-        others = _cycle(common, size - count, generator)
+        rares = cycle(rare, count, generator)
+        others = cycle(common, size - count, generator)
         for _ in range(whole(steps, "steps", least=1)):
             yield Batch(torch.cat([next(rares), next(others)]), weights)
 
     def _rare_in_batch(self, rare: int, total: int, size: int) -> int:
         """How many examples of the rarer class each batch holds."""
-        least = whole(self.least, "least", least=0)
-        natural = round(size * rare / total)
-        if rare == 0 or natural >= least:
-            return natural if rare else 0
-        wanted = max(least, round(share_between(self.share, "share") * size))
-        return max(natural, min(wanted, size // 2))
+        if rare == 0:
+            return 0
+        share = share_between(self.share, "share")
+        wanted = max(whole(self.least, "least", least=0), round(share * size))
+        return max(round(size * rare / total), min(wanted, size // 2))
 
 
 def batches(count: int, size: int, *, steps: int, seed: int) -> Iterator[Tensor]:
@@ -128,7 +127,7 @@ def batches(count: int, size: int, *, steps: int, seed: int) -> Iterator[Tensor]
             left -= 1
 
 
-def _cycle(rows: Tensor, size: int, generator: torch.Generator) -> Iterator[Tensor]:
+def cycle(rows: Tensor, size: int, generator: torch.Generator) -> Iterator[Tensor]:
     """Chunks of ``size`` rows without end, every row once before any comes again."""
     queue = rows[:0]
     while True:
