@@ -53,7 +53,9 @@ def _pairs(grades: Tensor, queries: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     starts = torch.cumsum(lengths, 0) - lengths
     sizes = lengths[ids]  # every document is paired with all of its query
     first = torch.repeat_interleave(torch.arange(len(ids)), sizes)
-    within = torch.arange(len(first)) - torch.repeat_interleave(torch.cumsum(sizes, 0) - sizes, sizes)
+    within = torch.arange(len(first)) - torch.repeat_interleave(
+        torch.cumsum(sizes, 0) - sizes, sizes
+    )
     second = starts[ids[first]] + within
     kept = grades[first] > grades[second]
     return first[kept], second[kept], ids

@@ -11,9 +11,7 @@ def metrics(scores: np.ndarray, grades: np.ndarray, queries: np.ndarray) -> dict
     return {name: float(values.mean()) for name, values in found.items()}
 
 
-def per_query(
-    scores: np.ndarray, grades: np.ndarray, queries: np.ndarray
-) -> dict[str, np.ndarray]:
+def per_query(scores: np.ndarray, grades: np.ndarray, queries: np.ndarray) -> dict[str, np.ndarray]:
     """The same for every query, in rising order of ``queries``."""
     names, ids = np.unique(queries, return_inverse=True)
     place, best = (_places(x, ids) for x in (scores, grades))

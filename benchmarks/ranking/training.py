@@ -1,4 +1,4 @@
-"""One run: whole queries in every batch, averaged weights, the best pass by validation precision."""
+"""One run: whole queries in a batch, averaged weights, the best pass by validation precision."""
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy

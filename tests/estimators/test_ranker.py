@@ -79,7 +79,7 @@ def test_it_keeps_the_conventions_of_scikit_learn():
         ranker.predict(x)
     ranker.fit(x, y, qid=qid)
     assert ranker.n_features_in_ == 4
-    copy = pickle.loads(pickle.dumps(ranker))  # noqa: S301 (our own)
+    copy = pickle.loads(pickle.dumps(ranker))
     assert np.array_equal(copy.predict(x), ranker.predict(x))
     with pytest.raises(ValueError, match="4 features"):
         ranker.predict(x[:, :2])

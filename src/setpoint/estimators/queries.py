@@ -1,4 +1,4 @@
-"""What a ranker is given, checked: relevance, queries by name or by size, parts of whole queries."""
+"""What a ranker is given, checked: relevance, queries by name or size, parts of whole queries."""
 
 from __future__ import annotations
 

@@ -45,7 +45,8 @@ def chosen(
     Where none reaches the targets, the one that accepts nobody.
     """
     try:
-        return problem.choose(scores, labels, weights=weights, groups=groups).thresholds[0]
+        choice = problem.choose(scores, labels, weights=weights, groups=groups)
+        return float(choice.thresholds[0])
     except Infeasible as error:
         warnings.warn(f"{error} Nobody is accepted.", NotCertifiedWarning, stacklevel=4)
         return float(np.max(scores))

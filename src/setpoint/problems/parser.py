@@ -55,7 +55,10 @@ class _Sentence(Expressions):
             return problem
         if self.word.kind not in ("name", "string"):
             self.stop("Expected the name of a column of queries, as in 'per query'.")
-        return self.build(start, problem.per, self.text())
+        problem = self.build(start, problem.per, self.text())
+        if self.next_is("per"):
+            self.stop("A problem is asked of one column of queries.")
+        return problem
 
     def targets(self) -> tuple[Target, ...]:
         """What the objective is subject to."""

@@ -128,7 +128,7 @@ class Range(_Goal):
         return all(r.numerator.fp == 0 == r.numerator.fn for r in self.expression.rates())
 
     def setpoints(self, count: int) -> tuple[Bound | Setpoint, ...]:
-        """What each of ``count`` equal bins asks for: the rate of its mid-point, held or reached."""
+        """What each of ``count`` equal bins asks for: the rate of its mid-point."""
         if self.floors:
             return tuple(Bound(self.expression, ">=", level) for level in self.levels(count))
         return tuple(Setpoint(self.expression, level) for level in self.levels(count))

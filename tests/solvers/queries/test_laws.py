@@ -25,7 +25,7 @@ from setpoint import (
 )
 from setpoint.rates import Counts
 from setpoint.solvers.queries import QueryImplicit
-from setpoint.solvers.queries import criterion as criterion_module
+from setpoint.solvers.queries import holding as holding_module
 from setpoint.solvers.queries import parts as parts_module
 from setpoint.solvers.queries.width import spread_within
 from setpoint.thresholds import read, spread
@@ -225,7 +225,7 @@ def resolved(problem, held, labels, queries):
 
     def objective(scores):
         total = 0.0
-        for q, j, anchor, t0, h, level in held:
+        for q, anchor, t0, h, level in held:
             own, mine = scores[queries == q], labels[queries == q]
             gap = lambda t: anchor.of(soft_tables(own, t, h, mine)).item() - level  # noqa: E731, B023
             t = brentq(gap, t0 - 0.5 * h, t0 + 0.5 * h, xtol=1e-14)
@@ -239,13 +239,13 @@ def resolved(problem, held, labels, queries):
 def test_the_gradient_is_that_of_the_resolved_soft_problem(problem, monkeypatch):
     scores, labels, queries = draw((12, 30, 7))
     seen = []
-    holding = criterion_module.hold_thresholds
+    holding = holding_module.hold_thresholds
 
     def spy(problem, targets, slices, reading, seat, **options):
         seen.append((targets, reading, seat))
         return holding(problem, targets, slices, reading, seat, **options)
 
-    monkeypatch.setattr(criterion_module, "hold_thresholds", spy)
+    monkeypatch.setattr(holding_module, "hold_thresholds", spy)
     criterion = bare(problem.per("query"), step=Sigmoid(width=0.3))
     loss, gradient = loss_and_gradient(criterion, scores, labels, queries=queries)
     ((targets, reading, seat),) = seen
@@ -258,7 +258,7 @@ def test_the_gradient_is_that_of_the_resolved_soft_problem(problem, monkeypatch)
                 if bool(flags[q, j]) or target.sorts:
                     anchor = target.expression
             t, h = seat.marginal[q, j].item(), reading.width[q, j].item()
-            held.append((q, j, anchor, t, h, anchor.of(soft_tables(own, t, h, mine)).item()))
+            held.append((q, anchor, t, h, anchor.of(soft_tables(own, t, h, mine)).item()))
     objective = resolved(problem, held, labels, queries)
     assert objective(scores) == pytest.approx(loss, rel=1e-9)
     rng = torch.Generator().manual_seed(4)

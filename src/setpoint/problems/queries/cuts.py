@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ class QueryCuts:
         return low
 
     def over(self, reduce: str, values: Array) -> Array:
-        """The least or largest value over the cuts of each query, ``[1, m, n + q]`` to ``[q, m]``."""
+        """The least or largest over the cuts of each query, ``[1, m, n + q]`` to ``[q, m]``."""
         return self.cuts.extreme(reduce, values[0]).T
 
     def along(self, values: Array) -> Array:
@@ -115,6 +116,10 @@ class QueryCuts:
 
     def positions(self) -> Array:
         """How many examples every cut accepts, ``[n + q]``."""
+        return self._positions
+
+    @cached_property
+    def _positions(self) -> Array:
         return self.cuts.positions()
 
     def _last(self, accepted: Array) -> Array:

@@ -113,9 +113,7 @@ def _judged(problem: Problem, tables: Tables, cuts: QueryCuts) -> Floats:
     return np.where(lost, np.nan, values.mean(-1))
 
 
-def _areas(
-    problem: Problem, s: Floats, masks: Masks, grouped: Grouped, part: slice
-) -> Floats:
+def _areas(problem: Problem, s: Floats, masks: Masks, grouped: Grouped, part: slice) -> Floats:
     """The exact area of every query, one after the other."""
     starts = grouped.starts[part.start : part.stop + 1] - grouped.starts[part.start]
     found = []
@@ -129,9 +127,8 @@ def _mean(problem: Problem, values: Floats) -> float:
     judged = values[~np.isnan(values)]
     if not len(judged):
         raise ValueError(
-            f"`{problem}` is undefined on these data: in every one of "
-            f"{plural(len(values), 'query').replace('querys', 'queries')} a rate of it is 0/0. "
-            "Pass queries with examples of every kind it counts."
+            f"`{problem}` is undefined on these data: a rate of it is 0/0 in every {problem.query} "
+            f"({len(values):,} in all). Pass some with examples of every kind it counts."
         )
     return float(judged.mean())
 
@@ -144,11 +141,11 @@ def _check_feasible(problem: Problem, placed: Placement, tables: Tables, names: 
     told = ~np.any([np.isnan(t.expression.of(tables)).any(-1) for t in problem.subject_to], axis=0)
     missed = told & (placed.violation > TOLERANCE).any(-1)
     if missed.any():
-        first = int(missed.argmax())
+        first, more = names.tolist()[int(missed.argmax())], int(missed.sum()) - 1
+        others = f" and in {more:,} others" if more else ""
         raise Infeasible(
             f"No threshold reaches `{' and '.join(map(str, problem.subject_to))}` in "
-            f"{int(missed.sum()):,} queries; the first is {names[first]!r}. "
-            "Loosen the target, or pass more documents."
+            f"{problem.query} {first!r}{others}. Loosen the target, or pass more documents."
         )
 
 
@@ -185,4 +182,4 @@ def _representable(placed: Placement, cuts: QueryCuts, scores: Any) -> Floats:
     """The thresholds in the precision of the scores, deciding the same: see ``choose``."""
     rounded = rounded_like(scores, placed.threshold)
     too_high = (placed.cut > 0) & (rounded >= cuts.score(placed.cut - 1))
-    return np.where(too_high, cuts.score(placed.cut), rounded)
+    return np.asarray(np.where(too_high, cuts.score(placed.cut), rounded), dtype=np.float64)

@@ -48,9 +48,7 @@ class Segments:
             return ufunc.reduceat(values, self.starts, axis=-1)
         shape = (*values.shape[:-1], len(self.starts))
         into = self.ids.expand(values.shape)
-        return values.new_zeros(shape).scatter_reduce(
-            -1, into, values, reduce, include_self=False
-        )
+        return values.new_zeros(shape).scatter_reduce(-1, into, values, reduce, include_self=False)
 
     def each(self, values: Array) -> Array:
         """The value of its stretch for every entry, ``[..., q]`` to ``[..., n]``."""

@@ -1,4 +1,4 @@
-"""Implicit thresholds of queries (section 6.3 of the paper): one for each, no multiplier for any."""
+"""Implicit thresholds of queries (section 6.3 of the paper), one for each, without multipliers."""
 
 from setpoint.solvers.queries.criterion import QueryImplicit
 

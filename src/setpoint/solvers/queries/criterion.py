@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -17,42 +17,14 @@ from torch import Tensor
 from setpoint.batch import check_scores
 from setpoint.distributed import Reduction
 from setpoint.problems import Problem
-from setpoint.problems.holds import TOLERANCE
 from setpoint.problems.queries import queries_among
-from setpoint.problems.scan import place, quiet
-from setpoint.rates import Bound
-from setpoint.solvers.held import hold_thresholds
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.mix import Loss, attach, example_weights, main_loss, mix, score_gradient
+from setpoint.solvers.queries.holding import Holder
 from setpoint.solvers.queries.last import LastQueries
-from setpoint.solvers.queries.losses import listwise_gradient
-from setpoint.solvers.queries.parts import read_rows, whole_queries
-from setpoint.solvers.queries.reading import QueryReading, QuerySample, per_query
-from setpoint.solvers.queries.width import spread_within
-from setpoint.solvers.schedule import Seat, representable
 from setpoint.steps import Sigmoid, Step
 
 LISTWISE = "listwise"
-
-
-class Part(NamedTuple):
-    """Some queries, held."""
-
-    seat: Seat
-    gradient: Tensor  # [n] of the sum of their objectives
-    sums: Tensor  # of objectives; numbers of queries: judged, there, missing their bounds
-
-
-class Whole(NamedTuple):
-    """All queries of a batch: the mean objective, and its gradient beside that of the main loss."""
-
-    value: Tensor
-    judged: Tensor
-    count: Tensor
-    missed: Tensor
-    thresholds: Tensor  # [q, m]
-    implicit: Tensor  # [n]
-    main: Tensor  # [n]
 
 
 class QueryImplicit(Implicit):
@@ -153,11 +125,12 @@ class QueryImplicit(Implicit):
         learns = torch.is_grad_enabled() and scores.requires_grad
         share = self.current_share()
         exact = torch.promote_types(scores.dtype, torch.float32)
-        whole = self._over_queries(flat, given, share, exact if learns else None)
+        listwise = self.share != 0 and self.main == LISTWISE
+        whole = self._holder(share).whole(flat, given, exact if learns else None, listwise)
         value = whole.value.to(exact)
         if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
             value = value + (0 * flat).sum().to(exact)
-        counts = (whole.count, whole.judged, whole.missed)
+        counts = (whole.present, whole.judged, whole.missed)
         self._last = LastQueries(self.problem, flat, given, value, *counts, share)
         if not learns:
             return value
@@ -165,69 +138,30 @@ class QueryImplicit(Implicit):
             self._count_step(whole.thresholds)
         gradient = whole.implicit
         if self.share != 0:
-            main = whole.main
-            if self.main != LISTWISE:
-                main = score_gradient(self._main(queries), scores, labels, weights).reshape(-1)
+            main = whole.listwise if listwise else self._pointwise(scores, given)
             gradient = mix(main[None], gradient[None], share)[0]
             self._last = replace(self._last, gradient=gradient)
             gradient = torch.where(gradient.sum().isfinite(), gradient, 0.0)
         return attach(scores, value, gradient.reshape(scores.shape))
 
-    def _over_queries(
-        self, flat: Tensor, given: dict[str, Any], share: Tensor | float, exact: torch.dtype | None
-    ) -> Whole:
-        """Hold the thresholds of all queries, some at a time; gradients only if a type is given."""
-        implicit, main = (torch.zeros_like(flat, dtype=exact) for _ in range(2))
-        sums, thresholds = torch.zeros(4, dtype=torch.float64, device=flat.device), []
-        parts = whole_queries(self.problem.query, given["queries"], flat, self._points)
-        for rows, segments in parts:
-            sample = read_rows(self._slices, rows, segments, flat, given)
-            part = self._hold(sample, share)
-            sums = sums + part.sums
-            thresholds.append(representable(part.seat, flat.dtype))
-            if exact is not None:
-                implicit[rows] = part.gradient.to(exact)
-                if self.share != 0 and self.main == LISTWISE:
-                    main[rows] = listwise_gradient(sample).to(exact)
-        judged = sums[1].clamp(min=1)  # means over the queries that have both kinds of documents
-        implicit, main = (x / judged.to(x.dtype) for x in (implicit, main))
-        return Whole(sums[0] / judged, *sums[1:], torch.cat(thresholds), implicit, main)
-
-    def _hold(self, sample: QuerySample, share: Tensor | float) -> Part:
-        """The thresholds of some queries, and the gradient of the sum of their objectives."""
-        cuts = sample.query_cuts(self._slices)
-        placed = place(cuts, self.problem, self._targets)
-        seat = Seat.of(placed)
-        with quiet(cuts.xp):
-            spread = torch.as_tensor(spread_within(cuts))
-        width = self.step.width_of(spread) * self.widening**share
-        width = torch.where(width > 0, width, 1.0)[:, None].expand_as(seat.marginal)
-        reading = QueryReading(self.step, seat.marginal, width, sample, sample)
-        held = hold_thresholds(
+    def _holder(self, share: Tensor | float) -> Holder:
+        """How thresholds are held while the main loss has this share."""
+        return Holder(
             self.problem,
             self._targets,
             self._slices,
-            reading,
-            seat,
-            flatness=self.flatness,
-            slope_floor=self.slope_floor,
+            self.step,
+            self.widening**share,
+            self.flatness,
+            self.slope_floor,
         )
-        judged = (sample.totals[:, :2].amin(-1) > 0) & held.value.isfinite()
-        judged &= per_query(sample.queries, held.gradient).isfinite()
-        values = torch.where(judged, held.value, 0.0)
-        gradient = torch.where(judged[sample.ids], held.gradient, 0.0)
-        bounded = any(isinstance(t, Bound) for point in self.problem.points for t in point)
-        gap = torch.as_tensor(placed.violation).amax(-1)
-        missed = judged & (gap > TOLERANCE) & bounded
-        there = torch.as_tensor(cuts.present) > 0
-        sums = torch.stack([x.double().sum() for x in (values, judged, there, missed)])
-        return Part(seat, gradient, sums)
 
-    def _main(self, queries: Any) -> Loss:
-        """The main loss, told the queries if it asks for them."""
+    def _pointwise(self, scores: Tensor, given: dict[str, Any]) -> Tensor:
+        """The gradient of a main loss by name or of the user's own, told the queries if it asks."""
         loss = main_loss(self.main)
-        asks = "queries" in inspect.signature(getattr(loss, "forward", loss)).parameters
-        return partial(loss, queries=queries) if asks else loss
+        if "queries" in inspect.signature(getattr(loss, "forward", loss)).parameters:
+            loss = partial(loss, queries=given["queries"])
+        return score_gradient(loss, scores, given["labels"], given["weights"]).reshape(-1)
 
     def _count_step(self, thresholds: Tensor) -> None:
         """A step was taken: keep what the next one, or a checkpoint, needs."""

@@ -19,7 +19,7 @@ def listwise_gradient(sample: QuerySample) -> Tensor:
     The loss of a query is ``-sum_i p_i log softmax(scores)_i`` with ``p_i`` the same for all
     relevant documents. A weight is a number of copies.
     """
-    ids, (relevant, others) = sample.ids, sample.columns[:, :2].T
+    ids, (relevant, others) = sample.ids, sample.rows[:2]
     totals = sample.totals[:, :2]
     weights = relevant + others
     absent = torch.where(weights > 0, sample.scores, -torch.inf)

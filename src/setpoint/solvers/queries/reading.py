@@ -22,19 +22,19 @@ class QuerySample(Sample):
 
     queries: Segments = field(kw_only=True)
     ids: Tensor = field(init=False)  # [n]
+    rows: Tensor = field(init=False)  # [k, n] the columns, each in one piece
 
     def __post_init__(self) -> None:
-        totals = per_query(self.queries, self.columns.T).T
-        object.__setattr__(self, "totals", totals)
-        object.__setattr__(self, "ids", torch.as_tensor(self.queries.ids))
+        set_ = object.__setattr__
+        set_(self, "rows", self.columns.T.contiguous())
+        set_(self, "totals", per_query(self.queries, self.rows).T)
+        set_(self, "ids", torch.as_tensor(self.queries.ids))
 
     def query_cuts(self, slices: tuple[Where, ...]) -> QueryCuts:
         """The sorted scores of every query, in numpy or torch."""
         xp = self.queries.xp
-        scores, columns = (x if xp is torch else x.numpy() for x in (self.scores, self.columns))
-        masks = {
-            where: (columns[:, 2 * i], columns[:, 2 * i + 1]) for i, where in enumerate(slices)
-        }
+        scores, rows = (x if xp is torch else x.numpy() for x in (self.scores, self.rows))
+        masks = {where: (rows[2 * i], rows[2 * i + 1]) for i, where in enumerate(slices)}
         return QueryCuts.sort(xp, scores, self.queries, masks)
 
 
@@ -59,11 +59,11 @@ class QueryReading(Reading):
 
     def pull(self, by_count: Tensor) -> Tensor:
         """The gradient on the scores ``[n]`` from that on the counts ``[q, m, k]``."""
-        columns, k = self.whole.columns.T, self.whole.columns.shape[-1]
+        rows, k = self.whole.rows, len(self.whole.rows)
         by_count = (by_count / self.width[..., None]).permute(1, 2, 0)
 
         def pulled(kernel: Tensor, by: Tensor) -> Tensor:
-            return kernel * (by[..., self.whole.ids] * columns).sum(1)
+            return kernel * (by[..., self.whole.ids] * rows).sum(1)
 
         if self._kernels:
             return pulled(self._kernels[0], by_count).sum(0)
@@ -80,7 +80,7 @@ class QueryReading(Reading):
 
     def _total(self, values: Tensor) -> Tensor:
         """``values`` [m, n] times the weights, added up in every query: ``[q, m, k]``."""
-        each = values[:, None] * self.whole.columns.T
+        each = values[:, None] * self.whole.rows
         return per_query(self.whole.queries, each).permute(2, 0, 1)
 
 
