@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from setpoint.cli.common import DONE, NOT_CERTIFIED, Command, UserError, count, seed, share
 
 MODELS = ("linear", "mlp")
+GO_ON = "The last finished pass is kept: the same command, with any number of processes, goes on."
 METHODS = "implicit (the default), cross_entropy, focal, weighted, resampled, ..., or auto"
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("file", type=Path, metavar="data.csv", help="csv or parquet, one row an example")
+    add("file", type=Path, metavar="data.csv", help="csv, parquet, or a folder of parquet files")
     add("--label", required=True, metavar="COLUMN", help="the true class, two different values")
     add("--goal", required=True, help='as in "maximize recall subject to fpr <= 0.01"')
     add("--out", required=True, type=Path, metavar="FOLDER", help="where the run goes")
@@ -47,6 +50,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.out.name in ("", ".."):
         raise UserError(f"--out {given.out}: name the folder itself, as in --out run.")
     check_free(given.out, force=given.force)  # before training, not after
+    from setpoint.distributed.launched import RankLost, is_launched, one_of_several
     from setpoint.runs.session import Session
     from setpoint.runs.training import Watch
     from setpoint.train import methods_named
@@ -54,6 +58,8 @@ def _run(given: argparse.Namespace) -> int:
     methods_named(given.method)
     unfinished = given.out.with_name(f".{given.out.name}.unfinished")
     tell = _hush if given.quiet else _say
+    first = not is_launched() or os.environ["RANK"] == "0"
+    tell = tell if first else _hush
     session = Session(
         file=given.file,
         out=given.out,
@@ -72,14 +78,24 @@ def _run(given: argparse.Namespace) -> int:
         learning_rate=given.learning_rate,
         seed=given.seed,
         baseline=not given.no_baseline and given.method != "cross_entropy",
-        watch=Watch(unfinished, tell, progress=not given.quiet and sys.stderr.isatty()),
+        watch=Watch(unfinished, tell, progress=first and not given.quiet and sys.stderr.isatty()),
     )
     try:
-        finished = session.run()
+        with one_of_several(GO_ON) if is_launched() else nullcontext():
+            finished = session.run()
+            if first:
+                _write(given, finished, unfinished)
     except KeyboardInterrupt:
         if unfinished.exists():
             tell("The same command goes on from the last pass.")
         raise
+    except RankLost as lost:
+        raise UserError(str(lost)) from None
+    return DONE if finished.certificate.status == "certified" else NOT_CERTIFIED
+
+
+def _write(given: argparse.Namespace, finished: Any, unfinished: Path) -> None:
+    """The folder, and what is in it in short."""
     from setpoint.cli.pages import page_of
     from setpoint.runs.writing import write_run
 
@@ -87,7 +103,6 @@ def _run(given: argparse.Namespace) -> int:
     shutil.rmtree(unfinished, ignore_errors=True)
     print(finished.certificate)
     print(f"\nWritten to {given.out}: {given.out / 'report.html'} shows it.")
-    return DONE if finished.certificate.status == "certified" else NOT_CERTIFIED
 
 
 def _say(text: str) -> None:

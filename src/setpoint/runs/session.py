@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from setpoint._checks import plural
 from setpoint.certify import certify
@@ -13,6 +14,7 @@ from setpoint.problems import Problem
 from setpoint.runs.finished import Finished, versions
 from setpoint.runs.manifest import Manifest
 from setpoint.runs.result import result_of
+from setpoint.runs.shared import by_first, own_rows, own_share, whole
 from setpoint.runs.training import Recipe, Watch, groups_of, scores_of, train_model
 from setpoint.tables import TableError, open_table
 from setpoint.tables.errors import listed, quoted
@@ -52,25 +54,28 @@ class Session:
         Raises:
             TableError: The file cannot be used, with the reason.
         """
-        source = open_table(self.file)
         self.watch.tell(f"Reading {self.file}, twice: what its columns hold, then the rows.")
         shares = Shares(self.seed)
-        seen = survey(
-            source, self.label, shares, positive=self.positive, drop=self.drop, keep=self.keep
-        )
+        seen = by_first(lambda: self._survey(shares))
         if self.group in seen.encoder.names:
             note = f"the group {self.group!r} is learned from as well; --drop leaves it out."
             seen = replace(seen, notes=(*seen.notes, note))
         self._introduce(seen)
         columns = (self.label, seen.classes, seen.encoder)
         with ExitStack() as stack:
-            reading = read_parts(source, *columns, shares.dealer(), seen.rows, self.group)
+            own = own_rows(open_table(self.file), seen.rows)
+            reading = read_parts(own, *columns, shares.dealer(own.start), len(own), self.group)
             parts = dict(zip(PARTS, stack.enter_context(reading), strict=True))
             self._check(parts)
             if self.test is not None:
-                reading = read_all(open_table(self.test), *columns, self.group)
+                reading = read_all(own_share(self.test, self.label), *columns, self.group)
                 (parts["test"],) = stack.enter_context(reading)
             return self._train(seen, parts)
+
+    def _survey(self, shares: Shares) -> Survey:
+        source, positive = open_table(self.file), self.positive
+        how = {"drop": self.drop, "keep": self.keep}
+        return survey(source, self.label, shares, positive=positive, **how)
 
     def _train(self, seen: Survey, parts: dict[str, Part]) -> Finished:
         recipe = Recipe(
@@ -85,19 +90,17 @@ class Session:
             group=self.group,
         )
         train, validation = parts["train"], parts["validation"]
-        self.watch.tell(
-            f"Training {self.model} with {self.method}: {recipe.steps(len(train)):,} steps."
-        )
+        self.watch.tell(f"Training {self.model} with {self.method}: {recipe.steps(train):,} steps.")
         trained = train_model(recipe, train, validation, self.watch)
-        splits = {n: (scores_of(trained.model, p), p.y, p.groups) for n, p in parts.items()}
+        splits = {n: whole(p, scores_of(trained.model, p)) for n, p in parts.items()}
         baseline = None
         if self.baseline:
             self.watch.tell("Training the same with cross_entropy, to compare.")
             other = replace(recipe, method="cross_entropy")
             theirs = train_model(other, train, validation, self.watch)
-            baseline = {name: scores_of(theirs.model, part) for name, part in parts.items()}
-        scores, labels, _ = splits["calibration"]
-        groups = groups_of(self.problem, self.group, parts["calibration"])
+            baseline = {n: whole(p, scores_of(theirs.model, p))[0] for n, p in parts.items()}
+        scores, labels, column = splits["calibration"]
+        groups = groups_of(self.problem, self.group, column)
         certificate = certify(
             scores, labels, self.problem, confidence=self.confidence, groups=groups
         )
@@ -132,20 +135,21 @@ class Session:
 
     def _check(self, parts: dict[str, Part]) -> None:
         for name, part in parts.items():
-            positives = int(part.y.sum())
-            few = min(positives, len(part) - positives)
+            _, labels, groups = whole(part)
+            positives = int(labels.sum())
+            few = min(positives, len(labels) - positives)
             if few < LEAST:
                 rare = "positives" if positives == few else "negatives"
                 problem = (
                     f"too few rows: the {name} part has {few} {rare}, and {LEAST} is the least"
                 )
                 raise TableError(self.file, f"{problem} that anything can be said about.")
-            self._check_groups(name, part)
+            self._check_groups(name, groups)
 
-    def _check_groups(self, name: str, part: Part) -> None:
+    def _check_groups(self, name: str, groups: Any) -> None:
         """Every group that the goal names must be there."""
         asked = {value for where in self.problem.slices for _, value in where}
-        there = set() if part.groups is None else set(part.groups.tolist())
+        there = set() if groups is None else set(groups.tolist())
         for value in asked - there:
             problem = f"the goal asks about {quoted(value)}, which the {name} part does not have; "
             problem += f"it has {listed(sorted(there))}."

@@ -13,11 +13,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from setpoint.distributed import rank_of
 from setpoint.problems import Problem
 from setpoint.runs.model import build_model
 from setpoint.tables.parts import Part
 from setpoint.train import OtherRun, fit_best, methods_named
 from setpoint.train.named import steps_for
+from setpoint.train.team import added_up
 from setpoint.train.validation import Validation, score
 
 STOPPED = "Going on where a run that was stopped has left off."
@@ -38,9 +40,9 @@ class Recipe:
     seed: int
     group: str | None = None
 
-    def steps(self, rows: int) -> int:
-        """How many batches the epochs make."""
-        return steps_for(rows, self.batch_size, self.epochs)
+    def steps(self, train: Part) -> int:
+        """How many batches the epochs make, of the rows of all processes."""
+        return steps_for(added_up(len(train)), self.batch_size, self.epochs)
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ def train_model(recipe: Recipe, train: Part, validation: Part, watch: Watch) -> 
             return _train(recipe, train, validation, watch, folder)
         except OtherRun:
             watch.tell(ANEW)
-            shutil.rmtree(folder)
+            if rank_of() == 0:
+                shutil.rmtree(folder)
     return _train(recipe, train, validation, watch, folder)
 
 
@@ -83,18 +86,18 @@ def _train(
         recipe.problem,
         torch.from_numpy(validation.x),
         torch.from_numpy(validation.y),
-        groups=groups_of(recipe.problem, recipe.group, validation),
+        groups=groups_of(recipe.problem, recipe.group, validation.groups),
     )
     best = fit_best(
         build_model(recipe.model, train.x.shape[1], recipe.hidden, recipe.seed),
         methods_named(recipe.method),
         torch.from_numpy(train.x),
         torch.from_numpy(train.y),
-        steps=recipe.steps(len(train)),
+        steps=recipe.steps(train),
         batch_size=recipe.batch_size,
         learning_rate=recipe.learning_rate,
         seed=recipe.seed,
-        groups=groups_of(recipe.problem, recipe.group, train),
+        groups=groups_of(recipe.problem, recipe.group, train.groups),
         validation=judge,
         checkpoint=folder,
         progress=watch.progress,
@@ -103,10 +106,10 @@ def _train(
     return Trained(best.model, [{**entry, "method": best.name} for entry in history])
 
 
-def groups_of(problem: Problem, group: str | None, part: Part) -> dict[str, Any] | None:
-    """The group column of a part, if the goal looks at one."""
+def groups_of(problem: Problem, group: str | None, column: Any) -> dict[str, Any] | None:
+    """The group column, by its name, if the goal looks at one."""
     looks = any(where for where in problem.slices)
-    return {group: part.groups} if looks and group is not None else None
+    return {group: column} if looks and group is not None else None
 
 
 def scores_of(model: nn.Module, part: Part) -> NDArray[np.float32]:

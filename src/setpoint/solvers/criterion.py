@@ -26,6 +26,7 @@ from setpoint.distributed import (
     together,
     workers,
 )
+from setpoint.solvers.accumulated import Accumulated
 from setpoint.solvers.wrapped import averaging_group
 
 Self = TypeVar("Self", bound="BatchCriterion")
@@ -67,6 +68,17 @@ class BatchCriterion(nn.Module):
             if isinstance(part, BatchCriterion):
                 part._reduction, part._group = "mean", group
         return self
+
+    def accumulate(self, count: int) -> Accumulated:
+        """Exact gradient accumulation: so many micro-batches count as the batch that they make.
+
+        Args:
+            count: How many micro-batches make a batch.
+
+        Returns:
+            What takes them in: ``accumulated.backward(model, x, y)``, for each.
+        """
+        return Accumulated(self, count)
 
     @property
     def reduction(self) -> Reduction | None:

@@ -114,6 +114,11 @@ class Schedule(State):
         gradients = torch.autograd.grad(
             scores, self.follow, upstream, retain_graph=True, allow_unused=True
         )
+        if all(gradient is None for gradient in gradients):
+            raise ValueError(
+                "follow= got parameters that the scores do not depend on; pass those of the model "
+                "that made them (which accumulate() hides: follow= and it exclude each other)."
+            )
         weights = [p.detach().clone() for p in self.follow]
         whole = of_all_ranks(list(gradients), self.follow)
         self._motion = list(zip(weights, whole, strict=True))

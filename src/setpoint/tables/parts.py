@@ -70,14 +70,20 @@ def read_all(
     source: Source, label: str, classes: Classes, encoder: Encoder, group: str | None = None
 ) -> Any:
     """One part with every row of a file, such as a test file; a context like the above."""
-    rows = sum(len(chunk) for chunk in source.chunks([need_column(source, label, "--label")]))
-    if not rows:
-        raise TableError(source.path, "has a header and no rows.")
+    rows = count_rows(source, label)
 
     def deal(size: int) -> NDArray[np.int64]:
         return np.zeros(size, np.int64)
 
     return read_parts(source, label, classes, encoder, deal, rows, group, parts=1)
+
+
+def count_rows(source: Source, label: str) -> int:
+    """How many rows a table has."""
+    rows = sum(len(chunk) for chunk in source.chunks([need_column(source, label, "--label")]))
+    if not rows:
+        raise TableError(source.path, "has a header and no rows.")
+    return rows
 
 
 class _Store:

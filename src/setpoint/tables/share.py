@@ -22,6 +22,9 @@ class RowShare:
     start: int
     stop: int
 
+    def __len__(self) -> int:
+        return self.stop - self.start
+
     @property
     def path(self) -> Path:
         """Where it is."""

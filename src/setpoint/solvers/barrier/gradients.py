@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.distributed import Row
+from setpoint.distributed import Row as Row
 from setpoint.solvers.barrier.quadratic import Vector
 
 
@@ -59,10 +59,13 @@ def rows_of(
     return rows
 
 
-def gram_of(rows: Sequence[Row]) -> Vector:
-    """All dot products of rows, ``[k, k]``, with one look at the device."""
-    k = len(rows)
-    pairs = [(i, j) for i in range(k) for j in range(i + 1)]
+def gram_of(rows: Sequence[Row], known: Vector | None = None) -> Vector:
+    """All dot products of rows, ``[k, k]``, with one look at the device.
+
+    Those of the first rows may be known already.
+    """
+    k, first = len(rows), 0 if known is None else len(known)
+    pairs = [(i, j) for i in range(first, k) for j in range(i + 1)]
     parts: list[Tensor] = []
     counts = []
     for i, j in pairs:
@@ -72,6 +75,7 @@ def gram_of(rows: Sequence[Row]) -> Vector:
     device = parts[0].device
     numbers = iter(torch.stack([part.to(device) for part in parts]).tolist())
     gram = np.empty((k, k))
+    gram[:first, :first] = known if known is not None else 0.0
     for (i, j), count in zip(pairs, counts, strict=True):
         gram[i, j] = gram[j, i] = sum(islice(numbers, count))
     return gram

@@ -18,6 +18,7 @@ from setpoint._checks import share as share_between
 from setpoint.distributed import workers
 from setpoint.problems import PER_GROUP, Problem, refuse_queries
 from setpoint.rates import Bound
+from setpoint.solvers.accumulated import Accumulated
 from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to
 from setpoint.solvers.barrier.soft_rates import read_at, soft_rate, true_rate
@@ -113,6 +114,13 @@ class RateBarrier(BatchCriterion):
         if not isinstance(target, Bound):
             return equal_to(loss, target.level, name=name)
         return (at_most if target.sense == "<=" else at_least)(loss, target.level, name=name)
+
+    def accumulate(self, count: int) -> Accumulated:
+        """Not possible: the multipliers need gradients by the weights before the backward pass."""
+        raise NotImplementedError(
+            "RateBarrier differentiates by the weights to find its multipliers, so it needs the "
+            "graph of the whole batch: call criterion(torch.cat([model(x) for x in parts]), y)."
+        )
 
     def _alone(self) -> bool:
         if self._reduction in ("sum", "none") and workers(self._group) > 1:

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from setpoint.distributed import Reduction
+from setpoint.distributed import Reduction, workers
 from setpoint.problems import Problem, refuse_queries
 from setpoint.problems.scan import holds
+from setpoint.solvers.accumulated import Accumulated
 from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.last_layer.penalty import Penalty, penalized, running_multipliers
@@ -131,6 +132,15 @@ class LastLayer(BatchCriterion, State):
         self._losses = (body.detach(), held.detach())
         loss: Tensor = body + held
         return loss
+
+    def accumulate(self, count: int) -> Accumulated:
+        """As for every criterion, with features for scores; in one process only."""
+        if workers() > 1:
+            raise NotImplementedError(
+                "LastLayer accumulates in one process only: the head's gradient would come before "
+                "the wrapper of the model averages. Use Implicit, or larger batches on each rank."
+            )
+        return super().accumulate(count)
 
     def _penalty(self, features: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
         """The body's penalized loss at the last step's threshold, and what the head is left."""

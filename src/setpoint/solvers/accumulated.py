@@ -1,0 +1,172 @@
+"""Gradient accumulation that is exact: micro-batches whose loss is that of the batch they make.
+
+A rate of a micro-batch is not the rate of the batch, so adding up micro-batch gradients trains for
+another number. Here the scores of all micro-batches are taken first, without graphs; the loss of
+the whole gives its derivative by every score, and each micro-batch is then passed through the model
+once more, with a graph, to send its share of that derivative back. The price is one more forward
+pass; the memory is that of one micro-batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from setpoint._checks import whole
+
+
+@dataclass
+class _Moment:
+    """What a forward pass depends on and changes, besides the weights: chance, and buffers."""
+
+    chance: Tensor
+    devices: list[Tensor]
+    buffers: list[Tensor]
+
+    @classmethod
+    def of(cls, model: nn.Module) -> _Moment:
+        devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+        buffers = [buffer.detach().clone() for buffer in model.buffers()]
+        return cls(torch.get_rng_state(), devices, buffers)
+
+    @torch.no_grad()
+    def restore(self, model: nn.Module) -> None:
+        torch.set_rng_state(self.chance)
+        if self.devices:
+            torch.cuda.set_rng_state_all(self.devices)
+        for buffer, then in zip(model.buffers(), self.buffers, strict=True):
+            buffer.copy_(then)
+
+
+@dataclass
+class _Micro:
+    """A micro-batch, its scores, and the moment before its first pass."""
+
+    inputs: tuple[Any, ...]
+    labels: Any
+    more: dict[str, Any]
+    scores: Tensor
+    before: _Moment
+
+
+@dataclass
+class Accumulated:
+    """Micro-batches on their way to be one batch; made by ``criterion.accumulate(k)``.
+
+    Args:
+        criterion: The criterion of the whole batch.
+        count: How many micro-batches make one.
+
+    Example:
+        >>> from setpoint import Implicit, fnr_at_fpr
+        >>> model = nn.Linear(3, 1)
+        >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        >>> accumulated = Implicit(fnr_at_fpr(0.1)).accumulate(4)
+        >>> for _ in range(8):
+        ...     x, y = torch.randn(32, 3), torch.arange(32) % 2
+        ...     loss = accumulated.backward(model, x, y)      # None until the fourth
+        ...     if loss is not None:
+        ...         optimizer.step()
+        ...         optimizer.zero_grad()
+        >>> loss.shape
+        torch.Size([])
+    """
+
+    criterion: Any
+    count: int
+    waiting: list[_Micro] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self.count = whole(self.count, "The number of micro-batches", least=1)
+
+    def backward(
+        self,
+        model: nn.Module,
+        inputs: Any,
+        labels: Any,
+        *,
+        scaler: torch.amp.GradScaler | None = None,
+        **more: Any,
+    ) -> Tensor | None:
+        """Take in a micro-batch; with the last one, add the gradient of the batch to ``.grad``.
+
+        Args:
+            model: As it is called in training; with several inputs, pass them as a tuple.
+            inputs: What the model is called with.
+            labels: As for the criterion, like ``weights=``, ``groups=`` and the rest.
+            scaler: The gradient scaler of mixed precision: ``.grad`` is then on its scale.
+            **more: What else the criterion is called with.
+
+        Returns:
+            The loss of the batch with its last micro-batch, else None.
+        """
+        given = inputs if isinstance(inputs, tuple) else (inputs,)
+        before = _Moment.of(model)
+        with torch.no_grad():
+            scores = model(*given)
+        torch.clear_autocast_cache()  # weights cast without a graph must not be used again
+        self.waiting.append(_Micro(given, labels, more, scores.detach(), before))
+        return self.flush(model, scaler=scaler) if len(self.waiting) == self.count else None
+
+    def flush(
+        self, model: nn.Module, *, scaler: torch.amp.GradScaler | None = None
+    ) -> Tensor | None:
+        """Make a batch of the micro-batches that wait, such as those at the end of the data."""
+        micros, self.waiting = self.waiting, []
+        if not micros:
+            return None
+        after = _Moment.of(model)
+        scores = torch.cat([micro.scores for micro in micros]).requires_grad_()
+        with torch.enable_grad():
+            loss: Tensor = self.criterion(
+                scores, _joined([m.labels for m in micros]), **_more([m.more for m in micros])
+            )
+            (loss if scaler is None else scaler.scale(loss)).backward()
+        slopes = torch.zeros_like(scores) if scores.grad is None else scores.grad
+        for i, (micro, slope) in enumerate(
+            zip(micros, slopes.split([len(m.scores) for m in micros]), strict=True)
+        ):
+            micro.before.restore(model)
+            with _alone(model, i < len(micros) - 1), torch.enable_grad():
+                torch.autograd.backward(model(*micro.inputs), slope)
+        after.restore(model)
+        return loss.detach()
+
+
+@contextmanager
+def _alone(model: nn.Module, alone: bool) -> Iterator[None]:
+    """Let a wrapped model average its gradients once, with the last micro-batch."""
+    waits = alone and isinstance(model, DistributedDataParallel)
+    with model.no_sync() if waits else nullcontext():
+        yield
+
+
+def _more(given: list[dict[str, Any]]) -> dict[str, Any]:
+    """The keyword arguments of the whole batch."""
+    for one in given:
+        if one.keys() != given[0].keys():
+            raise ValueError(
+                "All micro-batches of a batch must be given the same things; one has "
+                f"{sorted(given[0]) or 'none'}, another {sorted(one) or 'none'}."
+            )
+    return {name: _joined([one[name] for one in given]) for name in given[0]}
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Columns of micro-batches, one after the other."""
+    if isinstance(parts[0], dict):
+        return {name: _joined([part[name] for part in parts]) for name in parts[0]}
+    if any(part is None for part in parts):
+        if all(part is None for part in parts):
+            return None
+        raise ValueError("Weights or groups are missing in some micro-batches of a batch.")
+    if isinstance(parts[0], Tensor):
+        return torch.cat(parts)
+    return np.concatenate([np.asarray(part) for part in parts])
