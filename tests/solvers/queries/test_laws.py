@@ -269,17 +269,21 @@ def test_the_gradient_is_that_of_the_resolved_soft_problem(problem, monkeypatch)
         assert (gradient @ direction).item() == pytest.approx(slope, rel=1e-6, abs=1e-9)
 
 
-def test_the_listwise_gradient_is_that_of_the_softmax_cross_entropy():
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_the_listwise_gradient_is_that_of_every_relevant_document_against_the_others(scale):
     scores, labels, queries = draw()
+    scores = scores * scale
     criterion = Implicit(precision_at_k(3).per(), share=1.0)
     _, gradient = loss_and_gradient(criterion, scores, labels, queries=queries)
     leaf = scores.clone().requires_grad_()
-    total = sum(
-        -(torch.log_softmax(leaf[queries == q], 0)[labels[queries == q] == 1]).mean()
-        for q in range(4)
-    )
-    (total / 4).backward()
-    torch.testing.assert_close(gradient, leaf.grad, rtol=1e-12, atol=1e-15)
+    total = 0.0
+    for q in range(4):
+        own, mine = leaf[queries == q], labels[queries == q]
+        others = own[mine == 0]
+        losses = [torch.logsumexp(torch.cat([s[None], others]), 0) - s for s in own[mine == 1]]
+        total = total + torch.stack(losses).mean() / 4
+    total.backward()
+    torch.testing.assert_close(gradient, leaf.grad, rtol=1e-10, atol=1e-14)
 
 
 @every_problem

@@ -6,25 +6,22 @@ over the documents laid end to end, one backward pass.
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from setpoint.batch import check_scores
 from setpoint.distributed import Reduction
 from setpoint.problems import Problem
 from setpoint.problems.queries import queries_among
 from setpoint.solvers.implicit import Implicit
-from setpoint.solvers.mix import Loss, attach, example_weights, main_loss, mix, score_gradient
+from setpoint.solvers.mix import Loss, attach, example_weights, mix
 from setpoint.solvers.queries.holding import Holder
 from setpoint.solvers.queries.last import LastQueries
+from setpoint.solvers.queries.losses import LISTWISE, main_gradient
+from setpoint.solvers.queries.parts import one_score_each
 from setpoint.steps import Sigmoid, Step
-
-LISTWISE = "listwise"
 
 
 class QueryImplicit(Implicit):
@@ -36,23 +33,16 @@ class QueryImplicit(Implicit):
 
     Args:
         problem: What is wanted of every query, such as ``precision_at_k(10).per("query")``.
-        main: The loss that shapes features: ``"listwise"`` (softmax within the query),
-            ``"focal"``, ``"cross_entropy"``, or a callable ``loss(scores, labels)``; it gets
-            ``queries=`` and ``weights=`` too if it has such parameters.
-        share: As for :class:`setpoint.Implicit`, like all that follow.
-        steps: The number of training steps planned.
-        end: The share that the fade ends with.
-        step: The soft step.
-        widening: The factor steps are wider by at the start.
-        memory: Not for queries; nor are the next three: a query's threshold is found on its own
-            documents, whenever it is seen.
-        correct_every: See ``memory``.
-        correction_batches: See ``memory``.
-        follow: See ``memory``.
-        flatness: Weight of the regularizer of section 3.4.
-        slope_floor: Smallest relative slope to divide by.
-        strict: Raise when a query cannot hold its bounds.
-        reduction: What becomes of gradients on several ranks.
+        main: The loss that shapes features: ``"listwise"`` (within the query, every relevant
+            document against the others), ``"focal"``, ``"cross_entropy"``, or a callable
+            ``loss(scores, labels)``; it gets ``queries=`` and ``weights=`` too if it takes them.
+        share, steps, flatness, slope_floor, strict, reduction: As for Implicit.
+        end: The share that the fade ends with: with so few documents around each threshold, the
+            main loss is needed to the last (benchmarks/ranking).
+        step: The soft step. A query has tens of documents, not hundreds: its band is wider.
+        widening: As for Implicit.
+        memory, correct_every, correction_batches, follow: Not for queries: a threshold is found on
+            the documents of its query, whenever it is seen.
     """
 
     _last: LastQueries | None  # type: ignore[assignment]
@@ -64,9 +54,9 @@ class QueryImplicit(Implicit):
         main: str | Loss = LISTWISE,
         share: float | Literal["fade"] = "fade",
         steps: int | None = None,
-        end: float = 0.0,
-        step: Step = Sigmoid(),  # noqa: B008 (frozen)
-        widening: float = 5.0,
+        end: float = 0.4,
+        step: Step = Sigmoid(width=0.2),  # noqa: B008 (frozen)
+        widening: float = 2.0,
         memory: int = 0,
         correct_every: int = 1,
         correction_batches: int = 1,
@@ -115,7 +105,7 @@ class QueryImplicit(Implicit):
             weights: Optional, ``[n]``; weight 0 is absent.
             groups: A column of group values, or a dict of columns, for problems with slices.
         """
-        flat = _flat(scores)
+        flat = one_score_each(scores)
         if flat.numel() == 0:
             return scores.sum()
         if weights is not None:
@@ -138,7 +128,7 @@ class QueryImplicit(Implicit):
             self._count_step(whole.thresholds)
         gradient = whole.implicit
         if self.share != 0:
-            main = whole.listwise if listwise else self._pointwise(scores, given)
+            main = whole.listwise if listwise else main_gradient(self.main, scores, given)
             gradient = mix(main[None], gradient[None], share)[0]
             self._last = replace(self._last, gradient=gradient)
             gradient = torch.where(gradient.sum().isfinite(), gradient, 0.0)
@@ -156,13 +146,6 @@ class QueryImplicit(Implicit):
             self.slope_floor,
         )
 
-    def _pointwise(self, scores: Tensor, given: dict[str, Any]) -> Tensor:
-        """The gradient of a main loss by name or of the user's own, told the queries if it asks."""
-        loss = main_loss(self.main)
-        if "queries" in inspect.signature(getattr(loss, "forward", loss)).parameters:
-            loss = partial(loss, queries=given["queries"])
-        return score_gradient(loss, scores, given["labels"], given["weights"]).reshape(-1)
-
     def _count_step(self, thresholds: Tensor) -> None:
         """A step was taken: keep what the next one, or a checkpoint, needs."""
         assert self._last is not None
@@ -176,16 +159,3 @@ class QueryImplicit(Implicit):
     def stats(self) -> dict[str, Any]:
         """The last batch in plain numbers; rates are means over queries."""
         return {"status": self.status} if self._last is None else self._last.stats()
-
-
-def _flat(scores: Tensor) -> Tensor:
-    """One finite score a document, ``[n]``, without a gradient."""
-    if scores.ndim not in (1, 2) or (scores.ndim == 2 and scores.shape[1] != 1):
-        raise ValueError(
-            "Queries take one score a document, [n] or [n, 1]; "
-            f"got the shape {tuple(scores.shape)}."
-        )
-    flat = scores.detach().reshape(-1)
-    if not torch.compiler.is_compiling():
-        check_scores(flat)
-    return flat

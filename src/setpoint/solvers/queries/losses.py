@@ -1,34 +1,53 @@
-"""A main loss that ranks within queries: it knows no offset between them, and costs one softmax.
+"""A main loss that ranks within queries: it knows no offset between them, and costs one pass.
 
 Pointwise losses ask every score for a probability, and so for an offset between queries that no
-ranking needs. The softmax cross-entropy of a query (ListNet, Cao et al. 2007, with the relevant
-documents equally likely to be first) asks only for the order.
+ranking needs. Here every relevant document competes with the documents that are not relevant (the
+softmax cross-entropy of one against them), and never with another relevant one: ListNet's softmax
+over all documents (Cao et al. 2007) would want all relevant scores to be equal.
 """
 
 from __future__ import annotations
 
+import inspect
+from functools import partial
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from setpoint.solvers.mix import Loss, main_loss, score_gradient
 from setpoint.solvers.queries.reading import QuerySample, per_query
+
+LISTWISE = "listwise"
 
 
 def listwise_gradient(sample: QuerySample) -> Tensor:
     """``d loss / d score``, ``[n]``, of the sum over queries with relevant and other documents.
 
-    The loss of a query is ``-sum_i p_i log softmax(scores)_i`` with ``p_i`` the same for all
-    relevant documents. A weight is a number of copies.
+    The loss of a query is the mean over its relevant documents of ``log(1 + sum_j exp(s_j - s_i))``
+    over the others ``j``. A weight is a number of copies.
     """
-    ids, (relevant, others) = sample.ids, sample.rows[:2]
-    totals = sample.totals[:, :2]
-    weights = relevant + others
-    absent = torch.where(weights > 0, sample.scores, -torch.inf)
+    queries, ids, (relevant, others) = sample.queries, sample.ids, sample.rows[:2]
+    positives, negatives = sample.totals[:, :2].T
+    judged = (positives > 0) & (negatives > 0)
+    rivals = torch.where(others > 0, sample.scores, -torch.inf)
     highest = torch.as_tensor(
-        sample.queries.extreme("amax", absent if sample.queries.xp is torch else absent.numpy())
+        queries.extreme("amax", rivals if queries.xp is torch else rivals.numpy())
     )
-    odds = torch.exp(absent - highest[ids]) * weights
-    sums = per_query(sample.queries, odds)
-    both = (totals.amin(-1) > 0)[ids]
-    positives = totals[:, 0][ids]
-    gradient = odds / sums[ids] - relevant / torch.where(both, positives, 1.0)
-    return torch.where(both, gradient, 0.0)
+    highest = torch.where(judged, highest, 0.0)
+    odds = torch.exp(rivals - highest[ids]) * others
+    against = per_query(queries, odds)  # sum_j exp(s_j - highest), at least one of them is 1
+    against = torch.where(judged, against, 1.0)
+    # the share of a relevant document that its rivals take: sum_j / (exp(s_i) + sum_j)
+    lost = torch.sigmoid(against.log()[ids] - (sample.scores - highest[ids]))
+    weights = relevant / torch.where(judged, positives, 1.0)[ids]
+    taken = per_query(queries, weights * lost) / against
+    return torch.where(judged[ids], odds * taken[ids] - weights * lost, 0.0)
+
+
+def main_gradient(main: str | Loss, scores: Tensor, given: dict[str, Any]) -> Tensor:
+    """The gradient of a loss by name or of the user's own, told the queries if it asks, ``[n]``."""
+    loss = main_loss(main)
+    if "queries" in inspect.signature(getattr(loss, "forward", loss)).parameters:
+        loss = partial(loss, queries=given["queries"])
+    return score_gradient(loss, scores, given["labels"], given["weights"]).reshape(-1)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from setpoint.batch import check_scores
 from setpoint.problems.queries import CHUNK, Grouped, Segments, query_column
 from setpoint.rates import Where
 from setpoint.solvers.queries.reading import QuerySample
@@ -41,6 +42,19 @@ def whole_queries(
         else:
             on_device = torch.as_tensor(ids, device=scores.device)
             yield rows, Segments.of(torch, on_device, count)
+
+
+def one_score_each(scores: Tensor) -> Tensor:
+    """One finite score a document, ``[n]``, without a gradient."""
+    if scores.ndim not in (1, 2) or (scores.ndim == 2 and scores.shape[1] != 1):
+        raise ValueError(
+            "Queries take one score a document, [n] or [n, 1]; "
+            f"got the shape {tuple(scores.shape)}."
+        )
+    flat = scores.detach().reshape(-1)
+    if not torch.compiler.is_compiling():
+        check_scores(flat)
+    return flat
 
 
 def read_rows(
