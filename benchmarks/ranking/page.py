@@ -39,7 +39,7 @@ def chosen(runs: Runs, name: str, kind: str, number: int, k: int) -> dict[str, f
 
 
 def table(runs: Runs, kind: str) -> list[str]:
-    """Metrics in points, the mean over folds; the last column is the mean of the three precisions."""
+    """Metrics in points, means over folds; the last column is the mean of the precisions."""
     names = list(dict.fromkeys(OURS if n.startswith(OURS) else n for n, m, _ in runs if m == kind))
     folds = sorted({f for _, m, f in runs if m == kind})
     full = [f for f in folds if all(chosen(runs, n, kind, f, k) for n in names for k in KS)]

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint._checks import whole
 from setpoint.problems.queries import Grouped, query_column
 
 Array = NDArray[Any]
+STEPS, LEAST_PASSES = 300, 10
+"""Without a number of passes: enough for so many steps, but never fewer passes than this."""
 
 
 def read_relevance(y: Any) -> NDArray[np.int64]:
@@ -60,3 +63,13 @@ def query_parts(
     names = grouped.names[random.permutation(len(grouped))[:held_out]]
     kept = np.isin(queries, names)
     return {"train": everyone[~kept], "validation": everyone[kept]}
+
+
+def steps_of(epochs: int | str, each: int) -> int:
+    """How many batches to train on, ``each`` a pass."""
+    each = max(1, each)
+    if epochs == "auto":
+        return each * max(LEAST_PASSES, -(-STEPS // each))
+    if isinstance(epochs, str):
+        raise ValueError(f"epochs must be a number or 'auto'; got {epochs!r}.")
+    return each * whole(epochs, "epochs", least=1)

@@ -14,15 +14,14 @@ from torch import nn
 
 from setpoint._checks import positive, share, whole
 from setpoint.estimators.modules import assemble, rate_of
-from setpoint.estimators.queries import query_parts, read_queries, read_relevance
+from setpoint.estimators.queries import query_parts, read_queries, read_relevance, steps_of
 from setpoint.problems import Infeasible, Problem
 from setpoint.solvers import Implicit
 from setpoint.train import Validation, WholeQueries, fit
 from setpoint.train import score as scores_of
 
 Array = NDArray[Any]
-STEPS, LEAST_PASSES = 300, 10
-"""Without a number of passes: enough for so many steps, but never fewer passes than this."""
+PARTS = ("train", "validation")
 
 
 class Ranker(BaseEstimator):  # type: ignore[misc]
@@ -118,7 +117,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             torch.manual_seed(seed)
             rows = self.splits_["train"]
             module = assemble(self.model, x[rows], None if weights is None else weights[rows])
-            steps = self._steps(len(rows) // sampler.size)
+            steps = steps_of(self.epochs, len(rows) // sampler.size)
             fitted = fit(
                 module.to(self.device),
                 Implicit(self.problem_, steps=steps),
@@ -134,15 +133,6 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 progress=int(self.verbose) > 0,
             )
         self.module_, self.history_ = fitted.model, fitted.history
-
-    def _steps(self, each: int) -> int:
-        """How many batches to train on, ``each`` a pass."""
-        each = max(1, each)
-        if isinstance(self.epochs, str):
-            if self.epochs != "auto":
-                raise ValueError(f"epochs must be a number or 'auto'; got {self.epochs!r}.")
-            return each * max(LEAST_PASSES, -(-STEPS // each))
-        return each * whole(self.epochs, "epochs", least=1)
 
     def _tensors(self, x: Array, labels: Array, weights: Array | None, rows: Array) -> Any:
         parts = (x, labels, weights)
@@ -166,6 +156,3 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         except Infeasible:
             return 0.0 if self.problem_.maximize else -1.0
         return value if self.problem_.maximize else -value
-
-
-PARTS = ("train", "validation")

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import plural
-from setpoint.problems.areas import area, worst
-from setpoint.problems.cuts import Cuts, counts_at, quiet
-from setpoint.problems.evaluate import Choice, Infeasible, rounded_like
-from setpoint.problems.holds import TOLERANCE, holds
+from setpoint.problems.cuts import counts_at, quiet
+from setpoint.problems.evaluate import Choice, rounded_like
+from setpoint.problems.holds import holds
 from setpoint.problems.inputs import Floats, Masks, read, to_numpy
 from setpoint.problems.problem import Problem
 from setpoint.problems.queries.cuts import QueryCuts
 from setpoint.problems.queries.grouping import Grouped, queries_among, query_column
+from setpoint.problems.queries.judging import areas, check_feasible, mean_of, objectives
 from setpoint.problems.queries.segments import Segments
 from setpoint.problems.scan import Placement, place
-from setpoint.rates import Bound, Tables
+from setpoint.rates import Tables
 
 
 def evaluate_queries(
@@ -44,12 +44,12 @@ def evaluate_queries(
     with quiet(np):
         for part, own, mine in _parts(s, masks, grouped):
             if given is None:
-                values += [_areas(problem, own, mine, grouped, part)]
+                values += [areas(problem, own, mine, grouped, part)]
                 continue
             segments = _segments(grouped, part)
             tables = _decided(own, mine, segments, given[part])
-            values += [_judged(problem, tables, _cuts(own, mine, segments))]
-    return _mean(problem, np.concatenate(values))
+            values += [objectives(problem, tables, _cuts(own, mine, segments))]
+    return mean_of(problem, np.concatenate(values))
 
 
 def choose_queries(
@@ -65,12 +65,12 @@ def choose_queries(
             cuts = _cuts(own, mine, _segments(grouped, part))
             placed = place(cuts, problem, targets)
             tables = cuts.tables_at(placed.cut)
-            _check_feasible(problem, placed, tables, grouped.names[part])
+            check_feasible(problem, placed, tables, grouped.names[part])
             thresholds.append(_representable(placed, cuts, scores))
-            values.append(_judged(problem, tables, cuts))
+            values.append(objectives(problem, tables, cuts))
             for found, target in zip(reached, problem.subject_to, strict=True):
                 found.append(np.mean(target.expression.of(tables), -1))
-    value = _mean(problem, np.concatenate(values))
+    value = mean_of(problem, np.concatenate(values))
     rates = {str(problem.objective): value}
     for found, target in zip(reached, problem.subject_to, strict=True):
         rates.setdefault(str(target.expression), float(np.nanmean(np.concatenate(found))))
@@ -97,56 +97,6 @@ def _segments(grouped: Grouped, part: slice) -> Segments:
 
 def _cuts(s: Floats, masks: Masks, segments: Segments) -> QueryCuts:
     return QueryCuts.sort(np, s, segments, masks)
-
-
-def _judged(problem: Problem, tables: Tables, cuts: QueryCuts) -> Floats:
-    """The objective of each query; NaN where no threshold has any."""
-    values = np.asarray(problem.objective.of(tables))
-    values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (len(cuts.present), 1)))
-    if np.isnan(values).any():
-        none, everyone = np.zeros((len(values), 1), int), cuts.examples.lengths[:, None]
-        ends = problem.objective.of(cuts.tables_at(np.concatenate([none, everyone], -1)))
-        hopeless = np.isnan(ends).all(-1, keepdims=True)
-        values = np.where(np.isnan(values) & ~hopeless, worst(problem), values)
-    undefined = [np.isnan(t.expression.of(tables)).any(-1) for t in problem.subject_to]
-    lost = np.any(undefined, axis=0) if undefined else False
-    return np.where(lost, np.nan, values.mean(-1))
-
-
-def _areas(problem: Problem, s: Floats, masks: Masks, grouped: Grouped, part: slice) -> Floats:
-    """The exact area of every query, one after the other."""
-    starts = grouped.starts[part.start : part.stop + 1] - grouped.starts[part.start]
-    found = []
-    for first, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        rows = {w: (p[None, first:end], n[None, first:end]) for w, (p, n) in masks.items()}
-        found.append(area(problem, Cuts.sort(np, s[None, first:end], rows)))
-    return np.asarray(found)
-
-
-def _mean(problem: Problem, values: Floats) -> float:
-    judged = values[~np.isnan(values)]
-    if not len(judged):
-        raise ValueError(
-            f"`{problem}` is undefined on these data: a rate of it is 0/0 in every {problem.query} "
-            f"({len(values):,} in all). Pass some with examples of every kind it counts."
-        )
-    return float(judged.mean())
-
-
-def _check_feasible(problem: Problem, placed: Placement, tables: Tables, names: Any) -> None:
-    """Bounds must hold in every query that can tell; a setpoint is the nearest rate there is."""
-    bounds = [t for point in problem.points for t in point if isinstance(t, Bound)]
-    if not bounds:
-        return
-    told = ~np.any([np.isnan(t.expression.of(tables)).any(-1) for t in problem.subject_to], axis=0)
-    missed = told & (placed.violation > TOLERANCE).any(-1)
-    if missed.any():
-        first, more = names.tolist()[int(missed.argmax())], int(missed.sum()) - 1
-        others = f" and in {more:,} others" if more else ""
-        raise Infeasible(
-            f"No threshold reaches `{' and '.join(map(str, problem.subject_to))}` in "
-            f"{problem.query} {first!r}{others}. Loosen the target, or pass more documents."
-        )
 
 
 def _given(problem: Problem, thresholds: Any, grouped: Grouped) -> Floats:
