@@ -11,15 +11,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from torch import nn
 
-from setpoint.estimators.goals import Goal
+from setpoint.estimators.classes import ManyClasses
+from setpoint.estimators.goals import Goal, as_problem
 from setpoint.estimators.inputs import check_both, read_classes, read_groups, read_weights
-from setpoint.estimators.scored import ScoredRows
 from setpoint.estimators.splits import three_parts
 from setpoint.estimators.thresholds import read_goal
 from setpoint.estimators.training import Portfolio
 
 
-class Classifier(ScoredRows, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Train for a goal, choose the threshold, and prove what it promises.
 
     The rows are split in three, class by class: to train on, to choose the best pass and method by
@@ -61,6 +61,10 @@ class Classifier(ScoredRows, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         history_: One dict a pass: epoch, step, loss, validation, seconds, status.
         histories_: The history of every method tried, by name; ``method_`` is the one kept.
         splits_: The rows of ``train``, ``validation`` and ``calibration``.
+        shifts_: For a goal about classes (``maximize macro(recall)``): what is subtracted from the
+            score of each before the highest decides; nothing is certified.
+        confusions_: For such a goal, who is taken for whom on validation rows, before the shifts
+            and with them.
         problem_: The goal, read.
     """
 
@@ -98,13 +102,16 @@ class Classifier(ScoredRows, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
         Args:
             X: Features, numbers without gaps, ``[n, d]``.
-            y: Labels of two classes, numbers or strings.
+            y: Labels of two classes, numbers or strings; of any number for a goal about classes.
             sample_weight: Optional, weight 2 is two copies; see above.
             groups: A column of group values, or a dict of columns, for a goal about slices.
         """
         x, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.problem_ = read_goal(self.goal)
+        if self.problem_.kind == "classes":
+            self._fit_classes(x, y, sample_weight, groups)
+            return self
         self.classes_, labels = read_classes(y)
         weights = read_weights(sample_weight, x, labels)
         groups = read_groups(groups, self.problem_, len(labels))
@@ -123,5 +130,5 @@ class Classifier(ScoredRows, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = as_problem(self.goal).kind == "classes"
         return tags

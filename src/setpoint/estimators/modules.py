@@ -51,6 +51,24 @@ class Standardize(nn.Module):
         return ((x.double() - self.centre) / self.deviation).to(self.dtype)
 
 
+class Scores(nn.Module):
+    """Standardise, and hand back one logit a class: ``[n, d]`` to ``[n, K]``."""
+
+    def __init__(self, standardize: Standardize, network: nn.Module, outputs: int) -> None:
+        super().__init__()
+        self.standardize, self.network, self.outputs = standardize, network, outputs
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The logits of raw rows."""
+        scores: Tensor = self.network(self.standardize(x))
+        if scores.shape != (len(x), self.outputs):
+            raise ValueError(
+                f"model must give one score for each of {self.outputs} classes, "
+                f"[n, {self.outputs}]; it gave {tuple(scores.shape)} for {len(x)} rows."
+            )
+        return scores
+
+
 class OneScore(nn.Module):
     """Standardise, score, and hand back one logit a row: ``[n, d]`` to ``[n]``."""
 
@@ -70,27 +88,31 @@ class OneScore(nn.Module):
 
 
 def assemble(
-    model: str | nn.Module, x: NDArray[np.floating], weights: NDArray[np.float64] | None
-) -> OneScore:
+    model: str | nn.Module,
+    x: NDArray[np.floating],
+    weights: NDArray[np.float64] | None,
+    outputs: int = 1,
+) -> OneScore | Scores:
     """An untrained model for rows like ``x``.
 
     Named models compute in the precision of the data, as scikit-learn's own networks do; a module
     that is given keeps its own.
     """
-    built = build(model, x.shape[1])
+    built = build(model, x.shape[1], outputs)
     if isinstance(model, str):
         built = built.to(torch.from_numpy(x[:0]).dtype)
     dtype = next((p.dtype for p in built.parameters()), torch.float32)
-    return OneScore(Standardize(x, weights, dtype), built)
+    first = Standardize(x, weights, dtype)
+    return OneScore(first, built) if outputs == 1 else Scores(first, built, outputs)
 
 
-def build(model: str | nn.Module, columns: int) -> nn.Module:
+def build(model: str | nn.Module, columns: int, outputs: int = 1) -> nn.Module:
     """The network of a name, or a copy of the one that is given."""
     if isinstance(model, nn.Module):
         return deepcopy(model)
     if model not in LEARNING_RATES:
         raise ValueError(f"model must be 'linear', 'mlp' or an nn.Module; got {model!r}.")
-    return network(model, columns)
+    return network(model, columns, outputs=outputs)
 
 
 def rate_of(model: str | nn.Module, given: float | str) -> float:

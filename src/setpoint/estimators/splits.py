@@ -13,12 +13,16 @@ FEWEST = 20
 
 
 def three_parts(
-    labels: NDArray[np.int64], validation: float, calibration: float, random: np.random.RandomState
+    labels: NDArray[np.int64],
+    validation: float,
+    calibration: float,
+    random: np.random.RandomState,
+    fewest: int = FEWEST,
 ) -> dict[str, Rows]:
     """Rows of the parts ``train``, ``validation`` and ``calibration``, class by class.
 
-    Data with fewer than 20 rows of a class are not split: then ``train`` and ``validation`` are
-    all rows, and ``calibration`` is empty.
+    Data with fewer than ``fewest`` rows of a class are not split: then ``train`` and ``validation``
+    are all rows, and ``calibration`` is empty.
     """
     shares = (
         share(validation, "validation_fraction"),
@@ -30,10 +34,11 @@ def three_parts(
             f"{shares[0]:g} + {shares[1]:g} must be below 1."
         )
     everyone = np.arange(len(labels))
-    if min(int(labels.sum()), int((1 - labels).sum())) < FEWEST:
+    counts = np.bincount(labels, minlength=2)
+    if counts.min() < fewest:
         return {"train": everyone, "validation": everyone, "calibration": everyone[:0]}
     parts: list[list[Rows]] = [[], [], []]
-    for value in (0, 1):
+    for value in range(len(counts)):
         rows = random.permutation(np.flatnonzero(labels == value))
         ends = np.round(np.cumsum(shares) * len(rows)).astype(int)
         for part, piece in zip(parts, np.split(rows, ends), strict=True):

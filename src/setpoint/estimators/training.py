@@ -46,6 +46,7 @@ class Portfolio:
     epochs: int | str = "auto"
     batch_size: int = 512
     learning_rate: float = 0.03
+    outputs: int = 1
 
     def budget(self, epochs: int | str, batch_size: int, learning_rate: float | str) -> None:
         """Check and set what every method may use."""
@@ -81,11 +82,11 @@ class Portfolio:
         validation = Validation(self.problem, *held_out)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            module = assemble(self.model, x[rows], counts).to(device)
+            module = assemble(self.model, x[rows], counts, self.outputs).to(device)
             x_train, y, given = parts["train"]
             best = fit_best(
                 module,
-                methods_named(self.method),
+                methods_named(self.method, self.problem.kind),
                 x_train,
                 y,
                 validation=validation,

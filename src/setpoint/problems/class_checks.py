@@ -61,14 +61,14 @@ def covered(target: Target) -> tuple[str | int, float, bool] | None:
     kind = (rate.numerator, rate.denominator)
     if kind == (coverage.numerator, coverage.denominator):  # type: ignore[attr-defined]
         return rate.classes[0], target.level, False
-    if kind == (alerts.numerator, alerts.denominator):  # type: ignore[attr-defined]
+    if kind == (alerts.numerator, alerts.denominator):
         return rate.classes[0], target.level, True
     return None
 
 
 def _check_node(node: Expression) -> None:
     if isinstance(node, Rate) and not node.classes:
-        kinds = [(r.numerator, r.denominator) for r in (accuracy, error)]  # type: ignore[attr-defined]
+        kinds = [(r.numerator, r.denominator) for r in (accuracy, error)]
         if (node.numerator, node.denominator) not in kinds:
             raise ValueError(
                 f"With several classes `{node}` must say of which: write it .of(...) a class, or "

@@ -33,7 +33,8 @@ class ClassWords(Atoms):
         classes = [self.class_name()]
         while self.take("or"):
             classes.append(self.class_name())
-        return self.build(start, expression.of, *classes)
+        made: Expression = self.build(start, expression.of, *classes)
+        return made
 
     def class_name(self) -> ClassName:
         """A class by its name in quotes, or by its number."""
@@ -60,7 +61,7 @@ class ClassWords(Atoms):
 
     def rows(self) -> tuple[tuple[float, ...], ...]:
         """``[[0, 1], [5, 0]]``."""
-        rows = []
+        rows: list[tuple[float, ...]] = []
         self.need("[")
         while not rows or self.take(","):
             self.need("[")

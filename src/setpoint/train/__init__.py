@@ -7,6 +7,7 @@ from setpoint.train.checkpoints import (
     save_checkpoint,
     write_atomically,
 )
+from setpoint.train.class_samplers import Classwise
 from setpoint.train.features import Cached, cached_features
 from setpoint.train.loop import Criterion, Fitted, fit
 from setpoint.train.methods import METHODS, Method, methods_named
@@ -22,6 +23,7 @@ __all__ = [
     "Batch",
     "Best",
     "Cached",
+    "Classwise",
     "Criterion",
     "Fitted",
     "Method",

@@ -29,19 +29,24 @@ from setpoint.train.loop import Criterion
 from setpoint.train.samplers import Batch, Sampler, Stratified
 
 
+def _as_they_come(size: int) -> Sampler:
+    return Stratified(size, share=0.0)
+
+
 @dataclass(frozen=True)
 class Method:
     """How to make what is trained and its criterion.
 
     Args:
         criterion: Of a problem and a number of steps.
-        corrected: Whether batches tell the true prevalence.
+        sampler: The batches of a size. As they come by default, with 20 of the rarer class at
+            least.
         on: Instead of ``criterion``: what is trained, and its criterion, of a model, a problem and
             a number of steps.
     """
 
     criterion: Callable[[Problem, int], Criterion] | None = None
-    corrected: bool = True
+    sampler: Callable[[int], Sampler] = _as_they_come
     on: Callable[[nn.Module, Problem, int], tuple[nn.Module, Criterion]] | None = None
 
     def __post_init__(self) -> None:
@@ -59,10 +64,6 @@ class Method:
         assert self.criterion is not None
         return model, self.criterion(problem, steps)
 
-    def sampler(self, batch_size: int) -> Sampler:
-        """The batches of this method."""
-        return Stratified(batch_size) if self.corrected else Enriched(batch_size)
-
 
 @dataclass(frozen=True)
 class Enriched:
@@ -72,8 +73,8 @@ class Enriched:
 
     def draw(self, labels: Tensor, *, steps: int, seed: int) -> Iterator[Batch]:
         """So many batches of the examples that have these labels."""
-        always = Stratified(self.size, least=round(0.2 * self.size), share=0.2)
-        return (Batch(rows, None) for rows, _ in always.draw(labels, steps=steps, seed=seed))
+        drawn = Stratified(self.size).draw(labels, steps=steps, seed=seed)
+        return (Batch(rows, None) for rows, _ in drawn)
 
 
 def _by_last_layer(model: nn.Module, problem: Problem, steps: int) -> tuple[nn.Module, Criterion]:
@@ -89,7 +90,7 @@ def _by_last_layer(model: nn.Module, problem: Problem, steps: int) -> tuple[nn.M
 
 
 METHODS: dict[str, Method] = {
-    "implicit": Method(lambda problem, steps: Implicit(problem, steps=steps)),
+    "implicit": Method(lambda problem, steps: Implicit(problem, steps=steps), Stratified),
     "cross_entropy": Method(lambda _problem, _steps: cross_entropy),
     "focal": Method(lambda _problem, _steps: focal),
     "weighted": Method(lambda problem, _steps: CrossEntropy(problem, positives="balanced")),
@@ -101,7 +102,7 @@ METHODS: dict[str, Method] = {
         on=lambda model, problem, _: (model, RateBarrier(problem, model.parameters()))
     ),
     "program": Method(lambda problem, _steps: Program(problem)),
-    "resampled": Method(lambda _problem, _steps: cross_entropy, corrected=False),
+    "resampled": Method(lambda _problem, _steps: cross_entropy, Enriched),
 }
 
 
@@ -109,11 +110,19 @@ PORTFOLIO = ("focal", "resampled", "implicit")
 """What the name ``auto`` tries: the two strongest baselines and ours."""
 
 
-def methods_named(name: str) -> dict[str, Method]:
-    """The method of this name, several for ``auto``, or an error that lists all."""
+def methods_named(name: str, kind: str = "plain") -> dict[str, Method]:
+    """The method of this name, several for ``auto``, or an error that lists all.
+
+    Args:
+        name: Of a method.
+        kind: Of the problem: goals about classes have methods of their own.
+    """
+    methods = METHODS
+    if kind == "classes":
+        from setpoint.train.class_methods import CLASS_METHODS as methods
     if name == "auto":
-        return {member: METHODS[member] for member in PORTFOLIO}
-    if name not in METHODS:
-        known = ", ".join(map(repr, [*METHODS, "auto"]))
+        return {member: methods[member] for member in PORTFOLIO}
+    if name not in methods:
+        known = ", ".join(map(repr, [*methods, "auto"]))
         raise ValueError(f"method must be one of {known}; got {name!r}.")
-    return {name: METHODS[name]}
+    return {name: methods[name]}

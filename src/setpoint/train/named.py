@@ -10,12 +10,12 @@ STEPS, LEAST_PASSES = 1500, 10
 """Without a number of passes: enough for so many steps, but never fewer passes than this."""
 
 
-def network(name: str, columns: int, hidden: int = HIDDEN) -> nn.Module:
-    """An untrained network that gives one score a row, ``[n, columns]`` to ``[n, 1]``."""
+def network(name: str, columns: int, hidden: int = HIDDEN, outputs: int = 1) -> nn.Module:
+    """An untrained network that gives one score a row (or several), ``[n, outputs]``."""
     if name == "linear":
-        return nn.Linear(columns, 1)
+        return nn.Linear(columns, outputs)
     if name == "mlp":
-        return nn.Sequential(nn.Linear(columns, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+        return nn.Sequential(nn.Linear(columns, hidden), nn.ReLU(), nn.Linear(hidden, outputs))
     known = " or ".join(map(repr, LEARNING_RATES))
     raise ValueError(f"model must be {known}; got {name!r}.")
 

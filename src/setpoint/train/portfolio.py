@@ -18,9 +18,10 @@ from torch import Tensor, nn
 from setpoint._checks import share as share_between
 from setpoint._checks import whole
 from setpoint.solvers import Split, focal
-from setpoint.train.loop import Fitted, fit
+from setpoint.solvers.classes.losses import class_focal
+from setpoint.train.loop import Criterion, Fitted, fit
 from setpoint.train.methods import Method
-from setpoint.train.samplers import Stratified
+from setpoint.train.samplers import Shuffled, Stratified
 from setpoint.train.validation import Validation
 
 SHARED = 0.6
@@ -91,10 +92,13 @@ def fit_best(
         begun = {
             **common,
             "averaged": False,
-            "sampler": Stratified(batch_size),
+            "sampler": Stratified(batch_size, share=0.0),
             "checkpoint": place,
         }
-        model = fit(model, focal, x, y, steps=start, **begun).model
+        loss: Criterion = focal
+        if validation.problem.kind == "classes":
+            loss, begun["sampler"] = class_focal, Shuffled(batch_size)
+        model = fit(model, loss, x, y, steps=start, **begun).model
     fitted = {}
     for name, member in members.items():
         left = max(1, steps - start)

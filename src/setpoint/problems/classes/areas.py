@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from setpoint.problems.classes.data import ClassData, Floats
 
@@ -27,7 +28,7 @@ def class_area(kind: str, data: ClassData) -> float:
     return float(np.mean(areas))
 
 
-def _auc(scores: Floats, positive: Floats, weights: Floats) -> float:
+def _auc(scores: Floats, positive: NDArray[np.bool_], weights: Floats) -> float:
     """The share of pairs in the right order; equal ones count half."""
     values, place = np.unique(scores, return_inverse=True)
     p = np.bincount(place, weights * positive, len(values))

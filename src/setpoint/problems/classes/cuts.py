@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.problems.classes.data import ClassData, Floats, Whole
+from setpoint.problems.classes.data import ClassData, Floats, Whole, added
 from setpoint.problems.classes.decide import rivals
 from setpoint.problems.classes.matrix import Gathering
 from setpoint.problems.classes.paths import Path, hits_along
@@ -175,7 +175,7 @@ class Along(Gathering):
 
     def truth(self) -> Floats:
         """How many there are of each class."""
-        return np.bincount(self.labels, self.weights, self.path.shifted.shape[1])
+        return added(self.labels, self.weights, self.path.shifted.shape[1])
 
     def cost(self, costs: Any) -> Any:
         """The sum of the costs of all decisions."""

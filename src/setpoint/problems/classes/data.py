@@ -46,7 +46,12 @@ class ClassData:
     @property
     def truth(self) -> Floats:
         """The weight of each class."""
-        return np.bincount(self.labels, self.weights, self.scores.shape[1])
+        return added(self.labels, self.weights, self.scores.shape[1])
+
+
+def added(places: Whole, weights: Any, count: int) -> Floats:
+    """The sum of the weights at each of ``count`` places."""
+    return np.bincount(places, weights, count).astype(np.float64)
 
 
 def read_data(
@@ -128,12 +133,13 @@ def members_of(problem: Problem, names: tuple[Any, ...]) -> dict[Classes, Floats
             )
         if isinstance(node, (Rate, TopK)) and node.classes:
             one = np.zeros(len(names))
-            one[[_column(name, names) for name in node.classes]] = 1
+            one[[column_of_class(name, names) for name in node.classes]] = 1
             found[node.classes] = one
     return found
 
 
-def _column(name: str | int, names: tuple[Any, ...]) -> int:
+def column_of_class(name: str | int, names: tuple[Any, ...]) -> int:
+    """Which column of the scores a class is."""
     if name in names:
         return names.index(name)
     known = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")

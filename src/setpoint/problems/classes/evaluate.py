@@ -129,7 +129,7 @@ def _check_reached(problem: Problem, data: ClassData, tables: Tables) -> None:
     """Bounds must hold; a coverage may be off by K - 1 examples, another setpoint by one."""
     from setpoint.problems.evaluate import Infeasible
 
-    for target in problem.subject_to:
+    for target in problem.points[0]:
         value, close = float(target.expression.of(tables)), tolerance(target.expression)
         room = 0.0
         if not isinstance(target, Bound):

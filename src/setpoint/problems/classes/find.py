@@ -175,17 +175,16 @@ def _take_turns(search: Sweep, own: set[int], free: Whole) -> None:
     """Classes with targets against all others, then the others among themselves."""
     columns, everyone = np.arange(len(search.shifts)), np.arange(len(search.data.scores))
     held = np.array(sorted(own), int)
-    for turn in range(ROUNDS):
+    for turn in range(2 * ROUNDS):
         for _ in range(2 * len(held)):
             turns = [search.move(i, columns, everyone) for i in search.order(held)]
             if not any(turns):
                 break
-        if len(free) < 2 or turn == ROUNDS - 1:  # the targets have the last word
-            break
-        before = search.held.copy()
-        search.improve(free, np.flatnonzero(np.isin(search.held, free)), 1)
-        search.decide()
-        if np.array_equal(before, search.held):
+        search.shifts = settle(search.data.scores, search.held)[0]  # from here others may be best
+        if turn < ROUNDS and len(free) > 1:
+            search.improve(free, np.flatnonzero(np.isin(search.held, free)), 1)
+            search.decide()
+        elif turn and not any(turns):
             break
 
 
@@ -195,15 +194,11 @@ def _anchors(
     """Which classes are kept where they are by a target of their own, other than a coverage."""
     search.shifts = middle
     search.decide()
-    columns, everyone = np.arange(len(middle)), np.arange(len(search.data.scores))
     found: dict[int, Expression] = {}
     for column in own - set(wanted):
-        cuts, placed = search.placed(column, columns, everyone)
-        if int(placed.cut[0, 0]) != int((cuts.scores[0] > middle[column]).sum()):
-            continue
-        for hold, held in zip(search.targets, placed.holding, strict=True):
+        for hold, held in zip(search.targets, search.stopped(column), strict=True):
             rate = hold.expression
-            if held[0, 0] and isinstance(rate, Rate) and rate.classes:
+            if (held or hold.sense == "at") and isinstance(rate, Rate) and rate.direction:
                 members = search.data.members[rate.classes]
                 if members[column] and members.sum() == 1:
                     found[column] = rate

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.problems.classes.data import ClassData, Floats
+from setpoint.problems.classes.data import ClassData, Floats, added
 from setpoint.rates import Classes, Counts, Where
 from setpoint.rates.classes import ClassCounts, Kind
 
@@ -78,7 +78,8 @@ class Matrix(Gathering):
         if classes is not None:
             one = self.members[classes]
             sides = np.stack([one, 1 - one])
-            return sides.T @ np.array(slopes, np.float64).reshape(2, 2, order="F") @ sides
+            by_side = np.array(slopes, np.float64).reshape(2, 2, order="F")
+            return np.asarray(sides.T @ by_side @ sides)
         count = len(self.matrix)
         tp, fp, fn, tn = (np.nan_to_num(np.broadcast_to(x, count), nan=0.0) for x in slopes)
         wrong = (fp - tn) + (fn - tn)[:, None] + tn.sum()
@@ -111,8 +112,8 @@ def hard_tables(
     place = ranks(shifted, data.labels) if ks else np.zeros(0)
     tables = {}
     for where, weights in data.inside.items():
-        matrix = np.bincount(cells, weights, count * count).reshape(count, count)
-        hit = {k: np.bincount(data.labels, weights * (place < k), count) for k in ks}
+        matrix = added(cells, weights, count * count).reshape(count, count)
+        hit = {k: added(data.labels, weights * (place < k), count) for k in ks}
         tables[where] = Matrix(matrix, data.members, hit, undefined).table()
     return tables
 

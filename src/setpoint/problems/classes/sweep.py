@@ -12,7 +12,7 @@ from setpoint.problems.classes.data import ClassData, Floats, Whole
 from setpoint.problems.classes.decide import decide
 from setpoint.problems.cuts import no_nan, quiet
 from setpoint.problems.holds import Hold, tolerance
-from setpoint.problems.scan import Placement, place
+from setpoint.problems.scan import Placement, place, sit
 
 if TYPE_CHECKING:
     from setpoint.problems.problem import Problem
@@ -56,9 +56,20 @@ class Sweep:
         self.held[cuts.path.order[came]] = column
         return True
 
+    def stopped(self, column: int) -> list[bool]:
+        """For each target, whether it is what keeps the shift where it is now."""
+        cuts = self._cuts(column, np.arange(len(self.shifts)), np.arange(len(self.held)))
+        now = cuts.above(np.full((1, 1), self.shifts[column]))
+        found = sit(cuts, self._targets(column), now, np.zeros((1, 1)))
+        return [bool(held[0, 0]) for held in found.holding]
+
     def placed(self, column: int, among: Whole, rows: Whole) -> tuple[ClassCuts, Placement]:
         """All places of a shift, and the best one."""
-        cuts = ClassCuts.at(
+        cuts = self._cuts(column, among, rows)
+        return cuts, place(cuts, self.problem, self._targets(column))
+
+    def _cuts(self, column: int, among: Whole, rows: Whole) -> ClassCuts:
+        return ClassCuts.at(
             self.data,
             self.shifts,
             column,
@@ -67,7 +78,6 @@ class Sweep:
             held=self.held,
             undefined=self.undefined,
         )
-        return cuts, place(cuts, self.problem, self._targets(column))
 
     def _targets(self, column: int) -> list[Hold]:
         return [with_caps(hold, column, self.data.members) for hold in self.targets]

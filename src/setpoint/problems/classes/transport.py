@@ -91,17 +91,16 @@ def _finish(scores: Floats, shifts: Floats, quotas: Floats, weights: Floats) -> 
         path = _cheapest(scores, shifts, held, excess)
         if path is None:
             break
-        moves = [(row, i, j) for row, i, j in path]
         new = counts.copy()
-        for row, i, j in moves:
+        for row, i, j in path:
             new[i] -= weights[row]
             new[j] += weights[row]
         if np.abs(new - quotas).sum() >= np.abs(excess).sum() - 1e-9 * weights.max():
             break
-        for row, _, j in moves:
+        for row, _, j in path:
             held[row] = j
         counts = new
-    return held
+    return np.asarray(held)
 
 
 def _cheapest(

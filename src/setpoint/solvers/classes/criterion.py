@@ -73,7 +73,9 @@ class ClassImplicit(Implicit):
         _refuse(problem, options, rule)
         super().__init__(problem, **options)
         if not isinstance(self.step, Sigmoid):
-            raise ValueError(f"Classes are decided by a softmax: step is Sigmoid(); got {self.step}.")
+            raise ValueError(
+                f"Classes are decided by a softmax: step is Sigmoid(); got {self.step}."
+            )
         self.classes = None if classes is None else tuple(classes)
         self.rule = rule
         self.number = enrol(self)  # by which compiled steps find it
@@ -188,7 +190,12 @@ def _refuse(problem: Problem, options: dict[str, Any], rule: str) -> None:
         )
     if rule not in ("shift", "weight"):
         raise ValueError(f"rule must be 'shift' or 'weight'; got {rule!r}.")
-    usual = {"memory": 0, "correct_every": 1, "correction_batches": 1, "follow": None}
+    usual: dict[str, Any] = {
+        "memory": 0,
+        "correct_every": 1,
+        "correction_batches": 1,
+        "follow": None,
+    }
     usual |= {"flatness": 0.0, "slope_floor": 0.0}
     wrong = [name for name, value in usual.items() if options.get(name, value) != value]
     if wrong:

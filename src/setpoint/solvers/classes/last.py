@@ -90,7 +90,7 @@ class ClassLast:
         return f"no examples of {names}{more} in the batch"
 
     def _missed(self) -> str:
-        for target in self.problem.subject_to:
+        for target in self.problem.points[0]:
             value = float(target.expression.of(self.hard))
             if np.isnan(value):
                 return f"undefined: {target.expression} is 0/0 in the batch"

@@ -54,9 +54,7 @@ def _(
 
 
 def _shapes(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    double = {"dtype": torch.float64, "device": scores.device}
-    return (
-        torch.empty((), **double),
-        torch.empty(tuple(scores.shape), **double),
-        torch.empty((scores.shape[1],), **double),
-    )
+    rows, columns = scores.shape
+    sizes: tuple[list[int], ...] = ([], [rows, columns], [columns])
+    value, gradient, shifts = (scores.new_empty(size, dtype=torch.float64) for size in sizes)
+    return value, gradient, shifts

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.problems.classes import ClassData, Matrix
+from setpoint.problems.classes.data import added
 from setpoint.problems.classes.decide import all_rivals
 from setpoint.problems.cuts import Cuts
 from setpoint.rates import MATRIX, Counts, Where
@@ -66,9 +67,7 @@ class Soft:
         for where, weights in self.data.inside.items():
             truth = np.zeros((len(labels), count))
             truth[np.arange(len(labels)), labels] = weights
-            hit = {
-                k: np.bincount(labels, weights * own, count) for k, (own, _) in self._chances.items()
-            }
+            hit = {k: added(labels, weights * own, count) for k, (own, _) in self._chances.items()}
             tables[where] = Matrix(truth.T @ self.p, self.data.members, hit).table()
         return tables
 

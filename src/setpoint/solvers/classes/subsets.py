@@ -15,11 +15,11 @@ Floats = NDArray[np.float64]
 
 def chances(z: Floats, k: int) -> Floats:
     """The chance of every class to be among ``k``, ``[n, K]``; for all of them 1."""
-    n, count = z.shape
+    count = z.shape[1]
     if k <= 0:
         return np.zeros_like(z)
     if k >= int((z > -np.inf).sum(1).min()):
-        return (z > -np.inf) * 1.0
+        return np.where(z > -np.inf, 1.0, 0.0)
     ahead = _running(z, k)
     behind = _running(z[:, ::-1], k)
     total = ahead[count][:, k]

@@ -1,0 +1,141 @@
+"""Several classes: fit a goal about them, decide by shifted scores."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from setpoint.estimators.class_calibrator import ClassCalibrator
+from setpoint.estimators.inputs import Array, Labels, read_groups, read_weights
+from setpoint.estimators.scored import ScoredRows
+from setpoint.estimators.splits import three_parts
+from setpoint.estimators.thresholds import NotCertifiedWarning
+from setpoint.estimators.training import Portfolio
+from setpoint.problems import Infeasible, Problem
+from setpoint.problems.classes import decide, find, numbered, read_data
+from setpoint.rates import ClassArea
+from setpoint.results.confusion import Confusions
+from setpoint.train.groups import of_rows
+
+FEWEST = 5
+"""With fewer rows of a class than this, nothing is split off to choose by."""
+
+
+class ManyClasses(ScoredRows):
+    """What :class:`Classifier` does with a goal about classes.
+
+    Every class is called in the goal as in ``y``. The shifts are the best ones on validation rows
+    and carry no promise for new data, so no rows are kept to certify on.
+    """
+
+    shifts_: Array
+    confusions_: Confusions
+
+    def _fit_classes(self: Any, x: Array, y: Array, sample_weight: Any, groups: Any) -> None:
+        if isinstance(self.problem_.objective, ClassArea):
+            raise ValueError(
+                f"`{self.problem_}` is an area: it has no decisions to predict with. Name what "
+                "they are judged by, such as 'maximize macro(recall)'."
+            )
+        self.classes_, labels = read_many(y)
+        goal = numbered(self.problem_, self.classes_.tolist())
+        weights = read_weights(sample_weight, x, labels)
+        groups = read_groups(groups, self.problem_, len(labels))
+        random = check_random_state(self.random_state)
+        self.splits_ = three_parts(labels, self.validation_fraction, 0.0, random, FEWEST)
+        portfolio = Portfolio(goal, self.model, self.method, int(self.verbose) > 0)
+        portfolio.outputs = len(self.classes_)
+        portfolio.budget(self.epochs, self.batch_size, self.learning_rate)
+        seed = random.randint(2**31 - 1)
+        trained = portfolio.train(x, labels, weights, self.splits_, seed, self.device, groups)
+        self.method_, self.module_ = trained.method, trained.module
+        self.history_, self.histories_ = trained.history, trained.histories
+        self._set_shifts(goal, x, labels, weights, groups)
+
+    def _set_shifts(
+        self: Any, goal: Problem, x: Array, labels: Labels, weights: Array | None, groups: Any
+    ) -> None:
+        rows = self.splits_["validation"]
+        scores, own = self._score_rows(x[rows]).astype(np.float64), of_rows(groups, rows)
+        counts = None if weights is None else weights[rows]
+        try:
+            shifts: Any = goal.choose(scores, labels[rows], weights=counts, groups=own).thresholds
+        except Infeasible as error:
+            warnings.warn(f"{error} The nearest are used.", NotCertifiedWarning, stacklevel=3)
+            shifts = find(goal, read_data(goal, scores, labels[rows], counts, own)).shifts
+        self.shifts_, self.certificate_ = np.asarray(shifts), None
+        self.calibrator_ = ClassCalibrator.fit(scores, labels[rows], counts)
+        names = tuple(self.classes_.tolist())
+        self.confusions_ = Confusions.of(
+            names, labels[rows], scores.argmax(1), decide(scores, self.shifts_), counts
+        )
+
+    @property
+    def _about_classes(self) -> bool:
+        problem = getattr(self, "problem_", None)
+        return problem is not None and problem.kind == "classes"
+
+    def decision_function(self, X: Any) -> Array:
+        """The score minus ``threshold_``: positive for what ``predict`` accepts.
+
+        For a goal about classes: the scores minus their shifts, ``[n, K]``, of which the highest
+        decides; of two classes their difference.
+        """
+        if not self._about_classes:
+            return super().decision_function(X)
+        shifted = self._scores(X).astype(np.float64) - self.shifts_
+        return np.asarray(shifted[:, 1] - shifted[:, 0] if shifted.shape[1] == 2 else shifted)
+
+    def predict(self, X: Any) -> Array:
+        """The label of each row: that of the highest shifted score, or by ``threshold_``."""
+        if not self._about_classes:
+            return super().predict(X)
+        return np.asarray(self.classes_[decide(self._scores(X), self.shifts_)])
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each class, by the curve fitted on validation rows.
+
+        Its argmax is not the decision of ``predict``, which is made for the goal.
+        """
+        if not self._about_classes:
+            return super().predict_proba(X)
+        return np.asarray(self.calibrator_(self._scores(X).astype(np.float64)))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> float:
+        """The goal's metric on these data, greater is better: negated if it is minimized.
+
+        It is taken at the best threshold, or the best shifts, on these very data, so that models
+        are compared at the same operating point; a model that cannot meet the bounds gets the
+        worst value.
+        """
+        if not self._about_classes:
+            return super().score(X, y, sample_weight, groups=groups)
+        labels = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
+        strange = np.asarray(y) != self.classes_[labels]
+        if strange.any():
+            raise ValueError(
+                f"y has a class that was not there in fit: {np.asarray(y)[strange][0]!r}."
+            )
+        try:
+            value = self.problem_.evaluate(
+                self._scores(X),
+                labels,
+                weights=sample_weight,
+                groups=groups,
+                classes=self.classes_.tolist(),
+            )
+        except Infeasible:
+            return 0.0 if self.problem_.maximize else -1.0
+        return float(value if self.problem_.maximize else -value)
+
+
+def read_many(y: Array) -> tuple[Array, Labels]:
+    """All classes in sorted order, and for every row the number of its own."""
+    classes, labels = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        found = f"all labels are {classes[0]!r}" if len(classes) else "there are 0 samples"
+        raise ValueError(f"Classifier can't train when only one class is present: {found}.")
+    return classes, labels.astype(np.int64)

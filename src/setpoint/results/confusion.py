@@ -1,0 +1,75 @@
+"""Who is taken for whom, before the shifts and with them: plain numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Confusions:
+    """Two confusion matrices of the same examples, ``[true, predicted]``.
+
+    Attributes:
+        names: What the classes are called.
+        before: With the highest score deciding.
+        after: With the highest shifted score deciding.
+    """
+
+    names: tuple[Any, ...]
+    before: Floats
+    after: Floats
+
+    @classmethod
+    def of(
+        cls, names: tuple[Any, ...], labels: Any, before: Any, after: Any, weights: Any = None
+    ) -> Confusions:
+        """From true classes and both decisions, each the number of a class."""
+        made = (confusion_matrix(labels, given, len(names), weights) for given in (before, after))
+        return cls(names, *made)
+
+    def recalls(self, matrix: Floats) -> Floats:
+        """The share of each class that is found; NaN for a class that is not there."""
+        return _shares(matrix.diagonal(), matrix.sum(1))
+
+    def precisions(self, matrix: Floats) -> Floats:
+        """The share of each class's predictions that is right; NaN where there are none."""
+        return _shares(matrix.diagonal(), matrix.sum(0))
+
+    def __str__(self) -> str:
+        return "\n\n".join(
+            f"{title}\n{self._text(matrix)}"
+            for title, matrix in (("before", self.before), ("after", self.after))
+        )
+
+    def _text(self, matrix: Floats) -> str:
+        names = [str(name)[:12] for name in self.names]
+        cells = [[f"{x:g}" for x in row] for row in matrix]
+        recalls = ["-" if np.isnan(x) else f"{x:.1%}" for x in self.recalls(matrix)]
+        lines = [["true \\ predicted", *names, "recall"]]
+        lines += [[n, *row, r] for n, row, r in zip(names, cells, recalls, strict=True)]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        return "\n".join(
+            "  ".join(
+                cell.ljust(w) if i == 0 else cell.rjust(w)
+                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in lines
+        )
+
+
+def confusion_matrix(labels: Any, decided: Any, count: int, weights: Any = None) -> Floats:
+    """How much weight of each true class was given to each class, ``[K, K]``."""
+    cells = np.asarray(labels, np.int64) * count + np.asarray(decided, np.int64)
+    given = None if weights is None else np.asarray(weights, np.float64)
+    return np.bincount(cells, given, count * count).reshape(count, count).astype(np.float64)
+
+
+def _shares(part: Floats, whole: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(part / whole)
