@@ -52,7 +52,7 @@ def test_lexicographic_training_finds_the_solution_of_least_norm():
     matrix, wanted, solution, start = least_squares()
     x = start.clone().requires_grad_()
     barrier, optimizer = Barrier([x]), torch.optim.SGD([x], lr=1.0)
-    for _ in range(1000):
+    for _ in range(2000):
         optimizer.zero_grad()
         main = (matrix @ x - wanted).square().mean() / 2
         step = barrier.backward(x.square().sum() / 2, after=main)

@@ -36,6 +36,8 @@ class Barrier(Weigher):
         gain: Of the term that holds bounds on average over minibatches; 0 for exact gradients.
         every: Find multipliers anew every so many steps; in between one backward pass is enough.
         cap: How much bounds that oppose each other may amplify their multipliers.
+        memory: Of the running mean of a more important loss's gradient (``after=``), which tells
+            what hurts it from the noise of a batch: 0.99 looks at about 100 batches.
         nonfinite: What a loss or gradient that is NaN or infinite does: ``"raise"``, or
             ``"skip"``, which leaves ``.grad`` and all state alone and counts the step.
         group: The process group to average over; the default one under ``torch.distributed``.
@@ -65,6 +67,7 @@ class Barrier(Weigher):
         gain: float = 0.02,
         every: int = 1,
         cap: float = 1e4,
+        memory: float = 0.99,
         nonfinite: Literal["raise", "skip"] = "raise",
         group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
@@ -75,6 +78,7 @@ class Barrier(Weigher):
             gain=gain,
             every=every,
             cap=cap,
+            memory=memory,
             nonfinite=nonfinite,
         )
         self._params = trainable(params)
@@ -134,7 +138,8 @@ class Barrier(Weigher):
 
         Lists have one number for each bound, in the order given. ``multiplier`` is what the bound
         costs, ``slack`` how far it is from being broken, ``binding`` the share of steps in which it
-        mattered, ``noise_ratio`` how many times more than a single batch asks for was needed.
+        mattered, ``noise_ratio`` how many times more than a single batch asks for was needed; in
+        lexicographic training, how many times a batch's squared gradient is that of the truth.
         """
         return summary(self.last, self.ledger)
 
@@ -146,6 +151,7 @@ class Barrier(Weigher):
     def reset(self) -> None:
         """Forget all steps, before other losses are trained."""
         self.ledger.reset()
+        self.means.reset()
         self.last = {}
 
     def __repr__(self) -> str:

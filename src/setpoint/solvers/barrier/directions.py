@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,7 +24,8 @@ class Direction:
         residual: ``|v| / |grad f|``: 0 where nothing is left to do; in lexicographic training the
             residual of eq. (16) to first order.
         opposed: Whether no direction keeps all bounds.
-        clocks: In lexicographic training, the largest multiplier of each level.
+        binds: Which bounds matter in this step, ``[m]``.
+        learnt: In lexicographic training, what the ledger is to remember of this step.
     """
 
     weights: Vector
@@ -33,7 +35,8 @@ class Direction:
     score: float
     residual: float
     opposed: bool
-    clocks: Vector | None = None
+    binds: Mask
+    learnt: Mapping[str, Vector] = field(default_factory=dict)
 
 
 def constrained(
@@ -73,6 +76,7 @@ def constrained(
         score=kkt_score(gram, weights, pushes, free),
         residual=relative_length(gram, weights),
         opposed=found.opposed,
+        binds=multipliers != 0,
     )
 
 

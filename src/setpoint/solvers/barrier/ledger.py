@@ -19,9 +19,9 @@ KINDS = ("<=", ">=", "==", "after")
 PER_BOUND = (
     "multiplier",  # of the last step
     "largest",  # multiplier so far
-    "binding",  # steps with a multiplier other than zero
+    "binds",  # whether it mattered in the last step
+    "binding",  # in how many steps it did
     "floor",  # the noise correction: what the multiplier is at least
-    "clock",  # lexicographic: the largest multiplier of each level in the last step
     "gap",  # of the last step (lexicographic: the loss itself)
     "mean_gap",
     "mean_jump",  # of the squared difference of successive gaps
@@ -29,7 +29,14 @@ PER_BOUND = (
     "mean_printed",  # of the multiplier that a single batch asks for
     "mean_multiplier",
 )
-COUNTS = ("steps", "opposed", "skipped")
+LEARNT = (  # lexicographic: of the direction of each level,
+    "recent",  # the mean of its squared length, with the weights of the running mean of gradients
+    "signal",  # the mean over all steps of the squared length of the true gradient
+    "square",  # the same of the batch's gradient
+    "side",  # the same of the next level's gradient
+)
+COUNTS = ("steps", "opposed", "skipped", "looks")
+SCALARS = ("mean_pull", "residual", "spent")
 MEMORY = 0.05
 """The share of the newest step in running means; before the 20th step they are plain means."""
 
@@ -44,9 +51,9 @@ class Ledger(nn.Module):
 
     def reset(self) -> None:
         """Forget everything."""
-        names = (*PER_BOUND, "kinds", "weights")
+        names = (*PER_BOUND, *LEARNT, "kinds", "weights")
         self.numbers.update({name: np.zeros(0) for name in names})
-        self.numbers.update({name: np.zeros(()) for name in (*COUNTS, "mean_pull", "residual")})
+        self.numbers.update({name: np.zeros(()) for name in (*COUNTS, *SCALARS)})
 
     def check(self, kinds: Sequence[str]) -> None:
         """An error if there were other bounds before."""
@@ -61,7 +68,7 @@ class Ledger(nn.Module):
     def open(self, kinds: Sequence[str]) -> None:
         """Make room for these bounds, in the first step."""
         if not len(self.numbers["kinds"]):
-            self.numbers.update({name: np.zeros(len(kinds)) for name in PER_BOUND})
+            self.numbers.update({name: np.zeros(len(kinds)) for name in (*PER_BOUND, *LEARNT)})
             self.numbers["kinds"] = np.array([KINDS.index(kind) for kind in kinds], dtype=float)
 
     def count(self, name: str) -> int:

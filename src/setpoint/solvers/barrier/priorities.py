@@ -1,119 +1,172 @@
 """Lexicographic directions: a loss is made small only where it does not hurt those before it.
 
-As printed, ``v = grad f + u grad g`` with ``push = beta |grad g|^2`` needs multipliers that grow
-without bound as the main loss is solved, and a fixed step then overshoots: training stalls where
-``u`` meets the stability limit of the main loss. Three changes cure it.
+As printed, ``v = grad f + u grad g`` with ``push = beta |grad g|^2``. Three things go wrong. The
+multiplier ``u`` grows without bound as the main loss is solved, and a fixed step then overshoots.
+Far from there ``u`` is about 1, so the units of ``f`` decide how much of it enters. And a batch's
+``grad g`` is mostly noise, so that ``u`` does not see that ``f`` hurts ``g`` on average.
 
-* The direction is divided by ``u`` (at least 1): the same path on another clock, on which the main
-  loss keeps its learning rate and the secondary one gets a share ``1 / u``.
-* ``u`` grows slowly while the secondary loss still has a way to go, and by a factor once the two
-  gradients oppose each other: then the secondary loss is as small as this level of the main loss
-  allows, and there is nothing to wait for.
-* ``u`` does not jump where the main gradient happens to be tiny, unless the main loss is rising.
+Here ``v = grad g + share grad f``: the same path on another clock, on which the main loss keeps its
+learning rate. The share comes from a running mean of ``grad g``, with two limits:
+
+* **Harm.** Of the mean's own descent a part is asked for and kept: little while the secondary loss
+  has a way to go and gradients are exact (then this is eq. 4, to that factor), half once the two
+  gradients oppose each other (then the secondary loss is as small as this level of the main loss
+  allows), and half where gradients are noisy.
+* **Trust.** ``share grad f`` is at most half as long as the mean, whatever the units of ``f``.
+  Without noise the mean vanishes as the main loss is solved, while ``f`` may still have a way to go
+  along the solutions. There the root mean square of *all* steps stands in for it: it falls like
+  ``1 / sqrt(step)``, so that shares vanish but their sum does not (the condition of Solodov, 2007,
+  for descent methods to find the lexicographic optimum).
+
+How noisy gradients are is measured: a mean of ``n`` noisy gradients is ``n`` times shorter in the
+square than they are, of exact ones it is as long.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from setpoint.solvers.barrier.directions import Direction, kkt_score, relative_length
 from setpoint.solvers.barrier.push import Push
-from setpoint.solvers.barrier.quadratic import Mask, Solution, Vector, solve
+from setpoint.solvers.barrier.quadratic import Vector
 
 PATIENCE = 0.01
-"""Of the descent of the main loss, what is asked for, and of ``beta``, what ``u`` grows by."""
-SETTLED = 0.3
-"""Length of the direction, relative to the gradient, below which a level counts as solved."""
+"""Of the descent of the main loss, what is asked for while the secondary loss has a way to go."""
 HASTE = 0.5
-"""The share of the main loss's own descent that is then asked for."""
-FASTEST = 0.05
-"""The largest relative change of ``u`` in a step."""
+"""The same where it has none, or where gradients are noise."""
+SETTLED = 0.3
+"""Sine of the angle between the gradients below which they count as opposed."""
+TRUST = 0.5
+"""Length of the secondary part relative to the mean, if gradients are noise,"""
+TRUST_EXACT = 2.0
+"""and if they are exact."""
+LARGEST = 1e12
+"""What the multiplier is called where the secondary loss has no share at all."""
 
 
 @dataclass(frozen=True)
-class _Level:
-    """The multipliers of one level towards those before it, as printed and as used."""
+class Seen:
+    """What earlier steps said about each level: see ``LEARNT`` in the ledger.
 
-    found: Solution
-    used: Vector
-    residual: float
+    Attributes:
+        numbers: Running means of squares, one number for each level.
+        pace: The share of this step in the means of gradients.
+        spent: The sum of the squared shares of all steps in them: 1 / n for a plain mean of n.
+        looks: How many steps there were before this one.
+    """
+
+    numbers: Mapping[str, Vector]
+    pace: float
+    spent: float
+    looks: int
 
 
-def ranked(
-    gram: Vector, gaps: Vector, clocks: Vector, calm: Mask, push: Push, *, cap: float
-) -> Direction:
+def ranked(gram: Vector, gaps: Vector, seen: Seen, push: Push) -> Direction:
     """The direction of the last loss after all others, in order of priority.
 
-    Each level has a direction of its own, made of the gradients up to it; the next level must not
-    go against any of them.
+    Each level has a direction of its own: that of the level before it and a share of the next
+    gradient, small enough not to hurt any direction before.
 
     Args:
-        gram: Dot products of the gradients, the most important loss first, ``[m + 1, m + 1]``.
+        gram: Dot products of this step's gradients, the most important loss first, the objective
+            last, then of the running means of all but the last, ``[2 m + 1, 2 m + 1]``.
         gaps: How far each loss but the last is above its lower bound (infinite if none is known).
-        clocks: The largest multiplier of each level in the last step, 0 in the first one, ``[m]``.
-        calm: Which losses are not above their running mean, ``[m]``.
+        seen: What earlier steps said.
         push: What each level asks for.
-        cap: As in :func:`solve`.
     """
-    count = len(gram)
-    directions = np.zeros((count, count))
-    directions[0, 0] = 1.0
-    pushes = np.zeros(count - 1)
-    after = np.zeros(count - 1)
-    for i in range(1, count):
-        above = directions[:i]
-        length = float(np.sqrt(max(above[-1] @ gram @ above[-1], 0.0)))
-        pushes[i - 1] = PATIENCE * push(float(gaps[i - 1]), length)
-        level = _level(gram, above, pushes[:i], cap)
-        used = _limited(level, float(clocks[i - 1]), bool(calm[:i].all()), push.beta)
-        after[i - 1] = float(used.max())
-        directions[i] = used @ above
-        directions[i, i] = 1.0
-        directions[i] /= after[i - 1]
-    printed = level.found.multipliers @ above
-    printed[-1] = 1.0
+    levels = len(gaps)
+    unit = np.eye(len(gram))
+    now, mean = unit[0], unit[levels + 1]
+    learnt = {name: values.copy() for name, values in seen.numbers.items()}
+    above: list[tuple[Vector, float, float]] = []
+    shares, binds, pushes = np.zeros(levels), np.zeros(levels, dtype=bool), np.zeros(levels)
+    for i in range(levels):
+        square = float(mean @ gram @ mean)
+        side = float(gram[i + 1, i + 1])
+        clear = _learn(learnt, i, float(now @ gram @ now), square, side, seen)
+        pushes[i] = push(float(gaps[i]), square**0.5)
+        above.append((mean, pushes[i], clear))
+        trusted = _trusted(learnt, i, square, side, clear)
+        harmless = min(_harmless(gram, i + 1, *each) for each in above)
+        shares[i], binds[i] = min(trusted, harmless), harmless < trusted
+        now = now + shares[i] * unit[i + 1]
+        if i + 1 < levels:
+            mean = mean + shares[i] * unit[levels + 2 + i]
+    return _direction(gram, above[-1][0], now[: levels + 1], shares, binds, pushes, learnt)
+
+
+def _learn(
+    learnt: dict[str, Vector], i: int, length: float, square: float, side: float, seen: Seen
+) -> float:
+    """Enter a step into the running squares; returns how clear the gradients of a level are.
+
+    ``(|mean|^2 - spent * recent) / (1 - spent)`` is an unbiased estimate of the squared length of
+    the true gradient, where ``recent`` is the same mean of squared lengths. Its mean over that of
+    all squares is 1 for exact gradients, and next to 0 for noise.
+    """
+    learnt["recent"][i] += seen.pace * (length - learnt["recent"][i])
+    if seen.looks > 0:
+        signal = (square - seen.spent * learnt["recent"][i]) / (1 - seen.spent)
+        learnt["signal"][i] += (signal - learnt["signal"][i]) / seen.looks
+    for name, value in (("square", length), ("side", side)):
+        learnt[name][i] += (value - learnt[name][i]) / (seen.looks + 1)
+    if learnt["square"][i] == 0:
+        return 0.0
+    return float(np.clip(learnt["signal"][i] / learnt["square"][i], 0.0, 1.0))
+
+
+def _trusted(
+    learnt: Mapping[str, Vector], i: int, square: float, side: float, clear: float
+) -> float:
+    """The share at which the next gradient is as long as the level's direction allows.
+
+    The next gradient counts with its root mean square of all steps: by its present length it would
+    never come to rest at a minimum of its own.
+    """
+    own = max(float(learnt["side"][i]), side)
+    allowed = max(square, clear * float(learnt["signal"][i]))
+    trust = TRUST + (TRUST_EXACT - TRUST) * clear
+    return trust * float(np.sqrt(allowed / own)) if own > 0 else 0.0
+
+
+def _harmless(gram: Vector, side: int, mean: Vector, asked: float, clear: float) -> float:
+    """The share at which a direction keeps what its level asks for of its own descent."""
+    square, pull = float(mean @ gram @ mean), float(gram[side] @ mean)
+    if pull >= 0:
+        return np.inf
+    sine = max(1 - pull**2 / (square * float(gram[side, side])), 0.0) ** 0.5
+    opposed = max(0.0, 1 - (sine / SETTLED) ** 2)
+    part = max(HASTE + (PATIENCE - HASTE) * clear, HASTE * opposed)
+    return (square - min(part * asked, HASTE * square)) / -pull
+
+
+def _direction(
+    gram: Vector,
+    mean: Vector,
+    weights: Vector,
+    shares: Vector,
+    binds: Vector,
+    pushes: Vector,
+    learnt: Mapping[str, Vector],
+) -> Direction:
+    """What the report wants to know: the last loss against all that is more important."""
+    levels = len(shares)
+    two = np.stack([mean, np.eye(len(gram))[levels]])
+    small = two @ gram @ two.T  # the mean direction above, and the last gradient
+    above, pull = float(small[0, 0]), float(small[1, 0])
+    wanted = np.array([pushes[-1] - pull, -pull])
+    both = np.maximum(wanted, 0.0) / above if above > 0 else np.zeros(2)
     return Direction(
-        weights=directions[-1],
-        multipliers=used,
-        printed=level.found.multipliers,
+        weights=weights,
+        multipliers=1 / np.maximum(shares, 1 / LARGEST),
+        printed=np.full(levels, both[0]),
         pushes=pushes,
-        score=kkt_score(gram, printed, pushes, np.zeros(count - 1, dtype=bool)),
-        residual=level.residual,
-        opposed=level.found.opposed,
-        clocks=after,
+        score=kkt_score(small, np.array([both[0], 1.0]), pushes[-1:], np.zeros(1, dtype=bool)),
+        residual=relative_length(small, np.array([both[1], 1.0])),
+        opposed=False,
+        binds=binds,
+        learnt=learnt,
     )
-
-
-def _level(gram: Vector, above: Vector, pushes: Vector, cap: float) -> _Level:
-    """What the levels ``above`` ask of the next gradient, hurried on where it has settled."""
-    i = len(above)
-    needed = pushes - above @ gram[i]
-    found = solve(above @ gram @ above.T, needed, np.zeros(i, dtype=bool), cap=cap)
-    weights = found.multipliers @ above
-    weights[i] = 1.0
-    residual = relative_length(gram[: i + 1, : i + 1], weights[: i + 1])
-    used = found.multipliers / (1 - HASTE * _settled(residual))
-    used[-1] = max(used[-1], 1.0)  # the main loss keeps its learning rate
-    return _Level(found, used, residual)
-
-
-def _limited(level: _Level, before: float, calm: bool, beta: float) -> Vector:
-    """The multipliers, near those of the last step."""
-    used, top = level.used, float(level.used.max())
-    if before == 0:
-        return used
-    most = before * (1 + FASTEST * _settled(level.residual))
-    most = max(most, before + PATIENCE * beta) if calm else np.inf
-    least = before * (1 - FASTEST)
-    if top > most:
-        used = used * (most / top)
-    elif top < least:
-        used[-1] = least
-    return used
-
-
-def _settled(residual: float) -> float:
-    """From 0, where a level is still on its way, to 1, where it is solved."""
-    return max(0.0, 1 - (residual / SETTLED) ** 2)

@@ -48,10 +48,10 @@ def book(
         ledger.follow("mean_pull", squares[-1])
         ledger.follow("mean_printed", np.abs(direction.printed))
         ledger.follow("mean_multiplier", np.abs(used))
-        if direction.clocks is not None:
-            numbers["clock"] = direction.clocks
+        numbers.update(direction.learnt)
+        numbers["binds"] = direction.binds.astype(float)
         numbers["opposed"] = numbers["opposed"] + direction.opposed
-    numbers["binding"] = numbers["binding"] + (numbers["multiplier"] != 0)
+    numbers["binding"] = numbers["binding"] + numbers["binds"]
     numbers["floor"] = floors
     follow_noise(ledger, values[:-1])
     numbers["steps"] = numbers["steps"] + 1
@@ -91,14 +91,17 @@ def summary(last: dict[str, Any], ledger: Ledger) -> Report:
     report["largest_multiplier"] = numbers["largest"].tolist()
     if KINDS.index("after") not in numbers["kinds"]:
         report["mean_slack"] = (-numbers["mean_gap"]).tolist()
-        report["noise_ratio"] = _noise_ratio(numbers["mean_printed"], numbers["mean_multiplier"])
+        report["noise_ratio"] = _ratio(numbers["mean_printed"], numbers["mean_multiplier"])
+    else:
+        ratio = _ratio(numbers["signal"], numbers["square"])
+        report["noise_ratio"] = [max(each, 1.0) for each in ratio]  # a mean lags behind a descent
     report["opposed_steps"] = ledger.count("opposed")
     report["skipped"] = ledger.count("skipped")
     return report
 
 
-def _noise_ratio(asked: Vector, given: Vector) -> list[float]:
-    """How many times the multiplier of a single batch was needed: 1 for exact gradients."""
+def _ratio(asked: Vector, given: Vector) -> list[float]:
+    """How many times what was asked for was given; 1 where one of them is nothing."""
     both = (asked > 0) & (given > 0)
     ratio: list[float] = np.where(both, given / np.where(both, asked, 1.0), 1.0).tolist()
     return ratio

@@ -12,6 +12,7 @@ from torch import Tensor
 from setpoint.distributed import Row, averaged, workers
 from setpoint.solvers.barrier.gradients import combined, gram_of, rows_of, scaled, write
 from setpoint.solvers.barrier.losses import Losses
+from setpoint.solvers.barrier.means import Means
 from setpoint.solvers.barrier.quadratic import Vector
 
 SUM = "the weighted sum of all losses"
@@ -44,6 +45,11 @@ class Step:
             tensors, names = [self.sum(weights)], [SUM]
         self._rows = self._rows_of(tensors, names, keep_graph)
         return gram_of(self._rows)
+
+    def with_means(self, means: Means, pace: float, gram: Vector) -> Vector:
+        """Move the means of all gradients but the last, and add their dot products to ``gram``."""
+        means.follow(self._rows[:-1], pace)
+        return gram_of([*self._rows, *means.rows], gram)
 
     def sum(self, weights: Vector) -> Tensor:
         """The weighted sum of all losses, with its graph and the value of the objective."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import nn
 
 from setpoint._checks import at_least_zero, positive, share, whole
 from setpoint.solvers.barrier.directions import Direction, constrained
-from setpoint.solvers.barrier.ledger import Ledger
+from setpoint.solvers.barrier.ledger import LEARNT, Ledger
 from setpoint.solvers.barrier.losses import Losses
+from setpoint.solvers.barrier.means import Means
 from setpoint.solvers.barrier.noise import raise_floors
-from setpoint.solvers.barrier.priorities import ranked
+from setpoint.solvers.barrier.priorities import Seen, ranked
 from setpoint.solvers.barrier.push import Push
 from setpoint.solvers.barrier.quadratic import Vector
 from setpoint.solvers.barrier.report import book
@@ -32,6 +34,7 @@ class Weigher(nn.Module):
         gain: float,
         every: int,
         cap: float,
+        memory: float,
         nonfinite: Literal["raise", "skip"],
     ) -> None:
         super().__init__()
@@ -44,8 +47,10 @@ class Weigher(nn.Module):
         self.gain = at_least_zero(gain, "gain")
         self.every = whole(every, "every", least=1)
         self.cap = positive(cap, "cap")
+        self.memory = share(memory, "memory", ends=False)
         self.nonfinite = nonfinite
         self.ledger = Ledger()
+        self.means = Means()
         self.last: dict[str, Any] = {}
         self._optimizer = optimizer
 
@@ -75,10 +80,19 @@ class Weigher(nn.Module):
         self, step: Step, gram: Vector, gaps: Vector, floors: Vector, push: Push
     ) -> Direction:
         if step.losses.ranked:
-            numbers = self.ledger.numbers
-            calm = step.values[:-1] <= numbers["mean_gap"]
-            return ranked(gram, gaps, numbers["clock"], calm, push, cap=self.cap)
+            seen = self._look()
+            gram = step.with_means(self.means, seen.pace, gram)
+            return ranked(gram, gaps, seen, push)
         return constrained(gram, gaps, step.losses.free, floors, push, cap=self.cap)
+
+    def _look(self) -> Seen:
+        """What earlier steps said, as one more is seen."""
+        ledger = self.ledger
+        looks = ledger.count("looks")
+        pace = max(1 - self.memory, 1 / (1 + looks))
+        spent = (1 - pace) ** 2 * float(ledger.numbers["spent"]) + pace**2
+        ledger.numbers["spent"], ledger.numbers["looks"] = np.array(spent), np.array(looks + 1.0)
+        return Seen({name: ledger.numbers[name] for name in LEARNT}, pace, spent, looks)
 
     def _push(self) -> Push:
         """The push at the present learning rate."""
@@ -111,5 +125,6 @@ class Weigher(nn.Module):
             "gain": self.gain,
             "every": self.every,
             "cap": self.cap,
+            "memory": self.memory,
             "nonfinite": self.nonfinite,
         }
