@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.distributed as dist
+from distributed import alone
 from distributed.cases import CASES, ROWS, batch_of, model_of, rows_of
 from distributed.fleet import run_fleet
 from torch.nn.parallel import DistributedDataParallel
@@ -50,7 +51,8 @@ def move(model, step):
 
 def work(rank, names):
     groups = {2: dist.new_group([0, 1]), 4: None}
-    return {
+    others = {"messages": alone.messages(rank), "numbers": alone.numbers(rank)}
+    return others | {
         (name, dtype, size): train(CASES[name], dtype, rank, size, group)
         for name in names
         for dtype in TOLERANCES
@@ -87,3 +89,43 @@ def test_several_processes_are_one(ranks, name, dtype):
     for size in (2, 4):
         for rank in range(size):
             assert difference(alone, ranks[rank][name, dtype, size]) < TOLERANCES[dtype]
+
+
+MESSAGES = {
+    "not told": "RuntimeError: There are 4 ranks, and Implicit does not know",
+    "not wrapped": "TypeError: There are 4 ranks, and nothing averages the gradients of a Seq",
+    "no model": "TypeError: attach takes the model that is trained; got str",
+    "a function": "RuntimeError: This loss sees only its own rank's share",
+    "own weights": "TypeError: The criterion trains weights that the model does not have (aux",
+    "barrier": "ValueError: RateBarrier averages gradients over ranks; reduction='sum' cannot",
+    "different columns": "ValueError: All ranks must call the criterion with the same kinds",
+    "no numbers": "ValueError: Scores must be finite; got nan in row 37",
+    "a word": "ValueError: reduction must be 'mean', 'sum' or 'none'; got 'average'",
+}
+
+
+def test_what_is_wrong_on_one_rank_is_told_on_all(ranks):
+    for rank, one in enumerate(ranks):
+        for name, message in MESSAGES.items():
+            assert one["messages"][name].startswith(message), (rank, name)
+        whose = "Every column needs one row" if rank == 2 else "Rank 2 got a batch that it cannot"
+        assert one["messages"]["a bad batch"].startswith(f"ValueError: {whose}")
+
+
+def test_sums_ranks_by_themselves_micro_batches_and_selection(ranks):
+    x, y = alone.data()
+    model = alone.network()
+    loss = alone.Implicit(alone.BOUND)(model(x), y)
+    loss.backward()
+    expected = alone.gradients(model)
+    falling = x[:, 0].sort(descending=True).values
+    for one in ranks:
+        found = one["numbers"]
+        for kind in ("sum", "none", "accumulated"):
+            torch.testing.assert_close(found[kind], expected, rtol=1e-10, atol=1e-13)
+        torch.testing.assert_close(found["accumulated loss"], loss.detach())
+        assert found["empty"] == 0
+        texts, copies, sizes = found["texts"]
+        assert (texts, copies.tolist()) == ([str(int(v)) for v in y], y.tolist())
+        assert sizes == list(alone.SIZES)
+        assert found["third"] == (falling[2], len(y), 2, 3)

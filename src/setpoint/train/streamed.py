@@ -1,0 +1,95 @@
+"""A certified threshold for more scores than fit into memory, on any number of processes.
+
+The threshold that proves a bound on one kind of examples is a score of known rank among them, so
+the scores need not be sorted, only that one found: see :mod:`setpoint.distributed.select`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from setpoint.certify.dtypes import below
+from setpoint.certify.forms import atoms
+from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES
+from setpoint.certify.settings import doubt
+from setpoint.certify.tails import allowed, lower, needed, upper
+from setpoint.distributed.select import Selected, select
+from setpoint.rates import Bound
+
+Chunks = Callable[[], Iterable[tuple[NDArray[Any], NDArray[Any]]]]
+"""Gives this process's scores and labels again and again, each time the same, some at a time."""
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """What :func:`certified_threshold` found.
+
+    Attributes:
+        threshold: Accept what scores above it; None if the examples cannot prove the bound.
+        proved: What is proved of the bound's rate, with the confidence asked for.
+        examples: How many there are of the kind that the bound counts, in all processes.
+        allowed: How many of them may be on the wrong side.
+        accepted: How many of them are accepted.
+        note: In words.
+    """
+
+    threshold: float | None
+    proved: float | None
+    examples: int
+    allowed: int
+    accepted: int
+    note: str
+
+
+def certified_threshold(read: Chunks, bound: Bound, *, confidence: float = 0.95) -> Streamed:
+    """The threshold that :func:`setpoint.certify` gives, in bounded memory.
+
+    Args:
+        read: This process's calibration scores (float32 or float64) and labels, in chunks; it is
+            called two to four times.
+        bound: A bound on one kind of examples: ``fpr``, ``tnr``, ``recall``, ``fnr``, ``coverage``.
+        confidence: The promise fails for at most ``1 - confidence`` of all calibration samples.
+
+    Example:
+        >>> import numpy as np
+        >>> from setpoint.rates import fpr
+        >>> scores, labels = np.arange(1000.0), np.zeros(1000)
+        >>> certified_threshold(lambda: [(scores, labels)], fpr <= 0.01).threshold
+        995.0
+    """
+    found = atoms(bound, None)
+    share = found[0].share if len(found) == 1 else None
+    if share is None or share.part.where or share.part.kind not in (POSITIVES, NEGATIVES, EVERYONE):
+        raise ValueError(
+            f"`{bound}` is not about one kind of examples (fpr, tnr, recall, fnr, coverage), so "
+            "its threshold is not a score of known rank; use certify with a sample that fits."
+        )
+    part, caps, dtypes = share.part, share.at_most, [""]
+    tail, risk = doubt(confidence), share.limit if share.at_most else 1 - share.limit
+
+    def scores() -> Iterable[NDArray[Any]]:
+        for chunk, labels in read():
+            dtypes[0] = str(chunk.dtype)
+            yield (
+                chunk if part.kind == EVERYONE else chunk[(labels > 0) == (part.kind == POSITIVES)]
+            )
+
+    def rank(n: int) -> int | None:
+        m = allowed(n, risk, tail)
+        return None if m < 0 else m if caps else n - m - 1
+
+    here = select(scores, rank)
+    if not isinstance(here, Selected):
+        note = f"`{bound}` needs {needed(risk, tail):,} {part.kind}, you have {here:,}"
+        return Streamed(None, None, here, -1, 0, note)
+    m = allowed(here.size, risk, tail)
+    reached = upper(m, here.size, tail) if caps else lower(here.size - m, here.size, tail)
+    threshold = here.score if caps else below(here.score, dtypes[0] or "float64")
+    side = "above" if caps else "at or below"
+    note = f"at most {m:,} of {here.size:,} {part.kind} may lie {side} the threshold"
+    accepted = here.above if caps else here.reaching
+    return Streamed(threshold, share.value(float(reached)), here.size, m, accepted, note)
