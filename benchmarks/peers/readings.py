@@ -1,0 +1,34 @@
+"""Two readings of "PR-AUC for recall in [start, 1]", which the ICO paper does not define.
+
+Its table goes to 73, so the area is divided by the width of the range: the mean precision over it.
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import precision_recall_curve
+
+from setpoint import pr_auc
+
+GRID = np.linspace(0, 1, 101)
+STARTS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+
+
+def at_anchors(scores: Any, labels: Any, start: float = 0.95) -> float:
+    """The mean of the exact precisions at five mid-points of the range, in points."""
+    return 100 * float(pr_auc(recall=(start, 1.0)).evaluate(scores, labels))
+
+
+def under_curve(scores: Any, labels: Any, start: float = 0.95) -> float:
+    """The area under scikit-learn's curve, best precision for each recall, over the width."""
+    precision, recall = precision_recall_curve(labels, scores)[:2]
+    recall, precision = recall[::-1], np.maximum.accumulate(precision)[::-1]
+    level = np.unique(np.concatenate([[start, 1.0], recall[recall >= start]]))
+    return 100 * float(np.trapezoid(np.interp(level, recall, precision), level)) / (1 - start)
+
+
+def curve(scores: Any, labels: Any) -> list[float]:
+    """The best precision at every recall of the grid."""
+    precision, recall = precision_recall_curve(labels, scores)[:2]
+    recall, precision = recall[::-1], np.maximum.accumulate(precision)[::-1]
+    return [round(float(value), 4) for value in np.interp(GRID, recall, precision)]

@@ -1,0 +1,179 @@
+"""ICO's Table 5 with all methods: PR-AUC for recall in [0.95, 1], linear models, full batches.
+
+    peers/bin/python -m benchmarks.peers.table5            # five trials, an hour at most
+    peers/bin/python -m benchmarks.peers.table5 --starts   # Figure 3: other starts of the range
+    python -m benchmarks.peers.table5 --quick              # ours alone need no peer
+    python -m benchmarks.peers.table5 --docs               # tables and figures into docs/peers.md
+
+All methods share splits, starts, steps and the rule of selection: grid point and checkpoint by the
+goal's metric on validation. The grids of the published methods are the paper's; `Implicit` has one
+setting. Cells that are done are not run again.
+"""
+
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Any
+
+import torch
+
+from benchmarks.common import tabular
+from benchmarks.peers import table5_text
+from benchmarks.peers.learners import network, shuffled, train
+from benchmarks.peers.page import fill
+from benchmarks.peers.published import DUALS, GOAL, RATES, TFCO_RATES, columns, register
+from benchmarks.peers.readings import STARTS, at_anchors, curve, under_curve
+from benchmarks.peers.roster import installed
+from benchmarks.peers.runs import Rows, opened, options
+from benchmarks.points import goals
+from benchmarks.points.design import PAPER
+from benchmarks.points.judging import Cell, Judge
+from benchmarks.points.methods import READINGS, RUNS, Column
+from benchmarks.points.training import LOOKS, train_stack
+from setpoint import pr_auc
+from setpoint.datasets import Split
+from setpoint.train import Shuffled
+
+STEPS = 500
+DRAWN = ("letter", "ijcnn1")  # the sets of Figures 2 and 3
+Scores = Callable[[Any], Any]
+kept: dict[Any, Any] = {}  # TFCO's compiled steps, by the shape of the data
+
+
+def trial(data: str, seed: int, steps: int, peers: list[str]) -> Judge:
+    """One split of one set: everything trained, the best of each method kept by the judge."""
+    parts, judge = _judged(data, seed, GOAL)
+    for optimizer, mine in columns().items():
+        cell = Cell(data, optimizer=optimizer, batch=0, seed=seed)
+        train_stack(cell, parts, mine, Shuffled, steps, judge)
+    for name in peers:
+        for column in PEERS[name][0]:
+            _train_peer(name, column, parts, steps, seed, judge)
+    return judge
+
+
+def _judged(data: str, seed: int, goal: str) -> tuple[Split, Judge]:
+    parts = tabular.parts(data, seed)
+    return parts, Judge({name: getattr(parts, name).y for name in parts._fields}, [goal])
+
+
+def _train_peer(
+    name: str, column: Column, parts: Split, steps: int, seed: int, judge: Judge
+) -> None:
+    x, y = torch.as_tensor(parts.train.x), torch.as_tensor(parts.train.y)
+    features = {part: torch.as_tensor(getattr(parts, part).x) for part in parts._fields}
+    learner, rows = PEERS[name][1](x, y, column, steps, seed)
+
+    def look(step: int) -> None:
+        judge.look(step, [column], lambda part, _: learner.scores(features[part])[:, None])
+
+    train(learner, rows, look, max(1, steps // LOOKS))
+
+
+def _tfco(x: Any, y: Any, column: Column, steps: int, seed: int) -> Any:
+    from benchmarks.peers.with_tfco import TFCOLearner
+
+    model, dual = network(x.shape[1], seed=seed), DUALS[column.setting]
+    if x.shape not in kept:
+        kept.clear()
+        made = TFCOLearner(model, x, y, goals.GOALS[GOAL], column.rate, size=len(y))
+        kept[x.shape] = made
+    kept[x.shape].restart(x, y, model, column.rate, dual)
+    return kept[x.shape], shuffled(y, 0, steps, seed)
+
+
+def _cooper(x: Any, y: Any, column: Column, steps: int, seed: int) -> Any:
+    from benchmarks.peers.with_cooper import CooperLearner
+
+    model, dual = network(x.shape[1], seed=seed), DUALS[column.setting]
+    made = CooperLearner(model, x, y, goals.GOALS[GOAL], column.rate, dual_rate=dual)
+    return made, shuffled(y, 0, steps, seed)
+
+
+def _libauc(x: Any, y: Any, column: Column, steps: int, seed: int) -> Any:
+    from benchmarks.peers import with_libauc
+
+    made = with_libauc.learner("AP + SOAP", network(x.shape[1], seed=seed), x, y, column.rate)
+    return made, with_libauc.batches(y, min(512, len(y) // 4), steps, seed)  # it is for batches
+
+
+PEERS: dict[str, tuple[list[Column], Callable[..., Any]]] = {
+    "TFCO": ([Column("TFCO", GOAL, dual, r) for dual in range(3) for r in TFCO_RATES], _tfco),
+    "Cooper": ([Column("Cooper", GOAL, dual, 0.1) for dual in range(3)], _cooper),
+    "LibAUC AP": ([Column("LibAUC AP", GOAL, 0, r) for r in RATES], _libauc),
+}
+
+
+def found(judge: Judge, goal: str, start: float = 0.95) -> Iterator[tuple[str, dict[str, Any]]]:
+    """For each method the setting that validation prefers, by both readings of the metric."""
+    labels = judge.labels["test"]
+    for name in READINGS:
+        mine = {c: b for (n, g, c), b in judge.best.items() if (n, g) == (name, goal)}
+        if mine:
+            pick, best = max(mine.items(), key=lambda item: item[1].validation)
+            scores = best.scores["test"]
+            yield (
+                name,
+                {
+                    "anchors": round(at_anchors(scores, labels, start), 3),
+                    "curve": round(under_curve(scores, labels, start), 3),
+                    "validation": round(best.validation, 3),
+                    "setting": {**RUNS[pick.run].settings[pick.setting], "rate": pick.rate},
+                    "step": best.step,
+                    "precision": curve(scores, labels),
+                },
+            )
+
+
+def run(chosen: Any, rows: Rows) -> None:
+    """All trials that are not there yet, every set before the next trial."""
+    end = monotonic() + 60 * chosen.minutes
+    peers = [] if chosen.quick else [name for name in PEERS if installed(name)]
+    steps = 40 if chosen.quick else STEPS
+    for seed in range(1 if chosen.quick else chosen.seeds):
+        for data in ("spambase", "crime") if chosen.quick else PAPER:
+            cell = {"data": data, "seed": seed, "steps": steps, "start": 0.95}
+            if rows.done(cell):
+                continue
+            if monotonic() > end:
+                print("Time is up; run again to go on.")
+                return
+            begun = monotonic()
+            methods = dict(found(trial(data, seed, steps, peers), GOAL))
+            rows.add(cell, methods=methods, seconds=monotonic() - begun)
+
+
+def run_starts(chosen: Any, rows: Rows) -> None:
+    """Figure 3: train for other ranges [start, 1], one setting of each method."""
+    end = monotonic() + 60 * chosen.minutes
+    for seed in range(chosen.seeds):
+        for data in DRAWN:
+            for start in STARTS:
+                cell = {"data": data, "seed": seed, "steps": STEPS, "start": start, "few": True}
+                if rows.done(cell) or monotonic() > end:
+                    continue
+                goal = f"PR-AUC from {start}"
+                goals.GOALS[goal] = pr_auc(recall=(start, 1.0))
+                parts, judge = _judged(data, seed, goal)
+                for optimizer, mine in columns(goal, few=True).items():
+                    named = Cell(data, optimizer=optimizer, batch=0, seed=seed)
+                    train_stack(named, parts, mine, Shuffled, STEPS, judge)
+                rows.add(cell, methods=dict(found(judge, goal, start)))
+
+
+def main() -> None:
+    made = options(__doc__)
+    made.add_argument("--seeds", type=int, default=5)
+    made.add_argument("--starts", action="store_true", help="the ranges of Figure 3")
+    chosen = made.parse_args()
+    register()
+    rows = opened(chosen, "table5")
+    if not (chosen.table or chosen.docs):
+        (run_starts if chosen.starts else run)(chosen, rows)
+    if chosen.docs:
+        fill("table5", table5_text.text(rows.read()))
+        table5_text.draw(rows.read())
+    print(table5_text.text(rows.read()))
+
+
+if __name__ == "__main__":
+    main()
