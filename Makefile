@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-browser check benchmark clean
+.PHONY: demo test test-browser check docs benchmark clean
 demo: .venv/ready
 	$(BIN)/setpoint demo
 
@@ -18,14 +18,18 @@ check: .venv/ready  ## what CI and pre-commit run besides the tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: .venv/ready  ## the site, into build/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 benchmark: .venv/ready  ## the cost of a step, as in docs/cost.md
 	$(BIN)/python benchmarks/step_cost.py
 
 # torch goes in first and pinned: an unpinned torch may bring several gigabytes of CUDA packages.
+# Not compiled: of the thousands of files in these libraries most are never imported.
 .venv/ready: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
 clean:
