@@ -1,6 +1,8 @@
 """The ranker: the calls of LightGBM's and XGBoost's, scikit-learn's conventions, the goal."""
 
 import pickle
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -163,3 +165,12 @@ def test_the_loop_takes_queries_as_a_column():
         validation=Validation(goal, features, labels, groups={"qid": qid}),
     )
     assert fitted.best > 0.5
+
+
+def test_the_example_runs(capsys):
+    path = Path(__file__).parents[2] / "examples" / "ranking.py"
+    runpy.run_path(str(path), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert "'status': 'held'" in shown
+    values = [float(part.split()[0]) for part in shown.split("query: ")[1:]]
+    assert values[0] > 0.5  # a fifth of the documents is relevant

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
-from strategies import examples
+from strategies import examples, made, problems, text
 
 from setpoint import (
     TP,
@@ -178,6 +178,13 @@ def test_sentences_read_back(sentence):
     assert problem.kind == "queries"
     assert hash(Problem.parse(str(problem))) == hash(problem)
     assert problem != Problem.parse(sentence.rsplit(" per ", 1)[0])
+
+
+@examples(300)
+@given(problems(kinds=("free", "bounds", "setpoint", "range")), made(text))
+def test_every_problem_per_query_reads_back(problem, name):
+    asked = problem.per(name or "query")
+    assert Problem.parse(str(asked)) == asked
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,11 @@ def draw(lengths=(12, 30, 7, 21), seed=0, ties=False):
     return (scores.round(decimals=1) if ties else scores), labels, queries
 
 
+SAME = {"step": Sigmoid(width=0.1), "widening": 3.0}  # queries have wider bands by default
+
+
 def bare(problem, **options):
-    return Implicit(problem, share=0.0, **options)
+    return Implicit(problem, share=0.0, **{**SAME, **options})
 
 
 def loss_and_gradient(criterion, scores, labels, **keywords):
@@ -78,6 +81,7 @@ def loss_and_gradient(criterion, scores, labels, **keywords):
 )
 def test_one_query_is_the_plain_problem(problem, options, ties):
     scores, labels, queries = draw((40,), ties=ties)
+    options = {**SAME, **options}
     expected = loss_and_gradient(Implicit(problem, **options), scores, labels)
     found = loss_and_gradient(
         Implicit(problem.per("query"), **options), scores, labels, queries=queries

@@ -34,15 +34,15 @@ def listwise_gradient(sample: QuerySample) -> Tensor:
     highest = torch.as_tensor(
         queries.extreme("amax", rivals if queries.xp is torch else rivals.numpy())
     )
-    highest = torch.where(judged, highest, 0.0)
+    highest = torch.where(negatives > 0, highest, 0.0)
     odds = torch.exp(rivals - highest[ids]) * others
-    against = per_query(queries, odds)  # sum_j exp(s_j - highest), at least one of them is 1
-    against = torch.where(judged, against, 1.0)
+    against = per_query(queries, odds)  # sum_j exp(s_j - highest): at least one of them is 1
+    against = torch.where(negatives > 0, against, 1.0)
     # the share of a relevant document that its rivals take: sum_j / (exp(s_i) + sum_j)
-    lost = torch.sigmoid(against.log()[ids] - (sample.scores - highest[ids]))
-    weights = relevant / torch.where(judged, positives, 1.0)[ids]
-    taken = per_query(queries, weights * lost) / against
-    return torch.where(judged[ids], odds * taken[ids] - weights * lost, 0.0)
+    lost = torch.sigmoid((against.log() + highest)[ids] - sample.scores)
+    lost *= relevant * torch.where(judged, 1 / positives, 0.0)[ids]
+    taken = per_query(queries, lost) / against
+    return odds * taken[ids] - lost
 
 
 def main_gradient(main: str | Loss, scores: Tensor, given: dict[str, Any]) -> Tensor:
