@@ -19,7 +19,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "results" / "classes.jsonl"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--rate", type=float, default=0.003)
     parser.add_argument("--minutes", type=float, default=15.0, help="of this process's time")
     parser.add_argument(

@@ -43,17 +43,17 @@ METHODS = {
     "cross-entropy": Method(lambda priors, steps: cross_entropy),
     "class weights": Method(weighted),
     "logit adjustment": Method(adjusted),
-    "resampled": Method(lambda priors, steps: cross_entropy, classwise=True),
     "implicit, macro recall": Method(lambda priors, steps: Implicit(BALANCED, steps=steps)),
-    "implicit, macro recall, classwise": Method(
-        lambda priors, steps: Implicit(BALANCED, steps=steps), classwise=True
-    ),
     "implicit, macro recall, adjusted main": Method(
         lambda priors, steps: Implicit(BALANCED, steps=steps, main=adjusted(priors), end=0.3)
     ),
     "implicit, worst recall, classwise": Method(
         lambda priors, steps: Implicit(WORST, steps=steps), classwise=True
     ),
+    "implicit, macro recall, classwise": Method(
+        lambda priors, steps: Implicit(BALANCED, steps=steps), classwise=True
+    ),
+    "resampled": Method(lambda priors, steps: cross_entropy, classwise=True),
 }
 
 

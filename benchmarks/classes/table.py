@@ -7,26 +7,20 @@ LINE = "| {} | {} | {} | {} | {} | {} |"
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """One line for each method and way to decide, for both goals."""
+    """One line for each method and way to decide."""
     lines = [
         LINE.format(
             "trained with", "decided by", "balanced error", "worst recall", "seeds", "s a run"
         ),
         LINE.format(*["---"] * 6),
     ]
-    for goal in dict.fromkeys(row["goal"] for row in rows):
-        lines.append(LINE.format(f"**chosen for {goal}**", *[""] * 5))
+    for decision in dict.fromkeys(row["decision"] for row in rows):
         for name in dict.fromkeys(row["method"] for row in rows):
-            for decision in ("argmax", "shifts"):
-                same = [
-                    row
-                    for row in rows
-                    if (row["goal"], row["method"], row["decision"]) == (goal, name, decision)
-                ]
-                if same:
-                    cells = [_points(same, column) for column in ("balanced_error", "worst_recall")]
-                    seconds = f"{mean(row['seconds'] for row in same):.0f}"
-                    lines.append(LINE.format(name, decision, *cells, len(same), seconds))
+            same = [row for row in rows if (row["method"], row["decision"]) == (name, decision)]
+            if same:
+                cells = [_points(same, column) for column in ("balanced_error", "worst_recall")]
+                seconds = f"{mean(row['seconds'] for row in same):.0f}"
+                lines.append(LINE.format(name, decision, *cells, len(same), seconds))
     return "\n".join(lines)
 
 

@@ -59,7 +59,7 @@ def covered(target: Target) -> tuple[str | int, float, bool] | None:
     if len(rate.classes) != 1 or rate.where:
         return None
     kind = (rate.numerator, rate.denominator)
-    if kind == (coverage.numerator, coverage.denominator):  # type: ignore[attr-defined]
+    if kind == (coverage.numerator, coverage.denominator):
         return rate.classes[0], target.level, False
     if kind == (alerts.numerator, alerts.denominator):
         return rate.classes[0], target.level, True

@@ -60,7 +60,7 @@ class ClassCuts(Cuts):
         falling = np.argsort(-margins, kind="stable")
         start = held.copy()
         start[rows] = among[whose]
-        sorted_margins = margins[falling]
+        sorted_margins = snapped(margins[falling], float(np.abs(data.scores).max()))
         path = Path(
             data, column, rows[falling], among[whose][falling], start, sorted_margins, shifted
         )
@@ -237,6 +237,12 @@ class At(Gathering):
     def _at(self, t: Counts) -> Counts:
         every = (t.tp, t.fp, t.fn, t.tn, t.positives, t.negatives)
         return Counts(*(self._pick(x) if np.ndim(x) else x for x in every))
+
+
+def snapped(falling: Floats, size: float) -> Floats:
+    """Margins that differ by rounding alone become equal: no shift could tell them apart."""
+    opens = np.concatenate([[True], falling[:-1] - falling[1:] > 1e-12 * size])
+    return np.asarray(falling[opens][np.cumsum(opens) - 1])
 
 
 def with_caps(hold: Any, column: int, members: Mapping[Classes, Floats]) -> Any:

@@ -14,6 +14,14 @@ def decide(scores: Any, shifts: Any) -> Whole:
     return np.asarray(np.argmax(np.asarray(scores, np.float64) - np.asarray(shifts), axis=1))
 
 
+def traits(scores: Floats) -> Floats:
+    """A number of each class to tell equal ones apart by, ``[K]``.
+
+    Neither the order of the classes nor a constant added to the scores of one changes it.
+    """
+    return np.asarray((scores - scores.mean(1, keepdims=True)).var(0))
+
+
 def rivals(shifted: Floats, column: int) -> tuple[Floats, Whole]:
     """The highest shifted score beside ``column``, and whose it is: ``[n]`` both."""
     others = shifted.copy()

@@ -22,7 +22,7 @@ from setpoint.problems.classes.sweep import Sweep, finite
 from setpoint.problems.classes.transport import transport
 from setpoint.problems.cuts import quiet
 from setpoint.problems.holds import holds
-from setpoint.rates import Expression, Rate
+from setpoint.rates import Across, Expression, Rate
 
 if TYPE_CHECKING:
     from setpoint.problems.problem import Problem
@@ -62,12 +62,15 @@ def find(problem: Problem, data: ClassData, undefined: float | None = None) -> F
         own = _own(problem, data)
         _begin(search, wanted)
         free = np.array([i for i in columns if i not in own], int)
-        if not own:
-            search.improve(columns, everyone, ROUNDS)
-        elif len(wanted) == len(problem.subject_to):
+        if len(wanted) == len(problem.subject_to) and wanted:
             _share_out(search, wanted, free)
         else:
-            _take_turns(search, own, free)
+            _freely(search, columns, everyone, _smoother(problem))
+            _freely(search, columns, everyone, problem)
+            if any(hold.sense == "at" for hold in search.targets):
+                _take_turns(search, own, free)
+            elif search.targets:
+                search.improve(columns, everyone, ROUNDS)
         middle, edge = settle(data.scores, search.held)
         return Found(middle, edge, _anchors(search, middle, own, wanted))
 
@@ -169,6 +172,25 @@ def _share_out(search: Sweep, wanted: dict[int, float], free: Whole) -> None:
         whose = free[np.argmax(shifted[:, free], axis=1)]
         search.held = np.where(dealt < len(kept), np.append(kept, 0)[dealt], whose)
         search.shifts = settle(data.scores, search.held)[0]
+
+
+def _smoother(problem: Problem) -> Problem | None:
+    """The mean over classes in place of the lowest: the way there has fewer dead ends."""
+    objective = problem.objective
+    if not isinstance(objective, Across) or objective.kind == "macro":
+        return None
+    mean = Across("macro", objective.inner)
+    return type(problem)(**{"maximize" if problem.maximize else "minimize": mean})
+
+
+def _freely(search: Sweep, columns: Whole, everyone: Whole, problem: Problem | None) -> None:
+    """The best shifts if there were no targets: from there it is not far to keep them."""
+    if problem is None:
+        return
+    kept = search.problem, search.targets
+    search.problem, search.targets = problem, []
+    search.improve(columns, everyone, ROUNDS)
+    search.problem, search.targets = kept
 
 
 def _take_turns(search: Sweep, own: set[int], free: Whole) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from setpoint.problems.classes.data import Floats, Whole
+from setpoint.problems.classes.decide import traits
 
 
 def settle(scores: Floats, held: Whole) -> tuple[Floats, Floats]:
@@ -20,11 +21,9 @@ def settle(scores: Floats, held: Whole) -> tuple[Floats, Floats]:
     """
     room = _room(scores, held)
     slack = _least_mean_cycle(room)
-    middle = _potentials(room - slack, np.zeros(len(room)))
-    root = int(np.argmax(np.bincount(held, minlength=len(room))))
-    start = np.full(len(room), np.inf)
-    start[root] = 0.0
-    edge = _potentials(room - min(slack, 0.0), start)
+    middle = _farthest(room - slack).mean(1)  # no class is the one to start from
+    root = int(np.lexsort((traits(scores), np.bincount(held, minlength=len(room))))[-1])
+    edge = _farthest(room - min(slack, 0.0))[:, root]
     return _centred(middle), _centred(edge)
 
 
@@ -35,7 +34,7 @@ def _room(scores: Floats, held: Whole) -> Floats:
     """
     count = scores.shape[1]
     room = np.empty((count, count))
-    reach = float(np.ptp(scores)) or 1.0
+    reach = max(float(np.ptp(scores[:, [i]] - scores, axis=0).max()) for i in range(count)) or 1.0
     for i in range(count):
         own = scores[held == i]
         if len(own):
@@ -57,15 +56,13 @@ def _least_mean_cycle(room: Floats) -> float:
     return float(((lengths[count] - lengths[:count]) / left).max(0).min())
 
 
-def _potentials(room: Floats, start: Floats) -> Floats:
-    """The largest shifts below ``start`` with ``t_i <= t_j + room[i, j]``: Bellman and Ford."""
-    shifts = start
-    for _ in range(len(room)):
-        after = np.minimum(shifts, (shifts + room).min(1))
-        if np.array_equal(after, shifts):
-            break
-        shifts = after
-    return shifts
+def _farthest(room: Floats) -> Floats:
+    """For each start ``j`` the largest shifts with ``t_j = 0``, ``[i, j]``: Floyd and Warshall."""
+    paths = room.copy()
+    np.fill_diagonal(paths, 0.0)
+    for k in range(len(paths)):
+        paths = np.minimum(paths, paths[:, [k]] + paths[[k]])
+    return paths
 
 
 def _centred(shifts: Floats) -> Floats:

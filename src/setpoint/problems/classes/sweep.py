@@ -9,7 +9,7 @@ import numpy as np
 
 from setpoint.problems.classes.cuts import ClassCuts, with_caps
 from setpoint.problems.classes.data import ClassData, Floats, Whole
-from setpoint.problems.classes.decide import decide
+from setpoint.problems.classes.decide import decide, traits
 from setpoint.problems.cuts import no_nan, quiet
 from setpoint.problems.holds import Hold, tolerance
 from setpoint.problems.scan import Placement, place, sit
@@ -31,8 +31,7 @@ class Sweep:
 
     def order(self, columns: Whole) -> Whole:
         """Rare classes first; the numbers of the columns decide nothing."""
-        means = np.average(self.data.scores, axis=0, weights=self.data.weights)
-        return columns[np.lexsort((means[columns], self.data.truth[columns]))]
+        return columns[np.lexsort((traits(self.data.scores)[columns], self.data.truth[columns]))]
 
     def improve(self, columns: Whole, rows: Whole, rounds: int) -> None:
         """Put the shifts of ``columns`` where they are best, with ``rows`` to be had by them."""
@@ -45,16 +44,37 @@ class Sweep:
 
     def move(self, column: int, among: Whole, rows: Whole) -> bool:
         """Put one shift where it is best; whether anything became better."""
+        if not self.targets:
+            return self._move_freely(column, among, rows)
         cuts, placed = self.placed(column, among, rows)
         now = cuts.above(np.full((1, 1), self.shifts[column]))
-        if not self._better(column, cuts, placed.cut, now):
+        if not self._better(cuts, placed.cut, now):
             return False
-        self.shifts[column] = finite(placed.threshold[0, 0], cuts.scores[0])
-        came = cuts.scores[0] > self.shifts[column]
+        self._take(cuts, column, finite(placed.threshold[0, 0], cuts.scores[0]))
+        return True
+
+    def _move_freely(self, column: int, among: Whole, rows: Whole) -> bool:
+        """The same where nothing has to be held: half the work, and steps of training wait."""
+        cuts = self._cuts(column, among, rows)
+        cost = self.problem.objective.of(cuts.tables()) * (-1 if self.problem.maximize else 1)
+        cost = no_nan(np, np.broadcast_to(cost, (1, 1, len(rows) + 1)))[0, 0]
+        margins = cuts.scores[0]
+        inside = np.flatnonzero(margins[:-1] > margins[1:]) + 1  # equal ones are never split
+        cut = np.concatenate([[0], inside, [len(rows)]])
+        now, slack = (margins > self.shifts[column]).sum(), tolerance(self.problem.objective)
+        least = cost[cut].min()
+        if not least < cost[now] - slack:
+            return False
+        best = int(cut[np.flatnonzero(cost[cut] <= least + slack)[-1]])
+        self._take(cuts, column, between(margins, best))
+        return True
+
+    def _take(self, cuts: ClassCuts, column: int, shift: float) -> None:
+        self.shifts[column] = shift
+        came = cuts.scores[0] > shift
         assert cuts.path is not None
         self.held = cuts.path.start.copy()
         self.held[cuts.path.order[came]] = column
-        return True
 
     def stopped(self, column: int) -> list[bool]:
         """For each target, whether it is what keeps the shift where it is now."""
@@ -82,7 +102,7 @@ class Sweep:
     def _targets(self, column: int) -> list[Hold]:
         return [with_caps(hold, column, self.data.members) for hold in self.targets]
 
-    def _better(self, column: int, cuts: ClassCuts, cut: Any, now: Any) -> bool:
+    def _better(self, cuts: ClassCuts, cut: Any, now: Any) -> bool:
         """Whether the targets are missed by less, or the objective is better at equal misses."""
         (missed, cost), (missed_now, cost_now) = (self._worth(cuts, at) for at in (cut, now))
         close = min([hold.tolerance for hold in self.targets] or [0.0])
@@ -104,6 +124,16 @@ class Sweep:
     def decide(self) -> None:
         """Give every example the class that its shifted scores say."""
         self.held = decide(self.data.scores, self.shifts)
+
+
+def between(margins: Floats, cut: int) -> float:
+    """A shift that takes the ``cut`` highest margins: half way to the next one, if there is any."""
+    if cut == 0:
+        return float(margins[0])
+    if cut == len(margins):
+        return finite(-np.inf, margins)
+    middle = margins[cut - 1] / 2 + margins[cut] / 2
+    return float(middle if middle < margins[cut - 1] else margins[cut])  # no float between them
 
 
 def finite(threshold: float, margins: Floats) -> float:
