@@ -2,10 +2,12 @@
 
 import json
 import math
+import os
 
 import pytest
 import pytorch_lightning as pl
 import torch
+from integrations.ranks import on_ranks
 from torch import nn
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
@@ -140,6 +142,37 @@ def test_rows_that_a_sampler_repeats_count_once(rows, ranks):
         trainer = type("Trainer", (), {"val_dataloaders": loader})()
         seen += [*sampler][: own_rows(trainer, 0)]
     assert sorted(seen) == list(range(rows))
+
+
+def fitted(folder, batch, **options):
+    """A model after four steps of plain descent, rows in order; validation has an odd row."""
+    torch.manual_seed(0)
+    callback, model = Recalibrate(GOAL, folder=folder), Model()
+    model.configure_optimizers = lambda: torch.optim.SGD(model.net.parameters(), lr=0.5)
+    trainer = pl.Trainer(
+        max_epochs=1, callbacks=[callback], logger=False, num_sanity_val_steps=0, **QUIET, **options
+    )
+    trainer.fit(model, DataLoader(data(64), batch), DataLoader(data(401, seed=1), 64))
+    weights = [float(w) for w in model.net.weight.flatten()]
+    return [weights, callback.certificate.to_json()]
+
+
+def two_devices(rank, folder):
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
+    os.environ |= {"GROUP_RANK": "0", "LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "test"}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+    return fitted(folder, 8, devices=2, strategy="ddp")
+
+
+def test_two_devices_train_and_certify_as_one(tmp_path):
+    """Batches of 8 on two ranks are batches of 16, and every validation row counts once."""
+    weights, certificate = fitted(tmp_path / "one", 16)
+    expected = Certificate.from_json(certificate)
+    for found, text in on_ranks(two_devices, 2, tmp_path):
+        assert found == pytest.approx(weights, abs=1e-5)
+        promised = Certificate.from_json(text)
+        assert promised.points[0].examples == expected.points[0].examples == 401
+        assert promised.threshold == pytest.approx(expected.threshold, abs=1e-4)
 
 
 class Held(pl.LightningModule):
