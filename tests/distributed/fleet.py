@@ -20,7 +20,9 @@ def run_fleet(work, *given, world=WORLD):
         mp.start_processes(
             _start, (folder, world, work, given), nprocs=world, start_method="forkserver"
         )
-        found = [torch.load(Path(folder) / f"{rank}.pt", weights_only=False) for rank in range(world)]
+        found = [
+            torch.load(Path(folder) / f"{rank}.pt", weights_only=False) for rank in range(world)
+        ]
     troubles = [f"rank {rank}: {one}" for rank, one in enumerate(found) if isinstance(one, str)]
     if troubles:  # those that lost a connection are not to blame
         raise AssertionError(min(troubles, key=lambda text: "closed by peer" in text))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from torch import nn
 
 from setpoint._checks import positive, whole
+from setpoint.compare.cells import Members, Plan, run_cells
 from setpoint.compare.comparison import Comparison
-from setpoint.compare.trial import Bench
 from setpoint.datasets import Split, Table, split
+from setpoint.distributed.pool import Processes, checked_processes
 from setpoint.problems import Problem
 from setpoint.train import Method, methods_named
-from setpoint.train.named import LEARNING_RATES, network
+from setpoint.train.named import LEARNING_RATES
 
 USUAL = ("cross_entropy", "focal", "resampled", "implicit")
 Data = tuple[Any, Any] | Table | Callable[[int], Split]
@@ -30,6 +32,7 @@ def compare(
     steps: int = 1000,
     batch_size: int = 512,
     learning_rates: float | Sequence[float] | None = None,
+    processes: Processes = 1,
     on_trial: Callable[[Any], None] | None = None,
 ) -> Comparison:
     """Train the same problem by several methods, and say which one to take.
@@ -48,6 +51,8 @@ def compare(
         steps: Training steps of every run.
         batch_size: Examples in a batch.
         learning_rates: To choose from; the usual one of the model when None.
+        processes: How many trials run at the same time on this machine, or ``"ray"`` for a Ray
+            cluster (the extra ``ray``); the results are the same.
         on_trial: Called with every finished trial, for progress.
 
     Returns:
@@ -63,25 +68,20 @@ def compare(
     _check_problem(problem)
     chosen = _methods(methods)
     wanted = list(range(whole(seeds, "seeds", least=1)) if isinstance(seeds, int) else seeds)
-    make_split = _splitter(data)
-    rates = _rates(learning_rates, model)
+    plan = Plan(
+        problem,
+        _splitter(data),
+        model,
+        whole(steps, "steps", least=1),
+        whole(batch_size, "batch_size", least=1),
+        _rates(learning_rates, model),
+    )
     trials = []
-    for seed in wanted:
-        parts = make_split(seed)
-        bench = Bench(
-            problem,
-            parts,
-            _maker(model, parts.train.x.shape[1]),
-            whole(steps, "steps", least=1),
-            whole(batch_size, "batch_size", least=1),
-            rates,
-            seed,
-        )
-        for name, members in chosen.items():
-            trials.append(bench.run(name, members))
-            if on_trial is not None:
-                on_trial(trials[-1])
-    labels = {seed: make_split(seed).test.y for seed in wanted}
+    for trial in run_cells(plan, chosen, wanted, checked_processes(processes)):
+        trials.append(trial)
+        if on_trial is not None:
+            on_trial(trial)
+    labels = {seed: plan.split(seed).test.y for seed in wanted}
     return Comparison(problem, tuple(trials), labels)
 
 
@@ -95,13 +95,15 @@ def _check_problem(problem: object) -> None:
         )
 
 
-def _methods(methods: Iterable[str] | Mapping[str, Method]) -> dict[str, dict[str, Method]]:
-    """The members of each: one, or several for ``auto``."""
+def _methods(methods: Iterable[str] | Mapping[str, Method]) -> dict[str, Members]:
+    """Methods by their names, checked, or methods of one's own."""
+    chosen: dict[str, Members] = {}
     if isinstance(methods, Mapping):
         chosen = {name: {name: method} for name, method in methods.items()}
     else:
-        names = [methods] if isinstance(methods, str) else list(methods)
-        chosen = {name: methods_named(name) for name in names}
+        for name in [methods] if isinstance(methods, str) else methods:
+            methods_named(name)
+            chosen[name] = name
     if not chosen:
         raise ValueError("compare needs at least one method.")
     return chosen
@@ -129,11 +131,7 @@ def _splitter(data: Data) -> Callable[[int], Split]:
         )
     if not np.isin(labels, (0, 1)).all():
         raise ValueError("Labels must be 0 or 1.")
-    return lambda seed: split(Table(features, labels.astype(np.int64)), seed)
-
-
-def _maker(model: str | Callable[[], nn.Module], columns: int) -> Callable[[], nn.Module]:
-    return model if callable(model) else lambda: network(model, columns)
+    return partial(split, Table(features, labels.astype(np.int64)))
 
 
 def _rates(given: float | Sequence[float] | None, model: object) -> list[float]:

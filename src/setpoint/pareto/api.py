@@ -11,6 +11,7 @@ from typing import Any
 from torch import nn
 
 from setpoint._checks import positive, whole
+from setpoint.distributed.pool import Processes, checked_processes
 from setpoint.pareto.front import Front, front_in
 from setpoint.pareto.job import Job, MakeOptimizer, Measure, Objectives, names_of
 from setpoint.pareto.route import ORDERS, Order
@@ -41,7 +42,7 @@ def pareto_front(
     measure: Measure | None = None,
     exact: bool | None = None,
     folder: str | Path | None = None,
-    processes: int = 1,
+    processes: Processes = 1,
     progress: bool = False,
 ) -> Front:
     """Models that trade one loss for another, evenly spaced along the one that is held.
@@ -75,7 +76,8 @@ def pareto_front(
             ``data`` says. Say False if ``data`` is None and the objectives draw batches.
         folder: Finished points are written there at once, and never trained again: after a crash
             call the function again. Other functions need another folder.
-        processes: How many points may be trained at the same time.
+        processes: How many points may be trained at the same time on this machine, or ``"ray"``
+            for a Ray cluster (the extra ``ray``) whose machines all see ``folder``.
         progress: Draw a bar on stderr.
 
     Returns:
@@ -99,7 +101,7 @@ def pareto_front(
     points, steps = whole(points, "points", least=3), whole(steps, "steps", least=1)
     _choice(method, METHODS, "method")
     _choice(order, ORDERS, "order")
-    processes = whole(processes, "processes", least=1)
+    processes = checked_processes(processes)
     source = source_of(data, batch_size)
     with ExitStack() as stack:
         if folder is None:
@@ -129,7 +131,7 @@ def pareto_front(
         return _in_memory(front)
 
 
-def _walk(job: Job, store: Store, processes: int, shown: bool) -> Front:
+def _walk(job: Job, store: Store, processes: Processes, shown: bool) -> Front:
     line = ProgressLine(sum(map(job.steps_of, job.legs())), shown=shown)
     taken = 0
 

@@ -6,17 +6,21 @@ which leg to walk, and one that is killed costs its own leg.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import connection, get_context, parent_process
-from multiprocessing.reduction import ForkingPickler
+from multiprocessing import get_context
 from threading import Thread
 from typing import Any
 
 import torch
 
+from setpoint.distributed.pool import (
+    Processes,
+    check_sendable,
+    leave_with_the_parent,
+    pool_of,
+)
 from setpoint.pareto.job import Job
 from setpoint.pareto.route import Leg, ready
 from setpoint.pareto.store import Store
@@ -27,10 +31,13 @@ POLL = 0.2  # seconds between two looks at the steps done
 OnSteps = Callable[[int], None]
 
 
-def walk(job: Job, store: Store, processes: int, on_steps: OnSteps) -> None:
+def walk(job: Job, store: Store, processes: Processes, on_steps: OnSteps) -> None:
     """Train every point that is not in the store yet."""
     legs, done = job.legs(), set(store.done())
     on_steps(sum(job.steps_of(leg) for leg in legs if leg.place in done))
+    if processes == "ray":
+        _on_ray(job, store, legs, done, on_steps)
+        return
     if processes > 1 and len(done) < len(legs):
         _on_processes(job, store, legs, done, processes, on_steps)
         return
@@ -47,7 +54,7 @@ def _on_processes(
     processes: int,
     on_steps: OnSteps,
 ) -> None:
-    _check_sendable(job)
+    check_sendable(job, "the model, objectives and measure")
     context = get_context("spawn")  # a fork of a process that has run torch may hang
     counter = context.Value("q", 0)
     threads = max(1, torch.get_num_threads() // processes)
@@ -77,15 +84,26 @@ def _on_processes(
         pool.shutdown(cancel_futures=True)
 
 
-def _check_sendable(job: Job) -> None:
-    try:
-        ForkingPickler.dumps(job)
-    except Exception as error:
-        raise TypeError(
-            "With processes > 1 the model, objectives and measure must be functions that other "
-            f"processes can import ({error}). Define them at the top of a file instead of inside a "
-            "function or as a lambda, or use processes=1."
-        ) from None
+def _on_ray(
+    job: Job, store: Store, legs: tuple[Leg, ...], done: set[int], on_steps: OnSteps
+) -> None:
+    """On a cluster, whose machines must all see the folder."""
+    check_sendable(job, "the model, objectives and measure")
+    with pool_of("ray") as pool:
+        shared, running = pool.share(job), dict[Any, Leg]()
+        while len(done) < len(legs):
+            for leg in ready(legs, done):
+                if leg not in running.values():
+                    running[pool.submit(_leg, shared, store, leg)] = leg
+            for one in pool.finished(list(running), POLL):
+                pool.result(one)
+                leg = running.pop(one)
+                done.add(leg.place)
+                on_steps(job.steps_of(leg))
+
+
+def _leg(job: Job, store: Store, leg: Leg) -> None:
+    train_leg(job, store, leg, lambda: None)
 
 
 _MINE: list[Any] = []  # job, store and the shared counter, in a worker
@@ -94,15 +112,7 @@ _MINE: list[Any] = []  # job, store and the shared counter, in a worker
 def _begin(job: Job, store: Store, counter: Any, threads: int) -> None:
     torch.set_num_threads(threads)
     _MINE[:] = [job, store, counter]
-    Thread(target=_leave_with_the_parent, daemon=True).start()
-
-
-def _leave_with_the_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever."""
-    parent = parent_process()
-    if parent is not None:
-        connection.wait([parent.sentinel])
-        os._exit(1)
+    Thread(target=leave_with_the_parent, daemon=True).start()
 
 
 def _work(leg: Leg) -> int:

@@ -1,0 +1,54 @@
+"""Trials and points in processes, or on a local Ray cluster: the numbers of one process."""
+
+import pytest
+import torch
+from distributed.toy_data import parts
+from pareto.toys import Number, squares
+
+from setpoint import compare, fnr_at_fpr, pareto_front
+from setpoint.train import Method
+
+PROBLEM = fnr_at_fpr(0.2)
+
+
+def compared(processes):
+    seen = []
+    found = compare(
+        PROBLEM,
+        parts,
+        ["focal", "implicit"],
+        seeds=2,
+        steps=8,
+        batch_size=64,
+        processes=processes,
+        on_trial=lambda trial: seen.append((trial.seed, trial.method)),
+    )
+    assert seen == [(s, m) for s in (0, 1) for m in ("focal", "implicit")]
+    return [(t.method, t.seed, t.value, t.carried, t.validation) for t in found.trials]
+
+
+def points(processes):
+    front = pareto_front(
+        Number, squares, points=4, steps=10, end_steps=20, learning_rate=0.05, processes=processes
+    )
+    return [(point.minimized, point.held) for point in front.points]
+
+
+def test_processes_compare_like_one():
+    assert compared(2) == compared(1)
+
+
+def test_ray_compares_and_walks_like_one():
+    pytest.importorskip("ray")
+    assert compared("ray") == compared(1)
+    assert points("ray") == points(1)
+
+
+def test_what_cannot_be_sent_and_other_words():
+    own = {"mine": Method(lambda _p, _s: torch.nn.BCEWithLogitsLoss())}
+    with pytest.raises(TypeError, match="top of a file"):
+        compare(PROBLEM, parts, own, seeds=1, steps=2, processes=2)
+    with pytest.raises(ValueError, match="a number or 'ray'"):
+        compare(PROBLEM, parts, seeds=1, steps=2, processes="dask")
+    with pytest.raises(ValueError, match="at least 1"):
+        compare(PROBLEM, parts, seeds=1, steps=2, processes=0)
