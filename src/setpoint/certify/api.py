@@ -8,6 +8,7 @@ from setpoint._checks import whole
 from setpoint.certify.assemble import claims, estimates, points
 from setpoint.certify.certificate import Certificate
 from setpoint.certify.duplicates import check_clusters, check_copies, refuse_weights
+from setpoint.certify.given import prove_given, rates_between
 from setpoint.certify.goals import read_goal
 from setpoint.certify.groups import search_groups
 from setpoint.certify.places import Place
@@ -28,6 +29,7 @@ def certify(
     candidates: int = 1,
     guarantee: Literal["pac", "mean"] = "pac",
     groups: Any = None,
+    thresholds: Any = None,
     prevalence: float | None = None,
     clusters: Any = None,
     weights: Any = None,
@@ -54,6 +56,9 @@ def certify(
             kept on average over calibration samples (conformal risk control).
         groups: A column (or a dict of columns) for goals about slices. With bounds that name no
             slice, every group gets its own threshold, and all promises hold together.
+        thresholds: A threshold, or ``{group: threshold}``, chosen on other data: nothing is
+            searched for, and the goal is proved there or not. Gaps between groups with a
+            threshold each need it, as in ``thresholds=problem.choose(...).thresholds``.
         prevalence: The share of positives to come, if it is not that of the data; for precision,
             F scores, coverage, error and the like.
         clusters: Who each row belongs to (a customer, a patient). Several rows of one cluster are
@@ -80,15 +85,20 @@ def certify(
     delta = doubt(confidence)
     count = whole(candidates, "candidates", least=1)
     check_settings(wanted, labels, guarantee, count, prevalence)
-    split = by_group(wanted, groups, scores)
+    split = by_group(wanted, groups, scores, thresholds)
     sample = read_sample(scores, labels, groups, slices(wanted, split))
     check_clusters(clusters, sample.scores)
     check_classes(wanted, sample, prevalence)
     copies = check_copies(sample)
     mean, tail = guarantee == "mean", delta / count
-    if split is None:
+    places: dict[Where, Place]
+    if thresholds is not None:
+        if mean:
+            raise ValueError('thresholds= are tested, not found: use guarantee="pac".')
+        found, places = prove_given(wanted, split, sample, thresholds, tail, prevalence)
+    elif split is None:
         found = search(wanted, sample, tail, prevalence, mean)
-        places: dict[Where, Place] = {} if found.place is None else {(): found.place}
+        places = {} if found.place is None else {(): found.place}
     else:
         found, places = search_groups(split, sample, tail, prevalence, mean)
     where = tuple(points(split, places, sample))
@@ -103,7 +113,10 @@ def certify(
         column=None if split is None else split.column,
         points=where,
         claims=tuple(claims(found, sample, places, prevalence)),
-        objective=tuple(estimates(wanted, found, split, sample, places, tail, prevalence)),
+        objective=(
+            *estimates(wanted, found, split, sample, places, tail, prevalence),
+            *rates_between(split, sample, places, tail, prevalence),
+        ),
         assumptions=tuple(assumptions(found, sample, count, prevalence, mean)),
         notes=(*found.notes, *remarks(where), *copies),
         advice=tuple(advice(found, sample, tail, mean)),

@@ -88,8 +88,24 @@ def _split(bound: Bound) -> list[Bound]:
     if isinstance(e, Fold) and (e.kind, sense) in (("max", "<="), ("min", ">=")):
         return [b for part in e.parts for b in _split(Bound(part, sense, level))]
     if isinstance(e, Quotient) and e.bottom.is_share:  # at least 0, and 0/0 is no promise
-        return [Bound(e.top - level * e.bottom, sense, 0.0)]
+        return _split(Bound(e.top - level * e.bottom, sense, 0.0))
+    if isinstance(e, Combination):
+        for weight, term in e.terms:
+            worst = "max" if (weight > 0) == (sense == "<=") else "min"
+            if isinstance(term, Fold) and term.kind == worst:
+                every = [e - weight * term + weight * part for part in term.parts]
+                parts = [b for part in every for b in _split(Bound(part, sense, level))]
+                return [b for b in parts if not _is_idle(b)]
     return [bound]
+
+
+def _is_idle(bound: Bound) -> bool:
+    """Whether a bound compares a group with itself: ``0.2 coverage >= 0``, or no rate at all."""
+    rate, weight, constant = _lone_rate(bound)
+    if rate is None:
+        return not any(True for _ in bound.expression.rates())
+    rises = (weight > 0) == (bound.sense == ">=")
+    return rate.is_share and rises and constant == 0 == bound.level
 
 
 def share_of(bound: Bound, prevalence: float | None) -> Share | None:

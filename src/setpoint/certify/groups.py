@@ -42,8 +42,11 @@ class Split:
         return ((self.column, value),)
 
 
-def split(goal: Goal, column: str, values: list[Value]) -> Split:
-    """The bounds of every group: those that name none, and those that name it alone."""
+def split(goal: Goal, column: str, values: list[Value], *, given: bool = False) -> Split:
+    """The bounds of every group: those that name none, and those that name it alone.
+
+    With ``given`` thresholds a group needs none of its own.
+    """
     goals: dict[Value, Goal] = {}
     own = {bound: {rate.where for rate in bound.expression.rates()} for bound in goal.bounds}
     everyone = [bound for bound, wheres in own.items() if wheres == {()}]
@@ -54,8 +57,11 @@ def split(goal: Goal, column: str, values: list[Value]) -> Split:
             for bound in everyone
         ]
         bounds += [bound for bound, wheres in own.items() if wheres == {where}]
-        if not bounds:
-            raise ValueError(f"No bound decides the threshold of {column} = {value!r}: add one.")
+        if not bounds and not given:
+            raise ValueError(
+                f"No bound decides the threshold of {column} = {value!r}: add one, or pass "
+                "thresholds= that were chosen on other data."
+            )
         objective = goal.objective
         if objective is not None and not any(rate.where for rate in objective.rates()):
             objective = objective.on(**{column: value})

@@ -67,7 +67,7 @@ def check_classes(goal: Goal, sample: Sample, prevalence: float | None) -> None:
                 )
 
 
-def by_group(goal: Goal, groups: Any, scores: Any) -> Split | None:
+def by_group(goal: Goal, groups: Any, scores: Any, thresholds: Any = None) -> Split | None:
     """The goal of each group, if every group has its own threshold."""
     per_group = goal.per_group
     if per_group is None:
@@ -83,7 +83,8 @@ def by_group(goal: Goal, groups: Any, scores: Any) -> Split | None:
         raise ValueError(f"`{goal.text}` has one threshold for each group: pass groups=.")
     name, column = _column(goal, groups)
     array = np.asarray(column.detach().cpu() if hasattr(column, "detach") else column)
-    return split(goal, name, group_values(array.reshape(-1), name))
+    values = group_values(array.reshape(-1), name)
+    return split(goal, name, values, given=thresholds is not None)
 
 
 def slices(goal: Goal, split_: Split | None) -> tuple[Where, ...]:
