@@ -129,7 +129,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 weights=train[2],
                 groups=own,
                 sampler=sampler,
-                validation=Validation(self.problem_, *held_out, seen),
+                validation=Validation(self.problem_, *held_out[:2], held_out[2], seen),
                 progress=int(self.verbose) > 0,
             )
         self.module_, self.history_ = fitted.model, fitted.history

@@ -105,11 +105,12 @@ def test_slices_within_queries():
     rng = np.random.default_rng(0)
     scores, labels = rng.normal(size=40), np.tile([1, 0, 0, 1, 0], 8)
     kinds, queries = np.tile(["new", "old"], 20), np.arange(40) // 20
+    options = {"share": 0.0, "step": Sigmoid(width=0.3)}
     loss, gradient = learn(
-        Implicit(problem.per(), share=0.0), scores, labels, queries=queries, groups=kinds
+        Implicit(problem.per(), **options), scores, labels, queries=queries, groups=kinds
     )
     alone = [
-        learn(Implicit(problem, share=0.0), scores[r], labels[r], groups=kinds[r])
+        learn(Implicit(problem, **options), scores[r], labels[r], groups=kinds[r])
         for r in (queries == 0, queries == 1)
     ]
     assert loss == pytest.approx(np.mean([x for x, _ in alone]), rel=1e-12)
