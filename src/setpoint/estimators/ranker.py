@@ -111,6 +111,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         name = self.problem_.query
         train, held_out = (self._tensors(x, labels, weights, self.splits_[part]) for part in PARTS)
+        x_seen, y_seen, w_seen = held_out
         own, seen = ({name: queries[self.splits_[part]]} for part in PARTS)
         sampler = WholeQueries(own[name], whole(self.batch_size, "batch_size", least=1))
         with torch.random.fork_rng(devices=[]):
@@ -129,7 +130,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 weights=train[2],
                 groups=own,
                 sampler=sampler,
-                validation=Validation(self.problem_, *held_out[:2], held_out[2], seen),
+                validation=Validation(self.problem_, x_seen, y_seen, w_seen, seen),
                 progress=int(self.verbose) > 0,
             )
         self.module_, self.history_ = fitted.model, fitted.history

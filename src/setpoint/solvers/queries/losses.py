@@ -42,7 +42,8 @@ def listwise_gradient(sample: QuerySample) -> Tensor:
     lost = torch.sigmoid((against.log() + highest)[ids] - sample.scores)
     lost *= relevant * torch.where(judged, 1 / positives, 0.0)[ids]
     taken = per_query(queries, lost) / against
-    return odds * taken[ids] - lost
+    gradient: Tensor = odds * taken[ids] - lost
+    return gradient
 
 
 def main_gradient(main: str | Loss, scores: Tensor, given: dict[str, Any]) -> Tensor:
