@@ -41,6 +41,7 @@ WARM = {"log-loss": 1.0, "goal": 0.5}
 """The share of trees for log-loss."""
 GRID = (0.25, 0.5, 0.75, 1.0)
 RATES = (0.1, 0.3)
+VERSIONS = {"lightgbm": lightgbm.__version__, "xgboost": xgboost.__version__}
 
 
 class Cell(NamedTuple):
@@ -98,9 +99,6 @@ def run(out: Path, todo: list[Cell], minutes: float) -> None:
         with out.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(*cell, {name: round(v["test"], 2) for name, v in row["values"].items()}, flush=True)
-
-
-VERSIONS = {"lightgbm": lightgbm.__version__, "xgboost": xgboost.__version__}
 
 
 def train(cell: Cell) -> dict[str, Any]:

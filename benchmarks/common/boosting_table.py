@@ -64,7 +64,7 @@ def _overall(gains: list[tuple[str, np.ndarray]]) -> list[str]:
         means = [gain.mean() for other, gain in gains if other == size]
         ahead, behind = sum(m > 0 for m in means), sum(m < 0 for m in means)
         lines.append(
-            f"{size}: ahead in {ahead} and behind in {behind} of {len(means)} rows, "
+            f"- {size}: ahead in {ahead} and behind in {behind} of {len(means)} rows, "
             f"mean gain {np.mean(means):+.2f} points."
         )
     return lines
