@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from setpoint.certify.records import CannotPromise
-from setpoint.problems import PER_GROUP, Problem, refuse_queries
+from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
 from setpoint.rates import Bound, Expression, Range, Rate, Setpoint, Where
 
 _LEAD = "maximize recall subject to "
@@ -50,6 +50,8 @@ def read_goal(goal: Any) -> Goal:
         several = isinstance(goal, Iterable) and not isinstance(goal, (Expression, Bound))
         bounds = _bounds(tuple(goal) if several else (goal,))
         found = Goal(bounds, None, True, None, " and ".join(map(str, bounds)))
+    for part in (found.objective, *(bound.expression for bound in found.bounds)):
+        refuse_classes(part, "A certificate")
     if not found.bounds:
         raise CannotPromise(
             f"`{found.text}` makes no promise that could be certified. Bound a rate, as in "

@@ -18,6 +18,7 @@ from setpoint._checks import share
 from setpoint.estimators.decisions import Decisions
 from setpoint.estimators.delegation import Delegated, cut
 from setpoint.estimators.goals import Goal
+from setpoint.estimators.groups import cautious
 from setpoint.estimators.inputs import Array, Labels, check_both, read_classes, read_groups
 from setpoint.estimators.splits import FEWEST, three_parts
 from setpoint.estimators.thresholds import (
@@ -27,6 +28,7 @@ from setpoint.estimators.thresholds import (
     read_goal,
     warn_not_certified,
 )
+from setpoint.problems import refuse_classes
 from setpoint.train.groups import of_rows
 
 PREFIT = "prefit"
@@ -54,11 +56,14 @@ class CertifiedThreshold(
         calibration_fraction: The share of rows kept from the classifier to certify on. A fitted
             classifier uses all rows for it; they must not be those it was fitted on.
         cv: None: fit the classifier on the other rows. ``"prefit"``: it is fitted.
+        unseen: With one threshold per group, what to do in ``predict`` with a group that has none:
+            ``"error"``, or decide by the ``"highest"`` (fewest alerts) or ``"lowest"`` of all.
         random_state: Decides which rows are kept.
 
     Attributes:
         estimator_: The fitted classifier.
-        threshold_: Decisions are ``score > threshold_``.
+        threshold_: Decisions are ``score > threshold_``; with one per group, a dict of them, chosen
+            on every other calibration row and proved on the rest.
         certificate_: What is promised, or None if a class had under 20 rows.
         splits_: The rows of ``train`` and ``calibration``.
         problem_: The goal, read.
@@ -72,6 +77,7 @@ class CertifiedThreshold(
         confidence: float = 0.95,
         calibration_fraction: float = 0.2,
         cv: str | None = None,
+        unseen: str = "error",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -79,6 +85,7 @@ class CertifiedThreshold(
         self.confidence = confidence
         self.calibration_fraction = calibration_fraction
         self.cv = cv
+        self.unseen = unseen
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, groups: Any = None, **fit_params: Any) -> CertifiedThreshold:
@@ -94,7 +101,8 @@ class CertifiedThreshold(
         """
         X, y = indexable(X, y)
         y = _check_y(y)
-        self.problem_ = read_goal(self.goal)
+        self.problem_ = read_goal(self.goal, self.unseen)
+        refuse_classes(self.problem_, "CertifiedThreshold")
         groups = read_groups(groups, self.problem_, len(y))
         weights = fit_params.get("sample_weight")
         if weights is not None and np.any(np.asarray(weights) == 0):
@@ -134,18 +142,30 @@ class CertifiedThreshold(
     def _set_threshold(self, X: Any, labels: Labels, groups: Any) -> None:
         rows = self.splits_["calibration"]
         promise = Promise(reason=f"a class has under {FEWEST} rows, so none are split off.")
-        if not len(rows):
-            rows = self.splits_["train"]
-            scores = self._scores(_safe_indexing(X, rows))
-        else:
-            scores = self._scores(_safe_indexing(X, rows))
-            own = of_rows(groups, rows)
-            promise = promised(self.problem_, scores, labels[rows], self.confidence, own)
+        kept = len(rows) > 0
+        rows = rows if kept else self.splits_["train"]
+        scores, own = self._scores(_safe_indexing(X, rows)), of_rows(groups, rows)
+        before = None
+        if self.problem_.kind == "groups":  # choose on every other row, prove on the rest
+            half = np.arange(0, len(rows), 2 if kept else 1)
+            mine, part = of_rows(own, half), (scores[half], labels[rows][half])
+            before = cautious(self.problem_, *part, mine, self.confidence) if kept else None
+            before = before or chosen(self.problem_, *part, groups=mine)
+        if kept:
+            rest = np.arange(len(rows)) if before is None else np.arange(1, len(rows), 2)
+            promise = promised(
+                self.problem_,
+                scores[rest],
+                labels[rows][rest],
+                self.confidence,
+                of_rows(own, rest),
+                before,
+            )
         self.certificate_, threshold = promise.certificate, promise.threshold
         if threshold is None:
             warn_not_certified(promise.reason)
-            threshold = chosen(self.problem_, scores, labels[rows], groups=of_rows(groups, rows))
-        self.threshold_ = float(threshold)
+            threshold = before or chosen(self.problem_, scores, labels[rows], groups=own)
+        self.threshold_ = threshold if before else float(threshold)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,5 +1,6 @@
 """Problems: an objective, what it is subject to, and its true value on data. Never torch."""
 
+from setpoint.problems.class_checks import refuse_classes
 from setpoint.problems.evaluate import Choice, Infeasible
 from setpoint.problems.fairness import (
     bounded_group_loss,
@@ -46,6 +47,7 @@ __all__ = [
     "predictive_parity",
     "ratio",
     "recall_at_precision",
+    "refuse_classes",
     "refuse_queries",
     "roc_auc",
     "smallest",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from setpoint.rates import (
     Across,
@@ -93,4 +94,20 @@ def _check_setpoints(setpoints: list[Setpoint]) -> None:
     if total > 1 + TOLERANCE:
         raise ValueError(
             f"Every example goes to one class, so coverages add up to 1; these ask for {total:g}."
+        )
+
+
+def refuse_classes(asked: Any, who: str) -> None:
+    """For what knows only two classes: say so, and what to do instead.
+
+    Args:
+        asked: A problem, or an expression.
+        who: Who refuses.
+    """
+    targets = getattr(asked, "subject_to", ())
+    parts = [getattr(asked, "objective", asked), *(target.expression for target in targets)]
+    if any(isinstance(part, Expression) and part.is_about_classes for part in parts):
+        raise ValueError(
+            f"{who} decides between two classes, and `{asked}` is about several. "
+            "Implicit(problem), problem.choose and Classifier do it."
         )

@@ -25,6 +25,8 @@ class Batch:
         found: dict[str, Any] = {"status": "trained", "loss": float(self.loss)}
         if not self.loss.isfinite():
             return {**found, "status": "undefined: scores are not finite"}
+        if problem is not None and problem.kind == "classes":
+            return {**found, **self._of_classes(problem)}
         for name, of_class in (("positives", self.labels > 0), ("negatives", self.labels <= 0)):
             if not of_class.any():
                 return {**found, "status": f"no {name} in the batch"}
@@ -43,3 +45,11 @@ class Batch:
         thresholds = [x if abs(x) < float("inf") else None for x in choice.thresholds]
         found["threshold"] = thresholds[0] if len(thresholds) == 1 else thresholds
         return {**found, "status": "held", "hard_objective": choice.value}
+
+    def _of_classes(self, problem: Problem) -> dict[str, Any]:
+        """The true value of an area of classes."""
+        try:
+            value = problem.evaluate(self.scores, self.labels, weights=self.weights)
+        except ValueError as error:
+            return {"status": f"undefined: {error}"}
+        return {"status": "trained", "hard_objective": value}

@@ -16,7 +16,7 @@ from torch import Tensor
 from setpoint._checks import number
 from setpoint._checks import share as share_between
 from setpoint.distributed import workers
-from setpoint.problems import PER_GROUP, Problem, refuse_queries
+from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
 from setpoint.rates import Bound
 from setpoint.solvers.accumulated import Accumulated
 from setpoint.solvers.barrier.barrier import Barrier
@@ -153,6 +153,7 @@ def _check(problem: object, step: object) -> None:
             f"got {problem!r}."
         )
     refuse_queries(problem.query, "RateBarrier")
+    refuse_classes(problem, "RateBarrier")
     if problem.swept is not None or problem.thresholds == PER_GROUP:
         raise NotImplementedError(
             f"RateBarrier cuts all scores at one fixed threshold; `{problem}` has several. "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setpoint.problems import PER_GROUP, Problem, refuse_queries
+from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
 from setpoint.steps import Hard, Step
 
 
@@ -14,6 +14,7 @@ def check(problem: object, step: object, regret: object, proxy: object) -> None:
             f"got {problem!r}."
         )
     refuse_queries(problem.query, "Lagrangian")
+    refuse_classes(problem, "Lagrangian")
     if problem.thresholds == PER_GROUP:
         raise NotImplementedError(
             f"Lagrangian cuts everyone at the same threshold; `{problem}` has one per group. "

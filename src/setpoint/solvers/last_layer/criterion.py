@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from setpoint.distributed import Reduction, workers
-from setpoint.problems import Problem, refuse_queries
+from setpoint.problems import Problem, refuse_classes, refuse_queries
 from setpoint.problems.scan import holds
 from setpoint.solvers.accumulated import Accumulated
 from setpoint.solvers.criterion import BatchCriterion
@@ -80,6 +80,7 @@ class LastLayer(BatchCriterion, State):
         if implicit is not None and (steps is not None or implicit.problem != problem):
             raise ValueError("implicit= brings its own steps, and must be of the same problem.")
         refuse_queries(problem.query, "LastLayer")
+        refuse_classes(problem, "LastLayer")
         self.problem = problem
         self.implicit = Implicit(problem, steps=steps) if implicit is None else implicit
         self.body = CrossEntropy() if body is None else body

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from setpoint._checks import positive
 from setpoint.distributed import Reduction
-from setpoint.problems import Problem, refuse_queries
+from setpoint.problems import Problem, refuse_classes, refuse_queries
 from setpoint.rates import Bound, Range, fnr, fpr, tpr
 from setpoint.solvers.afterwards import Batch
 from setpoint.solvers.criterion import BatchCriterion
@@ -113,6 +113,7 @@ def fpr_range(problem: object) -> tuple[float, float]:
     if not isinstance(problem, Problem):
         raise TypeError(f"Pairwise takes a Problem, such as roc_auc(fpr=(0, 0.05)); got {problem}.")
     refuse_queries(problem.query, "Pairwise")
+    refuse_classes(problem, "Pairwise")
     if problem.objective == (tpr if problem.maximize else fnr) and len(problem.subject_to) == 1:
         (target,) = problem.subject_to
         if isinstance(target, Range) and target.expression == fpr:

@@ -52,13 +52,16 @@ class Program(BatchCriterion):
         """The loss of a batch.
 
         Args:
-            scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs.
-            labels: 0 or 1, in the shape of the scores.
+            scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs, ``[n, K]``
+                for an area of classes.
+            labels: 0 or 1, in the shape of the scores; of classes the column, ``[n]``.
             weights: Optional, one an example; weight 2 is two copies, weight 0 is absent.
         """
         loss = self._loss(scores, labels, weights=weights, margin=self.margin)
         if scores.numel():
-            labels = torch.as_tensor(labels, device=scores.device).reshape(scores.shape)
+            labels = torch.as_tensor(labels, device=scores.device)
+            if self.problem.kind != "classes":
+                labels = labels.reshape(scores.shape)
             self._last = Batch(loss.detach(), scores.detach(), labels, weights)
         return loss
 

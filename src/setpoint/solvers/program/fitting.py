@@ -11,6 +11,7 @@ from torch import Tensor
 from setpoint.problems import PER_GROUP, Problem, refuse_queries
 from setpoint.rates import (
     Bound,
+    ClassArea,
     Expression,
     Range,
     Rate,
@@ -22,6 +23,7 @@ from setpoint.rates import (
     tnr,
 )
 from setpoint.solvers.program.auc import partial_auc_loss
+from setpoint.solvers.program.classes import multiclass_auc_loss
 from setpoint.solvers.program.mistakes import price
 from setpoint.solvers.program.precision import precision_at_recall_loss
 from setpoint.solvers.program.ratio import Ratio
@@ -40,6 +42,14 @@ def fitting_loss(problem: Problem) -> Loss:
         )
     refuse_queries(problem.query, "Program")
     loss = None
+    if isinstance(problem.objective, ClassArea) and problem.maximize:
+        kind = "mu" if problem.objective.kind == "auc_mu" else "one_vs_all"
+        return partial(multiclass_auc_loss, kind=kind)
+    if problem.kind == "classes":
+        raise ValueError(
+            f"There is no program for `{problem}`; of several classes there is one for auc_mu and "
+            "one_vs_all_auc. Implicit(problem) trains for any problem."
+        )
     if len(problem.slices) == 1 and problem.thresholds != PER_GROUP:
         if problem.swept is not None:
             loss = _area(problem, problem.swept)

@@ -1,0 +1,180 @@
+"""Shifts chosen on hard counts, beside slow references; and the language of classes."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from classes.samples import draw
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score, top_k_accuracy_score
+
+from setpoint import (
+    Infeasible,
+    Problem,
+    accuracy,
+    certify,
+    cost,
+    coverage,
+    error,
+    highest,
+    lowest,
+    macro,
+    recall,
+    top_k,
+)
+from setpoint.problems.classes import decide, numbered
+from setpoint.problems.classes.transport import transport
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_coverages_are_met_to_the_example(seed):
+    scores, labels = draw(97, 5, seed=seed)
+    rng = np.random.default_rng(seed)
+    counts = rng.multinomial(97, np.ones(5) / 5)
+    targets = [coverage.of(i).at(c / 97) for i, c in enumerate(counts) if c]
+    choice = Problem(maximize=accuracy, subject_to=targets).choose(scores, labels)
+    assert np.array_equal(np.bincount(decide(scores, choice.thresholds), minlength=5), counts)
+
+
+def test_a_coverage_is_compared_as_a_whole_number():
+    scores, labels = draw(100, 3, seed=1)
+    targets = [coverage.of(0).at(0.29), coverage.of(1).at(0.57)]
+    choice = Problem(maximize=macro(recall), subject_to=targets).choose(scores, labels)
+    assert np.bincount(decide(scores, choice.thresholds)).tolist() == [29, 57, 14]
+    third = [coverage.of(i).at(1 / 3) for i in range(3)]
+    choice = Problem(maximize=accuracy, subject_to=third).choose(scores, labels)
+    assert sorted(np.bincount(decide(scores, choice.thresholds)).tolist()) == [33, 33, 34]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_transport_is_the_best_plan_that_another_solver_finds(seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(40, 4)) * [1, 3, 0.1, 1]
+    quotas = rng.multinomial(40, [0.7, 0.1, 0.1, 0.1])
+    held = transport(scores, quotas.astype(float), np.ones(40))
+    assert np.array_equal(np.bincount(held, minlength=4), quotas)
+    seats = np.repeat(np.arange(4), quotas)  # one column for every seat of a class
+    rows, columns = linear_sum_assignment(-scores[:, seats])
+    best = scores[rows, seats[columns]].sum()
+    assert scores[np.arange(40), held].sum() == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "maximize macro(recall)",
+        "maximize lowest(recall)",
+        "minimize error subject to recall of 2 >= 0.8",
+    ],
+)
+def test_chosen_shifts_are_near_the_best_of_a_fine_grid(sentence):
+    scores, labels = draw(60, 3, seed=8)
+    problem = Problem.parse(sentence)
+    if problem.kind == "plain":
+        pytest.fail("not about classes")
+    found = problem.choose(scores, labels).value
+    grid = np.linspace(-2.5, 2.5, 41)
+    values = []
+    for one, two in product(grid, grid):
+        right = decide(scores, [0, one, two]) == labels.numpy()
+        if "subject" not in sentence or right[labels == 2].mean() >= 0.8:
+            values.append(problem.evaluate(scores, labels, [0, one, two]))
+    sign = 1 if problem.maximize else -1
+    assert sign * found >= max(sign * v for v in values) - 0.02
+
+
+def test_values_are_those_of_scikit_learn():
+    scores, labels = draw(80, 4, seed=2)
+    shifts, y = np.array([0.3, -0.2, 0.1, -0.2]), labels.numpy()
+    scores = scores.numpy()
+    decided = decide(scores, shifts)
+    value = lambda objective: Problem(maximize=objective).evaluate(scores, labels, shifts)  # noqa: E731
+    assert value(macro(recall)) == pytest.approx(balanced_accuracy_score(y, decided))
+    f1 = Problem.parse("maximize macro(f_score(1))").evaluate(scores, labels, shifts)
+    assert f1 == pytest.approx(f1_score(y, decided, average="macro"))
+    expected = top_k_accuracy_score(y, scores - shifts, k=2)
+    assert value(top_k(2)) == pytest.approx(expected)
+    costs = np.arange(16).reshape(4, 4)
+    assert value(cost(costs)) == pytest.approx(costs[y, decided].mean())
+    recalls = [(decided[y == k] == k).mean() for k in range(4)]
+    assert value(lowest(recall)) == pytest.approx(min(recalls))
+    assert value(highest(recall)) == pytest.approx(max(recalls))
+    one = np.mean([roc_auc_score(y == k, scores[:, k]) for k in range(4)])
+    assert Problem.parse("maximize one_vs_all_auc").evaluate(scores, labels) == pytest.approx(one)
+    pairs = [
+        roc_auc_score(
+            y[(y == k) | (y == j)] == k, (scores[:, k] - scores[:, j])[(y == k) | (y == j)]
+        )
+        for k in range(4)
+        for j in range(k)
+    ]
+    assert Problem.parse("maximize auc_mu").evaluate(scores, labels) == pytest.approx(
+        np.mean(pairs)
+    )
+
+
+def test_a_slice_and_a_set_of_classes():
+    scores, labels = draw(80, 4, seed=2)
+    side = np.array(["l", "r"] * 40)
+    problem = Problem(maximize=recall.of(1, 3).on(side="l"))
+    decided, y = decide(scores, np.zeros(4)), labels.numpy()
+    here = (side == "l") & np.isin(y, [1, 3])
+    value = problem.evaluate(scores, labels, np.zeros(4), groups=side)
+    assert value == pytest.approx(np.isin(decided[here], [1, 3]).mean())
+
+
+def test_what_cannot_be_reached_is_said():
+    scores, labels = draw(60, 3)
+    both = Problem(minimize=error, subject_to=[recall.of(i) >= 0.99 for i in range(3)])
+    with pytest.raises(Infeasible, match="No shifts were found"):
+        both.choose(scores, labels)
+    with pytest.raises(ValueError, match="no example of 2"):
+        Problem(maximize=macro(recall)).evaluate(scores, labels.clip(max=1), [0, 0, 0])
+
+
+SENTENCES = [
+    'maximize lowest(recall) subject to coverage of "cat" at 0.1 and coverage of "dog" at 0.3',
+    "minimize cost([[0, 1], [-0.5, 0]])",
+    "maximize top_k(2) of 1 or 2 subject to recall of 0 >= 0.8",
+    'maximize f_score(1) of "a b" or "c" on group="x"',
+    "maximize 0.5 macro(recall - fpr) + 0.5 lowest(recall)",
+    "maximize one_vs_all_auc",
+]
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_a_sentence_reads_back(sentence):
+    problem = Problem.parse(sentence)
+    assert str(problem) == sentence
+    assert Problem.parse(str(problem)) == problem
+    assert problem.kind == "classes"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "why"),
+    [
+        ("maximize recall of cat", "name in quotes or its number"),
+        ("maximize macro(recall of 1)", "already names some"),
+        ("maximize recall subject to coverage of 1 at 0.1", "must say of which"),
+        ("maximize macro(recall) subject to coverage of 0 at 0.6 and coverage of 1 at 0.6", "1.2"),
+        (
+            "maximize macro(recall) subject to coverage of 0 at 0.6 and fpr of 0 at 0.1",
+            "already fixes",
+        ),
+        ("maximize auc_mu subject to coverage of 0 at 0.6", "objective by itself"),
+        ("minimize cost([[0, 1], [1]])", "a row for each true class"),
+        ("maximize recall of 1 over fpr of 1 in [0, 0.1]", "one shift for each class"),
+    ],
+)
+def test_a_slip_is_answered_with_advice(sentence, why):
+    with pytest.raises(ValueError, match=why):
+        Problem.parse(sentence)
+
+
+def test_names_become_columns_and_two_class_tools_refuse():
+    problem = Problem.parse('maximize recall of "b" subject to coverage of "a" or "c" <= 0.5')
+    assert str(numbered(problem, ["a", "b", "c"])) == (
+        "maximize recall of 1 subject to coverage of 0 or 2 <= 0.5"
+    )
+    with pytest.raises(ValueError, match="is about several"):
+        certify([0.1, 0.2], [0, 1], recall.of("a") >= 0.5)
