@@ -16,19 +16,24 @@ STARTS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 def at_anchors(scores: Any, labels: Any, start: float = 0.95) -> float:
     """The mean of the exact precisions at five mid-points of the range, in points."""
-    return 100 * float(pr_auc(recall=(start, 1.0)).evaluate(scores, labels))
+    return 100 * float(pr_auc(recall=(start, 1.0), points=5).evaluate(scores, labels))
 
 
 def under_curve(scores: Any, labels: Any, start: float = 0.95) -> float:
-    """The area under scikit-learn's curve, best precision for each recall, over the width."""
-    precision, recall = precision_recall_curve(labels, scores)[:2]
-    recall, precision = recall[::-1], np.maximum.accumulate(precision)[::-1]
+    """The area under the curve, best precision for each recall, over the width; in points."""
+    recall, precision = _best(scores, labels)
     level = np.unique(np.concatenate([[start, 1.0], recall[recall >= start]]))
     return 100 * float(np.trapezoid(np.interp(level, recall, precision), level)) / (1 - start)
 
 
 def curve(scores: Any, labels: Any) -> list[float]:
     """The best precision at every recall of the grid."""
-    precision, recall = precision_recall_curve(labels, scores)[:2]
-    recall, precision = recall[::-1], np.maximum.accumulate(precision)[::-1]
-    return [round(float(value), 4) for value in np.interp(GRID, recall, precision)]
+    return [round(float(value), 4) for value in np.interp(GRID, *_best(scores, labels))]
+
+
+def _best(scores: Any, labels: Any) -> tuple[Any, Any]:
+    """Recalls in rising order, and the best precision with at least that recall."""
+    precision, recall, _ = precision_recall_curve(labels, scores)
+    precision = np.maximum.accumulate(precision)  # from recall 1 downwards
+    recall, first = np.unique(recall[::-1], return_index=True)
+    return recall, precision[::-1][first]

@@ -10,7 +10,7 @@ goal's metric on validation. The grids of the published methods are the paper's;
 setting. Cells that are done are not run again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from time import monotonic
 from typing import Any
 
@@ -18,12 +18,13 @@ import torch
 
 from benchmarks.common import tabular
 from benchmarks.peers import table5_text
-from benchmarks.peers.learners import network, shuffled, train
+from benchmarks.peers.learners import train
 from benchmarks.peers.page import fill
-from benchmarks.peers.published import DUALS, GOAL, RATES, TFCO_RATES, columns, register
+from benchmarks.peers.published import GOAL, columns, register
 from benchmarks.peers.readings import STARTS, at_anchors, curve, under_curve
 from benchmarks.peers.roster import installed
 from benchmarks.peers.runs import Rows, opened, options
+from benchmarks.peers.table5_peers import PEERS
 from benchmarks.points import goals
 from benchmarks.points.design import PAPER
 from benchmarks.points.judging import Cell, Judge
@@ -35,8 +36,6 @@ from setpoint.train import Shuffled
 
 STEPS = 500
 DRAWN = ("letter", "ijcnn1")  # the sets of Figures 2 and 3
-Scores = Callable[[Any], Any]
-kept: dict[Any, Any] = {}  # TFCO's compiled steps, by the shape of the data
 
 
 def trial(data: str, seed: int, steps: int, peers: list[str]) -> Judge:
@@ -69,40 +68,6 @@ def _train_peer(
     train(learner, rows, look, max(1, steps // LOOKS))
 
 
-def _tfco(x: Any, y: Any, column: Column, steps: int, seed: int) -> Any:
-    from benchmarks.peers.with_tfco import TFCOLearner
-
-    model, dual = network(x.shape[1], seed=seed), DUALS[column.setting]
-    if x.shape not in kept:
-        kept.clear()
-        made = TFCOLearner(model, x, y, goals.GOALS[GOAL], column.rate, size=len(y))
-        kept[x.shape] = made
-    kept[x.shape].restart(x, y, model, column.rate, dual)
-    return kept[x.shape], shuffled(y, 0, steps, seed)
-
-
-def _cooper(x: Any, y: Any, column: Column, steps: int, seed: int) -> Any:
-    from benchmarks.peers.with_cooper import CooperLearner
-
-    model, dual = network(x.shape[1], seed=seed), DUALS[column.setting]
-    made = CooperLearner(model, x, y, goals.GOALS[GOAL], column.rate, dual_rate=dual)
-    return made, shuffled(y, 0, steps, seed)
-
-
-def _libauc(x: Any, y: Any, column: Column, steps: int, seed: int) -> Any:
-    from benchmarks.peers import with_libauc
-
-    made = with_libauc.learner("AP + SOAP", network(x.shape[1], seed=seed), x, y, column.rate)
-    return made, with_libauc.batches(y, min(512, len(y) // 4), steps, seed)  # it is for batches
-
-
-PEERS: dict[str, tuple[list[Column], Callable[..., Any]]] = {
-    "TFCO": ([Column("TFCO", GOAL, dual, r) for dual in range(3) for r in TFCO_RATES], _tfco),
-    "Cooper": ([Column("Cooper", GOAL, dual, 0.1) for dual in range(3)], _cooper),
-    "LibAUC AP": ([Column("LibAUC AP", GOAL, 0, r) for r in RATES], _libauc),
-}
-
-
 def found(judge: Judge, goal: str, start: float = 0.95) -> Iterator[tuple[str, dict[str, Any]]]:
     """For each method the setting that validation prefers, by both readings of the metric."""
     labels = judge.labels["test"]
@@ -130,7 +95,7 @@ def run(chosen: Any, rows: Rows) -> None:
     peers = [] if chosen.quick else [name for name in PEERS if installed(name)]
     steps = 40 if chosen.quick else STEPS
     for seed in range(1 if chosen.quick else chosen.seeds):
-        for data in ("spambase", "crime") if chosen.quick else PAPER:
+        for data in DRAWN[:1] if chosen.quick else PAPER:
             cell = {"data": data, "seed": seed, "steps": steps, "start": 0.95}
             if rows.done(cell):
                 continue
@@ -152,7 +117,7 @@ def run_starts(chosen: Any, rows: Rows) -> None:
                 if rows.done(cell) or monotonic() > end:
                     continue
                 goal = f"PR-AUC from {start}"
-                goals.GOALS[goal] = pr_auc(recall=(start, 1.0))
+                goals.GOALS[goal] = pr_auc(recall=(start, 1.0), points=5)
                 parts, judge = _judged(data, seed, goal)
                 for optimizer, mine in columns(goal, few=True).items():
                     named = Cell(data, optimizer=optimizer, batch=0, seed=seed)

@@ -1,0 +1,185 @@
+"""What the comparison with peers stands on: the same starts, both readings, folds, tables."""
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.common.images import Images
+from benchmarks.peers import faces, page, rates, reach, table5_text
+from benchmarks.peers.learners import network, ours, shuffled, train
+from benchmarks.peers.readings import GRID, at_anchors, curve, under_curve
+from benchmarks.peers.roster import FIVE, GOALS, ONE, expressing
+from benchmarks.points.stack import Stack
+from setpoint import Problem, fnr_at_fpr, precision, recall
+
+
+def draw(n=400, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    y = (torch.rand(n, generator=g) < 0.3).long()
+    return torch.randn(n, 4, generator=g) + 0.9 * y[:, None], y
+
+
+def best_precision(scores, labels, level):
+    """The best precision of all thresholds with at least this recall, in the plainest code."""
+    found = []
+    for t in scores:
+        accepted = scores >= t
+        hits = (labels[accepted] == 1).sum()
+        if hits >= level * labels.sum() - 1e-9:
+            found.append(hits / accepted.sum())
+    return max(found)
+
+
+def test_the_curve_is_the_best_precision_at_every_recall_and_its_area_the_mean():
+    x, y = draw()
+    scores, labels = x.sum(1).numpy(), y.numpy()
+    positives = labels.sum()
+    exact = [best_precision(scores, labels, k / positives) for k in range(1, positives + 1)]
+    levels = np.arange(1, positives + 1) / positives
+    expected = np.interp(GRID, levels, exact)
+    assert curve(scores, labels)[10:] == pytest.approx(expected[10:], abs=1e-4)
+    fine = np.linspace(0.5, 1, 20_001)
+    area = 100 * np.interp(fine, levels, exact).mean()
+    assert under_curve(scores, labels, 0.5) == pytest.approx(area, abs=0.02)  # a sum of 20,001
+
+
+def test_anchors_are_the_five_mid_points_of_the_range():
+    x, y = draw()
+    scores, labels = x.sum(1).numpy(), y.numpy()
+    problems = [
+        Problem(maximize=precision, subject_to=recall.at(r)) for r in (0.55, 0.65, 0.75, 0.85, 0.95)
+    ]
+    expected = 100 * np.mean([p.evaluate(scores, labels) for p in problems])
+    assert at_anchors(scores, labels, 0.5) == pytest.approx(expected, rel=1e-9)
+
+
+def test_perfect_scores_have_all_the_area():
+    labels = np.array([0, 1] * 50)
+    assert at_anchors(labels.astype(float), labels) == under_curve(labels, labels) == 100
+
+
+@pytest.mark.parametrize("hidden", [(), (6,)])
+def test_peers_start_from_the_weights_of_the_stacks(hidden):
+    model, stack = network(5, hidden, seed=3), Stack(5, sum(hidden), 2, seed=3, zero_head=False)
+    x = torch.randn(7, 5)
+    torch.testing.assert_close(stack(x), model(x).expand(-1, 2))
+
+
+@pytest.mark.parametrize("name", ["cross-entropy", "Implicit", "LastLayer", "Lagrangian"])
+def test_our_learners_learn(name):
+    x, y = draw(600)
+    problem = fnr_at_fpr(0.1)
+    learner = ours(name, network(4, (8,), seed=1), x, y, problem, steps=60, rate=0.02)
+    before = problem.evaluate(learner.scores(x), y)
+    looks = []
+    assert train(learner, shuffled(y, 128, 60, seed=0), looks.append, every=20) == 60
+    assert looks == [20, 40, 60]
+    assert problem.evaluate(learner.scores(x), y) < before - 0.1
+
+
+def test_rates_for_other_solvers_are_ours_and_have_their_gradients():
+    x, y = draw()
+    scores = x.sum(1).double()
+    problem = Problem(maximize=precision, subject_to=recall >= 0.8)
+    choice = problem.choose(scores, y)
+    at = torch.tensor(choice.thresholds, dtype=torch.float64)
+    hard = rates.tables(scores, y, at, soft=False)
+    assert float(rates.objective(problem, hard)) == pytest.approx(-choice.value, abs=1e-12)
+    assert -0.02 < float(rates.violations(problem, hard)) <= 1e-12  # one of about 120 positives
+    cap = fnr_at_fpr(0.1)
+    at = torch.tensor(cap.choose(scores, y).thresholds, dtype=torch.float64) - 1
+    assert float(rates.violations(cap, rates.tables(scores, y, at, soft=False))) > 0
+    at.requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda t: rates.objective(cap, rates.tables(scores, y, t)), (at,)
+    )
+
+
+def test_every_goal_has_our_methods_and_no_peer_that_is_not_installed():
+    for goal in (ONE, FIVE):
+        assert {"cross-entropy", "Implicit", "LastLayer", "Lagrangian"} <= set(expressing(goal))
+    assert set(GOALS) == {ONE, FIVE}
+
+
+def test_every_face_is_tested_once_in_five_folds(monkeypatch):
+    g = torch.Generator().manual_seed(0)
+    labels = torch.randint(0, 2, (50, 2), generator=g)
+    stamps = torch.arange(50.0)[:, None, None, None].expand(-1, 3, 2, 2)
+    none = labels[:0]
+    found = Images(stamps, labels, stamps[:0], none, ("a", "b"))
+    monkeypatch.setattr(faces.images, "load", lambda _: found)
+    tested = []
+    for number in range(faces.FOLDS):
+        parts = faces.fold("celeba/b", number)
+        seen = [set(x[:, 0, 0, 0].int().tolist()) for x, _ in parts]
+        assert sorted(map(len, seen)) == [8, 10, 32]
+        assert len(seen[0] | seen[1] | seen[2]) == 50
+        for x, y in parts:
+            assert torch.equal(y, labels[x[:, 0, 0, 0].long(), 1])
+        tested += seen[2]
+    assert sorted(tested) == list(range(50))
+
+
+def test_tables_go_between_their_marks(tmp_path):
+    file = tmp_path / "page.md"
+    file.write_text("before\n<!-- one -->\nold\n<!-- /one -->\nafter\n")
+    page.fill("one", "new", file)
+    assert file.read_text() == "before\n<!-- one -->\nnew\n<!-- /one -->\nafter\n"
+    with pytest.raises(ValueError, match="no place for 'two'"):
+        page.fill("two", "new", file)
+
+
+def test_gains_are_bold_beyond_two_standard_errors():
+    assert page.gain([1.0, 1.1, 0.9]) == "**+1.00 ± 0.06**"
+    assert page.gain([1.0, -1.0]) == "+0.00 ± 1.00"
+    assert page.gain([2.0]) == "+2.00 (1)"
+    assert page.gain([]) == page.spread([]) == ""
+    assert page.spread([1.0, 3.0]) == "2.00 ± 1.00"
+
+
+def five(ours_, theirs):
+    """Rows of Table 5 on one set, a split after the other."""
+    return [
+        {
+            "cell": {"data": "letter", "seed": seed},
+            "methods": {
+                "default": {"curve": a, "anchors": a},
+                "TFCO": {"curve": b, "anchors": b},
+            },
+        }
+        for seed, (a, b) in enumerate(zip(ours_, theirs, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ours_", "theirs", "verdicts"),
+    [
+        ([23, 24, 22], [20, 21, 19], ("+3.00", "| met |", "inside")),
+        ([23, 24, 22], [26, 27, 25], ("-3.00", "**not met**", "inside")),
+        ([20, 21, 19], [20, 22, 18.5], ("-0.17", "| met |", "**below**")),
+    ],
+)
+def test_table_five_says_who_is_first_and_whether_the_published_interval_is_reached(
+    ours_, theirs, verdicts
+):
+    line = next(
+        x for x in table5_text.text(five(ours_, theirs)).splitlines() if x.startswith("| letter |")
+    )
+    for verdict in verdicts:
+        assert verdict in line
+
+
+def test_the_mark_is_the_best_of_cross_entropy_and_those_who_never_reach_it_stay_in():
+    def row(method, path):
+        cell = {"data": "letter", "model": "linear", "seed": 0, "method": method}
+        return {"cell": cell, "path": path}
+
+    rows = [
+        row("cross-entropy", [[1.0, 50.0], [2.0, 60.0], [3.0, 55.0]]),
+        row("Implicit", [[2.0, 59.9], [4.0, 60.0]]),
+        row("Lagrangian", [[2.0, 40.0], [4.0, 59.0]]),
+    ]
+    lines = reach.text(rows).splitlines()
+    assert "| cross-entropy | 2.00 s (1/1); 60.0 |" in lines
+    assert "| Implicit | 4.00 s (1/1); 60.0 |" in lines
+    assert "| Lagrangian | never; 59.0 |" in lines
