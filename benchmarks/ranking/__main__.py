@@ -14,11 +14,10 @@ from torch import Tensor
 from benchmarks.ranking.boosting import lambdamart
 from benchmarks.ranking.data import Documents, Fold, fold
 from benchmarks.ranking.losses import BASELINES
-from benchmarks.ranking.metrics import KS
+from benchmarks.ranking.metrics import KS, RESULTS
 from benchmarks.ranking.training import Loss, steps_of, train
 from setpoint import Implicit, precision_at_k
 
-RESULTS = Path(__file__).parents[1] / "results" / "ranking.jsonl"
 RATES = {"linear": (0.02, 0.005), "mlp": (0.005, 0.002)}
 EPOCHS, SEED = 12, 1
 

@@ -1,8 +1,11 @@
 """Precision, recall and NDCG of the first k, means over all queries as LETOR's tool takes them."""
 
+from pathlib import Path
+
 import numpy as np
 
 KS = (1, 5, 10)
+RESULTS = Path(__file__).parents[1] / "results" / "ranking.jsonl"
 
 
 def metrics(scores: np.ndarray, grades: np.ndarray, queries: np.ndarray) -> dict[str, float]:

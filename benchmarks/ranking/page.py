@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.ranking.__main__ import RESULTS
-from benchmarks.ranking.metrics import KS
+from benchmarks.ranking.metrics import KS, RESULTS
 
 OURS = "setpoint"
 Runs = Mapping[tuple[str, str, int], list[dict]]
