@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from solvers.plain_kernels import plain_kernels
 from torch import nn
 from torch.testing import assert_close
 
@@ -137,7 +138,10 @@ def test_with_autocast_and_a_scaler_the_weights_are_reached():
     model = network().float()
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
     accumulated = Implicit(BOUND).accumulate(len(parts))
-    with torch.autocast("cpu", dtype=torch.bfloat16):  # one context: its cache of weights is shared
+    with (
+        plain_kernels(),
+        torch.autocast("cpu", dtype=torch.bfloat16),
+    ):  # one cache for all
         for px, py, _ in parts:
             loss = accumulated.backward(model, px.float(), py, scaler=scaler)
         ours = [p.grad / 1024 for p in model.parameters()]
