@@ -12,6 +12,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from skorch import NeuralNetBinaryClassifier
+from torch import Tensor
+
+
+def both_classes(scores: Tensor) -> Tensor:
+    """Sigmoids of both signs, ``[n, 2]``: in order, but no probabilities."""
+    flat = scores.reshape(-1)
+    return torch.stack([torch.sigmoid(-flat), torch.sigmoid(flat)], 1)
 
 
 class OperatingNet(NeuralNetBinaryClassifier):  # type: ignore[misc]
@@ -25,7 +32,7 @@ class OperatingNet(NeuralNetBinaryClassifier):  # type: ignore[misc]
         module: Gives one logit an example.
         *args: Those of ``NeuralNetBinaryClassifier``.
         criterion: A criterion of setpoint, with ``criterion__problem=`` and its other options.
-        predict_nonlinearity: From scores to what ``predict_proba`` shows: the sigmoid.
+        predict_nonlinearity: From scores to the two columns of ``predict_proba``.
         **kwargs: Those of ``NeuralNetBinaryClassifier``.
     """
 
@@ -34,7 +41,7 @@ class OperatingNet(NeuralNetBinaryClassifier):  # type: ignore[misc]
         module: Any,
         *args: Any,
         criterion: Any,
-        predict_nonlinearity: Any = torch.sigmoid,
+        predict_nonlinearity: Any = both_classes,
         **kwargs: Any,
     ) -> None:
         super().__init__(
