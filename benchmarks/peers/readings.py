@@ -16,7 +16,7 @@ STARTS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 def at_anchors(scores: Any, labels: Any, start: float = 0.95) -> float:
     """The mean of the exact precisions at five mid-points of the range, in points."""
-    return 100 * float(pr_auc(recall=(start, 1.0), points=5).evaluate(scores, labels))
+    return 100 * pr_auc(recall=(start, 1.0), points=5).choose(scores, labels).value
 
 
 def under_curve(scores: Any, labels: Any, start: float = 0.95) -> float:
