@@ -78,21 +78,21 @@ class ManyClasses(ScoredRows):
         problem = getattr(self, "problem_", None)
         return problem is not None and problem.kind == "classes"
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any, *, groups: Any = None) -> Array:
         """The score minus ``threshold_``: positive for what ``predict`` accepts.
 
         For a goal about classes: the scores minus their shifts, ``[n, K]``, of which the highest
         decides; of two classes their difference.
         """
         if not self._about_classes:
-            return super().decision_function(X)
+            return super().decision_function(X, groups=groups)
         shifted = self._scores(X).astype(np.float64) - self.shifts_
         return np.asarray(shifted[:, 1] - shifted[:, 0] if shifted.shape[1] == 2 else shifted)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, *, groups: Any = None) -> Array:
         """The label of each row: that of the highest shifted score, or by ``threshold_``."""
         if not self._about_classes:
-            return super().predict(X)
+            return super().predict(X, groups=groups)
         return np.asarray(self.classes_[decide(self._scores(X), self.shifts_)])
 
     def predict_proba(self, X: Any) -> Array:

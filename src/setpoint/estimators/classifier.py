@@ -48,6 +48,8 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
         validation_fraction: The share of rows to choose by; the best pass is kept.
         calibration_fraction: The share of rows to certify on; 0: no certificate is wanted.
         confidence: Of the certificate.
+        unseen: With one threshold per group, what to do in ``predict`` with a group that has none:
+            ``"error"``, or decide by the ``"highest"`` (fewest alerts) or ``"lowest"`` of all.
         random_state: Decides split, initial weights and batches.
         device: Where to train.
         verbose: 1: show progress on stderr.
@@ -55,7 +57,8 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
     Attributes:
         classes_: Both labels, sorted; the second is the positive class.
         module_: The trained network, ``[n, d]`` raw features to logits ``[n]``.
-        threshold_: Decisions are ``score > threshold_``.
+        threshold_: Decisions are ``score > threshold_``; with one per group, a dict of them, and
+            ``predict(X, groups=...)`` needs the groups.
         certificate_: What is promised, or None.
         calibrator_: Scores to probabilities, fitted on validation rows.
         history_: One dict a pass: epoch, step, loss, validation, seconds, status.
@@ -80,6 +83,7 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
         validation_fraction: float = 0.2,
         calibration_fraction: float = 0.2,
         confidence: float = 0.95,
+        unseen: str = "error",
         random_state: Any = None,
         device: str = "cpu",
         verbose: int = 0,
@@ -93,6 +97,7 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.validation_fraction = validation_fraction
         self.calibration_fraction = calibration_fraction
         self.confidence = confidence
+        self.unseen = unseen
         self.random_state = random_state
         self.device = device
         self.verbose = verbose
@@ -108,7 +113,7 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
         """
         x, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
-        self.problem_ = read_goal(self.goal)
+        self.problem_ = read_goal(self.goal, self.unseen)
         if self.problem_.kind == "classes":
             self._fit_classes(x, y, sample_weight, groups)
             return self

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.estimators.groups import thresholds_of_rows
 from setpoint.problems import Infeasible, Problem
 
 Array = NDArray[Any]
@@ -16,26 +17,30 @@ class Decisions:
     """Decide by ``score > threshold_``."""
 
     problem_: Problem
-    threshold_: float
+    threshold_: Any
     classes_: Array
 
     def _scores(self, X: Any) -> Array:
         raise NotImplementedError
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any, *, groups: Any = None) -> Array:
         """The score minus ``threshold_``: positive for what ``predict`` accepts.
 
         Where everybody is accepted (a threshold of minus infinity) it is a positive number that
-        grows with the score.
+        grows with the score. With one threshold per group, ``groups`` says whose it is.
         """
         scores = self._scores(X).astype(np.float64)
-        if self.threshold_ == -np.inf:
-            return np.asarray(np.where(scores < 0, 1 / (1 - np.minimum(scores, 0)), 1 + scores))
-        return np.asarray(scores - self.threshold_)
+        threshold = self.threshold_
+        if self.problem_.kind == "groups":
+            unseen = getattr(self, "unseen", "error")
+            threshold = thresholds_of_rows(self.problem_, threshold, groups, len(scores), unseen)
+        accepting = np.where(scores < 0, 1 / (1 - np.minimum(scores, 0)), 1 + scores)
+        everybody = np.asarray(threshold) == -np.inf
+        return np.where(everybody, accepting, scores - np.where(everybody, 0.0, threshold))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, *, groups: Any = None) -> Array:
         """The label of each row: the positive class where ``decision_function`` is positive."""
-        accepted = self.decision_function(X) > 0
+        accepted = self.decision_function(X, groups=groups) > 0
         return np.asarray(self.classes_[accepted.astype(int)])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> float:
@@ -47,7 +52,8 @@ class Decisions:
         ``certificate_.check`` or ``problem_.evaluate(scores, labels, thresholds=...)``.
         """
         labels = (np.asarray(y) == self.classes_[1]).astype(np.int64)
-        scores = self.decision_function(X)
+        grouped = self.problem_.kind == "groups"
+        scores = self._scores(X) if grouped else self.decision_function(X)
         try:
             value = self.problem_.evaluate(scores, labels, weights=sample_weight, groups=groups)
         except Infeasible:

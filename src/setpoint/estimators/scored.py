@@ -12,6 +12,7 @@ from torch import nn
 from setpoint.certify import Certificate
 from setpoint.estimators.calibrator import Calibrator
 from setpoint.estimators.decisions import Decisions
+from setpoint.estimators.groups import cautious
 from setpoint.estimators.inputs import Array, Labels
 from setpoint.estimators.splits import FEWEST
 from setpoint.estimators.thresholds import Promise, chosen, promised, warn_not_certified
@@ -35,20 +36,29 @@ class ScoredRows(Decisions):
         seen = self._score_rows(x[rows])
         counts = None if weights is None else weights[rows]
         self.calibrator_ = Calibrator.fit(seen.astype(float), labels[rows].astype(float), counts)
-        promise = self._promise(x, labels, weights, groups)
+        before = None  # thresholds of groups are chosen here and proved on the calibration rows
+        if self.problem_.kind == "groups":
+            own = of_rows(groups, rows)
+            if counts is None and len(self.splits_["calibration"]):
+                before = cautious(self.problem_, seen, labels[rows], own, self.confidence)
+            before = before or chosen(self.problem_, seen, labels[rows], counts, own)
+        promise = self._promise(x, labels, weights, groups, before)
         self.certificate_, threshold = promise.certificate, promise.threshold
         if threshold is None:
             if promise.reason:
                 warn_not_certified(promise.reason)
-            threshold = chosen(self.problem_, seen, labels[rows], counts, of_rows(groups, rows))
-        self.threshold_ = float(threshold)
+            own = of_rows(groups, rows)
+            threshold = before or chosen(self.problem_, seen, labels[rows], counts, own)
+        self.threshold_ = threshold if before else float(threshold)
 
-    def _promise(self, x: Array, labels: Labels, weights: Array | None, groups: Any) -> Promise:
+    def _promise(
+        self, x: Array, labels: Labels, weights: Array | None, groups: Any, before: Any
+    ) -> Promise:
         rows = self.splits_["calibration"]
         if len(rows):
             scores = self._score_rows(x[rows])
             own = of_rows(groups, rows)
-            return promised(self.problem_, scores, labels[rows], self.confidence, own)
+            return promised(self.problem_, scores, labels[rows], self.confidence, own, before)
         if self._promised_share(None) == 0:
             return Promise()  # nobody asked for one
         if weights is not None:

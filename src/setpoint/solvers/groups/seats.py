@@ -58,7 +58,6 @@ def seat_groups(
         pinned = [_pinned(solver, window, picks) for window in solver.asked.windows]
         held += [equation for equations, _ in pinned for equation in equations]
         parts = {g: part for _, own in pinned for g, part in own.items()}
-        overall = float(spread(sample.cuts(((), *wheres)))[0])
         found = []
         for g, (cell, own) in enumerate(zip(cells.cells, solver.asked.local, strict=True)):
             placed = sit(cell.cuts, own, np.array([[picks[g]]]), np.zeros((1, 1)))
@@ -66,8 +65,8 @@ def seat_groups(
             marginal = float(placed.marginal[0, 0])
             if g in parts and not stops:
                 marginal = _on_its_class(cell, picks[g], parts[g], marginal)
-            reach = torch.tensor(float(spread(cell.cuts)[0]) or overall, dtype=torch.float64)
-            width = float(step.width_of(reach)) * wider or 1.0
+            reach = spread(cell.cuts)[0] or spread(sample.cuts(((), *wheres)))[0]
+            width = float(step.width_of(torch.tensor(float(reach)).double())) * wider or 1.0
             found.append((marginal, float(placed.threshold[0, 0]), width))
             held += stops
     seats = torch.tensor(found, dtype=sample.scores.dtype, device=sample.scores.device)

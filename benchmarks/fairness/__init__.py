@@ -1,0 +1,1 @@
+"""Error against the gap between groups on test data, beside the libraries people use for it."""
