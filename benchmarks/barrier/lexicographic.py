@@ -32,7 +32,6 @@ LEXICOGRAPHIC = (
     "lexicographic, log length",
     "printed, length",
     "printed, log length",
-    "balanced, length",
 )
 RATES = {"batch norm": 0.05, "plain": 0.03}
 CASES = [{"network": n, "method": m} for n in RATES for m in (*GRID, *LEXICOGRAPHIC)]
@@ -115,7 +114,7 @@ def table(rows: Found) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, 400, arguments)
+    given = options(__doc__, 400, arguments, first=5)  # earlier seeds helped to find the rule
     print(table(conduct("lexicographic", CASES, trial, given)))
 
 

@@ -12,13 +12,13 @@ import numpy as np
 from benchmarks.barrier import ablation, auxiliary, consistency, lexicographic, trajectory
 from benchmarks.barrier.study import Found, by_seed
 
-OURS, PRINTED, BALANCED, OTHERS = "#0072b2", "#56b4e9", "#009e73", "#d55e00"
+OURS, PRINTED, OTHERS = "#0072b2", "#56b4e9", "#d55e00"
 GREYS = ("#cccccc", "#999999", "#666666", "#333333")
 
 
 def colour(method: str) -> str:
     """Ours blue, the printed algorithm light blue, linear combinations orange."""
-    start = {"lexicographic": OURS, "printed": PRINTED, "balanced": BALANCED}
+    start = {"lexicographic": OURS, "printed": PRINTED}
     return next((c for name, c in start.items() if method.startswith(name)), OTHERS)
 
 
@@ -113,7 +113,7 @@ def draw_trajectory(rows: Found, path: Path) -> None:
                 continue
             values = np.array(curves)[:, :, looks[title]]
             steps = np.array(curves)[0, :, 0]
-            ours = method in ("lexicographic", "printed", "balanced")
+            ours = method in ("lexicographic", "printed")
             shade = colour(method) if ours else next(greys)
             axes.plot(steps, values.mean(0), color=shade, label=method, lw=2 if ours else 1.2)
             axes.fill_between(steps, values.min(0), values.max(0), color=shade, alpha=0.15, lw=0)

@@ -24,7 +24,7 @@ def main_only(main: Tensor, side: Tensor, done: float) -> float:
 
 def named(method: str, parameters: Iterable[Tensor]) -> Rule:
     """The rule that a method's name starts with."""
-    makers = {"lexicographic": lexicographic, "printed": printed, "balanced": balanced}
+    makers = {"lexicographic": lexicographic, "printed": printed}
     return makers[method.partition(",")[0]](parameters)
 
 
@@ -68,34 +68,6 @@ def printed(parameters: Iterable[Tensor], beta: float = 1.0) -> Rule:
         for p, a, b in zip(trained, above, below, strict=True):
             p.grad = b + multiplier * a
         return multiplier
-
-    return fill
-
-
-def balanced(parameters: Iterable[Tensor], memory: float = 0.99) -> Rule:
-    """Lexicographic with the main gradient's running mean in place of a batch's gradient.
-
-    A batch's gradient is mostly noise, so the printed multiplier hardly notices that the side loss
-    pulls against the main loss. The mean over the last batches notices. It also sets the length of
-    the side loss's gradient, so that the units of the side loss do not matter; and the direction is
-    divided by the multiplier as in :class:`setpoint.Barrier`.
-    """
-    trained = list(parameters)
-    mean = [torch.zeros_like(p) for p in trained]
-    count = 0
-
-    def fill(main: Tensor, side: Tensor, done: float) -> float:
-        nonlocal count
-        count += 1
-        above, below = gradient(main, trained), gradient(side, trained)
-        for m, a in zip(mean, above, strict=True):
-            m.lerp_(a, max(1 / count, 1 - memory))
-        square, own = dot(mean, mean), dot(below, below)
-        scale = (square / own) ** 0.5 if own > 0 else 0.0
-        multiplier = max(1 - scale * dot(mean, below) / square, 0.0) if square > 0 else 1.0
-        for p, a, b in zip(trained, above, below, strict=True):
-            p.grad = (scale * b + multiplier * a) / max(1.0, multiplier)
-        return multiplier / scale if scale > 0 else float("inf")
 
     return fill
 

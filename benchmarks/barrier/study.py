@@ -23,7 +23,9 @@ Case = dict[str, Any]
 Found = list[dict[str, Any]]
 
 
-def options(text: str | None, steps: int, arguments: Sequence[str] | None) -> argparse.Namespace:
+def options(
+    text: str | None, steps: int, arguments: Sequence[str] | None, *, first: int = 0
+) -> argparse.Namespace:
     """The flags that all experiments share."""
     parser = argparse.ArgumentParser(
         description=text, formatter_class=argparse.RawTextHelpFormatter
@@ -34,6 +36,7 @@ def options(text: str | None, steps: int, arguments: Sequence[str] | None) -> ar
     parser.add_argument("--again", action="store_true", help="forget earlier rows of these methods")
     parser.add_argument("--synthetic", action="store_true", help="made-up data, to try the code")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=first, help="the first seed")
     parser.add_argument("--steps", type=int, default=steps)
     parser.add_argument("--minutes", type=float, default=30.0, help="start no run after so many")
     given = parser.parse_args(arguments)
@@ -60,7 +63,7 @@ def conduct(
         forget(rows, wanted)
     listed = [case for case in cases if case["method"].startswith(wanted)]
     began = time.monotonic()
-    for seed in range(given.seeds):
+    for seed in range(given.first, given.first + given.seeds):
         first = seed % len(listed)
         for case in listed[first:] + listed[:first]:
             key = {**case, "seed": seed, "steps": given.steps}

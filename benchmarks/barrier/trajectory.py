@@ -25,7 +25,7 @@ from benchmarks.barrier.study import Found, by_seed, conduct, options, spread
 
 RATE, LOOKS = 0.1, 50
 WEIGHTS = {f"weight {weight} of the loss": weight for weight in (1, 10)}
-METHODS = ("loss only", *WEIGHTS, "lexicographic", "printed", "balanced")
+METHODS = ("loss only", *WEIGHTS, "lexicographic", "printed")
 CASES = [{"method": method} for method in METHODS]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -98,37 +98,42 @@ def pareto_front(
         >>> [round(point.held, 2) for point in front.points]
         [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    points, steps = whole(points, "points", least=3), whole(steps, "steps", least=1)
     _choice(method, METHODS, "method")
     _choice(order, ORDERS, "order")
     processes = checked_processes(processes)
-    source = source_of(data, batch_size)
-    with ExitStack() as stack:
-        if folder is None:
-            where = Path(stack.enter_context(TemporaryDirectory(prefix="setpoint-front-")))
-        else:
-            where = Path(folder)
-        job = Job(
-            make_model=make_model,
-            objectives=objectives,
-            source=source,
-            names=names_of(make_model, objectives, source),
-            points=points,
-            steps=steps,
-            end_steps=whole(10 * steps if end_steps is None else end_steps, "end_steps", least=1),
-            learning_rate=positive(learning_rate, "learning_rate"),
-            optimizer=optimizer,
-            method=method,
-            order=order,
-            seed=whole(seed, "seed", least=0),
-            measure=measure,
-            exact=source.exact if exact is None else bool(exact),
-        )
+    source, steps = source_of(data, batch_size), whole(steps, "steps", least=1)
+    job = Job(
+        make_model=make_model,
+        objectives=objectives,
+        source=source,
+        names=names_of(make_model, objectives, source),
+        points=whole(points, "points", least=3),
+        steps=steps,
+        end_steps=whole(10 * steps if end_steps is None else end_steps, "end_steps", least=1),
+        learning_rate=positive(learning_rate, "learning_rate"),
+        optimizer=optimizer,
+        method=method,
+        order=order,
+        seed=whole(seed, "seed", least=0),
+        measure=measure,
+        exact=source.exact if exact is None else bool(exact),
+    )
+    with _opened(folder) as where:
         front = _walk(job, Store(where, job.recipe()), processes, progress)
-        if folder is not None:
-            write_atomically(where / JSON, front.to_json().encode())
-            return front
-        return _in_memory(front)
+        if folder is None:
+            return _in_memory(front)
+        write_atomically(where / JSON, front.to_json().encode())
+    return front
+
+
+@contextmanager
+def _opened(folder: str | Path | None) -> Iterator[Path]:
+    """The caller's folder, or one that is gone afterwards."""
+    if folder is not None:
+        yield Path(folder)
+        return
+    with TemporaryDirectory(prefix="setpoint-front-") as made:
+        yield Path(made)
 
 
 def _walk(job: Job, store: Store, processes: Processes, shown: bool) -> Front:

@@ -26,12 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
 from setpoint.solvers.barrier.directions import Direction, kkt_score, relative_length
 from setpoint.solvers.barrier.push import Push
-from setpoint.solvers.barrier.quadratic import Vector
+from setpoint.solvers.barrier.quadratic import Mask, Vector
 
 PATIENCE = 0.01
 """Of the descent of the main loss, what is asked for while the secondary loss has a way to go."""
@@ -56,12 +57,14 @@ class Seen:
         pace: The share of this step in the means of gradients.
         spent: The sum of the squared shares of all steps in them: 1 / n for a plain mean of n.
         looks: How many steps there were before this one.
+        weights: Of all losses in the last step; empty before.
     """
 
     numbers: Mapping[str, Vector]
     pace: float
     spent: float
     looks: int
+    weights: Vector
 
 
 def ranked(gram: Vector, gaps: Vector, seen: Seen, push: Push) -> Direction:
@@ -90,7 +93,7 @@ def ranked(gram: Vector, gaps: Vector, seen: Seen, push: Push) -> Direction:
         pushes[i] = push(float(gaps[i]), square**0.5)
         above.append((mean, pushes[i], clear))
         trusted = _trusted(learnt, i, square, side, clear)
-        harmless = min(_harmless(gram, i + 1, *each) for each in above)
+        harmless = min(_harmless(gram, i + 1, *each, seen.weights) for each in above)
         shares[i], binds[i] = min(trusted, harmless), harmless < trusted
         now = now + shares[i] * unit[i + 1]
         if i + 1 < levels:
@@ -104,18 +107,21 @@ def _learn(
     """Enter a step into the running squares; returns how clear the gradients of a level are.
 
     ``(|mean|^2 - spent * recent) / (1 - spent)`` is an unbiased estimate of the squared length of
-    the true gradient, where ``recent`` is the same mean of squared lengths. Its mean over that of
-    all squares is 1 for exact gradients, and next to 0 for noise.
+    the true gradient, where ``recent`` is the same mean of squared lengths. Over those squares it
+    is 1 for exact gradients that stay, next to 0 for noise, and less than 1 for exact ones that
+    vanish faster than the mean forgets; so the larger one of now and of all steps counts.
     """
     learnt["recent"][i] += seen.pace * (length - learnt["recent"][i])
+    signal = 0.0
     if seen.looks > 0:
-        signal = (square - seen.spent * learnt["recent"][i]) / (1 - seen.spent)
+        signal = (square - seen.spent * float(learnt["recent"][i])) / (1 - seen.spent)
         learnt["signal"][i] += (signal - learnt["signal"][i]) / seen.looks
     for name, value in (("square", length), ("side", side)):
         learnt[name][i] += (value - learnt[name][i]) / (seen.looks + 1)
-    if learnt["square"][i] == 0:
-        return 0.0
-    return float(np.clip(learnt["signal"][i] / learnt["square"][i], 0.0, 1.0))
+    pairs = ((signal, learnt["recent"][i]), (learnt["signal"][i], learnt["square"][i]))
+    return max(
+        min(float(true / all_), 1.0) if all_ > 0 and true > 0 else 0.0 for true, all_ in pairs
+    )
 
 
 def _trusted(
@@ -132,15 +138,23 @@ def _trusted(
     return trust * float(np.sqrt(allowed / own)) if own > 0 else 0.0
 
 
-def _harmless(gram: Vector, side: int, mean: Vector, asked: float, clear: float) -> float:
-    """The share at which a direction keeps what its level asks for of its own descent."""
+def _harmless(
+    gram: Vector, side: int, mean: Vector, asked: float, clear: float, weights: Vector
+) -> float:
+    """The share at which a direction keeps what its level asks for of its own descent.
+
+    What later losses do for it counts as kept: where one of them pulls back, the direction is as
+    short as if there were less to hold against.
+    """
     square, pull = float(mean @ gram @ mean), float(gram[side] @ mean)
     if pull >= 0:
-        return np.inf
+        return inf
     sine = max(1 - pull**2 / (square * float(gram[side, side])), 0.0) ** 0.5
     opposed = max(0.0, 1 - (sine / SETTLED) ** 2)
     part = max(HASTE + (PATIENCE - HASTE) * clear, HASTE * opposed)
-    return (square - min(part * asked, HASTE * square)) / -pull
+    later = gram[side + 1 : len(weights)] @ mean
+    helped = float(weights[side + 1 :] @ np.maximum(later, 0.0))
+    return float((square - min(part * asked, HASTE * square) + helped) / -pull)
 
 
 def _direction(
@@ -148,7 +162,7 @@ def _direction(
     mean: Vector,
     weights: Vector,
     shares: Vector,
-    binds: Vector,
+    binds: Mask,
     pushes: Vector,
     learnt: Mapping[str, Vector],
 ) -> Direction:

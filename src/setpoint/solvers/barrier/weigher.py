@@ -92,7 +92,8 @@ class Weigher(nn.Module):
         pace = max(1 - self.memory, 1 / (1 + looks))
         spent = (1 - pace) ** 2 * float(ledger.numbers["spent"]) + pace**2
         ledger.numbers["spent"], ledger.numbers["looks"] = np.array(spent), np.array(looks + 1.0)
-        return Seen({name: ledger.numbers[name] for name in LEARNT}, pace, spent, looks)
+        learnt = {name: ledger.numbers[name] for name in LEARNT}
+        return Seen(learnt, pace, spent, looks, ledger.numbers["weights"])
 
     def _push(self) -> Push:
         """The push at the present learning rate."""

@@ -1,0 +1,60 @@
+"""What a step holds at its peak: one more copy of the gradients for each loss that is held."""
+
+import pytest
+import torch
+from torch import nn
+from torch.profiler import ProfilerActivity, profile
+
+from setpoint import Barrier, at_most
+
+LAYERS, WIDTH = 16, 64
+COPY = LAYERS * WIDTH * WIDTH * 4  # bytes
+
+
+def peak_of(step):
+    """The most that is allocated at once during a step, in bytes."""
+    step()  # what is kept for good is there
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
+        step()
+    events = [e for e in found.profiler.kineto_results.events() if e.name() == "[memory]"]
+    most = total = 0
+    for event in sorted(events, key=lambda e: e.start_ns()):
+        total += event.nbytes()
+        most = max(most, total)
+    return most
+
+
+def measured(losses):
+    """Peaks of a plain step and of one with a barrier, from the same forward pass."""
+    model = nn.Sequential(*(nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(LAYERS)))
+    x = torch.randn(2, WIDTH)
+    barrier = Barrier(model.parameters())
+
+    def plain():
+        model.zero_grad()
+        model(x).square().mean().backward()
+
+    def ours():
+        model.zero_grad()
+        losses(barrier, model(x))
+
+    return (peak_of(ours) - peak_of(plain)) / COPY
+
+
+def bound(number):
+    return lambda barrier, out: barrier.backward(
+        out.mean(), subject_to=[at_most(out[:, i].square().mean(), 0.1) for i in range(number)]
+    )
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_each_bound_costs_one_copy_of_the_gradients(number):
+    extra = measured(bound(number))
+    # and, for a moment, the largest tensor: a sixteenth here; activations are small
+    assert number - 0.1 <= extra <= number + 0.15
+
+
+def test_a_more_important_loss_costs_one_copy_and_its_running_mean():
+    """The mean is there before and after a step, so that it is no part of the peak."""
+    after = measured(lambda barrier, out: barrier.backward(out.mean(), after=out.square().mean()))
+    assert 0.9 <= after <= 1.15
