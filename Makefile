@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-browser check docs benchmark clean
+.PHONY: demo test test-browser check docs benchmark benchmarks-quick clean
 demo: .venv/ready
 	$(BIN)/setpoint demo
 
@@ -20,6 +20,12 @@ check: .venv/ready  ## what CI and pre-commit run besides the tests
 
 docs: .venv/ready  ## the site, into build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+benchmarks-quick: .venv/ready  ## a corner of those that need neither a peer nor a data folder
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.inequalities --quick
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.peers.cost --quick
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.peers.table5 --quick
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.peers.reach --quick
 
 benchmark: .venv/ready  ## the cost of a step, as in docs/cost.md
 	$(BIN)/python benchmarks/step_cost.py

@@ -84,7 +84,7 @@ def main() -> None:
                 for model in MODELS:
                     cell = {"goal": goal, "size": size, "model": model}
                     if not rows.done(cell):
-                        rounds = 5 if chosen.quick else 40 if size == SIZES[0] else 15
+                        rounds = 5 if chosen.quick else 20 if size == SIZES[0] else 8
                         rows.add(cell, seconds=measure(model, goal, size, rounds))
     found = text(rows.read())
     if chosen.docs:
