@@ -49,7 +49,7 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
         super().__init__()
         self.problem, self.confidence = problem, confidence
         self.folder, self.candidates = folder, candidates
-        self.metric = GoalMetric(problem)
+        self.metric = GoalMetric(problem, sync_on_compute=False)  # synced below, scores and all
         self.certificate: Certificate | None = None
         self.status = "not started"
         self._seen = self._validations = 0
