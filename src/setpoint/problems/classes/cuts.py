@@ -7,20 +7,19 @@ shift is a threshold on sorted margins, and the scan that places thresholds plac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from setpoint.problems.classes.data import ClassData, Floats, Whole, added
+from setpoint.problems.classes.along import Along, At
+from setpoint.problems.classes.data import ClassData, Floats, Whole
 from setpoint.problems.classes.decide import rivals
-from setpoint.problems.classes.matrix import Gathering
-from setpoint.problems.classes.paths import Path, hits_along
+from setpoint.problems.classes.paths import Path
 from setpoint.problems.cuts import Cuts
-from setpoint.rates import Classes, Counts, Tables, Where
-from setpoint.rates.classes import ClassCounts
+from setpoint.rates import Classes, Tables, Where
 
 
 @dataclass(frozen=True)
@@ -81,162 +80,6 @@ class ClassCuts(Cuts):
     def tables_at(self, cut: Any) -> Tables:
         """The counts at one cut, ``[1, 1]``."""
         return {where: At(along, cut).table() for where, along in self._along.items()}
-
-
-@dataclass(frozen=True)
-class Along(Gathering):
-    """The confusion matrices along a path, read without ever writing them down."""
-
-    path: Path
-    where: Where
-    undefined: float | None = None
-    _known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
-
-    def table(self) -> Counts:
-        """The counts of right and wrong decisions, with the matrices behind them."""
-        return self._once("table", self._table)
-
-    def against_rest(self, classes: Classes) -> Counts:
-        """The counts of a set of classes against all others."""
-        return self._once(classes, lambda: self._against_rest(classes))
-
-    def each(self) -> Counts:
-        """The counts of every class against the rest; classes are the first axis."""
-        return self._once("each", self._each)
-
-    def _once(self, key: Any, make: Callable[[], Counts]) -> Counts:
-        if key not in self._known:
-            self._known[key] = make()
-        found: Counts = self._known[key]
-        return found
-
-    def _table(self) -> Counts:
-        path, total = self.path, self.weights.sum()
-        right = self._run(
-            self.weights @ (path.start == self.labels),
-            1.0 * (path.column == self.came) - (path.left == self.came),
-        )
-        return ClassCounts(right, 0.0, total - right, 0.0, total, 0.0, confusion=self)
-
-    @property
-    def weights(self) -> Floats:
-        """Of all rows in this slice."""
-        return self.path.data.inside[self.where]
-
-    @property
-    def labels(self) -> Whole:
-        """The true class of all rows."""
-        return self.path.data.labels
-
-    @property
-    def came(self) -> Whole:
-        """The true class of those who come, in order."""
-        return self.labels[self.path.order]
-
-    def _run(self, first: Any, steps: Any) -> Any:
-        """A count along the path: ``first``, then one more of the weighted ``steps`` each."""
-        first = np.asarray(first, np.float64)
-        run = np.empty((*first.shape, 1, 1, len(self.path.order) + 1))
-        run[..., 0, 0, 0] = first
-        np.cumsum(steps * self.weights[self.path.order], -1, out=run[..., 0, 0, 1:])
-        run[..., 1:] += first[..., None, None, None]
-        return run
-
-    def _against_rest(self, classes: Classes) -> Counts:
-        one, path = self.path.data.members[classes], self.path
-        steps = one[path.column] - one[path.left]
-        taken, is_in, came_in = one[path.start], one[self.labels], one[self.came]
-        tp = self._run(self.weights @ (taken * is_in), steps * came_in)
-        fp = self._run(self.weights @ (taken * (1 - is_in)), steps * (1 - came_in))
-        positives = self.weights @ is_in
-        negatives = self.weights.sum() - positives
-        return Counts(tp, fp, positives - tp, negatives - fp, positives, negatives)
-
-    def _each(self) -> Counts:
-        path, count = self.path, self.path.shifted.shape[1]
-        right = path.start == self.labels
-        steps = np.zeros((count, len(path.order)))
-        steps[path.left, np.arange(len(path.order))] = -1
-        steps[path.column] += 1
-        of_class = self.came == np.arange(count)[:, None]
-        tp = self._run(np.bincount(self.labels, self.weights * right, count), steps * of_class)
-        fp = self._run(np.bincount(path.start, self.weights * ~right, count), steps * ~of_class)
-        truth = self.truth()[:, None, None, None]
-        others = truth.sum() - truth
-        return Counts(tp, fp, truth - tp, others - fp, truth, others)
-
-    def entries(self, classes: Classes | None, slopes: tuple[Any, ...]) -> Any:
-        """Not along a path: only values are scanned."""
-        raise NotImplementedError
-
-    def hits(self, k: int) -> Any:
-        """Of each class, how many have their own among the ``k`` highest, at every cut."""
-        return hits_along(self.path, self.weights, k)[:, None, None]
-
-    def truth(self) -> Floats:
-        """How many there are of each class."""
-        return added(self.labels, self.weights, self.path.shifted.shape[1])
-
-    def cost(self, costs: Any) -> Any:
-        """The sum of the costs of all decisions."""
-        prices, path = np.asarray(costs), self.path
-        first = self.weights @ prices[self.labels, path.start]
-        return self._run(first, prices[self.came, path.column] - prices[self.came, path.left])
-
-    def chosen(self, classes: Classes) -> Floats:
-        """1 for the members of a set of classes, else 0."""
-        return self.path.data.members[classes]
-
-
-@dataclass(frozen=True)
-class At(Gathering):
-    """The same at one cut."""
-
-    along: Along
-    cut: Any
-
-    @property
-    def undefined(self) -> float | None:  # type: ignore[override]
-        """See :class:`Gathering`."""
-        return self.along.undefined
-
-    def table(self) -> Counts:
-        """The counts of right and wrong decisions."""
-        t = self._at(self.along.table())
-        every = (t.tp, t.fp, t.fn, t.tn, t.positives, t.negatives)
-        return ClassCounts(*every, confusion=self)
-
-    def against_rest(self, classes: Classes) -> Counts:
-        """The counts of a set of classes against all others."""
-        return self._at(self.along.against_rest(classes))
-
-    def each(self) -> Counts:
-        """The counts of every class against the rest."""
-        return self._at(self.along.each())
-
-    def hits(self, k: int) -> Any:
-        """Of each class, how many have their own among the ``k`` highest."""
-        return self._pick(self.along.hits(k))
-
-    def cost(self, costs: Any) -> Any:
-        """The sum of the costs of all decisions."""
-        return self._pick(self.along.cost(costs))
-
-    def truth(self) -> Floats:
-        """How many there are of each class."""
-        return self.along.truth()
-
-    def chosen(self, classes: Classes) -> Floats:
-        """1 for the members of a set of classes, else 0."""
-        return self.along.chosen(classes)
-
-    def _pick(self, values: Any) -> Any:
-        moves = np.ndim(values) and np.shape(values)[-1] > 1
-        return values[..., 0, 0, self.cut] if moves else np.asarray(values)[..., 0]
-
-    def _at(self, t: Counts) -> Counts:
-        every = (t.tp, t.fp, t.fn, t.tn, t.positives, t.negatives)
-        return Counts(*(self._pick(x) if np.ndim(x) else x for x in every))
 
 
 def snapped(falling: Floats, size: float) -> Floats:

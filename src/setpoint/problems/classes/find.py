@@ -15,20 +15,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from setpoint.problems.class_checks import covered
-from setpoint.problems.classes.data import ClassData, Floats, Whole
+from setpoint.problems.classes.data import ClassData, Floats
 from setpoint.problems.classes.decide import decide
+from setpoint.problems.classes.quotas import shared_out
 from setpoint.problems.classes.settle import settle
 from setpoint.problems.classes.sweep import Sweep, finite
 from setpoint.problems.classes.transport import transport
+from setpoint.problems.classes.turns import ROUNDS, freely, share_out, smoother, take_turns
 from setpoint.problems.cuts import quiet
 from setpoint.problems.holds import holds
-from setpoint.rates import Across, Expression, Rate
+from setpoint.rates import Expression, Rate
 
 if TYPE_CHECKING:
     from setpoint.problems.problem import Problem
-
-ROUNDS = 3
-"""Passes over the classes; the first does most of the work."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +62,12 @@ def find(problem: Problem, data: ClassData, undefined: float | None = None) -> F
         _begin(search, wanted)
         free = np.array([i for i in columns if i not in own], int)
         if len(wanted) == len(problem.subject_to) and wanted:
-            _share_out(search, wanted, free)
+            share_out(search, wanted, free)
         else:
-            _freely(search, columns, everyone, _smoother(problem))
-            _freely(search, columns, everyone, problem)
+            freely(search, columns, everyone, smoother(problem))
+            freely(search, columns, everyone, problem)
             if any(hold.sense == "at" for hold in search.targets):
-                _take_turns(search, own, free)
+                take_turns(search, own, free)
             elif search.targets:
                 search.improve(columns, everyone, ROUNDS)
         middle, edge = settle(data.scores, search.held)
@@ -119,95 +118,6 @@ def _begin(search: Sweep, wanted: dict[int, float]) -> None:
     quotas = shared_out(wanted, data.truth, data.weights)
     search.held = transport(data.scores, quotas, data.weights)
     search.shifts = settle(data.scores, search.held)[0]
-
-
-def shared_out(wanted: dict[int, float], truth: Floats, weights: Floats) -> Floats:
-    """What each class gets of the whole weight; whole numbers if all weights are 1."""
-    total, quotas = float(weights.sum()), truth.astype(float)
-    for column, weight in wanted.items():
-        quotas[column] = min(weight, total)
-    free = [i for i in range(len(quotas)) if i not in wanted]
-    left = total - sum(quotas[i] for i in wanted)
-    if free:
-        own = quotas[free].sum()
-        quotas[free] = quotas[free] * left / own if own > 0 else left / len(free)
-    return whole_numbers(quotas, wanted, free) if np.all(weights == 1) else quotas
-
-
-def whole_numbers(quotas: Floats, wanted: dict[int, float], free: list[int]) -> Floats:
-    """Whole numbers near the quotas that add up to the same.
-
-    A wanted count is rounded to the nearest, half down, as a setpoint is; the others take the rest.
-    """
-    total = round(float(quotas.sum()))
-    counts = np.ceil(quotas - 0.5 - 1e-9)
-    for column in wanted:
-        counts[column] = min(counts[column], total)
-    pool = free or list(wanted)
-    while (short := total - int(counts.sum())) != 0:
-        gaps = np.array([quotas[i] - counts[i] for i in pool])
-        best = pool[
-            int(
-                np.argmax(gaps)
-                if short > 0
-                else np.argmin(np.where(counts[pool] > 0, gaps, np.inf))
-            )
-        ]
-        counts[best] += 1 if short > 0 else -1
-    return np.maximum(counts, 0.0)
-
-
-def _share_out(search: Sweep, wanted: dict[int, float], free: Whole) -> None:
-    """Coverage targets: the others settle among themselves, then all is dealt out exactly."""
-    data = search.data
-    kept = np.array(sorted(wanted), int)
-    for _ in range(2 if len(free) > 1 else 0):
-        rows = np.flatnonzero(np.isin(search.held, free))
-        search.improve(free, rows, ROUNDS)
-        shifted = data.scores - search.shifts
-        scores = np.column_stack([data.scores[:, kept], shifted[:, free].max(1)])
-        rest = {place: wanted[column] for place, column in enumerate(kept)}
-        quotas = shared_out(rest, np.append(data.truth[kept], 1.0), data.weights)
-        dealt = transport(scores, quotas, data.weights)
-        whose = free[np.argmax(shifted[:, free], axis=1)]
-        search.held = np.where(dealt < len(kept), np.append(kept, 0)[dealt], whose)
-        search.shifts = settle(data.scores, search.held)[0]
-
-
-def _smoother(problem: Problem) -> Problem | None:
-    """The mean over classes in place of the lowest: the way there has fewer dead ends."""
-    objective = problem.objective
-    if not isinstance(objective, Across) or objective.kind == "macro":
-        return None
-    mean = Across("macro", objective.inner)
-    return type(problem)(**{"maximize" if problem.maximize else "minimize": mean})
-
-
-def _freely(search: Sweep, columns: Whole, everyone: Whole, problem: Problem | None) -> None:
-    """The best shifts if there were no targets: from there it is not far to keep them."""
-    if problem is None:
-        return
-    kept = search.problem, search.targets
-    search.problem, search.targets = problem, []
-    search.improve(columns, everyone, ROUNDS)
-    search.problem, search.targets = kept
-
-
-def _take_turns(search: Sweep, own: set[int], free: Whole) -> None:
-    """Classes with targets against all others, then the others among themselves."""
-    columns, everyone = np.arange(len(search.shifts)), np.arange(len(search.data.scores))
-    held = np.array(sorted(own), int)
-    for turn in range(2 * ROUNDS):
-        for _ in range(2 * len(held)):
-            turns = [search.move(i, columns, everyone) for i in search.order(held)]
-            if not any(turns):
-                break
-        search.shifts = settle(search.data.scores, search.held)[0]  # from here others may be best
-        if turn < ROUNDS and len(free) > 1:
-            search.improve(free, np.flatnonzero(np.isin(search.held, free)), 1)
-            search.decide()
-        elif turn and not any(turns):
-            break
 
 
 def _anchors(

@@ -62,7 +62,7 @@ def _farthest(room: Floats) -> Floats:
     np.fill_diagonal(paths, 0.0)
     for k in range(len(paths)):
         paths = np.minimum(paths, paths[:, [k]] + paths[[k]])
-    return paths
+    return np.asarray(paths)
 
 
 def _centred(shifts: Floats) -> Floats:

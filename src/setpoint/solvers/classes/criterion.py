@@ -17,7 +17,7 @@ from setpoint.problems import Problem
 from setpoint.problems.classes import find, read_data
 from setpoint.problems.classes.data import class_names_of, members_of
 from setpoint.problems.classes.evaluate import top_ks
-from setpoint.rates import ClassArea
+from setpoint.solvers.classes.checks import logarithm, refuse
 from setpoint.solvers.classes.held import hold_shifts
 from setpoint.solvers.classes.last import ClassLast
 from setpoint.solvers.classes.losses import class_gradient
@@ -70,7 +70,7 @@ class ClassImplicit(Implicit):
         rule: Rule = "shift",
         **options: Any,
     ) -> None:
-        _refuse(problem, options, rule)
+        refuse(problem, options, rule)
         super().__init__(problem, **options)
         if not isinstance(self.step, Sigmoid):
             raise ValueError(
@@ -104,7 +104,7 @@ class ClassImplicit(Implicit):
         if scores.numel() == 0:
             return scores.sum()
         if self.rule == "weight":
-            scores = _logarithm(scores)
+            scores = logarithm(scores)
         labels = torch.as_tensor(labels, device=scores.device)
         labels = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
         if weights is not None:
@@ -180,33 +180,3 @@ class ClassImplicit(Implicit):
         names = "" if self.classes is None else f", classes={list(self.classes)!r}"
         rule = "" if self.rule == "shift" else f", rule={self.rule!r}"
         return super().__repr__()[:-1] + f"{names}{rule})"
-
-
-def _refuse(problem: Problem, options: dict[str, Any], rule: str) -> None:
-    if isinstance(problem, Problem) and isinstance(problem.objective, ClassArea):
-        raise ValueError(
-            f"`{problem}` is about the order of scores: there are no shifts to hold. Train it with "
-            "Program(problem)."
-        )
-    if rule not in ("shift", "weight"):
-        raise ValueError(f"rule must be 'shift' or 'weight'; got {rule!r}.")
-    usual: dict[str, Any] = {
-        "memory": 0,
-        "correct_every": 1,
-        "correction_batches": 1,
-        "follow": None,
-    }
-    usual |= {"flatness": 0.0, "slope_floor": 0.0}
-    wrong = [name for name, value in usual.items() if options.get(name, value) != value]
-    if wrong:
-        raise ValueError(f"Shifts of classes are found on every batch: leave {wrong[0]}= out.")
-
-
-def _logarithm(scores: Tensor) -> Tensor:
-    if not torch.compiler.is_compiling() and not bool((scores > 0).all()):
-        lowest = float(scores.detach().min())
-        raise ValueError(
-            f"rule='weight' multiplies scores, which must be positive; got {lowest:g}. Pass "
-            "probabilities, or use rule='shift' for logits."
-        )
-    return scores.to(torch.promote_types(scores.dtype, torch.float32)).log()

@@ -43,8 +43,9 @@ def fitting_loss(problem: Problem) -> Loss:
     refuse_queries(problem.query, "Program")
     loss = None
     if isinstance(problem.objective, ClassArea) and problem.maximize:
-        kind = "mu" if problem.objective.kind == "auc_mu" else "one_vs_all"
-        return partial(multiclass_auc_loss, kind=kind)
+        if problem.objective.kind == "auc_mu":
+            return multiclass_auc_loss
+        return partial(multiclass_auc_loss, kind="one_vs_all")
     if problem.kind == "classes":
         raise ValueError(
             f"There is no program for `{problem}`; of several classes there is one for auc_mu and "
