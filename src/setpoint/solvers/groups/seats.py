@@ -65,8 +65,8 @@ def seat_groups(
             marginal = float(placed.marginal[0, 0])
             if g in parts and not stops:
                 marginal = _on_its_class(cell, picks[g], parts[g], marginal)
-            reach = spread(cell.cuts)[0] or spread(sample.cuts(((), *wheres)))[0]
-            width = float(step.width_of(torch.tensor(float(reach)).double())) * wider or 1.0
+            reach = float(spread(cell.cuts)[0] or spread(sample.cuts(((), *wheres)))[0])
+            width = float(step.width_of(torch.tensor(reach, dtype=torch.float64))) * wider or 1.0
             found.append((marginal, float(placed.threshold[0, 0]), width))
             held += stops
     seats = torch.tensor(found, dtype=sample.scores.dtype, device=sample.scores.device)
