@@ -28,7 +28,7 @@ from setpoint import Implicit, fnr_at_fpr
 from setpoint.distributed import everyone
 
 RESULTS = Path(__file__).parents[1] / "results" / "distributed.jsonl"
-BATCH, COLUMNS, HIDDEN = 4096, 64, 512
+BATCH, COLUMNS, HIDDEN = 2048, 64, 128
 ROW_BYTES = 4 + 8  # a score in single precision, a label of 64 bits
 HEADER_BYTES = 4 * 8
 

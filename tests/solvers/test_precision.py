@@ -1,0 +1,193 @@
+"""Every criterion in mixed precision, under the compiler, and inside torch's own tools."""
+
+import pytest
+import torch
+from solvers.plain_kernels import plain_kernels
+from torch import nn
+from torch.testing import assert_close
+from torch.utils.checkpoint import checkpoint
+
+from setpoint import (
+    CrossEntropy,
+    GlobalBatch,
+    Implicit,
+    Lagrangian,
+    LastLayer,
+    Pairwise,
+    Penalty,
+    Problem,
+    Program,
+    RateBarrier,
+    Split,
+    auc_loss,
+    error,
+    f_score,
+    fnr_at_fpr,
+    multiclass_auc_loss,
+    pr_auc,
+    precision_at_k,
+    precision_at_recall,
+    roc_auc,
+)
+
+BOUND = fnr_at_fpr(0.2)
+CRITERIA = {
+    "implicit": lambda _: Implicit(BOUND, steps=10),
+    "implicit, bare": lambda _: Implicit(BOUND, share=0.0),
+    "implicit, memory": lambda _: Implicit(BOUND, memory=64),
+    "implicit, precision at recall": lambda _: Implicit(precision_at_recall(0.8)),
+    "implicit, precision at k": lambda _: Implicit(precision_at_k(9)),
+    "implicit, f score": lambda _: Implicit(Problem(maximize=f_score(1))),
+    "implicit, area": lambda _: Implicit(pr_auc(recall=(0.5, 1.0), points=3)),
+    "lagrangian": lambda _: Lagrangian(BOUND),
+    "lagrangian, swap": lambda _: Lagrangian(BOUND, proxy=True, regret="swap"),
+    "cross entropy": lambda _: CrossEntropy(BOUND),
+    "balanced": lambda _: CrossEntropy(positives="balanced"),
+    "focal": lambda _: CrossEntropy(gamma=2.0),
+    "pairwise": lambda _: Pairwise(roc_auc(fpr=(0, 0.3))),
+    "pairwise, sigmoid": lambda _: Pairwise(roc_auc(fpr=(0, 0.3)), surrogate="sigmoid"),
+    "program, area": lambda _: Program(roc_auc(fpr=(0, 0.3))),
+    "program, misses": lambda _: Program(BOUND),
+    "program, f score": lambda _: Program(Problem(maximize=f_score(1))),
+    "any loss": lambda _: GlobalBatch(auc_loss),
+    "last layer": lambda split: LastLayer(BOUND, split),
+    "last layer, penalty": lambda split: LastLayer(BOUND, split, body=Penalty()),
+}
+ONLY_EAGER = {
+    "program, structural": lambda _: Program(Problem(minimize=error)),
+    "rate barrier": lambda model: RateBarrier(BOUND, model.parameters()),
+}
+every_criterion = pytest.mark.parametrize("name", [*CRITERIA, *ONLY_EAGER])
+
+
+def network(name, dtype=torch.float32):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1)).to(dtype)
+    return Split(model) if "last" in name else model
+
+
+def criterion_for(name, model):
+    return (CRITERIA | ONLY_EAGER)[name](model)
+
+
+def batch(n=200, seed=0):
+    r = torch.Generator().manual_seed(seed)
+    y = (torch.rand(n, generator=r) < 0.3).long()
+    return torch.randn(n, 4, generator=r) + y[:, None], y
+
+
+def cosine(model, other):
+    a, b = (
+        torch.cat([p.grad.reshape(-1).double() for p in m.parameters()]) for m in (model, other)
+    )
+    return float(a @ b / (a.norm() * b.norm()))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@every_criterion
+def test_autocast_with_a_scaler_trains_like_single_precision(name, dtype):
+    x, y = batch()
+    exact = network(name)
+    criterion_for(name, exact)(exact(x), y).backward()
+    model = network(name)
+    criterion, scaler = criterion_for(name, model), torch.amp.GradScaler("cpu", init_scale=2.0**10)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with plain_kernels(), torch.autocast("cpu", dtype=dtype):
+        loss = criterion(model(x), y)
+    assert loss.dtype in (torch.float32, torch.float64)  # counting is never done in half
+    with plain_kernels():
+        scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+    assert cosine(model, exact) > 0.9  # 8 bits move scores across the threshold
+    before = [p.detach().clone() for p in model.parameters()]
+    scaler.step(optimizer)
+    scaler.update()
+    assert any(not torch.equal(p, b) for p, b in zip(model.parameters(), before, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("name", [n for n in CRITERIA if "last" not in n])
+def test_extreme_and_tied_scores_give_finite_numbers(name, dtype):
+    """Half precision has few numbers: many scores are equal, and some as large as there are."""
+    _, y = batch()
+    r = torch.Generator().manual_seed(1)
+    tied = (6 + 3 * torch.randn(200, generator=r)).to(dtype)
+    largest = torch.finfo(dtype).max if dtype == torch.float16 else 1e30
+    extreme = torch.where(torch.arange(200) % 3 == 0, largest, -largest).to(dtype)
+    for scores in (tied, extreme, torch.zeros(200, dtype=dtype)):
+        leaf = scores.clone().requires_grad_()
+        loss = criterion_for(name, None)(leaf, y)
+        loss.backward()
+        assert loss.isfinite()
+        assert leaf.grad.isfinite().all()
+
+
+def test_thresholds_are_right_among_heavy_ties():
+    """Logits in bfloat16: 100,000 negatives share some thousand values; a block is never split."""
+    r = torch.Generator().manual_seed(2)
+    scores = torch.randn(100_000, generator=r).bfloat16()
+    labels = torch.zeros(100_000).bernoulli_(0.1, generator=r)
+    assert len(scores.unique()) < 5000
+    criterion = Implicit(fnr_at_fpr(0.01), share=0.0)
+    criterion(scores.requires_grad_(), labels)
+    negatives = scores[labels == 0]
+    alarms = int((negatives > criterion.thresholds.to(torch.bfloat16)).sum())
+    block = int((negatives == criterion.thresholds.to(torch.bfloat16)).sum())
+    assert alarms <= 0.01 * len(negatives) < alarms + block
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_the_compiler_sees_one_graph_with_the_same_gradients(name):
+    x, y = batch(48)
+    models = [network(name, torch.float64) for _ in range(2)]
+    eager, compiled = (criterion_for(name, model) for model in models)
+    run = torch.compile(compiled, fullgraph=True, backend="aot_eager")
+    for _ in range(2):  # with state of the first step in the second
+        found = []
+        for criterion, model in zip((eager, run), models, strict=True):
+            model.zero_grad()
+            leaf = model(x.double()).detach().requires_grad_()  # scores, or features of a split
+            loss = criterion(leaf, y)
+            loss.backward()
+            heads = [p.grad for p in model.parameters() if p.grad is not None]
+            found.append([loss.detach(), leaf.grad, heads])
+        assert_close(*found, rtol=1e-8, atol=1e-11)
+    assert_close(eager.state_dict(), compiled.state_dict(), rtol=1e-9, atol=1e-12, equal_nan=True)
+
+
+@every_criterion
+def test_gradient_checkpointing_changes_nothing(name):
+    x, y = batch()
+    models = [network(name, torch.float64) for _ in range(2)]
+    for model, kept in zip(models, (True, False), strict=True):
+        criterion = criterion_for(name, model)
+        leaf = x.double().requires_grad_()
+        out = model(leaf) if kept else checkpoint(model, leaf, use_reentrant=False)
+        criterion(out, y).backward()
+    assert_close(*([p.grad for p in m.parameters()] for m in models), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", [n for n in CRITERIA if "last" not in n])
+def test_functional_calls_and_gradients_by_a_dict_of_weights(name):
+    x, y = batch()
+    model = network(name, torch.float64)
+    weights = {n: p.detach() for n, p in model.named_parameters()}
+
+    def loss(weights):
+        scores = torch.func.functional_call(model, weights, (x.double(),))
+        return criterion_for(name, model)(scores, y)
+
+    leaves = {n: p.clone().requires_grad_() for n, p in weights.items()}
+    found = torch.autograd.grad(loss(leaves), list(leaves.values()))
+    criterion_for(name, model)(model(x.double()), y).backward()
+    assert_close(list(found), [p.grad for p in model.parameters()], rtol=1e-12, atol=1e-14)
+
+
+def test_classes_in_mixed_precision():
+    r = torch.Generator().manual_seed(0)
+    scores = torch.randn(90, 3, generator=r).bfloat16().requires_grad_()
+    loss = GlobalBatch(multiclass_auc_loss)(scores, torch.arange(90) % 3)
+    loss.backward()
+    assert loss.dtype == torch.float32
+    assert scores.grad.isfinite().all()
