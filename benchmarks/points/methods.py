@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -53,6 +52,10 @@ def _variant(options: dict[str, Any]) -> Callable[..., Loss]:
     return lambda goal, steps, *_: Implicit(goal, steps=steps, **options)
 
 
+def _natural(size: int) -> Stratified:
+    return Stratified(size, share=0.0)
+
+
 RUNS = {
     "cross-entropy": Run(lambda *_: cross_entropy),
     "weighted": Run(_weighted),
@@ -68,6 +71,10 @@ RUNS = {
         settings=tuple({"temperature": t, "flatness": f} for t in TEMPERATURES for f in FLATNESS),
     ),
 }
+FIRST = "first default"
+FOCAL = "out of focal"
+RUNS[FOCAL] = Run(_variant({"main": "focal"}), Stratified, direct=True)
+RUNS[FIRST] = Run(_variant({"main": "focal"}), _natural, direct=True)
 VARIANTS: dict[str, dict[str, Any]] = {
     "width 1/20 throughout": {"widening": 1.0},
     "width 1/4 throughout": {"widening": 1.0, "step": Sigmoid(width=0.25)},
@@ -75,11 +82,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "fade to 0.3": {"end": 0.3},
     "share 0.3": {"share": 0.3},
 }
-"""What else was tried for the default: other values of its arguments."""
+"""What else was tried: other values of the arguments of the first default."""
 for _name, _options in VARIANTS.items():
-    RUNS[_name] = Run(_variant(_options), Stratified, direct=True)
-NATURAL = "batches as they come"
-RUNS[NATURAL] = Run(_variant({}), partial(Stratified, share=0.0), direct=True)
+    RUNS[_name] = Run(_variant({"main": "focal", **_options}), _natural, direct=True)
 READINGS = {
     "cross-entropy": Reading("cross-entropy", averaged=False),
     "weighted": Reading("weighted", averaged=False),
@@ -90,7 +95,8 @@ READINGS = {
     "as published": Reading("as published", averaged=False),
     "paper's grid": Reading("paper's grid", averaged=False),
 }
-READINGS |= {name: Reading(name, averaged=True) for name in (*VARIANTS, NATURAL)}
+READINGS |= {name: Reading(name, averaged=True) for name in (*VARIANTS, FIRST, FOCAL)}
+RANKED = ("cross-entropy", "weighted", "focal", "focal, averaged", "resampled, averaged", "default")
 BASELINES = tuple(name for name, reading in READINGS.items() if not RUNS[reading.run].direct)
 
 

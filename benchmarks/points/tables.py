@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.points.methods import BASELINES
+from benchmarks.points.methods import BASELINES, RANKED
 
 Row = dict[str, Any]
 KEY = ("data", "model", "optimizer", "batch", "zero_head", "goal")
@@ -44,11 +44,25 @@ def difference(seeds: dict[int, dict[str, Row]], method: str) -> tuple[float, fl
     return float(np.mean(d)), float(error), len(d)
 
 
+def paired(
+    found: dict[tuple[Any, ...], dict[int, dict[str, Row]]], one: str, other: str
+) -> tuple[float, float, int]:
+    """``one`` minus ``other`` over all seeds and cells that have both: mean, error, pairs."""
+    d = [
+        methods[one]["test"] - methods[other]["test"]
+        for seeds in found.values()
+        for methods in seeds.values()
+        if one in methods and other in methods
+    ]
+    error = np.std(d, ddof=1) / len(d) ** 0.5 if len(d) > 1 else float("nan")
+    return float(np.mean(d)) if d else float("nan"), float(error), len(d)
+
+
 def mean_ranks(found: dict[tuple[Any, ...], dict[int, dict[str, Row]]]) -> dict[str, float]:
     """The mean over cells of each method's rank by its mean over seeds; ties share a rank."""
     ranks: dict[str, list[float]] = defaultdict(list)
     for seeds in found.values():
-        common = set.intersection(*(set(methods) for methods in seeds.values()))
+        common = set(RANKED).intersection(*(set(methods) for methods in seeds.values()))
         means = {m: np.mean([methods[m]["test"] for methods in seeds.values()]) for m in common}
         for m, value in means.items():
             above = sum(other > value for other in means.values())

@@ -39,7 +39,7 @@ class Implicit(BatchCriterion, State):
 
     Args:
         problem: What is wanted.
-        main: The loss that shapes features: ``"focal"``, ``"cross_entropy"`` or any callable
+        main: The loss that shapes features: ``"cross_entropy"``, ``"focal"`` or any callable
             ``loss(scores, labels)``.
         share: The share of the main loss: a number, or ``"fade"``, linearly from 1 to ``end`` over
             ``steps`` (0.3 throughout when ``steps`` is not given). 0 is the bare implicit loss.
@@ -86,7 +86,7 @@ class Implicit(BatchCriterion, State):
         self,
         problem: Problem,
         *,
-        main: str | Loss = "focal",
+        main: str | Loss = "cross_entropy",
         share: float | Literal["fade"] = "fade",
         steps: int | None = None,
         end: float = 0.0,
