@@ -17,16 +17,14 @@ from setpoint.distributed import Reduction
 from setpoint.problems import Problem
 from setpoint.problems.scan import Cuts, holds, quiet
 from setpoint.solvers.criterion import BatchCriterion
-from setpoint.solvers.held import Held
 from setpoint.solvers.lagrangian.checks import check
 from setpoint.solvers.lagrangian.duals import Additive, Swap
 from setpoint.solvers.lagrangian.log import Log
 from setpoint.solvers.lagrangian.moving import Moving
+from setpoint.solvers.lagrangian.priced import Priced, priced
 from setpoint.solvers.lagrangian.report import described, diverging, history_of
 from setpoint.solvers.lagrangian.slack import Slack, has_ratios
-from setpoint.solvers.lagrangian.terms import terms_at, true_gaps
-from setpoint.solvers.mix import attach, example_weights
-from setpoint.solvers.schedule import Seat
+from setpoint.solvers.mix import example_weights
 from setpoint.solvers.snapshot import Snapshot
 from setpoint.steps import Sigmoid, Step
 from setpoint.thresholds import Reading, Sample, State, read, spread
@@ -108,36 +106,25 @@ class Lagrangian(BatchCriterion, State):
             return scores.sum()
         if weights is not None:
             weights = example_weights(weights, scores)
-        learns = torch.is_grad_enabled() and scores.requires_grad
-        steps = learns and self.training
+        steps = torch.is_grad_enabled() and scores.requires_grad and self.training
         batch = read(self._slices, scores, labels, weights, groups)
         cuts = batch.cuts(self._slices)
         with quiet(cuts.xp):
             reach = torch.as_tensor(spread(cuts))
-        reading = self._read(batch, cuts, reach)
-        sound = reading.whole.totals.amin(-1) > 0
-        counts, slopes = reading.counts()
-        around = self.slack.around(counts, reading.whole.totals, sound, steps)
-        terms = terms_at(self.problem, self._targets, self._slices, counts, *around)
-        weight, prices = self.duals.prices(reading.at)
-        value, by_count = terms.priced(weight, prices)
-        gradient = reading.pull(by_count)
-        sound = sound & (value.sum(-1) + gradient.sum(-1)).isfinite()
-        self._gaps = terms.gaps
-        if self.proxy:
-            self._gaps = true_gaps(self._targets, self._slices, reading)
-        self._last = self._snapshot(reading, terms.objective, prices, by_count, gradient)
+        found = priced(
+            self.problem,
+            self._targets,
+            self._slices,
+            self._read(batch, cuts, reach),
+            self.slack,
+            self.duals,
+            proxy=self.proxy,
+            steps=steps,
+        )
+        self._gaps, self._last = found.gaps, found.snapshot(self.problem, self._slices)
         if steps:
-            towards = (by_count * slopes).sum(-1)
-            self._advance(torch.where(sound[:, None], towards, 0.0), reading, reach, prices, sound)
-        loss = torch.where(sound, value.mean(-1), 0.0).mean()
-        loss = loss.to(torch.promote_types(scores.dtype, torch.float32))
-        if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
-            loss = loss + (0 * scores.detach()).sum()
-        if not learns:
-            return loss
-        gradient = torch.where(sound[:, None], gradient, 0.0) / len(gradient)
-        return attach(scores, loss, gradient.T.reshape(scores.shape))
+            self._advance(found, reach)
+        return found.loss(scores)
 
     def _read(self, batch: Sample, cuts: Cuts, reach: Tensor) -> Reading:
         """The batch as seen from the thresholds."""
@@ -146,26 +133,14 @@ class Lagrangian(BatchCriterion, State):
         at = self.moving.at(self.problem, self._targets, cuts, width)
         return Reading(self.step, at, width, batch, batch)
 
-    def _advance(
-        self, towards: Tensor, reading: Reading, reach: Tensor, prices: Tensor, sound: Tensor
-    ) -> None:
+    def _advance(self, found: Priced, reach: Tensor) -> None:
         """A step was taken: move thresholds down the Lagrangian, multipliers up their gaps."""
-        assert self._gaps is not None
-        gaps = torch.where(sound[:, None], self._gaps, 0.0)
-        self.moving.descend(reading.at, towards, reach)
-        self.log.add(torch.cat([prices.reshape(-1), gaps.reshape(-1)]))
+        gaps = torch.where(found.sound[:, None], found.gaps, 0.0)
+        self.moving.descend(found.reading.at, found.towards(), reach)
+        self.log.add(torch.cat([found.prices.reshape(-1), gaps.reshape(-1)]))
         if self._targets:
             self.duals.update(gaps, self.dual_rate)
         self.step_count.add_(1)
-
-    def _snapshot(
-        self, reading: Reading, soft: Tensor, prices: Tensor, by_count: Tensor, gradient: Tensor
-    ) -> Snapshot:
-        seat = Seat(reading.at, reading.at, (), fresh=False)
-        price = prices[0] if len(prices) else torch.zeros_like(soft)
-        soft = -soft if self.problem.maximize else soft
-        held = Held(soft.mean(-1), gradient, soft, torch.ones_like(soft), price, by_count)
-        return Snapshot(self.problem, self._slices, reading, seat, held, 0.0)
 
     @property
     def thresholds(self) -> Tensor:
