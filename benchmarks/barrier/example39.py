@@ -78,7 +78,7 @@ def solve(method: str, power: float, bound: float, steps: int) -> dict[str, Any]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="three bounds, fewer steps")
-    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=240)
     parser.add_argument("--fresh", action="store_true", help="forget earlier rows")
     given = parser.parse_args()
     steps = min(given.steps, 240) if given.quick else given.steps

@@ -10,6 +10,7 @@ The grid's best row is the best on the test images; "chosen" is picked per seed 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
@@ -75,8 +76,10 @@ def trial(network: str, method: str, seed: int, steps: int, synthetic: bool) -> 
 
 
 def chosen(rows: Found, network: str) -> dict[int, float]:
-    """Test accuracy of the weight decay that validates best, by seed."""
+    """Test accuracy of the weight decay that validates best, by seed; whole grids only."""
     grid = [r for r in rows if r["network"] == network and r["method"] in GRID]
+    counts = Counter(r["seed"] for r in grid)
+    grid = [r for r in grid if counts[r["seed"]] == max(counts.values())]
     best: dict[int, dict[str, Any]] = {}
     for row in grid:
         if row["seed"] not in best or row["validation"] > best[row["seed"]]["validation"]:
