@@ -6,27 +6,22 @@ Thresholds are a function of the head; the body learns features by a loss of its
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
-import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from setpoint.distributed import Reduction, workers
 from setpoint.problems import Problem, refuse_classes, refuse_queries
 from setpoint.problems.scan import holds
 from setpoint.solvers.accumulated import Accumulated
-from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.implicit import Implicit
-from setpoint.solvers.last_layer.penalty import Penalty, penalized, running_multipliers
+from setpoint.solvers.last_layer.body import BodyLosses
+from setpoint.solvers.last_layer.penalty import Penalty
 from setpoint.solvers.last_layer.split import Split, check_features, check_head
-from setpoint.solvers.mix import attach
 from setpoint.solvers.weighted import CrossEntropy
-from setpoint.thresholds import State
 
 
-class LastLayer(BatchCriterion, State):
+class LastLayer(BodyLosses):
     """A criterion on features: ``criterion(body(x), y).backward()``.
 
     The head gets the gradient of :class:`setpoint.Implicit` and nothing else, the body that of its
@@ -51,6 +46,7 @@ class LastLayer(BatchCriterion, State):
             body's own head must be a part of the model then: pass a :class:`setpoint.Split`.
 
     Example:
+        >>> import torch
         >>> from setpoint import LastLayer, Split, fnr_at_fpr
         >>> net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
         >>> split = Split(net)
@@ -61,9 +57,6 @@ class LastLayer(BatchCriterion, State):
         True
     """
 
-    held_at: Tensor
-    multipliers: Tensor
-    _flexible = ("held_at", "multipliers")
     _gathers = False  # not the features: the criteria inside gather what they make of them
 
     def __init__(
@@ -87,22 +80,11 @@ class LastLayer(BatchCriterion, State):
         if not isinstance(self.body, (CrossEntropy, Penalty)):
             raise TypeError(f"body must be CrossEntropy(...) or Penalty(...); got {body!r}.")
         self._head = (check_head(head.head if isinstance(head, Split) else head),)
-        self._auxiliary: tuple[nn.Module, ...] = ()
-        self._versions = 0
         if isinstance(self.body, CrossEntropy):
             self._own_head(head if isinstance(head, Split) else self)
-        self.register_buffer("held_at", torch.empty(0, dtype=torch.float64))
-        self.register_buffer("multipliers", torch.empty(0, dtype=torch.float64))
         self._targets, self._slices = holds(problem), problem.slices
         self.reduction = reduction
         self._losses: tuple[Tensor, Tensor] | None = None
-
-    def _own_head(self, owner: nn.Module) -> None:
-        """Give the body a head of its own, as a part of ``owner``."""
-        auxiliary = deepcopy(self.head).requires_grad_()
-        owner.auxiliary = auxiliary
-        self._auxiliary = (auxiliary,)
-        self._versions = _versions(auxiliary)
 
     @property
     def head(self) -> nn.Module:
@@ -127,7 +109,7 @@ class LastLayer(BatchCriterion, State):
         given = {"weights": weights, "groups": groups}
         held = self.implicit(scores, labels, **given)
         if isinstance(self.body, Penalty):
-            body, held = self._penalty(features, held)
+            body, held = self._penalized(self.body, features, held)
         else:
             body = self.body(self._auxiliary[0](features), labels, **given)
         self._losses = (body.detach(), held.detach())
@@ -143,36 +125,10 @@ class LastLayer(BatchCriterion, State):
             )
         return super().accumulate(count)
 
-    def _penalty(self, features: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
-        """The body's penalized loss at the last step's threshold, and what the head is left."""
-        assert isinstance(self.body, Penalty)
-        last = self.implicit._last
-        assert last is not None
-        now = last.seat.marginal
-        steps = self.training and held.requires_grad
-        eta = running_multipliers(self.multipliers, last.held, last.seat)
-        at = now if self.held_at.shape != now.shape else self.held_at.to(now)
-        if steps:
-            self.multipliers, self.held_at = eta, now.clone()
-        if self.body.eta is not None:
-            eta = torch.full_like(eta, self.body.eta / now.shape[1])
-        value, gradient = penalized(
-            self.problem, self._targets, self._slices, last.reading, at, eta
-        )
-        frozen = {name: p.detach() for name, p in self.head.named_parameters()}
-        whole = self.body.everywhere
-        scores = self.head(features) if whole else functional_call(self.head, frozen, (features,))
-        loss = value.mean().to(torch.promote_types(scores.dtype, torch.float32))
-        scores = self._of_all(scores)
-        if scores.requires_grad:
-            loss = attach(scores, loss, (gradient / len(gradient)).T.reshape(scores.shape))
-        return loss, held.detach() if whole else held
-
     @property
     def status(self) -> str:
         """How the last batch went, as :attr:`setpoint.Implicit.status`, or what is not trained."""
-        idle = int(self.implicit.step_count) > 1 and self._auxiliary
-        if idle and _versions(self._auxiliary[0]) == self._versions:
+        if int(self.implicit.step_count) > 1 and self._own_head_rests():
             return (
                 "the auxiliary head is not trained: give the optimizer criterion.parameters() "
                 "as well"
@@ -189,8 +145,3 @@ class LastLayer(BatchCriterion, State):
     def __repr__(self) -> str:
         width = next((p.in_features for p in self.head.modules() if isinstance(p, nn.Linear)), "?")
         return f"{type(self).__name__}({self.implicit!r}, width={width}, body={self.body!r})"
-
-
-def _versions(module: nn.Module) -> int:
-    """Changes whenever an optimizer has written to a weight."""
-    return sum(p._version for p in module.parameters())
