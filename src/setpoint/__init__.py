@@ -248,7 +248,7 @@ if TYPE_CHECKING:
     from setpoint.train import Validation as Validation
     from setpoint.train import WholeQueries as WholeQueries
     from setpoint.train import fit as fit
-    from setpoint.train import retarget as retarget
+    from setpoint.train.retarget import retarget as retarget
 
 _NAMES = {
     "certify": "Certificate certify",

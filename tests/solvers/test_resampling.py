@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from setpoint import Implicit, Stratified, fit, fnr_at_fpr
-from setpoint.solvers import focal
+from setpoint.solvers import cross_entropy
 
 GOAL = fnr_at_fpr(0.2)
 
@@ -34,11 +34,11 @@ def test_rates_and_thresholds_count_by_it():
 
 def test_the_main_loss_does_not():
     scores, labels, resampling = draw()
-    (drawn,) = torch.autograd.grad(focal(scores, labels), scores)
+    (drawn,) = torch.autograd.grad(cross_entropy(scores, labels), scores)
     found = gradient(Implicit(GOAL, share=1.0), scores, labels, resampling=resampling)
     assert torch.allclose(found, drawn)
     weights = torch.linspace(0.5, 2, len(labels)).double()
-    (weighted,) = torch.autograd.grad(focal(scores, labels, weights=weights), scores)
+    (weighted,) = torch.autograd.grad(cross_entropy(scores, labels, weights=weights), scores)
     both = {"weights": weights, "resampling": resampling}
     assert torch.allclose(gradient(Implicit(GOAL, share=1.0), scores, labels, **both), weighted)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -32,7 +32,8 @@ class _Moment:
 
     @classmethod
     def of(cls, model: nn.Module) -> _Moment:
-        devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+        started = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+        devices = torch.cuda.get_rng_state_all() if started else []
         buffers = [buffer.detach().clone() for buffer in model.buffers()]
         return cls(torch.get_rng_state(), devices, buffers)
 
@@ -128,11 +129,11 @@ class Accumulated:
             loss: Tensor = self.criterion(
                 scores, _joined([m.labels for m in micros]), **_more([m.more for m in micros])
             )
-            (loss if scaler is None else scaler.scale(loss)).backward()
+            scaled = loss if scaler is None else scaler.scale(loss)
+            torch.autograd.backward(scaled)
         slopes = torch.zeros_like(scores) if scores.grad is None else scores.grad
-        for i, (micro, slope) in enumerate(
-            zip(micros, slopes.split([len(m.scores) for m in micros]), strict=True)
-        ):
+        parts = torch.split(slopes, [len(m.scores) for m in micros])
+        for i, (micro, slope) in enumerate(zip(micros, parts, strict=True)):
             micro.before.restore(model)
             with _alone(model, i < len(micros) - 1), torch.enable_grad():
                 torch.autograd.backward(model(*micro.inputs), slope)
@@ -144,7 +145,7 @@ class Accumulated:
 def _alone(model: nn.Module, alone: bool) -> Iterator[None]:
     """Let a wrapped model average its gradients once, with the last micro-batch."""
     waits = alone and isinstance(model, DistributedDataParallel)
-    with model.no_sync() if waits else nullcontext():
+    with cast(Any, model).no_sync() if waits else nullcontext():
         yield
 
 
