@@ -152,8 +152,11 @@ def fitted(folder, batch, **options):
     trainer = pl.Trainer(
         max_epochs=1, callbacks=[callback], logger=False, num_sanity_val_steps=0, **QUIET, **options
     )
-    trainer.fit(model, DataLoader(data(64), batch), DataLoader(data(401, seed=1), 64))
-    weights = [float(w) for w in model.net.weight.flatten()]
+    rows, sampler = data(64), None
+    if options:  # Lightning's own sampler would shuffle
+        sampler = DistributedSampler(rows, shuffle=False)
+    trainer.fit(model, DataLoader(rows, batch, sampler=sampler), DataLoader(data(401, seed=1), 64))
+    weights = model.net.weight.detach().flatten().tolist()
     return [weights, callback.certificate.to_json()]
 
 

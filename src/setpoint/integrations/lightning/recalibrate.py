@@ -98,8 +98,8 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
         if trainer.sanity_checking:
             return
         with self.metric.sync_context(should_sync=trainer.world_size > 1):
+            seen = self.metric.seen()  # first: compute gives each rank its own rows back
             value = float(self.metric.compute())
-            seen = self.metric.seen()
         count = self._count(trainer)
         self.certificate, self.status = promised(self.problem, *seen, self.confidence, count)
         found = {"status": self.metric.status, "value": value, "rates": self.metric.choice.rates}
