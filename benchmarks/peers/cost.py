@@ -19,6 +19,7 @@ from benchmarks.peers.learners import network
 from benchmarks.peers.page import fill, table
 from benchmarks.peers.roster import GOALS, METHODS, Task, expressing
 from benchmarks.peers.runs import opened, options
+from benchmarks.programs.rows import facts
 
 MODELS = {
     "criterion alone": (1, ()),
@@ -84,8 +85,9 @@ def main() -> None:
                 for model in MODELS:
                     cell = {"goal": goal, "size": size, "model": model}
                     if not rows.done(cell):
-                        rounds = 5 if chosen.quick else 20 if size == SIZES[0] else 8
-                        rows.add(cell, seconds=measure(model, goal, size, rounds))
+                        rounds = 5 if chosen.quick else 20
+                        seconds = measure(model, goal, size, rounds)
+                        rows.add(cell, facts=facts(), seconds=seconds)
     found = text(rows.read())
     if chosen.docs:
         fill("cost", found)
