@@ -7,31 +7,27 @@ of the scores whose gradient is known, and training is one forward and one backw
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from setpoint._checks import at_least_zero, positive
-from setpoint._checks import share as share_between
 from setpoint._checks import whole as whole_number
 from setpoint.distributed import Reduction
 from setpoint.problems import Problem
 from setpoint.problems.scan import holds, place, quiet
-from setpoint.solvers.criterion import BatchCriterion
+from setpoint.solvers.fading import Fading
 from setpoint.solvers.held import hold_thresholds
 from setpoint.solvers.kinds import criterion_of
-from setpoint.solvers.mix import Loss, attach, example_weights, main_loss, mix, score_gradient
+from setpoint.solvers.mix import Loss, example_weights, product
 from setpoint.solvers.schedule import Schedule, Seat, representable
 from setpoint.solvers.snapshot import Snapshot
 from setpoint.steps import Hard, Sigmoid, Softplus, Step
-from setpoint.thresholds import Memory, Reading, Sample, State, in_numpy, read, spread
-
-SHARE_WITHOUT_STEPS = 0.3
+from setpoint.thresholds import Memory, Reading, Sample, read, spread
 
 
-class Implicit(BatchCriterion, State):
+class Implicit(Fading):
     """A criterion that trains for the operating point: ``criterion(model(x), y).backward()``.
 
     The value it returns is the objective's rate on the batch, with soft counts (negated when it is
@@ -72,7 +68,6 @@ class Implicit(BatchCriterion, State):
     """
 
     thresholds: Tensor
-    step_count: Tensor
     _flexible = ("thresholds",)
 
     def __new__(cls, problem: Problem | None = None, **options: Any) -> Implicit:
@@ -104,24 +99,19 @@ class Implicit(BatchCriterion, State):
         super().__init__()
         self.reduction = reduction
         self.problem = problem
-        self.main = main
-        self.share = _share(share)
-        self.steps = None if steps is None else whole_number(steps, "steps", least=1)
-        self.end = share_between(end, "end")
+        self._fade(main, share, steps, end)
         self.step = step
         self.widening = positive(widening, "widening")
         self.flatness = at_least_zero(flatness, "flatness")
         self.slope_floor = at_least_zero(slope_floor, "slope_floor")
         self.strict = strict
         _check(problem, step, self.share, memory)
-        main_loss(main)  # refuses what is none
         self._targets = holds(problem)
         self._slices = problem.slices
         self._points = points = len(problem.points)
         self.memory = Memory(whole_number(memory, "memory", least=0))
         self.schedule = Schedule(points, correct_every, correction_batches, follow)
         self.register_buffer("thresholds", torch.full((points,), torch.nan, dtype=torch.float64))
-        self.register_buffer("step_count", torch.zeros((), dtype=torch.long))
         self._last: Snapshot | None = None
 
     @classmethod
@@ -187,7 +177,7 @@ class Implicit(BatchCriterion, State):
             weights = example_weights(weights, scores)
         counted = weights
         if resampling is not None:
-            counted = _product(weights, example_weights(resampling, scores))
+            counted = product(weights, example_weights(resampling, scores))
         learns = torch.is_grad_enabled() and scores.requires_grad
         steps = learns and self.training  # a look at validation data is not a step
         batch = read(self._slices, scores, labels, counted, groups)
@@ -208,33 +198,6 @@ class Implicit(BatchCriterion, State):
             self._remember(scores, batch, seat)
         return self._loss(scores, labels, weights, held.value, held.gradient, sound)
 
-    def _loss(
-        self,
-        scores: Tensor,
-        labels: Tensor,
-        weights: Tensor | None,
-        value: Tensor,
-        gradient: Tensor,
-        sound: Tensor,
-    ) -> Tensor:
-        """The value ``[c]`` where it is sound, its gradient ``[c, n]`` mixed with the main one."""
-        value = torch.where(sound, value, 0.0).mean()
-        value = value.to(torch.promote_types(scores.dtype, torch.float32))
-        if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
-            value = value + (0 * scores.detach()).sum()
-        if not (torch.is_grad_enabled() and scores.requires_grad):
-            return value
-        assert self._last is not None
-        if self.share == 0:
-            gradient = gradient / len(gradient)
-        else:
-            main = score_gradient(main_loss(self.main), scores, labels, weights)
-            gradient = mix(main.reshape(len(scores), -1).T, gradient, self._last.share)
-            sound = sound & gradient.sum(-1).isfinite()
-            self._last = replace(self._last, main=main)
-        gradient = torch.where(sound[:, None], gradient, 0.0).T.reshape(scores.shape)
-        return attach(scores, value, gradient)
-
     def _read(self, batch: Sample, steps: bool, share: Tensor | float) -> tuple[Reading, Seat]:
         """Where the thresholds sit, and how the batch is read around them."""
         whole = own = batch
@@ -250,16 +213,6 @@ class Implicit(BatchCriterion, State):
             width = self.step.width_of(torch.as_tensor(spread(cuts))) * self.widening**share
         width = (width + (width == 0))[:, None].expand_as(seat.marginal)
         return Reading(self.step, seat.marginal, width, whole, own), seat
-
-    def current_share(self) -> Tensor | float:
-        """The main loss's share at this step."""
-        if self.share != "fade":
-            return self.share
-        if self.steps is None:
-            return SHARE_WITHOUT_STEPS
-        count = self.step_count.item() if in_numpy(self.step_count) else self.step_count.double()
-        share = 1 - (1 - self.end) * count / max(1, self.steps - 1)
-        return max(share, self.end) if isinstance(share, float) else share.clamp(min=self.end)
 
     def _remember(self, scores: Tensor, batch: Sample, seat: Seat) -> None:
         """A step was taken: keep what the next one, or a checkpoint, needs."""
@@ -306,22 +259,6 @@ class Implicit(BatchCriterion, State):
         }
         recipe = ", ".join([str(self.problem), *(f"{k}={v!r}" for k, v in options.items())])
         return f"{type(self).__name__}({recipe})"
-
-
-def _share(share: object) -> float | Literal["fade"]:
-    if isinstance(share, str):
-        if share != "fade":
-            raise ValueError(f"share must be 'fade' or a number from 0 to 1; got {share!r}.")
-        return "fade"
-    return share_between(share, "share")
-
-
-def _product(weights: Tensor | None, more: Tensor) -> Tensor:
-    """Both; one may be ``[n]`` and the other ``[n, c]``."""
-    if weights is None or weights.ndim == more.ndim:
-        return more if weights is None else weights * more
-    rows, whole = sorted((weights, more), key=lambda w: w.ndim)
-    return rows[:, None] * whole
 
 
 def _check(problem: Problem, step: Step, share: object, memory: int) -> None:

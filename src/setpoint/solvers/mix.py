@@ -44,6 +44,14 @@ def example_weights(weights: Tensor, scores: Tensor) -> Tensor:
     return weights
 
 
+def product(weights: Tensor | None, more: Tensor) -> Tensor:
+    """Both; one may be ``[n]`` and the other ``[n, c]``."""
+    if weights is None or weights.ndim == more.ndim:
+        return more if weights is None else weights * more
+    rows, whole = sorted((weights, more), key=lambda w: w.ndim)
+    return rows[:, None] * whole
+
+
 def score_gradient(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
     """``d loss / d scores``, in the shape of the scores, without touching the network."""
     dtype = torch.promote_types(scores.dtype, torch.float32)

@@ -8,8 +8,7 @@ end, ``n + q`` of them for ``n`` examples in ``q`` queries. What belongs to a th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ class QueryCuts:
     cuts: Segments
     present: Array  # [q] how many are there
     accepted: Mapping[Where, tuple[Array, Array]]  # positives and negatives, [n + q]
+    _positions: list[Array] = field(default_factory=list)  # once found; a compiler sees through it
 
     @classmethod
     def sort(
@@ -116,11 +116,9 @@ class QueryCuts:
 
     def positions(self) -> Array:
         """How many examples every cut accepts, ``[n + q]``."""
-        return self._positions
-
-    @cached_property
-    def _positions(self) -> Array:
-        return self.cuts.positions()
+        if not self._positions:
+            self._positions.append(self.cuts.positions())
+        return self._positions[0]
 
     def _last(self, accepted: Array) -> Array:
         """What is accepted at the last cut, ``[q]``: everyone."""
