@@ -277,7 +277,8 @@ _NAMES = {
         multiclass_auc_loss partial_auc_loss precision_at_recall_loss structural_loss
     """,
     "steps": "Hard Hinge Sigmoid Softplus",
-    "train": "Averaged Stratified Validation WholeQueries fit retarget",
+    "train": "Averaged Stratified Validation WholeQueries fit",
+    "train.retarget": "retarget",
 }
 _ROOMS = {name: room for room, names in _NAMES.items() for name in names.split()}
 

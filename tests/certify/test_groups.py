@@ -115,7 +115,8 @@ def test_gaps_with_one_threshold_each(rate):
     found = certify(scores, labels, problem, groups=groups)
     assert found.certified
     assert found.claims[-1].measured < found.claims[-1].proved < 0.1
-    assert [e.name for e in found.objective] == ['fnr on group="a"', 'fnr on group="b"']
+    asked = [f'{name} on group="{group}"' for name in ("fnr", rate) for group in "ab"]
+    assert [e.name for e in found.objective] == asked
     narrow = Problem(minimize=fnr, subject_to=[fpr <= 0.1, gap <= 0.01], thresholds="per group")
     assert certify(scores, labels, narrow, groups=groups).status == "not certified"
 

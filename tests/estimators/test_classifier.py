@@ -255,7 +255,7 @@ def test_large_offsets_and_constant_columns_do_not_matter(fitted):
     [
         ({"goal": "maximize precision over recall in [0.95, 1]"}, "is an area|Cannot read"),
         ({"goal": Problem(minimize=fnr.on(sex="f"))}, "needs groups: pass fit"),
-        ({"goal": f"{GOAL} with thresholds per group"}, "one threshold for each group, and"),
+        ({"goal": f"{GOAL} with thresholds per group"}, "names no group to find a threshold for"),
         (
             {"validation_fraction": 0.005},
             "The validation part has 1 rows, all of one class: raise validation_fraction",

@@ -382,7 +382,7 @@ def test_one_threshold_per_group_is_used_for_its_group():
     assert (
         by_site.evaluate(s, y, {1: 3.5, 2: 1.5}, groups={"site": torch.tensor([1, 1, 2, 2])}) == 0
     )
-    with pytest.raises(NotImplementedError, match=r"thresholds=\{group: threshold\}"):
+    with pytest.raises(ValueError, match="group = b, a group that the problem names nowhere"):
         problem.evaluate(s, y, groups=g)
 
 

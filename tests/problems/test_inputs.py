@@ -180,8 +180,8 @@ REFUSED = {
     ),
     "choosing per group": (
         lambda: PER_GROUP.choose(S, Y),
-        NotImplementedError,
-        "Pass them: evaluate",
+        ValueError,
+        'looks at slices by "group"; pass groups=',
     ),
 }
 

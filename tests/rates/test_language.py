@@ -250,7 +250,7 @@ SLIPS = {
     "range of error": (
         lambda: error.over(0, 1),
         ValueError,
-        "moves one way, .*error is neither. Use fpr, recall",
+        "moves one way .*error is neither. Use fpr, recall",
     ),
     "rate times rate": (
         lambda: fpr * fnr,

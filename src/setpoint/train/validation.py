@@ -87,6 +87,9 @@ def score(model: nn.Module, x: Tensor) -> Tensor:
     """
     training = model.training
     model.eval()
-    parts = [model(x[i : i + CHUNK]).squeeze(-1) for i in range(0, len(x), CHUNK)]
+    parts = [model(x[i : i + CHUNK]) for i in range(0, len(x), CHUNK)]
     model.train(training)
-    return torch.cat(parts) if parts else torch.zeros(0)
+    if not parts:
+        return torch.zeros(0)
+    scores = torch.cat(parts)
+    return scores.reshape(-1) if scores.numel() == len(x) else scores

