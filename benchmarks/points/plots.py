@@ -51,7 +51,8 @@ def _facts(rows: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
 
 def _fact(key: tuple[Any, ...], seeds: dict[int, dict[str, Any]]) -> dict[str, Any] | None:
     """One cell: its gain, and what cross-entropy's scores say of it."""
-    known = [m for m in seeds.values() if "default" in m and m["cross-entropy"].get("train")]
+    both = (m for m in seeds.values() if "default" in m and "cross-entropy" in m)
+    known = [m for m in both if m["cross-entropy"].get("train")]
     if not known:
         return None
     plain = [m["cross-entropy"] for m in known]

@@ -49,7 +49,13 @@ def _class(row: Row) -> str:
 
 
 def _table(name: str, rows: list[Row]) -> str:
-    found = cells(rows)
+    found = {  # means and ranks of all methods over the same cells
+        key: seeds
+        for key, seeds in cells(rows).items()
+        if any("default" in methods for methods in seeds.values())
+    }
+    if not found:
+        return f"### {name}\n\nThe default has no rows yet."
     goals = [g for g in GOALS if any(key[-1] == g for key in found)]
     ranks = ", ".join(f"{method} {rank:.2f}" for method, rank in mean_ranks(found).items())
     lines = [
@@ -147,10 +153,10 @@ def _table5(rows: list[Row]) -> str:
         if both:
             a, b = ([values[seed] for seed in both] for values in (theirs, ours))
             d = np.subtract(b, a)
-            error = d.std(ddof=1) / len(d) ** 0.5 if len(d) > 1 else float("nan")
+            spread = f"{d.std(ddof=1) / len(d) ** 0.5:.2f}, " if len(d) > 1 else ""
             lines.append(
                 f"| {data} | {np.mean(a):.1f} | {np.mean(b):.1f} | "
-                f"{d.mean():+.2f} ({error:.2f}, {len(d)}) |"
+                f"{d.mean():+.2f} ({spread}{len(d)}) |"
             )
     return "\n".join(lines)
 
