@@ -2,12 +2,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-browser check docs benchmark benchmarks-quick clean
+.PHONY: demo test test-slow test-browser check docs benchmark benchmarks-quick clean
 demo: .venv/ready
 	$(BIN)/setpoint demo
 
 test: .venv/ready
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not browser"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not browser and not slow"
+
+test-slow: .venv/ready  ## what starts many processes: several ranks, killed workers; four minutes
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m slow
 
 test-browser: .venv/ready  ## needs a Chromium, such as Debian's package chromium
 	OMP_NUM_THREADS=1 SETPOINT_BROWSER=required $(BIN)/pytest -m browser tests/browser

@@ -38,6 +38,7 @@ def trials():
     return found
 
 
+@pytest.mark.slow
 def test_several_processes_find_what_one_finds(trials):
     steps = []
     plan = Plan(seeds=1, steps=3)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 FEW, MORE, ALL = 50_000, 250_000, 5_000_000
 MOST = 4096  # megabytes
@@ -30,6 +31,7 @@ def write(path, rows):
     pq.write_table(pa.table(columns), path)
 
 
+@pytest.mark.slow
 def test_what_a_row_costs(tmp_path):
     for rows in (FEW, MORE):
         write(tmp_path / f"{rows}.parquet", rows)

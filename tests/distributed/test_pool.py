@@ -34,6 +34,7 @@ def points(processes):
     return [(point.minimized, point.held) for point in front.points]
 
 
+@pytest.mark.slow
 def test_processes_compare_like_one():
     assert compared(2) == compared(1)
 

@@ -76,6 +76,7 @@ def history(folder):
     return [{k: v for k, v in json.loads(line).items() if k != "seconds"} for line in lines]
 
 
+@pytest.mark.slow
 def test_a_killed_rank_ends_all_and_another_number_of_processes_goes_on(data, tmp_path):
     out, unfinished = tmp_path / "run", tmp_path / ".run.unfinished"
     killed, ended = torchrun(tmp_path, 2, command(data, out), DIES=str(tmp_path / "moment"))

@@ -147,6 +147,7 @@ def two_processes(rank, folder):
     return found
 
 
+@pytest.mark.slow
 def test_two_processes_take_the_step_of_one(tmp_path):
     """Batches of 8 on two ranks are batches of 16, however the Trainer counts items."""
     expected = means(range(32), 16)

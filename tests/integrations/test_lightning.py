@@ -167,6 +167,7 @@ def two_devices(rank, folder):
     return fitted(folder, 8, devices=2, strategy="ddp")
 
 
+@pytest.mark.slow
 def test_two_devices_train_and_certify_as_one(tmp_path):
     """Batches of 8 on two ranks are batches of 16, and every validation row counts once."""
     weights, certificate = fitted(tmp_path / "one", 16)

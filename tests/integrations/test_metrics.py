@@ -131,6 +131,7 @@ def shards(rank, folder):
     return found
 
 
+@pytest.mark.slow
 def test_ranks_with_unequal_shards_see_all_data(tmp_path):
     s, y = draw()
     one = RatesAt(0.7, fpr, recall)

@@ -93,6 +93,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_numbers_and_leave_with_a_killed_parent(tmp_path, whole):
     script = tmp_path / "parent.py"
     script.write_text(PARENT)
@@ -156,6 +157,7 @@ def test_functions_that_cannot_be_sent_are_told_before_anything_starts(tmp_path)
         pareto_front(lambda: Number(), patient, points=3, steps=2, processes=2)
 
 
+@pytest.mark.slow
 def test_an_error_in_a_worker_comes_back():
     with pytest.raises(ValueError, match="trouble in a worker"):
         pareto_front(Number, troubled, points=3, steps=2, processes=2)
