@@ -143,6 +143,7 @@ COMPILED = ["implicit, memory", "program, misses", "program, f score", "any loss
 
 @pytest.mark.parametrize("name", COMPILED)
 def test_the_compiler_sees_one_graph_with_the_same_gradients(name):
+    torch._dynamo.reset()  # shapes that other tests compiled for
     x, y = batch(48)
     models = [network(name, torch.float64) for _ in range(2)]
     eager, compiled = (criterion_for(name, model) for model in models)
