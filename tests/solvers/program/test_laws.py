@@ -173,6 +173,7 @@ def test_losses_compile_without_a_break():
         return sum(LOSSES[name](s, y, weights=w) for name, s, (_, y, w) in batches)
 
     results = []
+    torch._dynamo.reset()
     for run in (total, torch.compile(total, fullgraph=True, backend="aot_eager")):
         leaves = [scores.clone().requires_grad_() for scores, *_ in parts.values()]
         loss = run(*leaves)

@@ -209,6 +209,7 @@ def test_it_compiles_whole():
     scores, labels = torch.randn(24, generator=torch.Generator().manual_seed(1)), queries != 0
     labels[:6] = ~labels[:6]
     eager, compiled = Implicit(GOAL, steps=5), Implicit(GOAL, steps=5)
+    torch._dynamo.reset()
     call = torch.compile(compiled, fullgraph=True, backend="aot_eager")
     gradients = []
     for criterion in (eager, call):
