@@ -25,7 +25,7 @@ def read_classes(y: Array) -> tuple[Array, Labels]:
             f"y has {len(classes)} classes."
         )
     if len(classes) < 2:
-        found = f"all labels are {classes[0]!r}" if len(classes) else "there are 0 samples"
+        found = f"all labels are {classes.tolist()[0]!r}" if len(classes) else "there are 0 samples"
         raise ValueError(
             "Classifier can't train when only one class is present: "
             f"{found} (rows whose sample_weight is 0 are absent)."

@@ -15,13 +15,18 @@ import torch
 import torch.distributed as dist
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from transformers import EvalPrediction, Trainer, TrainerCallback, TrainingArguments
 
 from setpoint.certify import Certificate
+from setpoint.integrations.extras import advice
 from setpoint.integrations.promise import judged, promised
 from setpoint.integrations.scalars import scalars
 from setpoint.problems import Choice, Problem
 from setpoint.solvers import Implicit
+
+try:
+    from transformers import EvalPrediction, Trainer, TrainerCallback, TrainingArguments
+except ModuleNotFoundError as missing:
+    raise advice(missing, "transformers") from None
 
 STATE = "setpoint_criterion.safetensors"
 IGNORED = -100

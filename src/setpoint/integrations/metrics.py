@@ -10,13 +10,18 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torchmetrics import Metric
 
 from setpoint._checks import number
 from setpoint.batch import check_labels, check_scores
+from setpoint.integrations.extras import advice
 from setpoint.integrations.promise import judged
 from setpoint.problems import PER_GROUP, Choice, Problem
 from setpoint.rates import Counts, Rate, Tables
+
+try:
+    from torchmetrics import Metric
+except ModuleNotFoundError as missing:
+    raise advice(missing, "metrics") from None
 
 PRECISIONS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 

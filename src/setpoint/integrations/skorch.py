@@ -11,8 +11,14 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from skorch import NeuralNetBinaryClassifier
 from torch import Tensor
+
+from setpoint.integrations.extras import advice
+
+try:
+    from skorch import NeuralNetBinaryClassifier
+except ModuleNotFoundError as missing:
+    raise advice(missing, "skorch") from None
 
 
 def both_classes(scores: Tensor) -> Tensor:

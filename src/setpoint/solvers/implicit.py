@@ -177,7 +177,7 @@ class Implicit(Fading):
             weights = example_weights(weights, scores)
         counted = weights
         if resampling is not None:
-            counted = product(weights, example_weights(resampling, scores))
+            counted = product(weights, example_weights(resampling, scores, "resampling"))
         learns = torch.is_grad_enabled() and scores.requires_grad
         steps = learns and self.training  # a look at validation data is not a step
         batch = read(self._slices, scores, labels, counted, groups)

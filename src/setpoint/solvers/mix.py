@@ -30,7 +30,7 @@ def main_loss(main: str | Loss) -> Loss:
     return main
 
 
-def example_weights(weights: Tensor, scores: Tensor) -> Tensor:
+def example_weights(weights: Tensor, scores: Tensor, name: str = "weights") -> Tensor:
     """Weights as ``[n]``, or in the shape of the scores."""
     weights = torch.as_tensor(weights, device=scores.device)
     n = len(scores)
@@ -38,7 +38,7 @@ def example_weights(weights: Tensor, scores: Tensor) -> Tensor:
         return weights.reshape(n)
     if weights.shape not in ((n,), scores.shape):
         raise ValueError(
-            f"weights must be one an example, [{n}], or in the shape of the scores, "
+            f"{name} must be one an example, [{n}], or in the shape of the scores, "
             f"{tuple(scores.shape)}; got {tuple(weights.shape)}."
         )
     return weights

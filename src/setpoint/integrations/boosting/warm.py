@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from setpoint._checks import positive, share, whole
 from setpoint.integrations.boosting.objective import Objective
+from setpoint.integrations.extras import advice
 
 Library = Literal["lightgbm", "xgboost"]
 LIBRARIES = ("lightgbm", "xgboost")
@@ -75,8 +76,10 @@ def _lightgbm(
     params: tuple[dict[str, Any], dict[str, Any]],
     trees: tuple[int, int],
 ) -> Any:
-    import lightgbm
-
+    try:
+        import lightgbm
+    except ModuleNotFoundError as missing:
+        raise advice(missing, "boosting") from None
     data = lightgbm.Dataset(x, y, weight=weights, free_raw_data=False)
     first, later = ({"verbosity": -1, **given} for given in params)
     booster = None
@@ -96,8 +99,10 @@ def _xgboost(
     params: tuple[dict[str, Any], dict[str, Any]],
     trees: tuple[int, int],
 ) -> Any:
-    import xgboost
-
+    try:
+        import xgboost
+    except ModuleNotFoundError as missing:
+        raise advice(missing, "boosting") from None
     data = xgboost.DMatrix(x, label=y, weight=weights)
     first, later = ({**given, "objective": "binary:logistic"} for given in params)
     booster = None
