@@ -1,9 +1,10 @@
 """The tables of docs/ranking.md from the rows: every method, means over folds, paired differences.
 
-For each k the learning rate and the pass are chosen by validation precision at k, of every method
-alike; of ours, the model trained for that k.
+For each k and seed the learning rate and the pass are chosen by validation precision at k, of every
+method alike; of ours, the model trained for that k. ``--docs`` writes them into the page.
 """
 
+import argparse
 import json
 from collections import defaultdict
 from collections.abc import Mapping
@@ -14,49 +15,65 @@ import numpy as np
 from benchmarks.ranking.metrics import KS, RESULTS
 
 OURS = "setpoint"
-Runs = Mapping[tuple[str, str, int], list[dict]]
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "ranking.md"
+Runs = Mapping[tuple[str, str, int, int], list[dict]]
 
 
 def read(path: Path = RESULTS) -> Runs:
-    """The rows by method, model and fold."""
+    """The rows by method, model, fold and seed."""
     runs = defaultdict(list)
     for line in path.open():
         row = json.loads(line)
-        name, kind, number, *_ = row["run"]
-        runs[name, kind, number].append(row)
+        name, kind, number, _, _, seed = row["run"]
+        runs[name, kind, number, seed].append(row)
     return runs
 
 
-def chosen(runs: Runs, name: str, kind: str, number: int, k: int) -> dict[str, float] | None:
+def chosen(
+    runs: Runs, name: str, kind: str, number: int, seed: int, k: int
+) -> dict[str, float] | None:
     """The test metrics of the run that is best on validation data at ``k``."""
     key = f"{OURS} k={k}" if name == OURS else name
-    found = runs.get((key, kind, number))
+    found = runs.get((key, kind, number, seed))
     if not found:
         return None
     best = max(found, key=lambda row: row[str(k)]["validation"])
     return best[str(k)]["test"]
 
 
+def measured(runs: Runs, name: str, kind: str, number: int, seeds: list[int]) -> dict[str, float]:
+    """The test metrics of a method on a fold, means over seeds."""
+    found = {}
+    for k in KS:
+        rows = [chosen(runs, name, kind, number, seed, k) for seed in seeds]
+        found |= {f"{m}@{k}": float(np.mean([row[f"{m}@{k}"] for row in rows])) for m in "PRN"}
+    return found
+
+
 def table(runs: Runs, kind: str) -> list[str]:
     """Metrics in points, means over folds; the last column is the mean of the precisions."""
-    names = list(dict.fromkeys(OURS if n.startswith(OURS) else n for n, m, _ in runs if m == kind))
-    folds = sorted({f for _, m, f in runs if m == kind})
-    full = [f for f in folds if all(chosen(runs, n, kind, f, k) for n in names for k in KS)]
+    own = [(n, f, s) for n, m, f, s in runs if m == kind]
+    names = list(dict.fromkeys(OURS if n.startswith(OURS) else n for n, _, _ in own))
+    cells = sorted({(f, s) for _, f, s in own})
+    full = [c for c in cells if all(chosen(runs, n, kind, *c, k) for n in names for k in KS)]
+    seeds = {f: [s for g, s in full if g == f] for f, _ in full}
+    counts = sorted({len(own) for own in seeds.values()})
     columns = [f"{m}@{k}" for m in "PRN" for k in KS]
     lines = [
-        f"**{kind}**, folds {', '.join(map(str, full))}",
+        f"**{kind}**, folds {', '.join(map(str, seeds))}, seeds a fold: "
+        f"{' to '.join(map(str, counts[:1] + counts[1:][-1:]))}",
         "",
         "| loss | " + " | ".join(c.replace("N@", "NDCG@") for c in columns) + " | mean P |",
         "| --- |" + " --- |" * (len(columns) + 1),
     ]
     means = {}
     for name in names:
-        values = np.array(
-            [[chosen(runs, name, kind, f, k)[f"{m}@{k}"] for m in "PRN" for k in KS] for f in full]
-        )
+        found = [measured(runs, name, kind, f, own) for f, own in seeds.items()]
+        values = np.array([[row[column] for column in columns] for row in found])
         means[name] = 100 * values[:, :3].mean(1)
-        cells = [f"{x:.1f}" for x in 100 * values.mean(0)]
-        lines.append(f"| {name} | " + " | ".join(cells) + f" | {means[name].mean():.2f} |")
+        shown = [f"{x:.1f}" for x in 100 * values.mean(0)]
+        lines.append(f"| {name} | " + " | ".join(shown) + f" | {means[name].mean():.2f} |")
     if OURS in means:
         lines += ["", "Mean precision, ours minus the other, fold by fold (points, se over folds):"]
         for name in [n for n in names if n != OURS]:
@@ -67,10 +84,17 @@ def table(runs: Runs, kind: str) -> list[str]:
 
 
 def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--docs", action="store_true", help="write the tables into the page")
+    given = options.parse_args()
     runs = read()
-    for kind in ("linear", "mlp", "trees"):
-        if any(model == kind for _, model, _ in runs):
-            print("\n".join(table(runs, kind)))
+    kinds = [kind for kind in ("linear", "mlp", "trees") if any(m == kind for _, m, *_ in runs)]
+    shown = "\n".join("\n".join(table(runs, kind)) for kind in kinds)
+    if given.docs:
+        page = PAGE.read_text()
+        start, end = (page.index(f"<!-- {mark} -->") for mark in ("table", "end of table"))
+        PAGE.write_text(f"{page[:start]}<!-- table -->\n{shown}\n{page[end:]}")
+    print(shown)
 
 
 if __name__ == "__main__":
