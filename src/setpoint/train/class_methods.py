@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from setpoint.solvers import Implicit
+from setpoint.solvers.classes.adjusted import Adjusted
 from setpoint.solvers.classes.losses import class_cross_entropy, class_focal
 from setpoint.train.class_samplers import Classwise
 from setpoint.train.methods import Method
@@ -38,6 +39,7 @@ CLASS_METHODS: dict[str, Method] = {
     "implicit": Method(lambda problem, steps: Implicit(problem, steps=steps), Classwise),
     "cross_entropy": Method(lambda _problem, _steps: class_cross_entropy, Shuffled),
     "focal": Method(lambda _problem, _steps: class_focal, Shuffled),
+    "adjusted": Method(lambda problem, _steps: Adjusted(problem), Shuffled),
     "weighted": Method(lambda _problem, _steps: balanced_cross_entropy, Classwise),
     "resampled": Method(lambda _problem, _steps: class_cross_entropy, EvenClasses),
 }

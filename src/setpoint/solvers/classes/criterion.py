@@ -7,6 +7,7 @@ together on hard counts, then held together while the gradient flows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,8 @@ from setpoint.problems import Problem
 from setpoint.problems.classes import find, read_data
 from setpoint.problems.classes.data import class_names_of, members_of
 from setpoint.problems.classes.evaluate import top_ks
+from setpoint.solvers.classes.adjusted import Adjusted
+from setpoint.solvers.classes.batch import mixed_loss, read_batch
 from setpoint.solvers.classes.checks import logarithm, refuse
 from setpoint.solvers.classes.held import hold_shifts
 from setpoint.solvers.classes.last import ClassLast
@@ -24,7 +27,7 @@ from setpoint.solvers.classes.losses import class_gradient
 from setpoint.solvers.classes.opaque import as_operator, enrol
 from setpoint.solvers.classes.soft import Soft, margin_spread
 from setpoint.solvers.implicit import Implicit
-from setpoint.solvers.mix import attach, example_weights, mix
+from setpoint.solvers.mix import Loss
 from setpoint.steps import Sigmoid
 
 Rule = Literal["shift", "weight"]
@@ -34,7 +37,7 @@ class ClassImplicit(Implicit):
     """:class:`setpoint.Implicit` for several classes; made by ``Implicit(problem)``.
 
     Of the options of :class:`setpoint.Implicit` those remain that make sense for shifts found on
-    every batch: ``main``, ``share``, ``steps``, ``end``, ``step`` (a ``Sigmoid``: its width or
+    every batch: ``share``, ``steps``, ``end``, ``step`` (a ``Sigmoid``: its width or
     temperature is that of the softmax), ``widening`` and ``strict``. A class that a batch does not
     have is said in ``status``; the rest of the batch is trained on. Shifts are found in numpy: on a
     graphics card every step costs one transfer of the scores.
@@ -46,6 +49,9 @@ class ClassImplicit(Implicit):
         rule: ``"shift"``: ``argmax(score - shift)``. ``"weight"``: ``argmax(weight * score)`` for
             scores that are positive; that is a shift of their logarithms, and ``thresholds`` are
             those shifts: the weights are ``exp(-thresholds)``.
+        main: ``"adjusted"``: cross-entropy that leans towards classes as the goal does (balanced
+            error: by the logarithm of their shares; plain error: not at all), see
+            :class:`Adjusted`. ``"cross_entropy"``, ``"focal"``, or any callable.
         **options: See above.
 
     Attributes:
@@ -68,10 +74,12 @@ class ClassImplicit(Implicit):
         *,
         classes: Sequence[Any] | None = None,
         rule: Rule = "shift",
+        main: str | Loss = "adjusted",
         **options: Any,
     ) -> None:
         refuse(problem, options, rule)
-        super().__init__(problem, **options)
+        super().__init__(problem, main="cross_entropy" if main == "adjusted" else main, **options)
+        self.main = main
         if not isinstance(self.step, Sigmoid):
             raise ValueError(
                 f"Classes are decided by a softmax: step is Sigmoid(); got {self.step}."
@@ -80,6 +88,7 @@ class ClassImplicit(Implicit):
         self.rule = rule
         self.number = enrol(self)  # by which compiled steps find it
         self._ks = top_ks(problem)
+        self.adjusted = Adjusted(problem, classes=self.classes)
         if self.classes is not None:
             members_of(problem, class_names_of(self.classes, len(self.classes)))
 
@@ -105,14 +114,7 @@ class ClassImplicit(Implicit):
             return scores.sum()
         if self.rule == "weight":
             scores = logarithm(scores)
-        labels = torch.as_tensor(labels, device=scores.device)
-        labels = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
-        if weights is not None:
-            weights = example_weights(weights, scores[:, 0])
-        counted = weights
-        if resampling is not None:
-            own = example_weights(resampling, scores[:, 0])
-            counted = own if weights is None else own * weights
+        labels, weights, counted = read_batch(scores, labels, weights, resampling)
         learns = torch.is_grad_enabled() and scores.requires_grad
         share = self.current_share()
         if torch.compiler.is_compiling():
@@ -121,7 +123,9 @@ class ClassImplicit(Implicit):
             value, gradient, shifts = self.read(scores, labels, counted, groups, share)
         if learns and self.training:  # a look at validation data is not a step
             self._step_taken(shifts)
-        return self._mixed(scores, labels.long(), weights, value, gradient, share)
+            self.adjusted.count(scores, labels.long(), weights)
+        main = partial(self._main_gradient, scores, labels.long(), weights)
+        return mixed_loss(scores, value, gradient, share, None if self.share == 0 else main)
 
     def read(
         self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Any, share: Any
@@ -153,28 +157,10 @@ class ClassImplicit(Implicit):
         self.thresholds.copy_(shifts)
         self.step_count.add_(1)
 
-    def _mixed(
-        self,
-        scores: Tensor,
-        labels: Tensor,
-        weights: Tensor | None,
-        value: Tensor,
-        gradient: Tensor,
-        share: Any,
-    ) -> Tensor:
-        """The value with the gradient, mixed with that of the main loss."""
-        value = value.to(torch.promote_types(scores.dtype, torch.float32))
-        if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
-            value = value + (0 * scores.detach()).sum()
-        if not (torch.is_grad_enabled() and scores.requires_grad):
-            return value
-        if self.share != 0:
-            main = class_gradient(self.main, scores, labels, weights)
-            sound = main.sum().isfinite()
-            main = torch.where(sound, main, 0.0).to(gradient.dtype)
-            gradient = mix(main.reshape(1, -1), gradient.reshape(1, -1), share)
-            gradient = torch.where(sound, gradient, 0.0).reshape(scores.shape)
-        return attach(scores, value, gradient)
+    def _main_gradient(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+        if self.main == "adjusted":
+            return self.adjusted.slopes(scores, labels, weights)
+        return class_gradient(self.main, scores, labels, weights)
 
     def __repr__(self) -> str:
         names = "" if self.classes is None else f", classes={list(self.classes)!r}"

@@ -1,4 +1,4 @@
-"""The search for shifts as one operator that a compiler does not look into."""
+"""What is done in numpy, as operators that a compiler does not look into."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
+    from setpoint.solvers.classes.adjusted import Adjusted
     from setpoint.solvers.classes.criterion import ClassImplicit
 
-_known: WeakValueDictionary[int, ClassImplicit] = WeakValueDictionary()
+_known: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _numbers = count()
 
 
@@ -28,8 +29,14 @@ def as_operator(
     return value, gradient, shifts
 
 
-def enrol(criterion: ClassImplicit) -> int:
-    """A number by which the operator finds the criterion."""
+def offsets_of(main: Adjusted) -> Tensor:
+    """``main.offsets`` inside a compiled step."""
+    found: Tensor = _offsets(main.seen, main.number)
+    return found
+
+
+def enrol(criterion: ClassImplicit | Adjusted) -> int:
+    """A number by which an operator finds the criterion."""
     number = next(_numbers)
     _known[number] = criterion
     return number
@@ -40,10 +47,22 @@ def _read(
     scores: Tensor, labels: Tensor, weights: Tensor, share: Tensor, number: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     try:
-        made = _known[number].read(scores, labels, weights, None, share)
+        criterion: ClassImplicit = _known[number]
+        made = criterion.read(scores, labels, weights, None, share)
     except ValueError:  # scores that are not finite: where nothing can raise, NaN
         return tuple(torch.full_like(x, torch.nan) for x in _shapes(scores))  # type: ignore[return-value]
     return made
+
+
+@torch.library.custom_op("setpoint::class_offsets", mutates_args=())
+def _offsets(seen: Tensor, number: int) -> Tensor:
+    main: Adjusted = _known[number]
+    return main.offsets_after(seen)
+
+
+@_offsets.register_fake
+def _(seen: Tensor, number: int) -> Tensor:
+    return torch.empty_like(seen)
 
 
 @_read.register_fake

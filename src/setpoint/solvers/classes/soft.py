@@ -79,15 +79,15 @@ class Soft:
             if i < 0:
                 total += weights * slope[self.data.labels][:, None] * self._chances[-i][1]
             else:
-                total += weights * self._pull_entries(_by_entry(i, slope, self.p.shape[1]))
+                total += weights * self._pull_entries(by_entry(i, slope, self.p.shape[1]))
         return total / self.width
 
-    def _pull_entries(self, by_entry: Floats) -> Floats:
+    def _pull_entries(self, slopes: Floats) -> Floats:
         """``p_j sum_i p_i (D_j - D_i)`` for the row of the true class: nothing cancels in it."""
         result = np.empty_like(self.p)
         for label in np.unique(self.data.labels):
             rows = self.data.labels == label
-            differences = by_entry[label][:, None] - by_entry[label]
+            differences = slopes[label][:, None] - slopes[label]
             result[rows] = self.p[rows] * (self.p[rows] @ differences.T)
         return result
 
@@ -105,7 +105,7 @@ class Soft:
         return np.asarray(weights @ self.p / weights.sum())
 
 
-def _by_entry(kind: int, slope: Floats, count: int) -> Floats:
+def by_entry(kind: int, slope: Floats, count: int) -> Floats:
     """Slopes by entry of the matrix; of right (TP) and wrong (FN) decisions alone for 0 and 2."""
     if kind == MATRIX:
         return slope
