@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.problems.classes.along import Along, At
+from setpoint.problems.classes.along import Along
+from setpoint.problems.classes.at_cut import At
 from setpoint.problems.classes.data import ClassData, Floats, Whole
 from setpoint.problems.classes.decide import rivals
 from setpoint.problems.classes.paths import Path

@@ -1,8 +1,8 @@
-"""Scores of several classes as checked numpy arrays, and which column a class is."""
+"""Scores of several classes as checked numpy arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.batch import check_length, check_scores, check_weights
-from setpoint.problems.class_checks import nodes
+from setpoint.problems.classes.names import class_names_of, members_of
 from setpoint.problems.inputs import group_column, to_numpy
-from setpoint.rates import Classes, Cost, Rate, TopK, Where
+from setpoint.rates import Classes, Where
 
 if TYPE_CHECKING:
     from setpoint.problems.problem import Problem
@@ -107,44 +107,6 @@ def check_class_labels(labels: Floats, count: int) -> None:
             f"Labels must be whole numbers from 0 to {count - 1}, one for each column of the "
             f"scores; got {labels[row]:g} in row {row}."
         )
-
-
-def class_names_of(classes: Iterable[Any] | None, count: int) -> tuple[Any, ...]:
-    """What the columns are called: as given, or by their numbers."""
-    names = tuple(range(count)) if classes is None else tuple(classes)
-    names = tuple(name.item() if hasattr(name, "item") else name for name in names)
-    if len(names) != count:
-        raise ValueError(
-            f"classes= must name every column of the scores: {count} of them; got {len(names)}."
-        )
-    if len(set(names)) < count:
-        raise ValueError(f"classes= must have a name of its own for every column; got {names}.")
-    return names
-
-
-def members_of(problem: Problem, names: tuple[Any, ...]) -> dict[Classes, Floats]:
-    """For every set of classes that the problem speaks of, 1 for its members."""
-    found: dict[Classes, Floats] = {(): np.ones(len(names))}
-    expressions = (problem.objective, *(target.expression for target in problem.subject_to))
-    for node in (node for expression in expressions for node in nodes(expression)):
-        if isinstance(node, Cost) and len(node.costs) != len(names):
-            raise ValueError(
-                f"The cost matrix is of {len(node.costs)} classes; the scores are of {len(names)}."
-            )
-        if isinstance(node, (Rate, TopK)) and node.classes:
-            one = np.zeros(len(names))
-            one[[column_of_class(name, names) for name in node.classes]] = 1
-            found[node.classes] = one
-    return found
-
-
-def column_of_class(name: str | int, names: tuple[Any, ...]) -> int:
-    """Which column of the scores a class is."""
-    if name in names:
-        return names.index(name)
-    known = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-    hint = " Say what the columns are called: classes=[...]." if isinstance(name, str) else ""
-    raise ValueError(f"There is no class {name!r}; the columns of the scores are {known}.{hint}")
 
 
 def _members(problem: Problem, where: Where, groups: Any, first: Floats) -> NDArray[np.bool_]:

@@ -12,10 +12,11 @@ from setpoint.problems.classes.areas import class_area
 from setpoint.problems.classes.data import ClassData, Floats, read_data
 from setpoint.problems.classes.find import find
 from setpoint.problems.classes.matrix import hard_tables
+from setpoint.problems.classes.names import top_ks
+from setpoint.problems.classes.reached import check_reached
 from setpoint.problems.cuts import quiet
-from setpoint.problems.holds import tolerance
 from setpoint.problems.inputs import to_numpy
-from setpoint.rates import Across, Bound, ClassArea, Tables, TopK
+from setpoint.rates import Across, ClassArea
 
 if TYPE_CHECKING:
     from setpoint.problems.evaluate import Choice
@@ -60,24 +61,11 @@ def choose_classes(
     value = _value(problem, data, shifts)
     with quiet(np):
         tables = hard_tables(data, data.scores - shifts, top_ks(problem), np.nan)
-        _check_reached(problem, data, tables)
+        check_reached(problem, data, tables)
         rates = {str(problem.objective): value}
         for target in problem.subject_to:
             rates.setdefault(str(target.expression), float(target.expression.of(tables)))
     return Choice(tuple(shifts.tolist()), value, rates)
-
-
-def top_ks(problem: Problem) -> frozenset[int]:
-    """Every k that the problem asks the first k of."""
-    expressions = (problem.objective, *(target.expression for target in problem.subject_to))
-    inside = (_inside(e) for e in expressions)
-    return frozenset(node.k for found in inside for node in found if isinstance(node, TopK))
-
-
-def _inside(expression: Any) -> Any:
-    yield expression
-    for child in expression.children:
-        yield from _inside(child)
 
 
 def _read(problem: Problem, *given: Any) -> ClassData:
@@ -123,31 +111,3 @@ def _other(problem: Problem, data: ClassData) -> bool:
         if not np.isnan(problem.objective.of(tables)):
             return True
     return False
-
-
-def _check_reached(problem: Problem, data: ClassData, tables: Tables) -> None:
-    """Bounds must hold; a coverage may be off by K - 1 examples, another setpoint by one."""
-    from setpoint.problems.evaluate import Infeasible
-
-    for target in problem.points[0]:
-        value, close = float(target.expression.of(tables)), tolerance(target.expression)
-        room = 0.0
-        if not isinstance(target, Bound):
-            sizes = [
-                float(rate.denominator.of(_counts(rate, tables)))
-                for rate in target.expression.rates()
-            ]
-            steps = (data.scores.shape[1] - 1) * float(data.weights.max())
-            room = steps * target.expression.scale / max(min(sizes, default=1.0), 1e-300)
-        if not float(target.gap(tables)) <= close + room:
-            nearest = "it is 0/0" if np.isnan(value) else f"the nearest gives {value:.6g}"
-            raise Infeasible(
-                f"No shifts were found that reach `{' and '.join(map(str, problem.subject_to))}`: "
-                f"for {target.expression} {nearest}. The data have {len(data.scores):,} examples "
-                f"of {int((data.truth > 0).sum())} classes. Loosen the target, or pass more data."
-            )
-
-
-def _counts(rate: Any, tables: Tables) -> Any:
-    table = tables[rate.where]
-    return table.classes.against_rest(rate.classes) if rate.classes else table

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from setpoint.problems.classes.data import class_names_of, column_of_class
+from setpoint.problems.classes.names import class_names_of, column_of_class
 from setpoint.problems.problem import Problem
 from setpoint.rates import Bound, Expression, Range, Rate, TopK
 

@@ -10,22 +10,19 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint.problems import Problem
-from setpoint.problems.classes import find, read_data
-from setpoint.problems.classes.data import class_names_of, members_of
-from setpoint.problems.classes.evaluate import top_ks
+from setpoint.problems.classes import read_data
+from setpoint.problems.classes.names import class_names_of, members_of, top_ks
 from setpoint.solvers.classes.adjusted import Adjusted
+from setpoint.solvers.classes.around import as_tensors, look
 from setpoint.solvers.classes.batch import mixed_loss, read_batch
 from setpoint.solvers.classes.checks import logarithm, refuse
-from setpoint.solvers.classes.held import hold_shifts
 from setpoint.solvers.classes.last import ClassLast
 from setpoint.solvers.classes.losses import class_gradient
 from setpoint.solvers.classes.opaque import as_operator, enrol
-from setpoint.solvers.classes.soft import Soft, margin_spread
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.mix import Loss
 from setpoint.steps import Sigmoid
@@ -124,7 +121,9 @@ class ClassImplicit(Implicit):
         if learns and self.training:  # a look at validation data is not a step
             self._step_taken(shifts)
             self.adjusted.count(scores, labels.long(), weights)
-        main = partial(self._main_gradient, scores, labels.long(), weights)
+        leans = self.main == "adjusted"
+        slopes = self.adjusted.slopes if leans else partial(class_gradient, self.main)
+        main = partial(slopes, scores, labels.long(), weights)
         return mixed_loss(scores, value, gradient, share, None if self.share == 0 else main)
 
     def read(
@@ -132,20 +131,8 @@ class ClassImplicit(Implicit):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The value, the implicit gradient ``[n, K]`` and the shifts ``[K]``, in float64."""
         data = read_data(self.problem, scores, labels, weights, groups, self.classes)
-        found = find(self.problem, data)
-        spread = margin_spread(data, found.edge) if len(data.scores) else 0.0
-        width = float(self.step.width_of(torch.tensor(spread, dtype=torch.float64)))
-        width = width * self.widening ** float(share) or 1.0
-        soft = Soft(data, found.edge, width, self._ks)
-        held = hold_shifts(self.problem, soft, found)
-        self._last = ClassLast(self.problem, data, found, soft, held, float(share))
-        gradient = np.zeros(scores.shape)
-        if held.sound:
-            gradient[data.rows] = held.gradient
-        value = held.value if np.isfinite(held.value) else 0.0
-        made = (torch.tensor(value, dtype=torch.float64), torch.from_numpy(gradient))
-        shifts = torch.from_numpy(found.shifts)
-        return made[0].to(scores.device), made[1].to(scores.device), shifts.to(scores.device)
+        self._last = look(self.problem, data, self.step, self.widening, share, self._ks)
+        return as_tensors(self._last, scores)
 
     def _step_taken(self, shifts: Tensor) -> None:
         """Keep what a checkpoint needs."""
@@ -156,11 +143,6 @@ class ClassImplicit(Implicit):
             self.thresholds = torch.empty_like(shifts)
         self.thresholds.copy_(shifts)
         self.step_count.add_(1)
-
-    def _main_gradient(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
-        if self.main == "adjusted":
-            return self.adjusted.slopes(scores, labels, weights)
-        return class_gradient(self.main, scores, labels, weights)
 
     def __repr__(self) -> str:
         names = "" if self.classes is None else f", classes={list(self.classes)!r}"

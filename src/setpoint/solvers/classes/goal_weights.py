@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from setpoint.problems import Problem
 from setpoint.problems.class_checks import nodes
 from setpoint.problems.classes import Matrix
-from setpoint.problems.classes.evaluate import top_ks
+from setpoint.problems.classes.names import top_ks
 from setpoint.problems.cuts import quiet
 from setpoint.rates import Across, Classes, Expression, Fold, Rate
 from setpoint.rates.expression import Gradient
