@@ -5,7 +5,7 @@ from certify.simulate import sample
 
 from setpoint.certify import certify
 from setpoint.problems import Problem
-from setpoint.rates import coverage, f_score, fnr, fpr, precision, recall, tpr
+from setpoint.rates import coverage, error, f_score, fnr, fpr, precision, recall, tpr
 
 A, B = tpr.on(group="a"), tpr.on(group="b")
 
@@ -127,6 +127,24 @@ def test_an_objective_can_be_subject_to_a_gap_alone():
     found = certify(scores, labels, problem, groups=groups)
     assert found.certified
     assert found.objective[0].value > 0.3
+
+
+@pytest.mark.parametrize("beside", [(), (fpr <= 0.2,)], ids=["alone", "capped"])
+@pytest.mark.parametrize("rate", [tpr, coverage], ids=str)
+@pytest.mark.parametrize(
+    ("objective", "slack"), [({"minimize": error}, 0.03), ({"maximize": f_score(1)}, 0.06)], ids=str
+)
+def test_of_all_that_is_proved_the_objective_takes_the_best(objective, slack, rate, beside):
+    """A gap has most to spare where nobody is accepted: no objective wants that."""
+    gap = abs(rate.on(group="a") - rate.on(group="b")) <= 0.15
+    problem = Problem(**objective, subject_to=[*beside, gap])
+    for seed in range(3):
+        scores, labels, groups = grouped(seed)
+        found = certify(scores, labels, problem, groups=groups)
+        assert found.certified
+        best = problem.choose(scores, labels, groups=groups).value
+        assert found.objective[0].value == pytest.approx(best, abs=slack)
+        assert all(claim.measured <= claim.proved for claim in found.claims)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 from certify.simulate import most, sample
 from scipy.special import ndtr
 
+from setpoint.certify.lots import SHARE, lots, split
 from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Part
-from setpoint.certify.pilots import SHARE, lots, split
 from setpoint.certify.places import Evidence, Place, evidence, ranks
 from setpoint.certify.samples import Sample
 from setpoint.certify.tails import lower, upper

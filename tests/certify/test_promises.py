@@ -6,6 +6,7 @@ from certify.simulate import SHIFT, edge, halves, most, sample, true_rates
 from scipy.special import ndtr
 
 from setpoint.certify import certify
+from setpoint.problems import Problem
 from setpoint.rates import (
     coverage,
     error,
@@ -176,7 +177,7 @@ def test_every_group_keeps_its_promise_with_one_threshold_each():
         scores = random.normal(size=1000) * np.where(groups == "small", 2, 1) + 3 * labels
         t = certify(scores, labels, fpr <= 0.05, groups=groups).thresholds
         bad += max(ndtr(-t["small"] / 2), ndtr(-t["large"])) > 0.05
-    assert 0 < bad / DRAWS <= LIMIT
+    assert bad / DRAWS <= LIMIT
 
 
 @pytest.mark.parametrize("gap", [0.05, 0.2])
@@ -213,3 +214,23 @@ def test_intervals_hold_the_true_rate(goal, rate):
             true = true_rates(found.threshold, 0.3)[rate]
             missed += not found.objective[0].low <= true <= found.objective[0].high
     assert missed / DRAWS <= LIMIT
+
+
+@pytest.mark.parametrize("beside", [(), (fpr <= 0.4,)], ids=["alone", "capped"])
+def test_many_thresholds_may_be_tried_for_an_objective(beside):
+    """Accepting few is fair; the least error is unfair by a hair, and hardly ever promised."""
+    fair = abs(coverage.on(group="a") - coverage.on(group="b")) <= 0.1 - 1e-9
+    problem = Problem(minimize=error, subject_to=[*beside, fair])
+    bad = few = 0
+    for seed in range(DRAWS):
+        random = np.random.default_rng(seed)
+        groups = np.where(random.random(600) < 0.5, "a", "b")
+        middle = np.where(groups == "a", 0.4, 0.3)  # who scores 1; a tenth of everyone scores 2
+        lot = random.random(600)
+        scores = np.where(lot < 0.1, 2.0, np.where(lot < 0.1 + middle, 1.0, 0.0))
+        labels = random.random(600) < np.where(scores > 0, 0.8, 0.1)
+        found = certify(scores, labels, problem, groups=groups)
+        few += bool(found) and found.threshold >= 1.0
+        bad += bool(found) and found.threshold < 1.0
+    assert bad / DRAWS <= LIMIT
+    assert few / DRAWS > 0.5

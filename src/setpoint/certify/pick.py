@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -56,6 +56,24 @@ def prefers_low(goal: Goal, low: Place | None, high: Place | None) -> bool | Non
     if high is not None and goal.maximize and is_of_accepted(goal.objective):
         return False  # precision under a floor: the fewest alerts that keep it
     return None
+
+
+def merit_of(goal: Goal, prevalence: float | None) -> Callable[[Sample, Floats], Floats] | None:
+    """How good thresholds are for a goal, the greater the better; None: none is better."""
+    asks_for_more = any(is_of_accepted(bound.expression) for bound in goal.bounds)
+    if goal.objective is None and not asks_for_more:
+        return None
+    lowest = prefers_low(goal, None, None)
+    if lowest is not None:
+        return lambda _, thresholds: -thresholds if lowest else thresholds
+    sign = 1.0 if goal.maximize else -1.0
+
+    def measured(sample: Sample, thresholds: Floats) -> Floats:
+        return np.nan_to_num(
+            sign * measure(goal.objective, sample, thresholds, prevalence), nan=-np.inf
+        )
+
+    return measured
 
 
 def is_of_accepted(expression: Expression) -> bool:

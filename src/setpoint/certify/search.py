@@ -16,8 +16,8 @@ from setpoint.certify.forms import Atom, atoms
 from setpoint.certify.goals import Goal
 from setpoint.certify.limits import Limit, limit
 from setpoint.certify.lines import Stretch
-from setpoint.certify.pick import choose, is_of_accepted, prefers_low
-from setpoint.certify.pilots import Trial, prove
+from setpoint.certify.pick import choose, merit_of, prefers_low
+from setpoint.certify.pilots import Beside, Trial, prove
 from setpoint.certify.places import Place
 from setpoint.certify.reasons import check_asks, clash, failed
 from setpoint.certify.records import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
@@ -67,7 +67,8 @@ def _with_rest(
 ) -> Found:
     """Bounds that have no argument of their own: where others decide, or where a pilot proposes."""
     low, high = limits
-    if low is not None or high is not None:
+    others = families.caps + families.floors + families.walks
+    if limits != (None, None) and prefers_low(goal, low, high) is not None:
         place = choose(goal, sample, prevalence, low, high, open_)
         values, holds_ = prove_there(families.rest, sample, lambda _: place, delta, prevalence)
         trials = [Trial(place.threshold(sample), values, holds_)]
@@ -78,8 +79,8 @@ def _with_rest(
             sample,
             delta,
             prevalence,
-            lambda t: any(stretch.low <= t <= stretch.high for stretch in open_),
-            _direction(goal),
+            merit_of(goal, prevalence),
+            Beside(others, lambda t: any(stretch.low <= t <= stretch.high for stretch in open_)),
         )
         place = Place(0.0 if taken is None else taken.threshold, chosen=True)
         note = "a quarter of the rows chose the threshold, the others prove it"
@@ -89,14 +90,6 @@ def _with_rest(
         return Found(NOT_CERTIFIED, None, proved, notes)
     proved |= {a: (value, note) for a, value in zip(families.rest, taken.proved, strict=True)}
     return Found(CERTIFIED, place, proved)
-
-
-def _direction(goal: Goal) -> bool | None:
-    """Whether lower thresholds are better, or higher ones; None: neither."""
-    asks_for_more = any(is_of_accepted(bound.expression) for bound in goal.bounds)
-    if goal.objective is None and not asks_for_more:
-        return None
-    return prefers_low(goal, None, None)
 
 
 def _strictest(side: list[Atom], limits: dict[Atom, Limit], sample: Sample) -> Place | None:
