@@ -1,9 +1,10 @@
-"""Steps a second of one and two processes, bytes on the wire, and a model of 64 to 4,096 workers.
+"""Milliseconds a step of one and two processes, and bytes on the wire.
 
     python -m benchmarks.distributed.scaling [--quick]
 
 Strong scaling: the same global batch, divided. Latency and bandwidth of the loopback device are
-measured with the messages that a criterion sends; the model replaces them by those of a cluster.
+measured with the messages that a criterion sends. Rows are appended; benchmarks.distributed.page
+writes them into docs/distributed.md, with a model of many workers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import os
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,24 +31,33 @@ from setpoint import Implicit, fnr_at_fpr
 from setpoint.distributed import everyone
 
 RESULTS = Path(__file__).parents[1] / "results" / "distributed.jsonl"
-BATCH, COLUMNS, HIDDEN = 2048, 64, 128
+BATCH, COLUMNS = 2048, 64
+WIDTHS = (
+    128,
+    512,
+)  # of the hidden layers: a small step, where messages weigh most, and a larger one
+METHODS: dict[str, Callable[[], nn.Module]] = {
+    "cross-entropy": nn.BCEWithLogitsLoss,  # per rank: what DDP costs without us
+    "Implicit": lambda: Implicit(fnr_at_fpr(0.05)),
+}
 ROW_BYTES = 4 + 8  # a score in single precision, a label of 64 bits
 HEADER_BYTES = 4 * 8
 
 
-def network() -> nn.Module:
+def network(width: int) -> nn.Module:
     torch.manual_seed(0)
-    body = (nn.Linear(COLUMNS, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU())
-    return nn.Sequential(*body, nn.Linear(HIDDEN, 1))
+    body = (nn.Linear(COLUMNS, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
+    return nn.Sequential(*body, nn.Linear(width, 1))
 
 
-def train(rank: int, size: int, steps: int) -> dict[str, float]:
+def train(rank: int, size: int, name: str, width: int, steps: int) -> dict[str, float]:
     """Median milliseconds of a step and of its loss alone."""
-    model: nn.Module = network()
-    criterion = Implicit(fnr_at_fpr(0.05))
+    model: nn.Module = network(width)
+    criterion = METHODS[name]()
     if size > 1:
         model = DistributedDataParallel(model)
-        criterion.attach(model)
+        if isinstance(criterion, Implicit):
+            criterion.attach(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     r = torch.Generator().manual_seed(1)
     y = (torch.rand(BATCH, generator=r) < 0.2).long()
@@ -56,7 +68,7 @@ def train(rank: int, size: int, steps: int) -> dict[str, float]:
         start = time.perf_counter()
         scores = model(x).squeeze(-1)
         middle = time.perf_counter()
-        loss = criterion(scores, y)
+        loss = criterion(scores, y if name == "Implicit" else y.float())
         losses.append(time.perf_counter() - middle)
         optimizer.zero_grad()
         loss.backward()
@@ -86,23 +98,24 @@ def link(repeats: int) -> dict[str, float]:
     }
 
 
-def work(rank: int, size: int, folder: str, steps: int) -> None:
+def work(rank: int, size: int, folder: str, name: str, width: int, steps: int) -> None:
     torch.set_num_threads(1)
     meet = f"file://{folder}/meet"
     wait = timedelta(seconds=300)
     dist.init_process_group("gloo", init_method=meet, rank=rank, world_size=size, timeout=wait)
-    found: dict[str, Any] = {**train(rank, size, steps), **link(max(5, steps // 4))}
+    found: dict[str, Any] = {**train(rank, size, name, width, steps), **link(max(5, steps // 4))}
     if rank == 0:
         (Path(folder) / "found.json").write_text(json.dumps(found))
     dist.destroy_process_group()
 
 
-def measure(size: int, steps: int) -> dict[str, Any]:
+def measure(size: int, name: str, width: int, steps: int) -> dict[str, Any]:
     if size == 1:
         torch.set_num_threads(1)
-        return train(0, 1, steps)
+        return train(0, 1, name, width, steps)
     with tempfile.TemporaryDirectory() as folder:
-        mp.start_processes(work, (size, folder, steps), nprocs=size, start_method="spawn")
+        given = (size, folder, name, width, steps)
+        mp.start_processes(work, given, nprocs=size, start_method="spawn")
         found: dict[str, Any] = json.loads((Path(folder) / "found.json").read_text())
     return found
 
@@ -114,27 +127,20 @@ def bytes_of(size: int, parameters: int) -> dict[str, int]:
     return {"criterion_bytes": rows, "gradient_bytes": gradients}
 
 
-def predicted(size: int, local: int, latency: float, bandwidth: float, sort: float) -> float:
-    """Seconds that the criterion adds to a step: two ring gathers, and the loss of all rows."""
-    wire = 2 * (size - 1) * latency + (size - 1) * local * ROW_BYTES / bandwidth
-    return wire + sort * local * size
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
     steps, repeats = (12, 1) if given.quick else (40, given.repeats)
-    parameters = sum(p.numel() for p in network().parameters())
-    for repeat in range(repeats):
-        for size in (1, 2):
-            found = measure(size, steps) | bytes_of(size, parameters)
-            load = os.getloadavg()[0]
-            row = {"processes": size, "repeat": repeat, "steps": steps, "load": load, **found}
-            with RESULTS.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-            print(row, flush=True)
+    for repeat, width, name, size in product(range(repeats), WIDTHS, METHODS, (1, 2)):
+        parameters = sum(p.numel() for p in network(width).parameters())
+        found = measure(size, name, width, steps) | bytes_of(size, parameters)
+        row = {"processes": size, "width": width, "criterion": name, "repeat": repeat}
+        row |= {"steps": steps, "load": os.getloadavg()[0], **found}
+        with RESULTS.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(row, flush=True)
 
 
 if __name__ == "__main__":

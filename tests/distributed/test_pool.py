@@ -39,6 +39,7 @@ def test_processes_compare_like_one():
     assert compared(2) == compared(1)
 
 
+@pytest.mark.slow
 def test_ray_compares_and_walks_like_one():
     pytest.importorskip("ray")
     assert compared("ray") == compared(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
@@ -55,7 +56,9 @@ def pool_of(processes: Processes) -> Iterator[Pool]:
         ray: Any = import_module("ray")
         ours = not ray.is_initialized()
         if ours:
-            ray.init(log_to_driver=False, include_dashboard=False)
+            # A cluster of our own imports what this process can import.
+            here = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}}
+            ray.init(log_to_driver=False, include_dashboard=False, runtime_env=here)
         try:
             yield _Ray(ray)
         finally:
