@@ -1,7 +1,7 @@
 """Problems: an objective, what it is subject to, and its true value on data. Never torch."""
 
+from setpoint.problems.choice import Choice, Infeasible
 from setpoint.problems.class_checks import refuse_classes
-from setpoint.problems.evaluate import Choice, Infeasible
 from setpoint.problems.fairness import (
     bounded_group_loss,
     demographic_parity,

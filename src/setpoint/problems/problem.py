@@ -36,7 +36,7 @@ from setpoint.rates import (
 )
 
 if TYPE_CHECKING:
-    from setpoint.problems.evaluate import Choice
+    from setpoint.problems.choice import Choice
 
 
 Kind = Literal["plain", "groups", "classes", "queries"]

@@ -3,8 +3,9 @@
 from setpoint.tables.encoder import Encoder
 from setpoint.tables.errors import TableError
 from setpoint.tables.labels import Classes, LabelCount
+from setpoint.tables.opening import open_table
 from setpoint.tables.scores import Scores, read_scores
-from setpoint.tables.source import Chunk, Source, need_column, open_table
+from setpoint.tables.source import Chunk, Source, need_column
 
 __all__ = [
     "Chunk",

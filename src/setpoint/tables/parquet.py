@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from setpoint.tables.errors import TableError
 from setpoint.tables.source import CHUNK, Chunk, check_names
 
+SUFFIXES = (".parquet", ".pq")
+
 
 class ParquetSource:
     """A parquet file: columns of numbers, truth values and texts; others cannot be read."""

@@ -7,13 +7,13 @@ from itertools import accumulate
 from pathlib import Path
 
 from setpoint.tables.errors import TableError, quoted
-from setpoint.tables.parquet import ParquetSource
-from setpoint.tables.source import PARQUET, Chunk
+from setpoint.tables.parquet import SUFFIXES, ParquetSource
+from setpoint.tables.source import Chunk
 
 
 def shards_in(folder: Path) -> list[Path]:
     """The parquet files of a folder, in the order of their names."""
-    return sorted(path for path in folder.iterdir() if path.suffix.lower() in PARQUET)
+    return sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
 
 
 class ShardSource:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from setpoint.tables.errors import TableError, listed, quoted
 
 CHUNK = 65_536
-PARQUET = (".parquet", ".pq")
 
 
 @dataclass(frozen=True)
@@ -44,31 +43,6 @@ class Source(Protocol):
 
     def chunks(self, columns: Iterable[str] | None = None) -> Iterator[Chunk]:
         """Its rows in order, only the named columns (by default all that can be read)."""
-
-
-def open_table(path: Path) -> Source:
-    """The table in a csv file, in a parquet file if the name says so, or in a folder of these.
-
-    Raises:
-        TableError: There is no such file, or it is not a table.
-    """
-    if path.is_dir():
-        from setpoint.tables.shards import ShardSource, shards_in
-
-        files = shards_in(path)
-        if not files:
-            problem = "is a folder without parquet files; name a csv or parquet file."
-            raise TableError(path, problem)
-        return ShardSource(path, files)
-    if not path.exists():
-        raise TableError(path, "no such file.")
-    if path.suffix.lower() in PARQUET:
-        from setpoint.tables.parquet import ParquetSource
-
-        return ParquetSource(path)
-    from setpoint.tables.csv_file import CsvSource
-
-    return CsvSource(path)
 
 
 def check_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:

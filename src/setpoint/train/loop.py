@@ -117,18 +117,8 @@ def fit(
         folder=None if checkpoint is None else Path(checkpoint),
     )
     if checkpoint is not None:
-        settings = {
-            "steps": steps,
-            "learning_rate": learning_rate,
-            "seed": seed,
-            "sampler": sampler,
-            "patience": patience,
-            "averaged": averaged,
-            "goal": "" if validation is None else validation.problem,
-        }
-        held_out = None if validation is None else validation.parts
-        rows = {"data": tuple(run.data), "validation": held_out}
-        run.recipe = recipe(criterion, settings, rows, start=model.state_dict())
+        chosen = {"patience": patience, "averaged": averaged, "learning_rate": learning_rate}
+        run.recipe = _recipe(run, chosen | {"steps": steps, "seed": seed, "sampler": sampler})
     return _train(run, sampler, steps, seed, ProgressLine(steps, shown=progress), on_step)
 
 
@@ -139,6 +129,15 @@ def _check(x: Tensor, y: Tensor, validation: Validation | None, patience: int | 
         raise ValueError("patience needs validation=: there is nothing to be patient about.")
     if validation is not None:
         validation.check()
+
+
+def _recipe(run: Run, settings: dict[str, Any]) -> Any:
+    """What a checkpoint must have been made with to be gone on from."""
+    validation = run.validation
+    settings["goal"] = "" if validation is None else validation.problem
+    held_out = None if validation is None else validation.parts
+    rows = {"data": tuple(run.data), "validation": held_out}
+    return recipe(run.state.criterion, settings, rows, start=run.state.model.state_dict())
 
 
 def _train(

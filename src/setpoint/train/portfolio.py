@@ -21,7 +21,7 @@ from setpoint.solvers import Split, focal
 from setpoint.solvers.classes.losses import class_focal
 from setpoint.train.loop import Criterion, Fitted, fit
 from setpoint.train.methods import Method
-from setpoint.train.samplers import Shuffled, Stratified
+from setpoint.train.samplers import Sampler, Shuffled, Stratified
 from setpoint.train.validation import Validation
 
 SHARED = 0.6
@@ -89,35 +89,34 @@ def fit_best(
     common: dict[str, Any] = {**options, "batch_size": batch_size}
     if start:
         place = None if folder is None else folder / "start"
-        begun = {
-            **common,
-            "averaged": False,
-            "sampler": Stratified(batch_size, share=0.0),
-            "checkpoint": place,
-        }
-        loss: Criterion = focal
-        if validation.problem.kind == "classes":
-            loss, begun["sampler"] = class_focal, Shuffled(batch_size)
-        model = fit(model, loss, x, y, steps=start, **begun).model
+        model = _begun(model, x, y, validation, {**common, "steps": start, "checkpoint": place})
+    left = max(1, steps - start)
     fitted = {}
     for name, member in members.items():
-        left = max(1, steps - start)
+        place = folder / name if folder is not None and start else folder
+        given = {**common, "steps": left, "validation": validation, "checkpoint": place}
         module, criterion = member.build(deepcopy(model).train(), validation.problem, left)
-        found = fit(
-            module,
-            criterion,
-            x,
-            y,
-            steps=left,
-            sampler=member.sampler(batch_size),
-            validation=validation,
-            checkpoint=folder / name if folder is not None and start else folder,
-            **common,
-        )
+        found = fit(module, criterion, x, y, sampler=member.sampler(batch_size), **given)
         trained = found.model.model if isinstance(found.model, Split) else found.model
         fitted[name] = replace(found, model=trained)
+    return Best(_winner(fitted, validation), fitted, start + len(fitted) * left)
+
+
+def _begun(
+    model: nn.Module, x: Tensor, y: Tensor, validation: Validation, given: dict[str, Any]
+) -> nn.Module:
+    """The model after the steps that all members share."""
+    loss: Criterion = focal
+    sampler: Sampler = Stratified(given["batch_size"], share=0.0)
+    if validation.problem.kind == "classes":
+        loss, sampler = class_focal, Shuffled(given["batch_size"])
+    return fit(model, loss, x, y, averaged=False, sampler=sampler, **given).model
+
+
+def _winner(fitted: Mapping[str, Fitted], validation: Validation) -> str:
+    """The best on validation data, of equals the first."""
     best = next(iter(fitted))
     for name, one in fitted.items():
         if validation.better(one.best, fitted[best].best):
             best = name
-    return Best(best, fitted, start + len(fitted) * max(1, steps - start))
+    return best

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from setpoint.batch import check_length, check_scores, check_weights
 from setpoint.problems.classes.names import class_names_of, members_of
 from setpoint.problems.inputs import group_column, to_numpy
+from setpoint.problems.problem import Problem
 from setpoint.rates import Classes, Where
-
-if TYPE_CHECKING:
-    from setpoint.problems.problem import Problem
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

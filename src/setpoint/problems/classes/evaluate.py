@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from setpoint.problems.areas import worst
+from setpoint.problems.choice import Choice
 from setpoint.problems.class_checks import nodes
 from setpoint.problems.classes.areas import class_area
 from setpoint.problems.classes.data import ClassData, Floats, read_data
@@ -16,11 +17,8 @@ from setpoint.problems.classes.names import top_ks
 from setpoint.problems.classes.reached import check_reached
 from setpoint.problems.cuts import quiet
 from setpoint.problems.inputs import to_numpy
+from setpoint.problems.problem import Problem
 from setpoint.rates import Across, ClassArea
-
-if TYPE_CHECKING:
-    from setpoint.problems.evaluate import Choice
-    from setpoint.problems.problem import Problem
 
 
 def evaluate_classes(
@@ -52,8 +50,6 @@ def choose_classes(
     problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any, classes: Any
 ) -> Choice:
     """See :meth:`Problem.choose`."""
-    from setpoint.problems.evaluate import Choice
-
     data = _read(problem, scores, labels, weights, groups, classes)
     if isinstance(problem.objective, ClassArea):
         raise ValueError(f"`{problem}` has no shifts to choose: it is about scores only.")

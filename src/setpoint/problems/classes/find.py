@@ -10,7 +10,6 @@ itself need not be the best of all.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,10 +23,8 @@ from setpoint.problems.classes.transport import transport
 from setpoint.problems.classes.turns import ROUNDS, freely, share_out, smoother, take_turns
 from setpoint.problems.cuts import quiet
 from setpoint.problems.holds import holds
+from setpoint.problems.problem import Problem
 from setpoint.rates import Expression, Rate
-
-if TYPE_CHECKING:
-    from setpoint.problems.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.problems.class_checks import nodes
+from setpoint.problems.problem import Problem
 from setpoint.rates import Classes, Cost, Rate, TopK
-
-if TYPE_CHECKING:
-    from setpoint.problems.problem import Problem
 
 Floats = NDArray[np.float64]
 
@@ -50,9 +48,12 @@ def column_of_class(name: str | int, names: tuple[Any, ...]) -> int:
     """Which column of the scores a class is."""
     if name in names:
         return names.index(name)
+    if isinstance(name, int) and str(name) in names:  # a class that is called by a numeral
+        return names.index(str(name))
     known = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-    hint = " Say what the columns are called: classes=[...]." if isinstance(name, str) else ""
-    raise ValueError(f"There is no class {name!r}; the columns of the scores are {known}.{hint}")
+    unnamed = isinstance(name, str) and names == tuple(range(len(names)))
+    hint = " Say what the columns are called: classes=[...]." if unnamed else ""
+    raise ValueError(f"There is no class {name!r}; there are {known}.{hint}")
 
 
 def top_ks(problem: Problem) -> frozenset[int]:

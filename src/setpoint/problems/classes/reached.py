@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from setpoint.problems.choice import Infeasible
 from setpoint.problems.classes.data import ClassData
 from setpoint.problems.holds import tolerance
+from setpoint.problems.problem import Problem
 from setpoint.rates import Bound, Tables
-
-if TYPE_CHECKING:
-    from setpoint.problems.problem import Problem
 
 
 def check_reached(problem: Problem, data: ClassData, tables: Tables) -> None:
     """Bounds must hold; a coverage may be off by K - 1 examples, another setpoint by one."""
-    from setpoint.problems.evaluate import Infeasible
-
     for target in problem.points[0]:
         value, close = float(target.expression.of(tables)), tolerance(target.expression)
         room = 0.0

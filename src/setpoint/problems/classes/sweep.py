@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from setpoint.problems.classes.data import ClassData, Floats, Whole
 from setpoint.problems.classes.decide import decide, traits
 from setpoint.problems.cuts import no_nan, quiet
 from setpoint.problems.holds import Hold, tolerance
+from setpoint.problems.problem import Problem
 from setpoint.problems.scan import Placement, place, sit
-
-if TYPE_CHECKING:
-    from setpoint.problems.problem import Problem
 
 
 @dataclass

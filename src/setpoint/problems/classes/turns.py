@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from setpoint.problems.classes.data import Whole
@@ -11,10 +9,8 @@ from setpoint.problems.classes.quotas import shared_out
 from setpoint.problems.classes.settle import settle
 from setpoint.problems.classes.sweep import Sweep
 from setpoint.problems.classes.transport import transport
+from setpoint.problems.problem import Problem
 from setpoint.rates import Across
-
-if TYPE_CHECKING:
-    from setpoint.problems.problem import Problem
 
 ROUNDS = 3
 """Passes over the classes; the first does most of the work."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.problems.choice import Choice, check_feasible, representable, value_of
 from setpoint.problems.cuts import quiet
 from setpoint.problems.groups.cells import Cells, cells_of, columns_of, key_of
 from setpoint.problems.groups.solve import Solver
@@ -39,10 +40,8 @@ def codes_of(problem: Problem, groups: Any, s: Floats) -> tuple[tuple[Where, ...
     return wheres, codes
 
 
-def choose_groups(problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any) -> Any:
+def choose_groups(problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any) -> Choice:
     """See :meth:`Problem.choose`."""
-    from setpoint.problems.evaluate import Choice, check_feasible, representable, value_of
-
     s, masks = read(problem, scores, labels, weights, groups)
     wheres, codes = codes_of(problem, groups, s)
     everyone = sum(masks[()])

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import plural
+from setpoint.problems.choice import Choice, rounded_like
 from setpoint.problems.cuts import counts_at, quiet
-from setpoint.problems.evaluate import Choice, rounded_like
 from setpoint.problems.holds import holds
 from setpoint.problems.inputs import Floats, Masks, read, to_numpy
 from setpoint.problems.problem import Problem

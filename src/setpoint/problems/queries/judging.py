@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from setpoint.problems.areas import area, worst
+from setpoint.problems.choice import Infeasible
 from setpoint.problems.cuts import Cuts
-from setpoint.problems.evaluate import Infeasible
 from setpoint.problems.holds import TOLERANCE
 from setpoint.problems.inputs import Floats, Masks
 from setpoint.problems.problem import Problem
