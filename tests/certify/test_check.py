@@ -131,3 +131,13 @@ def test_alerts_are_compared_at_the_declared_share_of_positives():
     assert "expected where 10 % are positive" in str(found.check(draws[0]))
     for drifted in (draws[0] + 0.7, draws[0] - 0.7, sample(4, 2000, 0.3)[0]):
         assert found.check(drifted).verdict == "drift"
+
+
+def test_with_labels_alerts_are_shown_beside_the_declared_share_too():
+    found = certify(*OLD, precision >= 0.5, prevalence=0.1)
+    checked = found.check(*sample(7, 2000, 0.1))
+    assert checked.verdict == "ok"
+    assert "expected where 10 % are positive" in checked.findings[-1].expected
+    drifted = found.check(*sample(4, 2000, 0.3))  # precision at the declared share still holds
+    assert drifted.verdict == "ok"
+    assert not drifted.findings[-1].alarm

@@ -11,7 +11,7 @@ class: it is drift if three bounds, on both classes and on the new alerts, leave
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from setpoint._checks import share as check_share
@@ -55,12 +55,8 @@ def check(
     alerts = [
         _alerts(p, w, places[w], sample) for p, w in zip(certificate.points, places, strict=True)
     ]
+    found = _alert_findings(certificate, alerts, level / len(alerts), alarms=y is None)
     if y is None:
-        prior, each = certificate.prevalence, level / len(alerts)
-        found = [_alert_finding(a, each, True) for a in alerts]
-        if prior is not None:
-            pairs = zip(certificate.points, alerts, strict=True)
-            found = [_declared_finding(p, a, prior, each) for p, a in pairs]
         verdict = DRIFT if any(f.alarm for f in found) else OK
     else:
         bounds = [a for bound in goal for a in atoms(bound, certificate.prevalence)]
@@ -69,7 +65,7 @@ def check(
             _promise(a, sample, at, level / len(bounds), certificate.prevalence) for a in bounds
         ]
         verdict = BROKEN if any(f.alarm for f in tests) else OK
-        found = [*tests, *(_alert_finding(a, level / len(alerts), False) for a in alerts)]
+        found = [*tests, *found]
     return Check(verdict, certificate.goal, len(array), y is not None, level, tuple(found))
 
 
@@ -96,6 +92,18 @@ def _alerts(point: Point, where: Where, place: Place, sample: Sample) -> _Alerts
     name = "alerts" if not where else f"alerts, {where[0][0]} = {where[0][1]!r}"
     now = (int(sample.over(part, place.score)), sample.size(part))
     return _Alerts(name, (point.alerts, point.examples), now)
+
+
+def _alert_findings(
+    certificate: Certificate, alerts: list[_Alerts], significance: float, alarms: bool
+) -> list[Finding]:
+    """Alerts now beside those to be expected; with labels they are shown, not tested."""
+    prior = certificate.prevalence
+    if prior is None:
+        return [_alert_finding(each, significance, alarms) for each in alerts]
+    pairs = zip(certificate.points, alerts, strict=True)
+    found = [_declared_finding(point, each, prior, significance) for point, each in pairs]
+    return [replace(each, alarm=each.alarm and alarms) for each in found]
 
 
 def _alert_finding(alerts: _Alerts, significance: float, alarms: bool) -> Finding:
