@@ -173,6 +173,17 @@ def test_report_is_drawn_again_the_same(copy, made):
     assert (copy / "report.html").read_text() == (made / "run" / "report.html").read_text()
 
 
+def test_card_is_printed_or_written_but_never_over_a_file(made, tmp_path, capsys):
+    assert run("card", made / "run") == 0
+    printed = capsys.readouterr().out
+    assert "maximize recall subject to" in printed
+    file = tmp_path / "MODEL_CARD.md"
+    assert run("card", made / "run", "--out", file) == 0
+    assert file.read_text().strip() == printed.strip()
+    assert run("card", made / "run", "--out", file) == 2
+    assert "exists; name another file" in capsys.readouterr().err
+
+
 def test_a_run_is_not_overwritten_without_force(made, copy, capsys):
     before = (copy / "run.json").read_bytes()
     assert train(made / "data.csv", copy) == 2

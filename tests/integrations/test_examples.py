@@ -12,6 +12,7 @@ SHOWN = {
     "boosted_trees": ["log-loss: certified", "then the goal: certified"],
     "huggingface_trainer": ["validation: tpr", "certified:", "config.json has the threshold"],
     "lightning_callback": ["certified:", "On test: fpr 0."],
+    "deploy": ["certified:", "0 of 100,000 decisions differ"],
     "optuna_search": ["best of 6", "certified:"],
     "skorch_net": ["certified:", "On test: fpr"],
     "sklearn_pipeline": ["pipeline: certified", "search: certified"],

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from setpoint._version import __version__
+from setpoint.cli.card import CARD
 from setpoint.cli.certify import CERTIFY
 from setpoint.cli.check import CHECK
 from setpoint.cli.common import BAD_USAGE, INTERRUPTED, Command, Run, UserError, one_line
@@ -29,6 +30,7 @@ COMMANDS: dict[str, Command] = {
     "predict": PREDICT,
     "check": CHECK,
     "report": REPORT,
+    "card": CARD,
     "front": FRONT,
     "demo": DEMO,
 }
