@@ -6,78 +6,108 @@ from typing import Any
 import numpy as np
 
 OURS = "setpoint, per group"
-Found = dict[tuple[str, float], list[dict[str, Any]]]
-
-
-def table(rows: list[dict[str, Any]]) -> str:
-    """Markdown, one table for each rule and data set."""
-    sets: dict[tuple[str, str], Found] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        cell = row["cell"]
-        sets[cell["rule"], cell["data"]][cell["method"], cell["tolerance"]].append(row)
-    lines, verdicts = [], []
-    for (rule, data), found in sorted(sets.items()):
-        lines += ["", f"**{rule.capitalize()}, {data}**", "", *HEAD]
-        curve = _curve(found)
-        for (method, tolerance), own in found.items():
-            error, gap = (np.array([row[name] for row in own]) for name in ("error", "gap"))
-            ours = _at(curve, float(gap.mean())) if curve and method != OURS else None
-            ahead = "" if ours is None else f"{100 * (ours - error.mean()):+.2f}"
-            if ours is not None and not method.startswith(("setpoint", "logistic")):
-                verdicts.append((rule, data, method, 100 * (ours - error.mean())))
-            met = sum(row["gap_low"] <= tolerance + 1e-9 for row in own)
-            kept = f"{met}/{len(own)}" if method != "fairret" and tolerance < 1 else ""
-            dice = max(row["dice"] for row in own)
-            lines.append(
-                f"| {method} | {_knob(method, tolerance)} | {_spread(error)} | {_spread(gap)} "
-                f"| {kept} | {ahead} | {f'{100 * dice:.0f} %' if dice else 'no'} "
-                f"| {np.mean([row['seconds'] for row in own]):.1f} |"
-            )
-    return "\n".join([*lines, "", *_summary(verdicts)])
-
-
+OWN = ("setpoint", "logistic")
+Rows = list[dict[str, Any]]
 HEAD = [
-    "| method | tolerance | error, % | gap on test, % | met | ours at this gap | dice | seconds |",
+    "| method | tolerance | error, % | gap on test, % | met | ours minus it | dice | seconds |",
     "| --- | --- | --- | --- | --- | --- | --- | --- |",
 ]
 
 
-def _knob(method: str, tolerance: float) -> str:
-    if method == "fairret":
-        return f"weight {tolerance:g}"
-    return "none" if tolerance == 1 else f"{100 * tolerance:g} %"
-
-
-def _curve(found: Found) -> list[tuple[float, float]]:
-    """Our mean error by our mean gap, from small gaps to large, never rising."""
-    points = sorted(
-        (float(np.mean([r["gap"] for r in own])), float(np.mean([r["error"] for r in own])))
-        for (method, _), own in found.items()
-        if method == OURS
+def table(rows: Rows) -> str:
+    """Markdown, one table for each rule and data set, then who is ahead where."""
+    sets: dict[tuple[str, str], dict[tuple[str, str], Rows]] = defaultdict(
+        lambda: defaultdict(list)
     )
-    best, curve = np.inf, []
-    for gap, error in points:
-        best = min(best, error)
-        curve.append((gap, best))
-    return curve
+    for row in sorted(rows, key=lambda row: row["cell"]["seed"]):
+        cell = row["cell"]
+        for knob, found in row["found"].items():
+            one = {**found, "seed": cell["seed"], "seconds": row["seconds"]}
+            sets[cell["rule"], cell["data"]][cell["method"], knob].append(one)
+    lines, verdicts = [], []
+    for (rule, data), found in sorted(sets.items()):
+        seeds = len({row["seed"] for own in found.values() for row in own})
+        lines += ["", f"**{rule.capitalize()}, {data}**, {seeds} splits", "", *HEAD]
+        ours = [own for (method, _), own in found.items() if method == OURS]
+        for (method, knob), own in found.items():
+            apart = None if method == OURS else difference(ours, own)
+            lines.append(_line(method, knob, own, apart))
+            if apart is not None and not method.startswith(OWN):
+                verdicts.append((rule, data, f"{method}, {_knob(method, knob)}", *apart))
+    return "\n".join([*lines, "", *summary(verdicts)])
 
 
-def _at(curve: list[tuple[float, float]], gap: float) -> float | None:
-    """Our error at a gap, between our points; at smaller gaps than all of ours there is none."""
-    if gap < curve[0][0]:
+def difference(ours: list[Rows], rival: Rows) -> tuple[float, float, float] | None:
+    """Our error minus a rival's at its mean gap: mean, standard error, and how much wider ours is.
+
+    Between the two of our tolerances whose mean gaps are nearest, split by split. Where its gap is
+    smaller than all of ours, ours is taken at our smallest.
+    """
+    seeds = sorted({row["seed"] for row in rival})
+    points = []
+    for own in ours:
+        known = {row["seed"]: row for row in own}
+        if all(seed in known for seed in seeds):
+            mine = [known[seed] for seed in seeds]
+            points.append((np.mean([r["gap"] for r in mine]), np.array([r["error"] for r in mine])))
+    if not points:
         return None
-    return float(np.interp(gap, *zip(*curve, strict=True)))
+    points.sort(key=lambda point: point[0])
+    gaps = np.array([gap for gap, _ in points])
+    gap = float(np.mean([row["gap"] for row in rival]))
+    columns = np.stack([errors for _, errors in points], 1)
+    errors = np.array([np.interp(gap, gaps, column) for column in columns])
+    apart = 100 * (errors - np.array([row["error"] for row in rival]))
+    spread = float(apart.std(ddof=1) / np.sqrt(len(apart))) if len(apart) > 1 else float("nan")
+    return float(apart.mean()), spread, 100 * max(0.0, float(gaps[0]) - gap)
+
+
+def _line(method: str, knob: str, own: Rows, apart: tuple[float, float, float] | None) -> str:
+    error, gap = (np.array([row[name] for row in own]) for name in ("error", "gap"))
+    level = float(knob)
+    met = sum(row["gap_low"] <= level + 1e-9 for row in own)
+    kept = f"{met}/{len(own)}" if method != "fairret" and level < 1 else ""
+    ahead = ""
+    if apart is not None:
+        ahead = f"{apart[0]:+.2f} ± {apart[1]:.2f}" + (
+            f" (gap {apart[2]:.1f} wider)" if apart[2] > 0.05 else ""
+        )
+    dice = max(row["dice"] for row in own)
+    return (
+        f"| {method} | {_knob(method, knob)} | {_spread(error)} | {_spread(gap)} | {kept} "
+        f"| {ahead} | {f'{100 * dice:.0f} %' if dice else 'no'} "
+        f"| {np.mean([row['seconds'] for row in own]):.1f} |"
+    )
+
+
+def _knob(method: str, knob: str) -> str:
+    if method == "fairret":
+        return f"weight {knob}"
+    return "none" if knob == "1" else f"{100 * float(knob):g} %"
 
 
 def _spread(values: np.ndarray) -> str:
     return f"{100 * values.mean():.2f} ± {100 * values.std(ddof=len(values) > 1):.2f}"
 
 
-def _summary(verdicts: list[tuple[str, str, str, float]]) -> list[str]:
-    ahead = sum(by <= 0 for *_, by in verdicts)
-    lines = [f"At equal gap ours has no more error in {ahead} of {len(verdicts)} rows of rivals."]
+def summary(verdicts: list[tuple[str, str, str, float, float, float]]) -> list[str]:
+    """For each rule and set the rival that is best against ours, at equal gap."""
+    equal = [v for v in verdicts if v[5] <= 0.05]
+    ahead = sum(by <= 0 for *_, by, _, _ in equal)
+    lines = [
+        f"At equal gap ours has no more error than {ahead} of {len(equal)} rows of rivals; "
+        f"{len(verdicts) - len(equal)} more have a smaller gap than any of ours.",
+        "The best rival of each set, ours minus it (standard error over splits):",
+        "",
+    ]
     for rule, data in dict.fromkeys((rule, data) for rule, data, *_ in verdicts):
-        own = [(by, method) for r, d, method, by in verdicts if (r, d) == (rule, data)]
-        by, method = max(own)
-        lines.append(f"- {rule}, {data}: against the best rival ({method}) {by:+.2f} points.")
+        own = [
+            (by, error, name) for r, d, name, by, error, wider in equal if (r, d) == (rule, data)
+        ]
+        if not own:
+            lines.append(f"- {rule}, {data}: no rival with a gap as wide as ours.")
+            continue
+        by, error, name = max(own)
+        word = "met" if by <= 0 else "level" if by <= 2 * error else "missed"
+        lines.append(f"- {rule}, {data}: {by:+.2f} ({error:.2f}), {name}: {word}.")
     return lines

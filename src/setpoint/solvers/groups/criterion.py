@@ -22,6 +22,9 @@ from setpoint.solvers.mix import example_weights
 from setpoint.solvers.schedule import Seat, representable
 from setpoint.thresholds import Sample, read
 
+END = 0.5
+"""The share of the main loss that its fade ends with."""
+
 
 class GroupImplicit(Implicit):
     """:class:`setpoint.Implicit` with one threshold per group; made by ``Implicit(problem)``.
@@ -30,6 +33,9 @@ class GroupImplicit(Implicit):
     ``follow``, ``flatness`` and ``slope_floor``, which move a single threshold. A group that is
     small or missing in a batch is best pooled over batches with ``memory``; without it the rest of
     the batch is trained on, and ``status`` says who is missing. Steps are not compiled.
+
+    The fade ends at 0.5 (``end``): with the few examples that a batch has around the threshold of
+    each group, the main loss is needed to the last (docs/groups.md).
 
     Attributes:
         groups: The groups, in the order of ``thresholds``: values, or tuples of them.
@@ -56,7 +62,7 @@ class GroupImplicit(Implicit):
                 f"With one threshold per group all are found on every batch: leave {wrong[0]}= out "
                 "(memory= pools scores over batches)."
             )
-        super().__init__(problem, **options)
+        super().__init__(problem, **{"end": END, **options})
         if not self.step.complementary:
             raise ValueError(f"Groups are held by steps such as Sigmoid(); got {self.step!r}.")
         self._wheres = cells_of(problem)
