@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from setpoint.certify import Certificate, certify
-from setpoint.certify.storage import _checksum
+from setpoint.certify.storage import checksum
 from setpoint.rates import coverage, fpr, precision, recall
 
 SCORES, LABELS = sample(0, 900, 0.3)
@@ -45,7 +45,7 @@ def forged(change, name="cap"):
     body = json.loads(FOUND[name].to_json())
     del body["checksum"]
     change(body)
-    return json.dumps({**body, "checksum": _checksum(body)})
+    return json.dumps({**body, "checksum": checksum(body)})
 
 
 def test_forging_without_a_change_changes_nothing():

@@ -8,7 +8,8 @@ from sklearn.datasets import load_iris, load_wine
 
 from setpoint.estimators import CertifiedThreshold, Classifier
 from setpoint.estimators.class_calibrator import ClassCalibrator
-from setpoint.report.confusion import confusion_page
+from setpoint.report import page
+from setpoint.results import class_findings
 from setpoint.results.confusion import Confusions
 from setpoint.train import Classwise
 from setpoint.train.class_methods import EvenClasses
@@ -52,10 +53,14 @@ def test_the_confusion_before_and_after_is_shown(fitted):
     right = (model.predict(x[rows]) == names[rows]).sum()
     assert model.confusions_.after.trace() == right
     assert "recall" in str(model.confusions_)
-    page = confusion_page(model.confusions_, model.problem_)
-    assert "Before" in page
-    assert "After" in page
-    assert "<b>" not in page.replace("<body>", "")  # names of classes are text
+    run = model.class_run(x[rows], names[rows])
+    shown = page(run)
+    assert "Before" in shown
+    assert "After" in shown
+    assert "<b>" not in shown.replace("<body>", "")  # names of classes are text
+    assert np.array_equal(class_findings(run).confusions.after, model.confusions_.after)
+    with pytest.raises(ValueError, match="goals about several classes"):
+        Classifier().class_run(x, names)
     gone = Confusions(("a", "b"), np.diag([2.0, 0.0]), np.diag([2.0, 0.0]))
     assert "-" in str(gone)
 

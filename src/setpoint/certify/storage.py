@@ -30,7 +30,7 @@ def to_json(certificate: Certificate) -> str:
         if point["threshold"] == -math.inf:
             point["threshold"] = None
     body = json.loads(json.dumps(body, allow_nan=False))
-    return json.dumps({**body, "checksum": _checksum(body)}, indent=1)
+    return json.dumps({**body, "checksum": checksum(body)}, indent=1)
 
 
 def from_json(cls: type[Certificate], text: str) -> Certificate:
@@ -42,8 +42,8 @@ def from_json(cls: type[Certificate], text: str) -> Certificate:
             raise ValueError(
                 f"This is no certificate that can be read: {name} is {got}, not {value!r}."
             )
-    checksum = body.pop("checksum", None)
-    if checksum != _checksum(body):
+    found = body.pop("checksum", None)
+    if found != checksum(body):
         raise ValueError(
             "The checksum does not fit: the certificate was changed after it was written."
         )
@@ -61,7 +61,8 @@ def from_json(cls: type[Certificate], text: str) -> Certificate:
     return cls(**given)
 
 
-def _checksum(body: dict[str, Any]) -> str:
+def checksum(body: dict[str, Any]) -> str:
+    """A fingerprint of what a certificate says."""
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 

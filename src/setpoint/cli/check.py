@@ -48,6 +48,11 @@ def _of_run(folder: Path) -> tuple[Any, Any]:
     from setpoint.runs.reading import read_certificate
 
     manifest = read_manifest(folder)
+    if manifest.classes:
+        raise UserError(
+            f"{folder} is a run for several classes: its promise cannot be checked on new rows "
+            "yet. `setpoint predict` decides them; compare with their labels."
+        )
     return read_certificate(folder, manifest), manifest
 
 

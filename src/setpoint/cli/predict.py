@@ -20,7 +20,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     from setpoint.runs import read_manifest
-    from setpoint.runs.reading import read_certificate
+    from setpoint.runs.reading import read_certificate, read_class_certificate
     from setpoint.tables import open_table
     from setpoint.tables.cells import safe_cell, write_csv
 
@@ -28,48 +28,62 @@ def _run(given: argparse.Namespace) -> int:
     if given.out.exists() and given.file.exists() and given.out.samefile(given.file):
         raise UserError(f"--out {given.out} is the file to read; name another.")
     manifest = read_manifest(given.run_folder)
-    certificate = read_certificate(given.run_folder, manifest)
-    if certificate.status != "certified":
-        why = f"{given.run_folder} has no certified threshold ({certificate.status})"
+    if manifest.classes:
+        certificate: Any = read_class_certificate(given.run_folder, manifest)
+        refused = certificate.exit_code != 0
+    else:
+        certificate = read_certificate(given.run_folder, manifest)
+        refused = certificate.status != "certified"
+    if refused:
+        what = "shifts" if manifest.classes else "threshold"
+        why = f"{given.run_folder} has no certified {what} ({certificate.status})"
         print(f"setpoint: error: {why}; train with more rows or a looser goal.", file=sys.stderr)
         return NOT_CERTIFIED
     source = open_table(given.file)
-    header = [safe_cell(name) for name in [*source.names, *_new_names(source.names)]]
+    new = [*(f"score {name}" for name in manifest.classes or ("",)), "decision"]
+    header = [safe_cell(name) for name in [*source.names, *_new_names(source.names, new)]]
     rows = _decisions(given.run_folder, manifest, certificate, source)
     count = write_csv(given.out, header, rows)
     print(f"{count:,} decisions written to {given.out}.")
+    if certificate.status != "certified":
+        print(f"They are not certified: {certificate.notes[0]}", file=sys.stderr)
     return DONE
 
 
-def _new_names(names: tuple[str, ...]) -> list[str]:
+def _new_names(names: tuple[str, ...], new: list[str]) -> list[str]:
     """``score`` and ``decision``, or longer names where the file has these already."""
-    found = []
-    for name in ("score", "decision"):
-        while name in names:
+    found: list[str] = []
+    for name in map(str.strip, new):
+        while name in names or name in found:
             name = f"setpoint_{name}"
         found.append(name)
     return found
 
 
 def _decisions(folder: Path, manifest: Any, certificate: Any, source: Any) -> Iterator[list[str]]:
-    """Every row of the file as it was, with its score and the class it is decided to be."""
+    """Every row of the file as it was, with its scores and the class it is decided to be."""
+    from setpoint.problems.classes import decide
     from setpoint.runs.model import load_model, score_rows
     from setpoint.tables.cells import safe_cell
     from setpoint.tables.values import shown
 
     model = load_model(folder, manifest)
     readable = [name for name in source.names if name not in getattr(source, "unreadable", ())]
-    classes = [safe_cell(manifest.negative), safe_cell(manifest.positive)]
+    names = manifest.classes or (manifest.negative, manifest.positive)
+    classes = [safe_cell(name) for name in names]
     for chunk, features in manifest.encoder.chunks(source, readable):
         scores = score_rows(model, features)
-        decided = certificate.decide(scores)
+        if manifest.classes:
+            decided = decide(scores, certificate.shifts)
+        else:
+            decided = certificate.decide(scores)
         columns = [
             [safe_cell(text) for text in shown(chunk.columns[name])]
             if name in chunk.columns
             else [""] * len(chunk)
             for name in source.names
         ]
-        columns.append([str(score) for score in scores])
+        columns += [[str(score) for score in column] for column in scores.reshape(len(chunk), -1).T]
         columns.append([classes[int(d)] for d in decided])
         yield from map(list, zip(*columns, strict=True))
 

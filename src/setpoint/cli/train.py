@@ -20,8 +20,13 @@ METHODS = "implicit (the default), cross_entropy, focal, weighted, resampled, ..
 def _arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", type=Path, metavar="data.csv", help="csv, parquet, or a folder of parquet files")
-    add("--label", required=True, metavar="COLUMN", help="the true class, two different values")
-    add("--goal", required=True, help='as in "maximize recall subject to fpr <= 0.01"')
+    add("--label", required=True, metavar="COLUMN", help="the true class")
+    add(
+        "--goal",
+        required=True,
+        help='"maximize recall subject to fpr <= 0.01"; of several '
+        'classes "maximize macro(recall)"',
+    )
     add("--out", required=True, type=Path, metavar="FOLDER", help="where the run goes")
     add("--model", choices=MODELS, default="mlp", help="default: mlp")
     add("--method", default="implicit", metavar="NAME", help=METHODS)
@@ -42,25 +47,28 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     from setpoint.cli.goals import read_goal
+    from setpoint.cli.promises import check_goal
     from setpoint.problems import Problem
     from setpoint.runs import check_free
 
     problem = read_goal(given.goal, Problem.parse)
-    _check_goal(given.goal, problem, given.group)
+    check_goal(given.goal, problem, given.group, given.positive)
     if given.out.name in ("", ".."):
         raise UserError(f"--out {given.out}: name the folder itself, as in --out run.")
     check_free(given.out, force=given.force)  # before training, not after
     from setpoint.distributed.launched import RankLost, is_launched, one_of_several
+    from setpoint.runs.classes import ClassSession
     from setpoint.runs.session import Session
     from setpoint.runs.training import Watch
     from setpoint.train import methods_named
 
-    methods_named(given.method)
+    methods_named(given.method, problem.kind)
+    kind = ClassSession if problem.kind == "classes" else Session
     unfinished = given.out.with_name(f".{given.out.name}.unfinished")
     tell = _hush if given.quiet else _say
     first = not is_launched() or os.environ["RANK"] == "0"
     tell = tell if first else _hush
-    session = Session(
+    session = kind(
         file=given.file,
         out=given.out,
         label=given.label,
@@ -91,7 +99,7 @@ def _run(given: argparse.Namespace) -> int:
         raise
     except RankLost as lost:
         raise UserError(str(lost)) from None
-    return DONE if finished.certificate.status == "certified" else NOT_CERTIFIED
+    return NOT_CERTIFIED if finished.certificate.exit_code else DONE
 
 
 def _write(given: argparse.Namespace, finished: Any, unfinished: Path) -> None:
@@ -111,43 +119,6 @@ def _say(text: str) -> None:
 
 def _hush(text: str) -> None:
     """Say nothing."""
-
-
-def _check_goal(text: str, problem: object, group: str | None) -> None:
-    """A run ends with a certificate: the goal must promise something, at one threshold."""
-    from setpoint.problems import Problem
-    from setpoint.rates import Bound
-
-    assert isinstance(problem, Problem)
-    bounds = problem.subject_to
-    if not bounds or not all(isinstance(bound, Bound) for bound in bounds):
-        advice = "write 'subject to' and bounds, as in 'maximize recall subject to fpr <= 0.01'"
-        raise UserError(f"--goal {text!r} promises nothing that can be certified: {advice}.")
-    _check_provable(text, problem)
-    if problem.thresholds != 1:
-        raise UserError(
-            f"--goal {text!r} has several thresholds, which training does not take: train for the "
-            "goal without them, then `setpoint certify --group` the scores."
-        )
-    columns = {column for where in problem.slices for column, _ in where}
-    if columns - {group}:
-        raise UserError(
-            f"--goal {text!r} looks at groups of {', '.join(sorted(columns))}: add --group with "
-            "that column (one only)."
-        )
-
-
-def _check_provable(text: str, problem: Any) -> None:
-    """Told before training: a bound that always or never holds cannot be certified after it."""
-    from setpoint.certify import CannotPromise
-    from setpoint.certify.forms import atoms
-    from setpoint.certify.goals import read_goal
-
-    try:
-        for bound in read_goal(problem).bounds:
-            atoms(bound, None)
-    except CannotPromise as refused:
-        raise UserError(f"--goal {text!r}: {refused}") from None
 
 
 def _rate(text: str) -> float:

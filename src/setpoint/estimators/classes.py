@@ -9,14 +9,16 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from setpoint.estimators.class_calibrator import ClassCalibrator
+from setpoint.estimators.class_labels import numbers_of, read_many
 from setpoint.estimators.inputs import Array, Labels, read_groups, read_weights
 from setpoint.estimators.scored import ScoredRows
 from setpoint.estimators.splits import three_parts
 from setpoint.estimators.thresholds import NotCertifiedWarning
 from setpoint.estimators.training import Portfolio
 from setpoint.problems import Infeasible, Problem
-from setpoint.problems.classes import decide, find, numbered, read_data
+from setpoint.problems.classes import best_shifts, decide, numbered
 from setpoint.rates import ClassArea
+from setpoint.results.class_run import ClassRun
 from setpoint.results.confusion import Confusions
 from setpoint.train.groups import of_rows
 
@@ -61,12 +63,10 @@ class ManyClasses(ScoredRows):
         rows = self.splits_["validation"]
         scores, own = self._score_rows(x[rows]).astype(np.float64), of_rows(groups, rows)
         counts = None if weights is None else weights[rows]
-        try:
-            shifts: Any = goal.choose(scores, labels[rows], weights=counts, groups=own).thresholds
-        except Infeasible as error:
-            warnings.warn(f"{error} The nearest are used.", NotCertifiedWarning, stacklevel=3)
-            shifts = find(goal, read_data(goal, scores, labels[rows], counts, own)).shifts
-        self.shifts_, self.certificate_ = np.asarray(shifts), None
+        shifts, missed = best_shifts(goal, scores, labels[rows], weights=counts, groups=own)
+        if missed:
+            warnings.warn(missed, NotCertifiedWarning, stacklevel=3)
+        self.shifts_, self.certificate_ = shifts, None
         self.calibrator_ = ClassCalibrator.fit(scores, labels[rows], counts)
         names = tuple(self.classes_.tolist())
         self.confusions_ = Confusions.of(
@@ -113,16 +113,10 @@ class ManyClasses(ScoredRows):
         """
         if not self._about_classes:
             return super().score(X, y, sample_weight, groups=groups)
-        labels = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
-        strange = np.asarray(y) != self.classes_[labels]
-        if strange.any():
-            raise ValueError(
-                f"y has a class that was not there in fit: {np.asarray(y)[strange][0]!r}."
-            )
         try:
             value = self.problem_.evaluate(
                 self._scores(X),
-                labels,
+                numbers_of(y, self.classes_),
                 weights=sample_weight,
                 groups=groups,
                 classes=self.classes_.tolist(),
@@ -131,11 +125,21 @@ class ManyClasses(ScoredRows):
             return 0.0 if self.problem_.maximize else -1.0
         return float(value if self.problem_.maximize else -value)
 
+    def class_run(self: Any, X: Any, y: Any, *, groups: Any = None) -> ClassRun:
+        """For a goal about classes: these data as test data, for :func:`setpoint.report.page`.
 
-def read_many(y: Array) -> tuple[Array, Labels]:
-    """All classes in sorted order, and for every row the number of its own."""
-    classes, labels = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        found = f"all labels are {classes[0]!r}" if len(classes) else "there are 0 samples"
-        raise ValueError(f"Classifier can't train when only one class is present: {found}.")
-    return classes, labels.astype(np.int64)
+        Example:
+            ``Path("report.html").write_text(page(model.class_run(X_test, y_test)))`` shows the
+            confusion matrices before the shifts and with them.
+        """
+        if not self._about_classes:
+            raise ValueError("class_run is for goals about several classes, after fit.")
+        return ClassRun(
+            goal=str(self.problem_),
+            names=[str(name) for name in self.classes_.tolist()],
+            splits={"test": (self._scores(X), numbers_of(y, self.classes_), groups)},
+            shifts=self.shifts_.tolist(),
+            method=self.method_,
+            history=self.history_,
+            group=next((c for where in self.problem_.slices for c, _ in where), "group"),
+        )

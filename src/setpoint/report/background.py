@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from setpoint.report import charts
 from setpoint.report.html import Html, join, name, tag
 from setpoint.report.html import table as html_table
 from setpoint.report.numbers import measured, points, whole
 from setpoint.report.sections import figure, section
+from setpoint.results.class_findings import ClassFindings
 from setpoint.results.findings import Findings
 from setpoint.results.measured import Measured
 
@@ -62,7 +63,7 @@ def _gap(gap: Measured) -> str:
     return f"{value} ({' to '.join(between)})" if between else value
 
 
-def training(found: Findings, number: Iterator[int]) -> Html | None:
+def training(found: Findings | ClassFindings, number: Iterator[int]) -> Html | None:
     """What went down, and what went up."""
     if not found.history:
         return None
@@ -82,16 +83,26 @@ def facts(found: Findings) -> Html:
         ("Label", join(name(run.label), ", positive: “", name(run.positive), "”")),
         ("Method", join(name(run.method), ", model: ", name(run.model))),
         ("Cases", sizes),
+    ]
+    return rests_on(found, pairs, found.verdict.assumptions or ALWAYS)
+
+
+def rests_on(
+    found: Findings | ClassFindings, pairs: list[tuple[str, object]], assumed: Sequence[str]
+) -> Html:
+    """Assumptions, what was done to the data, and settings, for any run."""
+    run = found.run
+    pairs = [
+        *pairs,
         ("Seed", "not set" if run.seed is None else run.seed),
         ("Made", run.created or "unknown"),
         ("Versions", ", ".join(f"{k} {v}" for k, v in run.versions.items()) or "unknown"),
     ]
     items = [tag("dt", key) + tag("dd", value) for key, value in pairs]
-    assumed = [tag("li", text) for text in found.verdict.assumptions or ALWAYS]
     return section(
         "What this rests on",
         tag("h3", "Assumptions"),
-        tag("ul", *assumed),
+        tag("ul", *(tag("li", text) for text in assumed)),
         _notes(found),
         tag("h3", "Data and settings"),
         tag("dl", *map(Html, items), class_="facts"),
@@ -99,14 +110,14 @@ def facts(found: Findings) -> Html:
     )
 
 
-def _notes(found: Findings) -> Html | None:
+def _notes(found: Findings | ClassFindings) -> Html | None:
     if not found.run.notes:
         return None
     lines = [tag("li", name(note, 400)) for note in found.run.notes]
     return join(tag("h3", "What was done to the data"), tag("ul", *lines))
 
 
-def _columns(found: Findings) -> Html | None:
+def _columns(found: Findings | ClassFindings) -> Html | None:
     if not found.run.columns:
         return None
     listing = [tag("li", name(column)) for column in found.run.columns[:500]]

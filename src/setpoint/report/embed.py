@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
+from setpoint.results.class_findings import ClassFindings
 from setpoint.results.findings import Findings
 
 
@@ -31,6 +32,34 @@ def data(found: Findings) -> dict[str, Any]:
         "sensitivity": found.sensitivity,
         "comparison": found.comparison,
         "groups": found.groups,
+        "certificate": run.certificate,
+        "history": run.history,
+        "columns": run.columns,
+        "notes": run.notes,
+    }
+    return {key: plain(value) for key, value in whole.items()}
+
+
+def class_data(found: ClassFindings) -> dict[str, Any]:
+    """The same for several classes."""
+    run = found.run
+    whole = {
+        "format": "setpoint report of classes 1",
+        "goal": run.goal,
+        "status": found.verdict.status,
+        "confidence": found.verdict.confidence,
+        "classes": run.names,
+        "shifts": run.shifts,
+        "judged_on": found.judged.name,
+        "label": run.label,
+        "method": run.method,
+        "model": run.model,
+        "seed": run.seed,
+        "created": run.created,
+        "versions": run.versions,
+        "splits": found.splits,
+        "confusion": {"before": found.confusions.before, "after": found.confusions.after},
+        "by_class": found.classes,
         "certificate": run.certificate,
         "history": run.history,
         "columns": run.columns,

@@ -62,4 +62,4 @@ def listed(pieces: list[Html]) -> Html:
     """``a, b and c``."""
     if len(pieces) < 2:
         return join(*pieces)
-    return join(Html(", ").join(pieces[:-1]), " and ", pieces[-1])
+    return join(Html(", ".join(pieces[:-1])), " and ", pieces[-1])

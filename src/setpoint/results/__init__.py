@@ -1,6 +1,8 @@
 """Results in plain numbers: what a run reached, with intervals, from its scores. Never torch."""
 
 from setpoint.results.bootstrap import Paired, paired_bootstrap
+from setpoint.results.class_findings import ClassFindings, class_findings
+from setpoint.results.class_run import ClassRun
 from setpoint.results.curves import Curve, mean_curve, roc_curve, tpr_at
 from setpoint.results.diagnosis import Diagnosis, diagnose
 from setpoint.results.findings import Findings, findings
@@ -14,6 +16,8 @@ from setpoint.results.sensitivity import Neighbour, sensitivity
 from setpoint.results.summary import Summary, gain, summarize
 
 __all__ = [
+    "ClassFindings",
+    "ClassRun",
     "Curve",
     "Diagnosis",
     "Findings",
@@ -27,6 +31,7 @@ __all__ = [
     "RunResult",
     "Scored",
     "Summary",
+    "class_findings",
     "clopper_pearson",
     "diagnose",
     "findings",

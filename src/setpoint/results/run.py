@@ -87,7 +87,12 @@ class RunResult:
     @property
     def judged(self) -> str:
         """The split nearest to new data: test, or the best there is."""
-        return next(name for name in reversed(SPLITS) if name in self.splits)
+        return nearest_to_new(self.splits)
+
+
+def nearest_to_new(splits: Mapping[str, Any]) -> str:
+    """The split whose rows the model knows least."""
+    return next(name for name in reversed(SPLITS) if name in splits)
 
 
 def _checked(splits: Mapping[str, Any], what: str) -> dict[str, Scored]:

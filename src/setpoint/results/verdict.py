@@ -9,7 +9,7 @@ from typing import Any, Literal
 from setpoint._checks import is_number
 
 Status = Literal["certified", "not certified", "infeasible", "no certificate"]
-KNOWN: tuple[Status, ...] = ("certified", "not certified", "infeasible")
+KNOWN: tuple[Status, ...] = ("certified", "not certified", "infeasible", "no certificate")
 
 
 @dataclass(frozen=True)

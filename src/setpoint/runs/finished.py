@@ -11,7 +11,7 @@ import numpy as np
 from torch import nn
 
 from setpoint._version import __version__
-from setpoint.results import RunResult
+from setpoint.results import ClassRun, RunResult
 from setpoint.runs.manifest import Manifest
 
 
@@ -25,7 +25,7 @@ class Finished:
     history: list[dict[str, Any]]
     splits: dict[str, Any]
     baseline: dict[str, Any] | None
-    result: RunResult
+    result: RunResult | ClassRun
 
 
 def versions() -> dict[str, str]:

@@ -40,6 +40,8 @@ class Manifest:
     created: str
     encoder: Encoder
     group: str | None = None
+    classes: tuple[str, ...] = ()
+    """What the columns of the scores are called, if the goal is about several classes."""
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
@@ -47,6 +49,7 @@ class Manifest:
     def to_bytes(self) -> bytes:
         """run.json."""
         content = {name: getattr(self, name) for name in _FIELDS}
+        content["classes"] = list(self.classes)
         content |= {"format": FORMAT, "columns": self.encoder.to_json(), "notes": list(self.notes)}
         content["digest"] = _digest(content)
         return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
@@ -118,12 +121,21 @@ def _checked(content: dict[str, Any]) -> Manifest:
             raise ValueError(f"{name} must be texts by name.")
     if set(content["files"]) != DIGESTED:
         raise ValueError(f"files must be {', '.join(sorted(DIGESTED))} and nothing else.")
-    Problem.parse(content["goal"])
+    classes = content.get("classes", [])  # runs of older versions have two, and no such field
+    _check_classes(classes, Problem.parse(content["goal"]).kind)
     fields = {name: content[name] for name in _FIELDS}
     encoder = read_encoder(content["columns"])
     if encoder.width > WIDEST:
         raise ValueError(f"columns make {encoder.width:,} features, {WIDEST:,} at most.")
-    return Manifest(**fields, encoder=encoder, notes=tuple(content["notes"]))
+    notes = tuple(content["notes"])
+    return Manifest(**fields, encoder=encoder, classes=tuple(classes), notes=notes)
+
+
+def _check_classes(classes: Any, kind: str) -> None:
+    if not isinstance(classes, list) or not _texts(classes) or len(set(classes)) < len(classes):
+        raise ValueError("classes must be texts, all different.")
+    if (kind == "classes") != (len(classes) >= 2) or len(classes) > WIDEST:
+        raise ValueError("classes must be those of a goal about classes, or none.")
 
 
 def _texts(values: Any) -> bool:

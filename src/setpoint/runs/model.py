@@ -17,11 +17,11 @@ from setpoint.runs.manifest import Manifest, read_digested
 from setpoint.train.named import network
 
 
-def build_model(kind: str, inputs: int, hidden: int, seed: int = 0) -> nn.Module:
+def build_model(kind: str, inputs: int, hidden: int, seed: int = 0, outputs: int = 1) -> nn.Module:
     """A linear model, or one hidden layer; the same start for the same seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return network(kind, inputs, hidden)
+        return network(kind, inputs, hidden, outputs)
 
 
 def model_bytes(model: nn.Module) -> bytes:
@@ -38,7 +38,8 @@ def load_model(folder: Path, manifest: Manifest) -> nn.Module:
     """
     path = folder / MODEL
     found = _tensors(path, read_digested(folder, manifest, MODEL))
-    model = build_model(manifest.model, manifest.encoder.width, manifest.hidden)
+    outputs = len(manifest.classes) or 1
+    model = build_model(manifest.model, manifest.encoder.width, manifest.hidden, outputs=outputs)
     wanted = model.state_dict()
     shapes = {name: (tuple(t.shape), t.dtype) for name, t in found.items()}
     if shapes != {name: (tuple(t.shape), t.dtype) for name, t in wanted.items()}:
@@ -51,8 +52,9 @@ def load_model(folder: Path, manifest: Manifest) -> nn.Module:
 
 @torch.no_grad()
 def score_rows(model: nn.Module, features: Any) -> Any:
-    """Scores [n] of features [n, d], float32, as numpy."""
-    return model(torch.from_numpy(features)).reshape(-1).numpy()
+    """Scores [n] (of several classes [n, K]) of features [n, d], float32, as numpy."""
+    scores = model(torch.from_numpy(features))
+    return (scores.reshape(-1) if scores.shape[1] == 1 else scores).numpy()
 
 
 def _tensors(path: Path, content: bytes) -> Mapping[str, Tensor]:

@@ -4,26 +4,43 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from setpoint.certify import Certificate
-from setpoint.results import RunResult
+from setpoint.certify.classes import ClassCertificate
+from setpoint.results import ClassRun, RunResult
+from setpoint.runs.class_result import class_result_of
 from setpoint.runs.errors import RunError
 from setpoint.runs.folder import CERTIFICATE, HISTORY
 from setpoint.runs.manifest import Manifest, read_digested
 from setpoint.runs.result import result_of
 from setpoint.runs.scores import read_scores
 
+Kind = TypeVar("Kind", Certificate, ClassCertificate)
+
 
 def read_certificate(folder: Path, manifest: Manifest) -> Certificate:
-    """certificate.json of a run."""
+    """certificate.json of a run about two classes."""
     return parse_certificate(folder / CERTIFICATE, read_digested(folder, manifest, CERTIFICATE))
+
+
+def read_class_certificate(folder: Path, manifest: Manifest) -> ClassCertificate:
+    """certificate.json of a run about several classes, those of run.json."""
+    path = folder / CERTIFICATE
+    found = _parsed(ClassCertificate, path, read_digested(folder, manifest, CERTIFICATE))
+    if found.classes != manifest.classes or found.goal != manifest.goal:
+        raise RunError(f"{path} does not belong to run.json: it is of other classes.")
+    return found
 
 
 def parse_certificate(path: Path, content: bytes) -> Certificate:
     """A certificate from a file nobody vouches for."""
+    return _parsed(Certificate, path, content)
+
+
+def _parsed(kind: type[Kind], path: Path, content: bytes) -> Kind:
     try:
-        return Certificate.from_json(content.decode())
+        return kind.from_json(content.decode())
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
         why = " ".join(str(error).split())[:200]
         raise RunError(f"{path} is not a certificate that setpoint wrote: {why}") from None
@@ -41,9 +58,13 @@ def read_history(folder: Path, manifest: Manifest) -> list[dict[str, Any]]:
     return history
 
 
-def read_result(folder: Path, manifest: Manifest) -> RunResult:
+def read_result(folder: Path, manifest: Manifest) -> RunResult | ClassRun:
     """All of a run that the report draws."""
     splits, baseline = read_scores(folder, manifest)
     theirs = None if baseline is None else {name: pair[0] for name, pair in baseline.items()}
+    if manifest.classes:
+        promise = read_class_certificate(folder, manifest)
+        history = read_history(folder, manifest)
+        return class_result_of(manifest, promise, history, splits, theirs)
     certificate = read_certificate(folder, manifest)
     return result_of(manifest, certificate, read_history(folder, manifest), splits, theirs)

@@ -3,50 +3,27 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 from setpoint._checks import plural
 from setpoint.certify import certify
-from setpoint.problems import Problem
+from setpoint.runs.asked import Asked
+from setpoint.runs.checks import check_both, check_groups
 from setpoint.runs.finished import Finished, versions
 from setpoint.runs.manifest import Manifest
 from setpoint.runs.result import result_of
 from setpoint.runs.shared import by_first, own_rows, own_share, whole
-from setpoint.runs.training import Recipe, Watch, groups_of, scores_of, train_model
-from setpoint.tables import TableError, open_table
-from setpoint.tables.errors import listed, quoted
+from setpoint.runs.training import Recipe, Trained, groups_of, scores_of, train_model
+from setpoint.tables import Classes, open_table
 from setpoint.tables.parts import Part, read_all, read_parts
 from setpoint.tables.survey import PARTS, Shares, Survey, survey
 from setpoint.train.named import HIDDEN, LEARNING_RATES
 
-LEAST = 10  # rows of each class in each part, below which nothing can be learned or said
 
-
-@dataclass(frozen=True)
-class Session:
-    """What the user asked for; :meth:`run` does it and writes nothing."""
-
-    file: Path
-    out: Path
-    label: str
-    problem: Problem
-    model: str
-    method: str
-    group: str | None
-    test: Path | None
-    positive: str | None
-    drop: tuple[str, ...]
-    keep: tuple[str, ...]
-    confidence: float
-    epochs: int | None
-    batch_size: int
-    learning_rate: float | None
-    seed: int
-    baseline: bool
-    watch: Watch
+class Session(Asked):
+    """What was asked for; :meth:`run` does it and writes nothing."""
 
     def run(self) -> Finished:
         """Train and certify.
@@ -66,29 +43,24 @@ class Session:
             own = own_rows(open_table(self.file), seen.rows)
             reading = read_parts(own, *columns, shares.dealer(own.start), len(own), self.group)
             parts = dict(zip(PARTS, stack.enter_context(reading), strict=True))
-            self._check(parts)
+            self._check(seen, parts)
             if self.test is not None:
                 reading = read_all(own_share(self.test, self.label), *columns, self.group)
                 (parts["test"],) = stack.enter_context(reading)
             return self._train(seen, parts)
 
     def _survey(self, shares: Shares) -> Survey:
-        source, positive = open_table(self.file), self.positive
-        how = {"drop": self.drop, "keep": self.keep}
-        return survey(source, self.label, shares, positive=positive, **how)
+        return survey(
+            open_table(self.file),
+            self.label,
+            shares,
+            positive=self.positive,
+            drop=self.drop,
+            keep=self.keep,
+        )
 
     def _train(self, seen: Survey, parts: dict[str, Part]) -> Finished:
-        recipe = Recipe(
-            problem=self.problem,
-            method=self.method,
-            model=self.model,
-            hidden=HIDDEN if self.model == "mlp" else 0,
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate or LEARNING_RATES[self.model],
-            seed=self.seed,
-            group=self.group,
-        )
+        recipe = self._recipe(seen)
         train, validation = parts["train"], parts["validation"]
         self.watch.tell(f"Training {self.model} with {self.method}: {recipe.steps(train):,} steps.")
         trained = train_model(recipe, train, validation, self.watch)
@@ -99,23 +71,48 @@ class Session:
             other = replace(recipe, method="cross_entropy")
             theirs = train_model(other, train, validation, self.watch)
             baseline = {n: whole(p, scores_of(theirs.model, p))[0] for n, p in parts.items()}
+        manifest = self._manifest(seen, recipe)
+        return self._finish(manifest, recipe, trained, splits, baseline)
+
+    def _recipe(self, seen: Survey) -> Recipe:
+        return Recipe(
+            problem=self.problem,
+            method=self.method,
+            model=self.model,
+            hidden=HIDDEN if self.model == "mlp" else 0,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate or LEARNING_RATES[self.model],
+            seed=self.seed,
+            group=self.group,
+        )
+
+    def _finish(
+        self,
+        manifest: Manifest,
+        recipe: Recipe,
+        trained: Trained,
+        splits: dict[str, Any],
+        baseline: dict[str, Any] | None,
+    ) -> Finished:
+        """Certify the threshold, on rows that nothing has looked at."""
         scores, labels, column = splits["calibration"]
         groups = groups_of(self.problem, self.group, column)
         certificate = certify(
             scores, labels, self.problem, confidence=self.confidence, groups=groups
         )
-        manifest = self._manifest(seen, recipe)
         result = result_of(manifest, certificate, trained.history, splits, baseline)
         return Finished(
             manifest, trained.model, certificate, trained.history, splits, baseline, result
         )
 
     def _manifest(self, seen: Survey, recipe: Recipe) -> Manifest:
+        two = seen.classes if isinstance(seen.classes, Classes) else Classes("", "")
         return Manifest(
             goal=str(self.problem),
             label=self.label,
-            negative=seen.classes.negative,
-            positive=seen.classes.positive,
+            negative=two.negative,
+            positive=two.positive,
             method=self.method,
             model=self.model,
             hidden=recipe.hidden,
@@ -133,24 +130,8 @@ class Session:
         for note in seen.notes:
             self.watch.tell(f"  {note}")
 
-    def _check(self, parts: dict[str, Part]) -> None:
+    def _check(self, seen: Survey, parts: dict[str, Part]) -> None:
         for name, part in parts.items():
             _, labels, groups = whole(part)
-            positives = int(labels.sum())
-            few = min(positives, len(labels) - positives)
-            if few < LEAST:
-                rare = "positives" if positives == few else "negatives"
-                problem = (
-                    f"too few rows: the {name} part has {few} {rare}, and {LEAST} is the least"
-                )
-                raise TableError(self.file, f"{problem} that anything can be said about.")
-            self._check_groups(name, groups)
-
-    def _check_groups(self, name: str, groups: Any) -> None:
-        """Every group that the goal names must be there."""
-        asked = {value for where in self.problem.slices for _, value in where}
-        there = set() if groups is None else set(groups.tolist())
-        for value in asked - there:
-            problem = f"the goal asks about {quoted(value)}, which the {name} part does not have; "
-            problem += f"it has {listed(sorted(there))}."
-            raise TableError(self.file, problem, column=self.group)
+            check_both(self.file, name, labels)
+            check_groups(self.file, self.problem, self.group, name, groups)

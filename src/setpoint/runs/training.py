@@ -39,6 +39,7 @@ class Recipe:
     learning_rate: float
     seed: int
     group: str | None = None
+    outputs: int = 1
 
     def steps(self, train: Part) -> int:
         """How many batches the epochs make, of the rows of all processes."""
@@ -89,8 +90,8 @@ def _train(
         groups=groups_of(recipe.problem, recipe.group, validation.groups),
     )
     best = fit_best(
-        build_model(recipe.model, train.x.shape[1], recipe.hidden, recipe.seed),
-        methods_named(recipe.method),
+        build_model(recipe.model, train.x.shape[1], recipe.hidden, recipe.seed, recipe.outputs),
+        methods_named(recipe.method, recipe.problem.kind),
         torch.from_numpy(train.x),
         torch.from_numpy(train.y),
         steps=recipe.steps(train),

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.tables.errors import TableError, listed, quoted
+from setpoint.tables.several import Several, several_of
 from setpoint.tables.source import Chunk, Source
-from setpoint.tables.values import coded, number_of, written
+from setpoint.tables.values import coded, normal
 
 MOST = 20  # different labels remembered before giving up
 POSITIVE = frozenset({"1", "true", "yes", "y", "t", "positive", "pos"})
@@ -28,7 +29,7 @@ class Classes:
         """1 for the positive class and 0 for the other, or an error with the row."""
         values, codes = coded(chunk.columns[name])
         known = {self.negative: 0, self.positive: 1}
-        numbers = np.array([known.get(_normal(v) or "", -1) for v in values], dtype=np.int64)
+        numbers = np.array([known.get(normal(v) or "", -1) for v in values], dtype=np.int64)
         found: NDArray[np.int64] = numbers[codes]
         if found.min(initial=0) < 0:
             place = int(np.argmin(found))
@@ -43,9 +44,10 @@ class Classes:
 class LabelCount:
     """Collects the values of a label column, chunk by chunk."""
 
-    def __init__(self, source: Source, name: str) -> None:
-        self.source, self.name = source, name
+    def __init__(self, source: Source, name: str, most: int = MOST) -> None:
+        self.source, self.name, self.most = source, name, most
         self.seen: Counter[str] = Counter()
+        self.spelled: dict[str, set[str]] = {}
 
     def update(self, chunk: Chunk) -> None:
         """Count the labels of these rows; a missing one is an error."""
@@ -55,9 +57,21 @@ class LabelCount:
             problem = "the label is missing; fill it in or remove the row."
             raise TableError(self.source.path, problem, row=chunk.rows[place], column=self.name)
         for value, count in zip(values, np.bincount(codes).tolist(), strict=True):
-            self.seen[_normal(value) or ""] += count
-            if len(self.seen) > MOST:
-                raise self._not_two()
+            self.seen[normal(value) or ""] += count
+            self.spelled.setdefault(normal(value) or "", set()).add((value or "").strip())
+            if len(self.seen) > self.most:
+                raise self._not_two() if self.most == MOST else self._too_many()
+
+    def several(self) -> Several:
+        """All classes, two at least."""
+        if not self.seen:
+            raise TableError(self.source.path, "has a header and no rows.")
+        if len(self.seen) < 2:
+            problem = (
+                f"a label column has two classes at least; this one has {listed([*self.seen])}."
+            )
+            raise TableError(self.source.path, problem, column=self.name)
+        return several_of(self.spelled)
 
     def classes(self, positive: str | None = None, *, one_will_do: bool = False) -> Classes:
         """The two classes; ``positive`` names the positive one where it is not plain.
@@ -83,7 +97,7 @@ class LabelCount:
         plain = value.lower() in POSITIVE | NEGATIVE
         if positive is None and not plain:
             raise self._not_plain()
-        yes = value.lower() in POSITIVE if positive is None else value == _normal(positive)
+        yes = value.lower() in POSITIVE if positive is None else value == normal(positive)
         return Classes("", value) if yes else Classes(value, "")
 
     def _not_plain(self) -> TableError:
@@ -91,7 +105,7 @@ class LabelCount:
         return TableError(self.source.path, f"{problem}--positive VALUE.", column=self.name)
 
     def _chosen(self, positive: str) -> Classes:
-        wanted = _normal(positive)
+        wanted = normal(positive)
         others = [value for value in self.seen if value != wanted]
         if wanted is None or len(others) != 1:
             problem = f"--positive {quoted(positive)} is no label; the labels are "
@@ -103,13 +117,13 @@ class LabelCount:
         several = f"more than {MOST}" if len(self.seen) > MOST else str(len(self.seen))
         problem = f"a label column has two different values; this one has {several}: "
         problem += f"{listed(sorted(self.seen), 5)}."
+        if 2 < len(self.seen) <= MOST:
+            problem += (
+                " For several, train for a goal about classes, as in 'maximize macro(recall)'."
+            )
         return TableError(self.source.path, problem, column=self.name)
 
-
-def _normal(text: str | None) -> str | None:
-    """``1``, ``1.0`` and `` 1`` are one label."""
-    if text is None:
-        return None
-    stripped = text.strip()
-    value = number_of(stripped)
-    return stripped if value is None or not np.isfinite(value) else written(value)
+    def _too_many(self) -> TableError:
+        problem = f"more than {self.most:,} different labels: {listed(sorted(self.seen), 5)}. "
+        problem += "Is this a column of classes?"
+        return TableError(self.source.path, problem, column=self.name)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from setpoint.tables.encoder import Encoder, Matrix
 from setpoint.tables.errors import TableError
 from setpoint.tables.labels import Classes
+from setpoint.tables.several import Several
 from setpoint.tables.source import Source, need_column
 from setpoint.tables.survey import PARTS
 from setpoint.tables.values import need_groups
@@ -42,7 +43,7 @@ class Part:
 def read_parts(
     source: Source,
     label: str,
-    classes: Classes,
+    classes: Classes | Several,
     encoder: Encoder,
     deal: Callable[[int], NDArray[np.int64]],
     rows: int,
@@ -67,7 +68,11 @@ def read_parts(
 
 
 def read_all(
-    source: Source, label: str, classes: Classes, encoder: Encoder, group: str | None = None
+    source: Source,
+    label: str,
+    classes: Classes | Several,
+    encoder: Encoder,
+    group: str | None = None,
 ) -> Any:
     """One part with every row of a file, such as a test file; a context like the above."""
     rows = count_rows(source, label)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from setpoint.tables.encoder import Encoder, column_of
 from setpoint.tables.errors import TableError, quoted
-from setpoint.tables.labels import Classes, LabelCount
+from setpoint.tables.labels import MOST, Classes, LabelCount
 from setpoint.tables.roles import role_of
+from setpoint.tables.several import MOST_CLASSES, Several
 from setpoint.tables.source import Source, need_column
 from setpoint.tables.summary import Summary
 
@@ -44,7 +45,7 @@ class Shares:
 class Survey:
     """What the first pass found."""
 
-    classes: Classes
+    classes: Classes | Several
     encoder: Encoder
     rows: int
     notes: tuple[str, ...]
@@ -58,18 +59,20 @@ def survey(
     positive: str | None = None,
     drop: Collection[str] = (),
     keep: Collection[str] = (),
+    several: bool = False,
 ) -> Survey:
     """Read the file once and decide how each column is used.
 
     Raises:
-        TableError: The label is missing or has not two values, or no column can be used.
+        TableError: The label is missing or has not two values (two at least if it may have
+            ``several``), or no column can be used.
     """
     for names, option in (([label], "--label"), (drop, "--drop"), (keep, "--keep")):
         for name in names:
             need_column(source, name, option)
     unreadable = tuple(getattr(source, "unreadable", ()))
     left = [n for n in source.names if n != label and n not in drop and n not in unreadable]
-    labels = LabelCount(source, label)
+    labels = LabelCount(source, label, MOST_CLASSES if several else MOST)
     columns = [Summary(name) for name in left]
     deal, rows = shares.dealer(), 0
     for chunk in source.chunks([label, *left]):
@@ -78,7 +81,7 @@ def survey(
         for column in columns:
             column.update(chunk.columns[column.name], training, chunk.rows)
         rows += len(chunk)
-    classes = labels.classes(positive)
+    classes = labels.several() if several else labels.classes(positive)
     notes = [f"column {name!r} left out: neither numbers nor text." for name in unreadable]
     used = []
     for column in columns:

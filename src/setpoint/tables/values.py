@@ -73,6 +73,15 @@ def written(value: float) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
 
 
+def normal(text: str | None) -> str | None:
+    """``1``, ``1.0`` and `` 1`` are one label."""
+    if text is None:
+        return None
+    stripped = text.strip()
+    value = number_of(stripped)
+    return stripped if value is None or not np.isfinite(value) else written(value)
+
+
 def need_groups(source: Source, chunk: Chunk, name: str) -> NDArray[Any]:
     """A column of group names, as texts; a missing one is an error with its row."""
     values, codes = coded(chunk.columns[name])

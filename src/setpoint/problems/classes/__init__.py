@@ -8,6 +8,16 @@ from setpoint.problems.classes.data import ClassData, read_data
 from setpoint.problems.classes.decide import decide
 from setpoint.problems.classes.find import Found, find
 from setpoint.problems.classes.matrix import Matrix
+from setpoint.problems.classes.nearest import best_shifts
 from setpoint.problems.classes.numbers import numbered
 
-__all__ = ["ClassData", "Found", "Matrix", "decide", "find", "numbered", "read_data"]
+__all__ = [
+    "ClassData",
+    "Found",
+    "Matrix",
+    "best_shifts",
+    "decide",
+    "find",
+    "numbered",
+    "read_data",
+]

@@ -1,0 +1,45 @@
+"""Whether the parts of a file hold enough to learn from, and to judge by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setpoint.problems import Problem
+from setpoint.tables import TableError
+from setpoint.tables.errors import listed, quoted
+
+LEAST = 10  # rows of each of two classes in each part, below which nothing can be learned or said
+LEAST_OF_SEVERAL = 3  # rows of each of several classes; what is said of so few is said with them
+
+
+def check_both(file: Path, part: str, labels: Any) -> None:
+    """Both classes must be there."""
+    positives = int(labels.sum())
+    few = min(positives, len(labels) - positives)
+    if few < LEAST:
+        rare = "positives" if positives == few else "negatives"
+        problem = f"too few rows: the {part} part has {few} {rare}, and {LEAST} is the least"
+        raise TableError(file, f"{problem} that anything can be said about.")
+
+
+def check_several(file: Path, column: str, part: str, labels: Any, names: tuple[str, ...]) -> None:
+    """Every class must be there."""
+    counts = np.bincount(labels, minlength=len(names))
+    rare = int(np.argmin(counts))
+    if counts[rare] < LEAST_OF_SEVERAL:
+        problem = f"too few rows: the {part} part has {counts[rare]} of {quoted(names[rare])}, and "
+        problem += f"{LEAST_OF_SEVERAL} is the least. Join rare classes, or remove their rows."
+        raise TableError(file, problem, column=column)
+
+
+def check_groups(file: Path, problem: Problem, column: str | None, part: str, groups: Any) -> None:
+    """Every group that the goal names must be there."""
+    asked = {value for where in problem.slices for _, value in where}
+    there = set() if groups is None else set(groups.tolist())
+    for value in asked - there:
+        wrong = f"the goal asks about {quoted(value)}, which the {part} part does not have; "
+        wrong += f"it has {listed(sorted(there))}."
+        raise TableError(file, wrong, column=column)

@@ -1,0 +1,135 @@
+"""Promises at shifts that were fixed before."""
+
+import json
+
+import numpy as np
+import pytest
+
+from setpoint import Problem
+from setpoint.certify.classes import ClassCertificate, certify_shifts
+from setpoint.certify.storage import checksum
+from setpoint.results import clopper_pearson
+
+NAMES = ("cat", "dog", "bird")
+SHIFTS = (0.2, -0.1, -0.1)
+
+
+def draw(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, n, p=[0.5, 0.3, 0.2])
+    scores = rng.normal(size=(n, 3))
+    scores[np.arange(n), labels] += 2
+    return scores, labels
+
+
+def prove(goal, n=300, seed=0, **more):
+    scores, labels = draw(n, seed)
+    return certify_shifts(scores, labels, Problem.parse(goal), SHIFTS, classes=NAMES, **more)
+
+
+def test_what_is_proved_is_the_exact_limit_of_the_binomial_law():
+    found = prove('minimize error subject to recall of "dog" >= 0.5 and fpr of "cat" or "dog" <= 1')
+    scores, labels = draw()
+    taken = (scores - SHIFTS).argmax(1)
+    right = int((taken[labels == 1] == 1).sum())
+    dog, fpr = found.claims
+    assert found.status == "certified"
+    assert dog.counts == f"{right} of {(labels == 1).sum()}"
+    assert dog.measured == right / (labels == 1).sum()
+    assert dog.proved == pytest.approx(clopper_pearson(right, (labels == 1).sum(), 0.95).low)
+    wrong = int((taken[labels == 2] != 2).sum())
+    assert fpr.counts == f"{wrong} of {(labels == 2).sum()}"
+    assert fpr.proved == pytest.approx(clopper_pearson(wrong, (labels == 2).sum(), 0.95).high)
+    assert (found.right, found.examples) == ((taken == labels).sum(), 300)
+    assert (found.exit_code, found.shifts) == (0, SHIFTS)
+
+
+def test_the_lowest_is_proved_class_by_class():
+    found = prove("maximize accuracy subject to lowest(recall) >= 0.6")
+    bounds = [claim.bound for claim in found.claims]
+    assert bounds == [f'recall of "{name}" >= 0.6' for name in NAMES]
+    assert found.certified == all(claim.proved >= 0.6 for claim in found.claims)
+    assert prove("maximize macro(recall) subject to error <= 0.5").certified
+    strict = prove("maximize accuracy subject to lowest(recall) >= 0.95")
+    assert (strict.status, strict.exit_code) == ("not certified", 1)
+
+
+@pytest.mark.parametrize(
+    ("goal", "why"),
+    [
+        ("maximize macro(recall)", "has no bound"),
+        ("maximize macro(recall) subject to coverage of 0 at 0.3", "exact value"),
+        ("minimize error subject to macro(recall) >= 0.1", "only bounds on a rate"),
+        ("minimize error subject to lowest(fpr) <= 0.9", "only bounds on a rate"),
+        ('maximize macro(recall) subject to f_score(1) of "cat" >= 0.1', "only bounds on a rate"),
+    ],
+)
+def test_what_nobody_can_prove_is_said(goal, why):
+    goal = goal.replace("of 0", 'of "cat"')
+    found = prove(goal)
+    assert found.status == "no certificate"
+    assert why in found.notes[0]
+    assert why.split()[0] in str(found)
+    assert found.exit_code == 0
+
+
+def test_a_class_that_is_not_there_proves_nothing():
+    scores, labels = draw()
+    problem = Problem.parse('minimize error subject to recall of "bird" >= 0.1')
+    found = certify_shifts(scores, labels.clip(max=1), problem, SHIFTS, classes=NAMES)
+    assert found.status == "not certified"
+    assert found.claims[0].measured is None
+    assert "no example to measure it by" in str(found)
+    empty = Problem.parse('minimize error subject to fpr of "cat" <= 1')
+    found = certify_shifts(scores, 0 * labels, empty, SHIFTS, classes=NAMES)
+    assert found.status == "not certified"
+
+
+def test_a_false_promise_is_certified_as_rarely_as_was_asked():
+    scores, labels = draw(200_000, seed=9)
+    taken = (scores - SHIFTS).argmax(1)
+    truth = (taken[labels == 2] == 2).mean()
+    problem = Problem.parse(f'minimize error subject to recall of "bird" >= {truth + 0.01:.3f}')
+    trials = 400
+    certified = 0
+    for seed in range(trials):
+        part = np.random.default_rng(seed).integers(0, len(labels), 250)
+        given = (scores[part], labels[part], problem, SHIFTS)
+        certified += certify_shifts(*given, classes=NAMES, confidence=0.9).certified
+    assert certified <= 0.1 * trials + 3 * (0.09 * trials) ** 0.5  # three deviations
+
+
+def test_slices_are_counted_by_themselves():
+    scores, labels = draw()
+    side = np.array(["l", "r"] * 150)
+    problem = Problem.parse('minimize error subject to recall of "dog" on side="l" >= 0.3')
+    given = {"classes": NAMES, "groups": {"side": side}}
+    found = certify_shifts(scores, labels, problem, SHIFTS, **given)
+    here = (labels == 1) & (side == "l")
+    taken = (scores - SHIFTS).argmax(1)
+    assert found.claims[0].counts == f"{(taken[here] == 1).sum()} of {here.sum()}"
+
+
+def test_json_reads_back_and_nothing_else_does():
+    found = prove('minimize error subject to recall of "dog" >= 0.5')
+    assert ClassCertificate.from_json(found.to_json()) == found
+    body = json.loads(found.to_json())
+    for changes in (
+        {"status": "fine"},
+        {"shifts": [1.0, 2.0]},
+        {"shifts": [1.0, 2.0, "x"]},
+        {"classes": ["a", "a", "b"]},
+        {"confidence": 2.0},
+        {"right": 301},
+        {"goal": "maximize recall subject to fpr <= 0.1"},
+        {"version": True},
+        {"more": 1},
+    ):
+        forged = {**body, **changes}
+        del forged["checksum"]
+        with pytest.raises(ValueError, match="no valid certificate"):
+            ClassCertificate.from_json(json.dumps({**forged, "checksum": checksum(forged)}))
+    with pytest.raises(ValueError, match="changed"):
+        ClassCertificate.from_json(json.dumps({**body, "right": 0}))
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        prove("maximize macro(recall)", confidence=95)
