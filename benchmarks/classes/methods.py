@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from setpoint import Implicit, Problem, lowest, macro, recall
+from setpoint import Implicit, Problem, Sigmoid, lowest, macro, recall
 from setpoint.train.class_samplers import Classwise
 from setpoint.train.samplers import Shuffled
 
@@ -43,17 +43,21 @@ METHODS = {
     "cross-entropy": Method(lambda priors, steps: cross_entropy),
     "class weights": Method(weighted),
     "logit adjustment": Method(adjusted),
+    "resampled": Method(lambda priors, steps: cross_entropy, classwise=True),
     "implicit, macro recall": Method(lambda priors, steps: Implicit(BALANCED, steps=steps)),
-    "implicit, macro recall, adjusted main": Method(
-        lambda priors, steps: Implicit(BALANCED, steps=steps, main=adjusted(priors), end=0.3)
-    ),
-    "implicit, worst recall, classwise": Method(
-        lambda priors, steps: Implicit(WORST, steps=steps), classwise=True
-    ),
+    "implicit, worst recall": Method(lambda priors, steps: Implicit(WORST, steps=steps)),
     "implicit, macro recall, classwise": Method(
         lambda priors, steps: Implicit(BALANCED, steps=steps), classwise=True
     ),
-    "resampled": Method(lambda priors, steps: cross_entropy, classwise=True),
+    "implicit, macro recall, main fades out": Method(
+        lambda priors, steps: Implicit(BALANCED, steps=steps, end=0.0)
+    ),
+    "implicit, macro recall, wide softmax": Method(
+        lambda priors, steps: Implicit(BALANCED, steps=steps, step=Sigmoid(width=0.25))
+    ),
+    "implicit, macro recall, plain main": Method(
+        lambda priors, steps: Implicit(BALANCED, steps=steps, main="cross_entropy")
+    ),
 }
 
 

@@ -119,3 +119,26 @@ def test_the_loss_by_itself_is_the_same_and_halves_do_not_round_its_counts():
     assert str(problem) in repr(alone)
     fresh = Adjusted(problem).eval()
     assert torch.allclose(fresh(scores, labels), cross_entropy(scores, labels), atol=1e-12)
+
+
+@pytest.mark.parametrize("sentence", [*EVEN, *PLAIN])
+def test_a_main_loss_that_leans_stays_and_another_fades_out(sentence):
+    criterion = Implicit(Problem.parse(sentence), steps=2)
+    assert criterion.end == (0.3 if sentence in EVEN else 0.0)
+    assert Implicit(Problem.parse(sentence), steps=2, main="cross_entropy").end == 0
+    assert Implicit(Problem.parse(sentence), steps=2, end=0.7).end == 0.7
+
+
+def test_two_classes_fade_out_as_one_threshold_does():
+    scores, labels = draw(40, 2, seed=1)
+    both = Implicit(Problem.parse("minimize macro(fnr)"), steps=2)
+    one = Implicit(Problem.parse("minimize balanced_error"), steps=2)
+    for share in (1.0, 0.0):
+        _, slopes = loss_and_gradient(both, scores, labels)
+        _, gradient = loss_and_gradient(one, scores[:, 1] - scores[:, 0], labels)
+        assert both.stats()["share"] == share
+        assert torch.allclose(slopes[:, 1], gradient, rtol=0, atol=1e-12)
+    many = Implicit(Problem.parse("minimize macro(fnr)"), steps=2)
+    for share in (1.0, 0.3):
+        loss_and_gradient(many, *draw(40, 3, seed=1))
+        assert many.stats()["share"] == pytest.approx(share)

@@ -35,15 +35,16 @@ class Fading(BatchCriterion, State):
         self.end = share_between(end, "end")
         self.register_buffer("step_count", torch.zeros((), dtype=torch.long))
 
-    def current_share(self) -> Tensor | float:
-        """The main loss's share at this step."""
+    def current_share(self, end: float | None = None) -> Tensor | float:
+        """The main loss's share at this step; ``end`` may take the place of the setting."""
+        end = self.end if end is None else end
         if self.share != "fade":
             return self.share
         if self.steps is None:
             return SHARE_WITHOUT_STEPS
         count = self.step_count.item() if in_numpy(self.step_count) else self.step_count.double()
-        share = 1 - (1 - self.end) * count / max(1, self.steps - 1)
-        return max(share, self.end) if isinstance(share, float) else share.clamp(min=self.end)
+        share = 1 - (1 - end) * count / max(1, self.steps - 1)
+        return max(share, end) if isinstance(share, float) else share.clamp(min=end)
 
     def _loss(
         self,

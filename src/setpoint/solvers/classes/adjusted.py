@@ -51,6 +51,8 @@ class Adjusted(BatchCriterion, State):
         super().__init__()
         self.problem = problem
         self.classes = None if classes is None else tuple(classes)
+        if self.classes is not None:  # a class that there is not is told now
+            members_of(problem, class_names_of(self.classes, len(self.classes)))
         self.number = enrol(self)
         self.register_buffer("seen", torch.zeros(0, dtype=torch.float64))
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from setpoint.problems import Problem
 from setpoint.rates import ClassArea
+from setpoint.steps import Sigmoid
 
 
 def refuse(problem: Problem, options: dict[str, Any], rule: str) -> None:
@@ -28,6 +29,9 @@ def refuse(problem: Problem, options: dict[str, Any], rule: str) -> None:
     }
     usual |= {"flatness": 0.0, "slope_floor": 0.0}
     wrong = [name for name, value in usual.items() if options.get(name, value) != value]
+    step = options.get("step", Sigmoid())
+    if not isinstance(step, Sigmoid):
+        raise ValueError(f"Classes are decided by a softmax: step is Sigmoid(); got {step}.")
     if wrong:
         raise ValueError(f"Shifts of classes are found on every batch: leave {wrong[0]}= out.")
 

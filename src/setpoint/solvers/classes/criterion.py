@@ -15,29 +15,30 @@ from torch import Tensor
 
 from setpoint.problems import Problem
 from setpoint.problems.classes import read_data
-from setpoint.problems.classes.names import class_names_of, members_of, top_ks
+from setpoint.problems.classes.names import top_ks
 from setpoint.solvers.classes.adjusted import Adjusted
 from setpoint.solvers.classes.around import as_tensors, look
 from setpoint.solvers.classes.batch import mixed_loss, read_batch
 from setpoint.solvers.classes.checks import logarithm, refuse
+from setpoint.solvers.classes.goal_weights import leans
 from setpoint.solvers.classes.last import ClassLast
 from setpoint.solvers.classes.losses import class_gradient
 from setpoint.solvers.classes.opaque import as_operator, enrol
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.mix import Loss
-from setpoint.steps import Sigmoid
 
 Rule = Literal["shift", "weight"]
+KEPT = 0.3  # of a main loss that leans: what is left of it at the end
 
 
 class ClassImplicit(Implicit):
     """:class:`setpoint.Implicit` for several classes; made by ``Implicit(problem)``.
 
     Of the options of :class:`setpoint.Implicit` those remain that make sense for shifts found on
-    every batch: ``share``, ``steps``, ``end``, ``step`` (a ``Sigmoid``: its width or
-    temperature is that of the softmax), ``widening`` and ``strict``. A class that a batch does not
-    have is said in ``status``; the rest of the batch is trained on. Shifts are found in numpy: on a
-    graphics card every step costs one transfer of the scores.
+    every batch: ``share``, ``steps``, ``step`` (a ``Sigmoid``: its width or temperature is that of
+    the softmax), ``widening`` and ``strict``. A class that a batch does not have is said in
+    ``status``; the rest of the batch is trained on. Shifts are found in numpy: on a graphics card
+    every step costs one transfer of the scores.
 
     Args:
         problem: What is wanted, of classes.
@@ -49,6 +50,8 @@ class ClassImplicit(Implicit):
         main: ``"adjusted"``: cross-entropy that leans towards classes as the goal does (balanced
             error: by the logarithm of their shares; plain error: not at all), see
             :class:`Adjusted`. ``"cross_entropy"``, ``"focal"``, or any callable.
+        end: The share that the fade of the main loss ends with. By default 0.3 where it leans (it
+            then is about the goal itself), else 0.
         **options: See above.
 
     Attributes:
@@ -72,22 +75,19 @@ class ClassImplicit(Implicit):
         classes: Sequence[Any] | None = None,
         rule: Rule = "shift",
         main: str | Loss = "adjusted",
+        end: float | None = None,
         **options: Any,
     ) -> None:
         refuse(problem, options, rule)
-        super().__init__(problem, main="cross_entropy" if main == "adjusted" else main, **options)
-        self.main = main
-        if not isinstance(self.step, Sigmoid):
-            raise ValueError(
-                f"Classes are decided by a softmax: step is Sigmoid(); got {self.step}."
-            )
+        own = main == "adjusted"
+        last = (KEPT if own and leans(problem, classes) else 0.0) if end is None else end
+        super().__init__(problem, main="cross_entropy" if own else main, end=last, **options)
+        self.main, self._usual_end = main, end is None
         self.classes = None if classes is None else tuple(classes)
         self.rule = rule
         self.number = enrol(self)  # by which compiled steps find it
         self._ks = top_ks(problem)
         self.adjusted = Adjusted(problem, classes=self.classes)
-        if self.classes is not None:
-            members_of(problem, class_names_of(self.classes, len(self.classes)))
 
     def forward(
         self,
@@ -113,7 +113,8 @@ class ClassImplicit(Implicit):
             scores = logarithm(scores)
         labels, weights, counted = read_batch(scores, labels, weights, resampling)
         learns = torch.is_grad_enabled() and scores.requires_grad
-        share = self.current_share()
+        two = self._usual_end and scores.shape[1:] == (2,)  # then all is as for one threshold
+        share = self.current_share(0.0 if two else None)
         if torch.compiler.is_compiling():
             value, gradient, shifts = as_operator(self, scores, labels, counted, share)
         else:
@@ -121,8 +122,8 @@ class ClassImplicit(Implicit):
         if learns and self.training:  # a look at validation data is not a step
             self._step_taken(shifts)
             self.adjusted.count(scores, labels.long(), weights)
-        leans = self.main == "adjusted"
-        slopes = self.adjusted.slopes if leans else partial(class_gradient, self.main)
+        own = self.main == "adjusted"
+        slopes = self.adjusted.slopes if own else partial(class_gradient, self.main)
         main = partial(slopes, scores, labels.long(), weights)
         return mixed_loss(scores, value, gradient, share, None if self.share == 0 else main)
 

@@ -8,7 +8,8 @@ balanced error that is a weight of 1 / share of the class; for plain error all w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 from setpoint.problems import Problem
 from setpoint.problems.class_checks import nodes
 from setpoint.problems.classes import Matrix
-from setpoint.problems.classes.names import top_ks
+from setpoint.problems.classes.names import class_names_of, members_of, top_ks
 from setpoint.problems.cuts import quiet
-from setpoint.rates import Across, Classes, Expression, Fold, Rate
+from setpoint.rates import Across, Classes, Cost, Expression, Fold, Rate
 from setpoint.rates.expression import Gradient
 from setpoint.solvers.classes.soft import by_entry
 
@@ -49,6 +50,20 @@ def log_weights(problem: Problem, members: Mapping[Classes, Floats], shares: Flo
     if (costs[counts] < 0).any() or (counts != counts.T).any():
         return np.zeros(count)
     return _fitted(costs, counts)
+
+
+def leans(problem: Problem, classes: Sequence[Any] | None) -> bool:
+    """Whether a goal gives classes that occur more or less often (three at least) other weights."""
+    if classes is None:
+        named = [n for node in nodes(problem.objective) for n in getattr(node, "classes", ())]
+        sizes = [len(node.costs) for node in nodes(problem.objective) if isinstance(node, Cost)]
+        numbers = [n + 1 for n in named if isinstance(n, int)]
+        count = max([3, *numbers, *sizes])
+        others = [n for n in named if not isinstance(n, int)]
+        classes = [*range(count), *dict.fromkeys(others)]
+    shares = np.arange(1.0, len(classes) + 1)
+    names = class_names_of(classes, len(classes))
+    return bool(log_weights(problem, members_of(problem, names), shares / shares.sum()).any())
 
 
 def mistakes(problem: Problem, members: Mapping[Classes, Floats], shares: Floats) -> Floats:
