@@ -125,6 +125,10 @@ def test_the_loss_by_itself_is_the_same_and_halves_do_not_round_its_counts():
 def test_a_main_loss_that_leans_stays_and_another_fades_out(sentence):
     criterion = Implicit(Problem.parse(sentence), steps=2)
     assert criterion.end == (0.3 if sentence in EVEN else 0.0)
+    held = sentence + (" and" if "subject" in sentence else " subject to")
+    for more in ("fpr of 99999 <= 0.5", 'fpr of "cat" <= 0.5'):  # classes that only targets name
+        if "cost" not in sentence and "of 0" not in sentence:
+            assert Implicit(Problem.parse(f"{held} {more}")).end == criterion.end
     assert Implicit(Problem.parse(sentence), steps=2, main="cross_entropy").end == 0
     assert Implicit(Problem.parse(sentence), steps=2, end=0.7).end == 0.7
 

@@ -99,6 +99,12 @@ def test_values_are_those_of_scikit_learn():
     recalls = [(decided[y == k] == k).mean() for k in range(4)]
     assert value(lowest(recall)) == pytest.approx(min(recalls))
     assert value(highest(recall)) == pytest.approx(max(recalls))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_areas_are_those_of_scikit_learn(ties):
+    scores, labels = draw(80, 4, seed=2, ties=ties)
+    scores, y = scores.numpy(), labels.numpy()
     one = np.mean([roc_auc_score(y == k, scores[:, k]) for k in range(4)])
     assert Problem.parse("maximize one_vs_all_auc").evaluate(scores, labels) == pytest.approx(one)
     pairs = [

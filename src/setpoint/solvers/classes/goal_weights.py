@@ -9,6 +9,7 @@ balanced error that is a weight of 1 / share of the class; for plain error all w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -54,16 +55,20 @@ def log_weights(problem: Problem, members: Mapping[Classes, Floats], shares: Flo
 
 def leans(problem: Problem, classes: Sequence[Any] | None) -> bool:
     """Whether a goal gives classes that occur more or less often (three at least) other weights."""
-    if classes is None:
-        named = [n for node in nodes(problem.objective) for n in getattr(node, "classes", ())]
-        sizes = [len(node.costs) for node in nodes(problem.objective) if isinstance(node, Cost)]
-        numbers = [n + 1 for n in named if isinstance(n, int)]
-        count = max([3, *numbers, *sizes])
-        others = [n for n in named if not isinstance(n, int)]
-        classes = [*range(count), *dict.fromkeys(others)]
-    shares = np.arange(1.0, len(classes) + 1)
-    names = class_names_of(classes, len(classes))
+    names = _asked_for(problem) if classes is None else class_names_of(classes, len(classes))
+    shares = np.arange(1.0, len(names) + 1)
     return bool(log_weights(problem, members_of(problem, names), shares / shares.sum()).any())
+
+
+def _asked_for(problem: Problem) -> tuple[Any, ...]:
+    """Three classes at least, and all that the problem speaks of."""
+    expressions = (problem.objective, *(target.expression for target in problem.subject_to))
+    every = [node for expression in expressions for node in nodes(expression)]
+    named = dict.fromkeys(name for node in every for name in getattr(node, "classes", ()))
+    sizes = [len(node.costs) for node in every if isinstance(node, Cost)]
+    count = max([*sizes, len(named)]) if sizes else max(3, len(named))
+    others = (i for i in range(count + len(named)) if i not in named)
+    return (*named, *islice(others, count - len(named)))
 
 
 def mistakes(problem: Problem, members: Mapping[Classes, Floats], shares: Floats) -> Floats:
