@@ -38,21 +38,27 @@ def test_the_rates_compared_are_those_of_the_textbook() -> None:
     random = np.random.default_rng(0)
     y, d = random.integers(0, 2, 300), random.integers(0, 2, 300)
     g = random.choice(RACE["race"], 300)
-    shares = {
-        sp.demographic_parity(0.1, **RACE): [d[g == k].mean() for k in "abc"],
-        sp.equal_opportunity(0.1, **RACE): [d[(g == k) & (y == 1)].mean() for k in "abc"],
-        sp.equalized_odds(0.1, **RACE)[1]: [d[(g == k) & (y == 0)].mean() for k in "abc"],
-        sp.predictive_parity(0.1, **RACE): [y[(g == k) & (d == 1)].mean() for k in "abc"],
-    }
-    for bound, rates in shares.items():
+    accepted = [d[g == k].mean() for k in "abc"]
+    found = [d[(g == k) & (y == 1)].mean() for k in "abc"]
+    shares = [  # pairs, not a dict: two names for the same bound must not hide each other
+        (sp.demographic_parity(0.1, **RACE), accepted),
+        (sp.equal_opportunity(0.1, **RACE), found),
+        (sp.equalized_odds(0.1, **RACE)[0], found),
+        (sp.equalized_odds(0.1, **RACE)[1], [d[(g == k) & (y == 0)].mean() for k in "abc"]),
+        (sp.predictive_parity(0.1, **RACE), [y[(g == k) & (d == 1)].mean() for k in "abc"]),
+    ]
+    for bound, rates in shares:
         value = Problem(minimize=bound.expression).evaluate(d, y, 0.5, groups=g)
         assert value == pytest.approx(max(rates) - min(rates), abs=1e-12)
-    accepted = shares[sp.demographic_parity(0.1, **RACE)]
     rule = Problem(maximize=sp.four_fifths(**RACE).expression).evaluate(d, y, 0.5, groups=g)
     assert rule == pytest.approx(min(accepted) / max(accepted), abs=1e-12)
     wrong = [np.mean(d[g == k] != y[g == k]) for k in "abc"]
-    worst = Problem(minimize=sp.largest(error, **RACE)).evaluate(d, y, 0.5, groups=g)
-    assert worst == pytest.approx(max(wrong), abs=1e-12)
+    bound = sp.bounded_group_loss(0.2, **RACE)
+    for worst in (sp.largest(error, **RACE), bound.expression):
+        value = Problem(minimize=worst).evaluate(d, y, 0.5, groups=g)
+        assert value == pytest.approx(max(wrong), abs=1e-12)
+    assert (bound.sense, bound.level) == ("<=", 0.2)
+    assert (sp.four_fifths(**RACE).sense, sp.four_fifths(**RACE).level) == (">=", 0.8)
 
 
 def test_exact_equalized_odds_need_more_than_one_threshold_per_group() -> None:

@@ -233,7 +233,9 @@ def test_a_weight_of_two_is_two_examples() -> None:
     s, y, g = draw(120, 2)
     counts = torch.tensor(np.random.default_rng(0).integers(0, 3, 120))
     rows = torch.repeat_interleave(torch.arange(120), counts)
-    for problem in (PROBLEMS[2], PROBLEMS[4], PROBLEMS[9]):
+    coarse = [p for p in PROBLEMS if p.kind == "groups" and groups_in(p) == 2]
+    coarse.append(per_group(minimize=error, subject_to=demographic_parity(0.001, **TWO)))
+    for problem in coarse:
         value, gradient = loss_and_gradient(problem, s, y, g, counts.double())
         copied, parts = loss_and_gradient(problem, s[rows], y[rows], g[rows.numpy()])
         assert value == pytest.approx(copied, abs=1e-12)
@@ -310,6 +312,28 @@ def test_a_memory_of_the_same_batch_changes_nothing() -> None:
             one(leaf, y, groups=g).backward()
             gradients.append(leaf.grad)
         torch.testing.assert_close(gradients[1], gradients[2], rtol=1e-6, atol=1e-9)
+
+
+def test_what_is_remembered_of_a_group_counts_for_it_alone() -> None:
+    """A memory of one group is that group twice: its examples stand for both."""
+    s, y, g = draw(200, 3)
+    for problem in (PROBLEMS[0], PROBLEMS[6]):
+        criterion, plain = Implicit(problem, share=0.5, memory=200), Implicit(problem, share=0.5)
+        criterion(s[g == 0].requires_grad_(), y[g == 0], groups=g[g == 0])
+        one, other = (s.clone().requires_grad_() for _ in range(2))
+        criterion(one, y, groups=g).backward()
+        plain(other, y, groups=g, resampling=1.0 + torch.tensor(g == 0)).backward()
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-6, atol=1e-9)
+
+
+def test_equal_scores_are_one_step() -> None:
+    """No threshold lies between equal scores: three of four are accepted together."""
+    s = torch.tensor([1.0, 1.0, 1.0, 0.0] * 2, requires_grad=True)
+    fair = per_group(minimize=error, subject_to=demographic_parity(0.1, **TWO))
+    criterion = Implicit(fair)
+    criterion(s, torch.tensor([1, 1, 0, 0] * 2), groups=[0] * 4 + [1] * 4)
+    assert criterion.status.startswith("too coarse")
+    assert criterion.status.endswith("by 0.75")
 
 
 def test_several_columns_and_their_intersections() -> None:
