@@ -7,6 +7,8 @@ import numpy as np
 
 OURS = "setpoint, per group"
 OWN = ("setpoint", "logistic")
+SAME = 0.05
+"""Gaps so many points apart count as equal."""
 Rows = list[dict[str, Any]]
 HEAD = [
     "| method | tolerance | error, % | gap on test, % | met | ours minus it | dice | seconds |",
@@ -41,7 +43,7 @@ def difference(ours: list[Rows], rival: Rows) -> tuple[float, float, float] | No
     """Our error minus a rival's at its mean gap: mean, standard error, and how much wider ours is.
 
     Between the two of our tolerances whose mean gaps are nearest, split by split. Where its gap is
-    smaller than all of ours, ours is taken at our smallest.
+    smaller (or larger) than all of ours, ours is taken at our smallest (largest).
     """
     seeds = sorted({row["seed"] for row in rival})
     points = []
@@ -59,7 +61,8 @@ def difference(ours: list[Rows], rival: Rows) -> tuple[float, float, float] | No
     errors = np.array([np.interp(gap, gaps, column) for column in columns])
     apart = 100 * (errors - np.array([row["error"] for row in rival]))
     spread = float(apart.std(ddof=1) / np.sqrt(len(apart))) if len(apart) > 1 else float("nan")
-    return float(apart.mean()), spread, 100 * max(0.0, float(gaps[0]) - gap)
+    wider = float(np.clip(gap, gaps[0], gaps[-1])) - gap
+    return float(apart.mean()), spread, 100 * wider
 
 
 def _line(method: str, knob: str, own: Rows, apart: tuple[float, float, float] | None) -> str:
@@ -69,9 +72,9 @@ def _line(method: str, knob: str, own: Rows, apart: tuple[float, float, float] |
     kept = f"{met}/{len(own)}" if method != "fairret" and level < 1 else ""
     ahead = ""
     if apart is not None:
-        ahead = f"{apart[0]:+.2f} ± {apart[1]:.2f}" + (
-            f" (gap {apart[2]:.1f} wider)" if apart[2] > 0.05 else ""
-        )
+        word = "wider" if apart[2] > 0 else "narrower"
+        other = f" (gap {abs(apart[2]):.1f} {word})" if abs(apart[2]) > SAME else ""
+        ahead = f"{apart[0]:+.2f} ± {apart[1]:.2f}{other}"
     dice = max(row["dice"] for row in own)
     return (
         f"| {method} | {_knob(method, knob)} | {_spread(error)} | {_spread(gap)} | {kept} "
@@ -92,11 +95,13 @@ def _spread(values: np.ndarray) -> str:
 
 def summary(verdicts: list[tuple[str, str, str, float, float, float]]) -> list[str]:
     """For each rule and set the rival that is best against ours, at equal gap."""
-    equal = [v for v in verdicts if v[5] <= 0.05]
+    equal = [v for v in verdicts if abs(v[5]) <= SAME]
+    smaller = sum(v[5] > SAME for v in verdicts)
     ahead = sum(by <= 0 for *_, by, _, _ in equal)
     lines = [
         f"At equal gap ours has no more error than {ahead} of {len(equal)} rows of rivals; "
-        f"{len(verdicts) - len(equal)} more have a smaller gap than any of ours.",
+        f"{smaller} more have a smaller gap than any of ours, "
+        f"{len(verdicts) - len(equal) - smaller} a larger one.",
         "The best rival of each set, ours minus it (standard error over splits):",
         "",
     ]
