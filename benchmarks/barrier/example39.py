@@ -80,13 +80,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="three bounds, fewer steps")
     parser.add_argument("--steps", type=int, default=240)
     parser.add_argument("--fresh", action="store_true", help="forget earlier rows")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     given = parser.parse_args()
     steps = min(given.steps, 240) if given.quick else given.steps
     bounds = (0.2, 0.5, 0.8) if given.quick else BOUNDS
     rows = Rows(
         "barrier_example39_quick" if given.quick else "barrier_example39", fresh=given.fresh
     )
-    methods = METHODS if find_spec("cooper") else METHODS[:3]
+    known = METHODS if find_spec("cooper") else METHODS[:3]
+    methods = [method for method in known if method in given.methods]
     for method in methods:
         for power in POWERS:
             for bound in bounds:

@@ -103,18 +103,21 @@ def least_norm(rate: float, steps: int, *, printed: bool) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two minutes at most")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier rows")
     options = parser.parse_args()
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    steps, seeds = (1500, 1) if options.quick else (5000, 1)
+    steps = 1500 if options.quick else 5000
+    if options.fresh:
+        RESULTS.unlink(missing_ok=True)
     for rate in (1.0, 0.5, 0.1):
         for printed in (True, False):
             error = least_norm(rate, steps, printed=printed)
             record({"case": "least norm", "rate": rate, "printed": printed, "steps": steps,
                     "error": error})  # fmt: skip
-    seeds, steps = (1, 1000) if options.quick else (3, 4000)
-    for size in (128, 32, 8):
+    seeds, steps = (1, 1000) if options.quick else (5, 4000)
+    for size in (8, 32, 128):
         for gain in (0.0, 0.02):
             runs = [minibatch(size, gain, seed, steps) for seed in range(seeds)]
             gaps = [gap for gap, _ in runs]

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from torch import nn
 
 from setpoint._checks import positive, whole
 from setpoint.distributed.pool import Processes, checked_processes
-from setpoint.pareto.front import Front, front_in
+from setpoint.pareto.front import Front
 from setpoint.pareto.job import Job, MakeOptimizer, Measure, Objectives, names_of
 from setpoint.pareto.route import ORDERS, Order
 from setpoint.pareto.rules import METHODS, Method
 from setpoint.pareto.sources import source_of
-from setpoint.pareto.store import Store
-from setpoint.pareto.workers import walk
-from setpoint.train import write_atomically
-from setpoint.train.progress import ProgressLine
-
-JSON = "front.json"
+from setpoint.pareto.walked import walked
 
 
 def pareto_front(
@@ -118,41 +111,7 @@ def pareto_front(
         measure=measure,
         exact=source.exact if exact is None else bool(exact),
     )
-    with _opened(folder) as where:
-        front = _walk(job, Store(where, job.recipe()), processes, progress)
-        if folder is None:
-            return _in_memory(front)
-        write_atomically(where / JSON, front.to_json().encode())
-    return front
-
-
-@contextmanager
-def _opened(folder: str | Path | None) -> Iterator[Path]:
-    """The caller's folder, or one that is gone afterwards."""
-    if folder is not None:
-        yield Path(folder)
-        return
-    with TemporaryDirectory(prefix="setpoint-front-") as made:
-        yield Path(made)
-
-
-def _walk(job: Job, store: Store, processes: Processes, shown: bool) -> Front:
-    line = ProgressLine(sum(map(job.steps_of, job.legs())), shown=shown)
-    taken = 0
-
-    def on_steps(count: int) -> None:
-        nonlocal taken
-        taken += count
-        line.update(taken, "of the front")
-
-    walk(job, store, processes, on_steps)
-    line.close()
-    return front_in(store)
-
-
-def _in_memory(front: Front) -> Front:
-    """The front with its weights, before the files go."""
-    return Front(front.names, front.method, front.points, list(front.state_dicts), front.recipe)
+    return walked(job, folder, processes, progress)
 
 
 def _choice(value: object, allowed: tuple[str, ...], name: str) -> None:

@@ -12,7 +12,7 @@ from setpoint._checks import number
 from setpoint.pareto.points import Pair, Point, hypervolume, non_dominated, unevenness
 from setpoint.pareto.records import read_json, to_plain, write_json
 from setpoint.pareto.store import Store, StoredStates, Tensors, open_store
-from setpoint.pareto.table import table
+from setpoint.pareto.table import claim, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,10 +85,9 @@ class Front:
         return min(allowed, key=lambda point: point.pair)
 
     def __str__(self) -> str:
-        area = f"hypervolume {self.hypervolume():.4g} below ({_pair(self.reference)})"
-        kept = f"{sum(self.non_dominated)} of {len(self.points)} points are not dominated"
-        lines = [table(self.names, self.points, self.non_dominated), f"{kept}; {area}."]
-        return "\n".join([*lines, self.trouble] if self.trouble else lines)
+        shown = table(self.names, self.points, self.non_dominated)
+        area = claim(self.non_dominated, self.hypervolume(), self.reference)
+        return "\n".join(line for line in (shown, area, self.trouble) if line)
 
     @property
     def trouble(self) -> str:
@@ -149,7 +148,3 @@ def front_in(store: Store) -> Front:
     states = StoredStates(store, tuple(done))
     recipe = dict(store.recipe)
     return Front((first, second), recipe["method"], tuple(done.values()), states, recipe)
-
-
-def _pair(pair: Pair) -> str:
-    return f"{pair[0]:.4g}, {pair[1]:.4g}"

@@ -48,8 +48,7 @@ class Rows:
     def draw(self, steps: int, seed: int) -> Iterator[Batch]:
         """Pass after pass in a new order; all rows as they are if a batch is everything."""
         if self.size is None or self.exact:
-            for _ in range(steps):
-                yield self.tensors
+            yield from [self.tensors] * steps
             return
         for rows in batches(len(self.tensors[0]), self.size, steps=steps, seed=seed):
             yield tuple(tensor[rows.to(tensor.device)] for tensor in self.tensors)
@@ -108,8 +107,7 @@ class Nothing:
 
     def draw(self, steps: int, seed: int) -> Iterator[Batch]:
         """No arguments."""
-        for _ in range(steps):
-            yield ()
+        yield from [()] * steps
 
     def everything(self) -> Iterator[tuple[Batch, float]]:
         """One call."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from setpoint.pareto.points import Point
+from setpoint.pareto.points import Pair, Point
 
 
 def table(names: tuple[str, str], points: Sequence[Point], flags: Sequence[bool]) -> str:
@@ -26,6 +26,13 @@ def table(names: tuple[str, str], points: Sequence[Point], flags: Sequence[bool]
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(_line(row, widths) for row in rows)
+
+
+def claim(flags: Sequence[bool], area: float, reference: Pair) -> str:
+    """How many points are not dominated, and the area that they claim."""
+    below = f"{reference[0]:.4g}, {reference[1]:.4g}"
+    kept = f"{sum(flags)} of {len(flags)} points are not dominated"
+    return f"{kept}; hypervolume {area:.4g} below ({below})."
 
 
 def _cell(value: float | None) -> str:

@@ -56,8 +56,7 @@ def train_leg(job: Job, store: Store, leg: Leg, on_step: Callable[[], None]) -> 
 
 def _rule(job: Job, store: Store, leg: Leg, optimizer: Optimizer) -> tuple[Rule, float | None]:
     if leg.start is None:
-        half = job.end_steps // 2
-        return Lexicographic(optimizer, held_first=leg.place == 0, alone=half), None
+        return Lexicographic(optimizer, held_first=leg.place == 0), None
     ends = store.read(0)[0], store.read(job.points - 1)[0]
     share = leg.place / (job.points - 1)
     return inner_rule(job.method, share, ends, optimizer, exact=job.exact)

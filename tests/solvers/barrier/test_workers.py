@@ -24,20 +24,23 @@ def model_and_data():
 
 def train(model, x, y, every):
     """Returns the parameters and all multipliers: of a bound, then of a more important loss."""
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    bounded, ranked = (Barrier(model.parameters(), every=every) for _ in range(2))
+    own = torch.ones(1, dtype=torch.float64, requires_grad=True)  # only the side loss reaches it
+    params = [*model.parameters(), own]
+    optimizer = torch.optim.SGD(params, lr=0.1)
+    bounded, ranked = (Barrier(params, every=every) for _ in range(2))
     multipliers = []
     for step in range(2 * STEPS):
         optimizer.zero_grad()
         scores = model(x).squeeze(-1)
-        side, fit = scores.square().mean(), (scores - y).square().mean()
+        side = scores.square().mean() + (own - y).square().mean()
+        fit = (scores - y).square().mean()
         if step < STEPS:
             record = bounded.backward(side, subject_to=at_most(fit, 0.9))
         else:
             record = ranked.backward(side, after=fit)
         multipliers.append(record["multiplier"])
         optimizer.step()
-    return [p.detach().clone() for p in model.parameters()], multipliers
+    return [p.detach().clone() for p in params], multipliers
 
 
 def work(rank, folder, every):

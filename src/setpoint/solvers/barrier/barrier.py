@@ -17,7 +17,6 @@ from setpoint.solvers.barrier.constraints import Constraint
 from setpoint.solvers.barrier.gradients import trainable
 from setpoint.solvers.barrier.losses import collect
 from setpoint.solvers.barrier.push import Push
-from setpoint.solvers.barrier.report import Report, summary
 from setpoint.solvers.barrier.step import Step
 from setpoint.solvers.barrier.weigher import Weigher
 
@@ -36,8 +35,8 @@ class Barrier(Weigher):
         gain: Of the term that holds bounds on average over minibatches; 0 for exact gradients.
         every: Find multipliers anew every so many steps; in between one backward pass is enough.
         cap: How much bounds that oppose each other may amplify their multipliers.
-        memory: Of the running mean of a more important loss's gradient (``after=``), which tells
-            what hurts it from the noise of a batch: 0.99 looks at about 100 batches.
+        memory: Of the running means of gradients (``after=``), which tell what hurts a loss from
+            the noise of a batch: 0.99 looks at about 100 batches.
         nonfinite: What a loss or gradient that is NaN or infinite does: ``"raise"``, or
             ``"skip"``, which leaves ``.grad`` and all state alone and counts the step.
         group: The process group to average over; the default one under ``torch.distributed``.
@@ -127,32 +126,11 @@ class Barrier(Weigher):
         """
         step = Step(collect(objective, subject_to, after, lower), self._params, self._group)
         weights = self.weigh(step, keep_graph=True)
-        return step.nothing() if weights is None else step.sum(weights)
+        return step.nothing() if weights is None else step.surrogate(weights)
 
     def average_over(self, group: torch.distributed.ProcessGroup | None) -> None:
         """Average over these processes from now on, unless others were named at first."""
         self._group = self._group or group
-
-    def report(self) -> Report:
-        """How it went so far: a dict of plain numbers that prints as lines of words.
-
-        Lists have one number for each bound, in the order given. ``multiplier`` is what the bound
-        costs, ``slack`` how far it is from being broken, ``binding`` the share of steps in which it
-        mattered, ``noise_ratio`` how many times more than a single batch asks for was needed; in
-        lexicographic training, how many times a batch's squared gradient is that of the truth.
-        """
-        return summary(self.last, self.ledger)
-
-    @property
-    def status(self) -> str:
-        """The first word of the report: *held*, *slack*, *opposed*, *settled*, and so on."""
-        return str(self.report()["status"])
-
-    def reset(self) -> None:
-        """Forget all steps, before other losses are trained."""
-        self.ledger.reset()
-        self.means.reset()
-        self.last = {}
 
     def __repr__(self) -> str:
         listed = ", ".join(f"{key}={value!r}" for key, value in self.options().items())

@@ -7,7 +7,6 @@ parameter, and a dot product is a sum over tensors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
 
 import numpy as np
 import torch
@@ -59,32 +58,30 @@ def rows_of(
     return rows
 
 
-def gram_of(rows: Sequence[Row], known: Vector | None = None) -> Vector:
-    """All dot products of rows, ``[k, k]``, with one look at the device.
+def dots_of(rows: Sequence[Row], known: Vector | None = None) -> Vector:
+    """All dot products of rows, one matrix for each parameter, with one look at the device.
 
-    Those of the first rows may be known already.
+    Those of the first rows may be known already. The sum over parameters is the Gram matrix.
+
+    Returns:
+        ``[parameters, k, k]``
     """
-    k, first = len(rows), 0 if known is None else len(known)
-    pairs = [(i, j) for i in range(first, k) for j in range(i + 1)]
-    parts: list[Tensor] = []
-    counts = []
-    for i, j in pairs:
-        before = len(parts)
-        parts += _dots(rows[i], rows[j])
-        counts.append(len(parts) - before)
+    k, first = len(rows), 0 if known is None else known.shape[-1]
+    dots = np.zeros((len(rows[0]), k, k))
+    if known is not None:
+        dots[:, :first, :first] = known
+    places, parts = [], list[Tensor]()
+    for i in range(first, k):
+        for j in range(i + 1):
+            for place, (x, y) in enumerate(zip(rows[i], rows[j], strict=True)):
+                if x is not None and y is not None:
+                    places.append((place, i, j))
+                    parts.append(torch.dot(_flat(x), _flat(y)))
     device = parts[0].device
-    numbers = iter(torch.stack([part.to(device) for part in parts]).tolist())
-    gram = np.empty((k, k))
-    gram[:first, :first] = known if known is not None else 0.0
-    for (i, j), count in zip(pairs, counts, strict=True):
-        gram[i, j] = gram[j, i] = sum(islice(numbers, count))
-    return gram
-
-
-def _dots(a: Row, b: Row) -> list[Tensor]:
-    """The dot products of tensors that both rows have."""
-    both = ((x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None)
-    return [torch.dot(_flat(x), _flat(y)) for x, y in both]
+    place, row, column = np.array(places).T
+    numbers = torch.stack([part.to(device) for part in parts]).cpu().numpy()
+    dots[place, row, column] = dots[place, column, row] = numbers
+    return dots
 
 
 def _flat(part: Tensor) -> Tensor:
@@ -97,19 +94,21 @@ def _dense(part: Tensor | None) -> Tensor | None:
     return part.to_dense() if part is not None and part.is_sparse else part
 
 
-def combined(rows: Sequence[Row], weights: Sequence[float]) -> Row:
-    """``sum_i weights[i] * rows[i]``; the rows are given up, one tensor after the other.
+def combined(rows: Sequence[Row], weights: Sequence[float], scales: Sequence[float]) -> Row:
+    """``scale * sum_i weights[i] * rows[i]``, a scale for each parameter.
 
-    Never in place: automatic differentiation may hand out one tensor for two parameters.
+    The rows are given up, one tensor after the other. Never in place: automatic differentiation may
+    hand out one tensor for two parameters.
     """
     total: Row = []
-    for index in range(len(rows[0])):
+    for index, scale in enumerate(scales):
         sum_: Tensor | None = None
         for row, weight in zip(rows, weights, strict=True):
             part, row[index] = row[index], None
             if part is None:
                 continue
-            sum_ = part * weight if sum_ is None else sum_.add_(part, alpha=weight)
+            factor = weight * scale
+            sum_ = part * factor if sum_ is None else sum_.add_(part, alpha=factor)
         total.append(sum_)
     return total
 

@@ -33,7 +33,8 @@ LEARNT = (  # lexicographic: of the direction of each level,
     "recent",  # the mean of its squared length, with the weights of the running mean of gradients
     "signal",  # the mean over all steps of the squared length of the true gradient
     "square",  # the same of the batch's gradient
-    "side",  # the same of the next level's gradient
+    "next",  # the same of the next level's gradient, as far as it is no noise
+    "next_batch",  # the same of its batches
 )
 COUNTS = ("steps", "opposed", "skipped", "looks")
 SCALARS = ("mean_pull", "residual", "spent")

@@ -1,4 +1,4 @@
-"""Running means of the gradients of more important losses, which tell the truth from noise."""
+"""Running means of gradients, which tell the truth from noise, and who reaches what."""
 
 from __future__ import annotations
 
@@ -31,6 +31,14 @@ class Means(nn.Module):
         for mean, row in zip(self.rows, rows, strict=True):
             for index, part in enumerate(row):
                 mean[index] = _moved(mean[index], part, pace)
+
+    def first_to_reach(self, params: int) -> list[int]:
+        """For each parameter the first loss that ever had a gradient there.
+
+        What none has ever reached belongs to the last one.
+        """
+        reached = [[row[i] is not None for row in self.rows[:-1]] for i in range(params)]
+        return [[*each, True].index(True) for each in reached]
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         for level, row in enumerate(self.rows):

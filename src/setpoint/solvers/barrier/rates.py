@@ -16,15 +16,15 @@ from torch import Tensor
 from setpoint._checks import number
 from setpoint._checks import share as share_between
 from setpoint.distributed import workers
-from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
+from setpoint.problems import Problem
 from setpoint.rates import Bound
 from setpoint.solvers.accumulated import Accumulated
 from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to
-from setpoint.solvers.barrier.soft_rates import read_at, soft_rate, true_rate
+from setpoint.solvers.barrier.soft_rates import check, read_at, soft_rate, true_rate
 from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.mix import Loss, attach, example_weights, main_loss, mix, score_gradient
-from setpoint.steps import Hard, Sigmoid, Step
+from setpoint.steps import Sigmoid, Step
 from setpoint.thresholds import Reading, read
 
 
@@ -67,7 +67,7 @@ class RateBarrier(BatchCriterion):
         barrier: Barrier | None = None,
     ) -> None:
         super().__init__()
-        _check(problem, step)
+        check(problem, step)
         if (params is None) == (barrier is None):
             raise TypeError("RateBarrier takes the model's parameters, or barrier=, not both.")
         self.problem = problem
@@ -144,20 +144,3 @@ class RateBarrier(BatchCriterion):
         options = {"threshold": self.threshold, "main": self.main, "share": self.share}
         listed = ", ".join(f"{key}={value!r}" for key, value in options.items())
         return f"{type(self).__name__}({self.problem}, {listed}, {self.step!r}, {self.barrier!r})"
-
-
-def _check(problem: object, step: object) -> None:
-    if not isinstance(problem, Problem):
-        raise TypeError(
-            "RateBarrier takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
-            f"got {problem!r}."
-        )
-    refuse_queries(problem.query, "RateBarrier")
-    refuse_classes(problem, "RateBarrier")
-    if problem.swept is not None or problem.thresholds == PER_GROUP:
-        raise NotImplementedError(
-            f"RateBarrier cuts all scores at one fixed threshold; `{problem}` has several. "
-            "Train it with Implicit, or write one bound for each."
-        )
-    if not isinstance(step, Step) or isinstance(step, Hard):
-        raise TypeError(f"step must be a soft step such as Sigmoid(); got {step!r}.")

@@ -10,9 +10,10 @@ from setpoint.solvers.barrier.directions import Direction
 from setpoint.solvers.barrier.ledger import KINDS, Ledger
 from setpoint.solvers.barrier.losses import Losses
 from setpoint.solvers.barrier.noise import follow_noise
-from setpoint.solvers.barrier.priorities import SETTLED
 from setpoint.solvers.barrier.quadratic import Vector
 
+SETTLED = 0.3
+"""Of the length of the last gradient, what may be left over where an order of losses is settled."""
 CLOSE = 0.01
 """A bound counts as held within this share of its level, besides the noise of batches."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
 from setpoint.problems.scan import quiet
 from setpoint.rates import Expression, Where
 from setpoint.solvers.held import tables_of
@@ -49,3 +50,21 @@ def true_rate(
     tables = tables_of(hard.counts()[0], hard.whole.totals, slices)
     value = torch.as_tensor(rate.of(tables)).mean()
     return torch.where(value.isfinite(), value, missing)
+
+
+def check(problem: object, step: object) -> None:
+    """An error unless rates of the problem can be read at one fixed threshold."""
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            "RateBarrier takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
+            f"got {problem!r}."
+        )
+    refuse_queries(problem.query, "RateBarrier")
+    refuse_classes(problem, "RateBarrier")
+    if problem.swept is not None or problem.thresholds == PER_GROUP:
+        raise NotImplementedError(
+            f"RateBarrier cuts all scores at one fixed threshold; `{problem}` has several. "
+            "Train it with Implicit, or write one bound for each."
+        )
+    if not isinstance(step, Step) or isinstance(step, Hard):
+        raise TypeError(f"step must be a soft step such as Sigmoid(); got {step!r}.")

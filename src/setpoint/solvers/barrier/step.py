@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from setpoint.distributed import Row, averaged, workers
-from setpoint.solvers.barrier.gradients import combined, gram_of, rows_of, scaled, write
+from setpoint.solvers.barrier.gradients import combined, dots_of, rows_of, scaled, write
 from setpoint.solvers.barrier.losses import Losses
 from setpoint.solvers.barrier.means import Means
 from setpoint.solvers.barrier.quadratic import Vector
@@ -34,6 +34,8 @@ class Step:
         self.scaler = scaler
         self.values = losses.values(group)
         self._rows: list[Row] = []
+        self._dots = np.zeros((0, 0, 0))
+        self._owners = np.zeros(len(params), dtype=int)
 
     def differentiate(self, weights: Vector | None, *, keep_graph: bool = False) -> Vector:
         """Dot products of the gradients of all losses, one backward pass each.
@@ -44,17 +46,38 @@ class Step:
         if weights is not None:
             tensors, names = [self.sum(weights)], [SUM]
         self._rows = self._rows_of(tensors, names, keep_graph)
-        return gram_of(self._rows)
+        self._dots = dots_of(self._rows)
+        gram: Vector = self._dots.sum(0)
+        return gram
 
-    def with_means(self, means: Means, pace: float, gram: Vector) -> Vector:
-        """Move the means of all gradients but the last, and add their dot products to ``gram``."""
-        means.follow(self._rows[:-1], pace)
-        return gram_of([*self._rows, *means.rows], gram)
+    def with_means(self, means: Means, pace: float) -> Vector:
+        """Move the means of all gradients; dot products of rows, then of means.
+
+        Returns:
+            One Gram matrix for each loss: of the parameters that it is the first to reach.
+        """
+        means.follow(self._rows, pace)
+        self.own(means)
+        dots = dots_of([*self._rows, *means.rows], self._dots)
+        return np.stack([dots[self._owners == loss].sum(0) for loss in range(len(self._rows))])
+
+    def own(self, means: Means) -> None:
+        """Look up which loss is the first that reaches each parameter."""
+        self._owners = np.array(means.first_to_reach(len(self.params)))
 
     def sum(self, weights: Vector) -> Tensor:
-        """The weighted sum of all losses, with its graph and the value of the objective."""
+        """The weighted sum of all losses, with its graph."""
         pairs = zip(weights.tolist(), self.losses.tensors, strict=True)
-        total = torch.stack([weight * loss.reshape(()) for weight, loss in pairs]).sum()
+        return torch.stack([weight * loss.reshape(()) for weight, loss in pairs]).sum()
+
+    def surrogate(self, weights: Vector) -> Tensor:
+        """What has the direction as its gradient, and the value of the objective."""
+        total = self.sum(weights)
+        extra = self._scales(weights) - 1.0
+        parts = combined(self._rows, self._per_row(weights), extra.tolist())
+        for part, parameter, factor in zip(parts, self.params, extra, strict=True):
+            if part is not None and factor:
+                total = total + (part.detach() * parameter).sum()
         return total - total.detach() + self.losses.tensors[-1].detach().reshape(())
 
     def nothing(self) -> Tensor:
@@ -63,10 +86,21 @@ class Step:
 
     def write(self, weights: Vector) -> None:
         """Add the weighted sum of the rows to ``.grad``, on the scale the scaler expects."""
-        row = combined(self._rows, weights.tolist() if len(self._rows) > 1 else [1.0])
+        row = combined(self._rows, self._per_row(weights), self._scales(weights).tolist())
         if self.scaler is not None:
             scaled(row, self.scaler.get_scale())
         write(row, self.params)
+
+    def _per_row(self, weights: Vector) -> list[float]:
+        """Where weights were known there is one row, their sum."""
+        return weights.tolist() if len(self._rows) > 1 else [1.0]
+
+    def _scales(self, weights: Vector) -> Vector:
+        """On every parameter the first loss that reaches it keeps its learning rate."""
+        if not self.losses.ranked:
+            return np.ones(len(self.params))
+        scales: Vector = 1 / weights[self._owners]
+        return scales
 
     def overflow(self) -> None:
         """Let the scaler see that its scale is too high: it skips the step and lowers it."""

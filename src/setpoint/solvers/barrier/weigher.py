@@ -7,22 +7,22 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import nn
 
 from setpoint._checks import at_least_zero, positive, share, whole
 from setpoint.solvers.barrier.directions import Direction, constrained
-from setpoint.solvers.barrier.ledger import LEARNT, Ledger
+from setpoint.solvers.barrier.ledger import LEARNT
 from setpoint.solvers.barrier.losses import Losses
-from setpoint.solvers.barrier.means import Means
 from setpoint.solvers.barrier.noise import raise_floors
-from setpoint.solvers.barrier.priorities import Seen, ranked
+from setpoint.solvers.barrier.priorities import ranked
 from setpoint.solvers.barrier.push import Push
 from setpoint.solvers.barrier.quadratic import Vector
 from setpoint.solvers.barrier.report import book
+from setpoint.solvers.barrier.reported import Reported
+from setpoint.solvers.barrier.shares import Seen
 from setpoint.solvers.barrier.step import Step
 
 
-class Weigher(nn.Module):
+class Weigher(Reported):
     """Settings, state, and the weights of each step; :class:`setpoint.Barrier` is its front."""
 
     def __init__(
@@ -49,9 +49,6 @@ class Weigher(nn.Module):
         self.cap = positive(cap, "cap")
         self.memory = share(memory, "memory", ends=False)
         self.nonfinite = nonfinite
-        self.ledger = Ledger()
-        self.means = Means()
-        self.last: dict[str, Any] = {}
         self._optimizer = optimizer
 
     def weigh(self, step: Step, *, keep_graph: bool = False) -> Vector | None:
@@ -71,7 +68,9 @@ class Weigher(nn.Module):
         gaps, push = losses.gaps(step.values), self._push()
         floors = self._floors(losses, gaps, push)
         direction = None
-        if known is None:
+        if known is not None:
+            step.own(self.means)
+        else:
             direction = self._direction(step, gram, gaps, floors, push)
         self.last = book(ledger, losses, step.values, floors, direction, gram)
         return known if direction is None else direction.weights
@@ -81,8 +80,7 @@ class Weigher(nn.Module):
     ) -> Direction:
         if step.losses.ranked:
             seen = self._look()
-            gram = step.with_means(self.means, seen.pace, gram)
-            return ranked(gram, gaps, seen, push)
+            return ranked(step.with_means(self.means, seen.pace), gaps, seen, push)
         return constrained(gram, gaps, step.losses.free, floors, push, cap=self.cap)
 
     def _look(self) -> Seen:

@@ -1,0 +1,85 @@
+"""Laws of the noise correction, of equalities, and of what is left over."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+from solvers.barrier.toys import none_free
+
+from setpoint import Barrier, at_most, equal_to
+from setpoint.solvers.barrier import lexicographic_residual
+from setpoint.solvers.barrier.ledger import Ledger
+from setpoint.solvers.barrier.noise import raise_floors
+
+
+def noisy_ledger(floor=0.0, mean=0.01):
+    ledger = Ledger()
+    ledger.open(["<="])
+    for name, value in {
+        "floor": floor,
+        "gap": 0.0,
+        "mean_gap": mean,
+        "mean_jump": 0.02,
+        "mean_square": 0.5,
+    }.items():
+        ledger.numbers[name] = np.array([value])
+    ledger.numbers["steps"] = np.array(50.0)
+    ledger.numbers["mean_pull"] = np.array(1.0)
+    return ledger
+
+
+def test_the_noise_correction_is_unbiased_over_batches():
+    """The mean rise over the batches of a data set is the rise for the whole."""
+    gaps = np.random.default_rng(0).normal(0.05, 0.1, size=64)
+    ledger, options = noisy_ledger(floor=2.0), {"alpha": 1.3, "gain": 0.03}
+    one = [raise_floors(ledger, np.array([g]), none_free(1), **options)[0] for g in gaps]
+    whole = raise_floors(ledger, np.array([gaps.mean()]), none_free(1), **options)[0]
+    assert_allclose(np.mean(one), whole, rtol=1e-12)
+
+
+def test_the_multiplier_returns_to_zero_after_slack_steps():
+    weight = torch.tensor([1.0], dtype=torch.float64, requires_grad=True)
+    barrier = Barrier([weight])
+    rng = np.random.default_rng(0)
+    multipliers = []
+    for t in range(400):
+        weight.grad = None
+        level = 0.9 if t < 100 else 20.0  # broken, then slack; the batches are noisy
+        held = weight.sum() * (1 + 0.1 * rng.normal())
+        step = barrier.backward((weight - 3).square().sum(), subject_to=at_most(held, level))
+        multipliers.append(step["multiplier"][0])
+    assert barrier.ledger.numbers["floor"] == 0
+    assert multipliers[-1] == 0
+    assert max(multipliers[:100]) > 0
+
+
+@pytest.mark.parametrize(("gain", "steps", "close"), [(0.0, 200, 1e-6), (0.02, 500, 1e-3)])
+def test_equality_constraints_are_reached_from_both_sides(gain, steps, close):
+    """With the correction its term has to fade first, at the rate of its gain."""
+    for start in (0.2, 3.0):
+        weight = torch.tensor([start, 1.0], dtype=torch.float64, requires_grad=True)
+        barrier = Barrier([weight], gain=gain)
+        optimizer = torch.optim.SGD([weight], lr=0.1)
+        for _ in range(steps):
+            optimizer.zero_grad()
+            barrier.backward(weight.square().sum(), subject_to=equal_to(weight.sum(), 1.0))
+            optimizer.step()
+        assert_allclose(weight.detach().numpy(), [0.5, 0.5], atol=close)
+        assert barrier.status == "held"
+
+
+def test_the_lexicographic_residual_is_what_is_left_in_the_null_space():
+    """Eq. (16): the part of grad f outside the range of the main loss's Hessian."""
+    torch.manual_seed(0)
+    matrix = torch.randn(3, 6, dtype=torch.float64)
+    x = torch.randn(6, dtype=torch.float64, requires_grad=True)
+    aim = torch.randn(6, dtype=torch.float64)
+    main, side = (matrix @ x).square().sum(), (x - aim).square().sum()
+    found = lexicographic_residual(side, main, [x])
+    pull = 2 * (x - aim).detach()
+    outside = pull - torch.linalg.pinv(matrix) @ matrix @ pull
+    assert_allclose(found, (outside.norm() / pull.norm()).item(), rtol=1e-8)
+    solved = torch.linalg.pinv(matrix) @ torch.ones(3, dtype=torch.float64)
+    x = solved.clone().requires_grad_()  # the solution of least norm
+    main = (matrix @ x - 1).square().sum()
+    assert lexicographic_residual(x.square().sum(), main, [x]) < 1e-8

@@ -1,0 +1,126 @@
+"""What the barrier says: reports, bad input, batches that are not finite."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from setpoint import Barrier, at_most, equal_to
+from setpoint.solvers.barrier.report import Report
+
+W = torch.ones(2, requires_grad=True)
+
+
+@pytest.mark.parametrize("poison", ["value", "gradient"])
+def test_a_batch_that_is_not_finite_changes_nothing(poison):
+    weight = torch.tensor([0.0, 1.0], requires_grad=True)
+    barrier = Barrier([weight])
+    step = barrier.backward(weight.square().sum(), subject_to=at_most(weight[1], 0.5))
+    state = copy.deepcopy(barrier.state_dict())
+    gradient = weight.grad.clone()
+    # sqrt(0) has an infinite slope; 0 / 0 is NaN
+    bad = weight[0].sqrt() if poison == "gradient" else weight[1] * float("nan")
+    with pytest.raises(FloatingPointError, match="of fit is not finite in step 1"):
+        barrier.backward(weight.square().sum(), subject_to=at_most(bad, 0.5, name="fit"))
+    assert torch.equal(weight.grad, gradient)
+    assert all(torch.equal(a, state[n]) for n, a in barrier.state_dict().items())
+
+    barrier.nonfinite = "skip"
+    step = barrier.backward(weight.square().sum(), subject_to=at_most(bad, 0.5, name="fit"))
+    assert step["status"].startswith("skipped: ")
+    assert torch.equal(weight.grad, gradient)
+    changed = [n for n, a in barrier.state_dict().items() if not torch.equal(a, state[n])]
+    assert changed == ["ledger.skipped"]
+    assert barrier.report()["skipped"] == 1
+
+
+def test_a_first_batch_that_is_not_finite_leaves_no_trace():
+    weight = torch.tensor([0.5], requires_grad=True)
+    barrier = Barrier([weight], nonfinite="skip")
+    before = {name: value for name, value in barrier.state_dict().items() if "skipped" not in name}
+    barrier.backward(weight * float("inf"), subject_to=at_most(weight, 1.0))
+    assert weight.grad is None
+    after = barrier.state_dict()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+    assert barrier.status.startswith("skipped")
+
+
+def test_reports_are_plain_and_read_like_words():
+    weight = torch.tensor([2.0], requires_grad=True)
+    barrier = Barrier([weight])
+    assert barrier.report() == {"status": "not started", "steps": 0}
+    step = barrier.backward((weight - 3).square().sum(), subject_to=at_most(weight, 1.0, name="w"))
+    assert step["status"] == "w is being mended: broken by 1"
+    assert step["slack"] == [-1.0]
+    # eq. (9) with nu = 1 and eq. (10) with the largest multiplier
+    direction = 2 * (2.0 - 3.0) + step["multiplier"][0]
+    assert_close(step["kkt_score"], direction**2 + step["push"][0])
+    assert_close(step["penalty"], 1.0 + step["multiplier"][0] * 1.0)
+    assert isinstance(barrier.report(), Report)
+    assert "Barrier(1 parameters" in repr(barrier)
+
+
+def test_opposed_constraints_are_reported():
+    weight = torch.tensor([0.3, 1.0], requires_grad=True)
+    barrier = Barrier([weight], gain=0.0)
+    step = barrier.backward(
+        weight.square().sum(),
+        subject_to=[at_most(weight[0], -1.0), at_most(-weight[0], -1.0)],
+    )
+    assert step["status"].startswith("opposed")
+    assert torch.isfinite(weight.grad).all()
+    assert barrier.report()["opposed_steps"] == 1
+
+
+def bad_calls():
+    w = W
+    other = torch.ones(1, requires_grad=True)
+    ok = at_most(w.sum(), 1.0)
+    yield TypeError, "write `at_most", lambda b: b.backward(w.sum(), subject_to=w.sum() <= 0.3)
+    yield TypeError, "write `at_most", lambda b: b.backward(w.sum(), subject_to=[w.sum() <= 0.3])
+    yield TypeError, "bare tensor", lambda b: b.backward(w.sum(), subject_to=[w.sum()])
+    yield TypeError, "belong in a Problem", lambda b: b.backward(w.sum(), subject_to=0.3)
+    yield ValueError, "single number", lambda b: at_most(w, 1.0)
+    yield ValueError, "single number", lambda b: b.backward(w, subject_to=ok)
+    yield ValueError, "without a graph", lambda b: at_most(w.sum().detach(), 1.0)
+    yield TypeError, "scalar tensor", lambda b: at_most(0.3, 1.0)
+    yield TypeError, "finite number", lambda b: at_most(w.sum(), float("nan"))
+    yield TypeError, "one of the two", lambda b: b.backward(w.sum())
+    yield TypeError, "one of the two", lambda b: b.backward(w.sum(), subject_to=ok, after=w.sum())
+    yield TypeError, "lower", lambda b: b.backward(w.sum(), subject_to=ok, lower=0.0)
+    yield ValueError, "one number for each", lambda b: b.backward(w[0], after=[w[1]], lower=[0, 0])
+    yield ValueError, "empty", lambda b: b.backward(w.sum(), subject_to=[])
+    yield ValueError, "does not depend", lambda b: b.backward(other.sum(), subject_to=ok)
+
+
+@pytest.mark.parametrize("case", range(len(list(bad_calls()))))
+def test_bad_input_says_what_to_do(case):
+    error, words, call = list(bad_calls())[case]
+    with pytest.raises(error, match=words):
+        call(Barrier([W]))
+
+
+def test_parameters_are_checked():
+    frozen = torch.ones(2)
+    with pytest.raises(ValueError, match="No trainable parameter among 1"):
+        Barrier([frozen])
+    with pytest.raises(TypeError, match=r"model\.parameters"):
+        Barrier([nn.Linear(1, 1)])
+    with pytest.raises(TypeError, match="go together"):
+        Barrier([W], fraction=0.1)
+    for option in ({"alpha": 0}, {"beta": -1}, {"tau": 0.5}, {"gain": -1}, {"every": 0}):
+        with pytest.raises(ValueError, match=next(iter(option))):
+            Barrier([W], **option)
+
+
+def test_other_bounds_need_another_barrier():
+    w = torch.ones(2, requires_grad=True)
+    barrier = Barrier([w])
+    barrier.backward(w.sum(), subject_to=at_most(w[0], 0.0))
+    with pytest.raises(ValueError, match=r"reset\(\)"):
+        barrier.backward(w.sum(), subject_to=equal_to(w[0], 0.0))
+    barrier.reset()
+    barrier.backward(w.sum(), after=w[0].square())
+    assert barrier.report()["steps"] == 1
