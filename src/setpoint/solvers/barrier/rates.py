@@ -123,9 +123,9 @@ class RateBarrier(BatchCriterion):
         )
 
     def _alone(self) -> bool:
-        if self._reduction in ("sum", "none") and workers(self._group) > 1:
+        if self.reduction in ("sum", "none") and workers(self._group) > 1:
             raise ValueError(
-                f"RateBarrier averages gradients over ranks; reduction={self._reduction!r} cannot "
+                f"RateBarrier averages gradients over ranks; reduction={self.reduction!r} cannot "
                 "be: attach the wrapped model, or say 'mean'."
             )
         self.barrier.average_over(self._group)
