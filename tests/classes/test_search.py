@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from classes.samples import draw, loss_and_gradient
-from scipy.optimize import linprog
+from scipy.optimize import linear_sum_assignment, linprog
 
 from setpoint import Implicit, Problem, Sigmoid
 from setpoint.problems.classes import decide, read_data
 from setpoint.problems.classes.cuts import ClassCuts
 from setpoint.problems.classes.matrix import hard_tables
+from setpoint.problems.classes.moves import finish
 from setpoint.problems.classes.names import top_ks
 from setpoint.problems.classes.quotas import shared_out
 from setpoint.problems.classes.settle import settle
@@ -93,6 +94,19 @@ def test_reported_shifts_leave_every_example_as_much_room_as_there_is(seed):
     assert room(edge) == pytest.approx(0, abs=1e-9)  # in training some example is between classes
     assert abs(middle.sum()) < 1e-12
     assert abs(edge.sum()) < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_moves_along_shortest_paths_reach_the_best_plan_from_far_away(seed):
+    rng = np.random.default_rng(seed)
+    scores, quotas = rng.normal(size=(80, 6)), rng.multinomial(80, [0.02] * 5 + [0.9])
+    held = finish(scores, np.zeros(6), quotas.astype(float), np.ones(80))
+    assert np.array_equal(np.bincount(held, minlength=6), quotas)
+    assert not np.array_equal(np.bincount(scores.argmax(1), minlength=6), quotas)
+    seats = np.repeat(np.arange(6), quotas)
+    rows, columns = linear_sum_assignment(-scores[:, seats])
+    best = scores[rows, seats[columns]].sum()
+    assert scores[np.arange(80), held].sum() == pytest.approx(best, abs=1e-9)
 
 
 def test_quotas_are_whole_numbers_and_half_is_rounded_down():
