@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.peers import fair
+from benchmarks.peers.figures import draw_cost
 from benchmarks.peers.learners import network
 from benchmarks.peers.page import fill, table
 from benchmarks.peers.roster import GOALS, METHODS, Task, expressing
@@ -35,12 +37,11 @@ def measure(model: str, goal: str, size: int, rounds: int) -> dict[str, list[flo
     drawn = torch.Generator().manual_seed(0)
     y = (torch.rand(4 * size, generator=drawn) < 0.2).long()
     x = torch.randn(4 * size, inputs, generator=drawn) + 0.5 * y[:, None]
-    task = Task(x, y, GOALS[goal], size, 1000, 0.01)
-    learners = {}
-    for name in expressing(goal):
-        if name == "LastLayer" and not hidden:  # a linear model is all last layer: Implicit
-            continue
-        learners[name] = METHODS[name](network(inputs, hidden), task)
+    task = Task(x, y, GOALS.get(goal, fair.PROBLEM), size, 1000, 0.01)
+    makers = fair.methods() if goal == fair.FAIR else {n: METHODS[n] for n in expressing(goal)}
+    if not hidden:  # a linear model is all last layer: Implicit
+        makers.pop("LastLayer", None)
+    learners = {name: make(network(inputs, hidden), task) for name, make in makers.items()}
     seconds: dict[str, list[float]] = {name: [] for name in learners}
     order = list(learners)
     for place in range(rounds + 2):
@@ -80,7 +81,7 @@ def main() -> None:
     chosen = options(__doc__).parse_args()
     rows = opened(chosen, "cost")
     if not (chosen.table or chosen.docs):
-        for goal in GOALS:
+        for goal in (*GOALS, fair.FAIR):
             for size in SIZES[:1] if chosen.quick else SIZES:
                 for model in MODELS:
                     cell = {"goal": goal, "size": size, "model": model}
@@ -91,6 +92,7 @@ def main() -> None:
     found = text(rows.read())
     if chosen.docs:
         fill("cost", found)
+        draw_cost(rows.read())
     print(found)
 
 

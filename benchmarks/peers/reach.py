@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from benchmarks.common import tabular
+from benchmarks.peers.figures import draw_reach
 from benchmarks.peers.learners import network
 from benchmarks.peers.page import fill, table
 from benchmarks.peers.roster import GOALS, METHODS, ONE, Task, expressing, rows_for
@@ -108,6 +109,7 @@ def main() -> None:
         run(chosen, rows)
     if chosen.docs:
         fill("reach", text(rows.read()))
+        draw_reach(rows.read())
     print(text(rows.read()))
 
 

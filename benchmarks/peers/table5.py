@@ -94,8 +94,8 @@ def run(chosen: Any, rows: Rows) -> None:
     end = monotonic() + 60 * chosen.minutes
     peers = [] if chosen.quick else [name for name in PEERS if installed(name)]
     steps = 40 if chosen.quick else STEPS
-    for seed in range(1 if chosen.quick else chosen.seeds):
-        for data in DRAWN[:1] if chosen.quick else PAPER:
+    for seed in [0] if chosen.quick else range(chosen.first, chosen.first + chosen.seeds):
+        for data in DRAWN[:1] if chosen.quick else chosen.data or PAPER:
             cell = {"data": data, "seed": seed, "steps": steps, "start": 0.95}
             if rows.done(cell):
                 continue
@@ -110,8 +110,8 @@ def run(chosen: Any, rows: Rows) -> None:
 def run_starts(chosen: Any, rows: Rows) -> None:
     """Figure 3: train for other ranges [start, 1], one setting of each method."""
     end = monotonic() + 60 * chosen.minutes
-    for seed in range(chosen.seeds):
-        for data in DRAWN:
+    for seed in range(chosen.first, chosen.first + chosen.seeds):
+        for data in chosen.data or DRAWN:
             for start in STARTS:
                 cell = {"data": data, "seed": seed, "steps": STEPS, "start": start, "few": True}
                 if rows.done(cell) or monotonic() > end:
@@ -128,6 +128,8 @@ def run_starts(chosen: Any, rows: Rows) -> None:
 def main() -> None:
     made = options(__doc__)
     made.add_argument("--seeds", type=int, default=5)
+    made.add_argument("--first", type=int, default=0, help="the number of the first trial")
+    made.add_argument("--data", action="append", choices=PAPER, help="default: all of them")
     made.add_argument("--starts", action="store_true", help="the ranges of Figure 3")
     chosen = made.parse_args()
     register()

@@ -99,27 +99,39 @@ def draw(rows: list[Row]) -> None:
 
     names = ["cross-entropy", "TFCO", "Lagrangian", "paper's grid", OURS]
     colours = dict(zip(names, ("0.55", "#8b5fbf", "#2b4c9b", "#c05621", "#0b6e4f"), strict=True))
-    figure, axes = plt.subplots(2, 2, figsize=(9, 6.4), layout="constrained")
-    for data, (left, right) in zip(("letter", "ijcnn1"), axes, strict=True):
+    sets, swept = ("letter", "ijcnn1"), any("few" in row["cell"] for row in rows)
+    figure, axes = plt.subplots(
+        1 + swept, 2, figsize=(9, 3.2 + 3.2 * swept), layout="constrained", squeeze=False
+    )
+    for column, data in enumerate(sets):
         mine = [row for row in rows if row["cell"]["data"] == data]
-        whole = [row for row in mine if "few" not in row["cell"]]
         for name in names:
-            label = TITLES[name].split(",")[0].strip("*").replace("`", "")
-            curves = [r["methods"][name]["precision"] for r in whole if name in r["methods"]]
+            style = {"color": colours[name], "label": _short(name)}
+            curves = [r["methods"][name]["precision"] for r in mine if _whole(r, name)]
             if curves:
-                left.plot(GRID, np.mean(curves, 0), color=colours[name], label=label)
+                axes[0, column].plot(GRID, np.mean(curves, 0), **style)
             by_start = defaultdict(list)
             for row in mine:
                 if "few" in row["cell"] and name in row["methods"]:
                     by_start[row["cell"]["start"]].append(row["methods"][name]["curve"])
             if by_start:
                 x = sorted(by_start)
-                right.plot(x, [np.mean(by_start[s]) for s in x], "o-", color=colours[name])
-        left.axvspan(0.95, 1, color="0.93", zorder=0)
-        left.set(title=data, xlabel="recall", ylabel="precision")
-        right.set(title=data, xlabel="start of the range", ylabel="PR-AUC in [start, 1], points")
+                axes[1, column].plot(x, [np.mean(by_start[s]) for s in x], "o-", **style)
+        axes[0, column].axvspan(0.95, 1, color="0.93", zorder=0)
+        axes[0, column].set(title=data, xlabel="recall", ylabel="precision")
+        if swept:
+            axes[1, column].set(xlabel="start of the range", ylabel="PR-AUC in [start, 1], points")
     axes[0, 0].legend(frameon=False, fontsize=8)
     for axis in axes.flat:
         axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(IMAGES / "peers_table5.png", dpi=150)
     plt.close(figure)
+
+
+def _whole(row: Row, name: str) -> bool:
+    """Whether a row is one of Table 5 itself and has this method."""
+    return "few" not in row["cell"] and name in row["methods"]
+
+
+def _short(name: str) -> str:
+    return TITLES[name].split(",")[0].strip("*").replace("`", "")

@@ -59,6 +59,7 @@ class TFCOLearner:
         self.x = tf.Variable(x.numpy(), trainable=False)
         self.y = tf.Variable(y.numpy().astype("float32"), trainable=False)
         self.rows = tf.Variable(tf.zeros(size, tf.int32), trainable=False)
+        self.whole = size == len(y)  # full batches: nothing is gathered
         self.dual_scale = tf.Variable(dual_scale, trainable=False)
         rates = rate_problem(problem, lambda: self._forward(self._batch()), self._labels)
         create = tfco.create_proxy_lagrangian_loss if proxy else tfco.create_lagrangian_loss
@@ -84,10 +85,10 @@ class TFCOLearner:
         self.dual_scale.assign(dual)
 
     def _batch(self) -> Any:
-        return tf.gather(self.x, self.rows)
+        return self.x if self.whole else tf.gather(self.x, self.rows)
 
     def _labels(self) -> Any:
-        return tf.gather(self.y, self.rows)
+        return self.y if self.whole else tf.gather(self.y, self.rows)
 
     def _forward(self, x: Any) -> Any:
         last = len(self.weights) - 2
@@ -105,7 +106,8 @@ class TFCOLearner:
 
     def step(self, rows: Tensor) -> None:
         """Choose the rows, then one step."""
-        self.rows.assign(rows.numpy().astype("int32"))
+        if not self.whole:
+            self.rows.assign(rows.numpy().astype("int32"))
         self._update()
 
     def scores(self, x: Tensor) -> Any:

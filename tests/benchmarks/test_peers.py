@@ -5,12 +5,22 @@ import pytest
 import torch
 
 from benchmarks.common.images import Images
-from benchmarks.peers import faces, page, rates, reach, table5_text
+from benchmarks.peers import (
+    cost,
+    faces,
+    fair,
+    figures,
+    page,
+    pictures_text,
+    rates,
+    reach,
+    table5_text,
+)
 from benchmarks.peers.learners import network, ours, shuffled, train
 from benchmarks.peers.readings import GRID, at_anchors, curve, under_curve
 from benchmarks.peers.roster import FIVE, GOALS, ONE, expressing
 from benchmarks.points.stack import Stack
-from setpoint import Problem, fnr_at_fpr, precision, recall
+from setpoint import Implicit, Problem, fnr_at_fpr, precision, recall
 
 
 def draw(n=400, seed=0):
@@ -183,3 +193,54 @@ def test_the_mark_is_the_best_of_cross_entropy_and_those_who_never_reach_it_stay
     assert "| cross-entropy | 2.00 s (1/1); 60.0 |" in lines
     assert "| Implicit | 4.00 s (1/1); 60.0 |" in lines
     assert "| Lagrangian | never; 59.0 |" in lines
+
+
+def test_what_a_step_costs_is_measured_for_groups_too(monkeypatch):
+    monkeypatch.setitem(cost.MODELS, "tiny", (3, ()))
+    found = cost.measure("tiny", fair.FAIR, 64, rounds=2)
+    assert {"cross-entropy", "Implicit", "Lagrangian", "proxy-Lagrangian"} <= set(found)
+    assert all(len(seconds) == 2 and min(seconds) > 0 for seconds in found.values())
+
+
+def test_figures_are_written_from_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "IMAGES", tmp_path)
+    seconds = {"cross-entropy": [1.0, 2.0], "Implicit": [2.0, 3.0], "LastLayer": [3.0, 4.0]}
+    step = {"cell": {"goal": ONE, "size": 512, "model": "linear"}, "seconds": seconds}
+    figures.draw_cost([step, {**step, "cell": {**step["cell"], "goal": FIVE}}])
+    path = [[0.1, 50.0], [0.2, 40.0]]
+    at = {"data": "letter", "model": "mlp", "seed": 0}
+    figures.draw_reach([{"cell": {**at, "method": m}, "path": path} for m in seconds])
+    rows = pictured({"cross-entropy": [10, 20], "Implicit": [11, 22], "LibAUC": [9, 20]})
+    figures.draw_pictures(rows)
+    written = sorted(file.name for file in tmp_path.iterdir())
+    assert written == ["peers_cost.png", "peers_pictures.png", "peers_reach.png"]
+
+
+def pictured(tests):
+    """Rows of one goal on one task, fold after fold."""
+    goal = "FNR at FPR 1%"
+    return [
+        {"cell": {"task": "t", "fold": fold, "goal": goal, "method": name}, "test": float(value)}
+        for name, values in tests.items()
+        for fold, value in enumerate(values)
+    ]
+
+
+def test_pictures_are_paired_by_fold():
+    rows = pictured({"cross-entropy": [10, 20, 30], "Implicit": [11, 22], "LibAUC": [9, 20, 30]})
+    assert pictures_text.paired(rows, "FNR at FPR 1%", "Implicit") == [1.0, 2.0]
+    text = pictures_text.text(rows)
+    assert "| cross-entropy | 20.00 ± 5.77 |  |" in text
+    assert "| Implicit | **+1.50 ± 0.50** |  | **+1.50 ± 0.50** |" in text.splitlines()[-1]
+
+
+def test_batches_that_were_enriched_are_weighed_back():
+    y = (torch.arange(1000) % 10 == 0).long()
+    rows = next(iter(faces.batches("Implicit", y, 1, seed=0)))
+    assert float(y[rows].float().mean()) == pytest.approx(0.2, abs=0.01)
+    problem = fnr_at_fpr(0.2)
+    scores = torch.randn(len(rows), 1, requires_grad=True)
+    loss = faces._implicit(problem, 10, 0.1)(scores, y[rows], rows)
+    weights = torch.where(y[rows] > 0, 0.1 / 0.2, 0.9 / 0.8)
+    expected = Implicit(problem, steps=10)(scores[:, 0], y[rows], resampling=weights)
+    assert loss.item() == pytest.approx(expected.item(), rel=0.02)

@@ -10,6 +10,7 @@ from torch import nn
 import setpoint
 from setpoint import compare, fnr, fnr_at_fpr, fpr, precision_at_recall, roc_auc
 from setpoint.compare import Comparison, Trial
+from setpoint.compare.plot import draw, rates_at
 from setpoint.datasets import Split, Table, split
 from setpoint.problems import Problem
 from setpoint.solvers import cross_entropy
@@ -156,6 +157,35 @@ def test_the_plot_is_written(tmp_path):
     found = compare(GOAL, data(), ["focal", "implicit"], **QUICK)
     found.plot(tmp_path / "curves.png")
     assert (tmp_path / "curves.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_the_plot_marks_where_every_method_is_judged():
+    found = compare(GOAL, data(), ["focal", "implicit"], **QUICK)
+    roc, precision_recall = draw(found).axes
+    for method, curve, dot, other in zip(
+        ["focal", "implicit"],
+        roc.lines[::2],
+        roc.lines[1::2],
+        precision_recall.lines[1::2],
+        strict=True,
+    ):
+        assert curve.get_label() == method
+        assert curve.get_color() == dot.get_color() == other.get_color()
+        values = [t.value for t in found.trials if t.method == method]
+        ((fpr_at, tpr_at),) = dot.get_xydata()
+        assert tpr_at == pytest.approx(1 - np.mean(values), abs=1e-12)
+        assert 0 < fpr_at <= GOAL.subject_to[0].level
+        ((recall_at, precision_at),) = other.get_xydata()
+        assert recall_at == tpr_at
+        assert 0 < precision_at < 1
+    area = compare(roc_auc(fpr=(0, 0.2), points=4), data(), ["focal"], **QUICK)
+    assert len(draw(area).axes[0].lines[1].get_xydata()) == 4
+
+
+def test_nobody_accepted_is_a_point_too():
+    nobody, labels = np.zeros(4, bool), np.array([True, False, False, True])
+    assert rates_at(nobody, labels) == (0, 0, 1)
+    assert rates_at(~nobody, labels) == (1, 1, 0.5)
 
 
 def test_the_room_can_be_called():
