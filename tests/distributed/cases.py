@@ -22,6 +22,7 @@ from setpoint import (
     Softplus,
     Split,
     coverage,
+    demographic_parity,
     error,
     f_score,
     fnr,
@@ -52,6 +53,7 @@ class Case:
     groups: str = ""
     classes: int = 0
     split: bool = False
+    queries: bool = False
 
 
 def implicit(problem, **options):
@@ -81,6 +83,12 @@ GOALS = {
 SLICED = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.2)
 NUMBERED = Problem(maximize=recall.on(group=0), subject_to=coverage <= 0.3)
 BOUND = fnr_at_fpr(0.2)
+FAIR = Problem(
+    minimize=error,
+    subject_to=demographic_parity(0.1, group=["a", "bee"]),
+    thresholds="per group",
+)
+RANKED = precision_at_k(3).per("query")
 
 CASES = {
     **{f"implicit, {name}": Case(implicit(goal, steps=6)) for name, goal in GOALS.items()},
@@ -96,6 +104,11 @@ CASES = {
     "implicit, groups of texts": Case(implicit(SLICED), groups="text"),
     "implicit, groups by name": Case(implicit(NUMBERED), groups="named"),
     "implicit, groups in a tensor": Case(implicit(NUMBERED), groups="tensor"),
+    "implicit, per group": Case(implicit(FAIR, steps=6), groups="text", weights=True),
+    "bare, per group": Case(implicit(FAIR, share=0.0), groups="text"),
+    "implicit, per group, memory": Case(implicit(FAIR, memory=100), groups="text"),
+    "implicit, per query": Case(implicit(RANKED, steps=6), queries=True, weights=True),
+    "bare, per query": Case(implicit(RANKED, share=0.0), queries=True),
     **{
         f"lagrangian, {name}": Case(lambda _, goal=goal: Lagrangian(goal))
         for name, goal in GOALS.items()
@@ -160,6 +173,10 @@ def batch_of(case, step, dtype):
         more["groups"] = {"group": member.long().numpy(), "unused": ["é", "x"] * (ROWS // 2)}
     elif case.groups == "tensor":
         more["groups"] = member.long()
+    if case.queries:  # of five to eleven documents, in no order: ranks hold pieces of them
+        more["queries"] = np.array(["é", "b", "c", "d", "e", "f", "g", "h"])[
+            torch.randint(0, 8, (ROWS,), generator=r).numpy()
+        ]
     if case.classes:
         y = (y + torch.randint(0, case.classes, (ROWS,), generator=r)) % case.classes
     elif case.outputs > 1:
