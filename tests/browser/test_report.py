@@ -4,6 +4,7 @@ import struct
 
 import numpy as np
 import pytest
+from report.class_sample import class_result
 from report.sample import HOSTILE, certificate, draw, result
 
 from setpoint.report import page
@@ -41,7 +42,17 @@ def hostile(tmp_path_factory):
     return path
 
 
-@pytest.fixture(params=["plain", "hostile"])
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory):
+    """A run for several classes, one of them called by an attacker."""
+    odd = HOSTILE[2] + HOSTILE[3]
+    run = class_result(names=(odd, "dog", "bird"), goal="maximize macro(recall)")
+    path = tmp_path_factory.mktemp("classes") / "report.html"
+    path.write_text(page(run), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(params=["plain", "hostile", "classes"])
 def path(request):
     return request.getfixturevalue(request.param)
 
