@@ -101,6 +101,23 @@ def test_groups_are_checked_one_by_one():
     assert shared.check(apart, labels, groups=groups).verdict == "broken"
 
 
+def test_groups_that_came_and_groups_that_went():
+    scores, labels = OLD
+    groups = np.where(np.random.default_rng(5).random(3000) < 0.5, "a", "b")
+    found = certify(scores, labels, fpr <= 0.05, groups=groups)
+    some = np.where(np.arange(3000) % 5 == 0, "new", groups)
+    for given in (None, labels):
+        checked = found.check(scores, given, groups=some)
+        assert checked.verdict == "drift"
+        assert checked.findings[-1].name == "rows of another group"
+        assert checked.findings[-1].measured == 0.2
+    gone = groups == "a"
+    for given in (None, labels[gone]):
+        checked = found.check(scores[gone], given, groups=groups[gone])
+        assert checked.verdict == "ok"
+        assert checked.findings[-1].measured is None  # alerts of b: no rows
+
+
 def test_scores_are_compared_in_the_calibrated_precision():
     scores, labels = OLD
     found = certify(torch.from_numpy(scores).bfloat16(), labels, fpr <= 0.05)

@@ -57,6 +57,11 @@ def messages(rank):
         "different columns": told(lambda: criterion(scores, y, **more)),
         "a bad batch": told(lambda: criterion(scores, y[1:] if rank == 2 else y)),
         "no numbers": told(lambda: criterion(bad if rank == 3 else scores.detach(), y)),
+        "said before": Implicit(BOUND, reduction="sum").attach(model).reduction,
+        "said and wrapped": Implicit(BOUND, reduction="none")
+        .attach(DistributedDataParallel(model))
+        .reduction,
+        "wrapped": Implicit(BOUND).attach(DistributedDataParallel(model)).reduction,
         "a word": told(lambda: Implicit(BOUND, reduction="average")),
     }
 

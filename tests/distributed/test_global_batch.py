@@ -100,6 +100,9 @@ MESSAGES = {
     "barrier": "ValueError: RateBarrier averages gradients over ranks; reduction='sum' cannot",
     "different columns": "ValueError: All ranks must call the criterion with the same kinds",
     "no numbers": "ValueError: Scores must be finite; got nan in row 37",
+    "said before": "sum",
+    "said and wrapped": "none",
+    "wrapped": "mean",
     "a word": "ValueError: reduction must be 'mean', 'sum' or 'none'; got 'average'",
 }
 
@@ -129,3 +132,9 @@ def test_sums_ranks_by_themselves_micro_batches_and_selection(ranks):
         assert (texts, copies.tolist()) == ([str(int(v)) for v in y], y.tolist())
         assert sizes == list(alone.SIZES)
         assert found["third"] == (falling[2], len(y), 2, 3)
+
+
+def test_a_model_attached_in_one_process_says_nothing_about_several():
+    criterion = alone.Implicit(alone.BOUND).attach(alone.network())
+    assert criterion.reduction is None  # so several ranks later are told to attach again
+    assert alone.Implicit(alone.BOUND, reduction="sum").attach(alone.network()).reduction == "sum"

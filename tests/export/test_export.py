@@ -120,6 +120,29 @@ def test_groups_have_their_own_thresholds_here_and_in_onnx(tmp_path):
     assert (found == decided.numpy()).all()
     with pytest.raises(ValueError, match="one threshold for each sex: pass groups="):
         decision(x)
+    strangers = torch.where(torch.arange(5000) % 2 == 0, -1, 2)
+    found = session.run(["decisions"], {"x": 99 + x.numpy(), "groups": strangers.numpy()})[0]
+    assert not found.any()  # a graph cannot refuse: nobody unknown is accepted
+    for wrong in (strangers, places[:1], places > 0, places.float(), sex.tolist()):
+        with pytest.raises(ValueError, match=r"was not certified|must be a tensor of 5000 whole"):
+            decision(x, wrong)
+
+
+def test_exporting_leaves_the_mode_of_the_model(tmp_path):
+    model, certificate = made()
+    decision = Decision(model, certificate).train()
+    to_program(decision, rows(4, seed=0))
+    to_onnx(decision, rows(4, seed=0), tmp_path / "decision.onnx")
+    assert model.training
+
+
+def test_another_threshold_is_not_loaded():
+    model, certificate = made()
+    decision = Decision(model, certificate)
+    state = decision.state_dict()
+    decision.load_state_dict(state)
+    with pytest.raises(ValueError, match="not the certificate's"):
+        decision.load_state_dict({**state, "thresholds": state["thresholds"] - 1})
 
 
 def test_saved_and_loaded_with_its_certificate(tmp_path):

@@ -162,6 +162,16 @@ def test_metric_is_the_goal_for_both_libraries():
     assert objective.feval(scores, data) == ("setpoint", expected, False)
 
 
+def test_metric_where_the_targets_are_missed_and_where_there_are_groups():
+    data = xgboost.DMatrix(np.zeros((4, 1)), label=[0, 0, 1, 1])
+    scores = np.array([3.0, 2.0, 1.0, 0.0])
+    missed = Problem.parse("minimize 5 * fnr + fpr subject to precision >= 0.9 and recall >= 0.1")
+    assert Objective(missed).metric(scores, data) == ("setpoint", np.inf)
+    grouped = Problem.parse('minimize fnr subject to fpr on g="a" <= 0.1')
+    with pytest.raises(ValueError, match="does not say which groups"):
+        Objective(grouped, groups={"g": ["a"] * 4}).metric(scores, data)
+
+
 def test_wrong_settings_are_named():
     x, y = draw(40)
     objective = Objective(fnr_at_fpr(0.1))

@@ -97,7 +97,7 @@ class Certificate:
         return decide_by_group(self.thresholds, self.column, self.dtype, scores, groups)
 
     def check(
-        self, scores: Any, labels: Any = None, *, groups: Any = None, significance: float = 0.01
+        self, scores: Any, labels: Any = None, *, groups: Any = None, significance: float = 0.001
     ) -> Check:
         """Compare new data with the promise: does it still hold, do as many alerts come?
 

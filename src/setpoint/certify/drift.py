@@ -11,6 +11,7 @@ class: it is drift if three bounds, on both classes and on the new alerts, leave
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,8 @@ def check(
     goal, wheres = _goal(certificate)
     array = rounded(read_scores(scores)[0], certificate.dtype)
     y = None if labels is None else read_labels(labels, array)
-    sample = Sample(array, y, read_slices(groups, wheres, array), certificate.dtype)
+    slices = read_slices(groups, wheres, array, empty=certificate.column is not None)
+    sample = Sample(array, y, slices, certificate.dtype)
     places: dict[Where, Place] = {
         (() if p.group is None else ((str(certificate.column), p.group),)): Place(
             float(p.threshold)
@@ -56,15 +58,16 @@ def check(
         _alerts(p, w, places[w], sample) for p, w in zip(certificate.points, places, strict=True)
     ]
     found = _alert_findings(certificate, alerts, level / len(alerts), alarms=y is None)
-    if y is None:
-        verdict = DRIFT if any(f.alarm for f in found) else OK
-    else:
-        bounds = [a for bound in goal for a in atoms(bound, certificate.prevalence)]
+    found += _strangers(certificate, slices, len(array))
+    verdict = DRIFT if any(f.alarm for f in found) else OK
+    if y is not None:
+        there = [bound for bound in goal if _present(bound, slices)]
+        bounds = [a for bound in there for a in atoms(bound, certificate.prevalence)]
         at = lookup(places)
         tests = [
             _promise(a, sample, at, level / len(bounds), certificate.prevalence) for a in bounds
         ]
-        verdict = BROKEN if any(f.alarm for f in tests) else OK
+        verdict = BROKEN if any(f.alarm for f in tests) else verdict
         found = [*tests, *found]
     return Check(verdict, certificate.goal, len(array), y is not None, level, tuple(found))
 
@@ -92,6 +95,23 @@ def _alerts(point: Point, where: Where, place: Place, sample: Sample) -> _Alerts
     name = "alerts" if not where else f"alerts, {where[0][0]} = {where[0][1]!r}"
     now = (int(sample.over(part, place.score)), sample.size(part))
     return _Alerts(name, (point.alerts, point.examples), now)
+
+
+def _present(bound: Bound, slices: Mapping[Where, Any]) -> bool:
+    """Whether there are rows of every group that a bound is about."""
+    wheres = {rate.where for rate in bound.expression.rates()} - {()}
+    return all(slices[where].any() for where in wheres)
+
+
+def _strangers(certificate: Certificate, slices: Mapping[Where, Any], count: int) -> list[Finding]:
+    """Rows of groups that have no threshold: nobody promised anything about them."""
+    if certificate.column is None or not slices:
+        return []
+    strangers = count - int(sum(inside.sum() for inside in slices.values()))
+    if not strangers:
+        return []
+    name = f"rows of another {certificate.column}"
+    return [Finding(name, "none: they have no threshold", strangers / count, None, True)]
 
 
 def _alert_findings(

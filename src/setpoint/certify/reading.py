@@ -20,10 +20,17 @@ def read_sample(scores: Any, labels: Any, groups: Any, wheres: tuple[Where, ...]
     return Sample(s, y, read_slices(groups, wheres, s), dtype)
 
 
-def read_slices(groups: Any, wheres: tuple[Where, ...], scores: NDArray[Any]) -> dict[Where, Bools]:
-    """Who belongs to each slice."""
+def read_slices(
+    groups: Any, wheres: tuple[Where, ...], scores: NDArray[Any], *, empty: bool = False
+) -> dict[Where, Bools]:
+    """Who belongs to each slice; nobody is an error unless slices may be ``empty``."""
     columns = {column for where in wheres for column, _ in where}
-    return {where: _slice(where, groups, columns, scores) for where in wheres if where}
+    found = {where: _slice(where, groups, columns, scores) for where in wheres if where}
+    for where, inside in found.items():
+        if not (empty or inside.any()):
+            text = " and ".join(f"{column} = {value!r}" for column, value in where)
+            raise ValueError(f"No example has {text}: look for it in the data, or leave it out.")
+    return found
 
 
 def read_labels(labels: Any, scores: NDArray[Any]) -> Bools:
@@ -34,7 +41,11 @@ def read_labels(labels: Any, scores: NDArray[Any]) -> Bools:
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError):
-            raise TypeError(f"labels must be 0 or 1; got {labels!r:.60}.") from None
+            first = array.reshape(-1)[:1].tolist()[0]
+            raise TypeError(
+                f"labels must be 0 or 1; got {first!r:.40}. Say which is the positive one: "
+                f"labels == {first!r:.40}, say."
+            ) from None
     if array.dtype.kind == "b":
         check_length(array, scores, "labels")
         return array
@@ -54,7 +65,4 @@ def _slice(where: Where, groups: Any, columns: set[str], scores: NDArray[Any]) -
     inside = np.ones(len(scores), bool)
     for column, value in where:
         inside &= np.asarray(read_column(column_of(groups, column, columns), scores) == value)
-    if not inside.any():
-        text = " and ".join(f"{column} = {value!r}" for column, value in where)
-        raise ValueError(f"No example has {text}.")
     return inside

@@ -12,6 +12,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from setpoint._version import __version__
 from setpoint.cli.card import CARD
@@ -76,9 +77,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BAD_USAGE
 
 
+class _Parser(argparse.ArgumentParser):
+    """Tells a mistake in one line, as every other error is told."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_USAGE, f"{self.prog}: error: {one_line(message)} ({self.prog} --help)\n")
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The parser with all its commands."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="setpoint",
         description="Train a classifier for the number you are judged by: the miss rate at 1 % "
         "false alarms, precision at 95 % recall.",

@@ -21,6 +21,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add("--guarantee", choices=("pac", "mean"), default="pac", help="default: pac")
     add("--prevalence", type=share, metavar="SHARE", help="share of positives where it is used")
     add("--group", metavar="COLUMN", help="one threshold for each value of this column")
+    add("--clusters", metavar="COLUMN", help="who a row belongs to: one row each, or refused")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--out", type=Path, metavar="FILE", help="write the certificate as JSON, for `check`")
     add("--json", action="store_true", help="print the certificate as JSON")
@@ -28,12 +29,14 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     from setpoint.tables import open_table, read_scores
+    from setpoint.tables.scores import read_texts
 
     if given.out is not None:
         check_file(given.out)
     goal = _goal(given.goal, given.label, given.group)
     source = open_table(given.file)
     data = read_scores(source, given.score, given.label, given.group, given.positive)
+    clusters = None if given.clusters is None else read_texts(source, given.clusters, "--clusters")
     from setpoint.certify import certify
 
     certificate = certify(
@@ -45,6 +48,7 @@ def _run(given: argparse.Namespace) -> int:
         guarantee=given.guarantee,
         prevalence=given.prevalence,
         groups=None if given.group is None else {given.group: data.groups},
+        clusters=clusters,
     )
     if given.out is not None:
         save(given.out, certificate)

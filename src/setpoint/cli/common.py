@@ -81,7 +81,7 @@ def check_file(path: Path) -> Path:
     return path
 
 
-def one_line(error: BaseException) -> str:
+def one_line(error: BaseException | str) -> str:
     """The message of an error without line breaks or control characters."""
     text = " ".join(str(error).split()) or type(error).__name__
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -15,7 +15,7 @@ from setpoint.estimators.scored import ScoredRows
 from setpoint.estimators.splits import three_parts
 from setpoint.estimators.thresholds import NotCertifiedWarning
 from setpoint.estimators.training import Portfolio
-from setpoint.problems import Infeasible, Problem
+from setpoint.problems import Problem, merit
 from setpoint.problems.classes import best_shifts, decide, numbered
 from setpoint.rates import ClassArea
 from setpoint.results.class_run import ClassRun
@@ -113,17 +113,14 @@ class ManyClasses(ScoredRows):
         """
         if not self._about_classes:
             return super().score(X, y, sample_weight, groups=groups)
-        try:
-            value = self.problem_.evaluate(
-                self._scores(X),
-                numbers_of(y, self.classes_),
-                weights=sample_weight,
-                groups=groups,
-                classes=self.classes_.tolist(),
-            )
-        except Infeasible:
-            return 0.0 if self.problem_.maximize else -1.0
-        return float(value if self.problem_.maximize else -value)
+        return merit(
+            self.problem_,
+            self._scores(X),
+            numbers_of(y, self.classes_),
+            weights=sample_weight,
+            groups=groups,
+            classes=self.classes_.tolist(),
+        )
 
     def class_run(self: Any, X: Any, y: Any, *, groups: Any = None) -> ClassRun:
         """For a goal about classes: these data as test data, for :func:`setpoint.report.page`.

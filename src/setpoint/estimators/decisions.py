@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.estimators.groups import thresholds_of_rows
-from setpoint.problems import Infeasible, Problem
+from setpoint.problems import Problem, merit
 
 Array = NDArray[Any]
 
@@ -54,8 +54,4 @@ class Decisions:
         labels = (np.asarray(y) == self.classes_[1]).astype(np.int64)
         grouped = self.problem_.kind == "groups"
         scores = self._scores(X) if grouped else self.decision_function(X)
-        try:
-            value = self.problem_.evaluate(scores, labels, weights=sample_weight, groups=groups)
-        except Infeasible:
-            return 0.0 if self.problem_.maximize else -1.0
-        return value if self.problem_.maximize else -value
+        return merit(self.problem_, scores, labels, weights=sample_weight, groups=groups)

@@ -15,7 +15,7 @@ from torch import nn
 from setpoint._checks import positive, share, whole
 from setpoint.estimators.modules import assemble, rate_of
 from setpoint.estimators.queries import query_parts, read_queries, read_relevance, steps_of
-from setpoint.problems import Infeasible, Problem
+from setpoint.problems import Problem, merit
 from setpoint.solvers import Implicit
 from setpoint.train import Validation, WholeQueries, fit
 from setpoint.train import score as scores_of
@@ -152,8 +152,4 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         """The goal on these data, greater is better: negated if it is minimized."""
         scores, labels = self.predict(X), read_relevance(y)
         queries = read_queries(qid, group, len(labels))
-        try:
-            value = self.problem_.evaluate(scores, labels, weights=sample_weight, queries=queries)
-        except Infeasible:
-            return 0.0 if self.problem_.maximize else -1.0
-        return value if self.problem_.maximize else -value
+        return merit(self.problem_, scores, labels, weights=sample_weight, queries=queries)

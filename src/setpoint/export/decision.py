@@ -80,10 +80,41 @@ class Decision(nn.Module):
                     f"There is one threshold for each {self.certificate.column}: pass groups=, the "
                     f"places of {', '.join(map(repr, self.groups[:5]))} in decision.groups."
                 )
-            thresholds = thresholds[groups]
+            thresholds = self._of_each(groups, scores)
         elif groups is not None:
             raise ValueError("There is one threshold for everyone; leave groups= out.")
         return scores.to(thresholds.dtype) > thresholds, scores
+
+    def _of_each(self, groups: Tensor, scores: Tensor) -> Tensor:
+        """The threshold of every example.
+
+        In an exported graph, where nothing can be refused, a number that is no group's is never
+        accepted.
+        """
+        last = len(self.groups) - 1
+        if not torch.compiler.is_compiling():
+            self._check(groups, scores)
+        known = (groups >= 0) & (groups <= last)
+        infinite = self.thresholds.new_tensor(torch.inf)
+        return torch.where(known, self.thresholds[groups.clamp(0, last)], infinite)
+
+    def _check(self, groups: Tensor, scores: Tensor) -> None:
+        whole = isinstance(groups, Tensor) and not (
+            groups.is_floating_point() or groups.is_complex() or groups.dtype == torch.bool
+        )
+        if not whole or groups.shape != scores.shape:
+            got = (groups.dtype, tuple(groups.shape)) if isinstance(groups, Tensor) else groups
+            raise ValueError(
+                f"groups must be a tensor of {len(scores)} whole numbers, the places of each "
+                f"example's group in decision.groups; got {got!r:.60}."
+            )
+        strangers = groups[(groups < 0) | (groups >= len(self.groups))]
+        if len(strangers):
+            raise ValueError(
+                f"Group number {int(strangers[0])} was not certified: there are "
+                f"{', '.join(map(repr, self.groups[:5]))}, numbered from 0. Decide such rows by "
+                "hand, or certify with rows of their group."
+            )
 
     def _apply(self, fn: Any, recurse: bool = True) -> Decision:
         """Move to another device, but never to another precision: the promise is about this one."""
@@ -93,6 +124,16 @@ class Decision(nn.Module):
         if self.thresholds.dtype != dtype:
             self.thresholds = exact.to(self.thresholds.device)
         return self
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        """Weights may be loaded; another threshold than the certificate's is refused."""
+        found = state_dict.get(f"{prefix}thresholds")
+        if found is not None and not torch.equal(found.cpu(), self.thresholds.cpu()):
+            raise ValueError(
+                f"The stored threshold {found.tolist()} is not the certificate's "
+                f"{self.thresholds.tolist()}: take the certificate that belongs to these weights."
+            )
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def extra_repr(self) -> str:
         """The promise, in the printed module."""

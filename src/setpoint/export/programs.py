@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,8 @@ def to_program(decision: Decision, example: Tensor) -> torch.export.ExportedProg
         example: A batch of at least two examples, as the model takes them.
     """
     inputs, shapes = _inputs(decision, example)
-    return torch.export.export(decision.eval(), inputs, dynamic_shapes=shapes)
+    with _evaluating(decision):
+        return torch.export.export(decision, inputs, dynamic_shapes=shapes)
 
 
 def to_onnx(decision: Decision, example: Tensor, file: str | Path) -> None:
@@ -40,10 +43,10 @@ def to_onnx(decision: Decision, example: Tensor, file: str | Path) -> None:
         raise ImportError('ONNX export needs the extra: pip install "setpoint[onnx]".') from None
     inputs, shapes = _inputs(decision, example)
     names = ["x", "groups"][: len(inputs)]
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _evaluating(decision):
         warnings.simplefilter("ignore")  # torch's exporter, about its own insides
         exported = torch.onnx.export(
-            decision.eval(),
+            decision,
             inputs,
             dynamo=True,
             dynamic_shapes=shapes,
@@ -53,6 +56,18 @@ def to_onnx(decision: Decision, example: Tensor, file: str | Path) -> None:
         )
     assert exported is not None
     exported.save(str(file))
+
+
+@contextmanager
+def _evaluating(decision: Decision) -> Iterator[None]:
+    """In evaluation mode, and then every part as it was."""
+    were = [(part, part.training) for part in decision.modules()]
+    decision.eval()
+    try:
+        yield
+    finally:
+        for part, training in were:
+            part.training = training
 
 
 def _inputs(decision: Decision, example: Tensor) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:

@@ -88,9 +88,7 @@ class Goal(TrainerCallback):  # type: ignore[misc]
 
     def metrics(self, prediction: EvalPrediction) -> dict[str, float]:
         """For ``compute_metrics``: the goal's value, the rates and the best threshold."""
-        logits = prediction.predictions
-        scores = scores_of(torch.as_tensor(logits[0] if isinstance(logits, tuple) else logits))
-        labels = torch.as_tensor(prediction.label_ids).reshape(-1)
+        scores, labels = _told(prediction)
         self.choice, status = judged(self.problem, scores, labels)
         found = {"goal": self.choice.value, "status": status, **self.choice.rates}
         found["threshold"] = [*self.choice.thresholds]
@@ -130,9 +128,7 @@ class Goal(TrainerCallback):  # type: ignore[misc]
         Raises:
             ValueError: The goal is of a kind that nobody can promise.
         """
-        found = trainer.predict(dataset)
-        scores = scores_of(torch.as_tensor(found.predictions))
-        labels = torch.as_tensor(found.label_ids).reshape(-1)
+        scores, labels = _told(trainer.predict(dataset))
         certificate, why = promised(self.problem, scores, labels, confidence, candidates)
         if certificate is None:
             raise ValueError(f"No certificate: {why}")
@@ -140,6 +136,13 @@ class Goal(TrainerCallback):  # type: ignore[misc]
         kept["thresholds"] = [certificate.threshold] if certificate.certified else []
         trainer.model.config.setpoint = {**kept, "certificate": certificate.to_json()}
         return certificate
+
+
+def _told(prediction: Any) -> tuple[Tensor, Tensor]:
+    """Scores and labels; a model that returns more than logits returns these first."""
+    logits = prediction.predictions
+    scores = scores_of(torch.as_tensor(logits[0] if isinstance(logits, tuple) else logits))
+    return scores, torch.as_tensor(prediction.label_ids).reshape(-1)
 
 
 def scores_of(logits: Tensor) -> Tensor:

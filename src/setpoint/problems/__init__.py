@@ -24,6 +24,7 @@ from setpoint.problems.goals import (
     roc_auc,
     tpr_at_fpr,
 )
+from setpoint.problems.merit import merit
 from setpoint.problems.problem import Problem
 from setpoint.problems.validation import PER_GROUP, refuse_queries
 
@@ -41,6 +42,7 @@ __all__ = [
     "four_fifths",
     "gap",
     "largest",
+    "merit",
     "pr_auc",
     "precision_at_k",
     "precision_at_recall",

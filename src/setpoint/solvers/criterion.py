@@ -27,7 +27,7 @@ from setpoint.distributed import (
     workers,
 )
 from setpoint.solvers.accumulated import Accumulated
-from setpoint.solvers.wrapped import averaging_group
+from setpoint.solvers.wrapped import averaging_group, check_model
 
 Self = TypeVar("Self", bound="BatchCriterion")
 
@@ -35,7 +35,8 @@ Self = TypeVar("Self", bound="BatchCriterion")
 class BatchCriterion(nn.Module):
     """What criteria share under ``torch.distributed``: they know what becomes of gradients."""
 
-    _reduction: Reduction | None = None
+    _reduction: Reduction | None = None  # as the user says
+    _averaged = False  # as the attached model says
     _group: dist.ProcessGroup | None = None
 
     _gathers = True
@@ -55,7 +56,8 @@ class BatchCriterion(nn.Module):
 
         Of a model wrapped in ``DistributedDataParallel`` gradients are averaged over its ranks: the
         criterion then multiplies its gradient (not its value) by their number, so that the average
-        is the gradient of the whole batch. In a single process nothing changes.
+        is the gradient of the whole batch. A ``reduction`` that was given stays. In a single
+        process nothing changes; with ``torch.distributed``, attach after ``init_process_group``.
 
         Args:
             model: The model as it is called in training.
@@ -63,10 +65,12 @@ class BatchCriterion(nn.Module):
         Returns:
             The criterion itself.
         """
-        group = averaging_group(model, self)
-        for part in self.modules():
-            if isinstance(part, BatchCriterion):
-                part._reduction, part._group = "mean", group
+        check_model(model)
+        if workers() > 1:
+            group = averaging_group(model, self, told=self._reduction is not None)
+            for part in self.modules():
+                if isinstance(part, BatchCriterion):
+                    part._averaged, part._group = True, group
         return self
 
     def accumulate(self, count: int) -> Accumulated:
@@ -83,7 +87,7 @@ class BatchCriterion(nn.Module):
     @property
     def reduction(self) -> Reduction | None:
         """What becomes of gradients on several ranks; None: not told yet."""
-        return self._reduction
+        return "mean" if self._reduction is None and self._averaged else self._reduction
 
     @reduction.setter
     def reduction(self, reduction: Reduction | None) -> None:
@@ -95,9 +99,9 @@ class BatchCriterion(nn.Module):
 
     def _alone(self) -> bool:
         """Whether the examples at hand are all there are."""
-        if self._reduction == "none" or not several_ranks(self._group):
+        if self.reduction == "none" or not several_ranks(self._group):
             return True
-        if self._reduction is None:
+        if self.reduction is None:
             raise RuntimeError(
                 f"There are {workers(self._group)} ranks, and {type(self).__name__} does not know "
                 "what becomes of their gradients. Call criterion.attach(model) with the model "
@@ -108,7 +112,7 @@ class BatchCriterion(nn.Module):
 
     def _factor(self) -> int:
         """What own gradients are multiplied by, for the reduction to make the whole of them."""
-        return workers(self._group) if self._reduction == "mean" else 1
+        return workers(self._group) if self.reduction == "mean" else 1
 
     def _gather(self, scores: Tensor, labels: Any, given: dict[str, Any]) -> Any:
         """Scores with their graph, labels, and what else was given, of all ranks."""
@@ -131,7 +135,7 @@ class BatchCriterion(nn.Module):
     def _row_of_all(self, row: Row, params: Sequence[Tensor]) -> Row:
         """A gradient on parameters that came from own rows, as that of all ranks' rows."""
         count = workers(self._group)
-        if count == 1 or self._reduction == "none":
+        if count == 1 or self.reduction == "none":
             return row
         rows = [list(row)]
         averaged(rows, params, self._group)

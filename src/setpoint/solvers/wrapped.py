@@ -12,19 +12,30 @@ SHARDED = ("FullyShardedDataParallel", "FSDPModule")
 """Wrappers that average as well; known by name, as importing them takes its time."""
 
 
-def averaging_group(model: object, criterion: nn.Module) -> dist.ProcessGroup | None:
+def check_model(model: object) -> None:
+    """Only a module can be attached."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"attach takes the model that is trained; got {type(model).__name__}.")
+
+
+def averaging_group(
+    model: nn.Module, criterion: nn.Module, *, told: bool
+) -> dist.ProcessGroup | None:
     """The ranks that the model's gradients are averaged over; None for all of them.
+
+    Args:
+        model: As it is called in training.
+        criterion: What is attached to it.
+        told: Whether the user said what becomes of gradients: then nothing needs to average.
 
     Raises:
         TypeError: There are several ranks and nobody averages, or the criterion has weights that
             the model does not have, so that nobody averages those.
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"attach takes the model that is trained; got {type(model).__name__}.")
-    if workers() == 1:
-        return None
     sharded = any(kind.__name__ in SHARDED for kind in type(model).__mro__)
     if not sharded and not isinstance(model, DistributedDataParallel):
+        if told:
+            return None
         raise TypeError(
             f"There are {workers()} ranks, and nothing averages the gradients of a "
             f"{type(model).__name__}: wrap it in DistributedDataParallel and attach that. If you "

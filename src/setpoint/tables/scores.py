@@ -64,3 +64,9 @@ def read_scores(
     if group is not None:
         groups = np.concatenate([need_groups(source, c, group) for c in chunks])
     return Scores(scores, labels, groups, classes)
+
+
+def read_texts(source: Source, name: str, option: str) -> NDArray[Any]:
+    """One column as texts, none missing."""
+    need_column(source, name, option)
+    return np.concatenate([need_groups(source, chunk, name) for chunk in source.chunks([name])])

@@ -87,7 +87,7 @@ def need_groups(source: Source, chunk: Chunk, name: str) -> NDArray[Any]:
     values, codes = coded(chunk.columns[name])
     if None in values:
         place = int(np.argmax(codes == values.index(None)))
-        problem = "the group is missing; fill it in or remove the row."
+        problem = "the value is missing; fill it in or remove the row."
         raise TableError(source.path, problem, row=chunk.rows[place], column=name)
     return np.array(values, dtype=str)[codes]
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from setpoint._checks import positive, share
-from setpoint.problems import Infeasible, Problem
+from setpoint.problems import Problem, merit
 from setpoint.solvers import Implicit
 from setpoint.steps import Sigmoid
 from setpoint.thresholds import read, spread
@@ -111,15 +111,18 @@ class Objective:
     def metric(self, scores: NDArray[Any], data: Any) -> tuple[str, float]:
         """The goal's value on a data set, for XGBoost's ``custom_metric``; lower is better.
 
-        The best threshold of these very data; 1 where none reaches the targets.
+        The best threshold of these very data; where none reaches the targets, the worst share, or
+        infinity if the objective is no share.
         """
+        if self.groups is not None:
+            raise ValueError(
+                "A data set does not say which groups its rows are of, so goals about groups have "
+                "no metric here. Leave it out, and take problem.evaluate(scores, labels, "
+                "groups=...) after training."
+            )
         weights = data.get_weight()
         given = None if weights is None or len(weights) == 0 else weights
-        try:
-            value = self.problem.evaluate(scores, data.get_label(), weights=given)
-        except Infeasible:
-            return "setpoint", 1.0
-        return "setpoint", -value if self.problem.maximize else value
+        return "setpoint", -merit(self.problem, scores, data.get_label(), weights=given)
 
     def feval(self, scores: NDArray[Any], data: Any) -> tuple[str, float, bool]:
         """The same for LightGBM's ``feval``."""

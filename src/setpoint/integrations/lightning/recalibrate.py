@@ -52,7 +52,8 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
         self.metric = GoalMetric(problem, sync_on_compute=False)  # synced below, scores and all
         self.certificate: Certificate | None = None
         self.status = "not started"
-        self._seen = self._validations = 0
+        self._seen: dict[int, int] = {}  # rows by data loader
+        self._validations = 0
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Tell criteria what becomes of their gradients on several ranks."""
@@ -75,7 +76,7 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
         """Forget the scores of other epochs."""
         self.metric = self.metric.to(pl_module.device)
         self.metric.reset()
-        self._seen = 0
+        self._seen = {}
 
     def on_validation_batch_end(
         self,
@@ -88,8 +89,9 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
     ) -> None:
         """Collect scores and labels, each row once."""
         scores, labels = scores_of(outputs)
-        left = own_rows(trainer, dataloader_idx) - self._seen
-        self._seen += len(scores)
+        seen = self._seen.get(dataloader_idx, 0)
+        left = own_rows(trainer, dataloader_idx) - seen
+        self._seen[dataloader_idx] = seen + len(scores)
         if left > 0:
             self.metric.update(scores[:left], labels[:left])
 
