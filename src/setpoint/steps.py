@@ -8,11 +8,15 @@ in units of the scores.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint._checks import positive
+
+A = TypeVar("A")  # an array of numpy or torch
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -46,12 +50,12 @@ class Step:
         name = "width" if self.temperature is None else "temperature"
         return f"{type(self).__name__}({name}={getattr(self, name)!r})"
 
-    def width_of(self, spread: Tensor) -> Tensor:
-        """The width in units of the scores, for scores of this ``spread``."""
+    def width_of(self, spread: A) -> A:
+        """The width in units of the scores, for scores of this ``spread`` (numpy or torch)."""
         if self.temperature is not None:
-            return torch.full_like(spread, self.temperature)
-        assert self.width is not None
-        return self.width * spread
+            like: Any = torch if isinstance(spread, Tensor) else np
+            return cast(A, like.full_like(spread, self.temperature))
+        return cast(A, self.width * cast(Any, spread))
 
     def value(self, u: Tensor) -> Tensor:
         """The step."""

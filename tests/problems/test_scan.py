@@ -169,6 +169,31 @@ def test_bounds_are_never_bisected():
     assert not any(hold.sorts for hold in holds(Problem(minimize=fnr, subject_to=fpr <= 0.1)))
 
 
+# ---- one bound, one output -----------------------------------------------------------------------
+@examples(400)
+@given(
+    rates(tame=True, sliced=False),
+    rates(tame=True, sliced=False),
+    st.sampled_from(["<=", ">="]),
+    st.sampled_from([0.01, 0.2, 0.25, 1 / 3, 0.5, 0.7, 0.99, 2, 3.5]),
+    st.integers(0, 99),
+)
+def test_a_stretch_of_cuts_has_what_the_scan_of_all_cuts_finds(held, objective, sense, level, seed):
+    level = level % 1 or 0.5 if held.is_share else level
+    bound = held <= level if sense == "<=" else held >= level
+    problem = Problem(minimize=objective, subject_to=bound)
+    (hold,) = holds(problem)
+    assert hold.stretches == (held.direction in (1, -1))
+    data = draw(seed, n=15, ties=seed % 2 == 0, weighted=seed % 3 == 0)
+    if seed % 5 == 0:  # a class is missing
+        data[1].update({w: (p, 0 * q) for w, (p, q) in data[1].items()})
+    fast = place(cuts_of(np, *data), problem)
+    same(fast, place(cuts_of(np, *data), problem, [replace(hold, stretches=False)]))
+    for name in FIELDS:
+        slow = getattr(place(cuts_of(torch, *data), problem), name)
+        assert getattr(fast, name).dtype == slow.numpy().dtype
+
+
 # ---- what a placement promises -------------------------------------------------------------------
 @examples(300)
 @given(problems(tame=True, kinds=("free", "bounds", "setpoint", "range")), st.integers(0, 99))

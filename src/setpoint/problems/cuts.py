@@ -37,12 +37,13 @@ class Cuts:
     @classmethod
     def sort(cls, xp: Any, scores: Array, masks: Mapping[Where, tuple[Array, Array]]) -> Cuts:
         """Sort ``scores`` [c, n] and add up the weights of both classes in every slice."""
-        everyone = sum(masks[()])
-        keys = xp.where(everyone > 0, scores, -float("inf"))
-        order = xp.argsort(-keys, -1)
+        positives, negatives = masks[()]
+        there = positives + negatives > 0
+        turned = xp.where(there, -scores, float("inf"))
+        order = turned.argsort(-1)
         running = {w: (_sums(xp, p, order), _sums(xp, q, order)) for w, (p, q) in masks.items()}
-        falling = take(xp, keys, order)
-        return cls(xp, falling, -falling, xp.sum(everyone > 0, -1), running)
+        rising = take(xp, turned, order)
+        return cls(xp, -rising, rising, there.sum(-1), running)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -121,7 +122,12 @@ def like(values: Array, numbers: tuple[float, ...]) -> Array:
 
 
 def _sums(xp: Any, weights: Array, order: Array) -> Array:
-    sums = xp.cumsum(take(xp, weights, order), -1)
+    sorted_ = take(xp, weights, order)
+    if xp is np:
+        sums = np.zeros((len(order), order.shape[-1] + 1))
+        sorted_.cumsum(-1, out=sums[:, 1:])
+        return sums
+    sums = xp.cumsum(sorted_, -1)
     return xp.concatenate([xp.zeros_like(sums[:, :1]), sums], -1)
 
 

@@ -22,6 +22,8 @@ class Hold:
     tolerance: float = TOLERANCE
     sorts: bool = False
     """Whether bisection finds the best cut; see :func:`setpoint.problems.scan.place`."""
+    stretches: bool = False
+    """Whether the cuts that keep it are a stretch from one end: :mod:`problems.stretch`."""
 
     def gap(self, value: Array, levels: Array) -> Array:
         """By how much ``value`` misses the target; positive if it does."""
@@ -36,7 +38,9 @@ def holds(problem: Problem) -> list[Hold]:
         levels = tuple(targets[i].level for targets in problem.points)
         hold, alone = hold_of(target), len(problem.points[0]) == 1
         sorts = hold.sense == "at" and alone and _sorts(problem, target.expression)
-        held.append(replace(hold, levels=levels, sorts=sorts))
+        single = alone and len(levels) == 1 and isinstance(target.expression, Rate)
+        stretches = single and hold.sense != "at" and hold.caps is not None
+        held.append(replace(hold, levels=levels, sorts=sorts, stretches=stretches))
     return held
 
 

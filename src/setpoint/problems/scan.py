@@ -6,7 +6,9 @@ torch have in common and without a branch on data: evaluation and training choos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TypeGuard
+
+import numpy as np
 
 from setpoint.problems.anycuts import AnyCuts
 from setpoint.problems.cuts import Cuts as Cuts
@@ -16,22 +18,14 @@ from setpoint.problems.holds import TOLERANCE as TOLERANCE
 from setpoint.problems.holds import Hold as Hold
 from setpoint.problems.holds import holds as holds
 from setpoint.problems.holds import tolerance
+from setpoint.problems.placement import Placement as Placement
+from setpoint.problems.placement import seat
 from setpoint.problems.problem import Problem
+from setpoint.problems.stretch import place_in_stretch
 from setpoint.rates import Array
 
 CHUNK = 2**22
 """Cuts scanned at once; more thresholds than fit are taken in turns, to bound the memory."""
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where the thresholds sit. All ``[c, m]``."""
-
-    cut: Array  # how many scores are accepted
-    threshold: Array  # what is reported, and what ``score > threshold`` decides by
-    marginal: Array  # the score that training puts the threshold on
-    holding: list[Array]  # which target the threshold is held by, at most one; else the coverage
-    violation: Array  # by how much the targets are missed
 
 
 def place(cuts: AnyCuts, problem: Problem, targets: list[Hold] | None = None) -> Placement:
@@ -54,6 +48,10 @@ def _place(cuts: AnyCuts, problem: Problem, targets: list[Hold]) -> Placement:
     values = [hold.expression.of(tables) for hold in targets]
     if len(targets) == 1 and targets[0].sorts and isinstance(cuts, Cuts):
         return _place_sorted(cuts, targets[0], values[0][:, 0], cost[:, 0], slack)
+    if len(targets) == 1 and targets[0].stretches and _plain(cuts):
+        found = place_in_stretch(cuts, targets[0], values[0][0, 0], cost[0, 0], slack)
+        if found is not None:
+            return found
     valid = cuts.valid()
     count = len(targets[0].levels) if targets else 1
     size = max(1, CHUNK // (cost.shape[0] * cost.shape[-1]))
@@ -63,6 +61,11 @@ def _place(cuts: AnyCuts, problem: Problem, targets: list[Hold]) -> Placement:
     ]
     cut, violation = (xp.concatenate(list(part), -1) for part in zip(*picked, strict=True))
     return sit(cuts, targets, cut, violation)
+
+
+def _plain(cuts: AnyCuts) -> TypeGuard[Cuts]:
+    """Whether this is one output in numpy: where a branch on data is no trouble."""
+    return type(cuts) is Cuts and cuts.xp is np and len(cuts.scores) == 1
 
 
 def _place_sorted(cuts: Cuts, hold: Hold, value: Array, cost: Array, slack: float) -> Placement:
@@ -85,7 +88,7 @@ def _place_sorted(cuts: Cuts, hold: Hold, value: Array, cost: Array, slack: floa
     cut = xp.where(late, end, start)
     shrinks, grows = (cut == start) & (first > 0), (cut == end) & inside
     held, rejects = _sides(hold, shrinks, grows)
-    return _seat(cuts, cut, rejects, [held], abs(nearest - levels))
+    return seat(cuts, cut, rejects, [held], abs(nearest - levels))
 
 
 def _pick(
@@ -145,7 +148,7 @@ def sit(cuts: AnyCuts, targets: list[Hold], cut: Array, violation: Array) -> Pla
         holding.append(held & free)
         rejects = rejects | (held & free & grows)
         free = free & ~held
-    return _seat(cuts, cut, rejects, holding, violation)
+    return seat(cuts, cut, rejects, holding, violation)
 
 
 def _stops(hold: Hold, levels: Array, now: Array, less: Array, more: Array) -> tuple[Array, Array]:
@@ -163,16 +166,3 @@ def _stops(hold: Hold, levels: Array, now: Array, less: Array, more: Array) -> t
 def _sides(hold: Hold, shrinks: Array, grows: Array) -> tuple[Array, Array]:
     """For a setpoint: it holds if its rate changes on either side; sit where it does."""
     return shrinks | grows, grows if hold.caps else grows & ~shrinks
-
-
-def _seat(
-    cuts: AnyCuts, cut: Array, rejects: Array, holding: list[Array], violation: Array
-) -> Placement:
-    """The thresholds that make ``cut``: on the next score it rejects, or between two scores."""
-    xp = cuts.xp
-    accepted, rejected = cuts.score(cut - 1), cuts.score(cut)
-    middle = accepted / 2 + rejected / 2
-    middle = xp.where(middle < accepted, middle, rejected)  # adjacent floats have no middle
-    threshold = xp.where(rejects | (cut == 0), rejected, middle)
-    threshold = xp.where(cut >= cuts.present[:, None], -float("inf"), threshold)
-    return Placement(cut, threshold, xp.where(rejects, rejected, accepted), holding, violation)

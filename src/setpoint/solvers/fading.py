@@ -10,9 +10,11 @@ from torch import Tensor
 
 from setpoint._checks import share as share_between
 from setpoint._checks import whole
+from setpoint.problems.scan import quiet
+from setpoint.rates import Array
 from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.mix import Loss, attach, main_loss, mix, score_gradient
-from setpoint.thresholds import State, in_numpy
+from setpoint.thresholds import State, array_of, in_numpy, library_of, tensor_of
 
 SHARE_WITHOUT_STEPS = 0.3
 
@@ -56,22 +58,31 @@ class Fading(BatchCriterion, State):
         sound: Tensor,
     ) -> Tensor:
         """The value ``[c]`` where it is sound, its gradient ``[c, n]`` mixed with the main one."""
-        value = torch.where(sound, value, 0.0).mean()
-        value = value.to(torch.promote_types(scores.dtype, torch.float32))
+        xp, learns = library_of(scores), torch.is_grad_enabled() and scores.requires_grad
+        values, slopes, right = (array_of(x) for x in (value, gradient, sound))
+        with quiet(xp):
+            found = self._value(scores, xp.where(right, values, 0.0).mean())
+            if not learns:
+                return found
+            if self.share == 0:
+                slopes = slopes / len(slopes)
+            else:
+                main = score_gradient(main_loss(self.main), scores, labels, weights)
+                slopes = mix(array_of(main).reshape(len(scores), -1).T, slopes, self._last.share)
+                right = right & xp.isfinite(slopes.sum(-1))
+                self._last = replace(self._last, main=main)
+            slopes = xp.where(right[:, None], slopes, 0.0).T.reshape(scores.shape)
+        return attach(scores, found, tensor_of(slopes))
+
+    def _value(self, scores: Tensor, mean: Array) -> Tensor:
+        """The mean over outputs, in single precision at least."""
+        dtype = torch.promote_types(scores.dtype, torch.float32)
+        if not isinstance(mean, Tensor):
+            return torch.tensor(float(mean), dtype=dtype)
+        value = mean.to(dtype)
         if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
             value = value + (0 * scores.detach()).sum()
-        if not (torch.is_grad_enabled() and scores.requires_grad):
-            return value
-        assert self._last is not None
-        if self.share == 0:
-            gradient = gradient / len(gradient)
-        else:
-            main = score_gradient(main_loss(self.main), scores, labels, weights)
-            gradient = mix(main.reshape(len(scores), -1).T, gradient, self._last.share)
-            sound = sound & gradient.sum(-1).isfinite()
-            self._last = replace(self._last, main=main)
-        gradient = torch.where(sound[:, None], gradient, 0.0).T.reshape(scores.shape)
-        return attach(scores, value, gradient)
+        return value
 
 
 def _share(share: object) -> float | Literal["fade"]:

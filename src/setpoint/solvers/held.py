@@ -20,7 +20,7 @@ from setpoint.problems.scan import Hold, quiet
 from setpoint.rates import Array, Counts, Expression, Tables, Where, coverage
 from setpoint.solvers.schedule import Seat
 from setpoint.steps import SlopeOf
-from setpoint.thresholds import Reading, in_numpy
+from setpoint.thresholds import Reading, array_of, in_numpy, library_of, tensor_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,10 @@ class Held:
     @property
     def sound(self) -> Tensor:
         """Whether all is finite, ``[c]``: a sum with an infinity or NaN in it is not."""
-        return (self.gradient.sum(-1) + self.value).isfinite()
+        xp = library_of(self.value)
+        with quiet(xp):
+            sums = array_of(self.gradient).sum(-1) + array_of(self.value)
+            return tensor_of(xp.isfinite(sums))
 
     def motion(self, reading: Reading) -> Tensor:
         """How the thresholds move with the scores, summed over them, ``[c, n]``."""
@@ -67,8 +70,8 @@ def hold_thresholds(
         gap_by_count = _anchor(columns, tables, targets, seat)
         by_count = columns.gradient(problem.objective, tables) * (sign / counts.shape[1])
         total, *rest = through_threshold(by_count, gap_by_count, columns.array(slopes), floor)
-    slope, multiplier, gaps = (torch.as_tensor(x) for x in (*rest, gap_by_count))
-    gradient = reading.pull(torch.as_tensor(total))
+    slope, multiplier, gaps, by_count = map(tensor_of, (*rest, gap_by_count, total))
+    gradient = reading.pull(by_count)
     if flatness:
         gradient = gradient + flatness * _flatness_gradient(reading, gaps, slope)
     soft = torch.as_tensor(soft)
@@ -79,11 +82,14 @@ def _anchor(columns: _Columns, tables: Tables, targets: list[Hold], seat: Seat) 
     """The gradient of what each threshold is held by: the target that stops it, or the coverage."""
     if len(targets) == 1 and targets[0].sorts:
         return columns.gradient(targets[0].expression, tables)
+    holding = [columns.array(held) for held in seat.holding]
+    if columns.xp is np and len(targets) == 1 and holding[0].all():  # the usual case
+        return columns.gradient(targets[0].expression, tables)
     anchor = columns.gradient(coverage, tables)
-    for target, held in zip(targets, seat.holding, strict=True):
+    for target, held in zip(targets, holding, strict=True):
         if target.caps is not None:
             own = columns.gradient(target.expression, tables)
-            anchor = columns.xp.where(columns.array(held)[..., None], own, anchor)
+            anchor = columns.xp.where(held[..., None], own, anchor)
     return anchor
 
 

@@ -16,18 +16,18 @@ from setpoint._checks import at_least_zero, positive
 from setpoint._checks import whole as whole_number
 from setpoint.distributed import Reduction
 from setpoint.problems import Problem
-from setpoint.problems.scan import holds, place, quiet
-from setpoint.solvers.fading import Fading
+from setpoint.problems.scan import holds
 from setpoint.solvers.held import hold_thresholds
 from setpoint.solvers.kinds import criterion_of
 from setpoint.solvers.mix import Loss, example_weights, product
-from setpoint.solvers.schedule import Schedule, Seat, representable
+from setpoint.solvers.placing import Placing, check
+from setpoint.solvers.schedule import Schedule
 from setpoint.solvers.snapshot import Snapshot
-from setpoint.steps import Hard, Sigmoid, Softplus, Step
-from setpoint.thresholds import Memory, Reading, Sample, read, spread
+from setpoint.steps import Sigmoid, Softplus, Step
+from setpoint.thresholds import Memory, read
 
 
-class Implicit(Fading):
+class Implicit(Placing):
     """A criterion that trains for the operating point: ``criterion(model(x), y).backward()``.
 
     The value it returns is the objective's rate on the batch, with soft counts (negated when it is
@@ -67,9 +67,6 @@ class Implicit(Fading):
         (tensor([0.2000], dtype=torch.float64), 'held')
     """
 
-    thresholds: Tensor
-    _flexible = ("thresholds",)
-
     def __new__(cls, problem: Problem | None = None, **options: Any) -> Implicit:
         """The criterion of the problem's kind: one threshold, or one per group, class or query."""
         kind = getattr(problem, "kind", "plain")  # what is no problem is refused by __init__
@@ -105,7 +102,7 @@ class Implicit(Fading):
         self.flatness = at_least_zero(flatness, "flatness")
         self.slope_floor = at_least_zero(slope_floor, "slope_floor")
         self.strict = strict
-        _check(problem, step, self.share, memory)
+        check(problem, step, self.share, memory)
         self._targets = holds(problem)
         self._slices = problem.slices
         self._points = points = len(problem.points)
@@ -198,39 +195,6 @@ class Implicit(Fading):
             self._remember(scores, batch, seat)
         return self._loss(scores, labels, weights, held.value, held.gradient, sound)
 
-    def _read(self, batch: Sample, steps: bool, share: Tensor | float) -> tuple[Reading, Seat]:
-        """Where the thresholds sit, and how the batch is read around them."""
-        whole = own = batch
-        if self.memory.capacity:
-            whole = batch.joined(self.memory.sample(batch))
-            own = batch.standing_for(whole)
-        cuts = whole.cuts(self._slices)
-        if self.schedule.every_batch:
-            seat = Seat.of(place(cuts, self.problem, self._targets))
-        else:
-            seat = self.schedule.seat(batch, self.problem, steps)
-        with quiet(cuts.xp):
-            width = self.step.width_of(torch.as_tensor(spread(cuts))) * self.widening**share
-        width = (width + (width == 0))[:, None].expand_as(seat.marginal)
-        return Reading(self.step, seat.marginal, width, whole, own), seat
-
-    def _remember(self, scores: Tensor, batch: Sample, seat: Seat) -> None:
-        """A step was taken: keep what the next one, or a checkpoint, needs."""
-        assert self._last is not None
-        if self.strict and not torch.compiler.is_compiling():
-            self._last.raise_if_not_held()
-        if self.schedule.follow is not None:
-            motion = self._last.held.motion(self._last.reading)
-            self.schedule.watch(scores, motion, self._row_of_all)
-        found = representable(seat, scores.dtype)
-        found = found[0] if len(found) == 1 else found
-        if self.thresholds.shape != found.shape:
-            self.thresholds = torch.empty_like(found)
-        self.thresholds.copy_(found)
-        self.step_count.add_(1)
-        if self.memory.capacity:
-            self.memory.add(batch)
-
     @property
     def status(self) -> str:
         """How the last batch went: *held*, *drifting*, *infeasible*, *flat*, or what is missing."""
@@ -239,40 +203,3 @@ class Implicit(Fading):
     def stats(self) -> dict[str, Any]:
         """The last batch in plain numbers, for any logger (lists for several thresholds)."""
         return {"status": self.status} if self._last is None else self._last.stats()
-
-    def __repr__(self) -> str:
-        follow = None if self.schedule.follow is None else f"{len(self.schedule.follow)} parameters"
-        options = {
-            "main": self.main,
-            "share": self.share,
-            "steps": self.steps,
-            "end": self.end,
-            "step": self.step,
-            "widening": self.widening,
-            "memory": self.memory.capacity,
-            "correct_every": self.schedule.correct_every,
-            "correction_batches": self.schedule.correction_batches,
-            "follow": follow,
-            "flatness": self.flatness,
-            "slope_floor": self.slope_floor,
-            "strict": self.strict,
-        }
-        recipe = ", ".join([str(self.problem), *(f"{k}={v!r}" for k, v in options.items())])
-        return f"{type(self).__name__}({recipe})"
-
-
-def _check(problem: Problem, step: Step, share: object, memory: int) -> None:
-    if not isinstance(problem, Problem):
-        raise TypeError(
-            "Implicit takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
-            f"got {problem!r}."
-        )
-    if not isinstance(step, Step):
-        raise TypeError(f"step must be a step such as Sigmoid(); got {step!r}.")
-    if isinstance(step, Hard):
-        raise ValueError("A hard step has no gradient; train with Sigmoid(), and evaluate hard.")
-    if share == 0 and memory:
-        raise ValueError(
-            "A memory needs a main loss (share > 0): with the bare loss thresholds from old scores "
-            "make networks collapse."
-        )

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
+from setpoint.rates import Array
 from setpoint.solvers.baselines import GRADIENTS, MAIN_LOSSES
 
 Loss = Callable[..., Tensor]
@@ -86,12 +88,13 @@ def value_of(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None)
     return value
 
 
-def mix(main: Tensor, implicit: Tensor, share: Tensor | float) -> Tensor:
-    """``share`` of the main gradient, the rest implicit at the same length; both ``[c, n]``."""
-    length, own = (torch.linalg.vector_norm(x, 1, -1, keepdim=True) for x in (main, implicit))
-    factor = (1 - share) * length / (own + (own == 0))
-    mixed: Tensor = share * main + factor * implicit
-    return mixed
+def mix(main: Array, implicit: Array, share: Tensor | float) -> Array:
+    """``share`` of the main gradient, the rest implicit at the same length; both ``[c, n]``.
+
+    In numpy or torch.
+    """
+    length, own = (abs(x).sum(-1)[..., None] for x in (main, implicit))
+    return share * main + (1 - share) * length / (own + (own == 0)) * implicit
 
 
 def attach(scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
@@ -99,5 +102,21 @@ def attach(scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
 
     In the precision of the value: a loss scale must meet the gradient before half precision does.
     """
-    exact = scores.to(value.dtype)
-    return value + ((exact - exact.detach()) * gradient.to(value.dtype)).sum()
+    gradient = gradient.to(value.dtype)
+    if torch.compiler.is_compiling() or value.requires_grad:
+        exact = scores.to(value.dtype)
+        return value + ((exact - exact.detach()) * gradient).sum()
+    return cast(Tensor, _Attached.apply(scores, value, gradient))  # type: ignore[no-untyped-call]
+
+
+class _Attached(torch.autograd.Function):
+    """One node of the graph instead of five: in a small model every one can be felt."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
+        ctx.gradient, ctx.dtype = gradient, scores.dtype
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, by_value: Tensor) -> tuple[Tensor, None, None]:
+        return (by_value * ctx.gradient).to(ctx.dtype), None, None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -16,7 +17,7 @@ from setpoint._checks import whole
 from setpoint.distributed import Row
 from setpoint.problems import Problem
 from setpoint.problems.scan import Placement, place
-from setpoint.thresholds import Memory, Sample, State
+from setpoint.thresholds import Memory, Sample, State, array_of, tensor_of
 
 Sum = Callable[[Row, Sequence[Tensor]], Row]
 """Makes the gradient of all ranks' examples from that of this rank's."""
@@ -34,8 +35,8 @@ class Seat:
     @classmethod
     def of(cls, placed: Placement) -> Seat:
         """The seat that a scan found, in numpy or torch."""
-        marginal, threshold = torch.as_tensor(placed.marginal), torch.as_tensor(placed.threshold)
-        return cls(marginal, threshold, tuple(torch.as_tensor(h) for h in placed.holding))
+        marginal, threshold = tensor_of(placed.marginal), tensor_of(placed.threshold)
+        return cls(marginal, threshold, tuple(map(tensor_of, placed.holding)))
 
 
 def representable(seat: Seat, dtype: torch.dtype) -> Tensor:
@@ -45,8 +46,11 @@ def representable(seat: Seat, dtype: torch.dtype) -> Tensor:
     scores, that may be the upper one; then the threshold is the lower one.
     """
     rounded = seat.threshold.to(dtype).to(seat.threshold.dtype)
-    too_high = (seat.threshold < seat.marginal) & (rounded >= seat.marginal)
-    return torch.where(too_high, 2 * seat.threshold - seat.marginal, rounded)
+    here, there, marginal = (array_of(x) for x in (seat.threshold, rounded, seat.marginal))
+    too_high = (here < marginal) & (there >= marginal)
+    if isinstance(too_high, np.ndarray) and not too_high.any():
+        return rounded
+    return torch.where(tensor_of(too_high), 2 * seat.threshold - seat.marginal, rounded)
 
 
 class Schedule(State):

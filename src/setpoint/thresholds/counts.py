@@ -12,10 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from setpoint.problems.scan import quiet
+from setpoint.rates import Array
 from setpoint.steps import Step
+from setpoint.thresholds.arrays import array_of, library_of, tensor_of
 from setpoint.thresholds.sample import Sample
 
 CHUNK = 2**17
@@ -35,7 +39,7 @@ class Reading:
     width: Tensor
     whole: Sample
     batch: Sample
-    _kernels: list[Tensor] = field(default_factory=list, compare=False, repr=False)
+    _kernels: list[Array] = field(default_factory=list, compare=False, repr=False)
 
     def counts(self) -> tuple[Tensor, Tensor]:
         """Accepted weight in every column, and its slope by the threshold, ``[c, m, k]``.
@@ -43,41 +47,59 @@ class Reading:
         For a step that is not complementary, rejected weight follows in further ``k`` columns.
         """
         value = slope = None
+        columns = array_of(self.whole.columns)
         for part, u in self._distances(self.whole.scores):
-            columns = self.whole.columns[:, part]
-            value_here, kernel = self.step.value_and_slope(u)
-            values, slopes = [value_here @ columns], [kernel @ columns]
+            here, kernel = map(array_of, self.step.value_and_slope(u))
+            some = columns[:, part]
+            values, slopes = [here @ some], [kernel @ some]
             if not self.step.complementary:
-                values.append(self.step.value(-u) @ columns)
-                slopes.append(-(self.step.slope(-u) @ columns))
+                values.append(array_of(self.step.value(-u)) @ some)
+                slopes.append(-(array_of(self.step.slope(-u)) @ some))
             elif self.whole is self.batch and u.shape[-1] == self.batch.scores.shape[-1]:
                 self._kernels.append(kernel)  # everything at once: it will do for the gradient
-            here, there = (x[0] if len(x) == 1 else torch.cat(x, -1) for x in (values, slopes))
-            value = here if value is None else value + here
-            slope = there if slope is None else slope + there
-        assert value is not None
+            added, moved = (_joined(x, -1) for x in (values, slopes))
+            value = added if value is None else value + added
+            slope = moved if slope is None else slope + moved
         assert slope is not None
-        return value, slope / -self.width[..., None]
+        return tensor_of(value), tensor_of(slope / -array_of(self.width)[..., None])
 
     def pull(self, by_count: Tensor) -> Tensor:
         """The gradient on the batch's scores ``[c, n]`` from that on the counts ``[c, m, k]``."""
-        columns, k = self.batch.columns, self.batch.columns.shape[-1]
-        by_count = by_count / self.width[..., None]
-        if self._kernels:
-            return (by_count @ columns.mT).mul_(self._kernels[0]).sum(1)
-        parts = []
-        for part, u in self._distances(self.batch.scores):
-            weights = columns[:, part].mT
-            pulls = (by_count[..., :k] @ weights).mul_(self.step.slope(u))
-            if not self.step.complementary:
-                pulls -= (by_count[..., k:] @ weights).mul_(self.step.slope(-u))
-            parts.append(pulls.sum(1))
-        return torch.cat(parts, 1)
+        columns, by = array_of(self.batch.columns), array_of(by_count)
+        k = columns.shape[-1]
+        with quiet(library_of(self.at)):
+            by = by / array_of(self.width)[..., None]
+            if self._kernels:
+                return tensor_of(_pulled(by, columns, self._kernels[0]))
+            parts = []
+            for part, u in self._distances(self.batch.scores):
+                some = columns[:, part]
+                pulls = _pulled(by[..., :k], some, array_of(self.step.slope(u)))
+                if not self.step.complementary:
+                    pulls = pulls - _pulled(by[..., k:], some, array_of(self.step.slope(-u)))
+                parts.append(pulls)
+            return tensor_of(_joined(parts, 1))
 
     def _distances(self, scores: Tensor) -> Iterator[tuple[slice, Tensor]]:
         """``(score - threshold) / width`` for some examples at a time, ``[c, m, part]``."""
         size = max(1, CHUNK // self.at.numel())
-        at, scale = self.at[..., None], 1 / self.width[..., None]
+        at, scale = array_of(self.at)[..., None], 1 / array_of(self.width)[..., None]
+        values = array_of(scores)
         for start in range(0, scores.shape[1], size):
             part = slice(start, start + size)
-            yield part, (scores[:, None, part] - at).mul_(scale)
+            u = values[:, None, part] - at
+            u *= scale
+            yield part, tensor_of(u)
+
+
+def _pulled(by_count: Array, columns: Array, kernel: Array) -> Array:
+    """``sum_m kernel (columns @ by_count)``, ``[c, n]``."""
+    pulls = by_count @ columns.swapaxes(-1, -2)
+    pulls *= kernel
+    return pulls[:, 0] if pulls.shape[1] == 1 else pulls.sum(1)
+
+
+def _joined(parts: list[Array], axis: int) -> Array:
+    if len(parts) == 1:
+        return parts[0]
+    return torch.cat(parts, axis) if isinstance(parts[0], Tensor) else np.concatenate(parts, axis)

@@ -16,6 +16,7 @@ from torch import Tensor
 from setpoint.batch import check_labels, check_length, check_scores, check_weights, column_of
 from setpoint.problems.scan import Cuts
 from setpoint.rates import Where
+from setpoint.thresholds.arrays import array_of, library_of, tensor_of
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,8 @@ class Sample:
         return Sample(self.scores.detach(), self.columns)
 
     def cuts(self, slices: tuple[Where, ...]) -> Cuts:
-        """The sorted scores with the counts at every cut; see :func:`in_numpy`."""
-        xp: Any = np if in_numpy(self.scores) else torch
-        scores, columns = (x.numpy() if xp is np else x for x in (self.scores, self.columns))
+        """The sorted scores with the counts at every cut; in numpy or torch."""
+        xp, scores, columns = (library_of(self.scores), *map(array_of, (self.scores, self.columns)))
         masks = {
             where: (columns[..., 2 * i], columns[..., 2 * i + 1]) for i, where in enumerate(slices)
         }
@@ -67,11 +67,6 @@ class Sample:
         return Sample(self.scores, self.columns * factor[:, None])
 
 
-def in_numpy(scores: Tensor) -> bool:
-    """Whether to scan in numpy: on the processor its small operations cost a third of torch's."""
-    return scores.device.type == "cpu" and not torch.compiler.is_compiling()
-
-
 def read(
     slices: tuple[Where, ...],
     scores: Tensor,
@@ -87,10 +82,24 @@ def read(
         weights = torch.as_tensor(weights, device=scores.device, dtype=dtype).detach()
         weights = weights if weights.ndim == 2 else weights[:, None]
         weights = weights.expand(scores.shape) if weights.shape[:1] == scores.shape[:1] else weights
+    s, y = array_of(scores), array_of(labels)
+    w = None if weights is None else array_of(weights)
     if not torch.compiler.is_compiling():
-        _check(scores, labels, weights)
-    positive = labels > 0
+        _check(s, y, w)
+    return Sample(scores.T, tensor_of(_columns(slices, s, y, w, groups)))
+
+
+def _check(scores: Any, labels: Any, weights: Any) -> None:
+    check_scores(scores)
+    check_labels(labels, scores)
+    if weights is not None:
+        check_weights(weights, scores)
+
+
+def _columns(slices: tuple[Where, ...], scores: Any, labels: Any, weights: Any, groups: Any) -> Any:
+    """What every example weighs in each class of each slice, ``[c, n, k]``; numpy or torch."""
     names = {column for where in slices for column, _ in where}
+    positive = labels.T > 0
     masks = []
     for where in slices:
         inside = [positive, ~positive]
@@ -98,25 +107,20 @@ def read(
             members = _members(where, groups, names, scores)
             inside = [of_class & members for of_class in inside]
         masks += inside
-    columns = torch.stack(masks, -1).to(dtype)
-    if weights is not None:
-        columns = columns * weights[..., None]
-    return Sample(scores.T, columns.transpose(0, 1))
-
-
-def _check(scores: Tensor, labels: Tensor, weights: Tensor | None) -> None:
-    given: list[Any] = [scores, labels, weights]
-    if in_numpy(scores):
-        given = [x.numpy() if isinstance(x, Tensor) else x for x in given]
-    check_scores(given[0])
-    check_labels(given[1], given[0])
-    if weights is not None:
-        check_weights(given[2], given[0])
+    columns: Any
+    if isinstance(scores, Tensor):
+        columns = torch.stack(masks, -1).to(scores.dtype)
+    else:
+        columns = np.empty((*positive.shape, len(masks)))
+        for place, mask in enumerate(masks):
+            columns[..., place] = mask
+    return columns if weights is None else columns * weights.T[..., None]
 
 
 def _pair(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Scores and labels as ``[n, c]``."""
-    labels = torch.as_tensor(labels, device=scores.device)
+    if not isinstance(labels, Tensor) or labels.device != scores.device:
+        labels = torch.as_tensor(labels, device=scores.device)
     if labels.is_floating_point():
         labels = labels.double() if scores.device.type != "mps" else labels.float()
     if not scores.is_floating_point():
@@ -141,13 +145,16 @@ def _pair(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     return scores.reshape(n, 1), labels.reshape(n, 1)
 
 
-def _members(where: Where, groups: Any, names: set[str], scores: Tensor) -> Tensor:
-    """Who belongs to a slice, ``[n, 1]``; group columns may be tensors or arrays of strings."""
-    inside = torch.ones(scores.shape[0], dtype=torch.bool, device=scores.device)
+def _members(where: Where, groups: Any, names: set[str], scores: Any) -> Any:
+    """Who belongs to a slice, ``[n]``; group columns may be tensors or arrays of strings."""
+    inside: Any = True
     for column, value in where:
         given = column_of(groups, column, names)
         matches = given == value if isinstance(given, Tensor) else np.asarray(given) == value
-        matches = torch.as_tensor(matches, device=scores.device).reshape(-1)
+        device = scores.device if isinstance(scores, Tensor) else "cpu"
+        matches = torch.as_tensor(matches, device=device).reshape(-1)
+        if not isinstance(scores, Tensor):
+            matches = matches.numpy()
         check_length(matches, scores[:, 0], "groups")
-        inside = inside & matches
-    return inside[:, None]
+        inside = matches & inside
+    return inside

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setpoint.problems.scan import Cuts
+from setpoint.problems.cuts import Cuts, bisect, like
 from setpoint.rates import Array
 
 QUANTILES = (0.95 - 1e-12, 0.05 - 1e-12)
@@ -21,13 +21,15 @@ def spread(cuts: Cuts) -> Array:
     total = running[:, -1:]
     shares = running / (total + (total == 0))
     weights = shares[:, 1:] - shares[:, :-1]
-    low, high = (cuts.score((shares < share).sum(-1)[:, None] - 1) for share in QUANTILES)
+    aims = like(shares, QUANTILES)[None] + xp.zeros_like(total)
+    ends = cuts.score(bisect(xp, shares, aims) - 1)
+    low, high = ends[:, :1], ends[:, 1:]
     reach = high - low
     reach = xp.where(reach > 0, reach, float("inf"))  # almost all tied: no fence
     bottom, top = cuts.score(cuts.present[:, None] - 1), scores[:, :1]
     bottom, top = xp.maximum(low - reach, bottom), xp.minimum(high + reach, top)
     clipped = xp.minimum(xp.maximum(scores, bottom), top)
-    centre = xp.sum(weights * clipped, -1)[:, None]
-    variance = xp.sum(weights * (clipped - centre) ** 2, -1)
-    noise = 1e-26 * xp.maximum(top**2, bottom**2)[:, 0]
+    away = clipped - (weights * clipped).sum(-1)[:, None]
+    variance = (weights * away * away).sum(-1)
+    noise = 1e-26 * xp.maximum(top * top, bottom * bottom)[:, 0]
     return xp.sqrt(variance * (variance > noise))

@@ -18,7 +18,7 @@ def check(problem: object, step: object, regret: object, proxy: object) -> None:
     if problem.thresholds == PER_GROUP:
         raise NotImplementedError(
             f"Lagrangian cuts everyone at the same threshold; `{problem}` has one per group. "
-            "Bound the groups' rates at a shared threshold instead."
+            "Implicit trains those; or bound the groups' rates at a shared threshold."
         )
     if not isinstance(step, Step) or isinstance(step, Hard):
         raise TypeError(f"step must be a soft step such as Sigmoid(); got {step!r}.")

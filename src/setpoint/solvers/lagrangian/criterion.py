@@ -15,22 +15,22 @@ from setpoint._checks import number, positive
 from setpoint._checks import share as share_between
 from setpoint.distributed import Reduction
 from setpoint.problems import Problem
-from setpoint.problems.scan import Cuts, holds, quiet
-from setpoint.solvers.criterion import BatchCriterion
+from setpoint.problems.scan import holds, quiet
+from setpoint.solvers.lagrangian.advancing import Advancing
 from setpoint.solvers.lagrangian.checks import check
 from setpoint.solvers.lagrangian.duals import Additive, Swap
 from setpoint.solvers.lagrangian.log import Log
 from setpoint.solvers.lagrangian.moving import Moving
-from setpoint.solvers.lagrangian.priced import Priced, priced
+from setpoint.solvers.lagrangian.priced import priced
 from setpoint.solvers.lagrangian.report import described, diverging, history_of
 from setpoint.solvers.lagrangian.slack import Slack, has_ratios
 from setpoint.solvers.mix import example_weights
 from setpoint.solvers.snapshot import Snapshot
 from setpoint.steps import Sigmoid, Step
-from setpoint.thresholds import Reading, Sample, State, read, spread
+from setpoint.thresholds import read, spread
 
 
-class Lagrangian(BatchCriterion, State):
+class Lagrangian(Advancing):
     """A criterion by multipliers: ``criterion(model(x), y).backward()``.
 
     The value is the Lagrangian in soft counts, the gradient is its own. Thresholds and multipliers
@@ -62,8 +62,6 @@ class Lagrangian(BatchCriterion, State):
         >>> 0 < criterion.stats()["multipliers"]["fpr <= 0.25"] < 1
         True
     """
-
-    step_count: Tensor
 
     def __init__(
         self,
@@ -126,22 +124,6 @@ class Lagrangian(BatchCriterion, State):
             self._advance(found, reach)
         return found.loss(scores)
 
-    def _read(self, batch: Sample, cuts: Cuts, reach: Tensor) -> Reading:
-        """The batch as seen from the thresholds."""
-        width = self.step.width_of(reach)
-        width = (width + (width == 0))[:, None].expand(-1, len(self.problem.points))
-        at = self.moving.at(self.problem, self._targets, cuts, width)
-        return Reading(self.step, at, width, batch, batch)
-
-    def _advance(self, found: Priced, reach: Tensor) -> None:
-        """A step was taken: move thresholds down the Lagrangian, multipliers up their gaps."""
-        gaps = torch.where(found.sound[:, None], found.gaps, 0.0)
-        self.moving.descend(found.reading.at, found.towards(), reach)
-        self.log.add(torch.cat([found.prices.reshape(-1), gaps.reshape(-1)]))
-        if self._targets:
-            self.duals.update(gaps, self.dual_rate)
-        self.step_count.add_(1)
-
     @property
     def thresholds(self) -> Tensor:
         """Where scores are cut, ``[outputs, thresholds]``; empty before the first step."""
@@ -171,8 +153,3 @@ class Lagrangian(BatchCriterion, State):
     def history(self) -> list[dict[str, Any]]:
         """Multipliers and gaps of the last 1,000 steps, oldest first."""
         return history_of(self.problem, *self.log.read())
-
-    def __repr__(self) -> str:
-        options = ("dual_rate", "proxy", "regret", "threshold", "threshold_rate", "slack_rate")
-        listed = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*options, "step"))
-        return f"{type(self).__name__}({self.problem}, {listed})"
