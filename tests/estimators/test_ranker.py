@@ -50,6 +50,8 @@ def test_group_sizes_are_queries_too_and_order_is_irrelevant():
     third = Ranker(**QUICK).fit(x, y, qid=names)
     assert np.array_equal(first.predict(x), third.predict(x))
     mixed = np.random.default_rng(0).permutation(len(x))
+    unsorted = Ranker(**QUICK).fit(x[mixed], y[mixed], qid=names[mixed])
+    assert unsorted.predict(x) == pytest.approx(first.predict(x), abs=1e-5)
     assert third.score(x[mixed], y[mixed], qid=names[mixed]) == first.score(x, y, group=[10] * 20)
 
 
