@@ -29,6 +29,7 @@ from setpoint import (
     fnr_at_fpr,
     fpr,
     jaccard,
+    macro,
     multiclass_auc_loss,
     pr_auc,
     precision,
@@ -89,6 +90,8 @@ FAIR = Problem(
     thresholds="per group",
 )
 RANKED = precision_at_k(3).per("query")
+MACRO = Problem(maximize=macro(recall))
+COVERED = Problem(minimize=error, subject_to=coverage.of(1).at(0.25))
 
 CASES = {
     **{f"implicit, {name}": Case(implicit(goal, steps=6)) for name, goal in GOALS.items()},
@@ -139,6 +142,9 @@ CASES = {
         lambda model: RateBarrier(SLICED, model.parameters()), groups="text", weights=True
     ),
     "any loss": Case(lambda _: GlobalBatch(focal), weights=True),
+    "implicit, classes": Case(implicit(MACRO, steps=6), outputs=3, classes=3, weights=True),
+    "bare, classes held": Case(implicit(COVERED, share=0.0), outputs=3, classes=3),
+    "lagrangian, groups": Case(lambda _: Lagrangian(SLICED), groups="text"),
     "classes": Case(lambda _: GlobalBatch(multiclass_auc_loss), outputs=3, classes=3),
     "classes, one against all": Case(
         lambda _: GlobalBatch(partial(multiclass_auc_loss, kind="one_vs_all")), outputs=3, classes=3

@@ -30,9 +30,10 @@ def decide_by_group(
         decided = chosen if decided is None else decided | chosen
     if not known.all():
         stranger = column[~known].tolist()[0]
+        known_ones = ", ".join(map(repr, thresholds))
         raise ValueError(
             f"No threshold for {column_name} = {stranger!r}: it was not certified. Decide such "
-            f"rows by hand, or certify with rows of it; known are {', '.join(map(repr, thresholds))}."
+            f"rows by hand, or certify with rows of it; known are {known_ones}."
         )
     return decided
 
