@@ -144,7 +144,6 @@ CASES = {
     "any loss": Case(lambda _: GlobalBatch(focal), weights=True),
     "implicit, classes": Case(implicit(MACRO, steps=6), outputs=3, classes=3, weights=True),
     "bare, classes held": Case(implicit(COVERED, share=0.0), outputs=3, classes=3),
-    "lagrangian, groups": Case(lambda _: Lagrangian(SLICED), groups="text"),
     "classes": Case(lambda _: GlobalBatch(multiclass_auc_loss), outputs=3, classes=3),
     "classes, one against all": Case(
         lambda _: GlobalBatch(partial(multiclass_auc_loss, kind="one_vs_all")), outputs=3, classes=3
