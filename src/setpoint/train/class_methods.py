@@ -36,7 +36,7 @@ def balanced_cross_entropy(scores: Tensor, labels: Tensor, weights: Tensor | Non
 
 
 CLASS_METHODS: dict[str, Method] = {
-    "implicit": Method(lambda problem, steps: Implicit(problem, steps=steps), Classwise),
+    "implicit": Method(lambda problem, steps: Implicit(problem, steps=steps), Shuffled),
     "cross_entropy": Method(lambda _problem, _steps: class_cross_entropy, Shuffled),
     "focal": Method(lambda _problem, _steps: class_focal, Shuffled),
     "adjusted": Method(lambda problem, _steps: Adjusted(problem), Shuffled),
