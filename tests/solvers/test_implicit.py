@@ -490,12 +490,14 @@ def test_slices_need_their_groups():
 
 
 @pytest.mark.parametrize(
-    "problem", [fnr_at_fpr(0.1), roc_auc((0, 0.2), points=3), Problem(maximize=f_score(1))], ids=str
-)
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"steps": 9}, {"share": 0.0}, {"memory": 64}],
-    ids=["constant", "fade", "bare", "memory"],
+    ("problem", "options"),
+    [
+        (fnr_at_fpr(0.1), {"steps": 9}),
+        (fnr_at_fpr(0.1), {"memory": 64}),
+        (roc_auc((0, 0.2), points=3), {"share": 0.0}),
+        (Problem(maximize=f_score(1)), {}),
+    ],
+    ids=["fade", "memory", "bare area", "constant f score"],
 )
 def test_it_compiles_without_a_graph_break(problem, options):
     scores, labels = draw(48)

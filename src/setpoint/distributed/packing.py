@@ -68,8 +68,11 @@ def pack(columns: Sequence[Column], layout: Layout) -> tuple[Tensor, bytes]:
         else:
             part = column if isinstance(column, Tensor) else torch.from_numpy(np.asarray(column))
             part = part.detach().to("cpu", getattr(torch, type_))
-        part = part.reshape(len(part), *shape).contiguous()
-        parts.append(part.reshape(len(part), math.prod(shape)).view(torch.uint8))
+        # A copy: without rows, contiguous() keeps strides that cannot be viewed as bytes.
+        part = part.reshape(len(part), math.prod(shape)).clone(
+            memory_format=torch.contiguous_format
+        )
+        parts.append(part.view(torch.uint8))
     return torch.cat(parts, 1), json.dumps(words).encode()
 
 
