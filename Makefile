@@ -9,7 +9,7 @@ demo: .venv/ready
 test: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not browser and not slow"
 
-test-slow: .venv/ready  ## what starts many processes: several ranks, killed workers; four minutes
+test-slow: .venv/ready  ## what takes long: several ranks, killed workers, a Ray cluster; five minutes
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m slow
 
 test-browser: .venv/ready  ## needs a Chromium, such as Debian's package chromium

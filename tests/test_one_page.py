@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parents[1] / "examples" / "one_page.py"
 
 
@@ -24,6 +26,7 @@ def test_one_page_is_one_page_and_stands_alone():
     assert imported == {"torch"}
 
 
+@pytest.mark.slow
 def test_one_page_shows_the_gain_on_every_seed():
     printed = subprocess.run(
         [sys.executable, PAGE], check=True, capture_output=True, text=True

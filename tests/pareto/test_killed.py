@@ -73,6 +73,7 @@ def whole():
     return pareto_front(Number, squares, **PLAN)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_front_killed_at_any_moment_ends_with_the_same_numbers(tmp_path, whole):
     out, error = in_process(KILLER, tmp_path / "front").communicate(timeout=300)
