@@ -44,7 +44,7 @@ def read_labels(labels: Any, scores: NDArray[Any]) -> Bools:
             first = array.reshape(-1)[:1].tolist()[0]
             raise TypeError(
                 f"labels must be 0 or 1; got {first!r:.40}. Say which is the positive one: "
-                f"labels == {first!r:.40}, say."
+                f"numpy.asarray(labels) == {first!r:.40}, say."
             ) from None
     if array.dtype.kind == "b":
         check_length(array, scores, "labels")

@@ -57,6 +57,27 @@ def _run(given: argparse.Namespace) -> int:
         raise UserError(f"--out {given.out}: name the folder itself, as in --out run.")
     check_free(given.out, force=given.force)  # before training, not after
     from setpoint.distributed.launched import RankLost, is_launched, one_of_several
+
+    unfinished = given.out.with_name(f".{given.out.name}.unfinished")
+    first = not is_launched() or os.environ["RANK"] == "0"
+    tell = _say if first and not given.quiet else _hush
+    session = _session(given, problem, unfinished, tell)
+    try:
+        with one_of_several(GO_ON) if is_launched() else nullcontext():
+            finished = session.run()
+            if first:
+                _write(given, finished, unfinished)
+    except KeyboardInterrupt:
+        if unfinished.exists():
+            tell("The same command goes on from the last pass.")
+        raise
+    except RankLost as lost:
+        raise UserError(str(lost)) from None
+    return NOT_CERTIFIED if finished.certificate.exit_code else DONE
+
+
+def _session(given: argparse.Namespace, problem: Any, unfinished: Path, tell: Any) -> Any:
+    """The run that was asked for, of a kind that fits its goal."""
     from setpoint.runs.classes import ClassSession
     from setpoint.runs.session import Session
     from setpoint.runs.training import Watch
@@ -64,11 +85,7 @@ def _run(given: argparse.Namespace) -> int:
 
     methods_named(given.method, problem.kind)
     kind = ClassSession if problem.kind == "classes" else Session
-    unfinished = given.out.with_name(f".{given.out.name}.unfinished")
-    tell = _hush if given.quiet else _say
-    first = not is_launched() or os.environ["RANK"] == "0"
-    tell = tell if first else _hush
-    session = kind(
+    return kind(
         file=given.file,
         out=given.out,
         label=given.label,
@@ -86,20 +103,8 @@ def _run(given: argparse.Namespace) -> int:
         learning_rate=given.learning_rate,
         seed=given.seed,
         baseline=not given.no_baseline and given.method != "cross_entropy",
-        watch=Watch(unfinished, tell, progress=first and not given.quiet and sys.stderr.isatty()),
+        watch=Watch(unfinished, tell, progress=tell is _say and sys.stderr.isatty()),
     )
-    try:
-        with one_of_several(GO_ON) if is_launched() else nullcontext():
-            finished = session.run()
-            if first:
-                _write(given, finished, unfinished)
-    except KeyboardInterrupt:
-        if unfinished.exists():
-            tell("The same command goes on from the last pass.")
-        raise
-    except RankLost as lost:
-        raise UserError(str(lost)) from None
-    return NOT_CERTIFIED if finished.certificate.exit_code else DONE
 
 
 def _write(given: argparse.Namespace, finished: Any, unfinished: Path) -> None:

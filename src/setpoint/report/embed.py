@@ -14,42 +14,35 @@ from setpoint.results.findings import Findings
 def data(found: Findings) -> dict[str, Any]:
     """Plain JSON: no scores of single cases, no NaN."""
     run = found.run
-    whole = {
-        "format": "setpoint report 1",
-        "goal": run.goal,
-        "status": found.verdict.status,
-        "confidence": found.verdict.confidence,
+    own = {
         "threshold": run.threshold,
-        "judged_on": found.judged.name,
-        "label": run.label,
         "positive": run.positive,
-        "method": run.method,
-        "model": run.model,
-        "seed": run.seed,
-        "created": run.created,
-        "versions": run.versions,
-        "splits": found.splits,
         "sensitivity": found.sensitivity,
         "comparison": found.comparison,
         "groups": found.groups,
-        "certificate": run.certificate,
-        "history": run.history,
-        "columns": run.columns,
-        "notes": run.notes,
     }
-    return {key: plain(value) for key, value in whole.items()}
+    return _whole("setpoint report 1", found, own)
 
 
 def class_data(found: ClassFindings) -> dict[str, Any]:
     """The same for several classes."""
+    own = {
+        "classes": found.run.names,
+        "shifts": found.run.shifts,
+        "confusion": {"before": found.confusions.before, "after": found.confusions.after},
+        "by_class": found.classes,
+    }
+    return _whole("setpoint report of classes 1", found, own)
+
+
+def _whole(name: str, found: Findings | ClassFindings, own: dict[str, Any]) -> dict[str, Any]:
+    """What every report has, and what this kind of it has besides."""
     run = found.run
-    whole = {
-        "format": "setpoint report of classes 1",
+    shared = {
+        "format": name,
         "goal": run.goal,
         "status": found.verdict.status,
         "confidence": found.verdict.confidence,
-        "classes": run.names,
-        "shifts": run.shifts,
         "judged_on": found.judged.name,
         "label": run.label,
         "method": run.method,
@@ -58,14 +51,12 @@ def class_data(found: ClassFindings) -> dict[str, Any]:
         "created": run.created,
         "versions": run.versions,
         "splits": found.splits,
-        "confusion": {"before": found.confusions.before, "after": found.confusions.after},
-        "by_class": found.classes,
         "certificate": run.certificate,
         "history": run.history,
         "columns": run.columns,
         "notes": run.notes,
     }
-    return {key: plain(value) for key, value in whole.items()}
+    return {key: plain(value) for key, value in (shared | own).items()}
 
 
 def plain(value: Any) -> Any:
