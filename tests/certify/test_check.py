@@ -116,6 +116,7 @@ def test_groups_that_came_and_groups_that_went():
         checked = found.check(scores[gone], given, groups=groups[gone])
         assert checked.verdict == "ok"
         assert checked.findings[-1].measured is None  # alerts of b: no rows
+        assert 'fpr on group="b" <= 0.05' not in [finding.name for finding in checked.findings]
 
 
 def test_scores_are_compared_in_the_calibrated_precision():
