@@ -107,8 +107,8 @@ class Weigher(Reported):
 
     def _refuse(self, step: Step, trouble: str) -> None:
         """A batch that is not finite: no state changes but the count of such batches."""
-        if step.scaler is not None:
-            step.overflow()
+        if step.scaler is not None and step.scaler.is_enabled():
+            step.overflow()  # one that is switched off would let the step pass
         elif self.nonfinite == "raise":
             raise FloatingPointError(trouble)
         skipped = self.ledger.numbers["skipped"] = self.ledger.numbers["skipped"] + 1
