@@ -9,6 +9,7 @@ processor time, and ratios to cross-entropy's step of the same round. The criter
 of a model with a single feature: loss, gradient and the method's own optimizer, little else.
 """
 
+import gc
 import time
 from typing import Any
 
@@ -45,6 +46,7 @@ def measure(model: str, goal: str, size: int, rounds: int) -> dict[str, list[flo
     seconds: dict[str, list[float]] = {name: [] for name in learners}
     order = list(learners)
     for place in range(rounds + 2):
+        gc.collect()  # or eager TensorFlow's garbage is collected at the cost of whoever comes next
         rows = torch.randperm(len(y), generator=drawn)[:size]
         for name in order:
             start = time.process_time()
@@ -79,6 +81,7 @@ def text(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     chosen = options(__doc__).parse_args()
+    gc.disable()
     rows = opened(chosen, "cost")
     if not (chosen.table or chosen.docs):
         for goal in (*GOALS, fair.FAIR):

@@ -53,6 +53,8 @@ def draw_cost(rows: list[Row], size: int = 512) -> None:
                 )
             axis.axvline(1, color="0.8", lw=1, zorder=0)
             axis.set(xscale="log", title=goal, xlabel="times cross-entropy's step")
+            axis.set_xticks(ticks := [1, 2, 4, 8], map(str, ticks))
+            axis.minorticks_off()
         axes[0].set_yticks(range(len(names), 0, -1), names)
         axes[0].legend(frameon=False, fontsize=8)
 
