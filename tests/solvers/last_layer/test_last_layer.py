@@ -115,11 +115,12 @@ def published(problem, scores, labels, at, width, eta):
     return (missed + eta * gap).mean()
 
 
+@pytest.mark.parametrize("moved", [0.3, -0.3], ids=["above the target", "below it"])
 @pytest.mark.parametrize("everywhere", [False, True])
 @pytest.mark.parametrize("eta", [3.0, None])
 @pytest.mark.parametrize("problem", PROBLEMS[:2], ids=str)
 def test_method_two_is_the_penalized_objective_at_the_last_steps_threshold(
-    problem, eta, everywhere
+    problem, eta, everywhere, moved
 ):
     net = network()
     split = Split(net)
@@ -127,7 +128,7 @@ def test_method_two_is_the_penalized_objective_at_the_last_steps_threshold(
     first, second = draw(seed=7), draw(seed=8)
     criterion(split(first[0]), first[1])
     at = criterion.held_at.clone()
-    net[2].bias.data += 0.3  # a step was taken
+    net[2].bias.data += moved  # a step was taken
     loss = criterion(split(second[0]), second[1])
     width = criterion.implicit._last.reading.width[0, 0]
     price = criterion.multipliers[0, 0, 0] if eta is None else eta
