@@ -119,8 +119,21 @@ CASES = {
     "proxy lagrangian": Case(lambda _: Lagrangian(BOUND, proxy=True), weights=True),
     "swap regret": Case(lambda _: Lagrangian(BOUND, proxy=True, regret="swap")),
     "lagrangian, groups": Case(lambda _: Lagrangian(SLICED), groups="text"),
+    "lagrangian, fixed threshold": Case(lambda _: Lagrangian(BOUND, threshold=0.1), weights=True),
+    "lagrangian, fixed, groups": Case(
+        lambda _: Lagrangian(SLICED, threshold=0.1, proxy=True), groups="text"
+    ),
+    "lagrangian, fixed, softplus, ratio": Case(
+        lambda _: Lagrangian(
+            GOALS["recall at precision"], threshold=0.1, step=Softplus(temperature=0.5)
+        )
+    ),
+    "swap regret, fixed, several outputs": Case(
+        lambda _: Lagrangian(BOUND, threshold=0.0, proxy=True, regret="swap"), outputs=3
+    ),
     "cross entropy": Case(lambda _: CrossEntropy(BOUND)),
     "cross entropy, balanced": Case(lambda _: CrossEntropy(positives="balanced"), weights=True),
+    "cross entropy, no goal": Case(lambda _: CrossEntropy(positives=3.0)),
     "focal, several outputs": Case(lambda _: CrossEntropy(gamma=2.0), outputs=2),
     "pairwise, squared hinge": Case(lambda _: Pairwise(GOALS["roc area"])),
     "pairwise, sigmoid": Case(lambda _: Pairwise(BOUND, surrogate="sigmoid"), weights=True),

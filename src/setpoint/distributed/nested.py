@@ -24,10 +24,7 @@ def rows_of_all(
         group: The ranks; by default all.
         mode: What must be the same on all ranks that have rows.
     """
-    columns: dict[str, Column] = {}
-    for name, values in given.items():
-        named = values if isinstance(values, Mapping) else {"": values}
-        columns |= {f"{name} {key}": _column(v) for key, v in named.items() if v is not None}
+    columns = columns_of(given)
     if workers(group) == 1:
         return dict(given), [len(next(iter(columns.values()), ()))], mode
     found, sizes, agreed = everyone(columns, group, mode)
@@ -36,6 +33,15 @@ def rows_of_all(
         name, key = column.split(" ", 1)
         nested[name] = {**(nested.get(name) or {}), key: rows} if key else rows
     return nested, sizes, agreed
+
+
+def columns_of(given: Mapping[str, Any]) -> dict[str, Column]:
+    """The columns of a batch by name, those inside of dicts too; what is None is left out."""
+    columns: dict[str, Column] = {}
+    for name, values in given.items():
+        named = values if isinstance(values, Mapping) else {"": values}
+        columns |= {f"{name} {key}": _column(v) for key, v in named.items() if v is not None}
+    return columns
 
 
 def _column(values: Any) -> Column:

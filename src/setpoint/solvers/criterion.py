@@ -8,7 +8,7 @@ ranks without a further word between them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.distributed as dist
@@ -117,13 +117,17 @@ class BatchCriterion(nn.Module):
     def _gather(self, scores: Tensor, labels: Any, given: dict[str, Any]) -> Any:
         """Scores with their graph, labels, and what else was given, of all ranks."""
         learns = torch.is_grad_enabled() and scores.requires_grad
-        mode = f"{'training' if self.training else 'evaluation'}, gradients: {learns}"
         mine = {"scores": scores.detach(), "labels": torch.as_tensor(labels), **given}
-        found, sizes, agreed = rows_of_all(mine, self._group, mode)
+        found, sizes, agreed = rows_of_all(mine, self._group, self._mode(scores))
         if not learns and agreed.endswith("True"):  # a rank without rows: it steps like the others
             scores = scores.detach().requires_grad_()
         whole = self._spliced(scores, found.pop("scores"), sizes)
         return whole, found.pop("labels"), found
+
+    def _mode(self, scores: Tensor) -> str:
+        """How a batch is used: the same on all ranks that have rows."""
+        learns = torch.is_grad_enabled() and scores.requires_grad
+        return f"{'training' if self.training else 'evaluation'}, gradients: {learns}"
 
     def _of_all(self, scores: Tensor) -> Tensor:
         """Scores alone, of all ranks."""
@@ -148,8 +152,13 @@ class BatchCriterion(nn.Module):
         start = sum(sizes[:rank])
         whole = whole.to(scores.device)
         own = scores.to(whole.dtype).reshape(sizes[rank], *whole.shape[1:])
-        own = _Scaled.apply(own, self._factor())  # type: ignore[no-untyped-call]
+        own = scaled(own, self._factor())
         return torch.cat([whole[:start], own, whole[start + sizes[rank] :]])
+
+
+def scaled(scores: Tensor, factor: int) -> Tensor:
+    """The same numbers, with a gradient ``factor`` times as long."""
+    return cast(Tensor, _Scaled.apply(scores, factor))  # type: ignore[no-untyped-call]
 
 
 class _Scaled(torch.autograd.Function):

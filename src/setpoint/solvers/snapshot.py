@@ -53,13 +53,8 @@ class Snapshot:
 
     def examples_in_band(self) -> Tensor:
         """How many examples share the gradient: ``(sum k)^2 / sum k^2`` of the kernel weights."""
-        r = self.reading
-        distance = r.whole.scores[:, None] - self.seat.marginal[..., None]
-        kernel = (
-            r.step.slope(distance / r.width[..., None]) * r.whole.columns[..., :2].sum(-1)[:, None]
-        )
-        squares = (kernel**2).sum(-1)
-        return torch.where(squares > 0, kernel.sum(-1) ** 2 / squares, 0.0)
+        weight, squares = self.reading.band(self.seat.marginal)
+        return torch.where(squares > 0, weight**2 / squares, 0.0)
 
     @cached_property
     def status(self) -> str:

@@ -6,7 +6,7 @@ threshold of the problem on the scores that came out.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,15 +15,14 @@ from setpoint._checks import at_least_zero, positive
 from setpoint.batch import check_labels, check_scores, check_weights
 from setpoint.distributed import Reduction
 from setpoint.problems import Problem
+from setpoint.solvers.adding import Adding
 from setpoint.solvers.afterwards import Batch
 from setpoint.solvers.baselines import cross_entropy, focal
-from setpoint.solvers.criterion import BatchCriterion
+from setpoint.solvers.class_sums import Balance, ClassSums, SummedBatch
 from setpoint.solvers.mix import example_weights
 
-Balance = float | Literal["balanced"]
 
-
-class CrossEntropy(BatchCriterion):
+class CrossEntropy(Adding[ClassSums]):
     """Cross-entropy as a criterion: ``criterion(model(x), y).backward()``.
 
     Args:
@@ -66,23 +65,22 @@ class CrossEntropy(BatchCriterion):
             "balanced" if positives == "balanced" else positive(positives, "positives")
         )
         self.gamma = at_least_zero(gamma, "gamma")
-        self._last: Batch | None = None
+        self._last: Batch | SummedBatch | None = None
 
     def forward(
         self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
     ) -> Tensor:
         """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
+        if self._shared is not None:
+            own, totals = self._shared
+            batch = own.of_all(totals)
+            if not sum(batch.examples):
+                return scores.sum()
+            self._last = batch
+            return own.loss(batch, scores)
         if scores.numel() == 0:
             return scores.sum()
-        labels = torch.as_tensor(labels, device=scores.device)
-        labels = labels.reshape(scores.shape) if labels.numel() == scores.numel() else labels
-        given = None if weights is None else example_weights(weights, scores)
-        if not torch.compiler.is_compiling():
-            check_scores(scores.detach())
-            check_labels(labels, scores)
-            if given is not None:
-                check_weights(given, given)
-        exact = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        exact, labels, given = _checked(scores, labels, weights)
         shares = self._weights(exact, labels, given)
         if self.gamma:
             loss = focal(exact, labels, shares, gamma=self.gamma)
@@ -90,6 +88,16 @@ class CrossEntropy(BatchCriterion):
             loss = cross_entropy(exact, labels, shares)
         self._last = Batch(loss.detach(), scores.detach(), labels, given, groups)
         return loss
+
+    def _adds(self) -> bool:
+        """Without a problem no threshold is asked for, and nothing needs to be sorted."""
+        return self.problem is None
+
+    def _own(
+        self, scores: Tensor, labels: Any, *, weights: Any = None, groups: Any = None
+    ) -> ClassSums:
+        exact, labels, given = _checked(scores, labels, weights)
+        return ClassSums.of(exact, labels, given, positives=self.positives, gamma=self.gamma)
 
     def _weights(self, scores: Tensor, labels: Tensor, given: Tensor | None) -> Tensor | None:
         """What every example counts for: its own weight times that of its class."""
@@ -114,7 +122,7 @@ class CrossEntropy(BatchCriterion):
     def stats(self) -> dict[str, Any]:
         """The last batch in plain numbers, with the exact threshold of the problem if it has one.
 
-        Nothing is computed before it is asked for.
+        Of all ranks' examples. Nothing is computed before it is asked for.
         """
         if self._last is None:
             return {"status": "not started"}
@@ -124,3 +132,16 @@ class CrossEntropy(BatchCriterion):
         what = "" if self.problem is None else f"{self.problem}, "
         options = f"positives={self.positives!r}, gamma={self.gamma!r}"
         return f"{type(self).__name__}({what}{options})"
+
+
+def _checked(scores: Tensor, labels: Any, weights: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Scores in single precision at least, labels in their shape, and weights."""
+    labels = torch.as_tensor(labels, device=scores.device)
+    labels = labels.reshape(scores.shape) if labels.numel() == scores.numel() else labels
+    given = None if weights is None else example_weights(weights, scores)
+    if not torch.compiler.is_compiling():
+        check_scores(scores.detach())
+        check_labels(labels, scores)
+        if given is not None:
+            check_weights(given, given)
+    return scores.to(torch.promote_types(scores.dtype, torch.float32)), labels, given

@@ -80,6 +80,13 @@ class Reading:
                 parts.append(pulls)
             return tensor_of(_joined(parts, 1))
 
+    def band(self, at: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the kernel's weights around thresholds ``at``: their sum, that of their squares."""
+        distance = self.whole.scores[:, None] - at[..., None]
+        weights = self.whole.columns[..., :2].sum(-1)[:, None]
+        kernel = self.step.slope(distance / self.width[..., None]) * weights
+        return kernel.sum(-1), (kernel**2).sum(-1)
+
     def _distances(self, scores: Tensor) -> Iterator[tuple[slice, Tensor]]:
         """``(score - threshold) / width`` for some examples at a time, ``[c, m, part]``."""
         size = max(1, CHUNK // self.at.numel())

@@ -15,7 +15,7 @@ from setpoint._checks import number, positive
 from setpoint._checks import share as share_between
 from setpoint.distributed import Reduction
 from setpoint.problems import Problem
-from setpoint.problems.scan import holds, quiet
+from setpoint.problems.scan import holds
 from setpoint.solvers.lagrangian.advancing import Advancing
 from setpoint.solvers.lagrangian.checks import check
 from setpoint.solvers.lagrangian.duals import Additive, Swap
@@ -24,10 +24,8 @@ from setpoint.solvers.lagrangian.moving import Moving
 from setpoint.solvers.lagrangian.priced import priced
 from setpoint.solvers.lagrangian.report import described, diverging, history_of
 from setpoint.solvers.lagrangian.slack import Slack, has_ratios
-from setpoint.solvers.mix import example_weights
 from setpoint.solvers.snapshot import Snapshot
 from setpoint.steps import Sigmoid, Step
-from setpoint.thresholds import read, spread
 
 
 class Lagrangian(Advancing):
@@ -100,20 +98,15 @@ class Lagrangian(Advancing):
         self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
     ) -> Tensor:
         """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
-        if scores.numel() == 0:
+        if self._empty(scores):
             return scores.sum()
-        if weights is not None:
-            weights = example_weights(weights, scores)
+        reading, reach = self._read(scores, labels, weights, groups)
         steps = torch.is_grad_enabled() and scores.requires_grad and self.training
-        batch = read(self._slices, scores, labels, weights, groups)
-        cuts = batch.cuts(self._slices)
-        with quiet(cuts.xp):
-            reach = torch.as_tensor(spread(cuts))
         found = priced(
             self.problem,
             self._targets,
             self._slices,
-            self._read(batch, cuts, reach),
+            reading,
             self.slack,
             self.duals,
             proxy=self.proxy,
@@ -143,7 +136,7 @@ class Lagrangian(Advancing):
         return diverging(self.problem, self.multipliers, self._gaps) or self._last.status
 
     def stats(self) -> dict[str, Any]:
-        """The last batch in plain numbers, for any logger."""
+        """The last batch of all ranks in plain numbers, for any logger."""
         if self._last is None:
             return {"status": self.status}
         found = {**self._last.stats(), "status": self.status}

@@ -30,12 +30,13 @@ class Moving(State):
         self.rate = rate
         self.register_buffer("values", torch.empty(0, dtype=torch.float64))
 
-    def at(self, problem: Problem, targets: list[Hold], cuts: Cuts, like: Tensor) -> Tensor:
+    def at(self, problem: Problem, targets: list[Hold], cuts: Cuts | None, like: Tensor) -> Tensor:
         """Where scores are cut now; at first, where the problem's exact thresholds are."""
         if self.fixed is not None:
             return torch.full_like(like, self.fixed)
         if self.values.shape == like.shape:
             return self.values.to(like)
+        assert cuts is not None  # only fixed thresholds do without
         return torch.as_tensor(place(cuts, problem, targets).marginal)
 
     def descend(self, at: Tensor, slopes: Tensor, reach: Tensor) -> None:

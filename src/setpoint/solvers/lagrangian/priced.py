@@ -77,6 +77,8 @@ def priced(
     weight, prices = duals.prices(reading.at)
     value, by_count = terms.priced(weight, prices)
     gradient = reading.pull(by_count)
-    sound = sound & (value.sum(-1) + gradient.sum(-1)).isfinite()
+    # counts too: on several ranks, one without rows has no gradient to tell by
+    found = value.sum(-1) + gradient.sum(-1) + by_count.sum((-1, -2))
+    sound = sound & found.isfinite()
     gaps = true_gaps(targets, slices, reading) if proxy else terms.gaps
     return Priced(reading, terms.objective, value, by_count, slopes, gradient, gaps, prices, sound)
