@@ -37,7 +37,7 @@ class Cell(NamedTuple):
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seeds", type=int, default=5)
+    options.add_argument("--seeds", type=int, default=10)
     options.add_argument("--minutes", type=float, default=20.0, help="of one core; start no more")
     options.add_argument("--methods", nargs="*", default=[""], help="only names that begin so")
     options.add_argument("--quick", action="store_true", help="one seed of the smallest set")

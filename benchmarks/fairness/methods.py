@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from benchmarks.fairness.ours import RULES, Chances, chosen, out_of_fold, per_group, shared
+from benchmarks.fairness.ours import RULES, Chances, chosen, per_group, shared
 from benchmarks.fairness.rivals import (
     exponentiated_gradient,
     fairret,
@@ -17,7 +17,6 @@ FINE = (0.005, 0.02, 0.05, 0.1, 0.2, 0.4)
 METHODS: dict[str, tuple[Callable[..., Chances], tuple[float, ...]]] = {
     "logistic regression": (unconstrained, (1.0,)),
     "setpoint, per group": (per_group, FINE),
-    "setpoint, per group, out of fold": (out_of_fold, FINE),
     "logistic + setpoint's thresholds": (chosen, FINE),
     "setpoint, shared (multipliers)": (shared, (0.02, 0.05)),
     "fairlearn ThresholdOptimizer": (threshold_optimizer, (0.0, 0.02, 0.05)),

@@ -20,7 +20,7 @@ from setpoint import (
 )
 from setpoint.train import score
 
-STEPS, BATCH, RATE, FOLDS = 150, 512, 0.03, 3
+STEPS, BATCH, RATE = 150, 512, 0.03
 TRAINED_FOR = 0.02
 RULES = {"demographic parity": demographic_parity, "equal opportunity": equal_opportunity}
 Chances = dict[float, np.ndarray]
@@ -39,22 +39,6 @@ def per_group(
     goal = problem(rule, TRAINED_FOR, sorted(set(train.g)), "per group")
     model = trained(Implicit(goal, steps=STEPS), train, seed)
     return decided(rule, tolerances, *(scores(model, part) for part in (train, test)), train, test)
-
-
-def out_of_fold(
-    train: Part, test: Part, rule: str, tolerances: tuple[float, ...], seed: int
-) -> Chances:
-    """The same with thresholds chosen on scores that models gave to rows they had not seen."""
-    goal = problem(rule, TRAINED_FOR, sorted(set(train.g)), "per group")
-    fold = np.random.default_rng(seed).integers(0, FOLDS, len(train.y))
-    before = np.empty(len(train.y))
-    for k in range(FOLDS):
-        mine, others = (
-            Part(*(column[side] for column in train)) for side in (fold == k, fold != k)
-        )
-        before[fold == k] = scores(trained(Implicit(goal, steps=STEPS), others, seed), mine)
-    model = trained(Implicit(goal, steps=STEPS), train, seed)
-    return decided(rule, tolerances, before, scores(model, test), train, test)
 
 
 def chosen(train: Part, test: Part, rule: str, tolerances: tuple[float, ...], seed: int) -> Chances:
