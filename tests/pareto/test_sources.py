@@ -30,6 +30,13 @@ def test_a_loader_begins_again_when_it_ends():
     assert [weight for _, weight in source.everything()] == [4, 4, 2]
 
 
+def test_batches_that_are_dicts_count_by_their_rows_and_not_by_their_columns():
+    named = [{"x": X[:4], "y": Y[:4], "z": Y[:4]}, {"x": X[4:], "y": Y[4:], "z": Y[4:]}]
+    found = list(source_of(named, None).everything())
+    assert [weight for _, weight in found] == [4, 6]
+    assert found[1][0] == (named[1],)
+
+
 def test_what_is_in_the_data_is_in_its_description():
     other = Y.clone()
     other[3] = 7

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Protocol
@@ -90,9 +90,9 @@ class Loader:
 
     def everything(self) -> Iterator[tuple[Batch, float]]:
         """Batch by batch, each counted by its rows."""
-        for batch in self.batches:
-            parts = _batch(batch)
-            yield parts, float(len(parts[0]))
+        for parts in map(_batch, self.batches):
+            rows = next(iter(parts[0].values())) if isinstance(parts[0], Mapping) else parts[0]
+            yield parts, float(len(rows))
 
     def describe(self) -> str:
         """Its kind: the content cannot be looked at without drawing it."""

@@ -58,3 +58,24 @@ def test_dot_products_of_half_precision_do_not_overflow(dtype):
     assert np.isfinite(step["kkt_score"])
     assert weight.grad.isfinite().all()
     assert weight.grad.dtype == dtype
+
+
+@pytest.mark.parametrize("order", [False, True], ids=["bound", "order"])
+def test_a_network_under_autocast_keeps_what_it_promises(order):
+    """Half precision in the forward pass, a scaler around it, as in any mixed-precision loop."""
+    model, x, y = problem()
+    barrier = Barrier(model.parameters())
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10, growth_interval=20)
+    for _ in range(150):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            side, fit = losses(model, x, y)
+        how = {"after": fit} if order else {"subject_to": at_most(fit, 0.5)}
+        barrier.backward(side, scaler=scaler, **how)
+        scaler.step(optimizer)
+        scaler.update()
+    assert scaler.get_scale() > 2.0**10  # it grew on the way
+    _, fit = losses(model, x, y)
+    assert fit.item() < 0.2 if order else abs(fit.item() - 0.5) < 0.02
+    assert barrier.report()["skipped"] == 0

@@ -100,3 +100,24 @@ def test_a_long_way_along_the_solutions_is_walked_to_its_end():
         optimizer.step()
     assert_close(x.detach(), torch.tensor([0.0, 10.0], dtype=torch.float64), rtol=0, atol=0.01)
     assert barrier.report()["noise_ratio"] == [1.0]
+
+
+def test_a_lower_bound_is_what_a_loss_asks_for_at_most():
+    x = torch.tensor([0.1, 1.0], dtype=torch.float64, requires_grad=True)
+    losses = [10 * x[0], x[1].square() * 20]  # 1 and 20, with squared gradients of 100 and 1600
+    step = Barrier([x]).backward(x.sum(), after=losses, lower=[0.7, None])
+    assert_allclose(step["push"][0], 0.3)
+    assert step["push"][1] > 100  # nothing is known: its own descent
+    both = Barrier([x]).backward(x.sum(), after=losses, lower=0.7)
+    assert_allclose(both["push"], [0.3, 19.3])
+
+
+def test_with_a_lower_bound_the_order_is_kept_all_the_same():
+    """On the line x1 + x2 = 1 the point nearest to the origin."""
+    x = torch.tensor([2.0, -3.0], dtype=torch.float64, requires_grad=True)
+    barrier, optimizer = Barrier([x], memory=0.9), torch.optim.SGD([x], lr=0.3)
+    for _ in range(500):
+        optimizer.zero_grad()
+        barrier.backward(x.square().sum() / 2, after=(x.sum() - 1).square() / 2, lower=0.0)
+        optimizer.step()
+    assert_close(x.detach(), torch.full((2,), 0.5, dtype=torch.float64), rtol=0, atol=1e-3)
