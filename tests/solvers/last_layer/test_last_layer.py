@@ -109,16 +109,16 @@ def published(problem, scores, labels, at, width, eta):
         (steps * (labels == 0)[:, None]).sum(0) / (labels == 0).sum(),
         ((1 - steps) * (labels == 1)[:, None]).sum(0) / labels.sum(),
     )
-    (target,) = problem.subject_to
-    gap = false - target.level
-    gap = abs(gap) if not hasattr(target, "sense") else gap.clamp(min=0)
-    return (missed + eta * gap).mean()
+    targets = [target for (target,) in problem.points]
+    gaps = false - torch.tensor([target.level for target in targets], dtype=false.dtype)
+    gaps = gaps.clamp(min=0) if hasattr(targets[0], "sense") else abs(gaps)
+    return missed.mean() - float(problem.maximize) + (eta * gaps).sum()
 
 
 @pytest.mark.parametrize("moved", [0.3, -0.3], ids=["above the target", "below it"])
 @pytest.mark.parametrize("everywhere", [False, True])
 @pytest.mark.parametrize("eta", [3.0, None])
-@pytest.mark.parametrize("problem", PROBLEMS[:2], ids=str)
+@pytest.mark.parametrize("problem", [*PROBLEMS[:2], PROBLEMS[3]], ids=str)
 def test_method_two_is_the_penalized_objective_at_the_last_steps_threshold(
     problem, eta, everywhere, moved
 ):
@@ -130,9 +130,11 @@ def test_method_two_is_the_penalized_objective_at_the_last_steps_threshold(
     at = criterion.held_at.clone()
     net[2].bias.data += moved  # a step was taken
     loss = criterion(split(second[0]), second[1])
-    width = criterion.implicit._last.reading.width[0, 0]
-    price = criterion.multipliers[0, 0, 0] if eta is None else eta
-    assert price > 0
+    width = criterion.implicit._last.reading.width[0]
+    price = criterion.multipliers[0, 0]
+    if eta is not None:  # of the mean gap
+        price = torch.full_like(price, eta / len(price))
+    assert (price > 0).all()
     with torch.no_grad():
         frozen = nn.utils.parameters_to_vector(net[2].parameters()).clone()
     scores = net[:2](second[0]) @ frozen[:5] + frozen[5]
