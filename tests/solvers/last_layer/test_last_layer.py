@@ -13,6 +13,8 @@ from setpoint import (
     Penalty,
     Problem,
     Split,
+    coverage,
+    error,
     f_score,
     fnr,
     fnr_at_fpr,
@@ -312,3 +314,17 @@ def test_settings_that_contradict_each_other_are_refused():
         LastLayer(fnr_at_fpr(0.1), head, implicit=Implicit(fnr_at_fpr(0.2)))
     with pytest.raises(ValueError, match="eta must be positive"):
         Penalty(eta=-1)
+
+
+def test_a_batch_without_a_class_teaches_the_body_nothing_by_its_penalty():
+    """Rates that such a batch has, like the error, would drift towards the class that is there."""
+    net = network()
+    split = Split(net)
+    problem = Problem(minimize=error, subject_to=coverage <= 0.3)
+    criterion = LastLayer(problem, split, body=Penalty(eta=2.0))
+    x, y = draw()
+    criterion(split(x), y)
+    net[2].bias.data += 0.3
+    loss = criterion(split(x), torch.zeros_like(y))
+    assert criterion.stats()["body_loss"] == 0
+    assert not any(g.any() for g in gradients(loss, net[0].parameters()))
