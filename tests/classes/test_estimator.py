@@ -1,12 +1,16 @@
 """Several classes from labels to decisions: the estimator, its batches, its page."""
 
+import pickle
+import warnings
+
 import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 
-from setpoint.estimators import CertifiedThreshold, Classifier
+from setpoint.certify.classes import ClassCertificate
+from setpoint.estimators import CertifiedThreshold, Classifier, NotCertifiedWarning
 from setpoint.estimators.class_calibrator import ClassCalibrator
 from setpoint.report import page
 from setpoint.results import class_findings
@@ -21,7 +25,9 @@ GOAL = 'maximize macro(recall) subject to coverage of "<b>" at 0.3'
 def fitted():
     x, y = load_wine(return_X_y=True)
     names = np.array(["<b>", "pinot", "riesling"])[y]
-    return Classifier(GOAL, epochs=60, random_state=0).fit(x, names), x, names
+    model = Classifier(GOAL, epochs=60, random_state=0)
+    with pytest.warns(NotCertifiedWarning, match="exact value cannot be promised"):
+        return model.fit(x, names), x, names
 
 
 def test_predictions_are_the_highest_shifted_scores(fitted):
@@ -34,6 +40,7 @@ def test_predictions_are_the_highest_shifted_scores(fitted):
     share = (model.predict(x[rows]) == "<b>").mean()
     assert abs(share - 0.3) <= 2 / len(rows)
     assert model.certificate_ is None
+    assert len(model.splits_["calibration"]) == 0  # nothing to promise: those rows are trained on
 
 
 def test_probabilities_and_score(fitted):
@@ -69,7 +76,10 @@ def test_two_classes_decide_by_one_number_and_methods_have_names():
     x, y = load_iris(return_X_y=True)
     two = y < 2
     goal = "minimize fnr of 1 subject to fpr of 1 <= 0.1"
-    model = Classifier(goal, epochs=5, random_state=0).fit(x[two], y[two])
+    with pytest.warns(NotCertifiedWarning, match="infeasible.*it takes 29 at least") as told:
+        model = Classifier(goal, epochs=5, random_state=0).fit(x[two], y[two])
+    assert told[0].filename == __file__
+    assert model.certificate_.status == "infeasible"
     assert model.decision_function(x).shape == (len(x),)
     assert np.array_equal(model.predict(x) == 1, model.decision_function(x) > 0)
     for method in ("auto", "weighted", "focal"):
@@ -77,6 +87,66 @@ def test_two_classes_decide_by_one_number_and_methods_have_names():
         assert clone(model).fit(x, y).predict(x).shape == (len(x),)
     with pytest.raises(ValueError, match="'weighted'"):
         Classifier("maximize macro(recall)", method="pairwise").fit(x, y)
+
+
+def sample(n=3000, seed=0):
+    """Three kinds of 60, 25 and 15 %, told apart by two numbers."""
+    rng = np.random.default_rng(seed)
+    kind = rng.choice(3, n, p=[0.6, 0.25, 0.15])
+    return rng.normal(size=(n, 2)) + 2.5 * np.eye(3)[kind][:, :2], kind
+
+
+PROMISE = "maximize accuracy subject to recall of 2 >= 0.6 and lowest(recall) >= 0.5"
+
+
+def test_bounds_are_proved_on_rows_that_nothing_has_seen():
+    x, y = sample()
+    model = Classifier(PROMISE, epochs=3, random_state=0).fit(x, y)
+    promise, rows = model.certificate_, model.splits_["calibration"]
+    assert promise.certified
+    assert promise.examples == len(rows) == 600
+    assert set(rows).isdisjoint(model.splits_["train"])
+    assert set(rows).isdisjoint(model.splits_["validation"])
+    own = rows[y[rows] == 2]
+    right = (model.predict(x[own]) == 2).sum()
+    assert promise.claims[0].counts == f"{right} of {len(own)}"
+    assert promise.shifts == tuple(model.shifts_)
+    assert ClassCertificate.from_json(promise.to_json()) == promise
+    again = pickle.loads(pickle.dumps(model))
+    assert again.certificate_ == promise
+    assert "✓ Certified" in page(again.class_run(x, y))
+    new, kinds = sample(seed=1)
+    scores = model.decision_function(new) + model.shifts_
+    assert promise.check(scores, kinds).verdict == "ok"
+    assert promise.check(scores[kinds < 2]).verdict == "drift"
+
+
+@pytest.mark.parametrize(
+    ("options", "weights", "why"),
+    [
+        ({"goal": "maximize accuracy subject to lowest(recall) >= 0.9"}, None, "at least 0."),
+        ({"goal": "maximize accuracy subject to recall of 2 >= 0.99"}, None, "it takes 299"),
+        ({}, np.arange(1.0, 3001), "sample weights break the binomial law"),
+        ({"rows": 12}, None, "a class has under 5 rows"),
+        ({"calibration_fraction": 0.0}, None, None),
+    ],
+)
+def test_why_nothing_is_promised_is_said(options, weights, why):
+    options = dict(options)
+    rows = options.pop("rows", 3000)
+    x, y = sample()
+    model = Classifier(**{"goal": PROMISE, "epochs": 1, "random_state": 0} | options)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.fit(x[:rows], y[:rows], sample_weight=weights)
+    messages = [str(w.message) for w in told if w.category is NotCertifiedWarning]
+    assert (model.certificate_ is None) == ("goal" not in options)
+    if why is None:
+        assert messages == []
+    else:
+        assert why in messages[-1]
+        assert "The shifts are the best ones" in messages[-1]
+    assert model.predict(x).shape == y.shape
 
 
 def test_goals_that_do_not_fit_are_refused():

@@ -121,10 +121,10 @@ def test_numbers_as_labels_are_called_by_their_numeral(tmp_path, capsys):
 def test_what_is_not_proved_is_1_and_such_a_run_does_not_decide(made, capsys, tmp_path):
     goal = 'minimize error subject to recall of "02" >= 0.999'
     assert train(made / "data.csv", tmp_path / "run", "--no-baseline", goal=goal) == 1
-    assert capsys.readouterr().out.startswith("not certified")
+    assert capsys.readouterr().out.startswith("infeasible")
     out = tmp_path / "d.csv"
     assert run("predict", tmp_path / "run", made / "test.csv", "--out", out) == 1
-    assert "has no certified shifts (not certified)" in capsys.readouterr().err
+    assert "has no certified shifts (infeasible)" in capsys.readouterr().err
     assert not out.exists()
 
 
@@ -150,15 +150,62 @@ def test_mistakes_are_2_and_leave_nothing_behind(made, capsys, tmp_path, argumen
     assert not (tmp_path / "run").exists()
 
 
+def test_check_tells_whether_the_promise_holds_on_new_rows(made, capsys, tmp_path):
+    folder = made / "run"
+    labels = ("--label", "kind")
+    assert run("check", folder, made / "test.csv", *labels) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("ok: the promise fits the new data")
+    assert 'recall of "<b>, x" >= 0.5' in told
+    assert run("check", folder, made / "test.csv") == 0
+    assert "as many predictions of each class as expected" in capsys.readouterr().out
+    rows = (made / "test.csv").read_text().splitlines()
+    quoted = '"<b>, x"'
+    other = {"01": quoted, quoted: "01"}
+    ends = [next((end for end in other if row.endswith(f",{end}")), "") for row in rows]
+    pairs = zip(rows, ends, strict=True)
+    swapped = [row.removesuffix(end) + other.get(end, "") for row, end in pairs]
+    (tmp_path / "swapped.csv").write_text("\n".join(swapped))
+    assert run("check", folder, tmp_path / "swapped.csv", *labels) == 1
+    assert capsys.readouterr().out.startswith("broken")
+    one = [rows[0], *(row for row in rows if row.endswith(",02"))]
+    (tmp_path / "one.csv").write_text("\n".join(one))
+    assert run("check", folder, tmp_path / "one.csv") == 1
+    assert capsys.readouterr().out.startswith("drift")
+    for given, why in (
+        ((folder, made / "test.csv", "--score", "a"), "its model scores the rows"),
+        ((folder, made / "test.csv", "--positive", "01"), "--positive is for two classes"),
+        ((folder / "certificate.json", made / "test.csv", "--score", "a"), "name its folder"),
+    ):
+        assert run("check", *given) == 2
+        assert why in capsys.readouterr().err
+
+
+def test_the_card_has_every_class_and_no_markup_of_the_file(made, capsys):
+    assert run("card", made / "run") == 0
+    card = capsys.readouterr().out
+    assert card.startswith("# kind: which class\n")
+    assert "Decisions are the highest of `score - shift`" in card
+    assert "Neither the model nor the shifts were chosen by looking at these rows." in card
+    assert "- status: certified" in card
+    rows = [line.split(" | ") for line in card.splitlines() if line.startswith("| ")]
+    splits = {row[0][2:]: row for row in rows if row[0][2:] in ("calibration", "test")}
+    assert splits["test"][1] == "300"
+    scores = load_file(made / "run" / "scores.safetensors")
+    shifts = ClassCertificate.from_json((made / "run" / "certificate.json").read_text()).shifts
+    decided = (scores["test/scores"].astype(float) - shifts).argmax(1)
+    recalls = [(decided[scores["test/labels"] == k] == k).mean() for k in range(3)]
+    assert float(splits["test"][2]) == pytest.approx(np.mean(recalls), abs=1e-4)
+    (own,) = (row for row in rows if row[0].startswith("| &#60;b&#62;, x"))
+    assert float(own[3].split(" %")[0]) == pytest.approx(100 * recalls[2], rel=0.005)
+
+
 def test_a_tampered_certificate_or_score_is_refused(made, capsys, tmp_path):
     shutil.copytree(made / "run", tmp_path / "run")
     path = tmp_path / "run" / "certificate.json"
     path.write_text(path.read_text().replace('"status": "certified"', '"status": "not certified"'))
     assert run("predict", tmp_path / "run", made / "test.csv", "--out", tmp_path / "d.csv") == 2
     assert "certificate.json is damaged" in capsys.readouterr().err
-    assert run("card", made / "run") == 2
-    assert run("check", made / "run", made / "test.csv") == 2
-    assert "a run for several classes" in capsys.readouterr().err
 
 
 def test_new_rows_of_an_unknown_class_are_named(made, capsys, tmp_path):

@@ -1,5 +1,6 @@
 """The model card says what the report says, and nothing in a user's file can break it."""
 
+import html
 import json
 import re
 
@@ -57,3 +58,8 @@ def test_hostile_names_stay_text():
     for line in card.splitlines():
         if line.startswith("|"):
             assert line.count("|") == 7
+
+
+def test_a_name_is_shown_as_it_is_written():
+    card = model_card(run(label="a<b & #1|2"))
+    assert html.unescape(card.splitlines()[0]) == "# a<b & #1|2: 1 or not"

@@ -12,10 +12,10 @@ class: it is drift if three bounds, on both classes and on the new alerts, leave
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from setpoint._checks import share as check_share
+from setpoint.certify.alerts import Alerts, alert_findings
 from setpoint.certify.assemble import lookup, measured
 from setpoint.certify.dtypes import read_scores, rounded
 from setpoint.certify.fixed import excess
@@ -28,8 +28,7 @@ from setpoint.certify.ranges import Places, gather, largest
 from setpoint.certify.reading import read_labels, read_slices
 from setpoint.certify.records import Point
 from setpoint.certify.samples import Sample
-from setpoint.certify.tails import at_least, at_most, lower, upper
-from setpoint.certify.text import share
+from setpoint.certify.tails import at_least, at_most
 from setpoint.certify.verdicts import BROKEN, DRIFT, OK, Check, Finding
 from setpoint.rates import Bound, Where
 
@@ -57,7 +56,7 @@ def check(
     alerts = [
         _alerts(p, w, places[w], sample) for p, w in zip(certificate.points, places, strict=True)
     ]
-    found = _alert_findings(certificate, alerts, level / len(alerts), alarms=y is None)
+    found = alert_findings(certificate, alerts, level / len(alerts), alarms=y is None)
     found += _strangers(certificate, slices, len(array))
     verdict = DRIFT if any(f.alarm for f in found) else OK
     if y is not None:
@@ -83,18 +82,11 @@ def _goal(certificate: Certificate) -> tuple[tuple[Bound, ...], tuple[Where, ...
     return (*bounds, *by_group.between), tuple(by_group.where(value) for value in values)
 
 
-@dataclass(frozen=True)
-class _Alerts:
-    name: str
-    before: tuple[int, int]
-    now: tuple[int, int]
-
-
-def _alerts(point: Point, where: Where, place: Place, sample: Sample) -> _Alerts:
+def _alerts(point: Point, where: Where, place: Place, sample: Sample) -> Alerts:
     part = Part(where, EVERYONE)
     name = "alerts" if not where else f"alerts, {where[0][0]} = {where[0][1]!r}"
     now = (int(sample.over(part, place.score)), sample.size(part))
-    return _Alerts(name, (point.alerts, point.examples), now)
+    return Alerts(name, (point.alerts, point.examples), now)
 
 
 def _present(bound: Bound, slices: Mapping[Where, Any]) -> bool:
@@ -112,50 +104,6 @@ def _strangers(certificate: Certificate, slices: Mapping[Where, Any], count: int
         return []
     name = f"rows of another {certificate.column}"
     return [Finding(name, "none: they have no threshold", strangers / count, None, True)]
-
-
-def _alert_findings(
-    certificate: Certificate, alerts: list[_Alerts], significance: float, alarms: bool
-) -> list[Finding]:
-    """Alerts now beside those to be expected; with labels they are shown, not tested."""
-    prior = certificate.prevalence
-    if prior is None:
-        return [_alert_finding(each, significance, alarms) for each in alerts]
-    pairs = zip(certificate.points, alerts, strict=True)
-    found = [_declared_finding(point, each, prior, significance) for point, each in pairs]
-    return [replace(each, alarm=each.alarm and alarms) for each in found]
-
-
-def _alert_finding(alerts: _Alerts, significance: float, alarms: bool) -> Finding:
-    (k, n), (new, size) = alerts.before, alerts.now
-    chance = _two_sided(new, size, k, n)
-    expected = f"{share(k / n)} of {n:,} at calibration" if n else "none at calibration"
-    measured = new / size if size else None
-    return Finding(alerts.name, expected, measured, chance, alarms and chance < significance)
-
-
-def _declared_finding(point: Point, alerts: _Alerts, prior: float, significance: float) -> Finding:
-    """The alerts beside those that the declared share of positives makes expect."""
-    positives, hits = point.positives or 0, point.true_alerts or 0
-    classes = (
-        (prior, hits, positives),
-        (1 - prior, point.alerts - hits, point.examples - positives),
-    )
-    tail, (new, size) = significance / 6, alerts.now  # three bounds on either side
-    low = sum(weight * float(lower(k, n, tail)) for weight, k, n in classes)
-    high = sum(weight * float(upper(k, n, tail)) for weight, k, n in classes)
-    expected = f"{share(low)} to {share(high)} expected where {share(prior)} are positive"
-    alarm = float(lower(new, size, tail)) > high or float(upper(new, size, tail)) < low
-    return Finding(alerts.name, expected, new / size if size else None, None, alarm)
-
-
-def _two_sided(new: int, size: int, k: int, n: int) -> float:
-    """How likely ``new`` of ``size`` and ``k`` of ``n`` differ that much if nothing changed."""
-    if 2 * (new + k) > size + n:  # the rarer outcome is nearer to the binomial law
-        new, k = size - new, n - k
-    total, part = new + k, size / (size + n)
-    tail = min(float(at_least(new, total, part)), float(at_most(new, total, part)))
-    return min(1.0, 2 * tail)
 
 
 def _promise(

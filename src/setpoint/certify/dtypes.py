@@ -46,7 +46,7 @@ def read_scores(scores: Any) -> tuple[NDArray[Any], str]:
             "Certify several outputs one by one: scores[:, i]."
         )
     if array.size == 0:
-        raise ValueError("There are no scores to certify: pass at least one example.")
+        raise ValueError("There are no scores: pass those of at least one example.")
     check_scores(array)
     return array, name
 
@@ -78,13 +78,14 @@ def exceeds(scores: Any, threshold: float, name: str) -> Any:
 
 
 def rounded(scores: Any, name: str) -> NDArray[Any]:
-    """Numpy scores in the given precision."""
+    """Numpy scores in the given precision; finite ones beyond its range become infinite."""
     try:
-        array = np.asarray(scores, dtype=None if hasattr(scores, "dtype") else np.float64)
-        array = array.astype(np.float32 if name == "bfloat16" else name, copy=False)
+        exact = np.asarray(scores, dtype=None if hasattr(scores, "dtype") else np.float64)
+        with np.errstate(over="ignore"):  # above the largest there is: infinite, and compared so
+            array = exact.astype(np.float32 if name == "bfloat16" else name, copy=False)
     except (TypeError, ValueError):
         raise TypeError(f"scores must be numbers; got {scores!r:.60}.") from None
-    check_scores(array)
+    check_scores(exact)
     return _to_bfloat16(array) if name == "bfloat16" else array
 
 

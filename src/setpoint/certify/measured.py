@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeGuard
 
 import numpy as np
 
@@ -73,3 +74,10 @@ def _seen(part: Part, table: Counts) -> Evidence:
         EVERYONE: (tp + fp, positives + negatives),
     }.get(part.kind, (positives, positives + negatives))
     return Evidence(count, count, n, 1)
+
+
+def is_plain_share(expression: Expression) -> TypeGuard[Rate]:
+    """Whether it counts some examples out of some examples, each once: then it is binomial."""
+    if not isinstance(expression, Rate) or not expression.is_share or expression.denominator.one:
+        return False
+    return {*expression.numerator.weights, *expression.denominator.weights} <= {0.0, 1.0}

@@ -34,6 +34,8 @@ class Check:
     labelled: bool
     significance: float
     findings: tuple[Finding, ...]
+    counted: str = "alerts"
+    """What is counted without labels."""
 
     @property
     def exit_code(self) -> int:
@@ -52,8 +54,10 @@ class Check:
 
     def _headline(self) -> str:
         words = {
-            OK: "the promise fits the new data" if self.labelled else "as many alerts as expected",
-            DRIFT: "the share of alerts is not that of the calibration data",
+            OK: "the promise fits the new data"
+            if self.labelled
+            else f"as many {self.counted} as expected",
+            DRIFT: f"the share of {self.counted} is not that of the calibration data",
             BROKEN: "the new data contradict the promise",
         }
         return f"{self.verdict}: {words[self.verdict]} ({self.goal}; {self.examples:,} new rows)"

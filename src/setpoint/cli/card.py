@@ -16,16 +16,12 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     from setpoint.export.card import model_card
-    from setpoint.results import ClassRun
     from setpoint.runs import read_manifest
     from setpoint.runs.reading import read_result
 
     if given.out is not None and given.out.exists():
         raise UserError(f"{given.out} exists; name another file with --out.")
-    result = read_result(given.run_folder, read_manifest(given.run_folder))
-    if isinstance(result, ClassRun):
-        raise UserError(f"{given.run_folder} is for several classes; its page is report.html.")
-    text = model_card(result)
+    text = model_card(read_result(given.run_folder, read_manifest(given.run_folder)))
     if given.out is None:
         print(text)
     else:

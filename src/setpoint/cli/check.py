@@ -27,6 +27,8 @@ def _run(given: argparse.Namespace) -> int:
         certificate, manifest = _of_run(given.certificate)
     else:
         certificate, manifest = _of_file(given.certificate), None
+    if manifest is not None and manifest.classes:
+        _check_several(given)
     source = open_table(given.file)
     if given.score is None:
         if manifest is None:
@@ -45,23 +47,33 @@ def _run(given: argparse.Namespace) -> int:
 
 def _of_run(folder: Path) -> tuple[Any, Any]:
     from setpoint.runs import read_manifest
-    from setpoint.runs.reading import read_certificate
+    from setpoint.runs.reading import read_promise
 
     manifest = read_manifest(folder)
-    if manifest.classes:
+    return read_promise(folder, manifest), manifest
+
+
+def _check_several(given: argparse.Namespace) -> None:
+    """Several classes have a score each, which the run's model gives, and no positive one."""
+    if given.score is not None:
         raise UserError(
-            f"{folder} is a run for several classes: its promise cannot be checked on new rows "
-            "yet. `setpoint predict` decides them; compare with their labels."
+            f"{given.certificate} is a run for several classes: its model scores the rows; leave "
+            "--score out."
         )
-    return read_certificate(folder, manifest), manifest
+    if given.positive is not None:
+        raise UserError(f"--positive is for two classes; {given.certificate} is for several.")
 
 
 def _of_file(path: Path) -> Any:
+    from setpoint.certify.classes.certificate import KIND
     from setpoint.runs.reading import parse_certificate
 
     if not path.exists():
         raise UserError(f"{path}: no such file; name a certificate or the folder of a run.")
-    return parse_certificate(path, path.read_bytes())
+    content = path.read_bytes()
+    if KIND.encode() in content:
+        raise UserError(f"{path} is about several classes: name its folder, which has the model.")
+    return parse_certificate(path, content)
 
 
 def _score(given: argparse.Namespace, manifest: Any, source: Any) -> tuple[Any, Any, Any]:
@@ -70,10 +82,12 @@ def _score(given: argparse.Namespace, manifest: Any, source: Any) -> tuple[Any, 
 
     from setpoint.runs.model import load_model, score_rows
     from setpoint.tables import Classes, TableError, need_column
+    from setpoint.tables.several import Several
     from setpoint.tables.values import need_groups
 
     model = load_model(given.certificate, manifest)
-    classes = Classes(manifest.negative, manifest.positive)
+    two = Classes(manifest.negative, manifest.positive)
+    classes = Several(manifest.classes) if manifest.classes else two
     named = ((given.label, "--label"), (given.group, "--group"))
     also = [need_column(source, name, option) for name, option in named if name is not None]
     scores, labels, groups = [], [], []

@@ -16,25 +16,23 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add("run_folder", type=Path, metavar="run/", help="a folder that `setpoint train` wrote")
     add("file", type=Path, metavar="new.csv", help="csv or parquet with the columns of training")
     add("--out", required=True, type=Path, metavar="decisions.csv", help="where they go")
+    add("--force", action="store_true", help="replace the file --out")
 
 
 def _run(given: argparse.Namespace) -> int:
     from setpoint.runs import read_manifest
-    from setpoint.runs.reading import read_certificate, read_class_certificate
+    from setpoint.runs.reading import read_promise
     from setpoint.tables import open_table
     from setpoint.tables.cells import safe_cell, write_csv
 
     check_file(given.out)
     if given.out.exists() and given.file.exists() and given.out.samefile(given.file):
         raise UserError(f"--out {given.out} is the file to read; name another.")
+    if given.out.exists() and not given.force:
+        raise UserError(f"--out {given.out} exists; name another file, or replace it by --force.")
     manifest = read_manifest(given.run_folder)
-    if manifest.classes:
-        certificate: Any = read_class_certificate(given.run_folder, manifest)
-        refused = certificate.exit_code != 0
-    else:
-        certificate = read_certificate(given.run_folder, manifest)
-        refused = certificate.status != "certified"
-    if refused:
+    certificate = read_promise(given.run_folder, manifest)
+    if certificate.exit_code:
         what = "shifts" if manifest.classes else "threshold"
         why = f"{given.run_folder} has no certified {what} ({certificate.status})"
         print(f"setpoint: error: {why}; train with more rows or a looser goal.", file=sys.stderr)

@@ -50,12 +50,14 @@ def _run(given: argparse.Namespace) -> int:
     from setpoint.cli.promises import check_goal
     from setpoint.problems import Problem
     from setpoint.runs import check_free
+    from setpoint.runs.checks import check_columns
 
     problem = read_goal(given.goal, Problem.parse)
     check_goal(given.goal, problem, given.group, given.positive)
     if given.out.name in ("", ".."):
         raise UserError(f"--out {given.out}: name the folder itself, as in --out run.")
     check_free(given.out, force=given.force)  # before training, not after
+    check_columns(given.file, given.label, given.group, given.test)
     from setpoint.distributed.launched import RankLost, is_launched, one_of_several
 
     unfinished = given.out.with_name(f".{given.out.name}.unfinished")

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
+import json
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from setpoint.estimators.class_calibrator import ClassCalibrator
+from setpoint.certify.classes import unprovable
 from setpoint.estimators.class_labels import numbers_of, read_many
-from setpoint.estimators.inputs import Array, Labels, read_groups, read_weights
-from setpoint.estimators.scored import ScoredRows
+from setpoint.estimators.class_promises import FEWEST, ClassPromises
+from setpoint.estimators.inputs import Array, read_groups, read_weights
 from setpoint.estimators.splits import three_parts
-from setpoint.estimators.thresholds import NotCertifiedWarning
 from setpoint.estimators.training import Portfolio
-from setpoint.problems import Problem, merit
-from setpoint.problems.classes import best_shifts, decide, numbered
+from setpoint.problems import merit
+from setpoint.problems.classes import decide, numbered
 from setpoint.rates import ClassArea
 from setpoint.results.class_run import ClassRun
-from setpoint.results.confusion import Confusions
-from setpoint.train.groups import of_rows
-
-FEWEST = 5
-"""With fewer rows of a class than this, nothing is split off to choose by."""
 
 
-class ManyClasses(ScoredRows):
+class ManyClasses(ClassPromises):
     """What :class:`Classifier` does with a goal about classes.
 
-    Every class is called in the goal as in ``y``. The shifts are the best ones on validation rows
-    and carry no promise for new data, so no rows are kept to certify on.
+    Every class is called in the goal as in ``y``. The shifts are chosen on validation rows, with
+    room for a proof of the bounds, which is then tried on the calibration rows.
     """
-
-    shifts_: Array
-    confusions_: Confusions
 
     def _fit_classes(self: Any, x: Array, y: Array, sample_weight: Any, groups: Any) -> None:
         if isinstance(self.problem_.objective, ClassArea):
@@ -47,7 +38,8 @@ class ManyClasses(ScoredRows):
         weights = read_weights(sample_weight, x, labels)
         groups = read_groups(groups, self.problem_, len(labels))
         random = check_random_state(self.random_state)
-        self.splits_ = three_parts(labels, self.validation_fraction, 0.0, random, FEWEST)
+        kept = 0.0 if unprovable(self.problem_) else self._promised_share(weights)
+        self.splits_ = three_parts(labels, self.validation_fraction, kept, random, FEWEST)
         portfolio = Portfolio(goal, self.model, self.method, int(self.verbose) > 0)
         portfolio.outputs = len(self.classes_)
         portfolio.budget(self.epochs, self.batch_size, self.learning_rate)
@@ -55,23 +47,8 @@ class ManyClasses(ScoredRows):
         trained = portfolio.train(x, labels, weights, self.splits_, seed, self.device, groups)
         self.method_, self.module_ = trained.method, trained.module
         self.history_, self.histories_ = trained.history, trained.histories
-        self._set_shifts(goal, x, labels, weights, groups)
-
-    def _set_shifts(
-        self: Any, goal: Problem, x: Array, labels: Labels, weights: Array | None, groups: Any
-    ) -> None:
-        rows = self.splits_["validation"]
-        scores, own = self._score_rows(x[rows]).astype(np.float64), of_rows(groups, rows)
-        counts = None if weights is None else weights[rows]
-        shifts, missed = best_shifts(goal, scores, labels[rows], weights=counts, groups=own)
-        if missed:
-            warnings.warn(missed, NotCertifiedWarning, stacklevel=3)
-        self.shifts_, self.certificate_ = shifts, None
-        self.calibrator_ = ClassCalibrator.fit(scores, labels[rows], counts)
-        names = tuple(self.classes_.tolist())
-        self.confusions_ = Confusions.of(
-            names, labels[rows], scores.argmax(1), decide(scores, self.shifts_), counts
-        )
+        self._set_shifts(x, labels, weights, groups)
+        self._prove_shifts(x, labels, weights, groups)
 
     @property
     def _about_classes(self) -> bool:
@@ -131,11 +108,13 @@ class ManyClasses(ScoredRows):
         """
         if not self._about_classes:
             raise ValueError("class_run is for goals about several classes, after fit.")
+        promise = self.certificate_
         return ClassRun(
             goal=str(self.problem_),
             names=[str(name) for name in self.classes_.tolist()],
             splits={"test": (self._scores(X), numbers_of(y, self.classes_), groups)},
             shifts=self.shifts_.tolist(),
+            certificate=None if promise is None else json.loads(promise.to_json()),
             method=self.method_,
             history=self.history_,
             group=next((c for where in self.problem_.slices for c, _ in where), "group"),

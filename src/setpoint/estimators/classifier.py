@@ -13,7 +13,14 @@ from torch import nn
 
 from setpoint.estimators.classes import ManyClasses
 from setpoint.estimators.goals import Goal, as_problem
-from setpoint.estimators.inputs import check_both, read_classes, read_groups, read_weights
+from setpoint.estimators.inputs import (
+    check_both,
+    check_device,
+    read_classes,
+    read_groups,
+    read_weights,
+    refuse_label,
+)
 from setpoint.estimators.splits import three_parts
 from setpoint.estimators.thresholds import read_goal
 from setpoint.estimators.training import Portfolio
@@ -24,8 +31,8 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     The rows are split in three, class by class: to train on, to choose the best pass and method by
     (validation), and to certify the threshold on (calibration, which nothing else ever sees, so
-    the certificate needs no correction for the choice). The positive class is the second of
-    ``classes_`` in sorted order. Features are standardised inside.
+    the certificate needs no correction for the choice). The positive class is ``pos_label``, or the
+    second in sorted order. Features are standardised inside.
 
     With ``sample_weight`` nothing is certified, because exact binomial tails count rows, not
     weights: the calibration rows go to training, ``certificate_`` is None and the threshold is the
@@ -37,6 +44,7 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
     Args:
         goal: A sentence or a :class:`setpoint.Problem` with one threshold, or only bounds
             (``"fpr <= 0.01"``: then as much as possible is found under them).
+        pos_label: The label that rates take as positive; None: the second in sorted order.
         model: ``"linear"``, ``"mlp"`` (64 hidden units) or an ``nn.Module`` that gives one score a
             row; it is copied.
         method: A name in ``setpoint.train.METHODS`` (``"implicit"``, ``"cross_entropy"``,
@@ -51,11 +59,12 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
         unseen: With one threshold per group, what to do in ``predict`` with a group that has none:
             ``"error"``, or decide by the ``"highest"`` (fewest alerts) or ``"lowest"`` of all.
         random_state: Decides split, initial weights and batches.
-        device: Where to train.
+        device: Where to train, such as ``"cpu"`` or ``"cuda"``.
         verbose: 1: show progress on stderr.
 
     Attributes:
-        classes_: Both labels, sorted; the second is the positive class.
+        classes_: Both labels; the second is the positive class. Sorted, unless ``pos_label`` is
+            the first of them: then the other way round, as are the columns of ``predict_proba``.
         module_: The trained network, ``[n, d]`` raw features to logits ``[n]``.
         threshold_: Decisions are ``score > threshold_``; with one per group, a dict of them, and
             ``predict(X, groups=...)`` needs the groups.
@@ -65,7 +74,8 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
         histories_: The history of every method tried, by name; ``method_`` is the one kept.
         splits_: The rows of ``train``, ``validation`` and ``calibration``.
         shifts_: For a goal about classes (``maximize macro(recall)``): what is subtracted from the
-            score of each before the highest decides; nothing is certified.
+            score of each before the highest decides. They are chosen on validation rows with room
+            for a proof, and ``certificate_`` is a ``ClassCertificate`` of its bounds, if any.
         confusions_: For such a goal, who is taken for whom on validation rows, before the shifts
             and with them.
         problem_: The goal, read.
@@ -75,6 +85,7 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
         self,
         goal: Goal = "minimize fnr subject to fpr <= 0.01",
         *,
+        pos_label: Any = None,
         model: str | nn.Module = "linear",
         method: str = "implicit",
         epochs: int | str = "auto",
@@ -89,6 +100,7 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
         verbose: int = 0,
     ) -> None:
         self.goal = goal
+        self.pos_label = pos_label
         self.model = model
         self.method = method
         self.epochs = epochs
@@ -113,11 +125,13 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
         """
         x, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
+        check_device(self.device)
         self.problem_ = read_goal(self.goal, self.unseen)
         if self.problem_.kind == "classes":
+            refuse_label(self.pos_label, self.problem_)
             self._fit_classes(x, y, sample_weight, groups)
             return self
-        self.classes_, labels = read_classes(y)
+        self.classes_, labels = read_classes(y, self.pos_label)
         weights = read_weights(sample_weight, x, labels)
         groups = read_groups(groups, self.problem_, len(labels))
         random = check_random_state(self.random_state)

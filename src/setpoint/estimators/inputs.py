@@ -16,13 +16,18 @@ Array = NDArray[Any]
 Labels = NDArray[np.int64]
 
 
-def read_classes(y: Array) -> tuple[Array, Labels]:
-    """Both classes in sorted order, and 1 for every row of the second."""
+SHOWN = 5  # labels in an error
+
+
+def read_classes(y: Array, pos_label: Any = None) -> tuple[Array, Labels]:
+    """Both classes, the positive one last (by default in sorted order), and 1 for its rows."""
     classes, labels = np.unique(y, return_inverse=True)
+    seen = ", ".join(repr(label) for label in classes.tolist()[:SHOWN])
+    seen += ", ..." if len(classes) > SHOWN else ""
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "
-            f"y has {len(classes)} classes."
+            f"y has {len(classes)} classes ({seen})."
         )
     if len(classes) < 2:
         found = f"all labels are {classes.tolist()[0]!r}" if len(classes) else "there are 0 samples"
@@ -30,7 +35,39 @@ def read_classes(y: Array) -> tuple[Array, Labels]:
             "Classifier can't train when only one class is present: "
             f"{found} (rows whose sample_weight is 0 are absent)."
         )
-    return classes, labels.astype(np.int64)
+    labels = labels.astype(np.int64)
+    if pos_label is None:
+        return classes, labels
+    if not any(label == pos_label for label in classes.tolist()):
+        raise ValueError(f"pos_label={pos_label!r} is not in y, whose labels are {seen}.")
+    return (classes, labels) if classes.tolist()[1] == pos_label else (classes[::-1], 1 - labels)
+
+
+def refuse_label(pos_label: Any, problem: Problem) -> None:
+    """A goal about several classes has no positive one."""
+    if pos_label is not None:
+        raise ValueError(
+            f"pos_label={pos_label!r} is for two classes, and `{problem}` is about each of "
+            "several; leave it out."
+        )
+
+
+def check_device(device: Any) -> None:
+    """Somewhere that this torch can compute."""
+    import torch
+
+    try:
+        kind = torch.device(device).type
+    except (RuntimeError, TypeError):
+        raise ValueError(
+            f"device must be a device of torch, such as 'cpu' or 'cuda'; got {device!r}."
+        ) from None
+    backend = getattr(torch, kind, None)
+    if kind != "cpu" and backend is not None and not backend.is_available():
+        raise ValueError(
+            f"device={device!r}: torch {torch.__version__} finds no such device here. Train with "
+            "device='cpu', or install a build of torch for it (https://pytorch.org/get-started)."
+        )
 
 
 def read_weights(given: Any, x: Array, labels: Labels) -> NDArray[np.float64] | None:

@@ -91,11 +91,12 @@ def promised(
     return Promise(certificate, reason="; ".join([certificate.status, *certificate.notes]) + ".")
 
 
-def warn_not_certified(reason: str) -> None:
-    """Say that the threshold in use is only the best on the data at hand."""
+def warn_not_certified(
+    reason: str, used: str = "The threshold is the best one", depth: int = 4
+) -> None:
+    """Say that what is used to decide is only the best on the data at hand."""
     warnings.warn(
-        f"No certificate: {reason} The threshold is the best one on the data at hand and carries "
-        "no promise for new data.",
+        f"No certificate: {reason} {used} on the data at hand, without a promise for new data.",
         NotCertifiedWarning,
-        stacklevel=4,
+        stacklevel=depth,
     )

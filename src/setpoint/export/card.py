@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from setpoint.results import Findings, Measured, RunResult, findings
+from setpoint.certify.classes.certificate import ASSUMED
+from setpoint.results import (
+    ClassFindings,
+    ClassRun,
+    Findings,
+    Measured,
+    RunResult,
+    class_findings,
+    findings,
+)
+from setpoint.results.verdict import read_verdict
 
 
-def model_card(run: RunResult) -> str:
+def model_card(run: RunResult | ClassRun) -> str:
     """The card of a run, from the same numbers as its report.
 
     Args:
-        run: As ``setpoint train`` leaves it in its folder.
+        run: As ``setpoint train`` leaves it in its folder, for two classes or for several.
     """
-    found = findings(run)
+    if isinstance(run, ClassRun):
+        several = class_findings(run)
+        status, measured = several.verdict.status, _class_tables(several)
+        what, rule = "which class", "the highest of `score - shift`"
+    else:
+        two = findings(run)
+        status, measured = two.verdict.status, _table(two)
+        what, rule = f"{_plain(run.positive)} or not", "`score > threshold`, strictly"
     parts = [
-        f"# {_plain(run.label)}: {_plain(run.positive)} or not",
-        _summary(run, found),
+        f"# {_plain(run.label)}: {what}",
+        _summary(run, status, rule),
         "## Promise",
         _promise(run.certificate),
         "## Measured",
-        _table(found),
+        measured,
         "## Data and training",
         _training(run),
         "## Limits",
@@ -30,11 +47,11 @@ def model_card(run: RunResult) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _summary(run: RunResult, found: Findings) -> str:
+def _summary(run: RunResult | ClassRun, status: str, rule: str) -> str:
     return (
         f"A {run.model or 'model'} trained by {run.method or 'an unnamed method'} for the goal "
-        f"{_code(run.goal)}. Verdict: **{_plain(found.verdict.status)}**. "
-        "Decisions are `score > threshold`, strictly."
+        f"{_code(run.goal)}. Verdict: **{_plain(status)}**. "
+        f"Decisions are {rule}."
     )
 
 
@@ -61,6 +78,24 @@ def _table(found: Findings) -> str:
     return "\n".join(lines)
 
 
+def _class_tables(found: ClassFindings) -> str:
+    """The goal on every split, then every class on the one nearest to new data."""
+    asked = [found.problem.objective]
+    asked += [target.expression for target in found.problem.subject_to]
+    head = ["split", "cases", *(_plain(expression) for expression in asked)]
+    lines = [_line(head), _line(["---"] * len(head))]
+    for split in found.splits:
+        values = (f"{value:.4g}" for value in (split.objective, *split.targets))
+        lines.append(_line([split.name, f"{split.count:,}", *values]))
+    rows = ["class", "cases", "shift", "recall", "precision", "predicted"]
+    lines += ["", f"On {found.judged.name} data, by class:", ""]
+    lines += [_line(rows), _line(["---"] * len(rows))]
+    for row in found.classes:
+        rates = (_percent(rate) for rate in (row.recall, row.precision, row.coverage))
+        lines.append(_line([_plain(row.name), f"{row.count:,}", f"{row.shift:.4g}", *rates]))
+    return "\n".join(lines)
+
+
 def _percent(rate: Measured) -> str:
     if rate.value != rate.value:
         return "none"
@@ -70,7 +105,11 @@ def _percent(rate: Measured) -> str:
     return f"{text} ({100 * rate.interval.low:.3g} to {100 * rate.interval.high:.3g})"
 
 
-def _training(run: RunResult) -> str:
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _training(run: RunResult | ClassRun) -> str:
     columns = ", ".join(_code(name) for name in run.columns) or "not recorded"
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     lines = [f"- features: {columns}", f"- seed: {run.seed}"]
@@ -82,19 +121,21 @@ def _training(run: RunResult) -> str:
     return "\n".join(lines)
 
 
-def _limits(run: RunResult) -> str:
+def _limits(run: RunResult | ClassRun) -> str:
     assumed = () if run.certificate is None else run.certificate.get("assumptions", ())
+    if isinstance(run, ClassRun) and read_verdict(run.certificate).status == "certified":
+        assumed = ASSUMED
     lines = [f"- {_plain(line)}" for line in assumed]
     lines.append("- Other data than these, other uses, and other groups were not judged.")
     return "\n".join(lines)
 
 
+_ENTITIES = {ord(character): f"&#{ord(character)};" for character in "&\\`*_[]<>|#"}
+
+
 def _plain(text: object) -> str:
     """Text from a user's file, on one line and without meaning to Markdown or HTML."""
-    line = " ".join(str(text).split())
-    for character in "\\`*_[]<>|#":
-        line = line.replace(character, f"&#{ord(character)};")
-    return line
+    return " ".join(str(text).split()).translate(_ENTITIES)
 
 
 def _code(text: object) -> str:

@@ -13,6 +13,8 @@ from setpoint.results.class_findings import ClassFindings
 
 PROMISE = {
     "certified": "On new data like the calibration data, {what}, with {sure} confidence.",
+    "infeasible": "There are too few calibration cases for any proof, with {sure} confidence, that "
+    "{what}.",
     "not certified": "The calibration data do not prove, with {sure} confidence, that {what}.",
     "no certificate": "Nothing below is a promise: it is what was measured.",
 }

@@ -4,6 +4,7 @@ from setpoint.results.bootstrap import Paired, paired_bootstrap
 from setpoint.results.class_findings import ClassFindings, class_findings
 from setpoint.results.class_run import ClassRun
 from setpoint.results.curves import Curve, mean_curve, roc_curve, tpr_at
+from setpoint.results.described import Scored
 from setpoint.results.diagnosis import Diagnosis, diagnose
 from setpoint.results.findings import Findings, findings
 from setpoint.results.groups import GroupRow, group_rates
@@ -11,7 +12,7 @@ from setpoint.results.histograms import Histogram, histogram
 from setpoint.results.intervals import Interval, clopper_pearson
 from setpoint.results.measured import Measured, measure
 from setpoint.results.pr import PrecisionRecall, pr_curve
-from setpoint.results.run import RunResult, Scored
+from setpoint.results.run import RunResult
 from setpoint.results.sensitivity import Neighbour, sensitivity
 from setpoint.results.summary import Summary, gain, summarize
 

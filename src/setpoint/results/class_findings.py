@@ -10,8 +10,9 @@ import numpy as np
 from setpoint.problems import Problem
 from setpoint.problems.classes import decide
 from setpoint.rates import Counts, Expression, Where, coverage, precision, recall, top_k
-from setpoint.results.class_run import ClassRun, ClassScored
+from setpoint.results.class_run import ClassRun
 from setpoint.results.confusion import Confusions
+from setpoint.results.described import Scored
 from setpoint.results.history import Series, series
 from setpoint.results.measured import Measured, measure
 from setpoint.results.verdict import Verdict, read_verdict
@@ -88,9 +89,7 @@ def _split(run: ClassRun, problem: Problem, name: str) -> ClassSplit:
     return ClassSplit(name, len(part.labels), found[0], before, tuple(found[1:]), theirs)
 
 
-def _value(
-    run: ClassRun, expression: Expression, part: ClassScored, scores: Any, shifts: Any
-) -> float:
+def _value(run: ClassRun, expression: Expression, part: Scored, scores: Any, shifts: Any) -> float:
     """An expression on a split; NaN where it has no value, such as a class that is not there."""
     groups = None if part.groups is None else {run.group: part.groups}
     classes = top_k(1) >= 0  # accuracy by itself would be that of two

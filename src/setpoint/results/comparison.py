@@ -8,9 +8,10 @@ from setpoint.problems import PER_GROUP, Infeasible
 from setpoint.rates import fpr, precision, recall
 from setpoint.results.bootstrap import Paired, paired_bootstrap
 from setpoint.results.decisions import margins
+from setpoint.results.described import Scored
 from setpoint.results.goal import Goal, counts, measured
 from setpoint.results.measured import Measured
-from setpoint.results.run import RunResult, Scored, Threshold
+from setpoint.results.run import RunResult, Threshold
 
 
 @dataclass(frozen=True)

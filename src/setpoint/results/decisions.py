@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.results.run import Scored, Threshold
+from setpoint.results.described import Scored
+from setpoint.results.run import Threshold
 
 
 class Margins(NamedTuple):

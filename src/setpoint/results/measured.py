@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.certify.measured import interval_at
-from setpoint.rates import Bound, Counts, Rate
+from setpoint.certify.measured import interval_at, is_plain_share
+from setpoint.rates import Bound, Counts
 from setpoint.rates.expression import Expression
 from setpoint.rates.slices import Where
 from setpoint.results.intervals import Interval, clopper_pearson
@@ -86,10 +85,3 @@ def measure(
     if total == 0:
         return Measured(math.nan, None, 0, 0)
     return Measured(count / total, clopper_pearson(count, total, confidence), count, total)
-
-
-def is_plain_share(expression: Expression) -> TypeGuard[Rate]:
-    """Whether it counts some examples out of some examples, each once: then it is binomial."""
-    if not isinstance(expression, Rate) or not expression.is_share or expression.denominator.one:
-        return False
-    return {*expression.numerator.weights, *expression.denominator.weights} <= {0.0, 1.0}

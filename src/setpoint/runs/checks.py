@@ -8,11 +8,21 @@ from typing import Any
 import numpy as np
 
 from setpoint.problems import Problem
-from setpoint.tables import TableError
+from setpoint.tables import TableError, need_column, open_table
 from setpoint.tables.errors import listed, quoted
 
 LEAST = 10  # rows of each of two classes in each part, below which nothing can be learned or said
 LEAST_OF_SEVERAL = 3  # rows of each of several classes; what is said of so few is said with them
+
+
+def check_columns(file: Path, label: str, group: str | None, test: Path | None) -> None:
+    """Told before any row is read: files that are not there, and columns that they lack."""
+    for path in (file, test):
+        if path is not None:
+            source = open_table(path)
+            need_column(source, label, "--label")
+            if group is not None:
+                need_column(source, group, "--group")
 
 
 def check_both(file: Path, part: str, labels: Any) -> None:

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from setpoint._checks import plural
-from setpoint.certify.classes import certify_shifts
-from setpoint.problems.classes import best_shifts, numbered
+from setpoint.certify.classes import certify_shifts, shifts_to_prove
+from setpoint.problems.classes import numbered
 from setpoint.runs.checks import check_groups, check_several
-from setpoint.runs.class_result import class_result_of
 from setpoint.runs.finished import Finished
 from setpoint.runs.manifest import Manifest
+from setpoint.runs.result import result_of
 from setpoint.runs.session import Session
 from setpoint.runs.shared import whole
 from setpoint.runs.training import Recipe, Trained, groups_of
@@ -24,8 +24,8 @@ from setpoint.tables.survey import Shares, Survey, survey
 class ClassSession(Session):
     """As :class:`Session`, with one shift for each class.
 
-    The shifts are chosen on the validation part; what they keep of the goal is proved, or measured,
-    on the calibration part.
+    The shifts are chosen on the validation part, with room for a proof of the bounds; what they
+    keep of the goal is proved, or measured, on the calibration part.
     """
 
     def _survey(self, shares: Shares) -> Survey:
@@ -66,22 +66,16 @@ class ClassSession(Session):
     ) -> Finished:
         """Choose the shifts, then see what they keep on rows that nothing has looked at."""
         scores, labels, column = splits["validation"]
-        groups, classes = self._groups(column), manifest.classes
-        shifts, missed = best_shifts(self.problem, scores, labels, groups=groups, classes=classes)
+        given: dict[str, Any] = {"classes": manifest.classes, "confidence": self.confidence}
+        groups = self._groups(column)
+        shifts, missed = shifts_to_prove(self.problem, scores, labels, groups=groups, **given)
         scores, labels, column = splits["calibration"]
-        certificate = certify_shifts(
-            scores,
-            labels,
-            self.problem,
-            shifts,
-            classes=manifest.classes,
-            confidence=self.confidence,
-            groups=self._groups(column),
-        )
+        groups = self._groups(column)
+        certificate = certify_shifts(scores, labels, self.problem, shifts, groups=groups, **given)
         if missed:
             self.watch.tell(missed)
             manifest = replace(manifest, notes=(*manifest.notes, missed))
-        result = class_result_of(manifest, certificate, trained.history, splits, baseline)
+        result = result_of(manifest, certificate, trained.history, splits, baseline)
         return Finished(
             manifest, trained.model, certificate, trained.history, splits, baseline, result
         )

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from setpoint.certify import Certificate
 from setpoint.certify.classes import ClassCertificate
 from setpoint.results import ClassRun, RunResult
-from setpoint.runs.class_result import class_result_of
 from setpoint.runs.errors import RunError
 from setpoint.runs.folder import CERTIFICATE, HISTORY
 from setpoint.runs.manifest import Manifest, read_digested
@@ -22,6 +21,12 @@ Kind = TypeVar("Kind", Certificate, ClassCertificate)
 def read_certificate(folder: Path, manifest: Manifest) -> Certificate:
     """certificate.json of a run about two classes."""
     return parse_certificate(folder / CERTIFICATE, read_digested(folder, manifest, CERTIFICATE))
+
+
+def read_promise(folder: Path, manifest: Manifest) -> Certificate | ClassCertificate:
+    """certificate.json of any run."""
+    read = read_class_certificate if manifest.classes else read_certificate
+    return read(folder, manifest)
 
 
 def read_class_certificate(folder: Path, manifest: Manifest) -> ClassCertificate:
@@ -62,9 +67,5 @@ def read_result(folder: Path, manifest: Manifest) -> RunResult | ClassRun:
     """All of a run that the report draws."""
     splits, baseline = read_scores(folder, manifest)
     theirs = None if baseline is None else {name: pair[0] for name, pair in baseline.items()}
-    if manifest.classes:
-        promise = read_class_certificate(folder, manifest)
-        history = read_history(folder, manifest)
-        return class_result_of(manifest, promise, history, splits, theirs)
-    certificate = read_certificate(folder, manifest)
-    return result_of(manifest, certificate, read_history(folder, manifest), splits, theirs)
+    promise = read_promise(folder, manifest)
+    return result_of(manifest, promise, read_history(folder, manifest), splits, theirs)

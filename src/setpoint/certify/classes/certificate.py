@@ -9,16 +9,18 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from setpoint.certify.classes.check import check_classes
 from setpoint.certify.fields import json_object, list_of, need, record
-from setpoint.certify.records import CERTIFIED, NOT_CERTIFIED, Claim
+from setpoint.certify.records import CERTIFIED, INFEASIBLE, NOT_CERTIFIED, Claim
 from setpoint.certify.storage import checksum
 from setpoint.certify.text import WIDTH, columns, percent, share
+from setpoint.certify.verdicts import Check
 from setpoint.problems import Problem
 from setpoint.rates import numeral
 
-KIND, VERSION = "setpoint certificate of classes", 1
+KIND, VERSION = "setpoint certificate of classes", 2
 NO_CERTIFICATE = "no certificate"
-STATUSES = (CERTIFIED, NOT_CERTIFIED, NO_CERTIFICATE)
+STATUSES = (CERTIFIED, NOT_CERTIFIED, INFEASIBLE, NO_CERTIFICATE)
 ASSUMED = (
     "The rows are independent draws from what the shifts will meet: no copies, no drift.",
     "Neither the model nor the shifts were chosen by looking at these rows.",
@@ -32,16 +34,23 @@ class ClassCertificate:
 
     goal: str
     status: str
-    """``"certified"``, ``"not certified"``, or ``"no certificate"``: nothing can be promised."""
+    """``"certified"``, ``"not certified"``, ``"infeasible"`` (too few examples for any proof), or
+    ``"no certificate"``: nothing can be promised."""
     confidence: float
     classes: tuple[str, ...]
     shifts: tuple[float, ...]
     """What is subtracted from the score of each class before the highest decides."""
-    examples: int
+    predicted: tuple[int, ...]
+    """How many of the examples were decided to be each class."""
     right: int
     """How many of the examples are decided rightly."""
     claims: tuple[Claim, ...]
     notes: tuple[str, ...]
+
+    @property
+    def examples(self) -> int:
+        """How many examples it rests on."""
+        return sum(self.predicted)
 
     @property
     def certified(self) -> bool:
@@ -51,7 +60,27 @@ class ClassCertificate:
     @property
     def exit_code(self) -> int:
         """1 if a promise was wanted and is not proved, else 0."""
-        return 1 if self.status == NOT_CERTIFIED else 0
+        return 1 if self.status in (NOT_CERTIFIED, INFEASIBLE) else 0
+
+    def check(
+        self, scores: Any, labels: Any = None, *, groups: Any = None, significance: float = 0.001
+    ) -> Check:
+        """Compare new data with the promise: does it hold, is every class predicted as often?
+
+        Args:
+            scores: New scores of the same model, ``[n, K]``.
+            labels: The column of each example's class, if known by now: then the promised rates
+                themselves are tested.
+            groups: A column of group values, or a dict of columns, for bounds about slices.
+            significance: How often to cry wolf: the chance of an alarm in a check without drift.
+
+        Returns:
+            A verdict in words, with its numbers and an exit code for cron.
+        """
+        return check_classes(self, scores, labels, groups, significance)
+
+    def __bool__(self) -> bool:
+        return self.certified
 
     def to_json(self) -> str:
         """The certificate as JSON, with a checksum."""
@@ -71,7 +100,7 @@ class ClassCertificate:
         names = {field.name for field in fields(cls)}
         need(set(body) == names, f"it has fields {sorted(set(body) ^ names)} too many or too few")
         body["claims"] = tuple(record(Claim, entry, "claims") for entry in list_of(body, "claims"))
-        for name in ("classes", "shifts", "notes"):
+        for name in ("classes", "shifts", "predicted", "notes"):
             body[name] = tuple(list_of(body, name))
         _check(body)
         return cls(**body)
@@ -108,7 +137,9 @@ def _check(body: dict[str, Any]) -> None:
     need(body["status"] in STATUSES, f"status is one of {', '.join(STATUSES)}")
     sure = body["confidence"]
     need(isinstance(sure, float) and 0 < sure < 1, "confidence is between 0 and 1")
-    counts = (body["right"], body["examples"])
-    need(all(type(x) is int for x in counts) and 0 <= counts[0] <= counts[1], "counts are counts")
+    counts = (body["right"], *body["predicted"])
+    need(all(type(x) is int and x >= 0 for x in counts), "counts are counts")
+    need(len(counts) == len(numbers) + 1, "every class was predicted so often")
+    need(counts[0] <= sum(counts[1:]), "no more are right than there are")
     need(isinstance(body["goal"], str), "goal is a sentence")
     need(Problem.parse(body["goal"]).kind == "classes", "its goal is not about classes")
