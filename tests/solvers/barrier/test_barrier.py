@@ -57,6 +57,15 @@ def test_resume_equals_never_stopped(every):
     assert all(isinstance(value, torch.Tensor) for value in barrier.state_dict().values())
 
 
+def test_a_state_with_a_part_missing_is_refused():
+    weight = torch.ones(1, requires_grad=True)
+    barrier = Barrier([weight])
+    state = barrier.state_dict()
+    del state["ledger.floor"]
+    with pytest.raises(RuntimeError, match=r"Missing key.*ledger\.floor"):
+        barrier.load_state_dict(state)
+
+
 def test_multipliers_are_reused_between_refreshes():
     model, x, y = problem()
     barrier = Barrier(model.parameters(), every=4)
@@ -105,6 +114,15 @@ def test_fraction_divides_by_the_present_learning_rate():
             optimizer.step()
         assert_close(gaps[1] / gaps[0], 0.9, rtol=1e-9, atol=0)
         assert_close(gaps[4] / gaps[3], 0.9, rtol=1e-9, atol=0)
+
+
+def test_fraction_divides_by_the_largest_learning_rate():
+    """No group of parameters may close more than its share."""
+    one, two = (torch.tensor([2.0], requires_grad=True) for _ in range(2))
+    optimizer = torch.optim.SGD([{"params": one, "lr": 0.05}, {"params": two, "lr": 0.5}])
+    barrier = Barrier([one, two], fraction=0.1, optimizer=optimizer, beta=1e6)
+    step = barrier.backward((one + two).sum(), subject_to=at_most(one + two, 3.0))
+    assert_close(step["push"], [0.2])  # of a gap of 1
 
 
 def test_gradients_that_share_memory_are_kept_apart():

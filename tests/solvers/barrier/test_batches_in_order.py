@@ -8,6 +8,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from setpoint import Barrier
+from setpoint.solvers.barrier.means import Means
 
 
 def network_and_rows():
@@ -117,6 +118,13 @@ def test_means_of_half_precision_are_wider():
     barrier.reset()
     assert barrier.means.rows == []
     assert "means.0" not in barrier.state_dict()
+
+
+def test_a_step_without_a_gradient_counts_as_a_gradient_of_zero():
+    means = Means()
+    means.follow([[torch.tensor([4.0]), None]], 1.0)
+    means.follow([[None, torch.tensor([8.0])]], 0.25)
+    assert_close(means.rows, [[torch.tensor([3.0]), torch.tensor([2.0])]])
 
 
 def test_memory_is_checked():

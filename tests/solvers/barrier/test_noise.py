@@ -9,7 +9,7 @@ from solvers.barrier.toys import none_free
 from setpoint import Barrier, at_most, equal_to
 from setpoint.solvers.barrier import lexicographic_residual
 from setpoint.solvers.barrier.ledger import Ledger
-from setpoint.solvers.barrier.noise import raise_floors
+from setpoint.solvers.barrier.noise import HIGHEST, raise_floors
 
 
 def noisy_ledger(floor=0.0, mean=0.01):
@@ -35,6 +35,15 @@ def test_the_noise_correction_is_unbiased_over_batches():
     one = [raise_floors(ledger, np.array([g]), none_free(1), **options)[0] for g in gaps]
     whole = raise_floors(ledger, np.array([gaps.mean()]), none_free(1), **options)[0]
     assert_allclose(np.mean(one), whole, rtol=1e-12)
+
+
+def test_floors_end_where_noise_cannot_be_beaten():
+    """At a multiple of the ratio of gradient lengths; an equality's on either side of zero."""
+    options, limit = {"alpha": 1.0, "gain": 0.02}, HIGHEST * (1.0 / 0.5) ** 0.5
+    for gap, free, wanted in ((1e4, False, limit), (1e4, True, limit), (-1e4, True, -limit)):
+        floors = raise_floors(noisy_ledger(), np.array([gap]), np.array([free]), **options)
+        assert_allclose(floors, [wanted])
+    assert raise_floors(noisy_ledger(), np.array([-1e4]), none_free(1), **options) == [0.0]
 
 
 def test_the_multiplier_returns_to_zero_after_slack_steps():

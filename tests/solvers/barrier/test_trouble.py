@@ -86,6 +86,14 @@ def test_a_bound_that_reaches_no_parameter_is_named():
         Barrier([weight]).backward(weight.sum(), after=[weight.square().sum(), other.sum()])
 
 
+def test_between_refreshes_only_the_sum_is_known_to_be_broken():
+    weight = torch.tensor([0.0, 2.0], requires_grad=True)
+    barrier = Barrier([weight], every=2)
+    barrier.backward(weight[1], subject_to=at_most(weight[1] ** 2, 1.0))
+    with pytest.raises(FloatingPointError, match="gradient of the weighted sum of all losses"):
+        barrier.backward(weight[0].sqrt(), subject_to=at_most(weight[1] ** 2, 1.0))
+
+
 def test_sparse_gradients_are_combined_like_dense_ones():
     found = []
     for sparse in (False, True):

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from setpoint import Barrier, at_most, equal_to
+from setpoint import Barrier, at_least, at_most, equal_to
 from setpoint.solvers.barrier.report import Report
 
 W = torch.ones(2, requires_grad=True)
@@ -60,6 +60,15 @@ def test_reports_are_plain_and_read_like_words():
     assert_close(step["penalty"], 1.0 + step["multiplier"][0] * 1.0)
     assert isinstance(barrier.report(), Report)
     assert "Barrier(1 parameters" in repr(barrier)
+
+
+def test_losses_are_told_as_they_are_and_slack_by_the_sense_of_its_bound():
+    weight = torch.tensor([3.0, 5.0], requires_grad=True)
+    bounds = [at_least(weight[0], 1.0), at_most(weight[1], 4.0), equal_to(weight[1], 4.5)]
+    step = Barrier([weight]).backward(weight.sum(), subject_to=bounds)
+    assert step["losses"] == [3.0, 5.0, 5.0]
+    assert step["slack"] == [2.0, -1.0, -0.5]
+    assert step["objective"] == 8.0
 
 
 def test_opposed_constraints_are_reported():
