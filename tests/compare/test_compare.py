@@ -115,10 +115,20 @@ def test_a_bound_that_the_validation_threshold_breaks_is_counted():
     assert f"{len(missed)} of 8" in str(found)
 
 
-def test_the_rate_is_chosen_on_validation():
-    tried = {"learning_rates": (1e-9, 0.03)}
-    found = compare(GOAL, data(), ["focal"], **QUICK, **tried)
+@pytest.mark.parametrize("tried", [(1e-9, 0.03), (0.03, 1e-9)])
+def test_the_rate_is_chosen_on_validation(tried):
+    found = compare(GOAL, data(), ["focal"], **QUICK, learning_rates=tried)
     assert {t.learning_rate for t in found.trials} == {0.03}
+
+
+def test_a_method_that_failed_once_is_not_the_best():
+    def trial(method, seed, value, validation):
+        return Trial(method, seed, value, value, validation, 0.1, 5, 1.0, "ok")
+
+    trials = [trial("good", seed, 0.3, 0.3) for seed in (0, 1)]
+    lucky = [trial("lucky", 0, 0.1, 0.1), trial("lucky", 1, None, 0.1)]
+    assert Comparison(GOAL, (*trials, *lucky)).best == "good"
+    assert Comparison(GOAL, (*trials, *lucky[:1])).best == "lucky"
 
 
 def test_the_order_of_methods_changes_no_value():
