@@ -104,8 +104,15 @@ def test_a_false_promise_is_certified_as_rarely_as_was_asked():
     assert certified <= 0.1 * trials + 3 * (0.09 * trials) ** 0.5  # three deviations
 
 
-def test_shifts_are_chosen_with_room_for_a_proof_elsewhere():
-    problem = Problem.parse('maximize recall of "cat" subject to recall of "bird" >= 0.7')
+@pytest.mark.parametrize(
+    ("goal", "level", "most"),
+    [
+        ('maximize recall of "cat" subject to recall of "bird" >= 0.7', 0.7, False),
+        ('maximize recall of "bird" subject to fpr of "bird" <= 0.15', 0.15, True),
+    ],
+)
+def test_shifts_are_chosen_with_room_for_a_proof_elsewhere(goal, level, most):
+    problem = Problem.parse(goal)
     proved = np.zeros(2)
     for seed in range(20):
         scores, labels = draw(1200, seed)
@@ -114,9 +121,10 @@ def test_shifts_are_chosen_with_room_for_a_proof_elsewhere():
         room, missed = shifts_to_prove(problem, *here, confidence=0.95, classes=NAMES)
         own = certify_shifts(*here, problem, room, confidence=0.999, classes=NAMES)
         assert (own.certified, missed) == (True, "")
-        right, birds = map(int, own.claims[0].counts.split(" of "))
-        few = right - birds // 20  # no more room than it takes, but for what the search leaves
-        assert clopper_pearson(few, birds, 0.999).low < 0.7
+        count, total = map(int, own.claims[0].counts.split(" of "))
+        # no more room than it takes, but for what the search leaves
+        ends = clopper_pearson(count + (total // 20 if most else -(total // 20)), total, 0.999)
+        assert ends.high > level if most else ends.low < level
         proved += [
             certify_shifts(*there, problem, t, classes=NAMES).certified for t in (just, room)
         ]
@@ -162,8 +170,22 @@ def test_new_rows_are_tested_against_the_promise_share_by_share():
     assert broken.verdict == "broken"
     assert [f.name for f in broken.findings if f.alarm] == ['recall of "bird" >= 0.4']
     assert found.check(worse).verdict == "drift"
+    caps = prove('minimize error subject to fpr of "dog" <= 0.3')
+    seen = caps.check(scores, labels).findings[0]
+    wrong, others = int((taken[labels != 1] == 1).sum()), int((labels != 1).sum())
+    assert seen.chance == pytest.approx(stats.binom.sf(wrong - 1, others, 0.3))
     # as long as the promise is kept, other shares of classes are none of its business
     assert found.check(scores[labels != 0], labels[labels != 0]).verdict == "ok"
+
+
+def test_all_promises_together_alarm_as_rarely_as_was_asked():
+    found = prove("minimize error subject to lowest(recall) >= 0.4")
+    labels = np.repeat([0, 1, 2], 10)
+    taken = np.where(np.arange(30) < 22, labels, 0)  # 2 of 10 birds are found
+    scores = 9 * np.eye(3)[taken]
+    chance = stats.binom.cdf(2, 10, 0.4)  # 0.17, of three promises
+    assert found.check(scores, labels, significance=2.9 * chance).verdict == "ok"
+    assert found.check(scores, labels, significance=3.1 * chance).verdict == "broken"
 
 
 def test_checks_cry_wolf_as_rarely_as_was_asked():
