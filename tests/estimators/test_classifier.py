@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -349,3 +350,43 @@ def test_without_scikit_learn_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(ModuleNotFoundError, match=r'pip install "setpoint\[sklearn\]"'):
         import setpoint.estimators  # noqa: F401
+
+
+def test_the_positive_class_can_be_named():
+    """The same data with its classes called the other way round give the same decisions."""
+    x, y = data(1000, share=0.5)
+    plain = Classifier(GOAL, epochs=2, random_state=0).fit(x, y)
+    named = np.where(y == 1, "bad", "good")
+    ours = Classifier(GOAL, pos_label="bad", epochs=2, random_state=0).fit(x, named)
+    assert ours.classes_.tolist() == ["bad", "good"]
+    np.testing.assert_array_equal(ours.predict(x) == "bad", plain.predict(x) == 1)
+    assert ours.threshold_ == plain.threshold_
+    assert ours.score(x, named) == plain.score(x, y)
+    np.testing.assert_array_equal(ours.decision_function(x), -plain.decision_function(x))
+    np.testing.assert_array_equal(ours.predict_proba(x), plain.predict_proba(x)[:, ::-1])
+    scorer = get_scorer("roc_auc")  # which looks at the sign of the decision function
+    assert scorer(ours, x, named) == pytest.approx(scorer(plain, x, y))
+    good, default = (
+        Classifier(GOAL, pos_label=label, epochs=2, random_state=0).fit(x, named)
+        for label in ("good", None)
+    )
+    np.testing.assert_array_equal(good.decision_function(x), default.decision_function(x))
+
+
+def test_a_positive_class_that_is_not_there_is_told_with_those_that_are():
+    x, y = data(200)
+    with pytest.raises(ValueError, match="pos_label='yes' is not in y, whose labels are 0, 1"):
+        Classifier(GOAL, pos_label="yes").fit(x, y)
+    with pytest.raises(ValueError, match=r"y has 3 classes \(0, 1, 2\)"):
+        Classifier(GOAL).fit(x, np.arange(200) % 3)
+    with pytest.raises(ValueError, match="pos_label=1 is for two classes"):
+        Classifier("maximize macro(recall)", pos_label=1).fit(x, np.arange(200) % 3)
+
+
+def test_a_device_that_is_not_there_is_told_before_training(monkeypatch):
+    x, y = data(200)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match=r"device='cuda:1': torch .* finds no .*device='cpu'"):
+        Classifier(GOAL, device="cuda:1").fit(x, y)
+    with pytest.raises(ValueError, match=r"must be a device of torch.*got 'gpu'"):
+        Classifier(GOAL, device="gpu").fit(x, y)

@@ -63,8 +63,7 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
         verbose: 1: show progress on stderr.
 
     Attributes:
-        classes_: Both labels; the second is the positive class. Sorted, unless ``pos_label`` is
-            the first of them: then the other way round, as are the columns of ``predict_proba``.
+        classes_: Both labels, sorted.
         module_: The trained network, ``[n, d]`` raw features to logits ``[n]``.
         threshold_: Decisions are ``score > threshold_``; with one per group, a dict of them, and
             ``predict(X, groups=...)`` needs the groups.
@@ -132,6 +131,7 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
             self._fit_classes(x, y, sample_weight, groups)
             return self
         self.classes_, labels = read_classes(y, self.pos_label)
+        self._place = int(self.pos_label is None or self.classes_[1] == self.pos_label)
         weights = read_weights(sample_weight, x, labels)
         groups = read_groups(groups, self.problem_, len(labels))
         random = check_random_state(self.random_state)

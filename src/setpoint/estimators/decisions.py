@@ -20,6 +20,9 @@ class Decisions:
     threshold_: Any
     classes_: Array
 
+    _place = 1
+    """Of the positive class in ``classes_``."""
+
     def _scores(self, X: Any) -> Array:
         raise NotImplementedError
 
@@ -27,8 +30,15 @@ class Decisions:
         """The score minus ``threshold_``: positive for what ``predict`` accepts.
 
         Where everybody is accepted (a threshold of minus infinity) it is a positive number that
-        grows with the score. With one threshold per group, ``groups`` says whose it is.
+        grows with the score. With one threshold per group, ``groups`` says whose it is. If
+        ``pos_label`` is the first of ``classes_`` its sign is turned: for scikit-learn it speaks
+        for the second.
         """
+        margins = self._margins(X, groups)
+        return margins if self._place else -margins
+
+    def _margins(self, X: Any, groups: Any) -> Array:
+        """How far scores are above the threshold."""
         scores = self._scores(X).astype(np.float64)
         threshold = self.threshold_
         if self.problem_.kind == "groups":
@@ -39,9 +49,9 @@ class Decisions:
         return np.where(everybody, accepting, scores - np.where(everybody, 0.0, threshold))
 
     def predict(self, X: Any, *, groups: Any = None) -> Array:
-        """The label of each row: the positive class where ``decision_function`` is positive."""
-        accepted = self.decision_function(X, groups=groups) > 0
-        return np.asarray(self.classes_[accepted.astype(int)])
+        """The label of each row: the positive class where its score is above ``threshold_``."""
+        accepted = self._margins(X, groups) > 0
+        return np.asarray(self.classes_[np.where(accepted, self._place, 1 - self._place)])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> float:
         """The goal's metric on these data, greater is better: negated if it is minimized.
@@ -51,7 +61,7 @@ class Decisions:
         that cannot meet them gets the worst value. For what ``threshold_`` itself reaches use
         ``certificate_.check`` or ``problem_.evaluate(scores, labels, thresholds=...)``.
         """
-        labels = (np.asarray(y) == self.classes_[1]).astype(np.int64)
+        labels = (np.asarray(y) == self.classes_[self._place]).astype(np.int64)
         grouped = self.problem_.kind == "groups"
-        scores = self._scores(X) if grouped else self.decision_function(X)
+        scores = self._scores(X) if grouped else self._margins(X, None)
         return merit(self.problem_, scores, labels, weights=sample_weight, groups=groups)

@@ -20,7 +20,7 @@ SHOWN = 5  # labels in an error
 
 
 def read_classes(y: Array, pos_label: Any = None) -> tuple[Array, Labels]:
-    """Both classes, the positive one last (by default in sorted order), and 1 for its rows."""
+    """Both classes in sorted order, and 1 for every row of the positive one, else the second."""
     classes, labels = np.unique(y, return_inverse=True)
     seen = ", ".join(repr(label) for label in classes.tolist()[:SHOWN])
     seen += ", ..." if len(classes) > SHOWN else ""
@@ -40,7 +40,7 @@ def read_classes(y: Array, pos_label: Any = None) -> tuple[Array, Labels]:
         return classes, labels
     if not any(label == pos_label for label in classes.tolist()):
         raise ValueError(f"pos_label={pos_label!r} is not in y, whose labels are {seen}.")
-    return (classes, labels) if classes.tolist()[1] == pos_label else (classes[::-1], 1 - labels)
+    return classes, labels if classes.tolist()[1] == pos_label else 1 - labels
 
 
 def refuse_label(pos_label: Any, problem: Problem) -> None:

@@ -86,4 +86,5 @@ class ScoredRows(Decisions):
         """
         scores = self._scores(X).astype(np.float64)
         positive = self.calibrator_(scores)
-        return np.column_stack([1 - positive, positive])
+        columns = [1 - positive, positive]
+        return np.column_stack(columns if self._place else columns[::-1])
