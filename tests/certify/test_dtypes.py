@@ -86,3 +86,25 @@ def test_bad_scores_are_named(scores, message):
 def test_scores_to_decide_on_must_be_finite(make):
     with pytest.raises(ValueError, match="got nan in row 1"):
         exceeds(make([0.0, float("nan")]), 0.0, "float32")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("value", [70_000.0, -70_000.0, 3.4028235e38, 1e300, -1e300])
+def test_finite_scores_beyond_a_precision_are_decided_alike_by_numpy_and_torch(name, value):
+    """Half precision ends at 65,504: what is above is infinite there, and above every threshold."""
+    for scores in (np.array([value, 0.0]), torch.tensor([value, 0.0], dtype=torch.float64)):
+        assert exceeds(scores, 1.5, name).tolist() == [value > 0, False]
+        with pytest.raises(ValueError, match="got inf in row 1"):
+            exceeds(_last(scores), 1.5, name)
+
+
+def _last(scores):
+    """The same with an infinite score at the end."""
+    changed = scores.copy() if isinstance(scores, np.ndarray) else scores.clone()
+    changed[1] = float("inf")
+    return changed
+
+
+def test_no_scores_are_told_in_words_that_fit_every_use():
+    with pytest.raises(ValueError, match=r"^There are no scores: pass those of at least one"):
+        read_scores([])

@@ -388,3 +388,38 @@ def test_a_huge_header_is_not_believed(made, copy, capsys, tmp_path):
     forge(copy, "model.safetensors", (2**60).to_bytes(8, "little") + b"{}")
     assert run("predict", copy, made / "test.csv", "--out", tmp_path / "d.csv") == 2
     assert "is damaged" in capsys.readouterr().err
+
+
+def test_decisions_are_not_written_over_a_file_unasked(made, capsys, tmp_path):
+    out = tmp_path / "decisions.csv"
+    out.write_text("last month's")
+    predicting = ("predict", made / "run", made / "test.csv", "--out", out)
+    assert run(*predicting) == 2
+    assert "exists; name another file, or replace it by --force" in capsys.readouterr().err
+    assert out.read_text() == "last month's"
+    assert run(*predicting, "--force") == 0
+    assert len(out.read_text().splitlines()) == 301
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--group", "gender"), "there is no column 'gender' (--group); the columns are"),
+        (("--test", "nowhere.csv"), "no such file"),
+        (("--test", "other.csv"), "other.csv: there is no column 'churn' (--label)"),
+        (
+            ("--test", "short.csv", "--group", "sex"),
+            "short.csv: there is no column 'sex' (--group)",
+        ),
+    ],
+)
+def test_columns_and_files_that_are_missing_are_told_before_a_row_is_read(
+    made, capsys, tmp_path, monkeypatch, more, message
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "short.csv").write_text("age,churn\n1,yes\n")
+    assert train(made / "data.csv", tmp_path / "run", *more) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Reading" not in error

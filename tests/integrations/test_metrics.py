@@ -173,3 +173,13 @@ def test_scalars_leave_out_what_is_no_number():
         "x/rates/fpr": 0.25,
         "x/held": 1.0,
     }
+
+
+def test_everybody_and_nobody_are_thresholds_too():
+    s, y = draw()
+    for threshold, expected in ((-float("inf"), 1.0), (float("inf"), 0.0)):
+        metric = RatesAt(threshold, fpr, recall)
+        metric.update(s, y)
+        assert [float(value) for value in metric.compute().values()] == [expected, expected]
+    with pytest.raises(TypeError, match="must be a finite number; got nan"):
+        RatesAt(float("nan"), fpr)

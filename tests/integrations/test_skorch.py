@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from torch import nn
 
-from setpoint import Implicit, Lagrangian, tpr_at_fpr
+from setpoint import CrossEntropy, Implicit, Lagrangian, roc_auc, tpr_at_fpr
 from setpoint.integrations.skorch import OperatingNet
 
 
@@ -67,3 +67,17 @@ def test_a_clone_and_a_search_over_problems_work():
     chosen = search.best_params_["criterion__problem"]
     assert chosen in problems
     assert search.best_estimator_.criterion_.problem == chosen
+
+
+def test_several_thresholds_are_no_decision():
+    x, y = data()
+    model = net(criterion__problem=roc_auc(fpr=(0, 0.2), points=3), max_epochs=1).fit(x, y)
+    assert model.decision_function(x).shape == (300,)
+    with pytest.raises(ValueError, match=r"holds 3 thresholds.*decision_function"):
+        model.predict(x)
+
+
+def test_a_criterion_without_a_threshold_decides_at_zero():
+    x, y = data()
+    model = net(CrossEntropy, max_epochs=1).fit(x, y)
+    np.testing.assert_array_equal(model.predict(x), model.decision_function(x) > 0)

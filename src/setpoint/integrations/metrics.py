@@ -111,7 +111,7 @@ class RatesAt(Metric):  # type: ignore[misc]
     """Rates of decisions at a fixed threshold, ``score > threshold``, in constant memory.
 
     Args:
-        threshold: Such as a certificate's.
+        threshold: Such as a certificate's; ``-inf`` accepts everybody, ``inf`` nobody.
         *rates: Such as ``fpr, recall``; those that are 0/0 so far are left out.
         **options: Those of ``torchmetrics.Metric``.
     """
@@ -122,7 +122,8 @@ class RatesAt(Metric):  # type: ignore[misc]
 
     def __init__(self, threshold: float, *rates: Rate, **options: Any) -> None:
         super().__init__(**options)
-        self.threshold = number(threshold, "threshold")
+        endless = isinstance(threshold, float) and abs(threshold) == float("inf")
+        self.threshold = threshold if endless else number(threshold, "threshold")
         self.rates = rates
         self.add_state("counts", torch.zeros(4, dtype=torch.long), dist_reduce_fx="sum")
 

@@ -64,7 +64,17 @@ class OperatingNet(NeuralNetBinaryClassifier):  # type: ignore[misc]
         return np.concatenate([batch.detach().cpu().numpy().reshape(-1) for batch in batches])
 
     def predict(self, X: Any) -> NDArray[np.integer[Any]]:
-        """Whether each score is above the criterion's last threshold, as 0 or 1."""
+        """Whether each score is above the criterion's last threshold, as 0 or 1.
+
+        Above 0 with a criterion that has none, such as cross-entropy.
+        """
         thresholds = getattr(self.criterion_, "thresholds", None)
-        at = 0.0 if thresholds is None or thresholds.numel() != 1 else float(thresholds)
+        count = 0 if thresholds is None else thresholds.numel()
+        if count > 1:
+            raise ValueError(
+                f"The criterion holds {count} thresholds, so there is no one decision to predict. "
+                "Choose one for what you decide: CertifiedThreshold(net, 'fpr <= 0.01'), or "
+                "compare net.decision_function(X) with the one you mean."
+            )
+        at = 0.0 if thresholds is None or not count else float(thresholds)
         return (self.decision_function(X) > at).astype(np.int64)
