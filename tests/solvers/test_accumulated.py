@@ -167,3 +167,24 @@ def test_what_cannot_be_accumulated_says_so():
     accumulated.backward(model, *parts[0][:2])
     with pytest.raises(ValueError, match="given the same things"):
         accumulated.backward(model, *parts[1][:2], weights=torch.ones(31))
+
+
+def test_weights_that_change_in_between_are_noticed():
+    (first, second, *_), _ = pieces(0, "implicit")
+    model = network()
+    optimizer = torch.optim.Adam(model.parameters())
+    accumulated = Implicit(BOUND).accumulate(2)
+    for _ in range(2):  # a step where it belongs is fine
+        for x, y, _ in (first, second):
+            accumulated.backward(model, x, y)
+        optimizer.step()
+        optimizer.zero_grad()
+    accumulated.backward(model, *first[:2])
+    Implicit(BOUND)(model(second[0]), second[1]).backward()
+    optimizer.step()
+    with pytest.raises(
+        RuntimeError, match=r"weights changed while 1 of 2 .*optimizer.step\(\) only"
+    ):
+        accumulated.backward(model, *second[:2])
+    with pytest.raises(RuntimeError, match="weights changed"):
+        accumulated.flush(model)

@@ -20,30 +20,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from setpoint._checks import whole
-
-
-@dataclass
-class _Moment:
-    """What a forward pass depends on and changes, besides the weights: chance, and buffers."""
-
-    chance: Tensor
-    devices: list[Tensor]
-    buffers: list[Tensor]
-
-    @classmethod
-    def of(cls, model: nn.Module) -> _Moment:
-        started = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-        devices = torch.cuda.get_rng_state_all() if started else []
-        buffers = [buffer.detach().clone() for buffer in model.buffers()]
-        return cls(torch.get_rng_state(), devices, buffers)
-
-    @torch.no_grad()
-    def restore(self, model: nn.Module) -> None:
-        torch.set_rng_state(self.chance)
-        if self.devices:
-            torch.cuda.set_rng_state_all(self.devices)
-        for buffer, then in zip(model.buffers(), self.buffers, strict=True):
-            buffer.copy_(then)
+from setpoint.solvers.moment import Moment
 
 
 @dataclass
@@ -54,7 +31,7 @@ class _Micro:
     labels: Any
     more: dict[str, Any]
     scores: Tensor
-    before: _Moment
+    before: Moment
 
 
 @dataclass
@@ -109,7 +86,8 @@ class Accumulated:
             The loss of the batch with its last micro-batch, else None.
         """
         given = inputs if isinstance(inputs, tuple) else (inputs,)
-        before = _Moment.of(model)
+        before = Moment.of(model)
+        self._same_weights(before)
         with torch.no_grad():
             scores = model(*given)
         torch.clear_autocast_cache()  # weights cast without a graph must not be used again
@@ -120,10 +98,11 @@ class Accumulated:
         self, model: nn.Module, *, scaler: torch.amp.GradScaler | None = None
     ) -> Tensor | None:
         """Make a batch of the micro-batches that wait, such as those at the end of the data."""
+        after = Moment.of(model)
+        self._same_weights(after)
         micros, self.waiting = self.waiting, []
         if not micros:
             return None
-        after = _Moment.of(model)
         scores = torch.cat([micro.scores for micro in micros]).requires_grad_()
         with torch.enable_grad():
             loss: Tensor = self.criterion(
@@ -139,6 +118,15 @@ class Accumulated:
                 torch.autograd.backward(model(*micro.inputs), slope)
         after.restore(model)
         return loss.detach()
+
+    def _same_weights(self, now: Moment) -> None:
+        """The slopes of old scores must not be sent back through other weights."""
+        if self.waiting and self.waiting[0].before.versions != now.versions:
+            raise RuntimeError(
+                f"The weights changed while {len(self.waiting)} of {self.count} micro-batches "
+                "were waiting: call optimizer.step() only when backward() returns a loss, or end "
+                "the batch before it with flush(model)."
+            )
 
 
 @contextmanager
