@@ -1,5 +1,7 @@
 """Every criterion in mixed precision, under the compiler, and inside torch's own tools."""
 
+import shutil
+
 import pytest
 import torch
 from solvers.plain_kernels import plain_kernels
@@ -49,12 +51,12 @@ CRITERIA = {
     "program, area": lambda _: Program(roc_auc(fpr=(0, 0.3))),
     "program, misses": lambda _: Program(BOUND),
     "program, f score": lambda _: Program(Problem(maximize=f_score(1))),
+    "program, structural": lambda _: Program(Problem(minimize=error)),
     "any loss": lambda _: GlobalBatch(auc_loss),
     "last layer": lambda split: LastLayer(BOUND, split),
     "last layer, penalty": lambda split: LastLayer(BOUND, split, body=Penalty()),
 }
 ONLY_EAGER = {
-    "program, structural": lambda _: Program(Problem(minimize=error)),
     "rate barrier": lambda model: RateBarrier(BOUND, model.parameters()),
 }
 every_criterion = pytest.mark.parametrize("name", [*CRITERIA, *ONLY_EAGER])
@@ -138,16 +140,45 @@ def test_thresholds_are_right_among_heavy_ties():
 
 
 # the rest compile in the tests of their own rooms: it takes seconds each
-COMPILED = ["implicit, memory", "program, misses", "program, f score", "any loss"]
+COMPILED = ["implicit, memory", "program, misses", "program, f score", "program, structural"]
 
 
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("name", [*COMPILED, "any loss"])
 def test_the_compiler_sees_one_graph_with_the_same_gradients(name):
+    check_compiled(name, "aot_eager")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler, g++")
+@pytest.mark.parametrize("name", ["implicit", "lagrangian", "program, structural"])
+def test_compiled_to_machine_code_the_gradients_are_the_same(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    check_compiled(name, "inductor")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler, g++")
+def test_a_barrier_trains_a_compiled_model(tmp_path, monkeypatch):
+    """It passes backward through the model several times, which compiled code must allow."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    torch._dynamo.reset()
+    (x, y), found = batch(48), []
+    for wrap in (lambda model: model, lambda model: torch.compile(model, fullgraph=True)):
+        model = network("rate barrier", torch.float64)
+        criterion = criterion_for("rate barrier", model)
+        loss = criterion(wrap(model)(x.double()), y)
+        loss.backward()
+        found.append([loss.detach(), [p.grad for p in model.parameters()], criterion.stats()])
+    assert_close(*(one[:2] for one in found), rtol=1e-9, atol=1e-12)
+    assert found[0][2]["binding"] == found[1][2]["binding"]
+
+
+def check_compiled(name, backend):
     torch._dynamo.reset()  # shapes that other tests compiled for
     x, y = batch(48)
     models = [network(name, torch.float64) for _ in range(2)]
     eager, compiled = (criterion_for(name, model) for model in models)
-    run = torch.compile(compiled, fullgraph=True, backend="aot_eager")
+    run = torch.compile(compiled, fullgraph=True, backend=backend)
     for _ in range(2):  # with state of the first step in the second
         found = []
         for criterion, model in zip((eager, run), models, strict=True):

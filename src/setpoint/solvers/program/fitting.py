@@ -25,10 +25,10 @@ from setpoint.rates import (
 from setpoint.solvers.program.auc import partial_auc_loss
 from setpoint.solvers.program.classes import multiclass_auc_loss
 from setpoint.solvers.program.mistakes import price
+from setpoint.solvers.program.opaque import Structural
 from setpoint.solvers.program.precision import precision_at_recall_loss
 from setpoint.solvers.program.ratio import Ratio
 from setpoint.solvers.program.ratios import ratio_loss
-from setpoint.solvers.program.structural import structural_loss
 
 Loss = Callable[..., Tensor]
 """Called ``loss(scores, labels, weights=..., margin=...)``."""
@@ -112,7 +112,7 @@ def _free(problem: Problem) -> Loss | None:
     )
     if max(miss, alarm) > 0 or miss == alarm == 0:
         return None
-    return partial(structural_loss, metric=problem.objective)
+    return Structural(problem.objective)
 
 
 def _at_best_threshold(

@@ -56,12 +56,17 @@ def structural_loss(
     check_metric(metric)
 
     def measure(scores: Tensor, positives: Tensor, negatives: Tensor) -> Measured:
-        u = (scores - threshold) / margin
-        rows = zip(u, positives, negatives, strict=True)
-        losses, gradients = zip(*(_worst(metric, *row) for row in rows), strict=True)
-        return torch.stack(losses), torch.stack(gradients).div_(margin)
+        losses, gradients = by_output(metric, (scores - threshold) / margin, positives, negatives)
+        return losses, gradients.div_(margin)
 
     return batch_loss(measure, scores, labels, weights)
+
+
+def by_output(metric: Expression, u: Tensor, positives: Tensor, negatives: Tensor) -> Measured:
+    """The worst decisions of every output: losses ``[c]``, and gradients by ``u`` ``[c, n]``."""
+    rows = zip(u, positives, negatives, strict=True)
+    losses, gradients = zip(*(_worst(metric, *row) for row in rows), strict=True)
+    return torch.stack(losses), torch.stack(gradients)
 
 
 def _worst(metric: Expression, u: Tensor, positives: Tensor, negatives: Tensor) -> Measured:
