@@ -1,4 +1,4 @@
-"""Tables beside the main one: what led to the default, and the paper's Table 5."""
+"""Tables beside the main one: what led to the default."""
 
 from collections import defaultdict
 from typing import Any
@@ -9,7 +9,6 @@ from benchmarks.points.methods import FIRST, FOCAL, VARIANTS
 from benchmarks.points.tables import best_baseline, cells, paired
 
 Row = dict[str, Any]
-UNTUNED = "0.03/0"  # the rate that Classifier takes for linear models
 
 
 def by_class(rows: list[Row]) -> dict[str, list[Row]]:
@@ -42,30 +41,6 @@ def steps_to_it(found: Any) -> list[str]:
         if count:
             told += [f"{words}: {mean:+.2f} points ({error:.2f}, {count} pairs).", ""]
     return told
-
-
-def table5(rows: list[Row]) -> str:
-    """The paper's method by its grid on validation, and our default at one rate, not chosen."""
-    lines = [
-        "### Table 5 of the paper: PR-AUC for recall in [0.95, 1], linear, full batch",
-        "",
-        "| | paper's grid of nine | default, untuned | difference (standard error, seeds) |",
-        "|---|---|---|---|",
-    ]
-    for data in dict.fromkeys(row["data"] for row in rows):
-        mine = [row for row in rows if row["data"] == data]
-        theirs = {r["seed"]: r["test"] for r in mine if r["method"] == "paper's grid"}
-        ours = {r["seed"]: r["by_rate"][UNTUNED][1] for r in mine if r["method"] == "default"}
-        both = [seed for seed in ours if seed in theirs]
-        if both:
-            a, b = ([values[seed] for seed in both] for values in (theirs, ours))
-            d = np.subtract(b, a)
-            spread = f"{d.std(ddof=1) / len(d) ** 0.5:.2f}, " if len(d) > 1 else ""
-            lines.append(
-                f"| {data} | {np.mean(a):.1f} | {np.mean(b):.1f} | "
-                f"{d.mean():+.2f} ({spread}{len(d)}) |"
-            )
-    return "\n".join(lines)
 
 
 def variants(rows: list[Row]) -> str:

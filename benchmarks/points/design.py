@@ -51,15 +51,6 @@ def side(seeds: int) -> Iterator[Job]:
                     yield Job(Cell(data, model, seed=seed, **change), list(SIDE_GOALS), TRAINED)
 
 
-def table5(seeds: int) -> Iterator[Job]:
-    """The paper's Table 5: full batches, its optimizer, rate and grid, beside our default."""
-    for seed in range(seeds):
-        for data in PAPER:
-            yield Job(Cell(data, batch=0, seed=seed), ["prauc"], ["default"])
-            paper = Cell(data, optimizer="adagrad", batch=0, seed=seed)
-            yield Job(paper, ["prauc"], ["paper's grid"])
-
-
 def pictures(seeds: int, model: str) -> Iterator[Job]:
     """Faces and objects, one network a run."""
     for seed in range(seeds):
@@ -101,7 +92,6 @@ STAGES = {
     "main": main,
     "published": published,
     "side": side,
-    "table5": table5,
     "cnn": lambda seeds: pictures(seeds, "cnn"),
     "cnn-tiny": lambda seeds: pictures(seeds, "cnn-tiny"),
 }
@@ -112,7 +102,6 @@ SEEDS = {
     "main": 5,
     "published": 3,
     "side": 3,
-    "table5": 5,
     "cnn": 3,
     "cnn-tiny": 3,
 }

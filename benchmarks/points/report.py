@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from benchmarks.points.beside import Row, by_class, steps_to_it, table5, variants
+from benchmarks.points.beside import Row, by_class, steps_to_it, variants
 from benchmarks.points.goals import GOALS, TITLES
 from benchmarks.points.methods import FIRST, FOCAL, READINGS
 from benchmarks.points.tables import cells, difference, lost, mean_ranks
@@ -15,16 +15,13 @@ SCREENING = 100  # seeds from here on are of the screening stages
 
 def text(rows: list[Row]) -> str:
     """All tables of these rows."""
-    paper = [row for row in rows if row["goal"] == "prauc" and row["batch"] == 0]
-    final = [row for row in rows if row["seed"] < SCREENING and row not in paper]
+    final = [row for row in rows if row["seed"] < SCREENING]
     screened = [row for row in rows if row["seed"] >= SCREENING]
     parts = [_table(name, mine) for name, mine in by_class(final).items()]
     if final:
         parts = ["\n".join(f"- `{g}`: {TITLES[g]}" for g in GOALS), *parts, _lost(final)]
     if screened:
         parts.append(variants(screened))
-    if paper:
-        parts.append(table5(paper))
     return "\n\n".join(parts) or "No rows yet."
 
 
