@@ -91,6 +91,7 @@ class Barrier(Weigher):
         after: Tensor | Sequence[Tensor] | None = None,
         lower: float | Sequence[float | None] | None = None,
         scaler: torch.amp.GradScaler | None = None,
+        rows: int | None = None,
     ) -> dict[str, Any]:
         """Add the combined direction to ``.grad``, instead of ``loss.backward()``.
 
@@ -101,11 +102,14 @@ class Barrier(Weigher):
             lower: A lower bound of the losses in ``after`` that is known, such as 0.
             scaler: The gradient scaler of mixed precision. Call ``scaler.step(optimizer)`` and
                 ``scaler.update()`` afterwards as usual.
+            rows: On several processes, of how many rows the losses here are means; without it all
+                processes count the same. A process without rows (0) takes part with any losses.
 
         Returns:
             This step in plain numbers, for any logger.
         """
-        step = Step(collect(objective, subject_to, after, lower), self._params, self._group, scaler)
+        losses = collect(objective, subject_to, after, lower)
+        step = Step(losses, self._params, self._group, scaler, rows)
         weights = self.weigh(step)
         if weights is not None:
             step.write(weights)
@@ -118,13 +122,15 @@ class Barrier(Weigher):
         subject_to: Constraint | Sequence[Constraint] | None = None,
         after: Tensor | Sequence[Tensor] | None = None,
         lower: float | Sequence[float | None] | None = None,
+        rows: int | None = None,
     ) -> Tensor:
         """The weighted sum of all losses, for loops that insist on ``loss.backward()``.
 
         The same direction as :meth:`backward` at the price of one more backward pass; its value is
         that of the objective. The arguments are those of :meth:`backward`.
         """
-        step = Step(collect(objective, subject_to, after, lower), self._params, self._group)
+        losses = collect(objective, subject_to, after, lower)
+        step = Step(losses, self._params, self._group, rows=rows)
         weights = self.weigh(step, keep_graph=True)
         return step.nothing() if weights is None else step.surrogate(weights)
 

@@ -49,16 +49,31 @@ class Losses:
         """Which bounds are equalities."""
         return np.array([kind == "==" for kind in self.kinds])
 
-    def values(self, group: dist.ProcessGroup | None) -> Vector:
-        """The tensors as numbers: means over the workers, if there are several."""
+    def values(self, group: dist.ProcessGroup | None, rows: int | None) -> tuple[Vector, float]:
+        """The tensors as numbers, and what this worker counts for beside a mean one.
+
+        Of several workers they are means, weighted by how many ``rows`` each has.
+        """
         with torch.no_grad():
             first = self.tensors[0]
             wide = torch.float32 if first.device.type == "mps" else torch.float64
             flat = torch.stack([t.reshape(()).to(first.device, wide) for t in self.tensors])
-            if workers(group) > 1:
-                dist.all_reduce(flat, group=group)
-                flat = flat / workers(group)
-        return flat.cpu().numpy().astype(float)
+            size = workers(group)
+            if size == 1:
+                return flat.cpu().numpy().astype(float), 1.0
+            own = 1 if rows is None else rows
+            # the mean over no rows is no number, and counts for nothing
+            weighted = torch.where(torch.tensor(own > 0, device=flat.device), own * flat, 0.0)
+            told = flat.new_tensor([own, rows is not None])
+            sums = torch.cat([weighted, told])
+            dist.all_reduce(sums, group=group)
+        *totals, count, given = sums.tolist()
+        if given not in (0, size) or not count:
+            raise ValueError(
+                f"rows= was given by {int(given)} of {size} processes, {int(count)} in all: "
+                "give it in every process, and leave out steps without any rows."
+            )
+        return np.array(totals) / count, own * size / count
 
     def gaps(self, values: Vector) -> Vector:
         """By how much bounds are broken, or how far losses are above their lower bounds."""

@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from setpoint._checks import whole
 from setpoint.distributed import Row, averaged, workers
 from setpoint.solvers.barrier.gradients import combined, dots_of, rows_of, scaled, write
 from setpoint.solvers.barrier.losses import Losses
@@ -27,12 +28,14 @@ class Step:
         params: Sequence[Tensor],
         group: dist.ProcessGroup | None,
         scaler: torch.amp.GradScaler | None = None,
+        rows: int | None = None,
     ) -> None:
         self.losses = losses
         self.params = params
         self.group = group
         self.scaler = scaler
-        self.values = losses.values(group)
+        rows = None if rows is None else whole(rows, "rows", least=0)
+        self.values, self.share = losses.values(group, rows)
         self._rows: list[Row] = []
         self._dots = np.zeros((0, 0, 0))
         self._owners = np.zeros(len(params), dtype=int)
@@ -72,13 +75,14 @@ class Step:
 
     def surrogate(self, weights: Vector) -> Tensor:
         """What has the direction as its gradient, and the value of the objective."""
-        total = self.sum(weights)
+        total = self.share * self.sum(weights) if self.share else self.nothing()
         extra = self._scales(weights) - 1.0
         parts = combined(self._rows, self._per_row(weights), extra.tolist())
         for part, parameter, factor in zip(parts, self.params, extra, strict=True):
             if part is not None and factor:
                 total = total + (part.detach() * parameter).sum()
-        return total - total.detach() + self.losses.tensors[-1].detach().reshape(())
+        value = self.losses.tensors[-1].detach().reshape(()) if self.share else self.values[-1]
+        return total - total.detach() + value
 
     def nothing(self) -> Tensor:
         """A zero with a gradient of zero, where a step is left out."""
@@ -124,12 +128,20 @@ class Step:
         )
 
     def _rows_of(self, tensors: list[Tensor], names: list[str], keep_graph: bool) -> list[Row]:
+        if not self.share:  # means over no rows are no numbers
+            return self._shared([[None] * len(self.params) for _ in tensors])
         if self.scaler is not None:
             tensors = [self.scaler.scale(each) for each in tensors]
         rows = rows_of(tensors, self.params, names, keep_graph=keep_graph)
         if self.scaler is not None:  # pushes are in true units, so the rows must be, too
             for row in rows:
                 scaled(row, 1 / self.scaler.get_scale())
+        for row in rows:
+            scaled(row, self.share)
+        return self._shared(rows)
+
+    def _shared(self, rows: list[Row]) -> list[Row]:
+        """Their means over the workers."""
         if workers(self.group) > 1:
             averaged(rows, self.params, self.group)
         return rows
