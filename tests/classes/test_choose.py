@@ -22,7 +22,7 @@ from setpoint import (
     recall,
     top_k,
 )
-from setpoint.problems.classes import decide, numbered
+from setpoint.problems.classes import decide, find, numbered, read_data
 from setpoint.problems.classes.transport import transport
 
 
@@ -83,6 +83,18 @@ def test_chosen_shifts_are_near_the_best_of_a_fine_grid(sentence):
     assert sign * found >= max(sign * v for v in values) - 0.02
 
 
+@pytest.mark.parametrize(("count", "classes", "seed", "by_mean"), [(150, 6, 3, 0), (90, 4, 4, 1)])
+def test_the_worst_class_is_looked_for_in_two_ways(count, classes, seed, by_mean):
+    scores, labels = draw(count, classes, seed)
+    problem = Problem(maximize=lowest(recall))
+    chosen = problem.choose(scores, labels)
+    data = read_data(problem, scores, labels)
+    one = find(problem, data, 0.0, by_mean=bool(by_mean)).shifts
+    assert chosen.value > problem.evaluate(scores, labels, one) + 0.05  # there it is a dead end
+    bound = Problem(maximize=lowest(recall), subject_to=recall.of(0) >= 0.9)
+    assert bound.choose(scores, labels).rates["recall of 0"] >= 0.9
+
+
 def test_values_are_those_of_scikit_learn():
     scores, labels = draw(80, 4, seed=2)
     shifts, y = np.array([0.3, -0.2, 0.1, -0.2]), labels.numpy()
@@ -136,6 +148,20 @@ def test_what_cannot_be_reached_is_said():
         both.choose(scores, labels)
     with pytest.raises(ValueError, match="no example of 2"):
         Problem(maximize=macro(recall)).evaluate(scores, labels.clip(max=1), [0, 0, 0])
+    # eight equal rows are found all or none: four are off, and two (K - 1) may be
+    labels = np.repeat([0, 1, 2], [10, 8, 10])
+    half = Problem(minimize=error, subject_to=recall.of(1).at(0.5))
+    with pytest.raises(Infeasible, match="for recall of 1 the nearest gives"):
+        half.choose(np.eye(3)[labels], labels)
+
+
+@pytest.mark.parametrize("label", [3, -1, 0.5, np.nan])
+def test_a_label_that_is_no_column_is_refused_with_its_row(label):
+    scores, labels = draw(9, 3)
+    wrong = labels.numpy().astype(float)
+    wrong[5] = label
+    with pytest.raises(ValueError, match=r"whole numbers from 0 to 2.* in row 5"):
+        Problem(maximize=macro(recall)).choose(scores, wrong)
 
 
 SENTENCES = [

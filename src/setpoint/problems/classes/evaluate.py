@@ -15,7 +15,9 @@ from setpoint.problems.classes.find import find
 from setpoint.problems.classes.matrix import hard_tables
 from setpoint.problems.classes.names import top_ks
 from setpoint.problems.classes.reached import check_reached
-from setpoint.problems.cuts import quiet
+from setpoint.problems.classes.turns import smoother
+from setpoint.problems.cuts import no_nan, quiet
+from setpoint.problems.holds import tolerance
 from setpoint.problems.inputs import to_numpy
 from setpoint.problems.problem import Problem
 from setpoint.rates import Across, ClassArea
@@ -53,7 +55,7 @@ def choose_classes(
     data = _read(problem, scores, labels, weights, groups, classes)
     if isinstance(problem.objective, ClassArea):
         raise ValueError(f"`{problem}` has no shifts to choose: it is about scores only.")
-    shifts = find(problem, data, worst(problem)).shifts
+    shifts = _best(problem, data)
     value = _value(problem, data, shifts)
     with quiet(np):
         tables = hard_tables(data, data.scores - shifts, top_ks(problem), np.nan)
@@ -62,6 +64,24 @@ def choose_classes(
         for target in problem.subject_to:
             rates.setdefault(str(target.expression), float(target.expression.of(tables)))
     return Choice(tuple(shifts.tolist()), value, rates)
+
+
+def _best(problem: Problem, data: ClassData) -> Floats:
+    """The better of two ways to the worst of classes: over their mean helps if they are many."""
+    ways = (True, False) if smoother(problem) is not None else (True,)
+    found = [find(problem, data, worst(problem), by_mean=way).shifts for way in ways]
+    return found[0] if len(found) == 1 else max(found, key=lambda t: _worth(problem, data, t))
+
+
+def _worth(problem: Problem, data: ClassData, shifts: Floats) -> tuple[float, float]:
+    """By how little the targets are missed, then how good the objective is."""
+    with quiet(np):
+        tables = hard_tables(data, data.scores - shifts, top_ks(problem), worst(problem))
+        gaps = [no_nan(np, target.gap(tables)) for target in problem.points[0]]
+        value = float(problem.objective.of(tables))
+    close = [tolerance(target.expression) for target in problem.points[0]]
+    missed = sum(max(float(gap) - room, 0.0) for gap, room in zip(gaps, close, strict=True))
+    return -missed, value if problem.maximize else -value
 
 
 def _read(problem: Problem, *given: Any) -> ClassData:

@@ -42,8 +42,13 @@ class Found:
     anchors: dict[int, Expression]
 
 
-def find(problem: Problem, data: ClassData, undefined: float | None = None) -> Found:
-    """The shifts that are best on these examples; see :class:`Gathering` for ``undefined``."""
+def find(
+    problem: Problem, data: ClassData, undefined: float | None = None, *, by_mean: bool = True
+) -> Found:
+    """The shifts that are best on these examples; see :class:`Gathering` for ``undefined``.
+
+    The worst of classes is looked for from where their mean is best, or not (``by_mean=False``).
+    """
     count = data.scores.shape[1]
     everyone, columns = np.arange(len(data.scores)), np.arange(count)
     if not len(everyone):
@@ -61,7 +66,7 @@ def find(problem: Problem, data: ClassData, undefined: float | None = None) -> F
         if len(wanted) == len(problem.subject_to) and wanted:
             share_out(search, wanted, free)
         else:
-            freely(search, columns, everyone, smoother(problem))
+            freely(search, columns, everyone, smoother(problem) if by_mean else None)
             freely(search, columns, everyone, problem)
             if any(hold.sense == "at" for hold in search.targets):
                 take_turns(search, own, free)
