@@ -44,6 +44,7 @@ EXACT = [
     per_group(minimize=error, subject_to=(coverage.on(g=0) - coverage.on(g=1)).at(0)),
     per_group(minimize=error, subject_to=equal_opportunity(0.05, **TWO)),
     per_group(minimize=error, subject_to=four_fifths(**TWO)),
+    per_group(minimize=fpr, subject_to=four_fifths(**TWO)),  # nobody accepted is 0/0, not 4/5
     per_group(minimize=error, subject_to=bounded_group_loss(0.35, **TWO)),
     per_group(minimize=fnr, subject_to=[r <= 0.2 for r in each(fpr, **TWO)]),
     per_group(maximize=f_score(1), subject_to=predictive_parity(0.1, **TWO)),
@@ -119,6 +120,13 @@ def test_no_combination_of_cuts_is_better(problem: Problem, ties: bool) -> None:
                 problem.choose(s, y, groups=g)
         else:
             assert reached(problem, s, y, g) == best
+
+
+def test_of_equally_good_levels_the_one_that_accepts_most_is_taken() -> None:
+    problem = per_group(minimize=error, subject_to=demographic_parity(0.0, **TWO))
+    s, y, g = np.tile([0.0, 1.0], 2), np.tile([1, 0], 2), np.repeat([0, 1], 2)
+    found = problem.choose(s, y, groups=g)  # all or nobody: half of them are wrong
+    assert (found.value, found.thresholds) == (0.5, {0: -np.inf, 1: -np.inf})
 
 
 @pytest.mark.parametrize("problem", [*EXACT[:8], *SEARCHED[2:]], ids=str)

@@ -25,6 +25,7 @@ from setpoint import (
     fnr,
     four_fifths,
     fpr,
+    gap,
     largest,
     precision,
     predictive_parity,
@@ -324,6 +325,22 @@ def test_what_is_remembered_of_a_group_counts_for_it_alone() -> None:
         criterion(one, y, groups=g).backward()
         plain(other, y, groups=g, resampling=1.0 + torch.tensor(g == 0)).backward()
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(("rate", "kind"), [(fpr, 0), (tpr, 1)], ids=str)
+def test_a_group_that_is_held_to_a_rate_of_one_class_sits_on_a_score_of_it(rate, kind) -> None:
+    problem = per_group(minimize=error, subject_to=gap(rate, **TWO) <= 0.02)
+    held = 0
+    for seed in range(5):
+        scores, labels, groups = draw(80, 2, seed)
+        criterion = Implicit(problem, share=0.0)
+        criterion(scores.requires_grad_(), labels, groups=groups)
+        seats = criterion._last.seats
+        for group, marginal in zip((0, 1), seats.marginal, strict=True):
+            own = (groups == group) & (labels.numpy() == kind)
+            held += bool(seats.equations)
+            assert not seats.equations or marginal in scores.detach()[own]
+    assert held  # a rate of positives has no slope among negatives
 
 
 def test_equal_scores_are_one_step() -> None:
