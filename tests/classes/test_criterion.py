@@ -1,5 +1,9 @@
 """The criterion of classes: names, rules, trouble as values, compiled steps, checkpoints."""
 
+import copy
+import gc
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +11,7 @@ from classes.samples import draw, loss_and_gradient
 
 from setpoint import Implicit, Problem, Program, Softplus, auc_mu, coverage, macro, recall, top_k
 from setpoint.solvers.classes.losses import CLASS_LOSSES, class_gradient
+from setpoint.solvers.classes.opaque import as_operator, offsets_of
 from setpoint.solvers.classes.subsets import chance_of, chances
 
 MACRO = Problem(maximize=macro(recall))
@@ -119,6 +124,22 @@ def test_a_compiled_step_is_the_plain_one():
         assert torch.allclose(loss, same, rtol=0, atol=1e-12)
         assert torch.allclose(gradient, slopes, rtol=0, atol=1e-12)
     assert torch.allclose(plain.thresholds, other.thresholds)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))])
+def test_a_copy_is_found_by_its_own_number(copied):
+    """Not by that of the original, which may have learned since, or be gone."""
+    scores, labels = draw(40)
+    first = Implicit(MACRO, steps=10)
+    loss_and_gradient(first, scores, labels)
+    second = copied(first)
+    given = (scores.double(), labels, None, 0.5)
+    expected = second.read(scores.double(), labels, torch.ones(40), None, 0.5)
+    del first
+    gc.collect()
+    for one, other in zip(as_operator(second, *given), expected, strict=True):
+        assert torch.equal(one, other)
+    assert torch.equal(offsets_of(second.adjusted), second.adjusted.offsets())
 
 
 def test_a_checkpoint_restores_shifts_and_the_fade():

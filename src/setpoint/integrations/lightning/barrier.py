@@ -20,8 +20,8 @@ def barrier_step(
         module: With ``self.automatic_optimization = False`` and one optimizer.
         barrier: Made of the module's parameters; an attribute of it, so that checkpoints keep it.
         objective: The loss to make small.
-        **constraints: ``subject_to=``, or ``after=`` and ``lower=``: see
-            :meth:`setpoint.Barrier.backward`.
+        **constraints: ``subject_to=``, or ``after=`` and ``lower=``; ``rows=`` where devices have
+            different numbers of rows: see :meth:`setpoint.Barrier.backward`.
 
     Returns:
         The step in plain numbers; they are logged too.

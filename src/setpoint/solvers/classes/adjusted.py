@@ -18,15 +18,16 @@ from setpoint.problems import Problem
 from setpoint.problems.classes.names import class_names_of, members_of
 from setpoint.solvers.classes.goal_weights import log_weights
 from setpoint.solvers.classes.losses import class_cross_entropy, cross_entropy_slopes
-from setpoint.solvers.classes.opaque import enrol, offsets_of
+from setpoint.solvers.classes.opaque import offsets_of
 from setpoint.solvers.criterion import BatchCriterion
+from setpoint.solvers.enrolled import Enrolled
 from setpoint.thresholds import State
 
 UNSEEN = 0.5
 """How many examples of each class are taken as seen before the first: no share is zero."""
 
 
-class Adjusted(BatchCriterion, State):
+class Adjusted(Enrolled, BatchCriterion, State):
     """Cross-entropy of ``score - log(weight of the class)``; goals that weigh none leave it plain.
 
     The shares of the classes are those of all batches so far, weights included.
@@ -53,7 +54,7 @@ class Adjusted(BatchCriterion, State):
         self.classes = None if classes is None else tuple(classes)
         if self.classes is not None:  # a class that there is not is told now
             members_of(problem, class_names_of(self.classes, len(self.classes)))
-        self.number = enrol(self)
+        self.enrol()
         self.register_buffer("seen", torch.zeros(0, dtype=torch.float64))
 
     def forward(self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None) -> Tensor:

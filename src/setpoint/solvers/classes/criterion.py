@@ -23,7 +23,8 @@ from setpoint.solvers.classes.checks import logarithm, refuse
 from setpoint.solvers.classes.goal_weights import leans
 from setpoint.solvers.classes.last import ClassLast
 from setpoint.solvers.classes.losses import class_gradient
-from setpoint.solvers.classes.opaque import as_operator, enrol
+from setpoint.solvers.classes.opaque import as_operator
+from setpoint.solvers.enrolled import Enrolled
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.mix import Loss
 
@@ -31,7 +32,7 @@ Rule = Literal["shift", "weight"]
 KEPT = 0.3  # of a main loss that leans: what is left of it at the end
 
 
-class ClassImplicit(Implicit):
+class ClassImplicit(Enrolled, Implicit):
     """:class:`setpoint.Implicit` for several classes; made by ``Implicit(problem)``.
 
     Of the options of :class:`setpoint.Implicit` those remain that make sense for shifts found on
@@ -85,7 +86,7 @@ class ClassImplicit(Implicit):
         self.main, self._usual_end = main, end is None
         self.classes = None if classes is None else tuple(classes)
         self.rule = rule
-        self.number = enrol(self)  # by which compiled steps find it
+        self.enrol()  # by which compiled steps find it
         self._ks = top_ks(problem)
         self.adjusted = Adjusted(problem, classes=self.classes)
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor
 
+from setpoint.solvers.enrolled import found
+
 if TYPE_CHECKING:
     from setpoint.solvers.classes.adjusted import Adjusted
     from setpoint.solvers.classes.criterion import ClassImplicit
-
-_known: WeakValueDictionary[int, Any] = WeakValueDictionary()
-_numbers = count()
 
 
 def as_operator(
@@ -31,15 +28,8 @@ def as_operator(
 
 def offsets_of(main: Adjusted) -> Tensor:
     """``main.offsets`` inside a compiled step."""
-    found: Tensor = _offsets(main.seen, main.number)
-    return found
-
-
-def enrol(criterion: ClassImplicit | Adjusted) -> int:
-    """A number by which an operator finds the criterion."""
-    number = next(_numbers)
-    _known[number] = criterion
-    return number
+    offsets: Tensor = _offsets(main.seen, main.number)
+    return offsets
 
 
 @torch.library.custom_op("setpoint::read_classes", mutates_args=())
@@ -47,7 +37,7 @@ def _read(
     scores: Tensor, labels: Tensor, weights: Tensor, share: Tensor, number: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     try:
-        criterion: ClassImplicit = _known[number]
+        criterion: ClassImplicit = found(number)
         made = criterion.read(scores, labels, weights, None, share)
     except ValueError:  # scores that are not finite: where nothing can raise, NaN
         return tuple(torch.full_like(x, torch.nan) for x in _shapes(scores))  # type: ignore[return-value]
@@ -56,7 +46,7 @@ def _read(
 
 @torch.library.custom_op("setpoint::class_offsets", mutates_args=())
 def _offsets(seen: Tensor, number: int) -> Tensor:
-    main: Adjusted = _known[number]
+    main: Adjusted = found(number)
     return main.offsets_after(seen)
 
 

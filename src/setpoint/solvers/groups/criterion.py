@@ -6,6 +6,7 @@ together on hard counts, then held together while the gradient flows.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,10 +14,12 @@ from torch import Tensor
 
 from setpoint.problems import Problem
 from setpoint.problems.groups import cells_of, key_of
-from setpoint.rates import Expression, Fold, maximum, minimum
+from setpoint.solvers.enrolled import Enrolled
+from setpoint.solvers.groups.checks import check_groups, judged_among
 from setpoint.solvers.groups.held import GroupCounts, hold_groups
 from setpoint.solvers.groups.last import GroupLast
-from setpoint.solvers.groups.seats import GroupSeats, seat_groups
+from setpoint.solvers.groups.opaque import Compiled, Held, as_operator
+from setpoint.solvers.groups.seats import seat_groups
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.mix import example_weights
 from setpoint.solvers.schedule import Seat, representable
@@ -26,13 +29,13 @@ END = 0.5
 """The share of the main loss that its fade ends with."""
 
 
-class GroupImplicit(Implicit):
+class GroupImplicit(Enrolled, Implicit):
     """:class:`setpoint.Implicit` with one threshold per group; made by ``Implicit(problem)``.
 
     The options are those of :class:`setpoint.Implicit`, but for corrections every so many steps,
     ``follow``, ``flatness`` and ``slope_floor``, which move a single threshold. A group that is
     small or missing in a batch is best pooled over batches with ``memory``; without it the rest of
-    the batch is trained on, and ``status`` says who is missing. Steps are not compiled.
+    the batch is trained on, and ``status`` says who is missing.
 
     The fade ends at 0.5 (``end``): with the few examples that a batch has around the threshold of
     each group, the main loss is needed to the last (docs/groups.md).
@@ -51,7 +54,8 @@ class GroupImplicit(Implicit):
         ('held', ('f', 'm'))
     """
 
-    _last: GroupLast | None  # type: ignore[assignment]
+    _last: GroupLast | Compiled | None  # type: ignore[assignment]
+    kept: GroupLast | None = None
 
     def __init__(self, problem: Problem, **options: Any) -> None:
         fixed: dict[str, Any] = {"correct_every": 1, "correction_batches": 1, "follow": None}
@@ -65,6 +69,7 @@ class GroupImplicit(Implicit):
         super().__init__(problem, **{"end": END, **options})
         if not self.step.complementary:
             raise ValueError(f"Groups are held by steps such as Sigmoid(); got {self.step!r}.")
+        self.enrol()  # by which compiled steps find it
         self._wheres = cells_of(problem)
         if not self._wheres:
             raise ValueError(
@@ -102,60 +107,47 @@ class GroupImplicit(Implicit):
             drawn = example_weights(resampling, scores)
             counted = drawn if weights is None else weights * drawn
         batch = read(((), *self._wheres), scores, labels, counted, groups)
-        _check(batch)
+        compiled = torch.compiler.is_compiling()
+        if not compiled:
+            check_groups(batch)
         learns = torch.is_grad_enabled() and scores.requires_grad
         whole = own = batch
         if self.memory.capacity:
             whole = batch.joined(self.memory.sample(batch))
             own = batch.standing_for(whole)
-        if not float(whole.totals[0, :2].sum()):  # nobody is there
+        if not (compiled or float(whole.totals[0, :2].sum())):  # nobody is there
             return (0 * scores).sum()
         share = self.current_share()
+        read_ = partial(as_operator, self) if compiled else self.read
+        value, gradient, found, sound = read_(whole, own, share, scores.dtype)
+        self._last = Compiled(self.number, share) if compiled else self.kept
+        if learns and self.training:  # a look at validation data is not a step
+            self._step_taken(batch, found)
+        return self._loss(scores, labels, weights, value[None], gradient, sound)
+
+    def read(self, whole: Sample, own: Sample, share: Any, dtype: torch.dtype) -> Held:
+        """Choose the thresholds on ``whole``, and hold them."""
         wider = self.widening ** float(share)
         seats = seat_groups(self.problem, self._wheres, whole, self.step, wider)
         sign = -1.0 if self.problem.maximize else 1.0
-        objective = _among(self.problem.objective, seats)
+        objective = judged_among(self.problem.objective, seats)
         held = hold_groups(objective, sign, seats, GroupCounts(seats, self.step, whole, own))
-        self._last = GroupLast(self.problem, self._wheres, seats, held, share)
+        self.kept = GroupLast(self.problem, self._wheres, seats, held, share)
         sound = (held.gradient.sum() + held.value).isfinite() & (whole.totals[:, :2].amin(-1) > 0)
-        if learns and self.training:  # a look at validation data is not a step
-            self._step_taken(scores, batch, seats)
-        return self._loss(scores, labels, weights, held.value[None], held.gradient, sound)
+        found = whole.scores.new_full((len(self._wheres),), torch.nan)
+        found[seats.present] = representable(Seat(seats.marginal, seats.threshold, ()), dtype)
+        return held.value, held.gradient, found, sound
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_last": None}  # what happened last is not for copies
+        # what happened last is not for copies
+        return {**self.__dict__, "_last": None, "kept": None}
 
-    def _step_taken(self, scores: Tensor, batch: Sample, seats: GroupSeats) -> None:
+    def _step_taken(self, batch: Sample, found: Tensor) -> None:
         """Keep what the next step, or a checkpoint, needs."""
-        assert self._last is not None
-        if self.strict:
+        if self.strict and isinstance(self._last, GroupLast):
             self._last.raise_if_not_held()
-        found = representable(Seat(seats.marginal, seats.threshold, ()), scores.dtype)
-        self.thresholds[seats.present] = found.to(self.thresholds)
+        found = found.to(self.thresholds)
+        self.thresholds.copy_(torch.where(found.isnan(), self.thresholds, found))
         self.step_count.add_(1)
         if self.memory.capacity:
             self.memory.add(batch)
-
-
-def _check(batch: Sample) -> None:
-    """One output, and everybody in a group that has a threshold."""
-    if len(batch.scores) > 1:
-        raise ValueError(
-            f"One threshold per group takes one score an example; got {len(batch.scores)} outputs."
-        )
-    everyone, named = batch.columns[0, :, :2].sum(-1), batch.columns[0, :, 2:].sum(-1)
-    strangers = torch.nonzero(everyone > named)
-    if len(strangers):
-        raise ValueError(
-            f"Row {int(strangers[0])} belongs to a group that the problem names nowhere. With one "
-            "threshold per group, name it in the problem, or leave its rows out."
-        )
-
-
-def _among(objective: Expression, seats: GroupSeats) -> Expression:
-    """The objective; the worst of groups is the worst of those that can be judged."""
-    if not isinstance(objective, Fold) or objective.kind == "abs":
-        return objective
-    parts = [part for part in objective.parts if seats.solver.cells.defined(part)]
-    fold = maximum if objective.kind == "max" else minimum
-    return fold(*parts) if parts else objective
