@@ -8,7 +8,18 @@ import torch
 from torch import nn
 
 import setpoint
-from setpoint import compare, fnr, fnr_at_fpr, fpr, precision_at_recall, roc_auc
+from setpoint import (
+    Lagrangian,
+    compare,
+    fnr,
+    fnr_at_fpr,
+    fpr,
+    macro,
+    precision,
+    precision_at_recall,
+    recall,
+    roc_auc,
+)
 from setpoint.compare import Comparison, Trial
 from setpoint.compare.plot import draw, rates_at
 from setpoint.datasets import Split, Table, split
@@ -105,6 +116,36 @@ def test_no_row_hides_a_failure():
     assert "diverged" in text
     assert "Only areas, please." in text
     assert found.best == "focal"
+
+
+def test_a_rate_that_breaks_training_costs_neither_the_others_nor_the_comparison():
+    methods = ["implicit", "cross_entropy"]
+    options = {**QUICK, "steps": 6, "seeds": 1, "model": "mlp"}
+    found = compare(GOAL, data(), methods, **options, learning_rates=[1e30, 0.01])
+    assert [t.learning_rate for t in found.trials] == [0.01, 0.01]
+    assert all(0 <= t.value <= 1 for t in found.trials)
+    lost = compare(GOAL, data(), methods, **options, learning_rates=1e30)
+    assert [row.failed for row in lost.rows] == [1, 1]
+    assert "failed at the learning rate 1e+30: Scores must be finite" in lost.rows[0].trouble
+    assert "finite" in lost.rows[1].trouble
+
+
+def test_a_goal_out_of_reach_is_not_called_divergence():
+    goal = Problem(minimize=fpr, subject_to=[recall >= 0.9, precision >= 0.9999])
+    (row,) = compare(goal, data(), ["focal"], **QUICK).rows
+    assert row.trouble.startswith("infeasible on the validation data: no pass has a threshold")
+
+
+def test_multipliers_that_were_diverging_are_told_although_there_is_a_value():
+    """At a threshold nobody reaches, the price of recall runs away; the scores still rank."""
+    runaway = Method(lambda problem, _: Lagrangian(problem, threshold=50.0, dual_rate=1e5))
+    goal = Problem(minimize=fpr, subject_to=recall >= 0.5)
+    found = compare(goal, data(), {"runaway": runaway}, **QUICK)
+    (row,) = found.rows
+    assert row.value is not None
+    assert row.trouble.startswith("diverging (multiplier")
+    assert "diverging (multiplier" in str(found)
+    assert row.missed == sum("missed: recall" in t.status for t in found.trials)
 
 
 def test_a_bound_that_the_validation_threshold_breaks_is_counted():
@@ -213,6 +254,8 @@ SLICED = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.1)
     [
         (("fnr", data()), TypeError, "compare takes a Problem"),
         ((SLICED, data()), NotImplementedError, "does not take groups yet"),
+        ((Problem(maximize=macro(recall)), data()), ValueError, "about several. Implicit"),
+        ((GOAL, (data()[0], 0 * data()[1])), ValueError, "validation data cannot judge the goal"),
         ((GOAL, data(), ["magic"]), ValueError, "method must be one of"),
         ((GOAL, data(), []), ValueError, "at least one method"),
         ((GOAL, 3), TypeError, "data must be"),
@@ -220,7 +263,18 @@ SLICED = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.1)
         ((GOAL, (np.zeros((4, 2)), np.arange(4))), ValueError, "Labels must be 0 or 1"),
         ((GOAL, ([[0, 1], [2, np.nan]], [0, 1])), ValueError, "got nan in row 1, column 1"),
     ],
-    ids=["problem", "groups", "method", "none", "data", "shape", "labels", "nan"],
+    ids=[
+        "problem",
+        "groups",
+        "classes",
+        "one class",
+        "method",
+        "none",
+        "data",
+        "shape",
+        "labels",
+        "nan",
+    ],
 )
 def test_what_is_refused(arguments, error, words):
     with pytest.raises(error, match=words):
@@ -231,6 +285,7 @@ def test_what_is_refused(arguments, error, words):
     ("options", "words"),
     [
         ({"seeds": 0}, "seeds must be"),
+        ({"seeds": []}, "seeds must name at least one split"),
         ({"steps": 0}, "steps must be"),
         ({"learning_rates": []}, "at least one rate"),
         ({"learning_rates": -1.0}, "learning_rates must be positive"),

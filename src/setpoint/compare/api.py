@@ -14,7 +14,7 @@ from setpoint.compare.cells import Members, Plan, run_cells
 from setpoint.compare.comparison import Comparison
 from setpoint.datasets import Split, Table, split
 from setpoint.distributed.pool import Processes, checked_processes
-from setpoint.problems import Problem
+from setpoint.problems import Problem, refuse_classes, refuse_queries
 from setpoint.train import Method, methods_named
 from setpoint.train.named import LEARNING_RATES
 
@@ -68,6 +68,8 @@ def compare(
     _check_problem(problem)
     chosen = _methods(methods)
     wanted = list(range(whole(seeds, "seeds", least=1)) if isinstance(seeds, int) else seeds)
+    if not wanted:
+        raise ValueError("seeds must name at least one split; got an empty list.")
     plan = Plan(
         problem,
         _splitter(data),
@@ -88,6 +90,8 @@ def compare(
 def _check_problem(problem: object) -> None:
     if not isinstance(problem, Problem):
         raise TypeError(f"compare takes a Problem, such as fnr_at_fpr(0.01); got {problem!r}.")
+    refuse_queries(problem.query, "compare")
+    refuse_classes(problem, "compare")
     if any(problem.slices):
         raise NotImplementedError(
             f"compare does not take groups yet, and `{problem}` looks at some; use "

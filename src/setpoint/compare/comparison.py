@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.compare.trial import OK, Trial
+from setpoint.compare.trial import Trial
+from setpoint.compare.words import DIVERGING, MISSED, OK
 from setpoint.problems import Problem
 from setpoint.results import Summary, gain, summarize
 
@@ -80,13 +81,14 @@ class Comparison:
                 better = gain(*pair, higher_is_better=self.problem.maximize)
         times = [t.ms_per_step for t in mine if np.isfinite(t.ms_per_step)]
         trouble = next((t.status for t in mine if t.value is None), "")
+        trouble = trouble or next((t.status for t in mine if DIVERGING in t.status), "")
         trouble = trouble or next((t.status for t in mine if t.status != OK), "")
         return Row(
             name,
             summarize(list(values.values())) if values else None,
             better,
             float(np.median(times)) if times else float("nan"),
-            sum(t.status.startswith("missed") for t in mine),
+            sum(MISSED in t.status for t in mine),
             sum(t.value is None for t in mine),
             trouble,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from setpoint._checks import plural
+from setpoint.compare.words import DIVERGING
 
 if TYPE_CHECKING:
     from setpoint.compare.comparison import Comparison, Row
@@ -42,7 +43,8 @@ def _cells(row: Row, seeds: int) -> tuple[str, ...]:
         verdict = _verdict(row.gain)
     speed = "" if row.ms_per_step != row.ms_per_step else f"{row.ms_per_step:.2f}"
     missed = f"{row.missed} of {seeds}"
-    trouble = row.trouble if row.failed else ""
+    told = row.failed or DIVERGING in row.trouble  # what is missed has a column of its own
+    trouble = row.trouble if told else ""
     if len(trouble) > WIDEST:
         trouble = trouble[: WIDEST - 1] + "…"
     return row.method, value, better, verdict, speed, missed, trouble

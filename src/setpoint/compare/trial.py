@@ -6,18 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from setpoint.compare.words import OK, ended, missed, untrained
 from setpoint.datasets import Split
 from setpoint.problems import Infeasible, Problem
-from setpoint.rates import Bound
-from setpoint.results.measured import tables_of
 from setpoint.train import Best, Fitted, Method, Validation, fit_best, score
-
-OK = "ok"
 
 
 @dataclass(frozen=True)
@@ -36,7 +32,8 @@ class Trial:
         steps: Training steps taken at one learning rate.
         ms_per_step: Median time of a step.
         status: ``ok``, or what went wrong: which bound was missed and by how much, that training
-            diverged, or why the method cannot express the problem.
+            failed or its multipliers were diverging when it ended, or why the method cannot
+            express the problem.
         scores: Of the test part, for curves.
     """
 
@@ -76,16 +73,22 @@ class Bench:
         except (NotImplementedError, TypeError, ValueError) as error:
             return self._nothing(name, f"cannot express it: {error}")
         judge = Validation(self.problem, *self._tensors("validation"))
+        judge.check()  # data that cannot judge are no method's fault
         best: Fitted | None = None
-        chosen, steps = None, 0
+        chosen, steps, trouble = None, 0, ""
         for rate in self.learning_rates:
-            trained = self._train(members, rate, judge)
-            fitted, steps = trained.fitted[trained.name], trained.steps
-            known = fitted.best is not None
-            if known and (best is None or judge.better(fitted.best, best.best)):
-                best, chosen = fitted, rate
+            try:
+                trained = self._train(members, rate, judge)
+            except (ArithmeticError, ValueError) as error:  # of scores that are not finite, say
+                trouble = trouble or f"failed at the learning rate {rate:g}: {error}"
+                continue
+            fitted = trained.fitted[trained.name]
+            if fitted.best is None:
+                trouble = trouble or untrained(fitted)
+            elif best is None or judge.better(fitted.best, best.best):
+                best, chosen, steps = fitted, rate, trained.steps
         if best is None or chosen is None:
-            return self._nothing(name, "diverged: no pass has a validation metric")
+            return self._nothing(name, trouble)
         return self._judged(name, best, chosen, steps)
 
     def _train(self, members: Mapping[str, Method], rate: float, judge: Validation) -> Best:
@@ -121,20 +124,11 @@ class Bench:
         if self.problem.swept is None and value is not None:
             thresholds = self.problem.choose(seen, self.parts.validation.y).thresholds
             carried = self.problem.evaluate(scores, labels, thresholds=thresholds)
-            status = _missed(self.problem, scores > thresholds[0], labels) or status
+            status = missed(self.problem, scores > thresholds[0], labels) or status
         speed = 1000 * fitted.seconds_per_step
         reached = (value, carried, fitted.best)
+        status = ended(fitted, status)
         return Trial(name, self.seed, *reached, rate, steps, speed, status, scores)
 
     def _nothing(self, name: str, status: str) -> Trial:
         return Trial(name, self.seed, None, None, None, None, 0, float("nan"), status)
-
-
-def _missed(problem: Problem, accepted: NDArray[np.bool_], labels: NDArray[Any]) -> str:
-    """Which bound the carried threshold breaks on new data, in words; empty if none."""
-    tables = tables_of(accepted, labels == 1, {})
-    for target in problem.subject_to:
-        if isinstance(target, Bound) and not target.gap(tables) <= 0:
-            reached = float(target.expression.of(tables))
-            return f"missed: {target} became {reached:.4g} with the validation threshold"
-    return ""

@@ -1,0 +1,48 @@
+"""What went wrong in a trial, in words: rows never hide a failure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.problems import Problem
+from setpoint.rates import Bound
+from setpoint.results.measured import tables_of
+from setpoint.train import Fitted
+
+OK = "ok"
+MISSED = "missed: "
+DIVERGING = "diverging"
+"""How a criterion's status begins when its multipliers have left all bounds."""
+
+
+def untrained(fitted: Fitted) -> str:
+    """Why no pass of a training has a validation metric."""
+    last = _ended(fitted)
+    if last.startswith("infeasible"):
+        return f"{last}: no pass has a threshold that reaches the goal"
+    return f"diverged: {last or 'no pass has a validation metric'}"
+
+
+def ended(fitted: Fitted, status: str) -> str:
+    """The status of a trial, after that of its criterion if the multipliers were diverging."""
+    last = _ended(fitted)
+    if not last.startswith(DIVERGING):
+        return status
+    return last if status == OK else f"{last}; {status}"
+
+
+def missed(problem: Problem, accepted: NDArray[np.bool_], labels: NDArray[Any]) -> str:
+    """Which bound the carried threshold breaks on new data; empty if none."""
+    tables = tables_of(accepted, labels == 1, {})
+    for target in problem.subject_to:
+        if isinstance(target, Bound) and not target.gap(tables) <= 0:
+            reached = float(target.expression.of(tables))
+            return f"{MISSED}{target} became {reached:.4g} with the validation threshold"
+    return ""
+
+
+def _ended(fitted: Fitted) -> str:
+    return str(fitted.history[-1]["status"]) if fitted.history else ""
