@@ -5,7 +5,19 @@ import time
 import pytest
 import torch
 
-from setpoint import Pairwise, Problem, f_score, fnr, fnr_at_fpr, fpr, pr_auc, roc_auc, tpr_at_fpr
+from setpoint import (
+    Pairwise,
+    Problem,
+    coverage,
+    error,
+    f_score,
+    fnr,
+    fnr_at_fpr,
+    fpr,
+    pr_auc,
+    roc_auc,
+    tpr_at_fpr,
+)
 from setpoint.solvers.pairwise import sigmoid
 from setpoint.solvers.pairwise.sigmoid import sigmoid_sums
 
@@ -179,6 +191,13 @@ def test_the_exact_threshold_follows():
 )
 def test_what_it_cannot_express_is_refused_with_who_can(problem):
     with pytest.raises(ValueError, match="Implicit and Lagrangian train for it"):
+        Pairwise(problem)
+
+
+def test_thresholds_per_group_are_not_for_multipliers_either():
+    gap = abs(coverage.on(g="a") - coverage.on(g="b")) <= 0.1
+    problem = Problem(minimize=error, subject_to=gap, thresholds="per group")
+    with pytest.raises(ValueError, match=r"an fpr above 0\)\. Implicit trains for it"):
         Pairwise(problem)
 
 

@@ -19,6 +19,7 @@ from setpoint import (
     fnr,
     fnr_at_fpr,
     fpr,
+    macro,
     pr_auc,
     precision_at_recall,
     recall,
@@ -224,6 +225,22 @@ def test_an_auxiliary_head_that_no_optimizer_knows_is_told():
     assert criterion.stats()["status"] == criterion.status
 
 
+def test_a_head_that_is_not_part_of_the_trained_model_is_told():
+    """Nothing but its weights, which no optimizer has, can give it away."""
+    net, other = network(), nn.Linear(5, 1).double()
+    told = []
+    for head in (other, net[2]):
+        criterion = LastLayer(fnr_at_fpr(0.1), head)
+        optimizer = torch.optim.Adam([*net.parameters(), *criterion.parameters()], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            criterion(net[:2](draw()[0]), draw()[1]).backward()
+            optimizer.step()
+        told.append(criterion.status)
+    assert told[0].startswith("the head is not trained: it is not part of the model")
+    assert told[1] == "held"
+
+
 def test_a_look_at_validation_data_is_no_step():
     _, split, criterion = warmed(fnr_at_fpr(0.1), "penalty")
     kept = copy.deepcopy(criterion.state_dict())
@@ -304,6 +321,21 @@ def test_a_head_that_is_not_a_function_of_features_is_refused(part):
 def test_a_head_without_weights_is_refused(head, message):
     with pytest.raises((TypeError, ValueError), match=message):
         LastLayer(fnr_at_fpr(0.1), head)
+
+
+def test_what_it_cannot_express_is_refused_with_who_can():
+    head = nn.Linear(5, 1)
+    with pytest.raises(TypeError, match="takes a Problem, such as"):
+        LastLayer(fnr, head)
+    with pytest.raises(ValueError, match=r"about several\. Implicit\(problem\)"):
+        LastLayer(Problem(maximize=macro(recall)), head)
+    gap = abs(coverage.on(g="a") - coverage.on(g="b")) <= 0.1
+    problem = Problem(minimize=error, subject_to=gap, thresholds="per group")
+    with pytest.raises(NotImplementedError, match=r"body=CrossEntropy\(\) trains it"):
+        LastLayer(problem, head, body=Penalty())
+    groups = ["a", "b"] * 45
+    criterion = LastLayer(problem, head.double())
+    assert criterion(draw()[0] @ torch.ones(4, 5).double(), draw()[1], groups=groups).isfinite()
 
 
 def test_settings_that_contradict_each_other_are_refused():

@@ -33,7 +33,7 @@ class BodyLosses(BatchCriterion, State):
     def __init__(self) -> None:
         super().__init__()
         self._auxiliary: tuple[nn.Module, ...] = ()
-        self._versions = 0
+        self._versions = self._own_versions = 0
         self.register_buffer("held_at", torch.empty(0, dtype=torch.float64))
         self.register_buffer("multipliers", torch.empty(0, dtype=torch.float64))
 
@@ -42,11 +42,21 @@ class BodyLosses(BatchCriterion, State):
         auxiliary = deepcopy(self._head[0]).requires_grad_()
         owner.auxiliary = auxiliary
         self._auxiliary = (auxiliary,)
-        self._versions = _versions(auxiliary)
+        self._own_versions = versions(auxiliary)
 
-    def _own_head_rests(self) -> bool:
-        """Whether there is such a head and no optimizer has ever touched it."""
-        return any(_versions(head) == self._versions for head in self._auxiliary)
+    def _untrained(self) -> str:
+        """Which of the heads no optimizer has ever touched, in words; empty if none."""
+        if any(versions(head) == self._own_versions for head in self._auxiliary):
+            return (
+                "the auxiliary head is not trained: give the optimizer criterion.parameters() "
+                "as well"
+            )
+        if versions(self._head[0]) == self._versions:
+            return (
+                "the head is not trained: it is not part of the model that the optimizer has; "
+                "pass the model's own last layer, or Split(model, head)"
+            )
+        return ""
 
     def _penalized(self, by: Penalty, features: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
         """The body's penalized loss at the last step's threshold, and what the head is left."""
@@ -74,6 +84,6 @@ class BodyLosses(BatchCriterion, State):
         return loss, held.detach() if whole else held
 
 
-def _versions(module: nn.Module) -> int:
+def versions(module: nn.Module) -> int:
     """Changes whenever an optimizer has written to a weight."""
     return sum(p._version for p in module.parameters())

@@ -11,12 +11,12 @@ from typing import Any
 from torch import Tensor, nn
 
 from setpoint.distributed import Reduction, workers
-from setpoint.problems import Problem, refuse_classes, refuse_queries
+from setpoint.problems import Problem
 from setpoint.problems.scan import holds
 from setpoint.solvers.accumulated import Accumulated
 from setpoint.solvers.implicit import Implicit
-from setpoint.solvers.last_layer.body import BodyLosses
-from setpoint.solvers.last_layer.penalty import Penalty
+from setpoint.solvers.last_layer.body import BodyLosses, versions
+from setpoint.solvers.last_layer.penalty import Penalty, check_problem
 from setpoint.solvers.last_layer.split import Split, check_features, check_head
 from setpoint.solvers.weighted import CrossEntropy
 
@@ -72,14 +72,14 @@ class LastLayer(BodyLosses):
         super().__init__()
         if implicit is not None and (steps is not None or implicit.problem != problem):
             raise ValueError("implicit= brings its own steps, and must be of the same problem.")
-        refuse_queries(problem.query, "LastLayer")
-        refuse_classes(problem, "LastLayer")
+        check_problem(problem, body)
         self.problem = problem
         self.implicit = Implicit(problem, steps=steps) if implicit is None else implicit
         self.body = CrossEntropy() if body is None else body
         if not isinstance(self.body, (CrossEntropy, Penalty)):
             raise TypeError(f"body must be CrossEntropy(...) or Penalty(...); got {body!r}.")
         self._head = (check_head(head.head if isinstance(head, Split) else head),)
+        self._versions = versions(self.head)
         if isinstance(self.body, CrossEntropy):
             self._own_head(head if isinstance(head, Split) else self)
         self._targets, self._slices = holds(problem), problem.slices
@@ -128,12 +128,8 @@ class LastLayer(BodyLosses):
     @property
     def status(self) -> str:
         """How the last batch went, as :attr:`setpoint.Implicit.status`, or what is not trained."""
-        if int(self.implicit.step_count) > 1 and self._own_head_rests():
-            return (
-                "the auxiliary head is not trained: give the optimizer criterion.parameters() "
-                "as well"
-            )
-        return self.implicit.status
+        begun = int(self.implicit.step_count) > 1
+        return (self._untrained() if begun else "") or self.implicit.status
 
     def stats(self) -> dict[str, Any]:
         """The last batch in plain numbers: those of the head's criterion, and both losses."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from setpoint._checks import positive
-from setpoint.problems import Problem
+from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
 from setpoint.problems.scan import Hold
 from setpoint.rates import Where
 from setpoint.solvers.held import Held, gradient_of, tables_of
@@ -41,6 +41,19 @@ class Penalty:
     def __post_init__(self) -> None:
         if self.eta is not None:
             object.__setattr__(self, "eta", positive(self.eta, "eta"))
+
+
+def check_problem(problem: object, body: object) -> None:
+    """Raise for what :class:`setpoint.LastLayer` cannot express, and say who can."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"LastLayer takes a Problem, such as fnr_at_fpr(0.01); got {problem!r}.")
+    refuse_queries(problem.query, "LastLayer")
+    refuse_classes(problem, "LastLayer")
+    if isinstance(body, Penalty) and problem.thresholds == PER_GROUP:
+        raise NotImplementedError(
+            f"Penalty knows one threshold for everyone; `{problem}` has one per group. "
+            "LastLayer with body=CrossEntropy() trains it, and so does Implicit."
+        )
 
 
 def running_multipliers(known: Tensor, held: Held, seat: Seat) -> Tensor:

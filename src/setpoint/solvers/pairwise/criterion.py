@@ -13,7 +13,7 @@ from torch import Tensor
 
 from setpoint._checks import positive
 from setpoint.distributed import Reduction
-from setpoint.problems import Problem, refuse_classes, refuse_queries
+from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
 from setpoint.rates import Bound, Range, fnr, fpr, tpr
 from setpoint.solvers.afterwards import Batch
 from setpoint.solvers.criterion import BatchCriterion
@@ -121,10 +121,11 @@ def fpr_range(problem: object) -> tuple[float, float]:
         capped = not isinstance(target, Bound) or target.sense == "<="
         if not isinstance(target, Range) and target.expression == fpr and capped and target.level:
             return 0.0, target.level
+    who = "Implicit trains" if problem.thresholds == PER_GROUP else "Implicit and Lagrangian train"
     raise ValueError(
         f"Pairwise cannot express `{problem}`: it ranks positives above the negatives of a range "
-        "of fpr (tpr over fpr, tpr or fnr at an fpr). Implicit and Lagrangian train for it; for "
-        "F, precision at a recall and metrics without a constraint so does Program."
+        f"of fpr (tpr over fpr, tpr or fnr at an fpr above 0). {who} for it; for F, precision at "
+        "a recall and metrics without a constraint so does Program."
     )
 
 
