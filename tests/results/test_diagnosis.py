@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from setpoint import Problem, coverage, diagnose, f_score, fnr_at_fpr, recall, roc_auc
+from setpoint import (
+    Infeasible,
+    Problem,
+    coverage,
+    diagnose,
+    f_score,
+    fnr_at_fpr,
+    lift,
+    recall,
+    recall_at_precision,
+    roc_auc,
+)
 from setpoint.results.diagnosis import BAND
 
 GOAL = fnr_at_fpr(0.01)
@@ -84,6 +95,31 @@ def test_constant_scores_are_said_to_be_noise_or_unreachable():
     found = diagnose(np.zeros(50), labels, Problem(maximize=f_score(1)), train=(labels, labels))
     assert found.limit == "data"
     assert np.isfinite(found.noise)
+
+
+def test_where_nothing_is_missed_there_is_nothing_to_train_for():
+    labels = np.arange(400) % 4 == 0
+    scores = labels + 0.01 * np.random.default_rng(0).normal(size=400)
+    for train in (None, (scores, labels)):
+        found = diagnose(scores, labels, GOAL, train=train)
+        assert found.limit == "nothing"
+        assert found.advice[0].startswith("Nothing is left to gain")
+
+
+def test_a_goal_that_ends_above_one_is_measured_from_its_own_best():
+    """Lift: a fifth is positive, so 5 is the best there is, and 1 is what chance gives."""
+    goal = Problem(maximize=lift, subject_to=coverage.at(0.1))
+    weak, known = sample(0, shift=0.7), sample(1, shift=4.0)
+    assert diagnose(*weak, goal, train=sample(1, shift=0.7)).limit == "capacity"
+    assert diagnose(*weak, goal, train=known).limit == "data"
+
+
+def test_goals_that_the_training_data_do_not_reach_are_told_from_those_of_new_data():
+    scores, labels = sample(0, shift=8.0)
+    with pytest.raises(Infeasible, match="On the training data: No threshold"):
+        diagnose(scores, labels, recall_at_precision(0.99), train=(-scores, labels))
+    with pytest.raises(TypeError, match="diagnose takes a Problem"):
+        diagnose(scores, labels, "fnr")
 
 
 def test_tensors_and_the_words():

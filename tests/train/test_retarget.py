@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from setpoint import Infeasible, Problem, fnr, fnr_at_fpr, fpr, precision, recall, retarget
+from setpoint import Infeasible, Problem, fnr, fnr_at_fpr, fpr, macro, precision, recall, retarget
 from setpoint.train import Cached, cached_features
+from setpoint.train.heads import by_folds
 
 
 def network():
@@ -35,8 +36,44 @@ def test_only_the_head_moves_and_the_goal_is_better():
     model.eval()
     x, y = (torch.cat(part) for part in zip(*loader(), strict=True))
     scores = model(x)[:, 0].detach()
-    assert problem.evaluate(scores, y, thresholds=found.thresholds) == found.value
-    assert problem.evaluate(scores, y) == found.value
+    assert problem.choose(scores, y).thresholds == found.thresholds
+    given = retarget(network(), None, problem, loader(), validation=loader(seed=1), steps=60)
+    x, y = (torch.cat(part) for part in zip(*loader(seed=1), strict=True))
+    assert given.improved
+    assert given.value < given.before == problem.evaluate(network().eval()(x)[:, 0].detach(), y)
+
+
+def test_what_was_learnt_by_heart_is_not_kept():
+    """Sixty columns of noise beside a good one: a new head does better on its own rows alone."""
+    rng = torch.Generator().manual_seed(0)
+    y = (torch.rand(300, generator=rng) < 0.3).long()
+    noise = torch.randn(300, 61, generator=rng)
+    features = noise + 1.5 * y[:, None] * (torch.arange(61) == 0)
+    model = nn.Sequential(nn.Linear(3, 61), nn.Linear(61, 1))
+    nn.init.zeros_(model[1].weight).data[0, 0] = 1.0
+    problem, before = fnr_at_fpr(0.05), model[1].weight.clone()
+    data = Cached(features, y)
+    found = retarget(model, None, problem, data)
+    assert not found.improved
+    assert found.value == found.before
+    assert model[1].weight.equal(before)
+    by_heart = retarget(model, None, problem, data, validation=data)
+    assert by_heart.improved
+    assert by_heart.value < found.value / 2
+
+
+def test_rows_that_judge_have_not_trained():
+    """Every row is judged once, by a head trained on rows of the other folds, both classes in all."""
+    rng = torch.Generator().manual_seed(0)
+    data = Cached(torch.arange(50.0)[:, None], (torch.rand(50, generator=rng) < 0.2).long())
+    judged = by_folds(lambda rows: rows, data, seed=3)
+    seen = torch.cat([rows.features for _, rows in judged])[:, 0]
+    assert seen.sort().values.equal(torch.arange(50.0))
+    for trained, rows in judged:
+        assert not set(trained.features[:, 0].tolist()) & set(rows.features[:, 0].tolist())
+        assert 0 < rows.labels.sum() < len(rows.labels)
+    few = Cached(data.features, (torch.arange(50) < 2).long())
+    assert [rows for _, rows in by_folds(lambda rows: rows, few, seed=3)] == [few]
 
 
 def test_cached_features_serve_the_next_operating_point():
@@ -79,6 +116,20 @@ def test_what_cannot_be_reached_is_said():
     problem = Problem(maximize=recall, subject_to=[precision >= 0.999, recall >= 0.99])
     with pytest.raises(Infeasible, match="with the old head or a new one"):
         retarget(network(), None, problem, loader(), steps=2)
+
+
+@pytest.mark.parametrize(
+    ("problem", "error", "words"),
+    [
+        ("fnr", TypeError, "retarget takes a Problem"),
+        (Problem(maximize=macro(recall)), ValueError, r"about several\. Implicit"),
+        (Problem(minimize=fnr, subject_to=fpr.on(g="a") <= 0.1), NotImplementedError, "groups="),
+    ],
+    ids=str,
+)
+def test_goals_it_cannot_judge_are_refused_with_what_can(problem, error, words):
+    with pytest.raises(error, match=words):
+        retarget(network(), None, problem, loader())
 
 
 def test_bad_data_are_refused():

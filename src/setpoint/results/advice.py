@@ -26,6 +26,11 @@ def next_steps(
             "for the goal is then level with cross-entropy, not ahead.",
             told_apart,
         )
+    if limit == "nothing":
+        return (
+            "Nothing is left to gain on these data: every loss is as good. Judge by a stricter "
+            "target, or by harder or more examples.",
+        )
     if limit == "noise":
         return (
             f"Too few {rarer} at the operating point ({min(effective):.2g} effective ones): label "

@@ -8,12 +8,13 @@ that nobody can tell two models apart (noise).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from setpoint.problems import Problem
+from setpoint.problems import Infeasible, Problem
 from setpoint.problems.inputs import to_numpy
 from setpoint.results.advice import next_steps
 from setpoint.results.bootstrap import resampled
@@ -27,7 +28,7 @@ LEARNT = 0.8
 
 Over the cells of benchmarks/operating_points.py this share is what separates the gains.
 """
-Limit = Literal["capacity", "data", "noise", "unknown"]
+Limit = Literal["capacity", "data", "noise", "nothing", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Diagnosis:
             thresholds, the smallest).
         negatives: The same of negatives.
         train: The metric on the training data, if given.
-        limit: ``"capacity"``, ``"data"``, ``"noise"``, or ``"unknown"`` without training scores.
+        limit: ``"capacity"``, ``"data"``, ``"noise"``, ``"nothing"`` where the goal is reached
+            without an error, or ``"unknown"`` without training scores.
         advice: What to try next, the most promising first.
     """
 
@@ -108,36 +110,45 @@ def diagnose(
     """
     if train is not None and (not isinstance(train, tuple) or len(train) != 2):
         raise TypeError("train must be a pair (scores, labels) of the training data.")
+    if not isinstance(problem, Problem):
+        raise TypeError(f"diagnose takes a Problem, such as fnr_at_fpr(0.01); got {problem!r}.")
     value = problem.evaluate(scores, labels, groups=groups)
     known = resampled(problem, scores, labels, groups=groups, draws=draws, seed=seed)
     noise = float(np.nanstd(known)) if np.isfinite(known).any() else float("nan")
     effective = _effective(problem, scores, labels, groups)
-    fitted = None
+    left = _shortfall(problem, value, scores, labels, groups)
+    fitted, unlearnt = None, None
     if train is not None:
-        fitted = problem.evaluate(*train, groups=train_groups)
-    limit = _limit(problem, value, noise, effective, fitted)
+        try:
+            fitted = problem.evaluate(*train, groups=train_groups)
+        except Infeasible as error:
+            raise Infeasible(f"On the training data: {error}") from None
+        unlearnt = _shortfall(problem, fitted, *train, train_groups)
+    limit = _limit(left, unlearnt, noise, effective)
     advice = next_steps(limit, problem, value, noise, effective)
     return Diagnosis(str(problem), value, noise, *effective, fitted, limit, advice)
 
 
-def shortfall(problem: Problem, value: float) -> float:
-    """How far a rate is from perfect."""
-    return 1 - value if problem.maximize else value
+def _shortfall(problem: Problem, value: float, scores: Any, labels: Any, groups: Any) -> float:
+    """How far a value is from the one that the same scores have with all positives on top."""
+    s = to_numpy(scores, "scores").reshape(-1).astype(float)
+    y = to_numpy(labels, "labels").reshape(-1) == 1
+    perfect = 1.0 if problem.maximize else 0.0
+    with suppress(Infeasible):  # groups of unequal prevalence: being right may break their bound
+        perfect = problem.evaluate(s + y * (s.max() - s.min() + 1), labels, groups=groups)
+    return abs(perfect - value)
 
 
 def _limit(
-    problem: Problem,
-    value: float,
-    noise: float,
-    effective: tuple[float, float],
-    train: float | None,
+    left: float, unlearnt: float | None, noise: float, effective: tuple[float, float]
 ) -> Limit:
-    left = shortfall(problem, value)
     if min(effective) < FEWEST and not noise < left / 4:
         return "noise"
-    if train is None:
+    if left == 0:
+        return "nothing"
+    if unlearnt is None:
         return "unknown"
-    return "capacity" if shortfall(problem, train) >= LEARNT * left else "data"
+    return "capacity" if unlearnt >= LEARNT * left else "data"
 
 
 def _effective(problem: Problem, scores: Any, labels: Any, groups: Any) -> tuple[float, float]:
