@@ -23,6 +23,7 @@ from typing import Any
 import torch
 
 from benchmarks.common import tabular
+from benchmarks.common.scratch import scratch
 from benchmarks.points import pictures, training
 from benchmarks.points.design import SEEDS, STAGES, STEPS, Job
 from benchmarks.points.judging import Cell
@@ -42,13 +43,16 @@ def main() -> None:
     options.add_argument("--stage", choices=STAGES, action="append", help="default: all")
     options.add_argument("--seeds", type=int, help="splits a cell")
     options.add_argument("--minutes", type=float, default=120.0, help="start no cell after")
-    options.add_argument("--quick", action="store_true", help="a corner of the table")
+    options.add_argument("--quick", action="store_true", help="one corner, to a scratch file")
     options.add_argument("--table", action="store_true", help="run nothing, print the tables")
     options.add_argument("--docs", action="store_true", help="write the tables into the page")
-    options.add_argument("--out", type=Path, default=RESULTS)
+    options.add_argument("--out", type=Path)
     chosen = options.parse_args()
     torch.set_num_threads(1)
-    if not (chosen.table or chosen.docs):
+    looks = chosen.table or chosen.docs
+    if chosen.out is None:
+        chosen.out = scratch("operating_points") if chosen.quick and not looks else RESULTS
+    if not looks:
         run(chosen)
     rows = [row for file in sorted(chosen.out.parent.glob(FILES)) for row in read(file)]
     if chosen.docs:

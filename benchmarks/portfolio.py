@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from benchmarks.common import tabular
+from benchmarks.common.scratch import scratch
 from benchmarks.points.goals import GOALS, points
 from setpoint import compare
 from setpoint.compare import Comparison
@@ -27,12 +28,14 @@ USED = ("fnr1", "pr95", "f1")
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--quick", action="store_true")
+    options.add_argument("--quick", action="store_true", help="one corner, to a scratch file")
     options.add_argument("--table", action="store_true")
     options.add_argument("--seeds", type=int, default=3)
-    options.add_argument("--out", type=Path, default=RESULTS)
+    options.add_argument("--out", type=Path)
     chosen = options.parse_args()
     torch.set_num_threads(1)
+    if chosen.out is None:
+        chosen.out = scratch("portfolio") if chosen.quick else RESULTS
     if not chosen.table:
         run(chosen)
     print(table(read(chosen.out)))

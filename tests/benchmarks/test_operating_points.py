@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from benchmarks import operating_points, portfolio
 from benchmarks.points.judging import Cell, Judge
 from benchmarks.points.methods import READINGS, RUNS, Column
 from benchmarks.points.stack import Stack, Stepper
@@ -69,6 +70,17 @@ def test_a_column_trains_as_if_it_were_alone(hidden, kind):
 def test_a_zero_head_starts_at_zero():
     stack = Stack(5, 6, 3, seed=0, zero_head=True)
     assert not stack(batch(0)[0]).any()
+
+
+@pytest.mark.parametrize("benchmark", [operating_points, portfolio], ids=["points", "portfolio"])
+@pytest.mark.parametrize("flags", [["--quick"], []], ids=["quick", "full"])
+def test_a_quick_run_leaves_the_results_alone(benchmark, flags, monkeypatch):
+    """Rows of 200 steps among those of 1,000 would be shown as results."""
+    seen = []
+    monkeypatch.setattr(benchmark, "run", seen.append)
+    monkeypatch.setattr("sys.argv", ["benchmark", *flags])
+    benchmark.main()
+    assert (seen[0].out == benchmark.RESULTS) == (not flags)
 
 
 def row(method, test, validation=None, seed=0, goal="fnr1", **changes):
