@@ -63,7 +63,7 @@ def test_what_was_learnt_by_heart_is_not_kept():
 
 
 def test_rows_that_judge_have_not_trained():
-    """Every row is judged once, by a head trained on rows of the other folds, both classes in all."""
+    """Every row is judged once, by a head of the other folds; both classes are in each."""
     rng = torch.Generator().manual_seed(0)
     data = Cached(torch.arange(50.0)[:, None], (torch.rand(50, generator=rng) < 0.2).long())
     judged = by_folds(lambda rows: rows, data, seed=3)
