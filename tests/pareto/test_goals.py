@@ -68,6 +68,14 @@ def test_nothing_is_nan_without_a_group_or_without_a_gap(name):
         assert torch.isfinite(gradient).all()
 
 
+@pytest.mark.parametrize("name", ["coverage_gap", "tpr_gap", "fpr_gap"])
+def test_a_group_that_is_absent_has_no_gap_to_the_others(name):
+    scores, labels, groups = tensors()
+    few = groups.clone()
+    few[:, 1] = 0
+    assert_close(GOALS[name](scores, labels, few), GOALS[name](scores, labels, groups[:, ::2]))
+
+
 def test_one_forward_pass_gives_both_goals_by_name():
     model = nn.Linear(2, 1)
     x, y = torch.randn(8, 2), torch.tensor([0, 1] * 4)

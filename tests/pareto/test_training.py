@@ -8,6 +8,7 @@ from torch.optim import Adam
 
 from setpoint import pareto_front
 from setpoint.pareto.rules import END_PUSH, MEND, REACH, AtMost, Lexicographic
+from setpoint.pareto.weights import Tchebycheff
 
 
 def test_every_point_draws_batches_of_its_own():
@@ -46,6 +47,14 @@ def test_exact_steps_go_straight_to_their_level_and_batches_keep_the_slow_defaul
     assert (slow.fraction, slow.push.alpha, slow.push.beta) == (None, 1.0, 1.0)
     assert slow.gain > 0
     assert Lexicographic(optimizer, held_first=True).barrier.push.beta == END_PUSH
+
+
+def test_tchebycheff_pulls_alike_where_both_losses_are_as_far_from_their_best():
+    """(2 - 1) / 2 = (5 - 3) / 4: both enter by half, and by their weights over their scales."""
+    f, g = torch.tensor(2.0, requires_grad=True), torch.tensor(5.0, requires_grad=True)
+    Tchebycheff(0.5, best=(1.0, 3.0), scales=(2.0, 4.0)).backward(f, g)
+    assert f.grad.item() == pytest.approx(0.5 * 0.5 / 2)
+    assert g.grad.item() == pytest.approx(0.5 * 0.5 / 4)
 
 
 def test_other_first_weights_need_another_folder(tmp_path):

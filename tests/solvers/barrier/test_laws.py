@@ -105,6 +105,8 @@ def test_opposed_constraints_are_least_broken_with_bounded_multipliers():
 def test_flat_constraints_get_no_multiplier():
     found = solve(np.diag([0.0, 4.0]), np.array([1.0, 2.0]), none_free(2))
     assert_allclose(found.multipliers, [0.0, 0.5])
+    level = solve(np.diag([0.0, 4.0]), np.array([1.0, 2.0]), np.array([True, False]))
+    assert_allclose(level.multipliers, [0.0, 0.5], rtol=1e-11)
     assert solve(np.zeros((1, 1)), np.ones(1), none_free(1)).multipliers == [0.0]
 
 

@@ -62,6 +62,29 @@ def test_the_multiplier_returns_to_zero_after_slack_steps():
     assert max(multipliers[:100]) > 0
 
 
+@pytest.mark.parametrize(("swing", "status"), [(0.3, "held"), (0.001, "fit is being mended")])
+def test_a_bound_is_held_as_far_as_batches_can_tell(swing, status):
+    """The mean is 0.03 above the level: within the noise of batches that swing by 0.3."""
+    weight = torch.ones(1, dtype=torch.float64, requires_grad=True)
+    barrier = Barrier([weight])
+    for t in range(101):
+        batch = weight * (1.03 + swing * (-1) ** t)
+        barrier.backward(-weight, subject_to=at_most(batch, 1.0, name="fit"))
+    assert barrier.status.startswith(status)
+
+
+def test_the_largest_multiplier_is_remembered():
+    weight = torch.tensor([2.0], requires_grad=True)
+    barrier = Barrier([weight], gain=0.0)
+    levels = (1.0, 50.0)
+    steps = [
+        barrier.backward((weight - 3).square().sum(), subject_to=at_most(weight, level))
+        for level in levels
+    ]
+    assert steps[0]["multiplier"][0] > 0 == steps[1]["multiplier"][0]
+    assert barrier.report()["largest_multiplier"] == steps[0]["multiplier"]
+
+
 @pytest.mark.parametrize(("gain", "steps", "close"), [(0.0, 200, 1e-6), (0.02, 500, 1e-3)])
 def test_equality_constraints_are_reached_from_both_sides(gain, steps, close):
     """With the correction its term has to fade first, at the rate of its gain."""

@@ -90,3 +90,5 @@ def test_means_are_compared_with_means_and_batches_with_batches():
     assert share(1.0, 100.0, (100.0, 100.0)) == pytest.approx(0.05)  # a gradient without noise
     assert share(1.0, 4.0, (1.0, 100.0)) == pytest.approx(0.2)  # steps may not be noisier
     assert share(1.0, 1.0, (1.0, 1.0), clear=1.0) == pytest.approx(4.0)
+    # half clear: only half of a batch is noise, so that it may be twice as long
+    assert share(1.0, 1.0, (1e-6, 100.0), clear=0.5) == pytest.approx(0.2)

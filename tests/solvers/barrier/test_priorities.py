@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from setpoint import Barrier
 from setpoint.solvers.barrier.ledger import LEARNT
-from setpoint.solvers.barrier.priorities import ranked
+from setpoint.solvers.barrier.priorities import _helped, ranked
 from setpoint.solvers.barrier.push import Push
 from setpoint.solvers.barrier.shares import HASTE, RUSH, Seen, learn
 
@@ -52,6 +52,14 @@ def test_a_low_enough_loss_leaves_more_to_the_next():
     assert_allclose([share(aslant), share(aslant, beta=100.0)], [0.99, 0.5])
 
 
+def test_what_later_losses_do_against_a_level_is_not_counted():
+    """Of four losses the third helps the first one, the fourth hurts it."""
+    rows = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [-3.0, 0.0]])
+    both = np.vstack([rows, rows])
+    seen = Seen({}, 1.0, 1.0, 0, np.array([1.0, 0.7, 0.5, 0.25]))
+    assert _helped(both @ both.T, np.eye(8)[4], 2, seen) == 0.5 * 2.0
+
+
 def test_the_square_of_the_true_gradient_is_estimated_without_bias():
     """The mean of n noisy gradients is longer than the truth by the noise over n."""
     rng = np.random.default_rng(0)
@@ -71,6 +79,17 @@ def test_the_square_of_the_true_gradient_is_estimated_without_bias():
     error = np.std(found) / 400**0.5
     assert abs(np.mean(found) - truth @ truth) < 3 * error
     assert error < 0.02  # noise alone has the square 3
+
+
+@pytest.mark.parametrize(
+    ("all_steps", "now", "clear"),
+    [(0.1, 1.0, 1.0), (0.9, 0.05, 0.9), (0.1, 0.05, 0.1)],
+    ids=["noise that went", "exact ones that vanished", "noise"],
+)
+def test_gradients_are_as_clear_as_now_or_as_all_steps_say(all_steps, now, clear):
+    learnt = {name: np.ones(1) for name in LEARNT} | {"signal": np.array([all_steps])}
+    seen = Seen({}, pace=0.01, spent=1e-9, looks=10**6, weights=np.zeros(0))
+    assert_allclose(learn(learnt, 0, 1.0, now, seen), clear, rtol=1e-4)
 
 
 def test_units_of_the_next_loss_do_not_matter():
