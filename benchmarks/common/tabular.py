@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
+from benchmarks.common import paper_tables
 from benchmarks.common.folder import path
 from setpoint.datasets import Split, Table, letter, split
 
@@ -60,6 +61,8 @@ _READERS = {
     "adult": lambda: _npz("adult/adult.npz"),
     "spambase": lambda: _npz("spambase/spambase.npz"),
     "crime": lambda: _npz("communities_crime/communities_crime.npz"),
+    "adult122": paper_tables.adult,
+    "crime145": paper_tables.crime,
     "compas": _compas,
     "heart": _heart,
 }
