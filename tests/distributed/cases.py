@@ -55,6 +55,7 @@ class Case:
     classes: int = 0
     split: bool = False
     queries: bool = False
+    resampling: bool = False
 
 
 def implicit(problem, **options):
@@ -103,6 +104,7 @@ CASES = {
     "implicit, corrected rarely": Case(implicit(BOUND, correct_every=2, correction_batches=2)),
     "implicit, as published, followed": Case(published),
     "implicit, weights": Case(implicit(GOALS["precision at recall"], steps=6), weights=True),
+    "implicit, resampled": Case(implicit(BOUND, steps=6), resampling=True),
     "implicit, several outputs": Case(implicit(BOUND, steps=6), outputs=3),
     "implicit, groups of texts": Case(implicit(SLICED), groups="text"),
     "implicit, groups by name": Case(implicit(NUMBERED), groups="named"),
@@ -194,6 +196,8 @@ def batch_of(case, step, dtype):
     more = {}
     if case.weights:
         more["weights"] = 0.5 + torch.rand(ROWS, generator=r, dtype=torch.float64)
+    if case.resampling:
+        more["resampling"] = torch.where(y > 0, 0.5, 2.0)
     member = torch.rand(ROWS, generator=r) < 0.5
     if case.groups == "text":
         more["groups"] = np.where(member.numpy(), "a", "bee")

@@ -60,6 +60,7 @@ def counted():
 def step_of(criterion, rank, rows, step):
     scores, y = (share(v, rank) for v in draw(rows, step))
     criterion(scores.requires_grad_(), y).backward()
+    return scores.grad
 
 
 def sizes(make, rank):
@@ -113,8 +114,8 @@ def work(rank):
     for name, make in MAKE.items():
         criterion = make(reduction="sum")
         for step in range(3):
-            step_of(criterion, rank, 60, step)
-        stats[name] = criterion.stats()
+            slopes = step_of(criterion, rank, 60, step)
+        stats[name] = criterion.stats(), slopes
     return sent, days, stats
 
 
@@ -140,17 +141,20 @@ def test_what_needs_an_order_gathers(ranks, name):
 
 
 @pytest.mark.parametrize("name", MAKE)
-def test_the_last_batch_is_that_of_all_ranks(ranks, name):
+def test_gradients_and_the_last_batch_are_those_of_all_ranks(ranks, name):
     criterion = MAKE[name]()
     for step in range(3):
         scores, y = draw(60, step)
         criterion(scores.requires_grad_(), y).backward()
     expected = criterion.stats()
     for _, _, found in ranks:
-        assert found[name].keys() == expected.keys()
+        stats, _ = found[name]
+        assert stats.keys() == expected.keys()
         for key, value in expected.items():
             close = value if isinstance(value, str) else pytest.approx(value, rel=1e-12)
-            assert found[name][key] == close, key
+            assert stats[key] == close, key
+    slopes = torch.cat([found[name][1] for _, _, found in ranks])  # reduction="sum": no factor
+    torch.testing.assert_close(slopes, scores.grad, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", MAKE)
