@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from setpoint import Front
 
 METHODS = ("barrier", "linear", "scaled linear", "tchebycheff")
@@ -30,3 +32,19 @@ def measured(front: Front) -> dict[str, Any]:
         "levels": [p.level for p in front.points],
         "measures": [dict(p.measures) for p in front.points],
     }
+
+
+def below(theirs: list[dict[str, Any]], ours: list[dict[str, Any]]) -> list[float]:
+    """How far a method's minimised loss lies below our front at the same held one, seed by seed.
+
+    Our front is taken to be straight between its points; theirs count from a tenth to nine tenths
+    of the way from end to end.
+    """
+    found = []
+    fronts = {row["seed"]: sorted((held, least) for least, held in row["pairs"]) for row in ours}
+    for row in (each for each in theirs if each["seed"] in fronts):
+        held, least = np.array(fronts[row["seed"]]).T
+        low, high = held[0] + 0.1 * np.ptp(held), held[-1] - 0.1 * np.ptp(held)
+        gains = [np.interp(g, held, least) - f for f, g in row["pairs"] if low < g < high]
+        found += [float(np.mean(gains))] if gains else []
+    return found

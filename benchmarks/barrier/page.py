@@ -1,4 +1,4 @@
-"""Put the tables and plots of the stored rows into docs/barrier_results.md.
+"""Put the tables and plots of the stored rows into docs/barrier_results.md and docs/pareto.md.
 
 python -m benchmarks.barrier.page
 """
@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.barrier import ablation, auxiliary, consistency, lexicographic, plots, trajectory
+from benchmarks.barrier import (
+    ablation,
+    auxiliary,
+    consistency,
+    fairness,
+    front_pictures,
+    lexicographic,
+    plots,
+    sparse,
+    trajectory,
+)
 from benchmarks.barrier.front_rows import Rows
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -34,6 +44,18 @@ def main() -> None:
         rows = Rows(f"barrier_{name}", fresh=False).rows
         text = filled(text, name, study.table(rows))
         plots.DRAWN[name](rows, DOCS / "images" / f"barrier_{name}.png")
+    page.write_text(text, encoding="utf-8")
+    fronts()
+
+
+def fronts() -> None:
+    page = DOCS / "pareto.md"
+    text = page.read_text(encoding="utf-8")
+    of_adult, of_codes = (Rows(f"barrier_{n}", fresh=False).rows for n in ("fairness", "sparse"))
+    text = filled(text, "fairness", fairness.table(of_adult))
+    text = filled(text, "sparse", sparse.table(of_codes))
+    front_pictures.fairness(fairness.PICTURE, of_adult)
+    sparse.draw(of_codes)
     page.write_text(text, encoding="utf-8")
 
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 import argparse
 import time
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from benchmarks.barrier import front_data
 from benchmarks.barrier.front_rows import Rows, markdown, spread
 from benchmarks.barrier.front_sparse import SparseCode, judged, losses
-from benchmarks.barrier.front_study import METHODS, measured
+from benchmarks.barrier.front_study import METHODS, below, measured
 from setpoint import pareto_front
 
 DATA = ("simulated", "newsgroups20", "imdb")
@@ -47,17 +48,20 @@ def study(name: str, seed: int, method: Any) -> dict[str, Any]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     lines = []
-    for name in DATA:
-        for method in METHODS:
-            found = [r for r in rows if (r["data"], r["method"]) == (name, method)]
-            gaps = [r["largest_gap"] for r in found if r["largest_gap"] is not None]
-            if found:
-                columns = ("unevenness", "area", "not_dominated", "clear_of_ends", "seconds")
-                cells = {key: spread([r[key] for r in found]) for key in columns}
-                cells["unevenness"] += f", {spread(gaps)}"
-                lines.append([name, method, len(found), *cells.values()])
-    header = ["data", "method", "seeds", "CV of gaps, largest abs(g - c)", "area", "not dominated"]
-    return markdown([*header, "between the ends", "seconds"], lines)
+    for method, name in product(METHODS, DATA):
+        found = [r for r in rows if (r["data"], r["method"]) == (name, method)]
+        if not found:
+            continue
+        gaps = [r["largest_gap"] for r in found if r["largest_gap"] is not None]
+        largest = f" (largest {max(gaps):.2g})" if gaps else ""
+        cells = [spread([r[key] for r in found]) for key in ("range", "unevenness")]
+        others = [spread([r[key] for r in found]) for key in ("area", "clear_of_ends")]
+        ours = [r for r in rows if (r["data"], r["method"]) == (name, METHODS[0])]
+        others.append(spread(below(found, ours)) if found != ours else "")
+        lines.append([name, method, len(found), *cells, spread(gaps) + largest, *others])
+    header = ["data", "method", "seeds", "range of the penalty", "CV of gaps"]
+    header += ["largest abs(g - c)", "area", "points clear of the ends", "below the barrier"]
+    return markdown(header, lines)
 
 
 def draw(rows: list[dict[str, Any]]) -> None:
