@@ -35,6 +35,7 @@ def test_every_number_of_adult_is_in_one_of_its_bins(written):
     assert table.x.shape == (4, 4 + 3 + 4 + 4 + 3 + 3)
     assert set(np.unique(table.x)) == {0.0, 1.0}
     assert table.x.sum(1).tolist() == [6.0] * 4  # one for each of six columns
+    assert table.x[:, -3:].argmax(1).tolist() == [1, 0, 1, 2]  # hours: 40 and 41 are together
 
 
 def test_missing_values_of_crime_are_zero_and_told(written):
