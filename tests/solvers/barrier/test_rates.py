@@ -90,6 +90,8 @@ def test_a_batch_of_one_class_has_a_finite_loss_and_gradient(labels):
     loss.backward()
     assert loss.isfinite()
     assert weight.grad.isfinite().all()
+    if labels == 1:  # nobody to raise a false alarm about: neither kept nor broken
+        assert criterion.stats()["losses"] == [PROBLEM.subject_to[0].level]
 
 
 def test_evaluation_does_not_learn():

@@ -4,6 +4,7 @@ import tempfile
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
@@ -55,15 +56,39 @@ def work(rank, folder, every):
     model, x, y = model_and_data()
     wrapped = DistributedDataParallel(model)
     found = train(wrapped, x[rank::2], y[rank::2], every)  # each half of the batch
-    torch.save(found, Path(folder) / f"{rank}.pt")
+    torch.save((*found, poisoned(rank)), Path(folder) / f"{rank}.pt")
     dist.destroy_process_group()
 
 
-def test_two_processes_give_the_numbers_of_one():
-    alone = train(*model_and_data(), every=2)
+def poisoned(rank):
+    """What a barrier says where only the second process has a value, or a slope, that is none."""
+    weight = torch.tensor([0.0, 1.0], requires_grad=True)
+    barrier = Barrier([weight], nonfinite="skip")
+    bad = [weight[1] * float("nan"), weight[0].sqrt()] if rank else [weight[1], weight[0]]
+    words = [
+        barrier.backward(weight.square().sum(), subject_to=at_most(each, 0.5, name="fit"))["status"]
+        for each in bad
+    ]
+    return [*words, weight.grad is None, barrier.report()["steps"]]
+
+
+@pytest.fixture(scope="module")
+def both():
     with tempfile.TemporaryDirectory() as folder:
         mp.spawn(work, args=(folder, 2), nprocs=2)
-        both = [torch.load(Path(folder) / f"{rank}.pt") for rank in (0, 1)]
-    for weights, multipliers in both:
+        return [torch.load(Path(folder) / f"{rank}.pt") for rank in (0, 1)]
+
+
+def test_what_is_not_finite_on_one_process_is_skipped_by_all(both):
+    for *_, (value, slope, untouched, steps) in both:
+        assert value.startswith("skipped: The value of fit is not finite in step 0")
+        assert slope.startswith("skipped: The gradient of fit is not finite in step 0")
+        assert untouched
+        assert steps == 0
+
+
+def test_two_processes_give_the_numbers_of_one(both):
+    alone = train(*model_and_data(), every=2)
+    for weights, multipliers, _ in both:
         assert_close(weights, alone[0], rtol=1e-10, atol=1e-12)
         assert_close(multipliers, alone[1], rtol=1e-8, atol=1e-12)
