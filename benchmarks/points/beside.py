@@ -72,3 +72,34 @@ def variants(rows: list[Row]) -> str:
     for name, mine in classes.items():
         lines += [f"{line} [{name}]" for line in steps_to_it(cells(mine)) if line]
     return "\n".join(lines)
+
+
+def by_limit(rows: list[Row]) -> str:
+    """The gain over the best baseline by what ``diagnose`` says of cross-entropy's scores."""
+    gains: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for key, seeds in cells(rows).items():
+        for methods in seeds.values():
+            limit = methods.get("cross-entropy", {}).get("limit")
+            if limit and "default" in methods:
+                gain = methods["default"]["test"] - best_baseline(methods)["test"]
+                gains[limit, key[1]].append(gain)
+    models = dict.fromkeys(model for _, model in gains)
+    lines = [
+        "### By what `diagnose` says of cross-entropy's scores",
+        "",
+        "| default minus the best baseline, points (standard error, pairs) | "
+        + " | ".join(models)
+        + " |",
+        "|---" * (len(models) + 1) + "|",
+    ]
+    for limit in dict.fromkeys(limit for limit, _ in gains):
+        entries = [_spread(gains.get((limit, model), [])) for model in models]
+        lines.append(f"| limited by {limit} | " + " | ".join(entries) + " |")
+    return "\n".join(lines)
+
+
+def _spread(values: list[float]) -> str:
+    if len(values) < 2:
+        return f"{values[0]:+.1f} (1)" if values else ""
+    error = np.std(values, ddof=1) / len(values) ** 0.5
+    return f"{np.mean(values):+.2f} ({error:.2f}, {len(values)})"

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from benchmarks.points.beside import Row, by_class, steps_to_it, variants
+from benchmarks.points.beside import Row, by_class, by_limit, steps_to_it, variants
 from benchmarks.points.goals import GOALS, TITLES
 from benchmarks.points.methods import FIRST, FOCAL, READINGS
 from benchmarks.points.tables import cells, difference, lost, mean_ranks
@@ -19,7 +19,12 @@ def text(rows: list[Row]) -> str:
     screened = [row for row in rows if row["seed"] >= SCREENING]
     parts = [_table(name, mine) for name, mine in by_class(final).items()]
     if final:
-        parts = ["\n".join(f"- `{g}`: {TITLES[g]}" for g in GOALS), *parts, _lost(final)]
+        parts = [
+            "\n".join(f"- `{g}`: {TITLES[g]}" for g in GOALS),
+            *parts,
+            _lost(final),
+            by_limit(final),
+        ]
     if screened:
         parts.append(variants(screened))
     return "\n\n".join(parts) or "No rows yet."

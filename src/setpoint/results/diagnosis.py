@@ -26,7 +26,8 @@ FEWEST = 10.0
 LEARNT = 0.8
 """Of the error on new data, the training data show this share or more: the model is too weak.
 
-Over the cells of benchmarks/operating_points.py this share is what separates the gains.
+Over the cells of benchmarks/operating_points.py gains are larger where it is so, most of all for
+linear models; networks gain little either way (docs/when_does_it_pay.md, by what it says).
 """
 Limit = Literal["capacity", "data", "noise", "nothing", "unknown"]
 
