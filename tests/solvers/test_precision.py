@@ -62,6 +62,13 @@ ONLY_EAGER = {
 every_criterion = pytest.mark.parametrize("name", [*CRITERIA, *ONLY_EAGER])
 
 
+def machine_code(test):
+    """Slow, and not without a compiler; what torch's own modules warn of is not our concern."""
+    missing = shutil.which("g++") is None
+    test = pytest.mark.skipif(missing, reason="inductor needs a C++ compiler, g++")(test)
+    return pytest.mark.slow(pytest.mark.filterwarnings("ignore::DeprecationWarning")(test))
+
+
 def network(name, dtype=torch.float32):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1)).to(dtype)
@@ -148,16 +155,14 @@ def test_the_compiler_sees_one_graph_with_the_same_gradients(name):
     check_compiled(name, "aot_eager")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler, g++")
+@machine_code
 @pytest.mark.parametrize("name", ["implicit", "lagrangian", "program, structural"])
 def test_compiled_to_machine_code_the_gradients_are_the_same(name, tmp_path, monkeypatch):
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     check_compiled(name, "inductor")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler, g++")
+@machine_code
 def test_a_barrier_trains_a_compiled_model(tmp_path, monkeypatch):
     """It passes backward through the model several times, which compiled code must allow."""
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
