@@ -59,25 +59,33 @@ def draw_cost(rows: list[Row], size: int = 512) -> None:
         axes[0].legend(frameon=False, fontsize=8)
 
 
+REACHING = {
+    PLAIN: "k",
+    "Implicit": OURS,
+    "LastLayer": "#54b08c",
+    "Lagrangian": "#2b4c9b",
+    "TFCO Lagrangian": "#c05621",
+    "Cooper": "#8b5fbf",
+    "LibAUC pAUC-CVaR + SOPA": "#777777",
+}
+"""One line for each library; the table has all methods."""
+
+
 def draw_reach(rows: list[Row]) -> None:
     """The validation metric against seconds of steps, the mean of the trials; one cell a panel."""
     cells = list(dict.fromkeys((r["cell"]["data"], r["cell"]["model"]) for r in rows))
-    names = list(dict.fromkeys(row["cell"]["method"] for row in rows))
-    strong = {"cross-entropy": "k", "Implicit": OURS, "LastLayer": "#54b08c"}
-    shades = ["#c05621", "#2b4c9b", "#8b5fbf", "#a08b2c", "#5a8ca8", "#a85a7d", "#777777"]
-    others = iter(shades * 3)
-    colors = {n: strong.get(n) or next(others) for n in names}
     with figure("reach", len(cells), (3.2 * len(cells), 3.6)) as axes:
         for axis, cell in zip(axes, cells, strict=True):
-            for name in names:
+            for name, color in REACHING.items():
                 mine = [r for r in rows if _cell(r) == (*cell, name)]
                 if mine:
                     path = np.mean([r["path"] for r in mine], 0)
                     best = np.maximum.accumulate(path[:, 1])
-                    axis.plot(path[:, 0], best, color=colors[name], lw=1.3, label=name)
+                    axis.plot(path[:, 0], best, color=color, lw=1.3, label=name)
             axis.set(title=", ".join(cell), xlabel="seconds of steps", xscale="log")
         axes[0].set_ylabel("best TPR at FPR 5 % so far")
-        axes[-1].legend(frameon=False, fontsize=6)
+        named = axes[-1].get_legend_handles_labels()
+        axes[0].legend(*named, frameon=False, fontsize=7, loc="lower right")
 
 
 def _cell(row: Row) -> tuple[str, str, str]:

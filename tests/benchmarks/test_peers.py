@@ -10,6 +10,7 @@ from benchmarks.peers import (
     faces,
     fair,
     figures,
+    last_layer,
     page,
     pictures_text,
     rates,
@@ -21,6 +22,7 @@ from benchmarks.peers.readings import GRID, at_anchors, curve, under_curve
 from benchmarks.peers.roster import FIVE, GOALS, ONE, expressing
 from benchmarks.points.stack import Stack
 from setpoint import Implicit, Problem, fnr_at_fpr, precision, recall
+from setpoint.datasets import Table
 
 
 def draw(n=400, seed=0):
@@ -244,3 +246,27 @@ def test_batches_that_were_enriched_are_weighed_back():
     weights = torch.where(y[rows] > 0, 0.1 / 0.2, 0.9 / 0.8)
     expected = Implicit(problem, steps=10)(scores[:, 0], y[rows], resampling=weights)
     assert loss.item() == pytest.approx(expected.item(), rel=0.02)
+
+
+def test_thinned_rows_are_as_few_as_the_setting_says():
+    x = np.arange(100.0)[:, None]
+    part = Table(x, (x[:, 0] % 4 == 0).astype(int))
+    few = last_layer.thinned(part, last_layer.Setting(positives=3), seed=0)
+    assert few.y.sum() == 3
+    assert (few.y == 0).sum() == 75
+    assert (few.y == (few.x[:, 0] % 4 == 0)).all()
+    assert len(last_layer.thinned(part, last_layer.Setting(rows=10), seed=0).y) == 10
+
+
+def test_the_last_layers_table_pools_by_setting():
+    def row(data, seed, gain):
+        methods = {n: {"train": 90.0, "test": 50.0 + gain} for n in last_layer.TRAINED}
+        methods[last_layer.PLAIN]["test"] = 50.0
+        methods[last_layer.RETRAINED] = {"train": 90.0, "test": 50.0}
+        return {"cell": {"data": data, "seed": seed, "setting": "all rows"}, "methods": methods}
+
+    rows = [row("letter", 0, 1.0), row("letter", 1, 3.0), row("adult", 0, 2.0)]
+    lines = last_layer.text(rows).splitlines()
+    assert "| all rows | letter | 90.0 | 50.00 ± 0.00 | +2.00 ± 1.00 |" in lines[2]
+    assert lines[-1].startswith("| **all rows** | all |")
+    assert "**+2.00 ± 0.58**" in lines[-1]
