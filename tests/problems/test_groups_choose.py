@@ -44,7 +44,6 @@ EXACT = [
     per_group(minimize=error, subject_to=(coverage.on(g=0) - coverage.on(g=1)).at(0)),
     per_group(minimize=error, subject_to=equal_opportunity(0.05, **TWO)),
     per_group(minimize=error, subject_to=four_fifths(**TWO)),
-    per_group(minimize=fpr, subject_to=four_fifths(**TWO)),  # nobody accepted is 0/0, not 4/5
     per_group(minimize=error, subject_to=bounded_group_loss(0.35, **TWO)),
     per_group(minimize=fnr, subject_to=[r <= 0.2 for r in each(fpr, **TWO)]),
     per_group(maximize=f_score(1), subject_to=predictive_parity(0.1, **TWO)),
@@ -53,6 +52,7 @@ EXACT = [
     per_group(maximize=smallest(tpr, **TWO), subject_to=largest(fpr, **TWO) <= 0.3),
     per_group(minimize=error, subject_to=demographic_parity(0.05, **THREE)),
     per_group(minimize=largest(error, **THREE), subject_to=four_fifths(0.7, **THREE)),
+    per_group(minimize=fpr, subject_to=four_fifths(**TWO)),  # nobody accepted is 0/0, not 4/5
 ]
 SEARCHED = [
     per_group(minimize=error, subject_to=equalized_odds(0.1, **TWO)),
