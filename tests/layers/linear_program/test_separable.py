@@ -88,6 +88,7 @@ def test_trouble_is_left_to_the_proofs(b, status):
     assert info.status == (status,)
 
 
+@pytest.mark.slow
 def test_all_pairs_of_512_scores_fit_into_100_mb():
     """65,536 variables and rows would be 34 GB as a dense matrix."""
     code = """

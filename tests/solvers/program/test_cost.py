@@ -25,6 +25,7 @@ assert many[0].grad.isfinite().all() and many[0].grad.any()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [
