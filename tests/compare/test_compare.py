@@ -253,7 +253,7 @@ SLICED = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.1)
     ("arguments", "error", "words"),
     [
         (("fnr", data()), TypeError, "compare takes a Problem"),
-        ((SLICED, data()), NotImplementedError, "does not take groups yet"),
+        ((SLICED, data()), NotImplementedError, "does not take groups"),
         ((Problem(maximize=macro(recall)), data()), ValueError, "about several. Implicit"),
         ((GOAL, (data()[0], 0 * data()[1])), ValueError, "validation data cannot judge the goal"),
         ((GOAL, data(), ["magic"]), ValueError, "method must be one of"),

@@ -14,7 +14,7 @@ from setpoint.compare.cells import Members, Plan, run_cells
 from setpoint.compare.comparison import Comparison
 from setpoint.datasets import Split, Table, split
 from setpoint.distributed.pool import Processes, checked_processes
-from setpoint.problems import Problem, refuse_classes, refuse_queries
+from setpoint.problems import Problem, check_plain
 from setpoint.train import Method, methods_named
 from setpoint.train.named import LEARNING_RATES
 
@@ -65,7 +65,7 @@ def compare(
         >>> [row.method for row in found.rows]
         ['focal', 'implicit']
     """
-    _check_problem(problem)
+    check_plain(problem, "compare", "Use Classifier.fit(..., groups=...).")
     chosen = _methods(methods)
     wanted = list(range(whole(seeds, "seeds", least=1)) if isinstance(seeds, int) else seeds)
     if not wanted:
@@ -85,18 +85,6 @@ def compare(
             on_trial(trial)
     labels = {seed: plan.split(seed).test.y for seed in wanted}
     return Comparison(problem, tuple(trials), labels)
-
-
-def _check_problem(problem: object) -> None:
-    if not isinstance(problem, Problem):
-        raise TypeError(f"compare takes a Problem, such as fnr_at_fpr(0.01); got {problem!r}.")
-    refuse_queries(problem.query, "compare")
-    refuse_classes(problem, "compare")
-    if any(problem.slices):
-        raise NotImplementedError(
-            f"compare does not take groups yet, and `{problem}` looks at some; use "
-            "Classifier.fit(..., groups=...)."
-        )
 
 
 def _methods(methods: Iterable[str] | Mapping[str, Method]) -> dict[str, Members]:

@@ -25,6 +25,7 @@ from setpoint.problems.goals import (
     tpr_at_fpr,
 )
 from setpoint.problems.merit import merit
+from setpoint.problems.plain import check_plain
 from setpoint.problems.problem import Problem
 from setpoint.problems.validation import PER_GROUP, refuse_queries
 
@@ -34,6 +35,7 @@ __all__ = [
     "Infeasible",
     "Problem",
     "bounded_group_loss",
+    "check_plain",
     "demographic_parity",
     "each",
     "equal_opportunity",

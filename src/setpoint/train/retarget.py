@@ -19,11 +19,16 @@ from typing import Any
 from torch import nn
 
 from setpoint._checks import whole
-from setpoint.problems import Problem, refuse_classes, refuse_queries
+from setpoint.problems import Problem, check_plain
 from setpoint.solvers import Split
 from setpoint.solvers.last_layer.split import check_features, check_head
 from setpoint.train.features import Cached, cached_features
 from setpoint.train.heads import by_folds, merit_of, thresholds_of, trained_head
+
+OF_GROUPS = (
+    "Train the head by fit(head, Implicit(problem), features, labels, groups=...) on "
+    "cached_features."
+)
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ def retarget(
         learning_rate: Of Adam.
         seed: Decides which examples come in which batch.
     """
-    _check(problem)
+    check_plain(problem, "retarget", OF_GROUPS)
     split = model if isinstance(model, Split) else Split(model, head)
     check_head(split.head)
     data = _cached(split, loader)
@@ -105,22 +110,9 @@ def retarget(
         chosen = train(data) if len(judged) > 1 else judged[0][0]
     seconds = perf_counter() - start
     thresholds = thresholds_of(problem, chosen, judges)
-    if new > old:
-        split.head.load_state_dict(chosen.state_dict())
+    split.head.load_state_dict(chosen.state_dict())
     value, before = (m if problem.maximize else -m for m in (max(new, old), old))
     return Retargeted(thresholds, value, before, new > old, seconds)
-
-
-def _check(problem: object) -> None:
-    if not isinstance(problem, Problem):
-        raise TypeError(f"retarget takes a Problem, such as fnr_at_fpr(0.01); got {problem!r}.")
-    refuse_queries(problem.query, "retarget")
-    refuse_classes(problem, "retarget")
-    if any(problem.slices):
-        raise NotImplementedError(
-            f"retarget does not take groups, and `{problem}` looks at some. Train the head by "
-            "fit(head, Implicit(problem), features, labels, groups=...) on cached_features."
-        )
 
 
 def _cached(split: Split, given: Iterable[Any] | Cached) -> Cached:
