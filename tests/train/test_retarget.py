@@ -67,7 +67,7 @@ def test_rows_that_judge_have_not_trained():
     rng = torch.Generator().manual_seed(0)
     rare = (torch.randperm(50, generator=rng) < 9).long()
     data = Cached(torch.arange(50.0)[:, None], rare)
-    judged = by_folds(lambda rows: rows, data, seed=3)
+    judged = by_folds(lambda rows: rows, data, seed=1)
     seen = torch.cat([rows.features for _, rows in judged])[:, 0]
     assert seen.sort().values.equal(torch.arange(50.0))
     for trained, rows in judged:
