@@ -6,10 +6,9 @@
     python -m benchmarks.peers.pictures --docs
 
 A small network on 32 x 32 images; 6,400 faces train, 1,600 validate, 2,000 test, in five folds.
-Last or averaged weights and when to stop are chosen on validation by the goal's metric, for
-everybody. What is trained once for all goals also has its learning rate chosen there, of three;
-what is trained for each goal takes the middle one. Head re-training takes cross-entropy's network
-and teaches its head on the validation images.
+The learning rate, of three, last or averaged weights and when to stop are chosen on validation by
+the goal's metric, for everybody. Head re-training takes cross-entropy's network and teaches its
+head on the validation images.
 """
 
 from copy import deepcopy
@@ -30,7 +29,7 @@ from setpoint import Averaged, Infeasible, retarget
 from setpoint.train import score
 
 STEPS, LOOKS = 200, 8
-RATE, RATES = 0.003, (0.001, 0.003, 0.01)
+RATES = (0.001, 0.003, 0.01)
 Best = dict[str, tuple[float, float, nn.Module]]
 """For each goal: its metric on validation, the learning rate, the network."""
 
@@ -47,7 +46,7 @@ def value(goal: str, scores: Any, labels: Any) -> float:
 def trained(name: str, data: Fold, goals: list[str], seed: int, steps: int) -> Best:
     """The networks that validation prefers."""
     best: Best = {}
-    for rate in RATES if name in SHARED else (RATE,):
+    for rate in RATES:
         made = learner(name, data, goals[0], steps, rate, seed)
         average = Averaged(made.model)
         for step, rows in enumerate(batches(name, data.train[1], steps, seed), start=1):
