@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.points.ideas import IDEAS
 from benchmarks.points.methods import FIRST, FOCAL, VARIANTS
 from benchmarks.points.tables import best_baseline, cells, paired
 
@@ -71,6 +72,26 @@ def variants(rows: list[Row]) -> str:
     lines.append("")
     for name, mine in classes.items():
         lines += [f"{line} [{name}]" for line in steps_to_it(cells(mine)) if line]
+    return "\n".join(lines)
+
+
+def tried(rows: list[Row]) -> str:
+    """Ideas for the default: each minus the default of the same splits, by model class."""
+    classes = {name: cells(mine) for name, mine in by_class(rows).items()}
+    lines = [
+        "### Ideas, minus the default",
+        "",
+        "On splits of their own, where the default was trained beside them.",
+        "",
+        "| points (standard error, pairs) | " + " | ".join(classes) + " |",
+        "|---" * (len(classes) + 1) + "|",
+    ]
+    for name in IDEAS:
+        entries = []
+        for found in classes.values():
+            mean, error, count = paired(found, name, "default")
+            entries.append(f"{mean:+.2f} ({error:.2f}, {count})" if count else "")
+        lines.append(f"| {name} | " + " | ".join(entries) + " |")
     return "\n".join(lines)
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from benchmarks.common.tabular import NAMES
 from benchmarks.points.goals import GOALS
+from benchmarks.points.ideas import IDEAS
 from benchmarks.points.judging import Cell
 from benchmarks.points.methods import FIRST, FOCAL, VARIANTS
 from benchmarks.points.pictures import GOALS_OF_IMAGES, TASKS
@@ -14,6 +15,8 @@ SIDE = ("letter", "ijcnn1", "spambase")  # where effects are larger than the noi
 SIDE_GOALS = ("fnr1", "pr95", "pauc")
 TRAINED = ["cross-entropy", "weighted", "focal", "resampled", "default"]
 SCREENED = ["cross-entropy", "focal", FIRST, *VARIANTS]
+IDEAS_ON = ("letter", "ijcnn1", "adult")
+HEAD = "head trained again"  # of a network: a linear model is all head
 PAPER = ("letter", "ijcnn1", "spambase", "crime145", "adult122")  # its Table 5, with its columns
 SCREENING = range(100, 200)  # seeds of their own: the default is chosen on other splits
 
@@ -85,10 +88,20 @@ def choice(seeds: int) -> Iterator[Job]:
         yield Job(Cell(task, "cnn", batch=256, seed=150), ["fnr1", "pauc"], both)
 
 
+def ideas(seeds: int) -> Iterator[Job]:
+    """Ideas beside the default, on splits that no other stage uses."""
+    for seed in SCREENING[80 : 80 + seeds]:
+        for data in IDEAS_ON:
+            for model in ("linear", "mlp"):
+                tried = [name for name in IDEAS if model == "mlp" or name != HEAD]
+                yield Job(Cell(data, model, seed=seed), list(SIDE_GOALS), ["default", *tried])
+
+
 STAGES = {
     "screen": screen,
     "screen-cnn": screen_pictures,
     "choice": choice,
+    "ideas": ideas,
     "main": main,
     "published": published,
     "side": side,
@@ -99,6 +112,7 @@ SEEDS = {
     "screen": 2,
     "screen-cnn": 1,
     "choice": 3,
+    "ideas": 3,
     "main": 5,
     "published": 3,
     "side": 3,

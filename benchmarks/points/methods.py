@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from benchmarks.points.ideas import IDEAS
 from setpoint import Implicit, Problem, Sigmoid, Stratified
 from setpoint.solvers import cross_entropy, focal
 from setpoint.train import Shuffled
@@ -50,6 +52,16 @@ def _published(goal: Problem, _steps: int, _positives: float, settings: dict[str
 
 def _variant(options: dict[str, Any]) -> Callable[..., Loss]:
     return lambda goal, steps, *_: Implicit(goal, steps=steps, **options)
+
+
+def _idea(made: Callable[..., Loss]) -> Callable[..., Loss]:
+    return lambda goal, steps, *_: made(goal, steps=steps)
+
+
+def _sampler_of(made: Any) -> Callable[[int], Any]:
+    """The default's batches; what looks at the models has a stack of its own, to look at less."""
+    alone = isinstance(made, type) and (hasattr(made, "see") or hasattr(made, "finish"))
+    return partial(Stratified) if alone else Stratified
 
 
 def _natural(size: int) -> Stratified:
@@ -96,6 +108,9 @@ READINGS = {
     "paper's grid": Reading("paper's grid", averaged=False),
 }
 READINGS |= {name: Reading(name, averaged=True) for name in (*VARIANTS, FIRST, FOCAL)}
+for _name, _made in IDEAS.items():
+    RUNS[_name] = Run(_idea(_made), _sampler_of(_made), direct=True)
+    READINGS[_name] = Reading(_name, averaged=_name != "last weights")
 RANKED = ("cross-entropy", "weighted", "focal", "focal, averaged", "resampled, averaged", "default")
 BASELINES = tuple(name for name, reading in READINGS.items() if not RUNS[reading.run].direct)
 

@@ -5,18 +5,20 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from benchmarks.points.beside import Row, by_class, by_limit, steps_to_it, variants
+from benchmarks.points.beside import Row, by_class, by_limit, steps_to_it, tried, variants
 from benchmarks.points.goals import GOALS, TITLES
 from benchmarks.points.methods import FIRST, FOCAL, READINGS
 from benchmarks.points.tables import cells, difference, lost, mean_ranks
 
 SCREENING = 100  # seeds from here on are of the screening stages
+TRYING = 180  # and from here on of ideas
 
 
 def text(rows: list[Row]) -> str:
     """All tables of these rows."""
     final = [row for row in rows if row["seed"] < SCREENING]
-    screened = [row for row in rows if row["seed"] >= SCREENING]
+    screened = [row for row in rows if SCREENING <= row["seed"] < TRYING]
+    ideas = [row for row in rows if row["seed"] >= TRYING]
     parts = [_table(name, mine) for name, mine in by_class(final).items()]
     if final:
         parts = [
@@ -27,6 +29,8 @@ def text(rows: list[Row]) -> str:
         ]
     if screened:
         parts.append(variants(screened))
+    if ideas:
+        parts.append(tried(ideas))
     return "\n\n".join(parts) or "No rows yet."
 
 

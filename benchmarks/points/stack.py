@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from setpoint.train.averaged import decay
 
 MOMENTUM = 0.9
+AT_ONCE = 2048  # rows scored at a time: the hidden layers of a hundred networks are large
 
 
 class Stack(nn.Module):
@@ -76,7 +77,8 @@ class Stepper:
         """Scores by the present or the averaged weights, in numpy."""
         names = [name for name, _ in self.stack.named_parameters()]
         weights = dict(zip(names, self.average, strict=True)) if averaged else {}
-        return torch.func.functional_call(self.stack, weights, (x,)).numpy()
+        parts = (torch.func.functional_call(self.stack, weights, (p,)) for p in x.split(AT_ONCE))
+        return torch.cat(list(parts)).numpy()
 
 
 def _by_column(p: Tensor, rates: Tensor, stack: Stack) -> Tensor:

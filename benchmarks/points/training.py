@@ -1,5 +1,6 @@
 """Train all linear models or small networks of one cell, hundreds at once."""
 
+from functools import cache
 from itertools import groupby
 from typing import Any
 
@@ -7,7 +8,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.points.goals import GOALS, judged
-from benchmarks.points.judging import Cell, Judge
+from benchmarks.points.ideas_seeing import Finishing, Seeing
+from benchmarks.points.judging import Cell, Judge, Scores
 from benchmarks.points.methods import RUNS, Column, columns_of
 from benchmarks.points.stack import Stack, Stepper
 from setpoint.datasets import Split
@@ -50,16 +52,28 @@ def train_stack(
     losses = _losses(columns, steps, float(y.float().mean()))
     size = min(cell.batch or len(y), len(y))
     for step, batch in enumerate(sampler(size).draw(y, steps=steps, seed=cell.seed), start=1):
-        scores, labels = stack(x[batch.rows]), y[batch.rows, None]
+        rows, labels = x[batch.rows], y[batch.rows, None]
+        scores = stack(rows)
         options = {} if batch.weights is None else {"resampling": batch.weights}
         total: Tensor = scores.new_zeros(())
         for loss, place in losses:
+            if isinstance(loss, Seeing):
+                loss.see(stepper, rows, place)
             count = place.stop - place.start  # a loss is the mean over its columns
             total = total + count * loss(scores[:, place], labels.expand(-1, count), **options)
         total.backward()
         stepper.step()
         if step % max(1, steps // LOOKS) == 0:
-            judge.look(step, columns, lambda part, mean: stepper.scores(features[part], mean))
+            judge.look(step, columns, _scores(stepper, features))
+    for loss, place in losses:
+        if isinstance(loss, Finishing):
+            loss.finish(stepper, place, parts)
+            judge.look(steps, columns, _scores(stepper, features))
+
+
+def _scores(stepper: Stepper, features: dict[str, Tensor]) -> Scores:
+    """Scores by the weights of this moment, computed once for all readings."""
+    return cache(lambda part, mean: stepper.scores(features[part], mean))
 
 
 def _losses(columns: list[Column], steps: int, positives: float) -> list[tuple[Any, slice]]:
