@@ -87,8 +87,11 @@ class Cuts:
 
     def score(self, rank: Array) -> Array:
         """The score of the given rank (0: the highest), clamped to those that are there."""
-        rank = self.xp.minimum(rank, self.present[:, None] - 1)
-        return take(self.xp, self.scores, rank * (rank > 0))
+        return take(self.xp, self.scores, self.xp.minimum(rank, self.present[:, None] - 1))
+
+    def for_each(self, numbers: tuple[float, ...]) -> Array:
+        """The same numbers for each output, ``[c, m]``."""
+        return like(self.scores, numbers) + 0 * self.present[:, None]
 
     def above(self, values: Array, *, equal: bool = False) -> Array:
         """How many scores are above ``values`` [c, m] (or equal): always a valid cut."""
@@ -96,10 +99,10 @@ class Cuts:
 
 
 def take(xp: Any, values: Array, index: Array) -> Array:
-    """``values`` [c, n] at ``index`` [c, m]."""
-    if xp is np:
-        return values[:, index[0]] if len(values) == 1 else np.take_along_axis(values, index, -1)
-    return xp.take_along_dim(values, index, -1)
+    """``values`` [c, n] at ``index`` [c, m]; below zero is the first."""
+    if xp is np and len(values) == 1:
+        return values.take(index, mode="clip")
+    return (np.take_along_axis if xp is np else xp.take_along_dim)(values, index.clip(0), -1)
 
 
 def bisect(xp: Any, rising: Array, values: Array, side: str = "left") -> Array:

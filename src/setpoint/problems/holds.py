@@ -20,6 +20,8 @@ class Hold:
     caps: bool | None
     levels: tuple[float, ...]
     tolerance: float = TOLERANCE
+    direction: int = 1
+    """What accepting more examples does: 1 raises, -1 lowers; known where it is asked for."""
     sorts: bool = False
     """Whether bisection finds the best cut; see :func:`setpoint.problems.scan.place`."""
     stretches: bool = False
@@ -48,7 +50,7 @@ def hold_of(target: Bound | Setpoint) -> Hold:
     """One target of one threshold."""
     sense = target.sense if isinstance(target, Bound) else "at"
     e = target.expression
-    return Hold(e, sense, target.caps, (target.level,), tolerance(e))
+    return Hold(e, sense, target.caps, (target.level,), tolerance(e), e.direction or 1)
 
 
 def tolerance(expression: Expression) -> float:

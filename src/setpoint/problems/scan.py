@@ -73,9 +73,9 @@ def _place_sorted(cuts: Cuts, hold: Hold, value: Array, cost: Array, slack: floa
 
     The two valid cuts around a level are the ends of the block of equal scores that crosses it.
     """
-    xp, direction, close = cuts.xp, hold.expression.direction or 1, hold.tolerance
+    xp, direction, close = cuts.xp, hold.direction, hold.tolerance
     value = no_nan(xp, direction * value)  # rises
-    levels = like(value, hold.levels)[None] * direction + xp.zeros_like(value[:, :1])
+    levels = direction * cuts.for_each(hold.levels)
     crossing = cuts.score(bisect(xp, value, levels) - 1)
     below = take(xp, value, cuts.above(crossing))
     above = take(xp, value, cuts.above(crossing, equal=True))

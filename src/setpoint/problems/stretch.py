@@ -38,7 +38,7 @@ def place_in_stretch(
 
 def _stretch(hold: Hold, value: Array) -> Ends:
     """The first and last cut that miss the bound least, and by how much that is."""
-    direction, close = hold.expression.direction or 1, hold.tolerance
+    direction, close = hold.direction, hold.tolerance
     rising, level = (value, hold.levels[0]) if direction > 0 else (-value, -hold.levels[0])
     end = len(rising) - 1
     missed = float(rising[0] - level if hold.caps else level - rising[end])

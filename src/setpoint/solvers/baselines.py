@@ -45,8 +45,8 @@ def focal_gradient(
 
 def cross_entropy_gradient(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
     """``d cross_entropy / d scores`` in closed form: the probability minus the label."""
-    slopes = torch.sigmoid(scores) - labels.to(scores.dtype)
-    return slopes * _shares(slopes, weights)
+    slopes = torch.sigmoid(scores).add_(labels, alpha=-1)
+    return slopes.mul_(_shares(slopes, weights))
 
 
 GRADIENTS = {focal: focal_gradient, cross_entropy: cross_entropy_gradient}

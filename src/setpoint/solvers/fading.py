@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -23,8 +22,6 @@ class Fading(BatchCriterion, State):
     """What criteria with a main loss share: which one it is, its share now, and the mix."""
 
     step_count: Tensor
-    _last: Any
-    """The last batch, as a dataclass with ``share`` and ``main``."""
 
     def _fade(
         self, main: str | Loss, share: float | Literal["fade"], steps: int | None, end: float
@@ -48,41 +45,47 @@ class Fading(BatchCriterion, State):
         share = 1 - (1 - end) * count / max(1, self.steps - 1)
         return max(share, end) if isinstance(share, float) else share.clamp(min=end)
 
+    def _main(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor | None:
+        """The gradient of the main loss on the scores, if it has a share in one."""
+        learns = torch.is_grad_enabled() and scores.requires_grad
+        if not learns or self.share == 0:
+            return None
+        return score_gradient(main_loss(self.main), scores, labels, weights)
+
     def _loss(
         self,
         scores: Tensor,
-        labels: Tensor,
-        weights: Tensor | None,
         value: Tensor,
         gradient: Tensor,
         sound: Tensor,
+        main: Tensor | None,
+        share: Tensor | float,
     ) -> Tensor:
         """The value ``[c]`` where it is sound, its gradient ``[c, n]`` mixed with the main one."""
-        xp, learns = library_of(scores), torch.is_grad_enabled() and scores.requires_grad
-        values, slopes, right = (array_of(x) for x in (value, gradient, sound))
+        xp = library_of(scores)
+        values, slopes, right = array_of(value), array_of(gradient), array_of(sound)
         with quiet(xp):
-            found = self._value(scores, xp.where(right, values, 0.0).mean())
-            if not learns:
+            found = _mean(scores, xp.where(right, values, 0.0))
+            if not (torch.is_grad_enabled() and scores.requires_grad):
                 return found
-            if self.share == 0:
+            if main is None:
                 slopes = slopes / len(slopes)
             else:
-                main = score_gradient(main_loss(self.main), scores, labels, weights)
-                slopes = mix(array_of(main).reshape(len(scores), -1).T, slopes, self._last.share)
+                slopes = mix(array_of(main).reshape(-1, len(slopes)).T, slopes, share)
                 right = right & xp.isfinite(slopes.sum(-1))
-                self._last = replace(self._last, main=main)
             slopes = xp.where(right[:, None], slopes, 0.0).T.reshape(scores.shape)
         return attach(scores, found, tensor_of(slopes))
 
-    def _value(self, scores: Tensor, mean: Array) -> Tensor:
-        """The mean over outputs, in single precision at least."""
-        dtype = torch.promote_types(scores.dtype, torch.float32)
-        if not isinstance(mean, Tensor):
-            return torch.tensor(float(mean), dtype=dtype)
-        value = mean.to(dtype)
-        if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
-            value = value + (0 * scores.detach()).sum()
-        return value
+
+def _mean(scores: Tensor, values: Array) -> Tensor:
+    """The mean over outputs, in single precision at least."""
+    dtype = torch.promote_types(scores.dtype, torch.float32)
+    if not isinstance(values, Tensor):
+        return torch.tensor(values.sum() / len(values), dtype=dtype)
+    value = values.mean().to(dtype)
+    if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
+        value = value + (0 * scores.detach()).sum()
+    return value
 
 
 def _share(share: object) -> float | Literal["fade"]:

@@ -34,13 +34,15 @@ class Held:
     multiplier: Tensor
     gap_by_count: Tensor
 
-    @property
-    def sound(self) -> Tensor:
-        """Whether all is finite, ``[c]``: a sum with an infinity or NaN in it is not."""
+    def sound(self, totals: Tensor) -> Tensor:
+        """Whether all is finite, ``[c]``, and no class is missing in these ``totals``.
+
+        A sum with an infinity or NaN in it is not finite.
+        """
         xp = library_of(self.value)
         with quiet(xp):
             sums = array_of(self.gradient).sum(-1) + array_of(self.value)
-            return tensor_of(xp.isfinite(sums))
+            return tensor_of(xp.isfinite(sums) & (array_of(totals) > 0).all(-1))
 
     def motion(self, reading: Reading) -> Tensor:
         """How the thresholds move with the scores, summed over them, ``[c, n]``."""
@@ -70,12 +72,12 @@ def hold_thresholds(
         gap_by_count = _anchor(columns, tables, targets, seat)
         by_count = columns.gradient(problem.objective, tables) * (sign / counts.shape[1])
         total, *rest = through_threshold(by_count, gap_by_count, columns.array(slopes), floor)
+        value = soft.sum(-1) * (sign / soft.shape[-1])
     slope, multiplier, gaps, by_count = map(tensor_of, (*rest, gap_by_count, total))
     gradient = reading.pull(by_count)
     if flatness:
         gradient = gradient + flatness * _flatness_gradient(reading, gaps, slope)
-    soft = torch.as_tensor(soft)
-    return Held(sign * soft.mean(-1), gradient, soft, slope, multiplier, gaps)
+    return Held(tensor_of(value), gradient, tensor_of(soft), slope, multiplier, gaps)
 
 
 def _anchor(columns: _Columns, tables: Tables, targets: list[Hold], seat: Seat) -> Array:

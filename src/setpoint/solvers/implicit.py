@@ -189,11 +189,12 @@ class Implicit(Placing):
             flatness=self.flatness,
             slope_floor=self.slope_floor,
         )
-        self._last = Snapshot(self.problem, self._slices, reading, seat, held, share)
-        sound = held.sound & (reading.whole.totals.amin(-1) > 0)
+        main = self._main(scores, labels, weights)
+        self._last = Snapshot(self.problem, self._slices, reading, seat, held, share, main)
         if steps:
             self._remember(scores, batch, seat)
-        return self._loss(scores, labels, weights, held.value, held.gradient, sound)
+        sound = held.sound(reading.whole.totals)
+        return self._loss(scores, held.value, held.gradient, sound, main, share)
 
     @property
     def status(self) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -58,7 +57,8 @@ def score_gradient(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor |
     """``d loss / d scores``, in the shape of the scores, without touching the network."""
     dtype = torch.promote_types(scores.dtype, torch.float32)
     leaf = scores.detach().to(dtype)
-    target = torch.as_tensor(labels, device=leaf.device).reshape(leaf.shape)
+    target = torch.as_tensor(labels, device=leaf.device)
+    target = target if target.shape == leaf.shape else target.reshape(leaf.shape)
     for known, gradient_of in GRADIENTS.items():
         if loss is known:
             return gradient_of(leaf, target, weights)
@@ -102,21 +102,10 @@ def attach(scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
 
     In the precision of the value: a loss scale must meet the gradient before half precision does.
     """
-    gradient = gradient.to(value.dtype)
+    gradient, exact = gradient.to(value.dtype), scores.to(value.dtype)
     if torch.compiler.is_compiling() or value.requires_grad:
-        exact = scores.to(value.dtype)
         return value + ((exact - exact.detach()) * gradient).sum()
-    return cast(Tensor, _Attached.apply(scores, value, gradient))  # type: ignore[no-untyped-call]
-
-
-class _Attached(torch.autograd.Function):
-    """One node of the graph instead of five: in a small model every one can be felt."""
-
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
-        ctx.gradient, ctx.dtype = gradient, scores.dtype
-        return value.clone()
-
-    @staticmethod
-    def backward(ctx: Any, by_value: Tensor) -> tuple[Tensor, None, None]:
-        return (by_value * ctx.gradient).to(ctx.dtype), None, None
+    # a product has this gradient, in one node of the graph; what it comes to is of no interest
+    attached = torch.dot(exact.flatten(), gradient.flatten())
+    attached.detach().copy_(value)
+    return attached

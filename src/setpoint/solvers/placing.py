@@ -46,7 +46,7 @@ class Placing(Fading):
         with quiet(cuts.xp):
             width = self.step.width_of(spread(cuts)) * self.widening**share
         width = tensor_of((width + (width == 0))[:, None])
-        return Reading(self.step, seat.marginal, width.expand_as(seat.marginal), whole, own), seat
+        return Reading(self.step, seat.marginal, width, whole, own), seat
 
     def _remember(self, scores: Tensor, batch: Sample, seat: Seat) -> None:
         """A step was taken: keep what the next one, or a checkpoint, needs."""
@@ -56,8 +56,7 @@ class Placing(Fading):
         if self.schedule.follow is not None:
             motion = self._last.held.motion(self._last.reading)
             self.schedule.watch(scores, motion, self._row_of_all)
-        found = representable(seat, scores.dtype)
-        found = found[0] if len(found) == 1 else found
+        found = representable(seat, scores.dtype).squeeze(0)
         if self.thresholds.shape != found.shape:
             self.thresholds = torch.empty_like(found)
         self.thresholds.copy_(found)

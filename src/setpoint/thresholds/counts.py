@@ -28,7 +28,7 @@ CHUNK = 2**17
 
 @dataclass(frozen=True)
 class Reading:
-    """How a batch is read: a step of some ``width`` around thresholds ``at``, both ``[c, m]``.
+    """How a batch is read: a step of some ``width`` [c, m] or [c, 1] around thresholds ``at``.
 
     The counts and their slopes come from ``whole``, the gradient of the scores from ``batch``;
     without a memory the two are the same examples.

@@ -31,7 +31,7 @@ class Sample:
     totals: Tensor = field(init=False)  # the weight of each column, [c, k]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "totals", self.columns.sum(1))
+        object.__setattr__(self, "totals", tensor_of(array_of(self.columns).sum(1)))
 
     def detach(self) -> Sample:
         """The same examples without gradients."""
@@ -75,18 +75,15 @@ def read(
     groups: Any = None,
 ) -> Sample:
     """A checked sample from a batch: scores ``[n]``, ``[n, 1]`` or ``[n, c]``, labels alike."""
-    scores, labels = _pair(scores, labels)
-    dtype = torch.float32 if scores.device.type == "mps" else torch.float64
-    scores = scores.detach().to(dtype)
+    s, y = _pair(scores, labels)
+    w = None
     if weights is not None:
-        weights = torch.as_tensor(weights, device=scores.device, dtype=dtype).detach()
+        weights = _exact(torch.as_tensor(weights, device=scores.device))
         weights = weights if weights.ndim == 2 else weights[:, None]
-        weights = weights.expand(scores.shape) if weights.shape[:1] == scores.shape[:1] else weights
-    s, y = array_of(scores), array_of(labels)
-    w = None if weights is None else array_of(weights)
+        w = array_of(weights.expand(s.shape) if len(weights) == len(s) else weights)
     if not torch.compiler.is_compiling():
         _check(s, y, w)
-    return Sample(scores.T, tensor_of(_columns(slices, s, y, w, groups)))
+    return Sample(tensor_of(s.T), tensor_of(_columns(slices, s, y, w, groups)))
 
 
 def _check(scores: Any, labels: Any, weights: Any) -> None:
@@ -97,7 +94,10 @@ def _check(scores: Any, labels: Any, weights: Any) -> None:
 
 
 def _columns(slices: tuple[Where, ...], scores: Any, labels: Any, weights: Any, groups: Any) -> Any:
-    """What every example weighs in each class of each slice, ``[c, n, k]``; numpy or torch."""
+    """What every example weighs in each class of each slice, ``[c, n, k]``; numpy or torch.
+
+    In memory every column is one piece: so they are read, one after the other.
+    """
     names = {column for where in slices for column, _ in where}
     positive = labels.T > 0
     masks = []
@@ -109,20 +109,19 @@ def _columns(slices: tuple[Where, ...], scores: Any, labels: Any, weights: Any, 
         masks += inside
     columns: Any
     if isinstance(scores, Tensor):
-        columns = torch.stack(masks, -1).to(scores.dtype)
+        columns = torch.stack(masks, 1).to(scores.dtype)
     else:
-        columns = np.empty((*positive.shape, len(masks)))
+        columns = np.empty((len(positive), len(masks), len(scores)))
         for place, mask in enumerate(masks):
-            columns[..., place] = mask
-    return columns if weights is None else columns * weights.T[..., None]
+            columns[:, place] = mask
+    columns = columns if weights is None else columns * weights.T[:, None]
+    return columns.swapaxes(1, 2)
 
 
-def _pair(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores and labels as ``[n, c]``."""
+def _pair(scores: Tensor, labels: Tensor) -> tuple[Any, Any]:
+    """Scores and labels as ``[n, c]``, in numpy or torch."""
     if not isinstance(labels, Tensor) or labels.device != scores.device:
         labels = torch.as_tensor(labels, device=scores.device)
-    if labels.is_floating_point():
-        labels = labels.double() if scores.device.type != "mps" else labels.float()
     if not scores.is_floating_point():
         raise TypeError(f"Scores must be floating-point logits; got {scores.dtype}.")
     if scores.ndim not in (1, 2):
@@ -136,13 +135,20 @@ def _pair(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
                 f"Scores of shape {tuple(scores.shape)} with one label an example look like "
                 "classes; this criterion takes binary outputs, with labels of the scores' shape."
             )
-        return scores, labels
+        return array_of(_exact(scores)), array_of(_exact(labels))
     n = scores.shape[0]
     if labels.shape not in ((n,), (n, 1)):
         raise ValueError(
             f"labels must be one an example, [{n}] or [{n}, 1]; got {tuple(labels.shape)}."
         )
-    return scores.reshape(n, 1), labels.reshape(n, 1)
+    return array_of(_exact(scores)).reshape(n, 1), array_of(_exact(labels)).reshape(n, 1)
+
+
+def _exact(values: Tensor) -> Tensor:
+    """Without a gradient, and in double precision if they are no integers."""
+    if not values.is_floating_point():
+        return values
+    return values.detach().float() if values.is_mps else values.detach().double()
 
 
 def _members(where: Where, groups: Any, names: set[str], scores: Any) -> Any:

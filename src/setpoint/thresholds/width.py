@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setpoint.problems.cuts import Cuts, bisect, like
+from setpoint.problems.cuts import Cuts, bisect
 from setpoint.rates import Array
 
 QUANTILES = (0.95 - 1e-12, 0.05 - 1e-12)
@@ -21,8 +21,7 @@ def spread(cuts: Cuts) -> Array:
     total = running[:, -1:]
     shares = running / (total + (total == 0))
     weights = shares[:, 1:] - shares[:, :-1]
-    aims = like(shares, QUANTILES)[None] + xp.zeros_like(total)
-    ends = cuts.score(bisect(xp, shares, aims) - 1)
+    ends = cuts.score(bisect(xp, shares, cuts.for_each(QUANTILES)) - 1)
     low, high = ends[:, :1], ends[:, 1:]
     reach = high - low
     reach = xp.where(reach > 0, reach, float("inf"))  # almost all tied: no fence

@@ -6,6 +6,7 @@ together on hard counts, then held together while the gradient flows.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -120,10 +121,14 @@ class GroupImplicit(Enrolled, Implicit):
         share = self.current_share()
         read_ = partial(as_operator, self) if compiled else self.read
         value, gradient, found, sound = read_(whole, own, share, scores.dtype)
-        self._last = Compiled(self.number, share) if compiled else self.kept
+        main = self._main(scores, labels, weights)
+        if compiled:
+            self._last = Compiled(self.number, share, main)
+        elif self.kept is not None:
+            self._last = replace(self.kept, main=main)
         if learns and self.training:  # a look at validation data is not a step
             self._step_taken(batch, found)
-        return self._loss(scores, labels, weights, value[None], gradient, sound)
+        return self._loss(scores, value[None], gradient, sound, main, share)
 
     def read(self, whole: Sample, own: Sample, share: Any, dtype: torch.dtype) -> Held:
         """Choose the thresholds on ``whole``, and hold them."""
