@@ -41,12 +41,82 @@ def test_numbers_of_a_point_are_those_of_its_model_in_evaluation():
 
 def test_exact_steps_go_straight_to_their_level_and_batches_keep_the_slow_defaults():
     optimizer = Adam(Number().parameters(), lr=0.1)
-    straight = AtMost(optimizer, 0.5, exact=True).barrier
+    straight = AtMost(optimizer, 0.5, exact=True, steps=9).barrier
     assert (straight.fraction, straight.push.beta, straight.gain) == (MEND, REACH, 0.0)
-    slow = AtMost(optimizer, 0.5, exact=False).barrier
+    slow = AtMost(optimizer, 0.5, exact=False, steps=9).barrier
     assert (slow.fraction, slow.push.alpha, slow.push.beta) == (None, 1.0, 1.0)
     assert slow.gain > 0
     assert Lexicographic(optimizer, held_first=True).barrier.push.beta == END_PUSH
+
+
+@pytest.mark.parametrize(
+    ("exact", "level", "means"),
+    [
+        (True, 0.01, [True, True, False, False]),
+        (False, 0.01, [False] * 4),
+        (True, 0.089, [True, True, False, False]),
+        (True, 0.0901, [False] * 4),  # the bound keeps: whole, though it has a multiplier
+    ],
+)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_point_comes_near_by_a_mean_of_both_gradients_and_lands_by_their_sum(
+    exact, level, means, swapped
+):
+    model = Number()  # at 0.3, and it stays there: the held loss is 0.09
+    rule = AtMost(
+        Adam(model.parameters(), lr=0.1), level, exact=exact, steps=4, holds_first=swapped
+    )
+    found = []
+    for _ in range(4):
+        model.zero_grad()
+        minimized, held = squares(model).values()
+        rule.backward(*((held, minimized) if swapped else (minimized, held)))
+        (multiplier,) = rule.barrier.last["multiplier"]
+        assert multiplier > 0
+        whole = 2 * (0.3 - 1) + multiplier * 2 * 0.3
+        found.append(model.x.grad.item() == pytest.approx(whole / (1 + multiplier), rel=1e-4))
+        assert found[-1] or model.x.grad.item() == pytest.approx(whole, rel=1e-4, abs=1e-6)
+    assert found == means
+
+
+class Ring(nn.Module):
+    """Two weights far from the ring on which one loss is zero, and from the other's least."""
+
+    def __init__(self):
+        super().__init__()
+        self.x = nn.Parameter(torch.tensor([0.0, 1.5]))
+
+
+def ring(model):
+    """The second loss is zero on the circle, the first one least at (1, 0), a point of it."""
+    return {
+        "away": (model.x - torch.tensor([1.0, 0.0])).square().sum(),
+        "off": (model.x.norm() - 1).abs(),
+    }
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_an_end_is_settled_where_its_first_loss_stays(swapped):
+    def losses(model):
+        found = ring(model)
+        return {name: found[name] for name in reversed(found)} if swapped else found
+
+    front = pareto_front(
+        Ring, losses, points=3, steps=80, end_steps=60, learning_rate=0.03, batch_size=None
+    )
+    end = front.points[-1 if swapped else 0]
+    away, off = end.pair[::-1] if swapped else end.pair
+    assert off < 1e-3
+    assert away < 0.02
+
+
+def test_an_end_counts_the_steps_of_its_descent_and_of_settling():
+    exact = pareto_front(Number, squares, points=3, steps=2, end_steps=5)
+    assert [point.steps for point in exact.points] == [7, 2, 7]
+    batches = pareto_front(
+        lambda: nn.Linear(3, 1), losses, noisy_data(), batch_size=8, points=3, steps=2, end_steps=5
+    )
+    assert [point.steps for point in batches.points] == [5, 2, 5]
 
 
 def test_tchebycheff_pulls_alike_where_both_losses_are_as_far_from_their_best():
@@ -75,4 +145,4 @@ def test_the_bar_of_a_resumed_front_counts_what_was_done_before(tmp_path, capsys
     (tmp_path / "point-001" / "checkpoint.safetensors").unlink()
     capsys.readouterr()
     pareto_front(Number, squares, **options)
-    assert "42/42 steps" in capsys.readouterr().err
+    assert "46/46 steps" in capsys.readouterr().err

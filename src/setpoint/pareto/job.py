@@ -46,7 +46,9 @@ class Job:
 
     def steps_of(self, leg: Leg) -> int:
         """How many batches a point is trained on."""
-        return self.end_steps if leg.start is None else self.steps
+        if leg.start is not None:
+            return self.steps
+        return self.end_steps + (self.steps if self.exact else 0)
 
     def fresh_model(self) -> nn.Module:
         """The caller's model; the same first weights for every end point."""

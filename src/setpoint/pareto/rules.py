@@ -22,10 +22,10 @@ METHODS: tuple[str, ...] = get_args(Method)
 END_PUSH = 100.0
 """The beta of lexicographic ends: the first loss keeps half of its descent from the start, since
 the steps of an end are counted."""
-MEND = 0.5
+MEND = 0.8
 """The share of a gap that a step closes, whatever the rate has fallen to. Chosen on L_0.5 codes: a
-fixed alpha of 1 ends half way to its level, one of 0.5 by the first rate off by up to 0.8, this one
-on it (0.001)."""
+fixed alpha of 1 ends half way to its level; shares of 0.25, 0.5 and 0.8 leave the hardest point of
+20 newsgroups 0.09, 0.04 and 0.008 above it."""
 REACH = 10.0
 """The cap of the push (the paper's beta, 1 there). Where the held loss has kinks, such as |z|^0.5
 at zero, most of its gradient is jitter that no step gains from, and the multiplier never exceeds
@@ -69,23 +69,46 @@ class Lexicographic:
 class AtMost:
     """A point between the ends: minimise one loss where the other is at most ``level``.
 
-    Exact steps mend half of the gap at once. With batches that would answer their noise, from one
+    Exact steps mend most of the gap at once. With batches that would answer their noise, from one
     side only, and settle below the level: there the barrier's own slow defaults hold the mean.
+
+    An optimizer that remembers squares of gradients, as Adam does, would remember the multipliers
+    of the way to the level, too, and make its steps along it shorter. So in the first half of the
+    exact steps, while the bound is broken, the gradient is divided by one more than the multiplier:
+    the same direction, as long as a weighted mean of both gradients. The second half lands.
     """
 
-    def __init__(self, optimizer: Optimizer, level: float, *, exact: bool) -> None:
-        trained = parameters(optimizer)
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        level: float,
+        *,
+        exact: bool,
+        steps: int,
+        holds_first: bool = False,
+    ) -> None:
+        """``holds_first`` swaps the losses: the first one is held and the second minimised."""
+        self.trained = parameters(optimizer)
         if exact:
             self.barrier = Barrier(
-                trained, fraction=MEND, optimizer=optimizer, beta=REACH, gain=0.0
+                self.trained, fraction=MEND, optimizer=optimizer, beta=REACH, gain=0.0
             )
         else:
-            self.barrier = Barrier(trained)
+            self.barrier = Barrier(self.trained)
         self.level = level
+        self.nearing = steps // 2 if exact else 0
+        self.holds_first = holds_first
 
     def backward(self, minimized: Tensor, held: Tensor) -> None:
         """One constraint."""
-        self.barrier.backward(minimized, subject_to=[at_most(held, self.level)])
+        if self.holds_first:
+            minimized, held = held, minimized
+        step = self.barrier.backward(minimized, subject_to=[at_most(held, self.level)])
+        if self.nearing > 0 and held.item() > self.level:
+            for parameter in self.trained:
+                if parameter.grad is not None:
+                    parameter.grad.div_(1 + step["multiplier"][0])
+        self.nearing -= 1
 
     @property
     def status(self) -> str:
@@ -105,6 +128,7 @@ def inner_rule(
     optimizer: Optimizer,
     *,
     exact: bool,
+    steps: int,
 ) -> tuple[Rule, float | None]:
     """The rule for a point between the ends, and its level if it has one.
 
@@ -114,11 +138,12 @@ def inner_rule(
         ends: The point with the smallest held loss, and the one with the smallest minimised loss.
         optimizer: Knows what is trained, and at which rate.
         exact: Whether every step sees all data.
+        steps: How many the point is trained for.
     """
     first, last = ends
     if method == "barrier":
         level = first.held + share * (last.held - first.held)
-        return AtMost(optimizer, level, exact=exact), level
+        return AtMost(optimizer, level, exact=exact, steps=steps), level
     scales = tuple(abs(a - b) or 1.0 for a, b in zip(first.pair, last.pair, strict=True))
     weight = 1 - share  # the first end is the one where only the held loss counts
     if method == "tchebycheff":

@@ -3,7 +3,8 @@
 The rate falls by the same factor every step, to a hundredth: each size of step gets its share, so
 the last ones leave the point on its level (at a constant rate it would circle around it) although
 nobody knows in advance which rate suits the losses. The ends have a long way to go instead, from a
-fresh model to a minimum: their rate falls only in the last quarter.
+fresh model to a minimum: their rate falls only in the last quarter. If steps are exact an end is
+then settled like any other point: as little of its second loss as there is where the first stays.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from setpoint.pareto.job import Job, read_losses
 from setpoint.pareto.points import Point
 from setpoint.pareto.route import Leg
-from setpoint.pareto.rules import Lexicographic, Rule, inner_rule
+from setpoint.pareto.rules import AtMost, Lexicographic, Rule, inner_rule
 from setpoint.pareto.store import Store
 
 LAST_RATE, CONSTANT_AT_ENDS = 0.01, 0.75
@@ -34,10 +35,11 @@ def train_leg(job: Job, store: Store, leg: Leg, on_step: Callable[[], None]) -> 
         model = job.fresh_model()
         if leg.start is not None:
             model.load_state_dict(store.read(leg.start)[1])
-        optimizer = job.make_optimizer(model)
-        rule, level = _rule(job, store, leg, optimizer)
         torch.manual_seed(job.seed + NEVER_SEEN * (leg.place + 1))
-        _descend(job, leg, model, optimizer, rule, on_step)
+        if leg.start is None:
+            status, level = _train_end(job, leg, model, on_step), None
+        else:
+            status, level = _train_between(job, store, leg, model, on_step)
         minimized, held = values_of(job, model.eval(), leg.place)
         measures = {} if job.measure is None else dict(job.measure(model))
     point = Point(
@@ -47,19 +49,42 @@ def train_leg(job: Job, store: Store, leg: Leg, on_step: Callable[[], None]) -> 
         level=level,
         steps=job.steps_of(leg),
         seconds=perf_counter() - begin,
-        status=rule.status,
+        status=status,
         measures={name: float(value) for name, value in measures.items()},
     )
     store.write(point, model.state_dict())
     return point
 
 
-def _rule(job: Job, store: Store, leg: Leg, optimizer: Optimizer) -> tuple[Rule, float | None]:
-    if leg.start is None:
-        return Lexicographic(optimizer, held_first=leg.place == 0), None
+def _train_end(job: Job, leg: Leg, model: nn.Module, on_step: Callable[[], None]) -> str:
+    """One loss before the other; the status is that of the descent.
+
+    What the second loss gains from being settled: on Adult the loss of the fair end falls from
+    0.398 to 0.370 in 80 steps, where 500 steps of priorities had left it, and with it the levels
+    between the ends are no longer slack.
+    """
+    held_first = leg.place == 0
+    optimizer = job.make_optimizer(model)
+    rule = Lexicographic(optimizer, held_first=held_first)
+    _descend(job, leg, model, optimizer, rule, job.end_steps, CONSTANT_AT_ENDS, on_step)
+    if job.exact:
+        level = values_of(job, model.eval(), leg.place)[1 if held_first else 0]
+        optimizer = job.make_optimizer(model)
+        settled = AtMost(optimizer, level, exact=True, steps=job.steps, holds_first=not held_first)
+        _descend(job, leg, model, optimizer, settled, job.steps, 0.0, on_step)
+    return rule.status
+
+
+def _train_between(
+    job: Job, store: Store, leg: Leg, model: nn.Module, on_step: Callable[[], None]
+) -> tuple[str, float | None]:
+    """By the rule of the front's method."""
     ends = store.read(0)[0], store.read(job.points - 1)[0]
     share = leg.place / (job.points - 1)
-    return inner_rule(job.method, share, ends, optimizer, exact=job.exact)
+    optimizer = job.make_optimizer(model)
+    rule, level = inner_rule(job.method, share, ends, optimizer, exact=job.exact, steps=job.steps)
+    _descend(job, leg, model, optimizer, rule, job.steps, 0.0, on_step)
+    return rule.status, level
 
 
 def _descend(
@@ -68,10 +93,11 @@ def _descend(
     model: nn.Module,
     optimizer: Optimizer,
     rule: Rule,
+    steps: int,
+    constant: float,
     on_step: Callable[[], None],
 ) -> None:
-    steps = job.steps_of(leg)
-    constant = CONSTANT_AT_ENDS if leg.start is None else 0.0
+    """All steps of one rule; ``constant`` is the share of them before the rate falls."""
     schedule = LambdaLR(optimizer, lambda step: rate_after(step / steps, constant))
     model.train()
     batches = job.source.draw(steps, job.seed + NEVER_SEEN * (leg.place + 1))
