@@ -6,6 +6,7 @@ import torch.distributed as dist
 from distributed import alone
 from distributed.cases import CASES, ROWS, batch_of, model_of, rows_of
 from distributed.fleet import run_fleet
+from filelock import FileLock
 from torch.nn.parallel import DistributedDataParallel
 
 SHARES = {
@@ -77,8 +78,15 @@ def difference(alone, ours):
 
 
 @pytest.fixture(scope="module")
-def ranks():
-    return run_fleet(work, list(CASES))
+def ranks(tmp_path_factory, worker_id):
+    """What every rank found: trained once, whichever worker of the tests comes first."""
+    if worker_id == "master":
+        return run_fleet(work, list(CASES))
+    file = tmp_path_factory.getbasetemp().parent / "ranks.pt"
+    with FileLock(f"{file}.lock"):
+        if not file.exists():
+            torch.save(run_fleet(work, list(CASES)), file)
+    return torch.load(file, weights_only=False)  # our own
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
