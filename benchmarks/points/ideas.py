@@ -14,9 +14,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from benchmarks.points.ideas_seeing import AveragedThreshold, HeadAgain, Mixup
 from setpoint import Implicit
-from setpoint.solvers.mix import attach, main_loss, mix, score_gradient
 from setpoint.steps import Step
-from setpoint.thresholds import Reading, array_of, tensor_of
+from setpoint.thresholds import Reading, array_of
 
 TAIL = 0.1  # of the far side: the logistic step's own slope is 0.25 at the threshold
 KEPT = 0.9  # of the average of older thresholds, at every batch
@@ -89,25 +88,27 @@ class GaussNewton(Implicit):
     Each class keeps its total, so that moving all scores still changes nothing.
     """
 
-    def _loss(self, *given: Any) -> Tensor:
-        scores, labels, weights, value, gradient, sound = given
-        gradient = torch.where(sound[:, None], gradient, 0.0)
+    def _main(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor | None:
+        main = super()._main(scores, labels, weights)
+        if main is None:
+            return None
+        chance = torch.sigmoid(scores.detach())
+        return _damped(main.T, (chance * (1 - chance)).T, labels.T > 0).T
+
+    def _loss(self, scores: Tensor, value: Tensor, gradient: Tensor, *more: Any) -> Tensor:
         reading = self._last.reading
-        u = (reading.batch.scores[:, None] - reading.at[..., None]) / reading.width[..., None]
-        kernel, bend = reading.step.slope(u), reading.step.curvature(u).abs()
-        bend = (bend / reading.width[..., None]).sum(1) / (kernel.sum(1) + 1e-12)
-        implicit = _damped(gradient, gradient.abs() * bend, labels.T)
-        main = score_gradient(main_loss(self.main), scores, labels, weights).T.double()
-        chance = torch.sigmoid(scores.detach()).T.double()
-        main = _damped(main, chance * (1 - chance), labels.T)
-        slopes = tensor_of(mix(main, implicit, self._last.share))
-        return attach(scores, self._value(scores, value.mean()), slopes.T)
+        width = reading.width[..., None]
+        u = (reading.batch.scores[:, None] - reading.at[..., None]) / width
+        kernel, bend = reading.step.slope(u), reading.step.curvature(u).abs() / width
+        curvature = gradient.abs() * bend.sum(1) / (kernel.sum(1) + 1e-12)
+        positive = reading.batch.columns[..., 0] > 0
+        return super()._loss(scores, value, _damped(gradient, curvature, positive), *more)
 
 
-def _damped(gradient: Tensor, curvature: Tensor, labels: Tensor) -> Tensor:
+def _damped(gradient: Tensor, curvature: Tensor, positive: Tensor) -> Tensor:
     """``gradient / (curvature + its mean)``, ``[c, n]``, with the total of each class kept."""
     scaled = gradient / (curvature + curvature.mean(-1, keepdim=True) + 1e-30)
-    for of_class in (labels > 0, labels <= 0):
+    for of_class in (positive, ~positive):
         before, after = ((x * of_class).sum(-1, keepdim=True) for x in (gradient, scaled))
         factor = before / torch.where(after == 0, 1.0, after)
         scaled = torch.where(of_class, scaled * factor, scaled)

@@ -11,7 +11,7 @@ from benchmarks.points.stack import Stack, Stepper
 from setpoint import Implicit, retarget
 from setpoint.datasets import Split
 from setpoint.problems.scan import place as placed
-from setpoint.solvers.mix import attach
+from setpoint.solvers.mix import attach, mix
 from setpoint.solvers.schedule import Seat
 from setpoint.thresholds import Sample
 
@@ -55,24 +55,26 @@ class Mixup(Implicit):
     """The main loss sees mixed examples, the implicit loss the batch as it is."""
 
     _seen: tuple[Stack, Tensor, slice] | None = None
+    _mixed: Tensor
 
     def see(self, stepper: Stepper, rows: Tensor, columns: slice) -> None:
         """Keep what mixed examples are made of."""
         self._seen = stepper.stack, rows, columns
 
-    def _loss(self, *given: Any) -> Tensor:
-        scores, labels, _, value, gradient, sound = given
+    def _main(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor | None:
         assert self._seen is not None
-        gradient = torch.where(sound[:, None], gradient, 0.0).T
         stack, rows, columns = self._seen
         own, other = mixing(int(self.step_count), len(rows))
-        mixed = stack(own * rows + (1 - own) * rows[other])[:, columns]
+        self._mixed = stack(own * rows + (1 - own) * rows[other])[:, columns]
         soft = own * labels + (1 - own) * labels[other]
-        main = (torch.sigmoid(mixed.detach()) - soft) / mixed.numel()
-        matched = gradient * (main.abs().sum(0) / gradient.abs().sum(0).clamp(min=1e-300))
-        share = self._last.share
-        found = attach(scores, self._value(scores, value.mean()), (1 - share) * matched)
-        return found + attach(mixed, found.new_zeros(()), share * main)
+        return (torch.sigmoid(self._mixed.detach()) - soft) / soft.numel()
+
+    def _loss(self, scores: Tensor, value: Tensor, gradient: Tensor, *more: Any) -> Tensor:
+        sound, main, share = more
+        gradient = torch.where(sound[:, None], gradient, 0.0)
+        implicit = mix(main.T, gradient, share).T - share * main
+        found = attach(scores, value.mean().to(scores.dtype), implicit)
+        return found + attach(self._mixed, found.new_zeros(()), share * main)
 
 
 def mixing(step: int, n: int) -> tuple[float, Tensor]:
