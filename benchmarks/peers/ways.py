@@ -34,7 +34,7 @@ class SoftInner(Implicit):
         _check(problem)
 
     def _read(self, batch: Sample, steps: bool, share: Any) -> tuple[Reading, Seat]:
-        reading, seat = super()._read(batch, steps, share)
+        reading, seat = super()._read(batch.tensors(), steps, share)
         at, active = self.soft_optimum(reading)
         return replace(reading, at=at, _kernels=[]), replace(seat, marginal=at, holding=active)
 
@@ -85,6 +85,7 @@ class SlackVariables(Implicit):
         self.register_buffer("slack", torch.zeros(1, dtype=torch.float64))
 
     def _read(self, batch: Sample, steps: bool, share: Any) -> tuple[Reading, Seat]:
+        batch = batch.tensors()
         reading, _ = super()._read(batch, steps, share)
         outputs = len(batch.scores)
         if len(self.slack) != outputs:
@@ -94,7 +95,9 @@ class SlackVariables(Implicit):
         placed = place(
             batch.cuts(self._slices), self.problem, [replace(self._targets[0], levels=levels)]
         )
-        found = Seat.of(placed)  # [c, c]: every output at every level; its own is the diagonal
+        found = Seat.of(
+            placed, batch.scores
+        )  # [c, c]: every output at every level; its own is the diagonal
         own = [x.diagonal()[:, None] for x in (found.marginal, found.threshold, *found.holding)]
         seat = Seat(own[0], own[1], tuple(own[2:]))
         return replace(reading, at=seat.marginal, _kernels=[]), seat

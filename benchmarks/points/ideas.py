@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from benchmarks.points.ideas_seeing import AveragedThreshold, HeadAgain, Mixup
+from benchmarks.points.ideas_seeing import AveragedThreshold, HeadAgain, InTensors, Mixup
 from setpoint import Implicit
 from setpoint.steps import Step
 from setpoint.thresholds import Reading, array_of
@@ -53,7 +53,7 @@ class FarReading(Reading):
         return value @ columns, (kernel @ columns) / -self.width[..., None]
 
 
-class FarSide(Implicit):
+class FarSide(InTensors):
     """Softplus on the far side, a sigmoid near."""
 
     def _read(self, *given: Any) -> Any:
@@ -62,7 +62,7 @@ class FarSide(Implicit):
         return FarReading(*parts), seat
 
 
-class SlowThresholds(Implicit):
+class SlowThresholds(InTensors):
     """Thresholds averaged over batches, in units of the scores' mean and deviation."""
 
     _slow: Tensor | None = None
@@ -82,7 +82,7 @@ class SlowThresholds(Implicit):
         return replace(reading, at=at, _kernels=[]), replace(seat, marginal=at, threshold=at)
 
 
-class GaussNewton(Implicit):
+class GaussNewton(InTensors):
     """Both gradients divided by their own curvature on each score, damped by its mean.
 
     Each class keeps its total, so that moving all scores still changes nothing.

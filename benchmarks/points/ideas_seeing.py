@@ -34,7 +34,14 @@ class Finishing(Protocol):
         """Change the averaged weights of its own columns."""
 
 
-class AveragedThreshold(Implicit):
+class InTensors(Implicit):
+    """Computes in tensors throughout, for ideas that are written in them."""
+
+    def _sample(self, *given: Any) -> Sample:
+        return super()._sample(*given).tensors()
+
+
+class AveragedThreshold(InTensors):
     """Thresholds are found on what the averaged model makes of the batch."""
 
     _seen: Tensor | None = None
@@ -47,11 +54,12 @@ class AveragedThreshold(Implicit):
         reading, seat = super()._read(batch, *given)
         assert self._seen is not None
         slow = Sample(self._seen, batch.columns)
-        seat = Seat.of(placed(slow.cuts(self._slices), self.problem, self._targets))
+        found = placed(slow.cuts(self._slices), self.problem, self._targets)
+        seat = Seat.of(found, slow.scores)
         return replace(reading, at=seat.marginal, _kernels=[]), seat
 
 
-class Mixup(Implicit):
+class Mixup(InTensors):
     """The main loss sees mixed examples, the implicit loss the batch as it is."""
 
     _seen: tuple[Stack, Tensor, slice] | None = None

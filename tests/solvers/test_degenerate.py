@@ -182,8 +182,9 @@ def test_a_dead_start_has_a_gradient():
     labels = (torch.arange(512) < 12).long()
     criterion = Implicit(fnr_at_fpr(0.01), share=0.5)
     criterion(leaf, labels).backward()
-    implicit = criterion._last.held.gradient[0]
-    distance = (criterion._last.seat.marginal - leaf[:12].detach()) / criterion._last.reading.width
+    last = criterion._last
+    implicit = last.held.gradient[0]
+    distance = (last.seat.marginal.item() - leaf[:12].detach()) / last.reading.width.item()
     assert distance.min() > 100
     assert (implicit[:12] < 0).all()
     assert leaf.grad[:12].sum() < 0

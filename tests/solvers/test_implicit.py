@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -24,6 +25,7 @@ from setpoint import (
 )
 from setpoint.solvers import cross_entropy, focal
 from setpoint.solvers.baselines import GRADIENTS
+from setpoint.solvers.mix import attach
 
 
 def draw(n=200, seed=0, shape=()):
@@ -573,3 +575,28 @@ def test_several_ranks_are_refused_with_a_reason(monkeypatch):
     scores, labels = draw()
     with pytest.raises(RuntimeError, match=r"2 ranks.*Call criterion\.attach\(model\)"):
         Implicit(fnr_at_fpr(0.1))(scores, labels)
+
+
+@pytest.mark.parametrize("problem", [roc_auc(fpr=(0.0, 0.2), points=3), fnr_at_fpr(0.1)], ids=str)
+def test_a_step_in_arrays_is_the_same_in_tensors(problem, monkeypatch):
+    scores, labels = draw(80)
+    plain, other = Implicit(problem), Implicit(problem)
+    in_arrays = other._sample
+    monkeypatch.setattr(other, "_sample", lambda *batch: in_arrays(*batch).tensors())
+    found = [gradient(criterion, scores, labels) for criterion in (plain, other)]
+    torch.testing.assert_close(*found, rtol=0, atol=0)
+    assert isinstance(plain._last.held.gradient, np.ndarray)
+    assert isinstance(other._last.held.gradient, torch.Tensor)
+    assert plain.stats() == other.stats()
+
+
+def test_a_loss_may_have_any_value_and_any_gradient_on_the_scores():
+    scores = torch.randn(6, 2, dtype=torch.float16, requires_grad=True)
+    wanted = torch.randn(6, 2)
+    for value in (torch.tensor(0.3), 0.3):
+        scores.grad = None
+        loss = attach(scores, value, wanted)
+        (3 * loss).backward()
+        assert loss.item() == pytest.approx(0.3)
+        assert loss.dtype == torch.float32
+        torch.testing.assert_close(scores.grad, (3 * wanted).half())

@@ -1,5 +1,6 @@
 """Soft counts in pieces are soft counts."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -53,3 +54,16 @@ def test_counts_slopes_and_pulls_are_those_of_the_definition(step, chunk, monkey
     pulls = torch.randn_like(value)
     by_score = torch.autograd.grad((pulls * expected).sum(), scores)[0]
     torch.testing.assert_close(r.pull(pulls), by_score)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=repr)
+def test_counts_around_arrays_are_arrays_and_the_same(step):
+    r = reading(step)
+    whole = Sample(r.whole.scores.numpy(), r.whole.columns.numpy())
+    plain = Reading(step, r.at.numpy(), r.width.numpy(), whole, whole)
+    pulls = torch.randn_like(r.counts()[0])
+    expected = [r.whole.totals, *r.counts(), r.pull(pulls)]
+    found = [whole.totals, *plain.counts(), plain.pull(pulls.numpy())]
+    assert all(isinstance(x, np.ndarray) for x in found)
+    torch.testing.assert_close([torch.from_numpy(x) for x in found], expected, rtol=0, atol=0)
+    assert all(isinstance(x, torch.Tensor) for x in expected)

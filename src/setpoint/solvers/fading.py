@@ -12,7 +12,7 @@ from setpoint._checks import whole
 from setpoint.problems.scan import quiet
 from setpoint.rates import Array
 from setpoint.solvers.criterion import BatchCriterion
-from setpoint.solvers.mix import Loss, attach, main_loss, mix, score_gradient
+from setpoint.solvers.mix import Loss, attach, exact_type, main_loss, mix, score_gradient
 from setpoint.thresholds import State, array_of, in_numpy, library_of, tensor_of
 
 SHARE_WITHOUT_STEPS = 0.3
@@ -55,9 +55,9 @@ class Fading(BatchCriterion, State):
     def _loss(
         self,
         scores: Tensor,
-        value: Tensor,
-        gradient: Tensor,
-        sound: Tensor,
+        value: Array,
+        gradient: Array,
+        sound: Array,
         main: Tensor | None,
         share: Tensor | float,
     ) -> Tensor:
@@ -67,22 +67,21 @@ class Fading(BatchCriterion, State):
         with quiet(xp):
             found = _mean(scores, xp.where(right, values, 0.0))
             if not (torch.is_grad_enabled() and scores.requires_grad):
-                return found
+                return torch.as_tensor(found, dtype=exact_type(scores))
             if main is None:
                 slopes = slopes / len(slopes)
             else:
                 slopes = mix(array_of(main).reshape(-1, len(slopes)).T, slopes, share)
-                right = right & xp.isfinite(slopes.sum(-1))
+            right = right & xp.isfinite(slopes.sum(-1))  # no sum with an infinity or NaN is
             slopes = xp.where(right[:, None], slopes, 0.0).T.reshape(scores.shape)
         return attach(scores, found, tensor_of(slopes))
 
 
-def _mean(scores: Tensor, values: Array) -> Tensor:
+def _mean(scores: Tensor, values: Array) -> Tensor | float:
     """The mean over outputs, in single precision at least."""
-    dtype = torch.promote_types(scores.dtype, torch.float32)
     if not isinstance(values, Tensor):
-        return torch.tensor(values.sum() / len(values), dtype=dtype)
-    value = values.mean().to(dtype)
+        return float(values.sum()) / len(values)
+    value = values.mean().to(exact_type(scores))
     if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
         value = value + (0 * scores.detach()).sum()
     return value

@@ -20,31 +20,25 @@ from setpoint.problems.scan import Hold, quiet
 from setpoint.rates import Array, Counts, Expression, Tables, Where, coverage
 from setpoint.solvers.schedule import Seat
 from setpoint.steps import SlopeOf
-from setpoint.thresholds import Reading, array_of, in_numpy, library_of, tensor_of
+from setpoint.thresholds import Reading, alike, array_of, library_of
 
 
 @dataclass(frozen=True)
 class Held:
-    """What holding gives: ``value`` [c], ``gradient`` [c, n], the rest ``[c, m]`` or by count."""
+    """What holding gives: ``value`` [c], ``gradient`` [c, n], the rest ``[c, m]`` or by count.
 
-    value: Tensor
-    gradient: Tensor
-    soft: Tensor
-    slope: Tensor
-    multiplier: Tensor
-    gap_by_count: Tensor
+    ``sound`` [c]: the value is finite, and no class is missing.
+    """
 
-    def sound(self, totals: Tensor) -> Tensor:
-        """Whether all is finite, ``[c]``, and no class is missing in these ``totals``.
+    value: Array
+    gradient: Array
+    soft: Array
+    slope: Array
+    multiplier: Array
+    gap_by_count: Array
+    sound: Array
 
-        A sum with an infinity or NaN in it is not finite.
-        """
-        xp = library_of(self.value)
-        with quiet(xp):
-            sums = array_of(self.gradient).sum(-1) + array_of(self.value)
-            return tensor_of(xp.isfinite(sums) & (array_of(totals) > 0).all(-1))
-
-    def motion(self, reading: Reading) -> Tensor:
+    def motion(self, reading: Reading) -> Array:
         """How the thresholds move with the scores, summed over them, ``[c, n]``."""
         flat = self.slope == 0
         pace = torch.where(flat, 0.0, -1 / torch.where(flat, 1.0, self.slope))
@@ -71,13 +65,15 @@ def hold_thresholds(
         soft = problem.objective.of(tables)
         gap_by_count = _anchor(columns, tables, targets, seat)
         by_count = columns.gradient(problem.objective, tables) * (sign / counts.shape[1])
-        total, *rest = through_threshold(by_count, gap_by_count, columns.array(slopes), floor)
+        total, *rest = through_threshold(by_count, gap_by_count, array_of(slopes), floor)
         value = soft.sum(-1) * (sign / soft.shape[-1])
-    slope, multiplier, gaps, by_count = map(tensor_of, (*rest, gap_by_count, total))
+        sound = columns.xp.isfinite(value) & (columns.totals[:, 0] > 0).all(-1)
+    found = (value, soft, *rest, gap_by_count, sound, total)
+    value, soft, slope, multiplier, gaps, sound, by_count = (alike(x, counts) for x in found)
     gradient = reading.pull(by_count)
     if flatness:
         gradient = gradient + flatness * _flatness_gradient(reading, gaps, slope)
-    return Held(tensor_of(value), gradient, tensor_of(soft), slope, multiplier, gaps)
+    return Held(value, gradient, soft, slope, multiplier, gaps, sound)
 
 
 def _anchor(columns: _Columns, tables: Tables, targets: list[Hold], seat: Seat) -> Array:
@@ -95,7 +91,7 @@ def _anchor(columns: _Columns, tables: Tables, targets: list[Hold], seat: Seat) 
     return anchor
 
 
-def _flatness_gradient(reading: Reading, gap_by_count: Tensor, slope: Tensor) -> Tensor:
+def _flatness_gradient(reading: Reading, gap_by_count: Tensor, slope: Tensor) -> Array:
     """The gradient of ``sum (width * d gap / d threshold)^2`` (section 3.4).
 
     Counted with the slope of the step instead of the step, counts are what this square is made of;
@@ -132,15 +128,15 @@ class _Columns:
     """The columns of :meth:`Reading.counts` as tables of counts and back, in numpy or torch."""
 
     def __init__(
-        self, counts: Tensor, totals: Tensor, slices: tuple[Where, ...], xp: Any = None
+        self, counts: Array, totals: Array, slices: tuple[Where, ...], xp: Any = None
     ) -> None:
-        self.xp: Any = xp or (np if in_numpy(counts) else torch)
+        self.xp: Any = xp or library_of(counts)
         self.counts, self.totals = self.array(counts), self.array(totals)[:, None]
         self.slices = slices
 
-    def array(self, values: Tensor) -> Array:
+    def array(self, values: Array) -> Array:
         """The same numbers for ``xp``."""
-        return values.numpy() if self.xp is np else values
+        return array_of(values) if self.xp is np else values
 
     @property
     def folded(self) -> bool:

@@ -24,7 +24,7 @@ from setpoint.solvers.placing import Placing, check
 from setpoint.solvers.schedule import Schedule
 from setpoint.solvers.snapshot import Snapshot
 from setpoint.steps import Sigmoid, Softplus, Step
-from setpoint.thresholds import Memory, read
+from setpoint.thresholds import Memory
 
 
 class Implicit(Placing):
@@ -177,7 +177,7 @@ class Implicit(Placing):
             counted = product(weights, example_weights(resampling, scores, "resampling"))
         learns = torch.is_grad_enabled() and scores.requires_grad
         steps = learns and self.training  # a look at validation data is not a step
-        batch = read(self._slices, scores, labels, counted, groups)
+        batch = self._sample(scores, labels, counted, groups)
         share = self.current_share()
         reading, seat = self._read(batch, steps, share)
         held = hold_thresholds(
@@ -193,8 +193,7 @@ class Implicit(Placing):
         self._last = Snapshot(self.problem, self._slices, reading, seat, held, share, main)
         if steps:
             self._remember(scores, batch, seat)
-        sound = held.sound(reading.whole.totals)
-        return self._loss(scores, held.value, held.gradient, sound, main, share)
+        return self._loss(scores, held.value, held.gradient, held.sound, main, share)
 
     @property
     def status(self) -> str:

@@ -55,8 +55,7 @@ def product(weights: Tensor | None, more: Tensor) -> Tensor:
 
 def score_gradient(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
     """``d loss / d scores``, in the shape of the scores, without touching the network."""
-    dtype = torch.promote_types(scores.dtype, torch.float32)
-    leaf = scores.detach().to(dtype)
+    leaf = scores.detach().to(exact_type(scores))
     target = torch.as_tensor(labels, device=leaf.device)
     target = target if target.shape == leaf.shape else target.reshape(leaf.shape)
     for known, gradient_of in GRADIENTS.items():
@@ -64,7 +63,7 @@ def score_gradient(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor |
             return gradient_of(leaf, target, weights)
     leaf.requires_grad_()
     with torch.enable_grad():
-        value = value_of(loss, leaf, target.to(dtype), weights)
+        value = value_of(loss, leaf, target.to(leaf.dtype), weights)
         (gradient,) = torch.autograd.grad(value, leaf)
     return gradient
 
@@ -97,15 +96,21 @@ def mix(main: Array, implicit: Array, share: Tensor | float) -> Array:
     return share * main + (1 - share) * length / (own + (own == 0)) * implicit
 
 
-def attach(scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
+def exact_type(scores: Tensor) -> torch.dtype:
+    """The precision that losses are computed in: single at least."""
+    return torch.promote_types(scores.dtype, torch.float32)
+
+
+def attach(scores: Tensor, value: Tensor | float, gradient: Tensor) -> Tensor:
     """``value`` with a gradient of our choosing on the scores.
 
     In the precision of the value: a loss scale must meet the gradient before half precision does.
     """
-    gradient, exact = gradient.to(value.dtype), scores.to(value.dtype)
-    if torch.compiler.is_compiling() or value.requires_grad:
+    dtype = value.dtype if isinstance(value, Tensor) else exact_type(scores)
+    gradient, exact = gradient.to(dtype), scores.to(dtype)
+    if torch.compiler.is_compiling() or (isinstance(value, Tensor) and value.requires_grad):
         return value + ((exact - exact.detach()) * gradient).sum()
     # a product has this gradient, in one node of the graph; what it comes to is of no interest
     attached = torch.dot(exact.flatten(), gradient.flatten())
-    attached.detach().copy_(value)
+    attached.detach().fill_(value)
     return attached

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -12,7 +14,7 @@ from setpoint.solvers.fading import Fading
 from setpoint.solvers.schedule import Schedule, Seat, representable
 from setpoint.solvers.snapshot import Snapshot
 from setpoint.steps import Hard, Step
-from setpoint.thresholds import Memory, Reading, Sample, spread, tensor_of
+from setpoint.thresholds import Memory, Reading, Sample, alike, read_arrays, spread
 
 
 class Placing(Fading):
@@ -32,6 +34,14 @@ class Placing(Fading):
     _slices: tuple[Where, ...]
     _last: Snapshot | None
 
+    def _sample(
+        self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Any
+    ) -> Sample:
+        """The batch as it is computed with: in tensors if more is done with it than to hold."""
+        batch = read_arrays(self._slices, scores, labels, weights, groups)
+        plain = self.schedule.every_batch and not (self.memory.capacity or self.flatness)
+        return batch if plain else batch.tensors()
+
     def _read(self, batch: Sample, steps: bool, share: Tensor | float) -> tuple[Reading, Seat]:
         """Where the thresholds sit, and how the batch is read around them."""
         whole = own = batch
@@ -40,12 +50,12 @@ class Placing(Fading):
             own = batch.standing_for(whole)
         cuts = whole.cuts(self._slices)
         if self.schedule.every_batch:
-            seat = Seat.of(place(cuts, self.problem, self._targets))
+            seat = Seat.of(place(cuts, self.problem, self._targets), batch.scores)
         else:
             seat = self.schedule.seat(batch, self.problem, steps)
         with quiet(cuts.xp):
             width = self.step.width_of(spread(cuts)) * self.widening**share
-        width = tensor_of((width + (width == 0))[:, None])
+        width = alike((width + (width == 0))[:, None], batch.scores)
         return Reading(self.step, seat.marginal, width, whole, own), seat
 
     def _remember(self, scores: Tensor, batch: Sample, seat: Seat) -> None:

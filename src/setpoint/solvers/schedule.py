@@ -17,7 +17,8 @@ from setpoint._checks import whole
 from setpoint.distributed import Row
 from setpoint.problems import Problem
 from setpoint.problems.scan import Placement, place
-from setpoint.thresholds import Memory, Sample, State, array_of, tensor_of
+from setpoint.rates import Array
+from setpoint.thresholds import Memory, Sample, State, alike, array_of, tensor_of
 
 Sum = Callable[[Row, Sequence[Tensor]], Row]
 """Makes the gradient of all ranks' examples from that of this rank's."""
@@ -27,16 +28,17 @@ Sum = Callable[[Row, Sequence[Tensor]], Row]
 class Seat:
     """Where thresholds sit, all ``[c, m]``; see :class:`setpoint.problems.scan.Placement`."""
 
-    marginal: Tensor
-    threshold: Tensor
-    holding: tuple[Tensor, ...]
+    marginal: Array
+    threshold: Array
+    holding: tuple[Array, ...]
     fresh: bool = True  # found on this very batch
 
     @classmethod
-    def of(cls, placed: Placement) -> Seat:
-        """The seat that a scan found, in numpy or torch."""
-        marginal, threshold = tensor_of(placed.marginal), tensor_of(placed.threshold)
-        return cls(marginal, threshold, tuple(map(tensor_of, placed.holding)))
+    def of(cls, placed: Placement, like: Array) -> Seat:
+        """The seat that a scan found, in tensors or in numpy as the scores that it is ``like``."""
+        found = (placed.marginal, placed.threshold, *placed.holding)
+        marginal, threshold, *holding = (alike(x, like) for x in found)
+        return cls(marginal, threshold, tuple(holding))
 
 
 def representable(seat: Seat, dtype: torch.dtype) -> Tensor:
@@ -45,12 +47,12 @@ def representable(seat: Seat, dtype: torch.dtype) -> Tensor:
     Comparing scores with a number rounds the number to their precision first. Half way between two
     scores, that may be the upper one; then the threshold is the lower one.
     """
-    rounded = seat.threshold.to(dtype).to(seat.threshold.dtype)
-    here, there, marginal = (array_of(x) for x in (seat.threshold, rounded, seat.marginal))
-    too_high = (here < marginal) & (there >= marginal)
+    exact, marginal = tensor_of(seat.threshold), array_of(seat.marginal)
+    rounded = exact.to(dtype).to(exact.dtype)
+    too_high = (array_of(seat.threshold) < marginal) & (array_of(rounded) >= marginal)
     if isinstance(too_high, np.ndarray) and not too_high.any():
         return rounded
-    return torch.where(tensor_of(too_high), 2 * seat.threshold - seat.marginal, rounded)
+    return torch.where(tensor_of(too_high), tensor_of(2 * seat.threshold - seat.marginal), rounded)
 
 
 class Schedule(State):
@@ -96,10 +98,10 @@ class Schedule(State):
         if self.marginal.device != batch.scores.device:  # loaded elsewhere than it is used
             self.to(batch.scores.device)
         if not training and self.marginal.numel() == 0:
-            return Seat.of(place(batch.cuts(problem.slices), problem))
+            return Seat.of(place(batch.cuts(problem.slices), problem), batch.scores)
         if training and int(self.age) % self.correct_every == 0:
             known = self.history.sample(batch)
-            found = Seat.of(place(known.cuts(problem.slices), problem))
+            found = Seat.of(place(known.cuts(problem.slices), problem), batch.scores)
             self.marginal, self.threshold = found.marginal, found.threshold
             self.holding = torch.stack(found.holding) if found.holding else found.marginal[:0]
             self._motion = []

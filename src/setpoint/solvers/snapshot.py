@@ -12,11 +12,11 @@ from torch import Tensor
 from setpoint._checks import plural
 from setpoint.problems import Problem
 from setpoint.problems.scan import TOLERANCE
-from setpoint.rates import Bound, Expression, Range, Rate, Setpoint, Tables, Where
+from setpoint.rates import Array, Bound, Expression, Range, Rate, Setpoint, Tables, Where
 from setpoint.solvers.held import Held, tables_of
 from setpoint.solvers.schedule import Seat
 from setpoint.steps import Hard
-from setpoint.thresholds import Reading
+from setpoint.thresholds import Reading, tensor_of
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,9 @@ class Snapshot:
     @cached_property
     def hard(self) -> Tables:
         """True counts at the reported thresholds."""
-        reading = replace(self.reading, step=Hard(), at=self.seat.threshold, _kernels=[])
-        return tables_of(reading.counts()[0], reading.whole.totals, self.slices)
+        at = tensor_of(self.seat.threshold)
+        reading = replace(self.reading, step=Hard(), at=at, _kernels=[])
+        return tables_of(reading.counts()[0], tensor_of(reading.whole.totals), self.slices)
 
     def stats(self) -> dict[str, Any]:
         """Plain numbers; a list where there are several thresholds or outputs."""
@@ -53,7 +54,7 @@ class Snapshot:
 
     def examples_in_band(self) -> Tensor:
         """How many examples share the gradient: ``(sum k)^2 / sum k^2`` of the kernel weights."""
-        weight, squares = self.reading.band(self.seat.marginal)
+        weight, squares = self.reading.band(tensor_of(self.seat.marginal))
         return torch.where(squares > 0, weight**2 / squares, 0.0)
 
     @cached_property
@@ -70,8 +71,8 @@ class Snapshot:
             )
 
     def _trouble(self) -> str:
-        totals = self.reading.whole.totals
-        if not self.reading.whole.scores.isfinite().all():
+        totals = tensor_of(self.reading.whole.totals)
+        if not tensor_of(self.reading.whole.scores).isfinite().all():
             return "undefined: scores are not finite"
         if self.main is not None and not self.main.isfinite().all():
             return "undefined: the main loss has no finite gradient"
@@ -82,7 +83,7 @@ class Snapshot:
             trouble = self._missed(target)
             if trouble:
                 return trouble
-        if not self.held.soft.isfinite().all():
+        if not tensor_of(self.held.soft).isfinite().all():
             return f"undefined: {self.problem.objective} is 0/0 in the batch"
         if (self.held.slope == 0).any():
             return "flat: no score near the threshold"
@@ -134,7 +135,7 @@ class Snapshot:
         return ""
 
 
-def _plain(values: Tensor) -> Any:
+def _plain(values: Array) -> Any:
     """Plain floats, None for what is no finite number (the threshold that accepts everybody)."""
     flat = [x if abs(x) < float("inf") else None for x in values.reshape(-1).tolist()]
     if len(flat) == 1:

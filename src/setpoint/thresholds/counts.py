@@ -19,7 +19,7 @@ from torch import Tensor
 from setpoint.problems.scan import quiet
 from setpoint.rates import Array
 from setpoint.steps import Step
-from setpoint.thresholds.arrays import array_of, library_of, tensor_of
+from setpoint.thresholds.arrays import alike, array_of, library_of, tensor_of
 from setpoint.thresholds.sample import Sample
 
 CHUNK = 2**17
@@ -31,17 +31,18 @@ class Reading:
     """How a batch is read: a step of some ``width`` [c, m] or [c, 1] around thresholds ``at``.
 
     The counts and their slopes come from ``whole``, the gradient of the scores from ``batch``;
-    without a memory the two are the same examples.
+    without a memory the two are the same examples. Around tensors counts are tensors, around arrays
+    of numpy they are such arrays.
     """
 
     step: Step
-    at: Tensor
-    width: Tensor
+    at: Array
+    width: Array
     whole: Sample
     batch: Sample
     _kernels: list[Array] = field(default_factory=list, compare=False, repr=False)
 
-    def counts(self) -> tuple[Tensor, Tensor]:
+    def counts(self) -> tuple[Array, Array]:
         """Accepted weight in every column, and its slope by the threshold, ``[c, m, k]``.
 
         For a step that is not complementary, rejected weight follows in further ``k`` columns.
@@ -61,16 +62,17 @@ class Reading:
             value = added if value is None else value + added
             slope = moved if slope is None else slope + moved
         assert slope is not None
-        return tensor_of(value), tensor_of(slope / -array_of(self.width)[..., None])
+        slope = slope / -array_of(self.width)[..., None]
+        return alike(value, self.at), alike(slope, self.at)
 
-    def pull(self, by_count: Tensor) -> Tensor:
+    def pull(self, by_count: Array) -> Array:
         """The gradient on the batch's scores ``[c, n]`` from that on the counts ``[c, m, k]``."""
         columns, by = array_of(self.batch.columns), array_of(by_count)
         k = columns.shape[-1]
         with quiet(library_of(self.at)):
             by = by / array_of(self.width)[..., None]
             if self._kernels:
-                return tensor_of(_pulled(by, columns, self._kernels[0]))
+                return alike(_pulled(by, columns, self._kernels[0]), by_count)
             parts = []
             for part, u in self._distances(self.batch.scores):
                 some = columns[:, part]
@@ -78,18 +80,19 @@ class Reading:
                 if not self.step.complementary:
                     pulls = pulls - _pulled(by[..., k:], some, array_of(self.step.slope(-u)))
                 parts.append(pulls)
-            return tensor_of(_joined(parts, 1))
+            return alike(_joined(parts, 1), by_count)
 
     def band(self, at: Tensor) -> tuple[Tensor, Tensor]:
         """Of the kernel's weights around thresholds ``at``: their sum, that of their squares."""
-        distance = self.whole.scores[:, None] - at[..., None]
-        weights = self.whole.columns[..., :2].sum(-1)[:, None]
-        kernel = self.step.slope(distance / self.width[..., None]) * weights
+        whole, width = self.whole.tensors(), tensor_of(self.width)
+        distance = whole.scores[:, None] - at[..., None]
+        weights = whole.columns[..., :2].sum(-1)[:, None]
+        kernel = self.step.slope(distance / width[..., None]) * weights
         return kernel.sum(-1), (kernel**2).sum(-1)
 
-    def _distances(self, scores: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    def _distances(self, scores: Array) -> Iterator[tuple[slice, Tensor]]:
         """``(score - threshold) / width`` for some examples at a time, ``[c, m, part]``."""
-        size = max(1, CHUNK // self.at.numel())
+        size = max(1, CHUNK // (self.at.shape[0] * self.at.shape[1]))
         at, scale = array_of(self.at)[..., None], 1 / array_of(self.width)[..., None]
         values = array_of(scores)
         for start in range(0, scores.shape[1], size):

@@ -18,17 +18,16 @@ def spread(cuts: Cuts) -> Array:
     """
     xp, scores, (positives, negatives) = cuts.xp, cuts.scores, cuts.running[()]
     running = positives + negatives
-    total = running[:, -1:]
-    shares = running / (total + (total == 0))
-    weights = shares[:, 1:] - shares[:, :-1]
-    ends = cuts.score(bisect(xp, shares, cuts.for_each(QUANTILES)) - 1)
+    weights = running[:, 1:] - running[:, :-1]
+    total = running[:, -1:] + (running[:, -1:] == 0)
+    ends = cuts.score(bisect(xp, running, cuts.for_each(QUANTILES) * total) - 1)
     low, high = ends[:, :1], ends[:, 1:]
     reach = high - low
     reach = xp.where(reach > 0, reach, float("inf"))  # almost all tied: no fence
     bottom, top = cuts.score(cuts.present[:, None] - 1), scores[:, :1]
     bottom, top = xp.maximum(low - reach, bottom), xp.minimum(high + reach, top)
     clipped = xp.minimum(xp.maximum(scores, bottom), top)
-    away = clipped - (weights * clipped).sum(-1)[:, None]
-    variance = (weights * away * away).sum(-1)
+    away = clipped - (weights * clipped).sum(-1)[:, None] / total
+    variance = (weights * away * away).sum(-1) / total[:, 0]
     noise = 1e-26 * xp.maximum(top * top, bottom * bottom)[:, 0]
     return xp.sqrt(variance * (variance > noise))

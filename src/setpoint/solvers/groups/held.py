@@ -49,12 +49,12 @@ class GroupCounts:
         zero = torch.zeros_like(whole.scores[:, :1])
         self.reading = Reading(step, zero, zero + 1, apart, mine)
         counts, slopes = self.reading.counts()
-        self.counts, self.slopes = counts.reshape(-1, 2), slopes.reshape(-1, 2)
-        self.slopes = self.slopes / seats.width[:, None]
+        self.counts: Tensor = counts.reshape(-1, 2)
+        self.slopes: Tensor = slopes.reshape(-1, 2) / seats.width[:, None]
         self.totals = apart.totals.reshape(-1, 2)
 
     def _cell_of(self, sample: Sample) -> Tensor:
-        weights = sample.columns[0][:, self.place]
+        weights: Tensor = sample.columns[0][:, self.place]
         return (weights[:, ::2] + weights[:, 1::2]).argmax(-1)
 
     def _apart(self, sample: Sample, seats: GroupSeats) -> Sample:
@@ -83,7 +83,8 @@ class GroupCounts:
 
     def pull(self, by_count: Tensor) -> Tensor:
         """The gradient on the batch's scores, ``[1, n]``."""
-        return self.reading.pull(by_count.reshape(1, 1, -1)) / self.own_width
+        pulled: Tensor = self.reading.pull(by_count.reshape(1, 1, -1))
+        return pulled / self.own_width
 
 
 def hold_groups(

@@ -54,7 +54,8 @@ class Priced:
         seat = Seat(self.reading.at, self.reading.at, (), fresh=False)
         soft = -self.objective if problem.maximize else self.objective
         price = self.prices[0] if len(self.prices) else torch.zeros_like(soft)
-        held = Held(soft.mean(-1), self.gradient, soft, torch.ones_like(soft), price, self.by_count)
+        slope, value = torch.ones_like(soft), soft.mean(-1)
+        held = Held(value, self.gradient, soft, slope, price, self.by_count, self.sound)
         return Snapshot(problem, slices, self.reading, seat, held, 0.0)
 
 

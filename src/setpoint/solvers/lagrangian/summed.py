@@ -63,7 +63,8 @@ class AddedReading(Reading):
         """The gradient on the own rows."""
         if not self.batch.scores.shape[1]:
             return torch.zeros_like(self.batch.scores)
-        return super().pull(by_count)
+        pulled: Tensor = super().pull(by_count)
+        return pulled
 
 
 @dataclass(frozen=True)

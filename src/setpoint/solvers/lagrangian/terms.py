@@ -62,10 +62,10 @@ def true_gaps(targets: list[Hold], slices: tuple[Where, ...], reading: Reading) 
     hard = replace(reading, step=Hard(), _kernels=[])
     tables = tables_of(hard.counts()[0], hard.whole.totals, slices)
     rates = [_turn(hold) * torch.as_tensor(hold.expression.of(tables)) for hold in targets]
+    at: Tensor = reading.at
     if not rates:
-        return reading.at.new_zeros(0, *reading.at.shape)
-    shape = reading.at.shape
-    return torch.stack([r.expand(shape) for r in rates]) - _levels(targets, reading.at)
+        return at.new_zeros(0, *at.shape)
+    return torch.stack([r.expand(at.shape) for r in rates]) - _levels(targets, at)
 
 
 def _turn(hold: Hold) -> float:

@@ -15,7 +15,7 @@ from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.last_layer.penalty import Penalty, penalized, running_multipliers
 from setpoint.solvers.mix import attach
-from setpoint.thresholds import State
+from setpoint.thresholds import State, tensor_of
 
 
 class BodyLosses(BatchCriterion, State):
@@ -63,7 +63,7 @@ class BodyLosses(BatchCriterion, State):
         head = self._head[0]
         last = self.implicit._last
         assert last is not None
-        now = last.seat.marginal
+        now = tensor_of(last.seat.marginal)
         steps = self.training and held.requires_grad
         eta = running_multipliers(self.multipliers, last.held, last.seat)
         at = now if self.held_at.shape != now.shape else self.held_at.to(now)

@@ -17,7 +17,7 @@ from setpoint.problems.scan import Hold
 from setpoint.rates import Where
 from setpoint.solvers.held import Held, gradient_of, tables_of
 from setpoint.solvers.schedule import Seat
-from setpoint.thresholds import Reading
+from setpoint.thresholds import Reading, tensor_of
 
 PACE = 0.1
 """How fast the running multiplier follows that of the last batch."""
@@ -58,10 +58,10 @@ def check_problem(problem: object, body: object) -> None:
 
 def running_multipliers(known: Tensor, held: Held, seat: Seat) -> Tensor:
     """``|multiplier|`` of every target ``[t, c, m]``, followed where it holds its threshold."""
-    now = held.multiplier.abs()
+    now = tensor_of(held.multiplier).abs()
     if not seat.holding:
         return now.new_zeros(0, *now.shape)
-    holding = torch.stack([h.to(torch.bool) & now.isfinite() for h in seat.holding])
+    holding = torch.stack([tensor_of(h).bool() & now.isfinite() for h in seat.holding])
     if known.shape != holding.shape:  # the first batch
         return torch.where(holding, now, 0.0)
     followed = torch.where(known > 0, known + PACE * (now - known), now)
@@ -81,7 +81,7 @@ def penalized(
     Both are zero for an output where they are not finite or a class is missing.
     """
     reading = replace(reading, at=at, _kernels=[])
-    counts, totals = reading.counts()[0], reading.whole.totals
+    counts, totals = reading.counts()[0], tensor_of(reading.whole.totals)
     tables, points = tables_of(counts, totals, slices), counts.shape[1]
     sign = -1.0 if problem.maximize else 1.0
     value = sign * torch.as_tensor(problem.objective.of(tables)).mean(-1)

@@ -82,7 +82,7 @@ class Holder:
         """The thresholds of some queries, and the gradient of the sum of their objectives."""
         cuts = sample.query_cuts(self.slices)
         placed = place(cuts, self.problem, self.targets)
-        seat = Seat.of(placed)
+        seat = Seat.of(placed, sample.scores)
         with quiet(cuts.xp):
             width = self.step.width_of(torch.as_tensor(spread_within(cuts))) * self.widening
         width = torch.where(width > 0, width, 1.0)[:, None].expand_as(seat.marginal)

@@ -76,7 +76,8 @@ class QueryReading(Reading):
     def _distance(self) -> Tensor:
         """``(score - threshold) / width``, ``[m, n]``."""
         at, width = (x.T[:, self.whole.ids] for x in (self.at, self.width))
-        return (self.whole.scores - at) / width
+        distance: Tensor = (self.whole.scores - at) / width
+        return distance
 
     def _total(self, values: Tensor) -> Tensor:
         """``values`` [m, n] times the weights, added up in every query: ``[q, m, k]``."""
