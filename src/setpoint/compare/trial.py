@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from setpoint.compare.words import OK, ended, missed, untrained
+from setpoint.compare.words import OK, ended, failed, inexpressible, missed, reason, untrained
 from setpoint.datasets import Split
 from setpoint.problems import Infeasible, Problem
 from setpoint.train import Best, Fitted, Method, Validation, fit_best, score
@@ -32,8 +32,8 @@ class Trial:
         steps: Training steps taken at one learning rate.
         ms_per_step: Median time of a step.
         status: ``ok``, or what went wrong: which bound was missed and by how much, that training
-            failed or its multipliers were diverging when it ended, or why the method cannot
-            express the problem.
+            failed (at which learning rate, though another may have worked) or its multipliers were
+            diverging when it ended, or why the method cannot express the problem.
         scores: Of the test part, for curves.
     """
 
@@ -71,25 +71,29 @@ class Bench:
             for method in members.values():
                 method.build(model, self.problem, self.steps)
         except (NotImplementedError, TypeError, ValueError) as error:
-            return self._nothing(name, f"cannot express it: {error}")
+            return self._nothing(name, inexpressible(error))
+        except (ArithmeticError, RuntimeError) as error:
+            return self._nothing(name, f"failed when it was made: {reason(error)}")
         judge = Validation(self.problem, *self._tensors("validation"))
         judge.check()  # data that cannot judge are no method's fault
         best: Fitted | None = None
-        chosen, steps, trouble = None, 0, ""
+        chosen, steps, troubles = None, 0, list[str]()
         for rate in self.learning_rates:
             try:
                 trained = self._train(members, rate, judge)
-            except (ArithmeticError, ValueError) as error:  # of scores that are not finite, say
-                trouble = trouble or f"failed at the learning rate {rate:g}: {error}"
+            except (ArithmeticError, ValueError, RuntimeError) as error:
+                troubles.append(failed(rate, error))  # scores that are not finite, singular systems
                 continue
             fitted = trained.fitted[trained.name]
             if fitted.best is None:
-                trouble = trouble or untrained(fitted)
+                troubles.append(untrained(fitted, rate))
             elif best is None or judge.better(fitted.best, best.best):
                 best, chosen, steps = fitted, rate, trained.steps
         if best is None or chosen is None:
-            return self._nothing(name, trouble)
-        return self._judged(name, best, chosen, steps)
+            return self._nothing(name, troubles[0])
+        judged = self._judged(name, best, chosen, steps)
+        status = [judged.status] if judged.status != OK or not troubles else []
+        return replace(judged, status="; ".join([*status, *troubles]))
 
     def _train(self, members: Mapping[str, Method], rate: float, judge: Validation) -> Best:
         with torch.random.fork_rng(devices=[]):

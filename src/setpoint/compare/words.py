@@ -18,12 +18,27 @@ DIVERGING = "diverging"
 """How a criterion's status begins when its multipliers have left all bounds."""
 
 
-def untrained(fitted: Fitted) -> str:
+def inexpressible(error: Exception) -> str:
+    """Why a method cannot be made for a problem, and who can if it says so."""
+    return f"cannot express it: {reason(error)}"
+
+
+def failed(rate: float, error: Exception) -> str:
+    """That training broke off."""
+    return f"failed at the learning rate {rate:g}: {reason(error)}"
+
+
+def reason(error: Exception) -> str:
+    """What an error says in its first line: some of torch go on with advice about debugging."""
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+
+
+def untrained(fitted: Fitted, rate: float) -> str:
     """Why no pass of a training has a validation metric."""
-    last = _ended(fitted)
+    last, at = _ended(fitted), f"at the learning rate {rate:g}"
     if last.startswith("infeasible"):
-        return f"{last}: no pass has a threshold that reaches the goal"
-    return f"diverged: {last or 'no pass has a validation metric'}"
+        return f"{last}: no pass has a threshold that reaches the goal {at}"
+    return f"diverged {at}: {last or 'no pass has a validation metric'}"
 
 
 def ended(fitted: Fitted, status: str) -> str:
