@@ -342,6 +342,29 @@ def test_a_multiplier_that_diverges_says_so_and_stays_finite():
     assert criterion.multipliers.max() <= 1e6
 
 
+@pytest.mark.parametrize("regret", ["external", "swap"])
+@pytest.mark.parametrize("reached", [False, True])
+def test_a_target_that_stays_broken_is_told_at_the_default_rate(regret, reached):
+    problem = Problem(minimize=fnr, subject_to=fpr <= (0.3 if reached else 0.001))
+    criterion = Lagrangian(problem, threshold=0.0, proxy=True, regret=regret)
+    torch.manual_seed(0)
+    x, y = torch.randn(200, 1), torch.arange(200) % 2
+    x[y == 1] += 1
+    scale = torch.ones(1, requires_grad=True)  # cannot move where the scores are cut
+    shift = torch.zeros(1, requires_grad=reached)
+    optimizer = torch.optim.SGD([scale, shift], lr=0.05)
+    told = []
+    for _ in range(600):
+        optimizer.zero_grad()
+        criterion((x * scale.exp() + shift)[:, 0], y).backward()
+        optimizer.step()
+        told.append(criterion.status)
+    assert not any(text.startswith("diverging") for text in told[:499])
+    assert told[-1].startswith("diverging (multiplier") == (not reached)
+    if not reached:
+        assert "fpr <= 0.001 has been broken by 0." in told[-1]
+
+
 def test_what_it_cannot_express_is_refused():
     with pytest.raises(TypeError, match="takes a Problem"):
         Lagrangian(fnr)

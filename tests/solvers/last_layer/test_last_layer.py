@@ -241,6 +241,77 @@ def test_a_head_that_is_not_part_of_the_trained_model_is_told():
     assert told[1] == "held"
 
 
+def test_a_head_of_another_model_cannot_be_attached():
+    net, other = network(), nn.Linear(5, 1).double()
+    with pytest.raises(ValueError, match="head is not part of the model that is trained"):
+        LastLayer(fnr_at_fpr(0.1), other).attach(net)
+    assert LastLayer(fnr_at_fpr(0.1), net[2]).attach(net).reduction is None
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_heads_that_are_trained_are_seen_to_be_by_any_optimizer(fused):
+    net = network()
+    criterion = LastLayer(fnr_at_fpr(0.1), net[2])
+    optimizer = torch.optim.Adam([*net.parameters(), *criterion.parameters()], fused=fused)
+    for _ in range(3):
+        optimizer.zero_grad()
+        criterion(net[:2](draw()[0]), draw()[1]).backward()
+        optimizer.step()
+    assert criterion.status == "held"
+
+
+def test_the_last_threshold_is_kept_through_a_batch_without_a_class():
+    split = Split(network())
+    criterion = LastLayer(fnr_at_fpr(0.1), split, body=Penalty())
+    x, y = draw()
+    criterion(split(x), torch.ones_like(y))
+    assert criterion.held_at.isnan().all()  # there is none yet
+    criterion(split(x), y)
+    at = criterion.held_at.clone()
+    assert at.isfinite().all()
+    criterion(split(x), torch.ones_like(y))
+    assert torch.equal(criterion.held_at, at)
+
+
+def test_the_last_threshold_is_kept_with_a_frozen_head():
+    net = network()
+    net[2].requires_grad_(False)
+    split = Split(net)
+    criterion = LastLayer(fnr_at_fpr(0.1), split, body=Penalty())
+    criterion(split(draw(seed=7)[0]), draw(seed=7)[1])
+    at = criterion.held_at.clone()
+    criterion(split(draw(seed=8)[0]), draw(seed=8)[1])
+    assert at.numel() == 1
+    assert not torch.equal(criterion.held_at, at)
+
+
+class Chance(nn.Linear):
+    def forward(self, x):
+        return nn.functional.dropout(super().forward(x), 0.5, self.training)
+
+
+class Narrow(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4, 1, dtype=torch.float64))
+
+    def forward(self, x):
+        return x @ self.weight
+
+
+def test_a_head_with_chance_of_its_own_or_another_width_is_told_by_its_first_batch():
+    x, y = draw()
+    features = network()[:2](x)
+    state = torch.get_rng_state()
+    with pytest.raises(ValueError, match="head gives other scores each time"):
+        LastLayer(fnr_at_fpr(0.1), Chance(5, 1).double())(features, y)
+    steady = LastLayer(fnr_at_fpr(0.1), Chance(5, 1).double().eval())(features, y)
+    assert steady.isfinite()
+    with pytest.raises(ValueError, match=r"cannot take features of shape \(\d+, 5\): "):
+        LastLayer(fnr_at_fpr(0.1), Narrow())(features, y)
+    torch.set_rng_state(state)
+
+
 def test_a_look_at_validation_data_is_no_step():
     _, split, criterion = warmed(fnr_at_fpr(0.1), "penalty")
     kept = copy.deepcopy(criterion.state_dict())
@@ -304,7 +375,15 @@ def test_features_of_the_wrong_width_are_refused():
         criterion(torch.randn(8), torch.ones(8))
 
 
-@pytest.mark.parametrize("part", [nn.Dropout(0.1), nn.BatchNorm1d(5)])
+@pytest.mark.parametrize(
+    "part",
+    [
+        nn.Dropout(0.1),
+        nn.BatchNorm1d(5),
+        nn.RReLU(),
+        nn.InstanceNorm1d(5, track_running_stats=True),
+    ],
+)
 def test_a_head_that_is_not_a_function_of_features_is_refused(part):
     with pytest.raises(ValueError, match=type(part).__name__):
         LastLayer(fnr_at_fpr(0.1), nn.Sequential(part, nn.Linear(5, 1)))

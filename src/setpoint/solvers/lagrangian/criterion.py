@@ -133,7 +133,8 @@ class Lagrangian(Advancing):
         """How the last batch went: *held*, *drifting*, *diverging*, or what is missing."""
         if self._last is None:
             return "not started"
-        return diverging(self.problem, self.multipliers, self._gaps) or self._last.status
+        log = self.log.read()[1]
+        return diverging(self.problem, self.multipliers, self._gaps, log) or self._last.status
 
     def stats(self) -> dict[str, Any]:
         """The last batch of all ranks in plain numbers, for any logger."""

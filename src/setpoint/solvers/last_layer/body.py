@@ -17,6 +17,8 @@ from setpoint.solvers.last_layer.penalty import Penalty, penalized, running_mult
 from setpoint.solvers.mix import attach
 from setpoint.thresholds import State, tensor_of
 
+Weights = tuple[Tensor, ...]
+
 
 class BodyLosses(BatchCriterion, State):
     """The body's part of a criterion on features: its head, its penalty, and what they remember."""
@@ -33,7 +35,8 @@ class BodyLosses(BatchCriterion, State):
     def __init__(self) -> None:
         super().__init__()
         self._auxiliary: tuple[nn.Module, ...] = ()
-        self._versions = self._own_versions = 0
+        self._first: Weights = ()
+        self._own_first: Weights = ()
         self.register_buffer("held_at", torch.empty(0, dtype=torch.float64))
         self.register_buffer("multipliers", torch.empty(0, dtype=torch.float64))
 
@@ -42,16 +45,16 @@ class BodyLosses(BatchCriterion, State):
         auxiliary = deepcopy(self._head[0]).requires_grad_()
         owner.auxiliary = auxiliary
         self._auxiliary = (auxiliary,)
-        self._own_versions = versions(auxiliary)
+        self._own_first = weights_of(auxiliary)
 
     def _untrained(self) -> str:
         """Which of the heads no optimizer has ever touched, in words; empty if none."""
-        if any(versions(head) == self._own_versions for head in self._auxiliary):
+        if any(unchanged(head, self._own_first) for head in self._auxiliary):
             return (
                 "the auxiliary head is not trained: give the optimizer criterion.parameters() "
                 "as well"
             )
-        if versions(self._head[0]) == self._versions:
+        if unchanged(self._head[0], self._first):
             return (
                 "the head is not trained: it is not part of the model that the optimizer has; "
                 "pass the model's own last layer, or Split(model, head)"
@@ -64,11 +67,15 @@ class BodyLosses(BatchCriterion, State):
         last = self.implicit._last
         assert last is not None
         now = tensor_of(last.seat.marginal)
-        steps = self.training and held.requires_grad
+        learns = held.requires_grad or features.requires_grad
         eta = running_multipliers(self.multipliers, last.held, last.seat)
-        at = now if self.held_at.shape != now.shape else self.held_at.to(now)
-        if steps:
-            self.multipliers, self.held_at = eta, now.clone()
+        known = self.held_at.shape == now.shape
+        before = self.held_at.to(now) if known else torch.full_like(now, torch.nan)
+        at = torch.where(before.isnan(), now, before)
+        if self.training and torch.is_grad_enabled() and learns:
+            both_classes = tensor_of(last.reading.whole.totals).amin(-1, keepdim=True) > 0
+            self.multipliers = eta
+            self.held_at = torch.where(both_classes, now, before)
         if by.eta is not None:
             eta = torch.full_like(eta, by.eta / now.shape[1])
         value, gradient = penalized(
@@ -84,6 +91,12 @@ class BodyLosses(BatchCriterion, State):
         return loss, held.detach() if whole else held
 
 
-def versions(module: nn.Module) -> int:
-    """Changes whenever an optimizer has written to a weight."""
-    return sum(p._version for p in module.parameters())
+def weights_of(module: nn.Module) -> Weights:
+    """A copy of its weights; their version counters would miss what fused optimizers write."""
+    return tuple(p.detach().clone() for p in module.parameters())
+
+
+def unchanged(module: nn.Module, first: Weights) -> bool:
+    """Whether no optimizer has ever written to a weight."""
+    pairs = zip(module.parameters(), first, strict=True)
+    return all(torch.equal(p.detach().to(old), old) for p, old in pairs)

@@ -9,16 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 
 from setpoint.distributed import Reduction, workers
 from setpoint.problems import Problem
 from setpoint.problems.scan import holds
 from setpoint.solvers.accumulated import Accumulated
+from setpoint.solvers.criterion import Self
 from setpoint.solvers.implicit import Implicit
-from setpoint.solvers.last_layer.body import BodyLosses, versions
+from setpoint.solvers.last_layer.body import BodyLosses, weights_of
 from setpoint.solvers.last_layer.penalty import Penalty, check_problem
-from setpoint.solvers.last_layer.split import Split, check_features, check_head
+from setpoint.solvers.last_layer.split import Split, check_features, check_head, check_steady
 from setpoint.solvers.weighted import CrossEntropy
+from setpoint.solvers.wrapped import check_model
 
 
 class LastLayer(BodyLosses):
@@ -79,12 +82,13 @@ class LastLayer(BodyLosses):
         if not isinstance(self.body, (CrossEntropy, Penalty)):
             raise TypeError(f"body must be CrossEntropy(...) or Penalty(...); got {body!r}.")
         self._head = (check_head(head.head if isinstance(head, Split) else head),)
-        self._versions = versions(self.head)
+        self._first = weights_of(self.head)
         if isinstance(self.body, CrossEntropy):
             self._own_head(head if isinstance(head, Split) else self)
         self._targets, self._slices = holds(problem), problem.slices
         self.reduction = reduction
         self._losses: tuple[Tensor, Tensor] | None = None
+        self._steady = False
 
     @property
     def head(self) -> nn.Module:
@@ -105,6 +109,9 @@ class LastLayer(BodyLosses):
         check_features(features, self.head)
         if len(features) == 0 and self._alone():
             return features.sum()
+        if self.head.training and not self._steady and not is_compiling():
+            check_steady(self.head, features)
+            self._steady = True
         scores = self.head(features.detach())
         given = {"weights": weights, "groups": groups}
         held = self.implicit(scores, labels, **given)
@@ -115,6 +122,17 @@ class LastLayer(BodyLosses):
         self._losses = (body.detach(), held.detach())
         loss: Tensor = body + held
         return loss
+
+    def attach(self: Self, model: nn.Module) -> Self:
+        """As for every criterion; the head must be a part of the model."""
+        check_model(model)
+        theirs = {id(p) for p in model.parameters()}
+        if not all(id(p) in theirs for p in self.head.parameters()):
+            raise ValueError(
+                "The head is not part of the model that is trained; pass the model's own last "
+                "layer, or Split(model, head), to LastLayer."
+            )
+        return super().attach(model)
 
     def accumulate(self, count: int) -> Accumulated:
         """As for every criterion, with features for scores; in one process only."""

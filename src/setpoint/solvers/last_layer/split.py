@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
@@ -106,16 +107,26 @@ def check_head(head: object) -> nn.Module:
     if not isinstance(head, nn.Module):
         raise TypeError(f"head must be a torch module, such as model.fc; got {head!r}.")
     for part in head.modules():
-        if isinstance(part, (_DropoutNd, _BatchNorm)):
-            raise ValueError(
-                f"The head contains {type(part).__name__}: the body's loss and the head's would "
-                "see different scores. Leave it in the body and pass the layer after it."
-            )
+        random = isinstance(part, (_DropoutNd, nn.RReLU))
+        if random or isinstance(part, _BatchNorm) or getattr(part, "track_running_stats", False):
+            raise ValueError(f"The head contains {type(part).__name__}: {_UNSTEADY}")
     if not any(True for _ in head.parameters()):
         raise ValueError(f"The head {_named(head)} has no weights to train.")
     if any(isinstance(p, UninitializedParameter) for p in head.parameters()):
         raise ValueError("The head has no shape yet; run the model on one batch first.")
     return head
+
+
+def check_steady(head: nn.Module, features: Tensor) -> None:
+    """Call a head twice: chance in its own code is not seen from outside."""
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        try:
+            first, second = head(features), head(features)
+        except RuntimeError as error:
+            shape = tuple(features.shape)
+            raise ValueError(f"The head cannot take features of shape {shape}: {error}") from error
+    if not torch.allclose(first, second, equal_nan=True):
+        raise ValueError(f"The head gives other scores each time it is called: {_UNSTEADY}")
 
 
 def check_features(features: object, head: nn.Module) -> None:
@@ -129,6 +140,12 @@ def check_features(features: object, head: nn.Module) -> None:
             f"{tuple(features.shape)}. Pass what goes into the head, not the model's scores: "
             "Split(model, head)(x) gives it."
         )
+
+
+_UNSTEADY = (
+    "the body's loss and the head's would see different scores. Leave it in the body and pass the "
+    "layer after it."
+)
 
 
 def _named(head: nn.Module) -> str:
