@@ -3,7 +3,8 @@
 import numpy as np
 import torch
 
-from setpoint import compare, fnr_at_fpr
+from setpoint import compare, fnr_at_fpr, precision_at_recall
+from setpoint.compare import Comparison, Trial
 from setpoint.solvers import cross_entropy
 from setpoint.train import METHODS, Method
 
@@ -64,3 +65,53 @@ def test_a_rate_that_failed_is_told_although_another_worked():
     assert "failed" not in focal_one.status
     assert found.rows[0].failed == 0
     assert "failed at the learning rate 1e+06" in found.rows[0].trouble
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+def test_the_whole_failure_stands_below_the_table():
+    """Which solver can train it comes last in such texts: it must not be cut."""
+    found = compare(precision_at_recall(0.9), data(), ["pairwise", "focal"], **QUICK)
+    text = str(found)
+    (line,) = (line for line in text.splitlines() if line.startswith("pairwise"))
+    assert line.endswith("  cannot express it [1]")
+    assert "[1] Pairwise cannot express `maximize precision" in text
+    assert "Implicit and Lagrangian train for it; for F, precision at a recall" in flat(text)
+    assert "so does Program." in flat(text)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert found.rows[0].trouble.count("cannot express") == 1
+
+
+def test_the_same_failure_is_told_once_and_others_have_numbers_of_their_own():
+    def no_bounds(_problem, _steps):
+        raise ValueError("Only areas, please.")
+
+    own = {"a": Method(no_bounds), "b": Method(lambda *_: singular), "c": Method(no_bounds)}
+    found = compare(GOAL, data(), own, **QUICK)
+    lines = str(found).splitlines()
+    cells = [next(line for line in lines if line.startswith(f"{name} ")) for name in "abc"]
+    assert [cell.split("  ")[-1] for cell in cells] == [
+        "cannot express it [1]",
+        "failed [2]",
+        "cannot express it [1]",
+    ]
+    notes = [line for line in lines if line.startswith("[")]
+    assert notes[0] == "[1] Only areas, please."
+    assert notes[1].startswith("[2] failed at the learning rate 0.03: linalg.inv: The diagonal")
+    assert len(notes) == 2
+
+
+def test_the_table_says_how_many_splits_failed_and_whether_a_rate_did():
+    def trial(seed, value, status):
+        return Trial("a", seed, value, value, value, 0.1, 5, 1.0, status)
+
+    told = "failed at the learning rate 9: no solution"
+    once = Comparison(GOAL, (trial(0, 0.5, "ok"), trial(1, None, "infeasible on the test part: x")))
+    assert "infeasible in 1 of 2 [1]" in str(once)
+    partly = Comparison(GOAL, (trial(0, 0.5, "missed: y"), trial(1, 0.5, f"missed: y; {told}")))
+    assert "a learning rate failed [1]" in str(partly)
+    assert f"[1] missed: y; {told}" in str(partly)
+    assert "[1]" not in str(Comparison(GOAL, (trial(0, 0.5, "missed: y"),)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from setpoint.compare.trial import Trial
-from setpoint.compare.words import DIVERGING, MISSED, OK
+from setpoint.compare.words import AT_RATE, DIVERGING, MISSED, OK
 from setpoint.problems import Problem
 from setpoint.results import Summary, gain, summarize
 
@@ -28,7 +28,7 @@ class Row:
         ms_per_step: Median over the seeds.
         missed: In how many seeds a bound was broken by the validation threshold.
         failed: In how many seeds there is no value at all.
-        trouble: The first failure in words, or empty.
+        trouble: The first and gravest failure in words, or empty.
     """
 
     method: str
@@ -81,8 +81,9 @@ class Comparison:
                 better = gain(*pair, higher_is_better=self.problem.maximize)
         times = [t.ms_per_step for t in mine if np.isfinite(t.ms_per_step)]
         trouble = next((t.status for t in mine if t.value is None), "")
-        trouble = trouble or next((t.status for t in mine if DIVERGING in t.status), "")
-        trouble = trouble or next((t.status for t in mine if t.status != OK), "")
+        for worst in (DIVERGING, AT_RATE, ""):
+            told = (t.status for t in mine if worst in t.status and t.status != OK)
+            trouble = trouble or next(told, "")
         return Row(
             name,
             summarize(list(values.values())) if values else None,

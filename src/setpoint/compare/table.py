@@ -1,25 +1,27 @@
-"""A comparison as plain text, a method a line."""
+"""A comparison as plain text, a method a line; what failed stands below in full."""
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from setpoint._checks import plural
-from setpoint.compare.words import DIVERGING
+from setpoint.compare.words import AT_RATE, CANNOT, DIVERGING, kind
 
 if TYPE_CHECKING:
     from setpoint.compare.comparison import Comparison, Row
     from setpoint.results import Summary
 
 HEADER = ("method", "test value", "gain", "", "ms/step", "bound missed", "")
-WIDEST = 70
+WIDEST = 96
 
 
 def table(comparison: Comparison) -> str:
     """The problem, one line a method, and how to read it."""
     rows = comparison.rows
     seeds = len({trial.seed for trial in comparison.trials})
-    lines = [HEADER, *(_cells(row, seeds) for row in rows)]
+    notes: dict[str, int] = {}
+    lines = [HEADER, *(_cells(row, seeds, notes) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEADER) - 1)]
     text = [
         "  ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]]).rstrip()
@@ -32,10 +34,11 @@ def table(comparison: Comparison) -> str:
     )
     best = comparison.best
     chosen = f"\nBest on validation: {best}." if best else ""
-    return "\n".join([str(comparison.problem), "", *text, "", legend + chosen])
+    below = [*(_note(number, said) for said, number in notes.items()), ""] if notes else []
+    return "\n".join([str(comparison.problem), "", *text, "", *below, legend + chosen])
 
 
-def _cells(row: Row, seeds: int) -> tuple[str, ...]:
+def _cells(row: Row, seeds: int, notes: dict[str, int]) -> tuple[str, ...]:
     value = "none" if row.value is None else _both(row.value.mean, row.value.spread, "")
     better, verdict = "", ""
     if row.gain is not None:
@@ -43,11 +46,32 @@ def _cells(row: Row, seeds: int) -> tuple[str, ...]:
         verdict = _verdict(row.gain)
     speed = "" if row.ms_per_step != row.ms_per_step else f"{row.ms_per_step:.2f}"
     missed = f"{row.missed} of {seeds}"
-    told = row.failed or DIVERGING in row.trouble  # what is missed has a column of its own
-    trouble = row.trouble if told else ""
-    if len(trouble) > WIDEST:
-        trouble = trouble[: WIDEST - 1] + "…"
+    trouble = _trouble(row, seeds)
+    if trouble:
+        trouble += f" [{notes.setdefault(row.trouble, len(notes) + 1)}]"
     return row.method, value, better, verdict, speed, missed, trouble
+
+
+def _trouble(row: Row, seeds: int) -> str:
+    """What went wrong, in short; what is missed has a column of its own."""
+    if row.failed:
+        return kind(row.trouble) + (f" in {row.failed} of {seeds}" if row.failed < seeds else "")
+    if DIVERGING in row.trouble:
+        return DIVERGING
+    return "a learning rate failed" if AT_RATE in row.trouble else ""
+
+
+def _note(number: int, said: str) -> str:
+    said = said.removeprefix(f"{CANNOT} it: ")  # the cell has said so
+    first = f"[{number}] "
+    return fill(
+        said,
+        WIDEST,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _both(mean: float, size: float, sign: str) -> str:

@@ -16,16 +16,19 @@ OK = "ok"
 MISSED = "missed: "
 DIVERGING = "diverging"
 """How a criterion's status begins when its multipliers have left all bounds."""
+CANNOT = "cannot express"
+AT_RATE = "at the learning rate "
 
 
 def inexpressible(error: Exception) -> str:
     """Why a method cannot be made for a problem, and who can if it says so."""
-    return f"cannot express it: {reason(error)}"
+    said = " ".join(str(error).split())
+    return said if CANNOT in said else f"{CANNOT} it: {said}"
 
 
 def failed(rate: float, error: Exception) -> str:
     """That training broke off."""
-    return f"failed at the learning rate {rate:g}: {reason(error)}"
+    return f"failed {AT_RATE}{rate:g}: {reason(error)}"
 
 
 def reason(error: Exception) -> str:
@@ -35,7 +38,7 @@ def reason(error: Exception) -> str:
 
 def untrained(fitted: Fitted, rate: float) -> str:
     """Why no pass of a training has a validation metric."""
-    last, at = _ended(fitted), f"at the learning rate {rate:g}"
+    last, at = _ended(fitted), f"{AT_RATE}{rate:g}"
     if last.startswith("infeasible"):
         return f"{last}: no pass has a threshold that reaches the goal {at}"
     return f"diverged {at}: {last or 'no pass has a validation metric'}"
@@ -47,6 +50,14 @@ def ended(fitted: Fitted, status: str) -> str:
     if not last.startswith(DIVERGING):
         return status
     return last if status == OK else f"{last}; {status}"
+
+
+def kind(status: str) -> str:
+    """A failure in a word or two, for a cell of a table."""
+    if CANNOT in status:
+        return f"{CANNOT} it"
+    known = ("infeasible", "diverged")
+    return next((word for word in known if status.startswith(word)), "failed")
 
 
 def missed(problem: Problem, accepted: NDArray[np.bool_], labels: NDArray[Any]) -> str:
