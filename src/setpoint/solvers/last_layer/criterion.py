@@ -15,7 +15,6 @@ from setpoint.distributed import Reduction, workers
 from setpoint.problems import Problem
 from setpoint.problems.scan import holds
 from setpoint.solvers.accumulated import Accumulated
-from setpoint.solvers.criterion import Self
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.last_layer.body import BodyLosses, weights_of
 from setpoint.solvers.last_layer.penalty import Penalty, check_problem
@@ -123,7 +122,7 @@ class LastLayer(BodyLosses):
         loss: Tensor = body + held
         return loss
 
-    def attach(self: Self, model: nn.Module) -> Self:
+    def attach(self, model: nn.Module) -> LastLayer:  # type: ignore[override]
         """As for every criterion; the head must be a part of the model."""
         check_model(model)
         theirs = {id(p) for p in model.parameters()}
