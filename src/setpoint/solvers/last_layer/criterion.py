@@ -122,7 +122,7 @@ class LastLayer(BodyLosses):
         loss: Tensor = body + held
         return loss
 
-    def attach(self, model: nn.Module) -> LastLayer:  # type: ignore[override]
+    def attach(self, model: nn.Module) -> LastLayer:
         """As for every criterion; the head must be a part of the model."""
         check_model(model)
         theirs = {id(p) for p in model.parameters()}
