@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from setpoint.compare.trial import Trial
-from setpoint.compare.words import AT_RATE, DIVERGING, MISSED, OK
+from setpoint.compare.words import AT_RATE, DIVERGING, MISSED, OK, is_judged
 from setpoint.problems import Problem
 from setpoint.results import Summary, gain, summarize
 
@@ -26,7 +26,9 @@ class Row:
         gain: How much better than the first method, paired by seed; None for the first itself and
             where no seed has both.
         ms_per_step: Median over the seeds.
-        missed: In how many seeds a bound was broken by the validation threshold.
+        missed: In how many seeds the validation threshold missed a target: broke a bound, or ended
+            more than two standard errors from a setpoint.
+        judged: In how many it could have; none of an area, which has no target to carry.
         failed: In how many seeds there is no value at all.
         trouble: The first and gravest failure in words, or empty.
     """
@@ -36,6 +38,7 @@ class Row:
     gain: Summary | None
     ms_per_step: float
     missed: int
+    judged: int
     failed: int
     trouble: str
 
@@ -90,6 +93,7 @@ class Comparison:
             better,
             float(np.median(times)) if times else float("nan"),
             sum(MISSED in t.status for t in mine),
+            len(values) if is_judged(self.problem) else 0,
             sum(t.value is None for t in mine),
             trouble,
         )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from setpoint.compare.comparison import Comparison, Row
     from setpoint.results import Summary
 
-HEADER = ("method", "test value", "gain", "", "ms/step", "bound missed", "")
+HEADER = ("method", "test value", "gain", "", "ms/step", "target missed", "")
 WIDEST = 96
 
 
@@ -30,7 +30,9 @@ def table(comparison: Comparison) -> str:
     legend = (
         f"Mean ± standard deviation over {plural(seeds, 'split')}; gain over {rows[0].method}, "
         "paired, ± standard error\n(? less than two of them). Values at the threshold that is "
-        "exact on the test part; a bound is\nmissed when the validation threshold breaks it there."
+        "exact on the test part. With the\nvalidation threshold there, a bound is missed when it "
+        "is broken, a setpoint when the rate is more\nthan two standard errors from its level, "
+        "2 sqrt(level (1 - level) / n) for a share of n examples."
     )
     best = comparison.best
     chosen = f"\nBest on validation: {best}." if best else ""
@@ -45,7 +47,7 @@ def _cells(row: Row, seeds: int, notes: dict[str, int]) -> tuple[str, ...]:
         better = _both(row.gain.mean, row.gain.standard_error, "+")
         verdict = _verdict(row.gain)
     speed = "" if row.ms_per_step != row.ms_per_step else f"{row.ms_per_step:.2f}"
-    missed = f"{row.missed} of {seeds}"
+    missed = f"{row.missed} of {row.judged}" if row.judged else ""
     trouble = _trouble(row, seeds)
     if trouble:
         trouble += f" [{notes.setdefault(row.trouble, len(notes) + 1)}]"

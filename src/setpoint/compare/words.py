@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Mapping
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.certify.measured import is_plain_share
 from setpoint.problems import Problem
-from setpoint.rates import Bound
+from setpoint.rates import Bound, Counts, Setpoint, Where
+from setpoint.rates.targets import Target
 from setpoint.results.measured import tables_of
 from setpoint.train import Fitted
 
@@ -60,14 +64,37 @@ def kind(status: str) -> str:
     return next((word for word in known if status.startswith(word)), "failed")
 
 
+def is_judged(problem: Problem) -> bool:
+    """Whether a carried threshold can be found to miss anything: an area has none to carry."""
+    return any(map(_can_be_missed, problem.subject_to))
+
+
 def missed(problem: Problem, accepted: NDArray[np.bool_], labels: NDArray[Any]) -> str:
-    """Which bound the carried threshold breaks on new data; empty if none."""
+    """Which target the carried threshold misses on new data; empty if none.
+
+    A bound is missed when it is broken; a setpoint when its rate is more than two standard errors
+    away, a share of so many examples as it counts (negatives for fpr, the accepted for precision).
+    """
     tables = tables_of(accepted, labels == 1, {})
-    for target in problem.subject_to:
-        if isinstance(target, Bound) and not target.gap(tables) <= 0:
+    for target in filter(_can_be_missed, problem.subject_to):
+        if not target.gap(tables) <= _tolerated(target, tables):
             reached = float(target.expression.of(tables))
             return f"{MISSED}{target} became {reached:.4g} with the validation threshold"
     return ""
+
+
+def _can_be_missed(target: Target) -> TypeGuard[Bound | Setpoint]:
+    """Of a setpoint, say of F1, nobody may know how many examples stand behind it."""
+    if isinstance(target, Setpoint):
+        return is_plain_share(target.expression)
+    return isinstance(target, Bound)
+
+
+def _tolerated(target: Bound | Setpoint, tables: Mapping[Where, Counts]) -> float:
+    if not isinstance(target, Setpoint) or not is_plain_share(target.expression):
+        return 0.0
+    among = float(target.expression.denominator.of(tables[()]))
+    return 2 * math.sqrt(target.level * (1 - target.level) / among) if among else 0.0
 
 
 def _ended(fitted: Fitted) -> str:
