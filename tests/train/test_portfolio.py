@@ -76,6 +76,20 @@ def test_members_know_how_many_steps_they_have_and_start_from_the_same_weights()
     assert found.name == "a"  # a tie goes to the first
 
 
+@pytest.mark.parametrize("names", [("bad", "worse"), ("focal", "worse")])
+def test_the_start_wins_if_all_members_make_it_worse(names, tmp_path):
+    """As happens on few rows, where the best pass is an early one."""
+    members = {name: Method(lambda *_: worst) for name in names}
+    found = run(members, checkpoint=tmp_path)
+    assert found.name == "focal"
+    assert found.steps == 70  # it costs nothing
+    assert found.fitted["focal"].best < found.fitted["worse"].best
+    value = GOAL.evaluate(found.model(data(1)[0])[:, 0].detach(), data(1)[1])
+    assert value == pytest.approx(found.fitted["focal"].best)
+    again = run(members, checkpoint=tmp_path)
+    assert (again.name, again.fitted["focal"].best) == ("focal", found.fitted["focal"].best)
+
+
 def test_one_member_alone_is_trained_from_the_beginning():
     loss = Counted()
     found = run({"only": Method(lambda *_: loss)})
