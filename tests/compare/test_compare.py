@@ -9,6 +9,7 @@ from torch import nn
 
 import setpoint
 from setpoint import (
+    Implicit,
     Lagrangian,
     compare,
     fnr,
@@ -296,3 +297,33 @@ def test_what_is_refused(arguments, error, words):
 def test_which_settings_are_refused(options, words):
     with pytest.raises(ValueError, match=words):
         compare(GOAL, data(), ["focal"], **{**QUICK, **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"methods": {"a": Implicit(GOAL)}},
+            r"'a' must be a Method; got Implicit.*Method\(lambda problem, steps:",
+        ),
+        ({"methods": [Implicit(GOAL)]}, r"names.*got Implicit.*Method\(lambda problem, steps:"),
+        ({"methods": {1: METHODS["focal"]}}, "names.*got 1"),
+        ({"methods": None}, "methods must be names.*got None"),
+        ({"methods": 3}, "methods must be names.*got 3"),
+        ({"seeds": 2.0}, "seeds must be a whole number, or a list of them; got 2.0"),
+        ({"seeds": None}, "seeds must be a whole number, or a list of them; got None"),
+        ({"seeds": [0, 0.5]}, r"seeds must be a whole number, or a list of them; got \[0, 0.5\]"),
+        ({"seeds": "ab"}, "seeds must be a whole number, or a list of them; got 'ab'"),
+    ],
+    ids=["criterion", "listed", "key", "none", "number", "2.0", "no seeds", "half", "text"],
+)
+def test_what_is_of_another_kind_is_told_what_to_pass(options, words):
+    with pytest.raises(TypeError, match=words):
+        compare(GOAL, data(), **{**QUICK, "methods": ["focal"], **options})
+
+
+def test_seeds_may_come_from_numpy():
+    found = compare(GOAL, data(), ["focal"], **{**QUICK, "seeds": np.int64(1)})
+    again = compare(GOAL, data(), ["focal"], **{**QUICK, "seeds": np.arange(1)})
+    assert [t.value for t in found.trials] == [t.value for t in again.trials]
+    assert json.loads(again.to_json())["trials"][0]["seed"] == 0

@@ -10,12 +10,13 @@ import numpy as np
 from torch import nn
 
 from setpoint._checks import positive, whole
-from setpoint.compare.cells import Members, Plan, run_cells
+from setpoint.compare.asked import checked_methods, checked_seeds
+from setpoint.compare.cells import Plan, run_cells
 from setpoint.compare.comparison import Comparison
 from setpoint.datasets import Split, Table, split
 from setpoint.distributed.pool import Processes, checked_processes
 from setpoint.problems import Problem, check_plain
-from setpoint.train import Method, methods_named
+from setpoint.train import Method
 from setpoint.train.named import LEARNING_RATES
 
 USUAL = ("cross_entropy", "focal", "resampled", "implicit")
@@ -66,10 +67,7 @@ def compare(
         ['focal', 'implicit']
     """
     check_plain(problem, "compare", "Use Classifier.fit(..., groups=...).")
-    chosen = _methods(methods)
-    wanted = list(range(whole(seeds, "seeds", least=1)) if isinstance(seeds, int) else seeds)
-    if not wanted:
-        raise ValueError("seeds must name at least one split; got an empty list.")
+    chosen, wanted = checked_methods(methods), checked_seeds(seeds)
     plan = Plan(
         problem,
         _splitter(data),
@@ -85,20 +83,6 @@ def compare(
             on_trial(trial)
     labels = {seed: plan.split(seed).test.y for seed in wanted}
     return Comparison(problem, tuple(trials), labels)
-
-
-def _methods(methods: Iterable[str] | Mapping[str, Method]) -> dict[str, Members]:
-    """Methods by their names, checked, or methods of one's own."""
-    chosen: dict[str, Members] = {}
-    if isinstance(methods, Mapping):
-        chosen = {name: {name: method} for name, method in methods.items()}
-    else:
-        for name in [methods] if isinstance(methods, str) else methods:
-            methods_named(name)
-            chosen[name] = name
-    if not chosen:
-        raise ValueError("compare needs at least one method.")
-    return chosen
 
 
 def _splitter(data: Data) -> Callable[[int], Split]:
