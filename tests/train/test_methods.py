@@ -65,6 +65,34 @@ def test_a_model_that_is_one_layer_is_its_own_last_layer():
         METHODS["last_layer"].build(nn.Linear(4, 2), PROBLEM, 12)
 
 
+class Gated(nn.Module):
+    """Its gate was registered after its head, and gives one number as well."""
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.head, self.gate = nn.Linear(4, 3), nn.Linear(3, 1), nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.head(self.body(x) * self.gate(x).sigmoid())
+
+
+def test_of_several_last_layers_none_is_guessed():
+    with pytest.raises(ValueError, match=r"'head', 'gate'.*Split\(model, \"head\"\)"):
+        METHODS["last_layer"].build(Gated(), PROBLEM, 12)
+
+
+def test_what_is_advised_for_several_last_layers_works():
+    named = Method(
+        on=lambda model, problem, steps: (
+            split := Split(model, "head"),
+            LastLayer(problem, split, steps=steps),
+        )
+    )
+    module, criterion = named.build(Gated(), PROBLEM, 12)
+    assert module.head.in_features == 3
+    assert trained(module, criterion).history
+
+
 def test_a_method_is_made_in_one_way():
     with pytest.raises(TypeError, match="give one of the two"):
         Method()

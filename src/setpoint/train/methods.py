@@ -77,15 +77,27 @@ class Enriched:
         return (Batch(rows, None) for rows, _ in drawn)
 
 
+def _gives_one_score(part: nn.Module) -> bool:
+    return isinstance(part, nn.Linear) and part.out_features == 1
+
+
 def _by_last_layer(model: nn.Module, problem: Problem, steps: int) -> tuple[nn.Module, Criterion]:
-    """Hold by the last linear layer that gives one score; a model that is nothing else, by all."""
-    heads = [m for m in model.modules() if isinstance(m, nn.Linear) and m.out_features == 1]
+    """Hold by the linear layer that gives one score; a model that is nothing else, by all."""
+    heads = {n: m for n, m in model.named_modules() if _gives_one_score(m)}
     if not heads:
         raise ValueError("The method 'last_layer' needs an nn.Linear with one output at the end.")
-    mine = {id(p) for p in heads[-1].parameters()}
+    (name, head), *others = heads.items()
+    if others:  # the order in which a model registers its parts says nothing about which is last
+        raise ValueError(
+            f"The method 'last_layer' cannot tell which is the head: {', '.join(map(repr, heads))} "
+            "have one output each. Name it by a method of your own, Method(on=lambda model, "
+            f'problem, steps: (split := Split(model, "{name}"), LastLayer(problem, split, '
+            "steps=steps)))."
+        )
+    mine = {id(p) for p in head.parameters()}
     if all(id(p) in mine for p in model.parameters()):
         return model, Implicit(problem, steps=steps)
-    split = Split(model, heads[-1])
+    split = Split(model, head)
     return split, LastLayer(problem, split, steps=steps)
 
 
