@@ -8,14 +8,16 @@ from setpoint import (
     Problem,
     coverage,
     diagnose,
+    error,
     f_score,
     fnr_at_fpr,
     lift,
+    macro,
     recall,
     recall_at_precision,
     roc_auc,
 )
-from setpoint.results.diagnosis import BAND
+from setpoint.results.band import BAND
 
 GOAL = fnr_at_fpr(0.01)
 
@@ -90,11 +92,65 @@ def test_several_thresholds_count_by_the_scarcest():
     assert diagnose(scores, labels, area).negatives == pytest.approx(min(points), rel=0.2)
 
 
-def test_constant_scores_are_said_to_be_noise_or_unreachable():
+def test_constant_scores_are_told():
     labels = np.arange(50) < 10
     found = diagnose(np.zeros(50), labels, Problem(maximize=f_score(1)), train=(labels, labels))
     assert found.limit == "data"
     assert np.isfinite(found.noise)
+    assert found.advice[0].startswith("All scores are the same")
+
+
+@pytest.mark.parametrize("positives", [2, 5])
+def test_a_handful_of_positives_is_noise_though_all_are_missed(positives):
+    """The bootstrap has no spread where all draws miss all of them."""
+    r = np.random.default_rng(0)
+    labels = np.arange(2000) < positives
+    scores = r.normal(size=2000) - 5 * labels
+    found = diagnose(scores, labels, GOAL, train=(scores, labels))
+    assert (found.value, found.noise) == (1, 0)
+    assert found.limit == "noise"
+    assert found.advice[0].startswith("Too few positives")
+
+
+def test_few_examples_are_said_before_anything_else():
+    scores, labels = sample(0, n=700, share=0.2)
+    found = diagnose(scores, labels, GOAL, train=sample(1))
+    assert 3 < min(found.positives, found.negatives) < 10
+    assert found.limit == "capacity"
+    assert found.advice[0].startswith("Too few negatives")
+    assert found.advice[1].startswith("Train for the goal")
+
+
+def test_an_outlier_does_not_widen_the_band():
+    scores, labels = sample(0)
+    scores[0] = 1e6
+    found, clean = (diagnose(s, labels, GOAL) for s in (scores, sample(0)[0]))
+    assert found.negatives == pytest.approx(clean.negatives, rel=0.1)
+
+
+def test_thresholds_of_groups_rest_on_the_rows_of_each():
+    scores, labels = sample(0)
+    groups = np.where(np.arange(4000) < 400, "few", "many")
+    gap = abs(coverage.on(g="few") - coverage.on(g="many")) <= 0.1
+    shared = Problem(minimize=error, subject_to=gap)
+    apart = Problem(minimize=error, subject_to=gap, thresholds="per group")
+    found = diagnose(scores, labels, apart, groups={"g": groups}, train=(scores, labels))
+    one = diagnose(scores, labels, shared, groups={"g": groups})
+    assert 0 < found.negatives < 0.3 * one.negatives
+
+
+@pytest.mark.parametrize("goal", [Problem(maximize=macro(recall)), "minimize fnr"])
+def test_what_it_cannot_diagnose_is_refused(goal):
+    with pytest.raises(
+        (TypeError, ValueError), match="diagnose (takes a Problem|decides between two)"
+    ):
+        diagnose(*sample(0), goal)
+
+
+@pytest.mark.parametrize("draws", [0, 1, -1])
+def test_a_bootstrap_needs_two_draws(draws):
+    with pytest.raises(ValueError, match="draws must be a whole number of at least 2"):
+        diagnose(*sample(0), GOAL, draws=draws)
 
 
 def test_where_nothing_is_missed_there_is_nothing_to_train_for():

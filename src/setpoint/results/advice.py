@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from setpoint.problems import Problem
-
 
 def next_steps(
-    limit: str, problem: Problem, value: float, noise: float, effective: tuple[float, float]
+    limit: str, noise: float, support: tuple[float, float], *, few: bool, tied: bool
 ) -> tuple[str, ...]:
-    """Advice for one diagnosis, the most promising first."""
-    rarer = "positives" if effective[0] <= effective[1] else "negatives"
+    """Advice for one diagnosis, the most promising first.
+
+    Args:
+        limit: What stands in the way.
+        noise: The standard error of the metric.
+        support: Effective positives and negatives at the threshold.
+        few: Whether these are few.
+        tied: Whether all scores are the same.
+    """
+    rarer = "positives" if support[0] <= support[1] else "negatives"
+    first = []
+    if tied:
+        first.append("All scores are the same: the model has learnt nothing, or is saturated.")
+    elif few:
+        first.append(
+            f"Too few {rarer} at the operating point ({min(support):.2g} effective ones): label "
+            "more of them, or choose a less extreme target."
+        )
+    return (*first, *_by_limit(limit, noise))
+
+
+def _by_limit(limit: str, noise: float) -> tuple[str, ...]:
     told_apart = f"Differences under {2 * noise:.2g} between two models are noise here."
     if limit == "capacity":
         return (
@@ -32,11 +50,7 @@ def next_steps(
             "target, or by harder or more examples.",
         )
     if limit == "noise":
-        return (
-            f"Too few {rarer} at the operating point ({min(effective):.2g} effective ones): label "
-            "more of them, or choose a less extreme target.",
-            told_apart,
-        )
+        return (told_apart,)
     return (
         "Pass train=(scores, labels) of the training data: it tells a weak model from few data.",
         told_apart,

@@ -14,15 +14,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from setpoint.problems import Infeasible, Problem
+from setpoint._checks import whole
+from setpoint.problems import Infeasible, Problem, refuse_classes, refuse_queries
 from setpoint.problems.inputs import to_numpy
 from setpoint.results.advice import next_steps
+from setpoint.results.band import effective
 from setpoint.results.bootstrap import resampled
 
-BAND = 20
-"""The band around a threshold is the spread of the scores over this, as in training."""
 FEWEST = 10.0
-"""With fewer effective examples of a class in the band, a threshold is a matter of luck."""
+"""With fewer effective examples of a class in the band, a threshold may be a matter of luck."""
+HARDLY_ANY = 3.0
+"""With fewer than this it is one, whatever the bootstrap says: it has no spread at the edge."""
 LEARNT = 0.8
 """Of the error on new data, the training data show this share or more: the model is too weak.
 
@@ -113,10 +115,13 @@ def diagnose(
         raise TypeError("train must be a pair (scores, labels) of the training data.")
     if not isinstance(problem, Problem):
         raise TypeError(f"diagnose takes a Problem, such as fnr_at_fpr(0.01); got {problem!r}.")
+    refuse_queries(problem.query, "diagnose")
+    refuse_classes(problem, "diagnose")
+    draws = whole(draws, "draws", least=2)
     value = problem.evaluate(scores, labels, groups=groups)
     known = resampled(problem, scores, labels, groups=groups, draws=draws, seed=seed)
     noise = float(np.nanstd(known)) if np.isfinite(known).any() else float("nan")
-    effective = _effective(problem, scores, labels, groups)
+    support = effective(problem, scores, labels, groups)
     left = _shortfall(problem, value, scores, labels, groups)
     fitted, unlearnt = None, None
     if train is not None:
@@ -125,9 +130,10 @@ def diagnose(
         except Infeasible as error:
             raise Infeasible(f"On the training data: {error}") from None
         unlearnt = _shortfall(problem, fitted, *train, train_groups)
-    limit = _limit(left, unlearnt, noise, effective)
-    advice = next_steps(limit, problem, value, noise, effective)
-    return Diagnosis(str(problem), value, noise, *effective, fitted, limit, advice)
+    limit = _limit(left, unlearnt, noise, min(support))
+    tied = len(np.unique(to_numpy(scores, "scores"))) == 1
+    advice = next_steps(limit, noise, support, few=min(support) < FEWEST, tied=tied)
+    return Diagnosis(str(problem), value, noise, *support, fitted, limit, advice)
 
 
 def _shortfall(problem: Problem, value: float, scores: Any, labels: Any, groups: Any) -> float:
@@ -140,30 +146,13 @@ def _shortfall(problem: Problem, value: float, scores: Any, labels: Any, groups:
     return abs(perfect - value)
 
 
-def _limit(
-    left: float, unlearnt: float | None, noise: float, effective: tuple[float, float]
-) -> Limit:
-    if min(effective) < FEWEST and not noise < left / 4:
+def _limit(left: float, unlearnt: float | None, noise: float, support: float) -> Limit:
+    if support < FEWEST and not noise < left / 4:
         return "noise"
     if left == 0:
         return "nothing"
+    if support < HARDLY_ANY:
+        return "noise"
     if unlearnt is None:
         return "unknown"
     return "capacity" if unlearnt >= LEARNT * left else "data"
-
-
-def _effective(problem: Problem, scores: Any, labels: Any, groups: Any) -> tuple[float, float]:
-    """``(sum k)^2 / sum k^2`` of the kernel at the threshold, for positives and negatives."""
-    s = to_numpy(scores, "scores").reshape(-1)
-    y = to_numpy(labels, "labels").reshape(-1) == 1
-    chosen = problem.choose(scores, labels, groups=groups)
-    width = float(s.std()) / BAND or 1.0
-    smallest = [np.inf, np.inf]
-    for threshold in chosen.thresholds:
-        u = np.abs(np.clip((s - threshold) / width, -300, 300))
-        kernel = np.exp(-u) / (1 + np.exp(-u)) ** 2
-        for place, mine in enumerate((kernel[y], kernel[~y])):
-            total = float((mine**2).sum())
-            found = float(mine.sum()) ** 2 / total if total > 0 else 0.0
-            smallest[place] = min(smallest[place], found)
-    return smallest[0], smallest[1]
