@@ -134,7 +134,7 @@ def test_thresholds_of_groups_rest_on_the_rows_of_each():
     gap = abs(coverage.on(g="few") - coverage.on(g="many")) <= 0.1
     shared = Problem(minimize=error, subject_to=gap)
     apart = Problem(minimize=error, subject_to=gap, thresholds="per group")
-    found = diagnose(scores, labels, apart, groups={"g": groups}, train=(scores, labels))
+    found = diagnose(scores, labels, apart, groups={"g": groups})
     one = diagnose(scores, labels, shared, groups={"g": groups})
     assert 0 < found.negatives < 0.3 * one.negatives
 
@@ -142,7 +142,7 @@ def test_thresholds_of_groups_rest_on_the_rows_of_each():
 @pytest.mark.parametrize("goal", [Problem(maximize=macro(recall)), "minimize fnr"])
 def test_what_it_cannot_diagnose_is_refused(goal):
     with pytest.raises(
-        (TypeError, ValueError), match="diagnose (takes a Problem|decides between two)"
+        (TypeError, ValueError), match=r"diagnose (takes a Problem|decides between two)"
     ):
         diagnose(*sample(0), goal)
 
