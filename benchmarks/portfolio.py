@@ -1,6 +1,6 @@
 """Is the portfolio at least as good as each of its members, for less than two runs?
 
-    python -m benchmarks.portfolio             # about half an hour on one core
+    python -m benchmarks.portfolio             # about an hour on one core
     python -m benchmarks.portfolio --quick     # two minutes
     python -m benchmarks.portfolio --table     # what has been run so far
 
@@ -22,7 +22,7 @@ from setpoint.compare import Comparison
 
 RESULTS = Path(__file__).parent / "results" / "portfolio.jsonl"
 METHODS = ["auto", "focal", "resampled", "implicit"]
-DATA = ("letter", "ijcnn1", "adult", "spambase")
+DATA = ("letter", "ijcnn1", "adult", "spambase", "crime", "compas", "heart")
 USED = ("fnr1", "pr95", "f1")
 
 
