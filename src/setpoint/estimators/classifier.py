@@ -51,7 +51,7 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
             ``"focal"``, ``"resampled"``, ...), or ``"auto"``: the last two and the first from one
             start, the best on validation data wins.
         epochs: Passes over the training rows; ``"auto"``: enough for 1,500 steps, at least 10.
-        batch_size: Rows in a batch; the rarer class is resampled when too few of it come in one.
+        batch_size: Rows in a batch; of ``"implicit"`` the rarer class is a fifth of each at least.
         learning_rate: Of Adam; ``"auto"``: 0.03 for linear, 0.01 for mlp, 0.001 for a module.
         validation_fraction: The share of rows to choose by; the best pass is kept.
         calibration_fraction: The share of rows to certify on; 0: no certificate is wanted.

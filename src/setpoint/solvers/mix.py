@@ -77,7 +77,7 @@ def value_of(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None)
     else:
         raise TypeError(
             f"The main loss {loss!r} takes no weights: give it a parameter `weights`, or train "
-            'with main="focal".'
+            'with main="cross_entropy".'
         )
     if value.ndim != 0:
         raise ValueError(
