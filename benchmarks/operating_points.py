@@ -54,7 +54,7 @@ def main() -> None:
         chosen.out = scratch("operating_points") if chosen.quick and not looks else RESULTS
     if not looks:
         run(chosen)
-    rows = [row for file in sorted(chosen.out.parent.glob(FILES)) for row in read(file)]
+    rows = _known(chosen.out)
     if chosen.docs:
         fill(PAGE, text(rows))
         draw([row for row in rows if row["seed"] < SCREENING], PLOT)
@@ -72,7 +72,7 @@ def run(chosen: argparse.Namespace) -> None:
     """Run what is not there yet, until the time is up."""
     end = monotonic() + 60 * (1.5 if chosen.quick else chosen.minutes)
     for job, steps in jobs(chosen):
-        done = read(chosen.out)
+        done = _known(chosen.out)
         trained = {
             READINGS[row["method"]].run
             for row in done
@@ -113,6 +113,11 @@ def read(file: Path) -> list[dict[str, Any]]:
     """The rows written so far; a line cut short by a crash is left out."""
     lines = file.read_text().splitlines(keepends=True) if file.exists() else []
     return [json.loads(line) for line in lines if line.endswith("}\n")]
+
+
+def _known(out: Path) -> list[dict[str, Any]]:
+    """The rows of all files beside ``out``, and its own."""
+    return [row for file in sorted({*out.parent.glob(FILES), out}) for row in read(file)]
 
 
 def _cell(row: dict[str, Any]) -> Cell:
