@@ -144,3 +144,35 @@ def test_bad_data_are_refused():
     dropping = nn.Sequential(nn.Linear(6, 2), nn.Sequential(nn.Dropout(), nn.Linear(2, 1)))
     with pytest.raises(ValueError, match="Dropout"):
         retarget(dropping, None, fnr_at_fpr(0.1), loader())
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"batch_size": 0}, ValueError, "batch_size must be a whole number of at least 1; got 0"),
+        ({"batch_size": 2.5}, ValueError, "batch_size must be a whole number"),
+        ({"learning_rate": 0.0}, ValueError, "learning_rate must be positive"),
+        ({"steps": 0}, ValueError, "steps must be"),
+    ],
+    ids=str,
+)
+def test_settings_out_of_range_are_refused(options, error, words):
+    with pytest.raises(error, match=words):
+        retarget(network(), None, fnr_at_fpr(0.1), loader(), **options)
+
+
+@pytest.mark.parametrize("role", ["loader", "validation"])
+@pytest.mark.parametrize(
+    ("labels", "weights", "words"),
+    [
+        (20, None, "50 rows of features, but 20 labels"),
+        (50, 49, "50 rows of features, but 49 weights"),
+    ],
+)
+def test_cached_features_of_another_length_are_refused(role, labels, weights, words):
+    data = Cached(torch.randn(50, 8), torch.arange(labels) % 2)
+    if weights is not None:
+        data = data._replace(weights=torch.ones(weights))
+    given = {"loader": loader(), role: data}
+    with pytest.raises(ValueError, match=words):
+        retarget(network(), None, fnr_at_fpr(0.1), **given, steps=2)

@@ -18,7 +18,7 @@ from typing import Any
 
 from torch import nn
 
-from setpoint._checks import whole
+from setpoint._checks import positive, whole
 from setpoint.problems import Problem, check_plain
 from setpoint.solvers import Split
 from setpoint.solvers.last_layer.split import check_features, check_head
@@ -91,8 +91,8 @@ def retarget(
         split.head,
         problem,
         steps=whole(steps, "steps", least=1),
-        batch_size=batch_size,
-        learning_rate=learning_rate,
+        batch_size=whole(batch_size, "batch_size", least=1),
+        learning_rate=positive(learning_rate, "learning_rate"),
         seed=seed,
     )
     start = perf_counter()
@@ -118,4 +118,10 @@ def retarget(
 def _cached(split: Split, given: Iterable[Any] | Cached) -> Cached:
     found = given if isinstance(given, Cached) else cached_features(split, None, given)
     check_features(found.features, split.head)
+    rows = len(found.features)
+    for what, column in (("labels", found.labels), ("weights", found.weights)):
+        if column is not None and len(column) != rows:
+            raise ValueError(
+                f"There are {rows} rows of features, but {len(column)} {what}; each row needs one."
+            )
     return found
