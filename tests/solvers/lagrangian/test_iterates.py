@@ -6,7 +6,7 @@ import torch
 from scipy.optimize import linprog
 from torch import nn
 
-from setpoint import Iterates, Problem, error, fnr, fnr_at_fpr, fpr, precision, recall
+from setpoint import Iterates, Problem, error, fnr, fnr_at_fpr, fpr, macro, precision, recall
 
 SCORES = torch.tensor([4.0, 3.0, 2.0, 1.0, 0.0, -1.0, -2.0, -3.0], dtype=torch.float64)
 LABELS = torch.tensor([1, 0, 1, 1, 0, 1, 0, 0])
@@ -107,3 +107,22 @@ def test_bad_use_is_refused():
         _ = iterates.best
     with pytest.raises(ValueError, match=r"1 threshold\(s\) of one output; got 2 of 1"):
         iterates.add(nn.Linear(1, 1), SCORES, LABELS, [0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("problem", "error_type", "words"),
+    [
+        ("a", TypeError, "Iterates takes a Problem.*got 'a'"),
+        (macro(recall), TypeError, "Iterates takes a Problem"),
+        (Problem(maximize=macro(recall)), ValueError, "Iterates.*about several"),
+        (
+            Problem(minimize=fnr, subject_to=fpr <= 0.1, thresholds="per group"),
+            NotImplementedError,
+            "Iterates cuts everyone at the same threshold.*Implicit trains those",
+        ),
+    ],
+    ids=str,
+)
+def test_goals_that_iterates_cannot_judge_are_refused_at_once(problem, error_type, words):
+    with pytest.raises(error_type, match=words):
+        Iterates(problem)

@@ -18,6 +18,7 @@ from setpoint._checks import whole
 from setpoint.problems import Problem
 from setpoint.problems.holds import tolerance
 from setpoint.rates import Bound
+from setpoint.solvers.lagrangian.checks import check_shared
 from setpoint.solvers.lagrangian.judged import measured
 from setpoint.solvers.lagrangian.mixture import shrink
 
@@ -61,7 +62,7 @@ class Iterates:
     """
 
     def __init__(self, problem: Problem, *, most: int = 64) -> None:
-        self.problem = problem
+        self.problem = check_shared(problem, "Iterates")
         self.most = whole(most, "most", least=2 + len(problem.points) * len(problem.subject_to))
         self.kept: list[Iterate] = []
 
