@@ -1,6 +1,7 @@
 """Rows never hide a failure, and a failure never hides the other rows."""
 
 import numpy as np
+import pytest
 import torch
 
 from setpoint import compare, fnr_at_fpr, precision_at_recall
@@ -115,3 +116,30 @@ def test_the_table_says_how_many_splits_failed_and_whether_a_rate_did():
     assert "a learning rate failed [1]" in str(partly)
     assert f"[1] missed: y; {told}" in str(partly)
     assert "[1]" not in str(Comparison(GOAL, (trial(0, 0.5, "missed: y"),)))
+
+
+NINE = [
+    "cross_entropy",
+    "weighted",
+    "focal",
+    "implicit",
+    "last_layer",
+    "lagrangian",
+    "proxy_lagrangian",
+    "pairwise",
+    "barrier",
+]
+
+
+@pytest.mark.parametrize(
+    ("problem", "without"), [(GOAL, []), (precision_at_recall(0.8), ["pairwise"])], ids=str
+)
+def test_nine_names_at_once(problem, without):
+    """One call, the same problem: who can express it has a value, who cannot says who can."""
+    options = {"steps": 3, "batch_size": 80, "seeds": 1, "model": "mlp"}
+    found = compare(problem, data(400), NINE, **options)
+    assert [row.method for row in found.rows] == NINE
+    assert [row.method for row in found.rows if row.value is None] == without
+    assert all(0 <= row.value.mean <= 1 for row in found.rows if row.value is not None)
+    assert all("train for it" in row.trouble for row in found.rows if row.failed)
+    assert str(found).count("cannot express it [1]") == len(without)
