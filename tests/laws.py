@@ -5,7 +5,8 @@ exact, algebra 1e-12 (float rounding of a few hundred terms), finite differences
 """
 
 import math
-from dataclasses import replace
+from copy import copy
+from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
@@ -85,6 +86,27 @@ ONE_THRESHOLD = [*EQUALITIES, *INEQUALITIES, *CHOSEN]
 every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 
 
+def last_of(criterion):
+    """The last batch of a criterion in tensors: a plain step keeps arrays of numpy."""
+    last = in_tensors(criterion._last)
+    width = last.reading.width.expand_as(last.reading.at)
+    return replace(last, reading=replace(last.reading, width=width, _kernels=[]))
+
+
+def in_tensors(record):
+    found = copy(record)
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if isinstance(value, np.ndarray):
+            object.__setattr__(found, field.name, torch.as_tensor(value))
+        elif is_dataclass(value) and not isinstance(value, (Problem, type)):
+            object.__setattr__(found, field.name, in_tensors(value))
+        elif isinstance(value, (list, tuple)):
+            items = (torch.as_tensor(v) if isinstance(v, np.ndarray) else v for v in value)
+            object.__setattr__(found, field.name, type(value)(items))
+    return found
+
+
 def draw(n=240, seed=0, ties=False):
     rng = torch.Generator().manual_seed(seed)
     labels = (torch.rand(n, generator=rng) < 0.3).long()
@@ -139,7 +161,7 @@ def test_a_floor_is_met_and_dropping_the_last_block_would_break_it(percent, seed
     accepted = scores > criterion.thresholds
     positives, found = int(labels.sum()), int((accepted & (labels == 1)).sum())
     assert 100 * found >= percent * positives
-    if criterion._last.seat.holding[0].item():  # else a better precision lies further down
+    if last_of(criterion).seat.holding[0].item():  # else a better precision lies further down
         fewer = scores > scores[accepted].min()
         assert 100 * int((fewer & (labels == 1)).sum()) < percent * positives
 
@@ -180,14 +202,14 @@ def test_in_training_the_threshold_sits_on_a_score_so_the_slope_is_never_zero(
     scores, labels = draw(90, seed=seed, ties=ties)
     criterion = bare(problem)
     loss_and_gradient(criterion, scores, labels)
-    if not criterion._last.seat.holding[0].item():
+    if not last_of(criterion).seat.holding[0].item():
         return  # the best cut is not at the bound; then its own score holds the coverage
-    there = labels[scores == criterion._last.seat.marginal.item()]
+    there = labels[scores == last_of(criterion).seat.marginal.item()]
     assert len(there) > 0
     assert held_class is None or held_class in there
     members = len(labels) if held_class is None else int((labels == held_class).sum())
-    least = 1 / (4 * criterion._last.reading.width * members)
-    assert (criterion._last.held.slope.abs() >= least * (1 - 1e-12)).all()
+    least = 1 / (4 * last_of(criterion).reading.width * members)
+    assert (last_of(criterion).held.slope.abs() >= least * (1 - 1e-12)).all()
 
 
 # ---- invariances -------------------------------------------------------------------------------
@@ -278,7 +300,7 @@ def test_soft_counts_tend_to_hard_counts_as_the_width_falls(problem, ties):
     for width in (1e-2, 1e-3, 1e-9):
         criterion = bare(problem, step=Sigmoid(width=width))
         loss_and_gradient(criterion, scores, labels)
-        reading = replace(criterion._last.reading, _kernels=[])
+        reading = replace(last_of(criterion).reading, _kernels=[])
         soft, _ = reading.counts()
         above = scores[None, :, None] - reading.at[:, None]  # [1, n, m]
         limit = (above > 0).double() + 0.5 * (above == 0)
@@ -309,7 +331,7 @@ def soft_tables(scores, t, h, labels, groups=None):
 
 def resolved(criterion, labels, groups=None):
     """The objective as a function of the scores, each threshold re-solved on soft counts."""
-    last, problem = criterion._last, criterion.problem
+    last, problem = last_of(criterion), criterion.problem
     held = []
     for j in range(last.seat.marginal.shape[1]):
         anchor = coverage
@@ -347,7 +369,7 @@ def test_the_gradient_is_that_of_the_soft_problem_solved_again(problem, seed):
     rng = torch.Generator().manual_seed(seed)
     for _ in range(3):
         direction = torch.randn(120, generator=rng, dtype=torch.float64)
-        step = 2e-5 * criterion._last.reading.width.min().item()
+        step = 2e-5 * last_of(criterion).reading.width.min().item()
         ahead, behind = objective(scores + step * direction), objective(scores - step * direction)
         slope = (ahead - behind) / (2 * step)
         scale = (gradient.abs() @ direction.abs()).item()  # differences cancel in the sum
@@ -364,7 +386,7 @@ def test_the_closed_form_is_what_hold_gives_by_automatic_differentiation(problem
     scores, labels = draw(90)
     criterion = bare(problem, step=step)
     _, gradient = loss_and_gradient(criterion, scores, labels)
-    last = criterion._last
+    last = last_of(criterion)
     h = last.reading.width[0]
 
     def tables(s, t):
@@ -497,7 +519,7 @@ def test_with_a_memory_the_mean_gradient_over_batches_is_the_full_one():
     for problem in (*EQUALITIES[:2], roc_auc((0, 0.2), points=4)):
         full = bare(problem)
         loss_and_gradient(full, scores, labels)
-        target = full._last.held.gradient[0] @ x
+        target = last_of(full).held.gradient[0] @ x
         criterion = Implicit(problem, memory=n)
         loss_and_gradient(criterion, scores, labels)  # fills the memory with everybody
         criterion.eval()
@@ -505,7 +527,7 @@ def test_with_a_memory_the_mean_gradient_over_batches_is_the_full_one():
         for _ in range(count):
             rows = torch.tensor(rng.choice(n, size, replace=False))
             criterion(scores[rows], labels[rows])
-            pulls.append(criterion._last.held.gradient[0] @ x[rows])
+            pulls.append(last_of(criterion).held.gradient[0] @ x[rows])
         pulls = torch.stack(pulls)
         spread = pulls.std(0) / count**0.5
         assert ((pulls.mean(0) - target).abs() <= 3 * spread).all()

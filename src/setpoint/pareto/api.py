@@ -87,7 +87,7 @@ def pareto_front(
         ...         self.x = nn.Parameter(torch.tensor(0.3))
         >>> def losses(model):
         ...     return {"to one": (model.x - 1) ** 2, "to zero": model.x**2}
-        >>> front = pareto_front(Number, losses, points=5, steps=50, learning_rate=0.05)
+        >>> front = pareto_front(Number, losses, points=5, steps=100, learning_rate=0.05)
         >>> [round(point.held, 2) for point in front.points]
         [0.0, 0.25, 0.5, 0.75, 1.0]
     """
