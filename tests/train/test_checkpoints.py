@@ -76,6 +76,7 @@ print(killed)
 """
 
 
+@pytest.mark.slow  # tests/cli/test_resume.py kills a run, too
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_run_killed_at_any_moment_ends_with_the_same_numbers(tmp_path):
     done = subprocess.run(

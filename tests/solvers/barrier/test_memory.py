@@ -52,7 +52,7 @@ def bound(number):
     )
 
 
-@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_each_bound_costs_one_copy_of_the_gradients(number):
     extra = measured(bound(number))
     # and, for a moment, some of the largest tensors, a sixteenth each; kept rows would be another
