@@ -8,8 +8,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from setpoint import Implicit, Problem, Sigmoid, lowest, macro, recall
-from setpoint.train.class_samplers import Classwise
-from setpoint.train.samplers import Shuffled
+from setpoint.solvers.samplers import Classwise, Shuffled
 
 Criterion = Callable[..., Tensor]
 BALANCED = Problem(maximize=macro(recall))

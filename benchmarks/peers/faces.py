@@ -10,7 +10,7 @@ from benchmarks.common import images
 from benchmarks.common.networks import SmallCNN, flipped
 from benchmarks.peers.learners import OURS, Loss, TorchLearner, one_column, shuffled
 from setpoint import Implicit, LastLayer, Pairwise, Penalty, Problem, Split, fnr_at_fpr, roc_auc
-from setpoint.train.methods import Enriched
+from setpoint.solvers import METHODS
 
 TASKS = {
     "celeba": (
@@ -123,7 +123,10 @@ def batches(name: str, y: Tensor, steps: int, seed: int) -> Iterator[Tensor]:
 
         return with_libauc.batches(y, BATCH, steps, seed)
     if name in ("resampled", "Implicit"):  # a fifth of the rarer class, at least
-        return (batch.rows for batch in Enriched(BATCH).draw(y, steps=steps, seed=seed))
+        return (
+            batch.rows
+            for batch in METHODS["resampled"].sampler(BATCH).draw(y, steps=steps, seed=seed)
+        )
     return shuffled(y, BATCH, steps, seed)
 
 

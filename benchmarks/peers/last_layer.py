@@ -23,8 +23,8 @@ from benchmarks.peers.runs import Rows, opened, options
 from setpoint import Infeasible, LastLayer, Penalty, Split, fnr_at_fpr, retarget
 from setpoint.datasets import Split as Parts
 from setpoint.datasets import Table
-from setpoint.train import Method, Validation, fit_best, score
-from setpoint.train.methods import METHODS
+from setpoint.solvers import METHODS, Method
+from setpoint.train import Validation, fit_best, score
 
 DATA = ("letter", "ijcnn1", "adult", "spambase")
 GOAL = fnr_at_fpr(0.01)

@@ -10,9 +10,8 @@ from torch import Tensor
 
 from benchmarks.points.ideas import IDEAS
 from setpoint import Implicit, Problem, Sigmoid, Stratified
-from setpoint.solvers import cross_entropy, focal
+from setpoint.solvers import METHODS, cross_entropy, focal
 from setpoint.train import Shuffled
-from setpoint.train.methods import Enriched
 
 Loss = Callable[..., Tensor]
 TEMPERATURES = (0.5, 1.0, 5.0)  # the paper's grid
@@ -72,7 +71,7 @@ RUNS = {
     "cross-entropy": Run(lambda *_: cross_entropy),
     "weighted": Run(_weighted),
     "focal": Run(lambda *_: focal),
-    "resampled": Run(lambda *_: cross_entropy, Enriched),
+    "resampled": Run(lambda *_: cross_entropy, METHODS["resampled"].sampler),
     "default": Run(lambda goal, steps, *_: Implicit(goal, steps=steps), Stratified, direct=True),
     "as published": Run(
         _published, direct=True, settings=tuple({"temperature": t} for t in TEMPERATURES)

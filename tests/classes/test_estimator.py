@@ -15,8 +15,8 @@ from setpoint.estimators.class_calibrator import ClassCalibrator
 from setpoint.report import page
 from setpoint.results import class_findings
 from setpoint.results.confusion import Confusions
+from setpoint.solvers import CLASS_METHODS
 from setpoint.train import Classwise
-from setpoint.train.class_methods import EvenClasses
 
 GOAL = 'maximize macro(recall) subject to coverage of "<b>" at 0.3'
 
@@ -169,7 +169,7 @@ def test_every_batch_has_some_of_every_class_and_weights_undo_it():
         assert counts.sum() == 50
         shares = torch.bincount(labels[rows], weights=weights) / 50
         assert torch.allclose(shares, torch.tensor([0.9, 0.09, 0.01]), atol=1e-6)
-    rows, weights = next(EvenClasses(48).draw(labels, steps=1, seed=0))
+    rows, weights = next(CLASS_METHODS["resampled"].sampler(48).draw(labels, steps=1, seed=0))
     assert torch.bincount(labels[rows]).tolist() == [16, 16, 16]
     assert weights is None
 

@@ -90,7 +90,7 @@ def test_goals_about_groups_are_trained_and_certified(made, capsys, tmp_path):
 
 
 def test_every_method_has_a_name(made, tmp_path):
-    from setpoint.train import METHODS
+    from setpoint.solvers import METHODS
 
     models = set()
     for method in (*METHODS, "auto"):
@@ -103,8 +103,7 @@ def test_every_method_has_a_name(made, tmp_path):
 
 def diverging(good_steps):
     """A method whose loss is NaN after so many steps."""
-    from setpoint.solvers import cross_entropy
-    from setpoint.train import Method
+    from setpoint.solvers import Method, cross_entropy
 
     done = []
 
@@ -116,7 +115,7 @@ def diverging(good_steps):
 
 
 def test_history_has_no_nan_where_training_diverges(made, tmp_path, monkeypatch):
-    from setpoint.train import METHODS
+    from setpoint.solvers import METHODS
 
     monkeypatch.setitem(METHODS, "diverging", diverging(4))
     options = ("--method", "diverging", "--no-baseline", "--batch-size", 200)
@@ -131,7 +130,7 @@ def test_history_has_no_nan_where_training_diverges(made, tmp_path, monkeypatch)
 
 
 def test_a_model_that_never_scores_is_one_line(made, tmp_path, capsys, monkeypatch):
-    from setpoint.train import METHODS
+    from setpoint.solvers import METHODS
 
     monkeypatch.setitem(METHODS, "diverging", diverging(0))
     assert train(made / "data.csv", tmp_path / "run", "--method", "diverging", "--quiet") == 2

@@ -25,8 +25,7 @@ from setpoint.compare import Comparison, Trial
 from setpoint.compare.plot import draw, rates_at
 from setpoint.datasets import Split, Table, split
 from setpoint.problems import Problem
-from setpoint.solvers import cross_entropy
-from setpoint.train import METHODS, Method
+from setpoint.solvers import METHODS, Method, cross_entropy
 
 GOAL = fnr_at_fpr(0.1)
 QUICK = {"steps": 30, "batch_size": 100, "seeds": 2}

@@ -6,8 +6,7 @@ import torch
 
 from setpoint import compare, fnr_at_fpr, precision_at_recall
 from setpoint.compare import Comparison, Trial
-from setpoint.solvers import cross_entropy
-from setpoint.train import METHODS, Method
+from setpoint.solvers import METHODS, Method, cross_entropy
 
 GOAL = fnr_at_fpr(0.1)
 QUICK = {"steps": 10, "batch_size": 100, "seeds": 1}

@@ -6,7 +6,7 @@ import pytest
 from setpoint import Problem, compare, f_score, fnr, fnr_at_fpr, fpr, precision, recall, roc_auc
 from setpoint.compare import Comparison, Trial
 from setpoint.compare.words import missed
-from setpoint.train import METHODS, Method
+from setpoint.solvers import METHODS, Method
 
 LABELS = np.repeat([1, 0], [100, 1000])
 

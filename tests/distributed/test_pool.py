@@ -6,7 +6,7 @@ from distributed.toy_data import parts
 from pareto.toys import Number, squares
 
 from setpoint import compare, fnr_at_fpr, pareto_front
-from setpoint.train import Method
+from setpoint.solvers import Method
 
 PROBLEM = fnr_at_fpr(0.2)
 

@@ -15,7 +15,7 @@ from torch import nn
 from setpoint import Problem, certify, fnr, fpr, recall
 from setpoint.estimators import Classifier, NotCertifiedWarning
 from setpoint.estimators.calibrator import Calibrator
-from setpoint.train import METHODS
+from setpoint.solvers import METHODS
 
 GOAL = "minimize fnr subject to fpr <= 0.05"
 QUICK = {"epochs": 40, "random_state": 0}

@@ -5,8 +5,7 @@ import torch
 from torch import nn
 
 from setpoint import Validation, fnr_at_fpr
-from setpoint.solvers import cross_entropy, focal
-from setpoint.train import METHODS, Method
+from setpoint.solvers import METHODS, Method, cross_entropy, focal
 from setpoint.train.portfolio import Best, fit_best
 
 GOAL = fnr_at_fpr(0.1)

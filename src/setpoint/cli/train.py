@@ -83,7 +83,7 @@ def _session(given: argparse.Namespace, problem: Any, unfinished: Path, tell: An
     from setpoint.runs.classes import ClassSession
     from setpoint.runs.session import Session
     from setpoint.runs.training import Watch
-    from setpoint.train import methods_named
+    from setpoint.solvers import methods_named
 
     methods_named(given.method, problem.kind)
     kind = ClassSession if problem.kind == "classes" else Session

@@ -16,7 +16,7 @@ from setpoint.compare.comparison import Comparison
 from setpoint.datasets import Split, Table, split
 from setpoint.distributed.pool import Processes, checked_processes
 from setpoint.problems import Problem, check_plain
-from setpoint.train import Method
+from setpoint.solvers import Method
 from setpoint.train.named import LEARNING_RATES
 
 USUAL = ("cross_entropy", "focal", "resampled", "implicit")
@@ -45,7 +45,7 @@ def compare(
         problem: What is wanted.
         data: ``(x, y)``, split 50/25/25 anew for every seed; or a function from a seed to a
             :class:`setpoint.datasets.Split`.
-        methods: Names of :data:`setpoint.train.METHODS`, ``"auto"`` for the portfolio, or methods
+        methods: Names of :data:`setpoint.solvers.METHODS`, ``"auto"`` for the portfolio, or methods
             of your own by name. The others are compared with the first.
         seeds: How many splits, or which.
         model: ``"linear"``, ``"mlp"``, or a function that makes an untrained module.

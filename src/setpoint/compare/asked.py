@@ -7,7 +7,7 @@ from numbers import Integral
 
 from setpoint._checks import whole
 from setpoint.compare.cells import Members
-from setpoint.train import Method, methods_named
+from setpoint.solvers import Method, methods_named
 
 OWN = 'For one of your own pass {"mine": Method(lambda problem, steps: ...)}.'
 

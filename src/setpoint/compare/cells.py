@@ -13,7 +13,7 @@ from setpoint.compare.trial import Bench, Trial
 from setpoint.datasets import Split
 from setpoint.distributed.pool import Pool, Processes, check_sendable, pool_of
 from setpoint.problems import Problem
-from setpoint.train import Method, methods_named
+from setpoint.solvers import Method, methods_named
 from setpoint.train.named import network
 
 Members = str | Mapping[str, Method]

@@ -13,7 +13,8 @@ from torch import nn
 from setpoint.compare.words import OK, ended, failed, inexpressible, missed, reason, untrained
 from setpoint.datasets import Split
 from setpoint.problems import Infeasible, Problem
-from setpoint.train import Best, Fitted, Method, Validation, fit_best, score
+from setpoint.solvers import Method
+from setpoint.train import Best, Fitted, Validation, fit_best, score
 
 
 @dataclass(frozen=True)

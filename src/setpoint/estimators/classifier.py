@@ -47,7 +47,7 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
         pos_label: The label that rates take as positive; None: the second in sorted order.
         model: ``"linear"``, ``"mlp"`` (64 hidden units) or an ``nn.Module`` that gives one score a
             row; it is copied.
-        method: A name in ``setpoint.train.METHODS`` (``"implicit"``, ``"cross_entropy"``,
+        method: A name in ``setpoint.solvers.METHODS`` (``"implicit"``, ``"cross_entropy"``,
             ``"focal"``, ``"resampled"``, ...), or ``"auto"``: the last two and the first from one
             start, the best on validation data wins.
         epochs: Passes over the training rows; ``"auto"``: enough for 1,500 steps, at least 10.

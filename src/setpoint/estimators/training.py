@@ -13,7 +13,8 @@ from torch import nn
 from setpoint._checks import positive, whole
 from setpoint.estimators.modules import assemble, rate_of
 from setpoint.problems import Problem
-from setpoint.train import Validation, fit_best, methods_named
+from setpoint.solvers import methods_named
+from setpoint.train import Validation, fit_best
 from setpoint.train.groups import of_rows
 from setpoint.train.named import steps_for
 from setpoint.train.state import History

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from setpoint.distributed import rank_of
 from setpoint.problems import Problem
 from setpoint.runs.model import build_model
+from setpoint.solvers import methods_named
 from setpoint.tables.parts import Part
-from setpoint.train import OtherRun, fit_best, methods_named
+from setpoint.train import OtherRun, fit_best
 from setpoint.train.named import steps_for
 from setpoint.train.team import added_up
 from setpoint.train.validation import Validation, score

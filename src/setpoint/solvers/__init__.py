@@ -23,9 +23,12 @@ from setpoint.solvers.program import (
     precision_at_recall_loss,
     structural_loss,
 )
+from setpoint.solvers.registry import CLASS_METHODS, METHODS, Method, methods_named
 from setpoint.solvers.weighted import CrossEntropy
 
 __all__ = [
+    "CLASS_METHODS",
+    "METHODS",
     "Barrier",
     "BatchCriterion",
     "CrossEntropy",
@@ -36,6 +39,7 @@ __all__ = [
     "Lagrangian",
     "LastLayer",
     "LinearProgram",
+    "Method",
     "Pairwise",
     "Penalty",
     "Program",
@@ -53,6 +57,7 @@ __all__ = [
     "focal",
     "independent_joint",
     "jaccard_loss",
+    "methods_named",
     "multiclass_auc_loss",
     "partial_auc_loss",
     "precision_at_recall_loss",

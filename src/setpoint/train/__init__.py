@@ -1,5 +1,14 @@
 """Training: the loop, samplers, history, checkpoints, and averaged weights for any loop."""
 
+from setpoint.solvers.samplers import (
+    Batch,
+    Classwise,
+    Sampler,
+    Shuffled,
+    Stratified,
+    WholeQueries,
+    batches,
+)
 from setpoint.train.averaged import Averaged
 from setpoint.train.checkpoints import (
     OtherRun,
@@ -7,18 +16,13 @@ from setpoint.train.checkpoints import (
     save_checkpoint,
     write_atomically,
 )
-from setpoint.train.class_samplers import Classwise
 from setpoint.train.features import Cached, cached_features
 from setpoint.train.loop import Criterion, Fitted, fit
-from setpoint.train.methods import METHODS, Method, methods_named
 from setpoint.train.portfolio import Best, fit_best
-from setpoint.train.queries import WholeQueries
 from setpoint.train.retarget import Retargeted, retarget
-from setpoint.train.samplers import Batch, Sampler, Shuffled, Stratified, batches
 from setpoint.train.validation import Validation, score
 
 __all__ = [
-    "METHODS",
     "Averaged",
     "Batch",
     "Best",
@@ -26,7 +30,6 @@ __all__ = [
     "Classwise",
     "Criterion",
     "Fitted",
-    "Method",
     "OtherRun",
     "Retargeted",
     "Sampler",
@@ -39,7 +42,6 @@ __all__ = [
     "fit",
     "fit_best",
     "load_checkpoint",
-    "methods_named",
     "retarget",
     "save_checkpoint",
     "score",

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from setpoint.problems import Infeasible, Problem, merit
 from setpoint.solvers import Implicit
+from setpoint.solvers.samplers import Stratified
 from setpoint.train.features import Cached
 from setpoint.train.loop import fit
-from setpoint.train.samplers import Stratified
 from setpoint.train.validation import Validation, score
 
 FOLDS = 3

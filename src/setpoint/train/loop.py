@@ -12,17 +12,17 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._checks import whole
+from setpoint.solvers.registry import Criterion
+from setpoint.solvers.samplers import Sampler, Shuffled, batches
 from setpoint.train.averaged import Averaged
 from setpoint.train.groups import columns_of
 from setpoint.train.progress import ProgressLine
 from setpoint.train.recipe import recipe
 from setpoint.train.run import Data, Run
-from setpoint.train.samplers import Sampler, Shuffled, batches
 from setpoint.train.state import History, State
 from setpoint.train.team import Team
 from setpoint.train.validation import Validation
 
-Criterion = Callable[..., Tensor]
 __all__ = ["Criterion", "Fitted", "batches", "fit"]
 
 

@@ -17,11 +17,10 @@ from torch import Tensor, nn
 
 from setpoint._checks import share as share_between
 from setpoint._checks import whole
-from setpoint.solvers import Split, focal
+from setpoint.solvers import Method, Split, focal
 from setpoint.solvers.classes.losses import class_focal
+from setpoint.solvers.samplers import Sampler, Shuffled, Stratified
 from setpoint.train.loop import Criterion, Fitted, fit
-from setpoint.train.methods import Method
-from setpoint.train.samplers import Sampler, Shuffled, Stratified
 from setpoint.train.validation import Validation
 
 SHARED = 0.6
@@ -69,7 +68,7 @@ def fit_best(
 
     Args:
         model: Gives one score an example; it is trained in place by the shared start.
-        members: The methods, by name, such as some of :data:`setpoint.train.METHODS`. A tie on
+        members: The methods, by name, such as some of :data:`setpoint.solvers.METHODS`. A tie on
             validation goes to the first.
         x: The features of all examples.
         y: Their labels.

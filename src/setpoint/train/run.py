@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.distributed import rank_of
+from setpoint.solvers.samplers import Batch
 from setpoint.train.checkpoints import OtherRun, load_checkpoint, save_checkpoint
 from setpoint.train.groups import of_rows
-from setpoint.train.samplers import Batch
 from setpoint.train.state import Progress, State
 from setpoint.train.team import Team, from_first
 from setpoint.train.validation import Validation

@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from setpoint.distributed import everyone, rank_of, workers
 from setpoint.solvers import BatchCriterion, GlobalBatch
-from setpoint.train.samplers import Batch
+from setpoint.solvers.samplers import Batch
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,168 @@
+"""Methods by name: a criterion and the batches it is trained on, with the same budget for all.
+
+The estimators, the command line and comparisons train by these names. To add a method, add one
+entry to :data:`METHODS` (to :data:`CLASS_METHODS` for goals about several classes):
+``"name": Method(lambda problem, steps: ...)``, or, if the criterion must know the model,
+``Method(on=lambda model, problem, steps: (model, ...))``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from setpoint.problems import Problem
+from setpoint.solvers.barrier import RateBarrier
+from setpoint.solvers.baselines import cross_entropy, focal
+from setpoint.solvers.classes.adjusted import Adjusted
+from setpoint.solvers.classes.losses import class_cross_entropy, class_focal
+from setpoint.solvers.implicit import Implicit
+from setpoint.solvers.lagrangian import Lagrangian
+from setpoint.solvers.last_layer import LastLayer, Split
+from setpoint.solvers.pairwise import Pairwise
+from setpoint.solvers.program import Program
+from setpoint.solvers.samplers import (
+    Classwise,
+    Sampler,
+    Shuffled,
+    Stratified,
+    Unweighted,
+)
+from setpoint.solvers.weighted import CrossEntropy
+
+Criterion = Callable[..., Tensor]
+"""Called as ``criterion(scores, labels, ...)``; returns the loss of the batch."""
+
+
+def _natural(size: int) -> Sampler:
+    """Batches as they come, with at least 20 examples of the rarer class."""
+    return Stratified(size, share=0.0)
+
+
+@dataclass(frozen=True)
+class Method:
+    """How to make the module that is trained, and its criterion.
+
+    Args:
+        criterion: Makes the criterion from a problem and the number of training steps.
+        sampler: Makes the sampler from a batch size. By default batches come as they are, with at
+            least 20 examples of the rarer class.
+        on: Instead of ``criterion``: makes the module to train and its criterion from a model, a
+            problem and the number of training steps.
+    """
+
+    criterion: Callable[[Problem, int], Criterion] | None = None
+    sampler: Callable[[int], Sampler] = _natural
+    on: Callable[[nn.Module, Problem, int], tuple[nn.Module, Criterion]] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.criterion is None) == (self.on is None):
+            raise TypeError("A method is made by criterion= or by on=: give one of the two.")
+
+    def build(self, model: nn.Module, problem: Problem, steps: int) -> tuple[nn.Module, Criterion]:
+        """The module to train (``model``, or one around it that shares its weights) and the loss.
+
+        Raises:
+            NotImplementedError, TypeError, ValueError: The method cannot express the problem.
+        """
+        if self.on is not None:
+            return self.on(model, problem, steps)
+        assert self.criterion is not None
+        return model, self.criterion(problem, steps)
+
+
+def _last_layer(model: nn.Module, problem: Problem, steps: int) -> tuple[nn.Module, Criterion]:
+    """Hold by the linear layer with one output; a model that is only that layer trains as a whole.
+
+    Raises:
+        ValueError: The model has no such layer, or several.
+    """
+    heads = {
+        name: part
+        for name, part in model.named_modules()
+        if isinstance(part, nn.Linear) and part.out_features == 1
+    }
+    if not heads:
+        raise ValueError("The method 'last_layer' needs an nn.Linear with one output at the end.")
+    (name, head), *others = heads.items()
+    if others:  # the order in which a model registers its parts says nothing about which is last
+        raise ValueError(
+            f"The method 'last_layer' cannot tell which is the head: {', '.join(map(repr, heads))} "
+            "have one output each. Name it by a method of your own, Method(on=lambda model, "
+            f'problem, steps: (split := Split(model, "{name}"), LastLayer(problem, split, '
+            "steps=steps)))."
+        )
+    mine = {id(p) for p in head.parameters()}
+    if all(id(p) in mine for p in model.parameters()):
+        return model, Implicit(problem, steps=steps)
+    split = Split(model, head)
+    return split, LastLayer(problem, split, steps=steps)
+
+
+def _oversampled(size: int) -> Sampler:
+    """A fifth of every batch is the rarer class, without importance weights."""
+    return Unweighted(Stratified(size))
+
+
+def _equal_classes(size: int) -> Sampler:
+    """The same number of examples of every class in every batch, without importance weights."""
+    return Unweighted(Classwise(size, least=size))
+
+
+def balanced_cross_entropy(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Cross-entropy in which every class of the batch has the same total weight."""
+    own = torch.ones_like(scores[:, 0]) if weights is None else weights.to(scores.dtype)
+    totals = own.new_zeros(scores.shape[1]).index_add(0, labels, own)
+    return class_cross_entropy(scores, labels, own / totals[labels])
+
+
+METHODS: dict[str, Method] = {
+    "implicit": Method(lambda problem, steps: Implicit(problem, steps=steps), Stratified),
+    "cross_entropy": Method(lambda _problem, _steps: cross_entropy),
+    "focal": Method(lambda _problem, _steps: focal),
+    "weighted": Method(lambda problem, _steps: CrossEntropy(problem, positives="balanced")),
+    "last_layer": Method(on=_last_layer),
+    "lagrangian": Method(lambda problem, _steps: Lagrangian(problem)),
+    "proxy_lagrangian": Method(lambda problem, _steps: Lagrangian(problem, proxy=True)),
+    "pairwise": Method(lambda problem, _steps: Pairwise(problem)),
+    "barrier": Method(
+        on=lambda model, problem, _: (model, RateBarrier(problem, model.parameters()))
+    ),
+    "program": Method(lambda problem, _steps: Program(problem)),
+    "resampled": Method(lambda _problem, _steps: cross_entropy, _oversampled),
+}
+
+CLASS_METHODS: dict[str, Method] = {
+    "implicit": Method(lambda problem, steps: Implicit(problem, steps=steps), Shuffled),
+    "cross_entropy": Method(lambda _problem, _steps: class_cross_entropy, Shuffled),
+    "focal": Method(lambda _problem, _steps: class_focal, Shuffled),
+    "adjusted": Method(lambda problem, _steps: Adjusted(problem), Shuffled),
+    "weighted": Method(lambda _problem, _steps: balanced_cross_entropy, Classwise),
+    "resampled": Method(lambda _problem, _steps: class_cross_entropy, _equal_classes),
+}
+"""Methods for goals about several classes."""
+
+PORTFOLIO = ("focal", "resampled", "implicit")
+"""What the name ``auto`` tries: the two strongest baselines and ours."""
+
+
+def methods_named(name: str, kind: str = "plain") -> dict[str, Method]:
+    """The method with this name, or the whole portfolio for ``auto``.
+
+    Args:
+        name: The name of a method, or ``auto``.
+        kind: The kind of the problem; ``"classes"`` has its own methods.
+
+    Raises:
+        ValueError: There is no such method; the message lists all names.
+    """
+    methods = CLASS_METHODS if kind == "classes" else METHODS
+    if name == "auto":
+        return {member: methods[member] for member in PORTFOLIO}
+    if name not in methods:
+        known = ", ".join(map(repr, [*methods, "auto"]))
+        raise ValueError(f"method must be one of {known}; got {name!r}.")
+    return {name: methods[name]}
