@@ -45,7 +45,7 @@ PAGE = HERE.parent / "docs" / "certificates.md"
 LARGE = """
 import json, resource, sys, time
 import numpy as np
-from setpoint.certify import certify
+from setpoint.certificates import certify
 random = np.random.default_rng(0)
 y = random.random(10_000_000) < 0.1
 s = random.normal(size=len(y)) + 2.5 * y

@@ -17,7 +17,7 @@ from torch import nn
 
 import setpoint
 from setpoint import Implicit, Problem
-from setpoint.certify import certify
+from setpoint.certificates import certify
 from setpoint.datasets import letter
 from setpoint.report import page
 from setpoint.results import RunResult

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from scipy.special import expit
 
-from setpoint.certify import certify
+from setpoint.certificates import certify
 from setpoint.rates import Bound, Counts, Where
 from simulation.truth import BY_GROUP, FLOORS, GROUPS, QUANTIZERS, RARE, SHIFT, Cell, Draw, draw
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from setpoint._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from setpoint.certify import Certificate as Certificate
-    from setpoint.certify import certify as certify
+    from setpoint.certificates import Certificate as Certificate
+    from setpoint.certificates import certify as certify
     from setpoint.compare import Comparison as Comparison
     from setpoint.compare import compare as compare
     from setpoint.estimators import (
@@ -251,7 +251,7 @@ if TYPE_CHECKING:
     from setpoint.train.retarget import retarget as retarget
 
 _NAMES = {
-    "certify": "Certificate certify",
+    "certificates": "Certificate certify",
     "compare": "Comparison compare",
     "estimators": "CertifiedThreshold Classifier NotCertifiedWarning Ranker",
     "export": "Decision",

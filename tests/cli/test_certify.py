@@ -8,7 +8,7 @@ from cli.shell import run, write_scores
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from setpoint.certify import Certificate, certify
+from setpoint.certificates import Certificate, certify
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_even_our_own_mistakes_are_one_line(capsys, scores, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("two\nlines")
 
-    monkeypatch.setattr("setpoint.certify.certify", broken)
+    monkeypatch.setattr("setpoint.certificates.certify", broken)
     assert run(*command(scores)) == 2
     error = capsys.readouterr().err
     assert "a mistake of ours, RuntimeError: two lines" in error

@@ -7,7 +7,7 @@ import pytest
 from cli.shell import run, write_data
 from safetensors.numpy import load_file, save_file
 
-from setpoint.certify import Certificate
+from setpoint.certificates import Certificate
 from setpoint.runs.manifest import _digest
 
 GOAL = "maximize recall subject to fpr <= 0.1"

@@ -37,7 +37,7 @@ def _run(given: argparse.Namespace) -> int:
     source = open_table(given.file)
     data = read_scores(source, given.score, given.label, given.group, given.positive)
     clusters = None if given.clusters is None else read_texts(source, given.clusters, "--clusters")
-    from setpoint.certify import certify
+    from setpoint.certificates import certify
 
     certificate = certify(
         data.scores,
@@ -58,7 +58,7 @@ def _run(given: argparse.Namespace) -> int:
 
 def _goal(text: str, label: str | None, group: str | None) -> Any:
     """Told as a mistake in the goal before the file is read."""
-    from setpoint.certify.goals import read_goal as read
+    from setpoint.certificates.goals import read_goal as read
     from setpoint.cli.goals import read_goal
     from setpoint.rates import coverage
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from setpoint.certify import CannotPromise
-from setpoint.certify.forms import atoms
-from setpoint.certify.goals import read_goal
+from setpoint.certificates import CannotPromise
+from setpoint.certificates.goals import atoms, read_goal
 from setpoint.cli.common import UserError
 from setpoint.problems import Problem
 from setpoint.rates import Bound, ClassArea

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.certify.measured import is_plain_share
+from setpoint.certificates.regions import is_plain_share
 from setpoint.problems import Problem
 from setpoint.rates import Bound, Counts, Setpoint, Where
 from setpoint.rates.targets import Target

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from setpoint._version import __version__
-from setpoint.certify import Certificate, certify
+from setpoint.certificates import Certificate, certify
 from setpoint.datasets import letter, split
 from setpoint.demo.plan import CORNER, MODELS
 from setpoint.demo.trials import CROSS_ENTROPY, IMPLICIT, Trial

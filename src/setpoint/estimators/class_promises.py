@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import share
-from setpoint.certify.classes import certify_shifts, shifts_to_prove, unprovable
+from setpoint.certificates.classes import certify_shifts, shifts_to_prove, unprovable
 from setpoint.estimators.class_calibrator import ClassCalibrator
 from setpoint.estimators.inputs import Array, Labels
 from setpoint.estimators.scored import ScoredRows

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from setpoint.certify.classes import unprovable
+from setpoint.certificates.classes import unprovable
 from setpoint.estimators.class_labels import numbers_of, read_many
 from setpoint.estimators.class_promises import FEWEST, ClassPromises
 from setpoint.estimators.inputs import Array, read_groups, read_weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from setpoint.certify.goals import read_goal as read_promise
+from setpoint.certificates.goals import read_goal as read_promise
 from setpoint.problems import Problem
 from setpoint.rates import Bound, fnr, fpr, npv, recall, tpr
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.certify import CannotPromise, certify
+from setpoint.certificates import CannotPromise, certify
 from setpoint.problems import Infeasible, Problem
 from setpoint.problems.groups import cells_of, codes_of, columns_of, key_of
 from setpoint.problems.groups.forms import window_of

@@ -9,7 +9,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
-from setpoint.certify import Certificate
+from setpoint.certificates import Certificate
 from setpoint.estimators.calibrator import Calibrator
 from setpoint.estimators.decisions import Decisions
 from setpoint.estimators.groups import cautious

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import share
-from setpoint.certify import CannotPromise, Certificate, certify
+from setpoint.certificates import CannotPromise, Certificate, certify
 from setpoint.estimators.goals import Goal, as_problem
 from setpoint.estimators.groups import check_grouped
 from setpoint.problems import Infeasible, Problem, refuse_queries

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from setpoint.certify.classes.certificate import ASSUMED
+from setpoint.certificates.classes import ASSUMED
 from setpoint.results import (
     ClassFindings,
     ClassRun,

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.certify import Certificate
+from setpoint.certificates import Certificate
 from setpoint.rates import Value
 
 DTYPES = {

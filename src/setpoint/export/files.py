@@ -9,7 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import nn
 
-from setpoint.certify import Certificate
+from setpoint.certificates import Certificate
 from setpoint.export.decision import Decision
 
 CERTIFICATE = "setpoint_certificate"

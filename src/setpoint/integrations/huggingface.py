@@ -16,7 +16,7 @@ import torch.distributed as dist
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from setpoint.certify import Certificate
+from setpoint.certificates import Certificate
 from setpoint.integrations.extras import advice
 from setpoint.integrations.promise import judged, promised
 from setpoint.integrations.scalars import scalars

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from setpoint.certify import CannotPromise, Certificate, certify
+from setpoint.certificates import CannotPromise, Certificate, certify
 from setpoint.problems import Choice, Infeasible, Problem
 from setpoint.problems.areas import worst
 

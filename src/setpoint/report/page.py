@@ -6,7 +6,7 @@ from importlib.resources import files
 from itertools import count
 from typing import Any
 
-from setpoint.certify.classes.certificate import ASSUMED
+from setpoint.certificates.classes import ASSUMED
 from setpoint.report import background, classes, compared, operating, sections
 from setpoint.report.banner import banner
 from setpoint.report.confusion import confusion

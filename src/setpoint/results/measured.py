@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.certify.measured import interval_at, is_plain_share
+from setpoint.certificates.regions import interval_at, is_plain_share
 from setpoint.rates import Bound, Counts
 from setpoint.rates.expression import Expression
 from setpoint.rates.slices import Where

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, TypeVar
 
-from setpoint.certify import Certificate
-from setpoint.certify.classes import ClassCertificate
+from setpoint.certificates import Certificate
+from setpoint.certificates.classes import ClassCertificate
 from setpoint.results import ClassRun, RunResult
 from setpoint.runs.errors import RunError
 from setpoint.runs.folder import CERTIFICATE, HISTORY

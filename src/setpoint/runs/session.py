@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from setpoint._checks import plural
-from setpoint.certify import certify
+from setpoint.certificates import certify
 from setpoint.runs.asked import Asked
 from setpoint.runs.checks import check_both, check_groups
 from setpoint.runs.finished import Finished, versions

@@ -12,11 +12,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from setpoint.certify.dtypes import below
-from setpoint.certify.forms import atoms
-from setpoint.certify.parts import EVERYONE, NEGATIVES, POSITIVES
-from setpoint.certify.settings import doubt
-from setpoint.certify.tails import allowed, lower, needed, upper
+from setpoint.certificates.certification import doubt
+from setpoint.certificates.dtypes import below
+from setpoint.certificates.goals import atoms
+from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES
+from setpoint.certificates.tails import allowed, lower, needed, upper
 from setpoint.distributed.select import Selected, select
 from setpoint.rates import Bound
 

@@ -10,7 +10,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from setpoint.certify import Certificate
+from setpoint.certificates import Certificate
 from setpoint.integrations.lightning.library import pl
 from setpoint.integrations.lightning.validation import own_rows, scores_of
 from setpoint.integrations.metrics import GoalMetric

@@ -1,0 +1,192 @@
+import numpy as np
+import pytest
+import torch
+from certificates.simulate import sample
+
+from setpoint.certificates import certify
+from setpoint.problems import Problem
+from setpoint.rates import coverage, error, f_score, fnr, fpr, precision, recall, tpr
+
+A, B = tpr.on(group="a"), tpr.on(group="b")
+
+
+def grouped(seed, n=4000):
+    scores, labels = sample(seed, n, 0.3)
+    groups = np.where(np.random.default_rng(1000 + seed).random(n) < 0.4, "a", "b")
+    return scores, labels, groups
+
+
+@pytest.mark.parametrize(
+    "goal", [fpr <= 0.05, recall >= 0.9, precision >= 0.7, [fpr <= 0.2, recall >= 0.5]]
+)
+def test_each_group_is_certified_by_itself_at_its_part_of_delta(goal):
+    scores, labels, groups = grouped(0)
+    found = certify(scores, labels, goal, groups=groups, confidence=0.9)
+    for group, threshold in found.thresholds.items():
+        own = groups == group
+        alone = certify(scores[own], labels[own], goal, confidence=0.95)
+        assert threshold == alone.threshold
+        (point,) = [p for p in found.points if p.group == group]
+        assert (point.examples, point.alerts) == (own.sum(), alone.points[0].alerts)
+    assert found.column == "group"
+    assert 'on group="a"' in found.claims[0].bound
+
+
+def test_decisions_by_group():
+    scores, labels, groups = grouped(1)
+    found = certify(scores, labels, fpr <= 0.05, groups={"site": groups})
+    decided = found.decide(scores, groups)
+    limits = np.where(groups == "a", found.thresholds["a"], found.thresholds["b"])
+    assert decided.tolist() == (scores > limits).tolist()
+    tensor = found.decide(torch.from_numpy(scores), groups)
+    assert isinstance(tensor, torch.Tensor)
+    assert tensor.tolist() == decided.tolist()
+    assert found.column == "site"
+    with pytest.raises(ValueError, match="pass groups="):
+        found.decide(scores)
+    with pytest.raises(ValueError, match="No threshold for site = 'c'"):
+        found.decide(scores, np.full(len(scores), "c"))
+    with pytest.raises(ValueError, match="groups must have the shape"):
+        found.decide(scores, groups[:5])
+    with pytest.raises(ValueError, match="see thresholds"):
+        _ = found.threshold
+
+
+def test_whole_numbers_and_booleans_name_groups_too():
+    scores, labels, groups = grouped(2)
+    for column in ((groups == "a").astype(int), groups == "a", torch.from_numpy(groups == "a")):
+        found = certify(scores, labels, fpr <= 0.05, groups=column)
+        assert sorted(found.thresholds) == [0, 1]
+        assert type(found).from_json(found.to_json()) == found
+
+
+def test_a_small_group_says_how_many_it_lacks():
+    scores, labels, groups = grouped(3)
+    keep = (groups == "b") | (np.arange(len(groups)) < 60)
+    found = certify(scores[keep], labels[keep], fpr <= 0.05, groups=groups[keep])
+    assert found.status == "infeasible"
+    assert "needs 72 negatives with group = 'a', you have" in found.notes[0]
+    with pytest.raises(ValueError, match="no threshold"):
+        _ = found.thresholds
+
+
+def test_a_shared_threshold_for_bounds_on_slices():
+    scores, labels, groups = grouped(4)
+    found = certify(
+        scores, labels, [fpr.on(group="a") <= 0.05, fpr.on(group="b") <= 0.05], groups=groups
+    )
+    alone = [certify(scores[groups == g], labels[groups == g], fpr <= 0.05) for g in "ab"]
+    # two caps need no correction: the stricter one decides
+    assert found.threshold == max(c.threshold for c in alone)
+    assert found.column is None
+    mixed = certify(
+        scores, labels, 0.5 * fpr.on(group="a") + 0.5 * fpr.on(group="b") <= 0.05, groups=groups
+    )
+    assert min(c.threshold for c in alone) - 0.1 < mixed.threshold < found.threshold
+
+
+def test_gap_at_a_decided_threshold():
+    scores, labels, groups = grouped(5)
+    found = certify(scores, labels, [fpr <= 0.1, abs(A - B) <= 0.1], groups=groups)
+    assert found.threshold == certify(scores, labels, fpr <= 0.1, confidence=0.975).threshold
+    claim = found.claims[1]
+    assert claim.bound.startswith("abs(")
+    assert claim.measured < claim.proved <= 0.1
+    tight = certify(scores, labels, [fpr <= 0.1, abs(A - B) <= 0.02], groups=groups)
+    assert tight.status == "not certified"
+    assert "is not proved" in tight.notes[0]
+
+
+def test_the_rule_of_four_fifths():
+    scores, labels, groups = grouped(6)
+    found = certify(scores, labels, [fpr <= 0.1, A / B >= 0.8], groups=groups)
+    assert found.certified
+    assert found.claims[1].measured == pytest.approx(
+        np.mean(scores[labels & (groups == "a")] > found.threshold)
+        / np.mean(scores[labels & (groups == "b")] > found.threshold)
+    )
+
+
+@pytest.mark.parametrize("rate", [fpr, tpr, coverage], ids=str)
+def test_gaps_with_one_threshold_each(rate):
+    scores, labels, groups = grouped(7)
+    gap = abs(rate.on(group="a") - rate.on(group="b"))
+    problem = Problem(minimize=fnr, subject_to=[fpr <= 0.1, gap <= 0.1], thresholds="per group")
+    found = certify(scores, labels, problem, groups=groups)
+    assert found.certified
+    assert found.claims[-1].measured < found.claims[-1].proved < 0.1
+    asked = [f'{name} on group="{group}"' for name in ("fnr", rate) for group in "ab"]
+    assert [e.name for e in found.objective] == asked
+    narrow = Problem(minimize=fnr, subject_to=[fpr <= 0.1, gap <= 0.01], thresholds="per group")
+    assert certify(scores, labels, narrow, groups=groups).status == "not certified"
+
+
+def test_an_objective_can_be_subject_to_a_gap_alone():
+    scores, labels, groups = grouped(8)
+    problem = Problem(maximize=recall, subject_to=abs(A - B) <= 0.15)
+    found = certify(scores, labels, problem, groups=groups)
+    assert found.certified
+    assert found.objective[0].value > 0.3
+
+
+@pytest.mark.parametrize("beside", [(), (fpr <= 0.2,)], ids=["alone", "capped"])
+@pytest.mark.parametrize("rate", [tpr, coverage], ids=str)
+@pytest.mark.parametrize(
+    ("objective", "slack"), [({"minimize": error}, 0.03), ({"maximize": f_score(1)}, 0.06)], ids=str
+)
+def test_of_all_that_is_proved_the_objective_takes_the_best(objective, slack, rate, beside):
+    """A gap has most to spare where nobody is accepted: no objective wants that."""
+    gap = abs(rate.on(group="a") - rate.on(group="b")) <= 0.15
+    problem = Problem(**objective, subject_to=[*beside, gap])
+    for seed in range(3):
+        scores, labels, groups = grouped(seed)
+        found = certify(scores, labels, problem, groups=groups)
+        assert found.certified
+        best = problem.choose(scores, labels, groups=groups).value
+        assert found.objective[0].value == pytest.approx(best, abs=slack)
+        assert all(claim.measured <= claim.proved for claim in found.claims)
+
+
+@pytest.mark.parametrize(
+    ("goal", "groups", "message"),
+    [
+        (abs(A - B) <= 0.1, "column", "holds where nobody is accepted"),
+        (abs(A - B) <= 0.1, None, "pass groups="),
+        (Problem(minimize=fnr, subject_to=fpr <= 0.1), "column", "looks at no group"),
+        ("minimize fnr subject to fpr <= 0.1 with thresholds per group", None, "pass groups="),
+        (fpr <= 0.1, {"a": [1], "b": [2]}, "needs one column"),
+        ([fpr <= 0.1, tpr.on(group="z") >= 0.1], "column", "No example has group = 'z'"),
+        (
+            Problem(
+                minimize=fnr,
+                subject_to=[fpr <= 0.1, abs(tpr - A) <= 0.1],
+                thresholds="per group",
+            ),
+            "column",
+            "bounds name values of group only",
+        ),
+        (
+            Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.1, thresholds="per group"),
+            "column",
+            "No bound decides the threshold of group = 'b'",
+        ),
+        (f_score(1).on(group="a") >= 0.1, "short", "groups must have the shape"),
+    ],
+)
+def test_unclear_groups_are_errors(goal, groups, message):
+    scores, labels, column = grouped(9, 400)
+    given = (
+        {"column": column, "short": column[:7]}.get(groups, groups)
+        if not isinstance(groups, dict)
+        else groups
+    )
+    with pytest.raises(ValueError, match=message):
+        certify(scores, labels, goal, groups=given)
+
+
+def test_an_identifier_is_no_group():
+    scores, labels, _ = grouped(10)
+    with pytest.raises(ValueError, match="4,000 different values"):
+        certify(scores, labels, fpr <= 0.1, groups=np.arange(4000))
+    with pytest.raises(TypeError, match="strings or numbers"):
+        certify(scores, labels, fpr <= 0.1, groups=np.array([None] * 4000))
