@@ -62,7 +62,7 @@ import sys
 import numpy as np
 import setpoint
 from setpoint import Problem, Infeasible, roc_auc, fpr, fnr
-from setpoint.problems.scan import place
+from setpoint.axes.scan import place
 problem = Problem.parse("minimize fnr on g=1 subject to fpr <= 50 %")
 scores, labels, groups = np.array([3.0, 2.0, 1.0]), np.array([1, 0, 1]), np.array([1, 1, 1])
 assert problem.evaluate(scores, labels, groups=groups) == 0.5

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from setpoint import Implicit, Problem
-from setpoint.problems.scan import holds, place
+from setpoint.axes.scan import holds, place
 from setpoint.rates import Bound
 from setpoint.solvers.held import tables_of
 from setpoint.solvers.schedule import Seat

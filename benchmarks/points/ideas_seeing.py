@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from benchmarks.points.stack import Stack, Stepper
 from setpoint import Implicit, retarget
+from setpoint.axes.scan import place as placed
 from setpoint.datasets import Split
-from setpoint.problems.scan import place as placed
 from setpoint.solvers.mix import attach, mix
 from setpoint.solvers.schedule import Seat
 from setpoint.thresholds import Sample

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from setpoint import Problem
+from setpoint.axes.class_choice import best_shifts
 from setpoint.certificates.classes import ClassCertificate, certify_shifts, shifts_to_prove
 from setpoint.certificates.storage import checksum
-from setpoint.problems.classes import best_shifts
 from setpoint.results import clopper_pearson
 
 NAMES = ("cat", "dog", "bird")

@@ -9,7 +9,7 @@ from classes.samples import draw, loss_and_gradient
 from torch.nn.functional import cross_entropy
 
 from setpoint import Implicit, Problem
-from setpoint.problems.classes.names import members_of
+from setpoint.axes.class_data import members_of
 from setpoint.solvers.classes.adjusted import UNSEEN, Adjusted
 from setpoint.solvers.classes.goal_weights import log_weights
 

@@ -22,8 +22,9 @@ from setpoint import (
     recall,
     top_k,
 )
-from setpoint.problems.classes import decide, find, numbered, read_data
-from setpoint.problems.classes.transport import transport
+from setpoint.axes.class_data import decide, numbered, read_data
+from setpoint.axes.class_search import find
+from setpoint.axes.transport import transport
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -9,7 +9,7 @@ from classes.samples import draw, loss_and_gradient
 from scipy.optimize import root
 
 from setpoint import Implicit, Problem, Sigmoid
-from setpoint.problems.classes import decide
+from setpoint.axes.class_data import decide
 from setpoint.solvers.classes.soft import Soft
 
 TWO = {

@@ -7,13 +7,10 @@ from classes.samples import draw, loss_and_gradient
 from scipy.optimize import linear_sum_assignment, linprog
 
 from setpoint import Implicit, Problem, Sigmoid
-from setpoint.problems.classes import decide, read_data
-from setpoint.problems.classes.cuts import ClassCuts
-from setpoint.problems.classes.matrix import hard_tables
-from setpoint.problems.classes.moves import finish
-from setpoint.problems.classes.names import top_ks
-from setpoint.problems.classes.quotas import shared_out
-from setpoint.problems.classes.settle import settle
+from setpoint.axes.class_cuts import ClassCuts
+from setpoint.axes.class_data import decide, read_data, top_ks
+from setpoint.axes.confusion import hard_tables
+from setpoint.axes.transport import finish, settle, shared_out
 
 READ = [
     "minimize cost([[0, 1, 2, 3], [4, 0, 1, 2], [1, 2, 0, 5], [1, 1, 1, 0]])",

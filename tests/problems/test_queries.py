@@ -30,7 +30,7 @@ from setpoint import (
     recall_at_precision,
     roc_auc,
 )
-from setpoint.problems.queries import Grouped, Segments
+from setpoint.axes.segments import Grouped, Segments
 from setpoint.rates import ONE
 
 PROBLEMS = [

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import GROUPS, examples, problems, rates
 
-from setpoint.problems import Problem, pr_auc, precision_at_k, roc_auc, scan
-from setpoint.problems.scan import Cuts, holds, place
+from setpoint.axes import scan
+from setpoint.axes.cuts import Cuts
+from setpoint.axes.scan import holds, place
+from setpoint.problems import Problem, pr_auc, precision_at_k, roc_auc
 from setpoint.rates import (
     CATALOGUE,
     FP,

@@ -29,7 +29,7 @@ def test_an_empty_memory_is_nobody():
 
 
 def test_numpy_and_torch_cuts_are_the_same():
-    from setpoint.problems.scan import Cuts
+    from setpoint.axes.cuts import Cuts
 
     batch = sample(40, 2)
     ours = batch.cuts(((),))

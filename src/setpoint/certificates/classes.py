@@ -15,6 +15,10 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import share as check_share
+from setpoint.axes.arrays import Floats, to_numpy
+from setpoint.axes.class_choice import best_shifts, choose_classes
+from setpoint.axes.class_data import decide, read_data
+from setpoint.axes.confusion import hard_tables
 from setpoint.batch import check_scores
 from setpoint.certificates.drift import BROKEN, DRIFT, OK, Alerts, Check, Finding, alert_finding
 from setpoint.certificates.records import CERTIFIED, INFEASIBLE, NOT_CERTIFIED, Claim
@@ -23,11 +27,6 @@ from setpoint.certificates.storage import checksum, json_object, list_of, need, 
 from setpoint.certificates.tails import allowed, at_least, at_most, lower, needed, upper
 from setpoint.certificates.text import WIDTH, columns, percent, share
 from setpoint.problems import Infeasible, Problem
-from setpoint.problems.classes import best_shifts, decide, read_data
-from setpoint.problems.classes.data import Floats
-from setpoint.problems.classes.evaluate import choose_classes
-from setpoint.problems.classes.matrix import hard_tables
-from setpoint.problems.inputs import to_numpy
 from setpoint.rates import Across, Bound, numeral
 from setpoint.rates.slices import quote
 

@@ -60,7 +60,7 @@ def _new_names(names: tuple[str, ...], new: list[str]) -> list[str]:
 
 def _decisions(folder: Path, manifest: Any, certificate: Any, source: Any) -> Iterator[list[str]]:
     """Every row of the file as it was, with its scores and the class it is decided to be."""
-    from setpoint.problems.classes import decide
+    from setpoint.axes.class_data import decide
     from setpoint.runs.model import load_model, score_rows
     from setpoint.tables.cells import safe_cell
     from setpoint.tables.values import shown

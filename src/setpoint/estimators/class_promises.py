@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import share
+from setpoint.axes.class_choice import best_shifts
+from setpoint.axes.class_data import decide
 from setpoint.certificates.classes import certify_shifts, shifts_to_prove, unprovable
 from setpoint.estimators.class_calibrator import ClassCalibrator
 from setpoint.estimators.inputs import Array, Labels
 from setpoint.estimators.scored import ScoredRows
 from setpoint.estimators.thresholds import NotCertifiedWarning, warn_not_certified
-from setpoint.problems.classes import best_shifts, decide
 from setpoint.results.confusion import Confusions
 from setpoint.train.groups import of_rows
 

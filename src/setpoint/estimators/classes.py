@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from setpoint.axes.class_data import decide, numbered
 from setpoint.certificates.classes import unprovable
 from setpoint.estimators.class_labels import numbers_of, read_many
 from setpoint.estimators.class_promises import FEWEST, ClassPromises
@@ -15,7 +16,6 @@ from setpoint.estimators.inputs import Array, read_groups, read_weights
 from setpoint.estimators.splits import three_parts
 from setpoint.estimators.training import Portfolio
 from setpoint.problems import merit
-from setpoint.problems.classes import decide, numbered
 from setpoint.rates import ClassArea
 from setpoint.results.class_run import ClassRun
 

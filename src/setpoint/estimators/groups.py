@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.axes.group_cells import cells_of, columns_of, key_of
+from setpoint.axes.group_choice import codes_of
+from setpoint.axes.windows import window_of
 from setpoint.certificates import CannotPromise, certify
 from setpoint.problems import Infeasible, Problem
-from setpoint.problems.groups import cells_of, codes_of, columns_of, key_of
-from setpoint.problems.groups.forms import window_of
 from setpoint.rates import Bound
 
 UNSEEN = ("error", "highest", "lowest")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import whole
-from setpoint.problems.queries import Grouped, query_column
+from setpoint.axes.segments import Grouped, query_column
 
 Array = NDArray[Any]
 STEPS, LEAST_PASSES = 300, 10

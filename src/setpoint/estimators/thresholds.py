@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import share
+from setpoint.axes.group_cells import cells_of, columns_of, key_of
 from setpoint.certificates import CannotPromise, Certificate, certify
 from setpoint.estimators.goals import Goal, as_problem
 from setpoint.estimators.groups import check_grouped
 from setpoint.problems import Infeasible, Problem, refuse_queries
-from setpoint.problems.groups import cells_of, columns_of, key_of
 
 
 class NotCertifiedWarning(UserWarning):

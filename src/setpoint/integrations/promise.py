@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from setpoint.axes.areas import worst
 from setpoint.certificates import CannotPromise, Certificate, certify
 from setpoint.problems import Choice, Infeasible, Problem
-from setpoint.problems.areas import worst
 
 FILE = "certificate.json"
 

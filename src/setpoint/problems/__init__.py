@@ -1,6 +1,7 @@
 """Problems: an objective, what it is subject to, and its true value on data. Never torch."""
 
-from setpoint.problems.choice import Choice, Infeasible
+from setpoint.axes.choice import Choice, Infeasible
+from setpoint.axes.specification import PER_GROUP
 from setpoint.problems.class_checks import refuse_classes
 from setpoint.problems.fairness import (
     bounded_group_loss,
@@ -27,7 +28,7 @@ from setpoint.problems.goals import (
 from setpoint.problems.merit import merit
 from setpoint.problems.plain import check_plain
 from setpoint.problems.problem import Problem
-from setpoint.problems.validation import PER_GROUP, refuse_queries
+from setpoint.problems.validation import refuse_queries
 
 __all__ = [
     "PER_GROUP",

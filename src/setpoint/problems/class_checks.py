@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
+from setpoint.axes.class_search import covered
 from setpoint.rates import (
-    Across,
-    Bound,
     ClassArea,
     Expression,
     Range,
@@ -15,9 +13,8 @@ from setpoint.rates import (
     Setpoint,
     Target,
     accuracy,
-    alerts,
-    coverage,
     error,
+    nodes,
 )
 
 TOLERANCE = 1e-9
@@ -43,28 +40,6 @@ def check_classes(objective: Expression, targets: tuple[Target, ...], thresholds
             "without targets and not inside a sum."
         )
     _check_setpoints([t for t in targets if isinstance(t, Setpoint)])
-
-
-def nodes(expression: Expression) -> Iterator[Expression]:
-    """The expression and what is inside, but not what stands for every class in turn."""
-    yield expression
-    for child in () if isinstance(expression, Across) else expression.children:
-        yield from nodes(child)
-
-
-def covered(target: Target) -> tuple[str | int, float, bool] | None:
-    """The class, level and whether in heads, if a target is the coverage of one class."""
-    rate = target.expression
-    if isinstance(target, Bound) or not isinstance(rate, Rate) or isinstance(target, Range):
-        return None
-    if len(rate.classes) != 1 or rate.where:
-        return None
-    kind = (rate.numerator, rate.denominator)
-    if kind == (coverage.numerator, coverage.denominator):
-        return rate.classes[0], target.level, False
-    if kind == (alerts.numerator, alerts.denominator):
-        return rate.classes[0], target.level, True
-    return None
 
 
 def _check_node(node: Expression) -> None:

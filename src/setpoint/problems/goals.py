@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from setpoint import rates
 from setpoint._checks import whole
+from setpoint.axes.specification import DEFAULT_POINTS
 from setpoint.problems.problem import Problem
-from setpoint.problems.validation import DEFAULT_POINTS
 from setpoint.rates import alerts, coverage, precision, recall, tpr
 from setpoint.rates import fnr as fnr_
 from setpoint.rates import fpr as fpr_

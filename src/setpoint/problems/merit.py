@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.problems.areas import worst
-from setpoint.problems.choice import Infeasible
+from setpoint.axes.areas import worst
+from setpoint.axes.choice import Infeasible
 from setpoint.problems.problem import Problem
 
 

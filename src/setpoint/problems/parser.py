@@ -12,20 +12,21 @@ The grammar, in the words people use (:mod:`setpoint.problems.expressions` has t
 
 from __future__ import annotations
 
+from setpoint.axes.specification import PER_GROUP, Specification
 from setpoint.problems.expressions import Expressions
-from setpoint.problems.problem import Problem
 from setpoint.problems.validation import (
-    PER_GROUP,
     check_objective,
+    check_query,
     check_targets,
     count_thresholds,
+    specified,
 )
 from setpoint.rates import Bound, Range, Setpoint, Target
 
 _REST = ("subject", "over", "and", "with", "per")
 
 
-def parse(sentence: str) -> Problem:
+def parse(sentence: str) -> Specification:
     """The problem that ``sentence`` describes, or an error that points at the word it stops at."""
     if not isinstance(sentence, str):
         raise TypeError(f"Problem.parse reads a sentence; got {sentence!r}.")
@@ -33,7 +34,7 @@ def parse(sentence: str) -> Problem:
 
 
 class _Sentence(Expressions):
-    def problem(self) -> Problem:
+    def problem(self) -> Specification:
         word = self.word.text
         if not (self.take("minimize") or self.take("maximize")):
             why = "A problem starts with 'minimize' or 'maximize'."
@@ -42,23 +43,23 @@ class _Sentence(Expressions):
         self.build(start, check_objective, objective, word)
         targets = self.targets()
         thresholds = self.thresholds(targets)
-        goal = {"minimize": objective} if word == "minimize" else {"maximize": objective}
-        problem = self.per(Problem(**goal, subject_to=targets, thresholds=thresholds))
+        problem = self.per(specified(objective, word == "maximize", targets, thresholds))
         if self.word.kind != "end":
             self.stop(f"Expected one of {', '.join(_REST)}, an operator or the end.", among=_REST)
         return problem
 
-    def per(self, problem: Problem) -> Problem:
+    def per(self, problem: Specification) -> Specification:
         """The same problem in every query, if the sentence says so."""
         start = self.at
         if not self.take("per"):
             return problem
         if self.word.kind not in ("name", "string"):
             self.stop("Expected the name of a column of queries, as in 'per query'.")
-        problem = self.build(start, problem.per, self.text())
+        column = self.text()
+        self.build(start, check_query, column, problem.query, problem.kind)
         if self.next_is("per"):
             self.stop("A problem is asked of one column of queries.")
-        return problem
+        return problem.changed(query=column)
 
     def targets(self) -> tuple[Target, ...]:
         """What the objective is subject to."""

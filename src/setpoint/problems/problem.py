@@ -11,39 +11,19 @@ True
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
-from setpoint.problems.class_checks import check_classes
-from setpoint.problems.validation import (
-    DEFAULT_POINTS,
-    PER_GROUP,
-    check_objective,
-    check_query,
-    check_targets,
-    count_thresholds,
-    listed,
-)
-from setpoint.rates import (
-    Bound,
-    Expression,
-    Range,
-    Rate,
-    Setpoint,
-    Target,
-    Where,
-    column_name,
-)
-
-if TYPE_CHECKING:
-    from setpoint.problems.choice import Choice
+from setpoint.axes.choice import Choice
+from setpoint.axes.evaluation import choose, evaluate
+from setpoint.axes.specification import PER_GROUP, Specification
+from setpoint.problems.parser import parse
+from setpoint.problems.validation import check_query, listed, specified
+from setpoint.rates import Expression, Target, column_name
 
 
-Kind = Literal["plain", "groups", "classes", "queries"]
-
-
-@dataclass(frozen=True, init=False, slots=True)
-class Problem:
+@dataclass(frozen=True, init=False, repr=False, slots=True)
+class Problem(Specification):
     """An objective and what it is subject to.
 
     Args:
@@ -58,12 +38,6 @@ class Problem:
         query: The column whose values are queries, each with thresholds of its own: :meth:`per`.
     """
 
-    objective: Expression
-    maximize: bool
-    subject_to: tuple[Target, ...]
-    thresholds: int | Literal["per group"]
-    query: str | None
-
     def __init__(
         self,
         *,
@@ -75,16 +49,13 @@ class Problem:
         if (minimize is None) == (maximize is None):
             raise TypeError("A problem has one objective: give minimize= or maximize=, not both.")
         objective = minimize if minimize is not None else maximize
-        targets = listed(subject_to)
-        check_objective(objective, "maximize" if minimize is None else "minimize")
-        set_ = object.__setattr__
-        set_(self, "objective", objective)
-        set_(self, "maximize", minimize is None)
-        set_(self, "subject_to", targets)
-        set_(self, "thresholds", count_thresholds(thresholds, targets))
-        set_(self, "query", None)
-        check_targets(targets, self.thresholds)
-        check_classes(self.objective, targets, self.thresholds)
+        self._take(specified(objective, minimize is None, listed(subject_to), thresholds))
+
+    def _take(self, given: Specification) -> None:
+        """Become a problem with the fields of a checked specification."""
+        Specification.__init__(
+            self, given.objective, given.maximize, given.subject_to, given.thresholds, given.query
+        )
 
     def per(self, column: str = "query") -> Problem:
         """This problem in every query: thresholds of its own for each, the mean over queries.
@@ -97,11 +68,7 @@ class Problem:
             column: What the queries are called: each value of it is one.
         """
         check_query(column, self.query, self.kind)
-        same = object.__new__(Problem)
-        for part in fields(self):
-            object.__setattr__(same, part.name, getattr(self, part.name))
-        object.__setattr__(same, "query", str(column))
-        return same
+        return self.changed(query=str(column))
 
     @classmethod
     def parse(cls, sentence: str) -> Problem:
@@ -109,9 +76,9 @@ class Problem:
 
         The inverse of ``str``: every problem reads back as itself.
         """
-        from setpoint.problems.parser import parse
-
-        return parse(sentence)
+        problem = object.__new__(cls)
+        problem._take(parse(sentence))
+        return problem
 
     def evaluate(
         self,
@@ -136,8 +103,6 @@ class Problem:
             classes: What the columns of the scores are called, for a problem that calls classes by
                 name; without it they are called by their numbers, from 0.
         """
-        from setpoint.problems.evaluate import evaluate
-
         return evaluate(self, scores, labels, thresholds, weights, groups, queries, classes)
 
     def choose(
@@ -150,44 +115,7 @@ class Problem:
         classes: Any = None,
     ) -> Choice:
         """The hard thresholds that solve this problem on these data, with what they reach."""
-        from setpoint.problems.evaluate import choose
-
         return choose(self, scores, labels, weights, groups, queries, classes)
-
-    @property
-    def kind(self) -> Kind:
-        """What its thresholds belong to: everyone (``"plain"``), groups, classes or queries."""
-        if self.thresholds == PER_GROUP:
-            return "groups"
-        if self.query is not None:
-            return "queries"
-        expressions = (self.objective, *(target.expression for target in self.subject_to))
-        return "classes" if any(e.is_about_classes for e in expressions) else "plain"
-
-    @property
-    def swept(self) -> Range | None:
-        """The range whose mean is the objective, if this problem is an area."""
-        first = self.subject_to[0] if self.subject_to else None
-        return first if isinstance(first, Range) else None
-
-    @property
-    def points(self) -> tuple[tuple[Bound | Setpoint, ...], ...]:
-        """For each threshold, what it has to hold."""
-        if self.swept is not None:
-            count = self.thresholds if isinstance(self.thresholds, int) else DEFAULT_POINTS
-            return tuple((setpoint,) for setpoint in self.swept.setpoints(count))
-        return (tuple(t for t in self.subject_to if not isinstance(t, Range)),)
-
-    @property
-    def rates(self) -> tuple[Rate, ...]:
-        """Every rate in the objective and the targets."""
-        expressions = (self.objective, *(target.expression for target in self.subject_to))
-        return tuple(rate for e in expressions for rate in e.rates())
-
-    @property
-    def slices(self) -> tuple[Where, ...]:
-        """Every slice of the data whose counts are needed; ``()`` is everyone, always first."""
-        return tuple(dict.fromkeys([(), *(rate.where for rate in self.rates)]))
 
     def __str__(self) -> str:
         text = self._without_query()

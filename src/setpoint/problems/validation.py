@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Literal
 
 from setpoint._checks import whole
+from setpoint.axes.specification import DEFAULT_POINTS, PER_GROUP, Specification
+from setpoint.axes.windows import check_room
+from setpoint.problems.class_checks import check_classes
 from setpoint.rates import Bound, Expression, Range, Target
-
-PER_GROUP: Literal["per group"] = "per group"
-DEFAULT_POINTS = 10
 
 
 def listed(given: Target | Iterable[Target]) -> tuple[Target, ...]:
@@ -29,6 +29,18 @@ def listed(given: Target | Iterable[Target]) -> tuple[Target, ...]:
                 )
             raise TypeError(f"subject_to takes targets; got {target!r}. {hint}")
     return targets
+
+
+def specified(
+    objective: object, maximize: bool, targets: tuple[Target, ...], thresholds: float | str | None
+) -> Specification:
+    """The problem with these parts, or an error that says why they do not fit together."""
+    check_objective(objective, "maximize" if maximize else "minimize")
+    assert isinstance(objective, Expression)
+    count = count_thresholds(thresholds, targets)
+    check_targets(targets, count)
+    check_classes(objective, targets, count)
+    return Specification(objective, maximize, targets, count)
 
 
 def check_objective(objective: object, word: str) -> None:
@@ -93,8 +105,6 @@ def check_targets(targets: tuple[Target, ...], thresholds: object) -> None:
         if not any(True for _ in target.expression.rates()):
             raise ValueError(f"The target `{target}` contains no rate: nothing to hold.")
     if thresholds == PER_GROUP:
-        from setpoint.problems.groups.forms import check_room
-
         check_room(targets)
     fixed = [t for t in targets if not isinstance(t, Bound)]
     several = thresholds == PER_GROUP or any(t.expression.is_about_classes for t in targets)

@@ -1,6 +1,6 @@
 """Rates: counts, their quotients, and the sentences made of them. Imports no array library."""
 
-from setpoint.rates.across import Across, highest, lowest, macro
+from setpoint.rates.across import Across, highest, lowest, macro, nodes
 from setpoint.rates.arrays import Array
 from setpoint.rates.catalogue import (
     CATALOGUE,
@@ -82,6 +82,7 @@ __all__ = [
     "macro",
     "maximum",
     "minimum",
+    "nodes",
     "npv",
     "numeral",
     "one_vs_all_auc",

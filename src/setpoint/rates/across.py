@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -100,3 +101,10 @@ def lowest(rate: Expression) -> Across:
 def highest(rate: Expression) -> Across:
     """The rate of the class where it is highest: ``highest(fpr)``."""
     return Across("highest", rate)
+
+
+def nodes(expression: Expression) -> Iterator[Expression]:
+    """The expression and what is inside, but not what stands for every class in turn."""
+    yield expression
+    for child in () if isinstance(expression, Across) else expression.children:
+        yield from nodes(child)

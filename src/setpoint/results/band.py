@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.axes.arrays import to_numpy
+from setpoint.axes.group_choice import threshold_column
 from setpoint.problems import Problem
-from setpoint.problems.groups.chosen import threshold_column
-from setpoint.problems.inputs import to_numpy
 
 BAND = 20
 """The band around a threshold is the spread of the scores over this, as in training."""

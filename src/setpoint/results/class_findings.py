@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from setpoint.axes.class_data import decide
 from setpoint.problems import Problem
-from setpoint.problems.classes import decide
 from setpoint.rates import Counts, Expression, Where, coverage, precision, recall, top_k
 from setpoint.results.class_run import ClassRun
 from setpoint.results.confusion import Confusions

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from setpoint.axes.class_data import check_class_labels
 from setpoint.batch import check_length, check_scores
-from setpoint.problems.classes.data import check_class_labels
 from setpoint.results.described import Described, Scored, checked, read_groups
 
 

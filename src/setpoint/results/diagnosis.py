@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from setpoint._checks import whole
+from setpoint.axes.arrays import to_numpy
 from setpoint.problems import Infeasible, Problem, refuse_classes, refuse_queries
-from setpoint.problems.inputs import to_numpy
 from setpoint.results.advice import next_steps
 from setpoint.results.band import effective
 from setpoint.results.bootstrap import resampled

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from setpoint._checks import plural
+from setpoint.axes.class_data import numbered
 from setpoint.certificates.classes import certify_shifts, shifts_to_prove
-from setpoint.problems.classes import numbered
 from setpoint.runs.checks import check_groups, check_several
 from setpoint.runs.finished import Finished
 from setpoint.runs.manifest import Manifest

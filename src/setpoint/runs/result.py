@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from setpoint.axes.class_choice import best_shifts
 from setpoint.problems import Problem
-from setpoint.problems.classes import best_shifts
 from setpoint.results import ClassRun, RunResult
 from setpoint.runs.manifest import Manifest
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from setpoint._checks import share as share_between
 from setpoint._checks import whole
-from setpoint.problems.scan import quiet
+from setpoint.axes.arrays import quiet
 from setpoint.rates import Array
 from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.mix import Loss, attach, exact_type, main_loss, mix, score_gradient

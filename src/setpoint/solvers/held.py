@@ -14,9 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from setpoint.axes.arrays import quiet
+from setpoint.axes.scan import Hold
 from setpoint.layers import through_threshold
 from setpoint.problems import Problem
-from setpoint.problems.scan import Hold, quiet
 from setpoint.rates import Array, Counts, Expression, Tables, Where, coverage
 from setpoint.solvers.schedule import Seat
 from setpoint.steps import SlopeOf

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from setpoint._checks import at_least_zero, positive
 from setpoint._checks import whole as whole_number
+from setpoint.axes.scan import holds
 from setpoint.distributed import Reduction
 from setpoint.problems import Problem
-from setpoint.problems.scan import holds
 from setpoint.solvers.held import hold_thresholds
 from setpoint.solvers.kinds import criterion_of
 from setpoint.solvers.mix import Loss, example_weights, product

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint.axes.arrays import quiet
+from setpoint.axes.scan import Hold, place
 from setpoint.problems import Problem
-from setpoint.problems.scan import Hold, place, quiet
 from setpoint.rates import Where
 from setpoint.solvers.fading import Fading
 from setpoint.solvers.schedule import Schedule, Seat, representable

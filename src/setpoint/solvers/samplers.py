@@ -17,7 +17,7 @@ from torch import Tensor
 
 from setpoint._checks import share as share_between
 from setpoint._checks import whole
-from setpoint.problems.queries import Grouped, query_column
+from setpoint.axes.segments import Grouped, query_column
 
 
 class Batch(NamedTuple):

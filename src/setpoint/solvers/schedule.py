@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._checks import whole
+from setpoint.axes.scan import Placement, place
 from setpoint.distributed import Row
 from setpoint.problems import Problem
-from setpoint.problems.scan import Placement, place
 from setpoint.rates import Array
 from setpoint.thresholds import Memory, Sample, State, alike, array_of, tensor_of
 
@@ -26,7 +26,7 @@ Sum = Callable[[Row, Sequence[Tensor]], Row]
 
 @dataclass(frozen=True)
 class Seat:
-    """Where thresholds sit, all ``[c, m]``; see :class:`setpoint.problems.scan.Placement`."""
+    """Where thresholds sit, all ``[c, m]``; see :class:`setpoint.axes.scan.Placement`."""
 
     marginal: Array
     threshold: Array

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from setpoint._checks import plural
+from setpoint.axes.scan import TOLERANCE
 from setpoint.problems import Problem
-from setpoint.problems.scan import TOLERANCE
 from setpoint.rates import Array, Bound, Expression, Range, Rate, Setpoint, Tables, Where
 from setpoint.solvers.held import Held, tables_of
 from setpoint.solvers.schedule import Seat

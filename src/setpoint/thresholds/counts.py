@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.problems.scan import quiet
+from setpoint.axes.arrays import quiet
 from setpoint.rates import Array
 from setpoint.steps import Step
 from setpoint.thresholds.arrays import alike, array_of, library_of, tensor_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from setpoint.problems.scan import Cuts
+from setpoint.axes.cuts import Cuts
 from setpoint.rates import Array, Where
 from setpoint.thresholds.arrays import alike, array_of, library_of, tensor_of
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from setpoint.problems.cuts import Cuts, bisect
+from setpoint.axes.arrays import bisect
+from setpoint.axes.cuts import Cuts
 from setpoint.rates import Array
 
 QUANTILES = (0.95 - 1e-12, 0.05 - 1e-12)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from setpoint.axes.arrays import quiet
 from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
-from setpoint.problems.scan import quiet
 from setpoint.rates import Expression, Where
 from setpoint.solvers.held import tables_of
 from setpoint.steps import Hard, Step

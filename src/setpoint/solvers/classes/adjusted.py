@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from setpoint.axes.class_data import class_names_of, members_of
 from setpoint.problems import Problem
-from setpoint.problems.classes.names import class_names_of, members_of
 from setpoint.solvers.classes.goal_weights import log_weights
 from setpoint.solvers.classes.losses import class_cross_entropy, cross_entropy_slopes
 from setpoint.solvers.classes.opaque import offsets_of

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from setpoint.axes.class_data import ClassData
+from setpoint.axes.class_search import find
 from setpoint.problems import Problem
-from setpoint.problems.classes import ClassData, find
 from setpoint.solvers.classes.held import hold_shifts
 from setpoint.solvers.classes.last import ClassLast
 from setpoint.solvers.classes.soft import Soft, margin_spread

@@ -13,9 +13,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from setpoint.axes.class_data import read_data, top_ks
 from setpoint.problems import Problem
-from setpoint.problems.classes import read_data
-from setpoint.problems.classes.names import top_ks
 from setpoint.solvers.classes.adjusted import Adjusted
 from setpoint.solvers.classes.around import as_tensors, look
 from setpoint.solvers.classes.batch import mixed_loss, read_batch

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.axes.arrays import quiet
+from setpoint.axes.class_data import class_names_of, members_of, top_ks
+from setpoint.axes.confusion import Matrix
 from setpoint.problems import Problem
-from setpoint.problems.class_checks import nodes
-from setpoint.problems.classes import Matrix
-from setpoint.problems.classes.names import class_names_of, members_of, top_ks
-from setpoint.problems.cuts import quiet
-from setpoint.rates import Across, Classes, Cost, Expression, Fold, Rate
+from setpoint.rates import Across, Classes, Cost, Expression, Fold, Rate, nodes
 from setpoint.rates.expression import Gradient
 from setpoint.solvers.classes.soft import by_entry
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.axes.arrays import quiet
+from setpoint.axes.class_search import Found
 from setpoint.problems import Problem
-from setpoint.problems.classes import Found
-from setpoint.problems.cuts import quiet
 from setpoint.rates import MATRIX
 from setpoint.rates.expression import Gradient
 from setpoint.solvers.classes.soft import Soft, joined

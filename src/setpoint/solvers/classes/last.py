@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import plural
+from setpoint.axes.arrays import quiet
+from setpoint.axes.class_data import ClassData
+from setpoint.axes.class_search import Found
+from setpoint.axes.confusion import hard_tables
+from setpoint.axes.scan import TOLERANCE
 from setpoint.problems import Problem
-from setpoint.problems.class_checks import nodes
-from setpoint.problems.classes import ClassData, Found
-from setpoint.problems.classes.matrix import hard_tables
-from setpoint.problems.cuts import quiet
-from setpoint.problems.holds import TOLERANCE
-from setpoint.rates import Across, Bound, Expression, Rate, Setpoint, Tables, TopK
+from setpoint.rates import Across, Bound, Expression, Rate, Setpoint, Tables, TopK, nodes
 from setpoint.solvers.classes.held import HeldClasses
 from setpoint.solvers.classes.soft import Soft
 

@@ -9,10 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.problems.classes import ClassData, Matrix
-from setpoint.problems.classes.data import added
-from setpoint.problems.classes.decide import all_rivals
-from setpoint.problems.cuts import Cuts
+from setpoint.axes.class_data import ClassData, added, all_rivals
+from setpoint.axes.confusion import Matrix
+from setpoint.axes.cuts import Cuts
 from setpoint.rates import MATRIX, Counts, Where
 from setpoint.rates.expression import Gradient
 from setpoint.solvers.classes.subsets import chance_of

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint.axes.group_cells import cells_of, key_of
 from setpoint.problems import Problem
-from setpoint.problems.groups import cells_of, key_of
 from setpoint.solvers.enrolled import Enrolled
 from setpoint.solvers.groups.checks import check_groups, judged_among
 from setpoint.solvers.groups.held import GroupCounts, hold_groups

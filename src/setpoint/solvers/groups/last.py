@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from setpoint.axes.arrays import quiet
+from setpoint.axes.group_cells import key_of
+from setpoint.axes.scan import hold_of
 from setpoint.problems import Problem
-from setpoint.problems.groups import key_of
-from setpoint.problems.holds import hold_of
-from setpoint.problems.scan import quiet
 from setpoint.rates import Where
 from setpoint.rates.slices import describe
 from setpoint.solvers.groups.held import GroupHeld

@@ -1,6 +1,6 @@
 """Where the thresholds of all groups sit on a batch, and which of its bounds keep them there.
 
-The choice is made on hard counts (:class:`setpoint.problems.groups.Solver`). What is then held: a
+The choice is made on hard counts (:class:`setpoint.axes.group_search.Solver`). What is then held: a
 group's own bound that stops it; the differences between groups at the ends of a window, if groups
 that choose each for itself would leave it; a bound on everyone that has a price. What they leave
 open is left to the groups' own coverages: see :mod:`setpoint.solvers.groups.held`.
@@ -15,13 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from setpoint.axes.arrays import Floats, quiet
+from setpoint.axes.group_cells import Cell, Cells
+from setpoint.axes.group_search import Solver, Together
+from setpoint.axes.scan import TOLERANCE, sit
 from setpoint.problems import Problem
-from setpoint.problems.groups import Cells, Solver
-from setpoint.problems.groups.asked import Together
-from setpoint.problems.groups.cells import Cell
-from setpoint.problems.holds import TOLERANCE
-from setpoint.problems.inputs import Floats
-from setpoint.problems.scan import quiet, sit
 from setpoint.rates import Expression, Fold, Where
 from setpoint.steps import Step
 from setpoint.thresholds import Sample, spread

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint.axes.arrays import quiet
+from setpoint.axes.scan import Hold
 from setpoint.problems import Problem
-from setpoint.problems.scan import Hold, quiet
 from setpoint.rates import Where
 from setpoint.solvers.adding import Adding
 from setpoint.solvers.lagrangian.duals import Additive, Swap

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from setpoint._checks import number, positive
 from setpoint._checks import share as share_between
+from setpoint.axes.scan import holds
 from setpoint.distributed import Reduction
 from setpoint.problems import Problem
-from setpoint.problems.scan import holds
 from setpoint.solvers.lagrangian.advancing import Advancing
 from setpoint.solvers.lagrangian.checks import check
 from setpoint.solvers.lagrangian.duals import Additive, Swap

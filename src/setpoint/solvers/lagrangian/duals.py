@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setpoint.problems.scan import Hold
+from setpoint.axes.scan import Hold
 from setpoint.thresholds import State
 
 LARGEST = 1e6

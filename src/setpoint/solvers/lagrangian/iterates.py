@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._checks import whole
+from setpoint.axes.scan import tolerance
 from setpoint.problems import Problem
-from setpoint.problems.holds import tolerance
 from setpoint.rates import Bound
 from setpoint.solvers.lagrangian.checks import check_shared
 from setpoint.solvers.lagrangian.judged import measured

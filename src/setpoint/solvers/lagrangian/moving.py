@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from setpoint.axes.cuts import Cuts
+from setpoint.axes.scan import Hold, place
 from setpoint.problems import Problem
-from setpoint.problems.scan import Cuts, Hold, place
 from setpoint.thresholds import State
 
 FARTHEST = 0.25

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from setpoint.axes.scan import Hold
 from setpoint.problems import Problem
-from setpoint.problems.scan import Hold
 from setpoint.rates import Where
 from setpoint.solvers.held import Held
 from setpoint.solvers.lagrangian.duals import Additive, Swap

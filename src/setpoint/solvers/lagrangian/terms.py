@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from setpoint.axes.scan import Hold
 from setpoint.problems import Problem
-from setpoint.problems.scan import Hold
 from setpoint.rates import Where
 from setpoint.solvers.held import gradient_of, tables_of
 from setpoint.steps import Hard

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from setpoint.axes.scan import Hold
 from setpoint.problems import Problem
-from setpoint.problems.scan import Hold
 from setpoint.rates import Where
 from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.implicit import Implicit

@@ -11,9 +11,9 @@ from typing import Any
 from torch import Tensor, nn
 from torch.compiler import is_compiling
 
+from setpoint.axes.scan import holds
 from setpoint.distributed import Reduction, workers
 from setpoint.problems import Problem
-from setpoint.problems.scan import holds
 from setpoint.solvers.accumulated import Accumulated
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.last_layer.body import BodyLosses, weights_of

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from setpoint._checks import positive
+from setpoint.axes.scan import Hold
 from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
-from setpoint.problems.scan import Hold
 from setpoint.rates import Where
 from setpoint.solvers.held import Held, gradient_of, tables_of
 from setpoint.solvers.schedule import Seat

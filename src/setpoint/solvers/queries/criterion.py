@@ -12,9 +12,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from setpoint.axes.segments import queries_among
 from setpoint.distributed import Reduction
 from setpoint.problems import Problem
-from setpoint.problems.queries import queries_among
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.mix import Loss, attach, example_weights, mix
 from setpoint.solvers.queries.holding import Holder

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from setpoint.axes.arrays import quiet
+from setpoint.axes.scan import TOLERANCE, Hold, place
 from setpoint.problems import Problem
-from setpoint.problems.holds import TOLERANCE, Hold
-from setpoint.problems.scan import place, quiet
 from setpoint.rates import Bound, Where
 from setpoint.solvers.held import hold_thresholds
 from setpoint.solvers.queries.losses import listwise_gradient

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from setpoint.axes.segments import CHUNK, Grouped, Segments, query_column
 from setpoint.batch import check_scores
-from setpoint.problems.queries import CHUNK, Grouped, Segments, query_column
 from setpoint.rates import Where
 from setpoint.solvers.queries.reading import QuerySample
 from setpoint.thresholds import in_numpy, read

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from setpoint.problems.queries import QueryCuts, Segments
+from setpoint.axes.query_cuts import QueryCuts
+from setpoint.axes.segments import Segments
 from setpoint.rates import Where
 from setpoint.thresholds import Reading, Sample
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setpoint.problems.queries import QueryCuts
+from setpoint.axes.query_cuts import QueryCuts
 from setpoint.rates import Array
 from setpoint.thresholds.width import QUANTILES
 

@@ -1,0 +1,176 @@
+"""Whether shifts reach what was asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from setpoint.axes.areas import class_area, worst
+from setpoint.axes.arrays import Floats, no_nan, quiet, to_numpy
+from setpoint.axes.choice import Choice, Infeasible
+from setpoint.axes.class_data import ClassData, read_data, top_ks
+from setpoint.axes.class_search import find, smoother
+from setpoint.axes.confusion import hard_tables
+from setpoint.axes.scan import tolerance
+from setpoint.axes.specification import Specification
+from setpoint.rates import Across, Bound, ClassArea, Tables, nodes
+
+
+def check_reached(problem: Specification, data: ClassData, tables: Tables) -> None:
+    """Bounds must hold; a coverage may be off by K - 1 examples, another setpoint by one."""
+    for target in problem.points[0]:
+        value, close = float(target.expression.of(tables)), tolerance(target.expression)
+        room = 0.0
+        if not isinstance(target, Bound):
+            sizes = [
+                float(rate.denominator.of(_counts(rate, tables)))
+                for rate in target.expression.rates()
+            ]
+            steps = (data.scores.shape[1] - 1) * float(data.weights.max())
+            room = steps * target.expression.scale / max(min(sizes, default=1.0), 1e-300)
+        if not float(target.gap(tables)) <= close + room:
+            nearest = "it is 0/0" if np.isnan(value) else f"the nearest gives {value:.6g}"
+            raise Infeasible(
+                f"No shifts were found that reach `{' and '.join(map(str, problem.subject_to))}`: "
+                f"for {target.expression} {nearest}. The data have {len(data.scores):,} examples "
+                f"of {int((data.truth > 0).sum())} classes. Loosen the target, or pass more data."
+            )
+
+
+def _counts(rate: Any, tables: Tables) -> Any:
+    table = tables[rate.where]
+    return table.classes.against_rest(rate.classes) if rate.classes else table
+
+
+# ------------------------------------------------------------------------------------------------
+# The true value of a problem of classes on data, and the shifts that are best there.
+
+
+def evaluate_classes(
+    problem: Specification,
+    scores: Any,
+    labels: Any,
+    shifts: Any,
+    weights: Any,
+    groups: Any,
+    classes: Any,
+) -> float:
+    """See :meth:`setpoint.problems.Problem.evaluate`."""
+    if isinstance(problem.objective, ClassArea):
+        data = _read(problem, scores, labels, weights, groups, classes)
+        return class_area(problem.objective.kind, data)
+    if shifts is None:
+        return choose_classes(problem, scores, labels, weights, groups, classes).value
+    data = _read(problem, scores, labels, weights, groups, classes)
+    t = to_numpy(shifts, "thresholds").reshape(-1)
+    if t.shape != (data.scores.shape[1],) or not np.isfinite(t).all():
+        raise ValueError(
+            f"This problem takes one finite shift for each of {data.scores.shape[1]} classes; "
+            f"got {shifts!r:.60}."
+        )
+    return _value(problem, data, t)
+
+
+def choose_classes(
+    problem: Specification, scores: Any, labels: Any, weights: Any, groups: Any, classes: Any
+) -> Choice:
+    """See :meth:`setpoint.problems.Problem.choose`."""
+    data = _read(problem, scores, labels, weights, groups, classes)
+    if isinstance(problem.objective, ClassArea):
+        raise ValueError(f"`{problem}` has no shifts to choose: it is about scores only.")
+    shifts = _best(problem, data)
+    value = _value(problem, data, shifts)
+    with quiet(np):
+        tables = hard_tables(data, data.scores - shifts, top_ks(problem), np.nan)
+        check_reached(problem, data, tables)
+        rates = {str(problem.objective): value}
+        for target in problem.subject_to:
+            rates.setdefault(str(target.expression), float(target.expression.of(tables)))
+    return Choice(tuple(shifts.tolist()), value, rates)
+
+
+def _best(problem: Specification, data: ClassData) -> Floats:
+    """The better of two ways to the worst of classes: over their mean helps if they are many."""
+    ways = (True, False) if smoother(problem) is not None else (True,)
+    found = [find(problem, data, worst(problem), by_mean=way).shifts for way in ways]
+    return found[0] if len(found) == 1 else max(found, key=lambda t: _worth(problem, data, t))
+
+
+def _worth(problem: Specification, data: ClassData, shifts: Floats) -> tuple[float, float]:
+    """By how little the targets are missed, then how good the objective is."""
+    with quiet(np):
+        tables = hard_tables(data, data.scores - shifts, top_ks(problem), worst(problem))
+        gaps = [no_nan(np, target.gap(tables)) for target in problem.points[0]]
+        value = float(problem.objective.of(tables))
+    close = [tolerance(target.expression) for target in problem.points[0]]
+    missed = sum(max(float(gap) - room, 0.0) for gap, room in zip(gaps, close, strict=True))
+    return -missed, value if problem.maximize else -value
+
+
+def _read(problem: Specification, *given: Any) -> ClassData:
+    data = read_data(problem, *given)
+    if not len(data.scores):
+        raise ValueError("There are no scores to evaluate: pass at least one example.")
+    for where, weights in data.inside.items():
+        if where and not weights.any():
+            raise ValueError(f"No example has {dict(where)}; the slice is empty.")
+    needs = (problem.objective, *(t.expression for t in problem.subject_to))
+    everything = any(isinstance(n, (Across, ClassArea)) for e in needs for n in nodes(e))
+    missing = [name for name, weight in zip(data.names, data.truth, strict=True) if not weight]
+    if everything and missing:
+        raise ValueError(
+            f"`{problem}` looks at every class, and there is no example of {missing[0]!r}. Pass "
+            "data with all classes, or leave its column out of the scores."
+        )
+    return data
+
+
+def _value(problem: Specification, data: ClassData, shifts: Floats) -> float:
+    """The objective; 0/0 is its worst value, unless the data leave no other."""
+    with quiet(np):
+        tables = hard_tables(data, data.scores - shifts, top_ks(problem), worst(problem))
+        value = float(problem.objective.of(tables))
+        if np.isnan(value):
+            value = worst(problem) if _other(problem, data) else value
+    if np.isnan(value):
+        present = ", ".join(map(repr, np.array(data.names, object)[data.truth > 0][:10]))
+        raise ValueError(
+            f"`{problem.objective}` is 0/0 here: one of its denominators is zero. The data have "
+            f"examples of {present}; pass data with examples of every class it counts."
+        )
+    return value
+
+
+def _other(problem: Specification, data: ClassData) -> bool:
+    """Whether the objective is defined when everybody is given some one class."""
+    count = data.scores.shape[1]
+    for column in range(count):
+        all_one = np.tile(np.eye(count)[column], (len(data.scores), 1))
+        tables = hard_tables(data, all_one, top_ks(problem), worst(problem))
+        if not np.isnan(problem.objective.of(tables)):
+            return True
+    return False
+
+
+# ------------------------------------------------------------------------------------------------
+# The best shifts, or the nearest to what was asked for.
+
+
+def best_shifts(
+    problem: Specification,
+    scores: Any,
+    labels: Any,
+    *,
+    weights: Any = None,
+    groups: Any = None,
+    classes: Sequence[Any] | None = None,
+) -> tuple[Floats, str]:
+    """The shifts ``[K]``, and what to say if they do not reach the targets (else nothing)."""
+    given = (scores, labels, weights, groups, classes)
+    try:
+        return np.asarray(choose_classes(problem, *given).thresholds), ""
+    except Infeasible as error:
+        data = read_data(problem, *given)
+        return find(problem, data).shifts, f"{error} The nearest are used."

@@ -1,0 +1,201 @@
+"""Stretches of a flat array, one after the other: what each adds up to, without a loop.
+
+Queries have different numbers of documents. Laid end to end they need no padding: a reduction over
+each stretch takes one pass over all of them. Written for numpy and for torch (``xp`` is either
+module); in torch all shapes are known beforehand, and a stretch may be empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.batch import check_length
+from setpoint.rates import Array
+
+
+@dataclass(frozen=True)
+class Segments:
+    """``q`` stretches of an array of length ``n``."""
+
+    xp: Any
+    ids: Array  # [n] which stretch an entry is in: 0, 0, ..., 1, 1, ...
+    starts: Array  # [q]
+    lengths: Array  # [q]
+
+    @classmethod
+    def of(cls, xp: Any, ids: Array, count: int) -> Segments:
+        """The stretches of equal ``ids``, which rise from 0 to less than ``count``."""
+        if xp is np:
+            lengths = np.bincount(ids, minlength=count)
+        else:
+            lengths = xp.zeros(count, dtype=ids.dtype, device=ids.device)
+            lengths = lengths.index_add(0, ids, xp.ones_like(ids))
+        return cls(xp, ids, xp.cumsum(lengths, 0) - lengths, lengths)
+
+    def total(self, values: Array) -> Array:
+        """The sum over each stretch, ``[..., n]`` to ``[..., q]``."""
+        if self.xp is np:
+            return np.add.reduceat(values, self.starts, axis=-1)
+        zeros = values.new_zeros((*values.shape[:-1], len(self.starts)))
+        return zeros.index_add(-1, self.ids, values)
+
+    def extreme(self, reduce: str, values: Array) -> Array:
+        """The smallest (``"amin"``) or largest (``"amax"``) of each stretch."""
+        if self.xp is np:
+            ufunc = np.minimum if reduce == "amin" else np.maximum
+            return ufunc.reduceat(values, self.starts, axis=-1)
+        shape = (*values.shape[:-1], len(self.starts))
+        into = self.ids.expand(values.shape)
+        return values.new_zeros(shape).scatter_reduce(-1, into, values, reduce, include_self=False)
+
+    def each(self, values: Array) -> Array:
+        """The value of its stretch for every entry, ``[..., q]`` to ``[..., n]``."""
+        if self.xp is np:
+            return np.repeat(values, self.lengths, axis=-1)
+        return values[..., self.ids]
+
+    def running(self, values: Array) -> Array:
+        """The sum within the stretch up to and including every entry, ``[n]``."""
+        sums = self.xp.cumsum(values, -1)
+        return sums - self.each((sums - values)[self._inside(self.starts)])
+
+    def positions(self) -> Array:
+        """The place of every entry in its stretch: 0, 1, 2, ..., ``[n]``."""
+        return self.xp.arange(len(self.ids), **_on(self.ids)) - self.each(self.starts)
+
+    def at(self, values: Array, place: Array) -> Array:
+        """``values`` [n] at the ``place`` [q, m] within each stretch."""
+        return values[self._inside(self.starts[:, None] + place)]
+
+    def longer(self) -> Segments:
+        """Every stretch with one more entry in front."""
+        xp, (q,) = self.xp, self.starts.shape
+        more = xp.arange(q, **_on(self.ids))
+        heads, places = self.starts + more, self.places()
+        if xp is np:
+            ids = np.empty(len(self.ids) + q, dtype=self.ids.dtype)
+            ids[heads], ids[places] = more, self.ids
+        else:
+            ids = self.ids.new_zeros(len(self.ids) + q)
+            ids = ids.index_copy(0, heads, more).index_copy(0, places, self.ids)
+        return Segments(xp, ids, heads, self.lengths + 1)
+
+    def places(self) -> Array:
+        """Where every entry is once each stretch is longer by one in front."""
+        return self.xp.arange(len(self.ids), **_on(self.ids)) + self.ids + 1
+
+    def fronted(self, values: Array, front: Array) -> Array:
+        """``values`` [n] with ``front`` [q] put before each stretch."""
+        xp, (q,) = self.xp, self.starts.shape
+        heads = self.starts + xp.arange(q, **_on(self.ids))
+        if xp is np:
+            out = np.empty(len(values) + q, dtype=values.dtype)
+            out[heads], out[self.places()] = front, values
+            return out
+        out = values.new_zeros(len(values) + q)
+        front = front.to(values.dtype)
+        return out.index_copy(0, heads, front).index_copy(0, self.places(), values)
+
+    def _inside(self, index: Array) -> Array:
+        """An index that exists: an empty stretch at the end starts behind everything."""
+        return self.xp.minimum(index, self.xp.full_like(index, max(len(self.ids) - 1, 0)))
+
+
+def _on(like: Array) -> dict[str, Any]:
+    """Where new arrays go."""
+    return {"device": like.device} if hasattr(like, "new_zeros") else {}
+
+
+# ------------------------------------------------------------------------------------------------
+# Which examples belong to which query, and whole queries some at a time.
+
+
+CHUNK = 2**16
+"""Examples taken at once, in whole queries: what a processor's cache holds, and a bounded memory
+however many queries there are."""
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """Examples in the order of their queries."""
+
+    names: NDArray[Any]  # [q] the distinct values
+    starts: NDArray[np.int64]  # [q + 1] where each begins; the last is the number of examples
+    order: NDArray[np.int64] | None  # [n] the example at every place; None if they are in order
+
+    @classmethod
+    def by(cls, column: NDArray[Any]) -> Grouped:
+        """The examples with equal values of ``column`` [n] together; a query keeps its order."""
+        order = None
+        if not np.all(column[1:] >= column[:-1]):
+            order = np.argsort(column, kind="stable")
+            column = column[order]
+        new = np.flatnonzero(column[1:] != column[:-1]) + 1
+        firsts = np.concatenate([[0], new]).astype(np.int64)
+        return cls(column[firsts], np.append(firsts, len(column)), order)
+
+    def __len__(self) -> int:
+        """How many queries there are."""
+        return len(self.names)
+
+    def ids(self, part: slice) -> NDArray[np.int64]:
+        """The query of each example of some queries, counted from 0."""
+        lengths = np.diff(self.starts[part.start : part.stop + 1])
+        return np.repeat(np.arange(len(lengths)), lengths)
+
+    def rows(self, part: slice) -> slice | NDArray[np.int64]:
+        """The examples of some queries."""
+        span = slice(int(self.starts[part.start]), int(self.starts[part.stop]))
+        return span if self.order is None else self.order[span]
+
+    def parts(self, size: int = CHUNK) -> Iterator[slice]:
+        """Queries some at a time, about ``size`` examples each."""
+        first, last = 0, len(self)
+        while first < last:
+            end = int(np.searchsorted(self.starts, self.starts[first] + size, "right")) - 1
+            end = min(max(end, first + 1), last)
+            yield slice(first, end)
+            first = end
+
+
+def queries_among(name: str | None, queries: Any, groups: Any) -> Any:
+    """The column of queries: as given, or the one of this name among the group columns."""
+    if queries is None and isinstance(groups, Mapping) and name in groups:
+        return groups[name]
+    if isinstance(queries, Mapping):
+        if name not in queries:
+            known = ", ".join(map(str, queries)) or "none"
+            raise ValueError(f'The problem needs the column "{name}"; queries has: {known}.')
+        return queries[name]
+    return queries
+
+
+def query_column(name: str | None, queries: Any, scores: NDArray[Any]) -> NDArray[Any]:
+    """The query of each example, checked: numbers or strings, none missing."""
+    if name is None:
+        raise ValueError(
+            "queries= was given, and the problem is not asked of queries: write "
+            'problem.per("query"), or leave queries= out.'
+        )
+    if queries is None:
+        raise ValueError(f"The problem is per {name}: pass queries=, the {name} of each example.")
+    column = np.asarray(queries.detach().cpu() if hasattr(queries, "detach") else queries)
+    column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
+    check_length(column, scores, "queries")
+    if column.dtype.kind == "O":
+        column = np.asarray([_named(value, row) for row, value in enumerate(column.tolist())])
+    if column.dtype.kind == "f" and np.isnan(column).any():
+        row = int(np.isnan(column).argmax())
+        raise ValueError(f"Every example belongs to a query; got NaN in row {row} of queries.")
+    return column
+
+
+def _named(value: Any, row: int) -> Any:
+    if value is None or value != value:
+        raise ValueError(f"Every example belongs to a query; got {value!r} in row {row}.")
+    return value
