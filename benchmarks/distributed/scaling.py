@@ -28,7 +28,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from setpoint import Implicit, fnr_at_fpr
-from setpoint.distributed import everyone
+from setpoint.distributed import gather_columns
 
 RESULTS = Path(__file__).parents[1] / "results" / "distributed.jsonl"
 BATCH, COLUMNS = 2048, 64
@@ -89,7 +89,7 @@ def link(repeats: int) -> dict[str, float]:
         for _ in range(repeats):
             dist.barrier()
             start = time.perf_counter()
-            everyone({"x": tensor})
+            gather_columns({"x": tensor})
             times[name].append(time.perf_counter() - start)
     latency = statistics.median(times["small"])
     return {

@@ -6,8 +6,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from setpoint import Implicit, LastLayer, RateBarrier, auc_loss, fnr_at_fpr
-from setpoint.distributed import everyone
-from setpoint.distributed.select import select
+from setpoint.distributed import gather_columns, select
 
 BOUND = fnr_at_fpr(0.2)
 SIZES = (3, 0, 30, 17)
@@ -94,7 +93,7 @@ def numbers(rank):
     accumulated.backward(wrapped, x[:half], y[:half])
     found["accumulated loss"] = accumulated.backward(wrapped, x[half:], y[half:])
     found["accumulated"] = gradients(model)
-    texts, sizes, _ = everyone({"t": y.numpy().astype(str), "n": y.float()})
+    texts, sizes, _ = gather_columns({"t": y.numpy().astype(str), "n": y.float()})
     found["texts"] = (texts["t"].tolist(), texts["n"], sizes)
     found["third"] = tuple(select(lambda: [x[:, 0].numpy()], lambda n: 2))
     return found

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setpoint import certify, coverage, fnr, fpr, precision, recall, tnr
-from setpoint.distributed.select import select
+from setpoint.distributed import select
 from setpoint.train.streamed import certified_threshold
 
 

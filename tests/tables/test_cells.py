@@ -1,6 +1,6 @@
 import pytest
 
-from setpoint.tables.cells import safe_cell, write_csv
+from setpoint.tables.csv_file import safe_cell, write_csv
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from setpoint.tables import TableError, open_table
-from setpoint.tables.parts import read_all, read_parts
-from setpoint.tables.stored import read_encoder
-from setpoint.tables.survey import PARTS, Shares, survey
+from setpoint.tables.encoder import read_encoder
+from setpoint.tables.training_file import PARTS, Shares, read_all, read_parts, survey
 
 ROWS = 400
 
@@ -38,7 +37,7 @@ def columns():
 
 
 def test_each_column_gets_its_role_and_every_oddity_a_note(tmp_path, columns, monkeypatch):
-    monkeypatch.setattr("setpoint.tables.roles.MOST_CATEGORIES", 100)
+    monkeypatch.setattr("setpoint.tables.columns.MOST_CATEGORIES", 100)
     seen = survey(write(tmp_path / "t.csv", columns), "y", Shares(0))
     assert seen.encoder.names == ("x", "gap", "city", "maybe")
     assert seen.encoder.width == 1 + 2 + 2 + 3
@@ -141,7 +140,7 @@ def test_large_features_go_to_disk_and_are_the_same(tmp_path, columns, monkeypat
     seen = survey(source, "y", Shares(0))
     found = []
     for most in (2**30, 0):
-        monkeypatch.setattr("setpoint.tables.parts.IN_MEMORY", most)
+        monkeypatch.setattr("setpoint.tables.training_file.IN_MEMORY", most)
         with read_all(source, "y", seen.classes, seen.encoder) as (part,):
             assert isinstance(part.x, np.memmap) == (most == 0)
             found.append(np.array(part.x))

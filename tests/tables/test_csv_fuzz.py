@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from setpoint.tables import TableError, open_table, read_scores
-from setpoint.tables.cells import safe_cell, write_csv
-from setpoint.tables.csv_file import MISSING
+from setpoint.tables.csv_file import MISSING, safe_cell, write_csv
 
 FUZZ = settings(
     max_examples=300,

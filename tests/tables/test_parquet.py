@@ -5,7 +5,7 @@ pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
 from setpoint.tables import TableError, open_table, read_scores  # noqa: E402
-from setpoint.tables.survey import Shares, survey  # noqa: E402
+from setpoint.tables.training_file import Shares, survey  # noqa: E402
 
 
 def write(path, **columns):

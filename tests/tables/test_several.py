@@ -3,8 +3,7 @@
 import pytest
 
 from setpoint.tables import TableError, open_table
-from setpoint.tables.labels import LabelCount
-from setpoint.tables.several import MOST_CLASSES
+from setpoint.tables.labels import MOST_CLASSES, LabelCount
 
 
 def read(tmp_path, labels, most=MOST_CLASSES):

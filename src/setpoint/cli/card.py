@@ -17,7 +17,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _run(given: argparse.Namespace) -> int:
     from setpoint.export.card import model_card
     from setpoint.runs import read_manifest
-    from setpoint.runs.reading import read_result
+    from setpoint.runs.result import read_result
 
     if given.out is not None and given.out.exists():
         raise UserError(f"{given.out} exists; name another file with --out.")

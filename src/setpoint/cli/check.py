@@ -47,7 +47,7 @@ def _run(given: argparse.Namespace) -> int:
 
 def _of_run(folder: Path) -> tuple[Any, Any]:
     from setpoint.runs import read_manifest
-    from setpoint.runs.reading import read_promise
+    from setpoint.runs.result import read_promise
 
     manifest = read_manifest(folder)
     return read_promise(folder, manifest), manifest
@@ -66,7 +66,7 @@ def _check_several(given: argparse.Namespace) -> None:
 
 def _of_file(path: Path) -> Any:
     from setpoint.certificates.classes import CLASSES_KIND
-    from setpoint.runs.reading import parse_certificate
+    from setpoint.runs.result import parse_certificate
 
     if not path.exists():
         raise UserError(f"{path}: no such file; name a certificate or the folder of a run.")
@@ -82,7 +82,7 @@ def _score(given: argparse.Namespace, manifest: Any, source: Any) -> tuple[Any, 
 
     from setpoint.runs.model import load_model, score_rows
     from setpoint.tables import Classes, TableError, need_column
-    from setpoint.tables.several import Several
+    from setpoint.tables.labels import Several
     from setpoint.tables.values import need_groups
 
     model = load_model(given.certificate, manifest)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from setpoint.cli.common import UserError, one_line
-from setpoint.tables.errors import quoted
+from setpoint.tables.source import quoted
 
 T = TypeVar("T")
 

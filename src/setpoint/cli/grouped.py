@@ -38,8 +38,7 @@ class Grouped:
 def read_grouped(given: argparse.Namespace) -> Grouped:
     """The file, read twice: what its columns hold, then the rows."""
     from setpoint.tables import need_column, open_table
-    from setpoint.tables.parts import read_parts
-    from setpoint.tables.survey import Shares, survey
+    from setpoint.tables.training_file import Shares, read_parts, survey
 
     source = open_table(given.file)
     if given.group is not None:
@@ -62,7 +61,7 @@ def read_grouped(given: argparse.Namespace) -> Grouped:
 def _check(given: argparse.Namespace, train: Any, held_out: Any) -> None:
     """Enough rows of both classes to have rates, in every group, two groups at least."""
     from setpoint.tables import TableError
-    from setpoint.tables.errors import listed
+    from setpoint.tables.source import listed
 
     names = sorted({str(g) for part in (train, held_out) for g in _groups_of(part)})
     if given.group is not None and len(names) < 2:

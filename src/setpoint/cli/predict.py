@@ -21,9 +21,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     from setpoint.runs import read_manifest
-    from setpoint.runs.reading import read_promise
+    from setpoint.runs.result import read_promise
     from setpoint.tables import open_table
-    from setpoint.tables.cells import safe_cell, write_csv
+    from setpoint.tables.csv_file import safe_cell, write_csv
 
     check_file(given.out)
     if given.out.exists() and given.file.exists() and given.out.samefile(given.file):
@@ -62,7 +62,7 @@ def _decisions(folder: Path, manifest: Any, certificate: Any, source: Any) -> It
     """Every row of the file as it was, with its scores and the class it is decided to be."""
     from setpoint.axes.class_data import decide
     from setpoint.runs.model import load_model, score_rows
-    from setpoint.tables.cells import safe_cell
+    from setpoint.tables.csv_file import safe_cell
     from setpoint.tables.values import shown
 
     model = load_model(folder, manifest)

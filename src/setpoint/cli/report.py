@@ -18,7 +18,7 @@ def _run(given: argparse.Namespace) -> int:
     from setpoint.runs import read_manifest
     from setpoint.runs.folder import REPORT as NAME
     from setpoint.runs.folder import replace_file
-    from setpoint.runs.reading import read_result
+    from setpoint.runs.result import read_result
 
     result = read_result(given.run_folder, read_manifest(given.run_folder))
     replace_file(given.run_folder, NAME, page_of(result))

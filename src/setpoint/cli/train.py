@@ -50,7 +50,7 @@ def _run(given: argparse.Namespace) -> int:
     from setpoint.cli.promises import check_goal
     from setpoint.problems import Problem
     from setpoint.runs import check_free
-    from setpoint.runs.checks import check_columns
+    from setpoint.runs.training import check_columns
 
     problem = read_goal(given.goal, Problem.parse)
     check_goal(given.goal, problem, given.group, given.positive)
@@ -58,14 +58,14 @@ def _run(given: argparse.Namespace) -> int:
         raise UserError(f"--out {given.out}: name the folder itself, as in --out run.")
     check_free(given.out, force=given.force)  # before training, not after
     check_columns(given.file, given.label, given.group, given.test)
-    from setpoint.distributed.launched import RankLost, is_launched, one_of_several
+    from setpoint.distributed import RankLost, is_launched, join_launched
 
     unfinished = given.out.with_name(f".{given.out.name}.unfinished")
     first = not is_launched() or os.environ["RANK"] == "0"
     tell = _say if first and not given.quiet else _hush
     session = _session(given, problem, unfinished, tell)
     try:
-        with one_of_several(GO_ON) if is_launched() else nullcontext():
+        with join_launched(GO_ON) if is_launched() else nullcontext():
             finished = session.run()
             if first:
                 _write(given, finished, unfinished)

@@ -14,7 +14,7 @@ from setpoint.compare.asked import checked_methods, checked_seeds
 from setpoint.compare.cells import Plan, run_cells
 from setpoint.compare.comparison import Comparison
 from setpoint.datasets import Split, Table, split
-from setpoint.distributed.pool import Processes, checked_processes
+from setpoint.distributed import Processes, check_processes
 from setpoint.problems import Problem, check_plain
 from setpoint.solvers import Method
 from setpoint.train.named import LEARNING_RATES
@@ -77,7 +77,7 @@ def compare(
         _rates(learning_rates, model),
     )
     trials = []
-    for trial in run_cells(plan, chosen, wanted, checked_processes(processes)):
+    for trial in run_cells(plan, chosen, wanted, check_processes(processes)):
         trials.append(trial)
         if on_trial is not None:
             on_trial(trial)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import Any
 
 from torch import nn
 
 from setpoint.compare.trial import Bench, Trial
 from setpoint.datasets import Split
-from setpoint.distributed.pool import Pool, Processes, check_sendable, pool_of
+from setpoint.distributed import Processes, check_sendable, open_pool
 from setpoint.problems import Problem
 from setpoint.solvers import Method, methods_named
 from setpoint.train.named import network
@@ -53,21 +51,11 @@ def run_cells(
                 yield bench.run(name, _members(members))
         return
     check_sendable((plan, methods), "data, model and methods of your own")
-    with pool_of(processes) as pool:
+    with open_pool(processes) as pool:
         shared = pool.share(plan)
         cells = [(seed, name, members) for seed in seeds for name, members in methods.items()]
-        yield from _in_order(pool, [pool.submit(_cell, shared, *cell) for cell in cells])
-
-
-def _in_order(pool: Pool, running: list[Any]) -> Iterator[Trial]:
-    try:
-        for one in running:
-            yield pool.result(one)
-    except BrokenProcessPool:
-        raise RuntimeError(
-            "A process of the comparison was killed (out of memory?), or could not start: in a "
-            'script, call compare below `if __name__ == "__main__":`.'
-        ) from None
+        for task in [pool.submit(_cell, shared, *cell) for cell in cells]:
+            yield pool.result(task)
 
 
 def _cell(plan: Plan, seed: int, name: str, members: Members) -> Trial:

@@ -1,32 +1,51 @@
-"""Several processes: the batches, gradients and files of all of them, as if they were one."""
+"""Several processes: ranks of ``torch.distributed``, and a pool of workers. Needs torch."""
 
-from setpoint.distributed.everyone import everyone
-from setpoint.distributed.nested import columns_of, rows_of_all
-from setpoint.distributed.packing import Layout, layout_of
+from setpoint.distributed.gather import columns_of, gather_columns, gather_rows, layout_of
+from setpoint.distributed.pool import (
+    Pool,
+    Processes,
+    check_processes,
+    check_sendable,
+    count_step,
+    open_pool,
+)
 from setpoint.distributed.ranks import (
+    RankLost,
     Reduction,
+    is_launched,
+    join_launched,
     rank_of,
     refuse_several_ranks,
     several_ranks,
     together,
     workers,
 )
-from setpoint.distributed.reduced import Row, averaged
-from setpoint.distributed.sums import sums_of_all
+from setpoint.distributed.reduce import Row, average_gradients, sum_over_ranks
+from setpoint.distributed.selection import Selected, select
 
 __all__ = [
-    "Layout",
+    "Pool",
+    "Processes",
+    "RankLost",
     "Reduction",
     "Row",
-    "averaged",
+    "Selected",
+    "average_gradients",
+    "check_processes",
+    "check_sendable",
     "columns_of",
-    "everyone",
+    "count_step",
+    "gather_columns",
+    "gather_rows",
+    "is_launched",
+    "join_launched",
     "layout_of",
+    "open_pool",
     "rank_of",
     "refuse_several_ranks",
-    "rows_of_all",
+    "select",
     "several_ranks",
-    "sums_of_all",
+    "sum_over_ranks",
     "together",
     "workers",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from setpoint._checks import positive, whole
-from setpoint.distributed.pool import Processes, checked_processes
+from setpoint.distributed import Processes, check_processes
 from setpoint.pareto.front import Front
 from setpoint.pareto.job import Job, MakeOptimizer, Measure, Objectives, names_of
 from setpoint.pareto.route import ORDERS, Order
@@ -93,7 +93,7 @@ def pareto_front(
     """
     _choice(method, METHODS, "method")
     _choice(order, ORDERS, "order")
-    processes = checked_processes(processes)
+    processes = check_processes(processes)
     source, steps = source_of(data, batch_size), whole(steps, "steps", least=1)
     job = Job(
         make_model=make_model,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from setpoint.distributed.pool import Processes
+from setpoint.distributed import Processes
 from setpoint.pareto.front import Front, front_in
 from setpoint.pareto.job import Job
 from setpoint.pareto.store import Store

@@ -8,17 +8,14 @@ from typing import Any
 from setpoint._checks import plural
 from setpoint.axes.class_data import numbered
 from setpoint.certificates.classes import certify_shifts, shifts_to_prove
-from setpoint.runs.checks import check_groups, check_several
 from setpoint.runs.finished import Finished
 from setpoint.runs.manifest import Manifest
 from setpoint.runs.result import result_of
 from setpoint.runs.session import Session
-from setpoint.runs.shared import whole
-from setpoint.runs.training import Recipe, Trained, groups_of
+from setpoint.runs.training import Recipe, Trained, check_groups, check_several, groups_of, whole
 from setpoint.tables import TableError, open_table
-from setpoint.tables.parts import Part
-from setpoint.tables.several import Several
-from setpoint.tables.survey import Shares, Survey, survey
+from setpoint.tables.labels import Several
+from setpoint.tables.training_file import Part, Shares, Survey, survey
 
 
 class ClassSession(Session):

@@ -1,4 +1,4 @@
-"""A run folder is written completely or not at all."""
+"""What can be wrong with a run folder, in one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from setpoint.runs.errors import RunError
+
+class RunError(ValueError):
+    """A run folder that cannot be written or must not be trusted."""
+
+
+# ------------------------------------------------------------------------------------------------
+# A run folder is written completely or not at all.
+
 
 RUN, CERTIFICATE, MODEL = "run.json", "certificate.json", "model.safetensors"
 HISTORY, SCORES, REPORT = "history.jsonl", "scores.safetensors", "report.html"

@@ -14,10 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.problems import Problem
-from setpoint.runs.errors import RunError
-from setpoint.runs.folder import CERTIFICATE, HISTORY, LARGEST_JSON, MODEL, RUN, SCORES, read_file
-from setpoint.tables.encoder import Encoder
-from setpoint.tables.stored import read_encoder
+from setpoint.runs.folder import (
+    CERTIFICATE,
+    HISTORY,
+    LARGEST_JSON,
+    MODEL,
+    RUN,
+    SCORES,
+    RunError,
+    read_file,
+)
+from setpoint.tables.encoder import Encoder, read_encoder
 
 FORMAT = "setpoint run 1"
 DIGESTED = frozenset({CERTIFICATE, MODEL, HISTORY, SCORES})

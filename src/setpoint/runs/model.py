@@ -11,8 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from setpoint.runs.errors import RunError
-from setpoint.runs.folder import MODEL
+from setpoint.runs.folder import MODEL, RunError
 from setpoint.runs.manifest import Manifest, read_digested
 from setpoint.train.named import network
 

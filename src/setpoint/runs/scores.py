@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from setpoint.runs.errors import RunError
-from setpoint.runs.folder import SCORES
+from setpoint.runs.folder import SCORES, RunError
 from setpoint.runs.manifest import Manifest, read_digested
 
 PARTS = ("train", "validation", "calibration", "test")

@@ -10,15 +10,24 @@ from typing import Any
 from setpoint._checks import plural
 from setpoint.certificates import certify
 from setpoint.runs.asked import Asked
-from setpoint.runs.checks import check_both, check_groups
 from setpoint.runs.finished import Finished, versions
 from setpoint.runs.manifest import Manifest
 from setpoint.runs.result import result_of
-from setpoint.runs.shared import by_first, own_rows, own_share, whole
-from setpoint.runs.training import Recipe, Trained, groups_of, scores_of, train_model
+from setpoint.runs.training import (
+    Recipe,
+    Trained,
+    by_first,
+    check_both,
+    check_groups,
+    groups_of,
+    own_rows,
+    own_share,
+    scores_of,
+    train_model,
+    whole,
+)
 from setpoint.tables import Classes, open_table
-from setpoint.tables.parts import Part, read_all, read_parts
-from setpoint.tables.survey import PARTS, Shares, Survey, survey
+from setpoint.tables.training_file import PARTS, Part, Shares, Survey, read_all, read_parts, survey
 from setpoint.train.named import HIDDEN, LEARNING_RATES
 
 

@@ -6,21 +6,24 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from setpoint.distributed import rank_of
+from setpoint.distributed import gather_rows, rank_of, workers
 from setpoint.problems import Problem
 from setpoint.runs.model import build_model
 from setpoint.solvers import methods_named
-from setpoint.tables.parts import Part
+from setpoint.tables import TableError, need_column, open_table
+from setpoint.tables.scores import RowShare
+from setpoint.tables.source import Source, listed, quoted
+from setpoint.tables.training_file import Part, count_rows
 from setpoint.train import OtherRun, fit_best
 from setpoint.train.named import steps_for
-from setpoint.train.team import added_up
+from setpoint.train.team import added_up, from_first
 from setpoint.train.validation import Validation, score
 
 STOPPED = "Going on where a run that was stopped has left off."
@@ -118,3 +121,98 @@ def scores_of(model: nn.Module, part: Part) -> NDArray[np.float32]:
     """The scores of a part, in the precision that decisions are made in."""
     found: Tensor = score(model, torch.from_numpy(part.x))
     return found.numpy().astype(np.float32, copy=False)
+
+
+# ------------------------------------------------------------------------------------------------
+# A file read by several processes: each a part of the rows, all the same look at it.
+
+
+Found = TypeVar("Found")
+
+
+def by_first(look: Callable[[], Found]) -> Found:
+    """What rank 0 finds, on all ranks; what it cannot use is an error on all of them."""
+    if workers() == 1:
+        return look()
+    found: Found | None = None
+    trouble = None
+    if rank_of() == 0:
+        try:
+            found = look()
+        except (OSError, ValueError) as error:
+            trouble = error
+    told, answer = from_first((None if trouble is None else str(trouble), found))
+    if trouble is not None:
+        raise trouble
+    if told is not None:
+        raise ValueError(f"rank {rank_of()} stops with rank 0: {told}")
+    result: Found = answer
+    return result
+
+
+def own_rows(source: Source, rows: int) -> RowShare:
+    """The stretch of a table of so many rows that this rank reads."""
+    size, rank = workers(), rank_of()
+    return RowShare(source, rank * rows // size, (rank + 1) * rows // size)
+
+
+def own_share(file: Path, label: str) -> Source:
+    """This rank's stretch of a table whose length nobody knows yet."""
+    source = open_table(file)
+    if workers() == 1:
+        return source
+    return own_rows(source, by_first(lambda: count_rows(source, label)))
+
+
+def whole(part: Part, scores: Any = None) -> tuple[Any, Any, Any]:
+    """Scores, labels and groups of a part from all ranks, in the order of the file: each once."""
+    found, _, _ = gather_rows({"scores": scores, "y": part.y, "groups": part.groups})
+    return found["scores"], found["y"], found["groups"]
+
+
+# ------------------------------------------------------------------------------------------------
+# Whether the parts of a file hold enough to learn from, and to judge by.
+
+
+LEAST = 10  # rows of each of two classes in each part, below which nothing can be learned or said
+LEAST_OF_SEVERAL = 3  # rows of each of several classes; what is said of so few is said with them
+
+
+def check_columns(file: Path, label: str, group: str | None, test: Path | None) -> None:
+    """Told before any row is read: files that are not there, and columns that they lack."""
+    for path in (file, test):
+        if path is not None:
+            source = open_table(path)
+            need_column(source, label, "--label")
+            if group is not None:
+                need_column(source, group, "--group")
+
+
+def check_both(file: Path, part: str, labels: Any) -> None:
+    """Both classes must be there."""
+    positives = int(labels.sum())
+    few = min(positives, len(labels) - positives)
+    if few < LEAST:
+        rare = "positives" if positives == few else "negatives"
+        problem = f"too few rows: the {part} part has {few} {rare}, and {LEAST} is the least"
+        raise TableError(file, f"{problem} that anything can be said about.")
+
+
+def check_several(file: Path, column: str, part: str, labels: Any, names: tuple[str, ...]) -> None:
+    """Every class must be there."""
+    counts = np.bincount(labels, minlength=len(names))
+    rare = int(np.argmin(counts))
+    if counts[rare] < LEAST_OF_SEVERAL:
+        problem = f"too few rows: the {part} part has {counts[rare]} of {quoted(names[rare])}, and "
+        problem += f"{LEAST_OF_SEVERAL} is the least. Join rare classes, or remove their rows."
+        raise TableError(file, problem, column=column)
+
+
+def check_groups(file: Path, problem: Problem, column: str | None, part: str, groups: Any) -> None:
+    """Every group that the goal names must be there."""
+    asked = {value for where in problem.slices for _, value in where}
+    there = set() if groups is None else set(groups.tolist())
+    for value in asked - there:
+        wrong = f"the goal asks about {quoted(value)}, which the {part} part does not have; "
+        wrong += f"it has {listed(sorted(there))}."
+        raise TableError(file, wrong, column=column)

@@ -18,7 +18,13 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
-from setpoint.distributed import Layout, columns_of, layout_of, several_ranks, sums_of_all, together
+from setpoint.distributed import (
+    columns_of,
+    layout_of,
+    several_ranks,
+    sum_over_ranks,
+    together,
+)
 from setpoint.solvers.criterion import BatchCriterion, scaled
 
 
@@ -37,7 +43,7 @@ Self = TypeVar("Self", bound="Adding[Any]")
 class _Known:
     """What the batches of all ranks look like, and one without rows."""
 
-    layout: Layout
+    layout: str
     nobody: dict[str, Any]
     learns: bool
 
@@ -88,7 +94,7 @@ class Adding(BatchCriterion, Generic[Own]):
             sound, own = False, self._own(**known.nobody)
         numbers = own.numbers()
         head = numbers.new_tensor([not sound])
-        unsound, *_ = totals = sums_of_all(torch.cat([head, numbers]), self._group)
+        unsound, *_ = totals = sum_over_ranks(torch.cat([head, numbers]), self._group)
         return (own, totals[1:]) if unsound == 0 else None
 
     @contextmanager

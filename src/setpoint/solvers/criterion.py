@@ -18,10 +18,10 @@ from torch.autograd.function import once_differentiable
 from setpoint.distributed import (
     Reduction,
     Row,
-    averaged,
-    everyone,
+    average_gradients,
+    gather_columns,
+    gather_rows,
     rank_of,
-    rows_of_all,
     several_ranks,
     together,
     workers,
@@ -118,7 +118,7 @@ class BatchCriterion(nn.Module):
         """Scores with their graph, labels, and what else was given, of all ranks."""
         learns = torch.is_grad_enabled() and scores.requires_grad
         mine = {"scores": scores.detach(), "labels": torch.as_tensor(labels), **given}
-        found, sizes, agreed = rows_of_all(mine, self._group, self._mode(scores))
+        found, sizes, agreed = gather_rows(mine, self._group, self._mode(scores))
         if not learns and agreed.endswith("True"):  # a rank without rows: it steps like the others
             scores = scores.detach().requires_grad_()
         whole = self._spliced(scores, found.pop("scores"), sizes)
@@ -133,7 +133,7 @@ class BatchCriterion(nn.Module):
         """Scores alone, of all ranks."""
         if self._alone():
             return scores
-        found, sizes, _ = everyone({"scores": scores.detach()}, self._group)
+        found, sizes, _ = gather_columns({"scores": scores.detach()}, self._group)
         return self._spliced(scores, found["scores"], sizes)
 
     def _row_of_all(self, row: Row, params: Sequence[Tensor]) -> Row:
@@ -142,7 +142,7 @@ class BatchCriterion(nn.Module):
         if count == 1 or self.reduction == "none":
             return row
         rows = [list(row)]
-        averaged(rows, params, self._group)
+        average_gradients(rows, params, self._group)
         left = count // self._factor()
         return [None if part is None else part * left for part in rows[0]]
 

@@ -1,11 +1,9 @@
 """Reading tables: csv by the standard library, parquet by pyarrow (extra ``data``). Never torch."""
 
 from setpoint.tables.encoder import Encoder
-from setpoint.tables.errors import TableError
 from setpoint.tables.labels import Classes, LabelCount
-from setpoint.tables.opening import open_table
-from setpoint.tables.scores import Scores, read_scores
-from setpoint.tables.source import Chunk, Source, need_column
+from setpoint.tables.scores import Scores, open_table, read_scores
+from setpoint.tables.source import Chunk, Source, TableError, need_column
 
 __all__ = [
     "Chunk",

@@ -7,7 +7,9 @@ too few or too many values is an error and never a guess.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.tables.errors import TableError
-from setpoint.tables.source import CHUNK, Chunk, check_names
+from setpoint.tables.source import CHUNK, Chunk, TableError, check_names
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 """What stands for "no value", in any capitals."""
@@ -94,3 +95,68 @@ def _texts(values: tuple[str, ...]) -> NDArray[Any]:
     array = np.empty(len(values), dtype=object)
     array[:] = [None if value.strip().lower() in MISSING else value for value in values]
     return array
+
+
+# ------------------------------------------------------------------------------------------------
+# Writing csv that a spreadsheet shows and does not run.
+
+
+_STARTS_A_FORMULA = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+    "\n",
+    *"\uff1d\uff0b\uff0d\uff20",
+)  # and the wide forms
+
+
+def safe_cell(text: str) -> str:
+    """A text from a user's file, with a quote before anything a spreadsheet would compute.
+
+    Numbers stay as they are: ``-1.5`` starts with a minus and computes nothing.
+
+    >>> safe_cell("=1+1"), safe_cell("-1.5"), safe_cell("plain")
+    ("'=1+1", '-1.5', 'plain')
+    """
+    if not text.lstrip(" ").startswith(_STARTS_A_FORMULA) or _is_number(text):
+        return text
+    return f"'{text}"
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> int:
+    """Write a csv file completely or not at all; texts must be safe already. Returns the rows."""
+    count = 0
+    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(header)
+            for row in rows:
+                writer.writerow(row)
+                count += 1
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(draft, 0o666 & ~_umask())
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise
+    return count
+
+
+def _is_number(text: str) -> bool:
+    plain = text.strip(" ")
+    try:
+        float(plain)
+    except ValueError:
+        return False
+    return all(mark in "+-.0123456789eE" for mark in plain)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,17 +1,41 @@
-"""Scores and labels of a file, for certificates: no model, no torch."""
+"""Which reader a path wants."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.tables.errors import TableError
+from setpoint.tables.csv_file import CsvSource
 from setpoint.tables.labels import Classes, LabelCount
-from setpoint.tables.source import Source, need_column
+from setpoint.tables.parquet import SUFFIXES, ParquetSource, ShardSource, shards_in
+from setpoint.tables.source import Chunk, Source, TableError, need_column
 from setpoint.tables.values import need_groups, need_numbers
+
+
+def open_table(path: Path) -> Source:
+    """The table in a csv file, in a parquet file if the name says so, or in a folder of these.
+
+    Raises:
+        TableError: There is no such file, or it is not a table.
+    """
+    if path.is_dir():
+        files = shards_in(path)
+        if not files:
+            problem = "is a folder without parquet files; name a csv or parquet file."
+            raise TableError(path, problem)
+        return ShardSource(path, files)
+    if not path.exists():
+        raise TableError(path, "no such file.")
+    return ParquetSource(path) if path.suffix.lower() in SUFFIXES else CsvSource(path)
+
+
+# ------------------------------------------------------------------------------------------------
+# Scores and labels of a file, for certificates: no model, no torch.
 
 
 @dataclass(frozen=True)
@@ -70,3 +94,52 @@ def read_texts(source: Source, name: str, option: str) -> NDArray[Any]:
     """One column as texts, none missing."""
     need_column(source, name, option)
     return np.concatenate([need_groups(source, chunk, name) for chunk in source.chunks([name])])
+
+
+# ------------------------------------------------------------------------------------------------
+# A part of a table's rows, as a table: what one of several processes reads.
+
+
+@dataclass(frozen=True)
+class RowShare:
+    """The rows from ``start`` to ``stop`` of a table, counted from 0.
+
+    Of a folder of parquet files only those with such rows are opened; of a single file, the rows
+    before them are read and dropped.
+    """
+
+    source: Source
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.source.path
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its columns."""
+        return self.source.names
+
+    def chunks(self, columns: Iterable[str] | None = None) -> Iterator[Chunk]:
+        """See :class:`setpoint.tables.source.Source`."""
+        if self.start >= self.stop:
+            return
+        seen = 0
+        chunks = self.source.chunks(columns)
+        if isinstance(self.source, ShardSource):
+            chunks = self.source.between(self.start, self.stop, columns)
+        for chunk in chunks:
+            if isinstance(self.source, ShardSource):
+                seen = chunk.rows[0] - 1
+            low, high = max(self.start - seen, 0), min(self.stop - seen, len(chunk))
+            if low < high:
+                found = {name: column[low:high] for name, column in chunk.columns.items()}
+                yield Chunk(found, chunk.rows[low:high])
+            seen += len(chunk)
+            if seen >= self.stop:
+                return

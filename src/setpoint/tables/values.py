@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.tables.errors import TableError, quoted
-from setpoint.tables.source import Chunk, Source
+from setpoint.tables.source import Chunk, Source, TableError, quoted
 
 Floats = NDArray[np.float64]
 

@@ -1,7 +1,7 @@
 """A certified threshold for more scores than fit into memory, on any number of processes.
 
 The threshold that proves a bound on one kind of examples is a score of known rank among them, so
-the scores need not be sorted, only that one found: see :mod:`setpoint.distributed.select`.
+the scores need not be sorted, only that one found: see :mod:`setpoint.distributed.selection`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from setpoint.certificates.dtypes import below
 from setpoint.certificates.goals import atoms
 from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES
 from setpoint.certificates.tails import allowed, lower, needed, upper
-from setpoint.distributed.select import Selected, select
+from setpoint.distributed import Selected, select
 from setpoint.rates import Bound
 
 Chunks = Callable[[], Iterable[tuple[NDArray[Any], NDArray[Any]]]]

@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from setpoint.distributed import everyone, rank_of, workers
+from setpoint.distributed import gather_columns, rank_of, workers
 from setpoint.solvers import BatchCriterion, GlobalBatch
 from setpoint.solvers.samplers import Batch
 
@@ -42,7 +42,7 @@ class Team:
         """All processes of the process group, each with its own ``labels``; or this one alone."""
         if workers() == 1:
             return cls(model, criterion, labels, 0, len(labels))
-        found, sizes, _ = everyone({"labels": labels})
+        found, sizes, _ = gather_columns({"labels": labels})
         wrapped = DistributedDataParallel(model)
         called = criterion if isinstance(criterion, BatchCriterion) else GlobalBatch(criterion)
         all_labels = torch.as_tensor(found["labels"])
@@ -67,7 +67,7 @@ def sizes_of(count: int) -> list[int]:
     """How many rows every rank has."""
     if workers() == 1:
         return [count]
-    return [int(size) for size in everyone({"count": torch.tensor([count])})[0]["count"]]
+    return [int(size) for size in gather_columns({"count": torch.tensor([count])})[0]["count"]]
 
 
 def from_first(value: Any) -> Any:
@@ -84,5 +84,5 @@ def added_up(number: int) -> int:
     if workers() == 1:
         return number
     halves = torch.tensor([[number >> 32, number & 0xFFFFFFFF]])
-    high, low = (int(x) for x in torch.as_tensor(everyone({"n": halves})[0]["n"]).sum(0))
+    high, low = (int(x) for x in torch.as_tensor(gather_columns({"n": halves})[0]["n"]).sum(0))
     return ((high << 32) + low) % 2**64

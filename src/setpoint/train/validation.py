@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.distributed import rows_of_all
+from setpoint.distributed import gather_rows
 from setpoint.problems import Infeasible, Problem
 
 CHUNK = 65_536
@@ -67,7 +67,7 @@ class Validation:
     def _of_all(self, scores: Tensor) -> tuple[Any, ...]:
         """Scores, labels, weights and groups of all ranks: each example once."""
         mine = {"scores": scores, "y": self.y, "weights": self.weights, "groups": self.groups}
-        return tuple(rows_of_all(mine)[0].values())
+        return tuple(gather_rows(mine)[0].values())
 
     def _evaluate(self, scores: Tensor, labels: Tensor, weights: Any, groups: Any) -> float:
         return self.problem.evaluate(scores, labels, weights=weights, groups=groups)

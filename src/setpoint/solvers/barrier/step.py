@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from setpoint._checks import whole
-from setpoint.distributed import Row, averaged, workers
+from setpoint.distributed import Row, average_gradients, workers
 from setpoint.solvers.barrier.gradients import combined, dots_of, rows_of, scaled, write
 from setpoint.solvers.barrier.losses import Losses
 from setpoint.solvers.barrier.means import Means
@@ -143,5 +143,5 @@ class Step:
     def _shared(self, rows: list[Row]) -> list[Row]:
         """Their means over the workers."""
         if workers(self.group) > 1:
-            averaged(rows, self.params, self.group)
+            average_gradients(rows, self.params, self.group)
         return rows

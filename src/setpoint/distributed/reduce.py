@@ -1,4 +1,4 @@
-"""Gradients that bypass DDP, brought together by hand: rows with one tensor for each parameter."""
+"""Sums and means over ranks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,24 @@ from torch import Tensor
 from setpoint.distributed.ranks import workers
 
 Row = list[Tensor | None]
+"""One gradient per parameter; None where the loss does not reach it."""
 
 
-def averaged(rows: list[Row], params: Sequence[Tensor], group: dist.ProcessGroup | None) -> None:
-    """Replace every row by its mean over the workers: ``autograd.grad`` bypasses DDP's own.
+def sum_over_ranks(numbers: Tensor, group: dist.ProcessGroup | None = None) -> Tensor:
+    """The numbers of all ranks added up in float64 (whole numbers in int64), on every rank."""
+    device = "cuda" if dist.get_backend(group) == "nccl" else "cpu"  # nccl sends from a GPU only
+    dtype = torch.float64 if numbers.is_floating_point() else torch.int64
+    total = numbers.detach().to(device, dtype, copy=True)
+    dist.all_reduce(total, group=group)
+    return total.to(numbers.device)
 
-    What a loss reaches on one worker and not on another counts as zero there; what it reaches on
+
+def average_gradients(
+    rows: list[Row], params: Sequence[Tensor], group: dist.ProcessGroup | None
+) -> None:
+    """Replace every row by its mean over the ranks: ``autograd.grad`` bypasses DDP's own.
+
+    What a loss reaches on one rank and not on another counts as zero there; what it reaches on
     none stays None.
     """
     size = workers(group)

@@ -1,4 +1,4 @@
-"""One score of a given rank among more than fit anywhere: by histograms of its own bits.
+"""Order statistics of more scores than fit into memory, by histograms of their bits.
 
 The bits of a floating-point number, read as a whole number, are in the order of the numbers (after
 a turn of the negative ones). So the first 16 bits of all scores, counted in 65,536 bins, say in
@@ -18,10 +18,11 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 
 from setpoint.distributed.ranks import workers
+from setpoint.distributed.reduce import sum_over_ranks
 
-DIGIT = 16
-BINS = 2**DIGIT
-WORDS = {np.dtype(np.float32): np.uint32, np.dtype(np.float64): np.uint64}
+_DIGIT = 16
+_BINS = 2**_DIGIT
+_WORDS = {np.dtype(np.float32): np.uint32, np.dtype(np.float64): np.uint64}
 
 Read = Callable[[], Iterable[NDArray[Any]]]
 """Gives the scores again and again, each time the same, some at a time."""
@@ -52,7 +53,7 @@ def select(
     Raises:
         ValueError: A score is not finite.
 
-    Example:
+    Examples:
         >>> scores = np.array([0.5, 2.0, -1.0, 2.0, 0.0])
         >>> select(lambda: [scores[:2], scores[2:]], lambda n: 2)
         Selected(score=0.5, size=5, above=2, reaching=3)
@@ -61,8 +62,10 @@ def select(
     place, bits = 0, 32
     while known < bits:
         bins, widths, broken = _histogram(read, prefix, known)
-        totals = _added(np.append(bins, [32 in widths, 64 in widths, broken]), group)
-        bins, (single, double, broken) = totals[:BINS], totals[BINS:]
+        totals = np.append(bins, [32 in widths, 64 in widths, broken])
+        if workers(group) > 1:
+            totals = sum_over_ranks(torch.from_numpy(totals), group).numpy()
+        bins, (single, double, broken) = totals[:_BINS], totals[_BINS:]
         if broken:
             raise ValueError(f"Scores must be finite; {int(broken):,} of them are not.")
         if single and double:
@@ -78,15 +81,15 @@ def select(
         digit = int(np.searchsorted(-higher, -place, "left")) - 1
         above += int(higher[digit + 1])
         place -= int(higher[digit + 1])
-        prefix, known = prefix << DIGIT | digit, known + DIGIT
+        prefix, known = prefix << _DIGIT | digit, known + _DIGIT
     return Selected(_number(prefix, bits), count, above, above + int(bins[digit]))
 
 
 def _histogram(read: Read, prefix: int, known: int) -> tuple[NDArray[np.int64], set[int], int]:
     """Counts of the next bits of scores that begin with ``prefix``; widths; how many are none."""
-    bins, widths, broken = np.zeros(BINS, np.int64), set(), 0
+    bins, widths, broken = np.zeros(_BINS, np.int64), set(), 0
     for scores in read():
-        word = WORDS.get(scores.dtype)
+        word = _WORDS.get(scores.dtype)
         if word is None:
             raise TypeError(f"Scores must be float32 or float64; got {scores.dtype}.")
         width = 8 * scores.dtype.itemsize
@@ -95,8 +98,8 @@ def _histogram(read: Read, prefix: int, known: int) -> tuple[NDArray[np.int64], 
         keys = _keys(scores, word)
         if known:
             keys = keys[keys >> word(width - known) == word(prefix)]
-        digits = (keys >> word(width - known - DIGIT)).astype(np.uint16)
-        bins += np.bincount(digits, minlength=BINS)
+        digits = (keys >> word(width - known - _DIGIT)).astype(np.uint16)
+        bins += np.bincount(digits, minlength=_BINS)
     return bins, widths, broken
 
 
@@ -114,13 +117,3 @@ def _number(key: int, bits: int) -> float:
     top = 1 << (bits - 1)
     turned = key ^ top if key & top else key ^ (2 * top - 1)
     return float(np.array([turned], word).view(np.float32 if bits == 32 else np.float64)[0])
-
-
-def _added(counts: NDArray[np.int64], group: dist.ProcessGroup | None) -> NDArray[np.int64]:
-    """The sum over processes."""
-    if workers(group) == 1:
-        return counts
-    device = "cuda" if dist.get_backend(group) == "nccl" else "cpu"
-    shared = torch.from_numpy(counts).to(device)
-    dist.all_reduce(shared, group=group)
-    return shared.cpu().numpy()
