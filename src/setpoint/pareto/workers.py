@@ -1,4 +1,4 @@
-"""Train the points of a front, on this process or on several: each as soon as its neighbour is done.
+"""Train the points of a front, on one process or several: each as soon as its neighbour is done.
 
 Weights travel through the store's files, never through pipes, so a process needs to be told only
 which point to train, and one that is killed costs its own point.
