@@ -13,7 +13,7 @@ the true gradient is zero; `cost_gradient` names what stands in for it.
 import torch
 from torch import Tensor, nn
 
-from setpoint import linear_program
+from setpoint.programs import linear_program
 
 SIDE, DAYS, STEPS = 4, 40, 100
 torch.manual_seed(0)

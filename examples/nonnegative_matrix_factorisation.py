@@ -12,7 +12,7 @@ Run it: python examples/nonnegative_matrix_factorisation.py
 import torch
 from torch import Tensor
 
-from setpoint import linear_program
+from setpoint.programs import linear_program
 
 DOCUMENTS, WORDS, TOPICS = 20, 10, 3
 

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from setpoint.layers import linear_program
+from setpoint.programs import linear_program
 
 
 @cache

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from benchmarks.programs.instances import random_batch
 from benchmarks.programs.rows import Rows, opened, parser
-from setpoint.layers import linear_program
+from setpoint.programs import linear_program
 
 Solve = Callable[[Tensor, Tensor, Tensor], Tensor]
 

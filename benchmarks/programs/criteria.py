@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from setpoint.solvers.program import auc_loss, f_score_loss, multiclass_auc_loss
+from setpoint.losses import auc_loss, f_score_loss, multiclass_auc_loss
 
 RATE, MOMENTUM, DECAY = 0.03, 0.9, 1e-5
 Criterion = Callable[[Tensor, Tensor], Tensor]

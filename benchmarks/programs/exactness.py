@@ -26,8 +26,7 @@ import torch
 from scipy.optimize import linprog
 
 from benchmarks.programs.families import FAMILIES, Drawn
-from setpoint import ProgramError, linear_program
-from setpoint.layers.linear_program.info import ProgramInfo
+from setpoint.programs import ProgramError, ProgramInfo, linear_program
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results" / "program_exactness.jsonl"

@@ -27,8 +27,9 @@ from torch import Tensor, nn
 
 from benchmarks.common.tabular import parts
 from benchmarks.programs.trap_table import METHODS, table
-from setpoint import Implicit, Problem, __version__, f_score, f_score_loss, structural_loss
+from setpoint import Implicit, Problem, __version__, f_score
 from setpoint.datasets import Split, Table, split
+from setpoint.losses import f_score_loss, structural_loss
 from setpoint.solvers import cross_entropy
 
 RESULTS = Path(__file__).parents[1] / "results" / "f_trap.jsonl"

@@ -27,7 +27,7 @@ LARGEST = 32_768  # for LibAUC's pairs: 268 million of them, several gigabytes
 def loss(name: str) -> Callable[[Tensor, Tensor], Tensor]:
     """A loss by its name."""
     if name == "auc_loss":
-        from setpoint.solvers.program import auc_loss
+        from setpoint.losses import auc_loss
 
         return auc_loss
     from libauc.losses import AUCMLoss, PairwiseAUCLoss

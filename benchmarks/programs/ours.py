@@ -7,8 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
-from setpoint.layers import linear_program
-from setpoint.solvers.program import as_program, auc_loss, f_score_loss
+from setpoint.losses import auc_loss, f_score_loss
+from setpoint.programs import as_program, linear_program
 
 LOSSES: dict[str, tuple[Callable[..., Tensor], dict[str, Any]]] = {
     "auc": (auc_loss, {}),

@@ -20,7 +20,7 @@ from benchmarks.programs import tasks
 from benchmarks.programs.adversary import game_loss
 from benchmarks.programs.rows import opened, parser
 from benchmarks.programs.training import predict, train
-from setpoint.solvers.program import f_score_loss
+from setpoint.losses import f_score_loss
 
 STEPS = (5, 20, 80, 300)
 BATCH = 32

@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from setpoint import linear_program
+from setpoint.programs import linear_program
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results" / "program_sketching.json"

@@ -4,7 +4,7 @@
     python -m benchmarks.programs.solver_choice --quick    # one minute
 
 Dense programs of several sizes, batches of 1 to 256; CPU time of the forward pass, the two solvers
-alternating within a run, median of three. The rule in layers/linear_program/choose.py is read off
+alternating within a run, median of three. The rule in programs/solving.py is read off
 this table. Written to results/solver_choice.json.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from setpoint import linear_program
+from setpoint.programs import linear_program
 
 RESULTS = Path(__file__).parents[1] / "results" / "solver_choice.json"
 SIZES = ((10, 5), (60, 20), (200, 50), (500, 100))

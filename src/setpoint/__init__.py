@@ -28,13 +28,7 @@ if TYPE_CHECKING:
     from setpoint.estimators import Ranker as Ranker
     from setpoint.export import Decision as Decision
     from setpoint.layers import (
-        ProgramError as ProgramError,
-    )
-    from setpoint.layers import (
         hold as hold,
-    )
-    from setpoint.layers import (
-        linear_program as linear_program,
     )
     from setpoint.pareto import Front as Front
     from setpoint.pareto import pareto_front as pareto_front
@@ -211,26 +205,14 @@ if TYPE_CHECKING:
     from setpoint.solvers import Iterates as Iterates
     from setpoint.solvers import Lagrangian as Lagrangian
     from setpoint.solvers import LastLayer as LastLayer
-    from setpoint.solvers import LinearProgram as LinearProgram
     from setpoint.solvers import Pairwise as Pairwise
     from setpoint.solvers import Penalty as Penalty
     from setpoint.solvers import Program as Program
     from setpoint.solvers import RateBarrier as RateBarrier
     from setpoint.solvers import Split as Split
-    from setpoint.solvers import as_program as as_program
     from setpoint.solvers import at_least as at_least
     from setpoint.solvers import at_most as at_most
-    from setpoint.solvers import auc_loss as auc_loss
     from setpoint.solvers import equal_to as equal_to
-    from setpoint.solvers import expected_f_decisions as expected_f_decisions
-    from setpoint.solvers import expected_f_loss as expected_f_loss
-    from setpoint.solvers import f_score_loss as f_score_loss
-    from setpoint.solvers import independent_joint as independent_joint
-    from setpoint.solvers import jaccard_loss as jaccard_loss
-    from setpoint.solvers import multiclass_auc_loss as multiclass_auc_loss
-    from setpoint.solvers import partial_auc_loss as partial_auc_loss
-    from setpoint.solvers import precision_at_recall_loss as precision_at_recall_loss
-    from setpoint.solvers import structural_loss as structural_loss
     from setpoint.steps import (
         Hard as Hard,
     )
@@ -255,7 +237,7 @@ _NAMES = {
     "compare": "Comparison compare",
     "estimators": "CertifiedThreshold Classifier NotCertifiedWarning Ranker",
     "export": "Decision",
-    "layers": "ProgramError hold linear_program",
+    "layers": "hold",
     "pareto": "Front pareto_front",
     "problems": """
         Infeasible Problem fnr_at_fpr pr_auc precision_at_k precision_at_recall
@@ -270,11 +252,8 @@ _NAMES = {
     """,
     "results": "Diagnosis diagnose",
     "solvers": """
-        Barrier CrossEntropy GlobalBatch Implicit Iterates Lagrangian LastLayer LinearProgram
-        Pairwise Penalty Program RateBarrier Split
-        as_program at_least at_most auc_loss
-        equal_to expected_f_decisions expected_f_loss f_score_loss independent_joint jaccard_loss
-        multiclass_auc_loss partial_auc_loss precision_at_recall_loss structural_loss
+        Barrier CrossEntropy GlobalBatch Implicit Iterates Lagrangian LastLayer
+        Pairwise Penalty Program RateBarrier Split at_least at_most equal_to
     """,
     "steps": "Hard Hinge Sigmoid Softplus",
     "train": "Averaged Stratified Validation WholeQueries fit",

@@ -30,7 +30,6 @@ from setpoint import (
     fpr,
     jaccard,
     macro,
-    multiclass_auc_loss,
     pr_auc,
     precision,
     precision_at_k,
@@ -39,6 +38,7 @@ from setpoint import (
     recall_at_precision,
     roc_auc,
 )
+from setpoint.losses import multiclass_auc_loss
 from setpoint.solvers import focal
 
 ROWS = 64

@@ -21,16 +21,15 @@ from setpoint import (
     Program,
     RateBarrier,
     Split,
-    auc_loss,
     error,
     f_score,
     fnr_at_fpr,
-    multiclass_auc_loss,
     pr_auc,
     precision_at_k,
     precision_at_recall,
     roc_auc,
 )
+from setpoint.losses import auc_loss, multiclass_auc_loss
 
 BOUND = fnr_at_fpr(0.2)
 CRITERIA = {

@@ -8,21 +8,7 @@ from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.lagrangian import Iterate, Iterates, Lagrangian
 from setpoint.solvers.last_layer import LastLayer, Penalty, Split
 from setpoint.solvers.pairwise import Pairwise
-from setpoint.solvers.program import (
-    LinearProgram,
-    Program,
-    as_program,
-    auc_loss,
-    expected_f_decisions,
-    expected_f_loss,
-    f_score_loss,
-    independent_joint,
-    jaccard_loss,
-    multiclass_auc_loss,
-    partial_auc_loss,
-    precision_at_recall_loss,
-    structural_loss,
-)
+from setpoint.solvers.program import Program
 from setpoint.solvers.registry import CLASS_METHODS, METHODS, Method, methods_named
 from setpoint.solvers.weighted import CrossEntropy
 
@@ -38,29 +24,17 @@ __all__ = [
     "Iterates",
     "Lagrangian",
     "LastLayer",
-    "LinearProgram",
     "Method",
     "Pairwise",
     "Penalty",
     "Program",
     "RateBarrier",
     "Split",
-    "as_program",
     "at_least",
     "at_most",
-    "auc_loss",
     "cross_entropy",
     "equal_to",
-    "expected_f_decisions",
-    "expected_f_loss",
-    "f_score_loss",
     "focal",
-    "independent_joint",
-    "jaccard_loss",
     "methods_named",
-    "multiclass_auc_loss",
-    "partial_auc_loss",
-    "precision_at_recall_loss",
-    "structural_loss",
     "together",
 ]

@@ -17,13 +17,14 @@ class GlobalBatch(BatchCriterion):
 
     Args:
         loss: Called ``loss(scores, labels)``, with ``weights=`` if there are any; such as
-            :func:`setpoint.auc_loss` or ``nn.BCEWithLogitsLoss()``.
+            :func:`setpoint.losses.auc_loss` or ``nn.BCEWithLogitsLoss()``.
         reduction: What becomes of the ranks' gradients: ``"mean"``, ``"sum"`` or ``"none"``;
             :meth:`attach` finds it out.
 
     Example:
         >>> import torch
-        >>> from setpoint import GlobalBatch, auc_loss
+        >>> from setpoint import GlobalBatch
+        >>> from setpoint.losses import auc_loss
         >>> criterion = GlobalBatch(auc_loss)           # then criterion.attach(wrapped_model)
         >>> criterion(torch.tensor([2.0, 0.5, 0.0]), torch.tensor([1, 1, 0])).item()
         0.25

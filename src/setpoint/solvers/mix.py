@@ -13,6 +13,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from setpoint.losses import attach as attach
+from setpoint.losses import exact_type as exact_type
+from setpoint.losses import example_weights as example_weights
 from setpoint.rates import Array
 from setpoint.solvers.baselines import GRADIENTS, MAIN_LOSSES
 
@@ -29,20 +32,6 @@ def main_loss(main: str | Loss) -> Loss:
     if not callable(main):
         raise TypeError(f"main must be the name of a loss or a callable; got {main!r}.")
     return main
-
-
-def example_weights(weights: Tensor, scores: Tensor, name: str = "weights") -> Tensor:
-    """Weights as ``[n]``, or in the shape of the scores."""
-    weights = torch.as_tensor(weights, device=scores.device)
-    n = len(scores)
-    if weights.shape == (n, 1):
-        return weights.reshape(n)
-    if weights.shape not in ((n,), scores.shape):
-        raise ValueError(
-            f"{name} must be one an example, [{n}], or in the shape of the scores, "
-            f"{tuple(scores.shape)}; got {tuple(weights.shape)}."
-        )
-    return weights
 
 
 def product(weights: Tensor | None, more: Tensor) -> Tensor:
@@ -94,23 +83,3 @@ def mix(main: Array, implicit: Array, share: Tensor | float) -> Array:
     """
     length, own = (abs(x).sum(-1)[..., None] for x in (main, implicit))
     return share * main + (1 - share) * length / (own + (own == 0)) * implicit
-
-
-def exact_type(scores: Tensor) -> torch.dtype:
-    """The precision that losses are computed in: single at least."""
-    return torch.promote_types(scores.dtype, torch.float32)
-
-
-def attach(scores: Tensor, value: Tensor | float, gradient: Tensor) -> Tensor:
-    """``value`` with a gradient of our choosing on the scores.
-
-    In the precision of the value: a loss scale must meet the gradient before half precision does.
-    """
-    dtype = value.dtype if isinstance(value, Tensor) else exact_type(scores)
-    gradient, exact = gradient.to(dtype), scores.to(dtype)
-    if torch.compiler.is_compiling() or (isinstance(value, Tensor) and value.requires_grad):
-        return value + ((exact - exact.detach()) * gradient).sum()
-    # a product has this gradient, in one node of the graph; what it comes to is of no interest
-    attached = torch.dot(exact.flatten(), gradient.flatten())
-    attached.detach().fill_(value)
-    return attached

@@ -13,14 +13,13 @@ from torch import Tensor
 
 from setpoint._checks import positive
 from setpoint.distributed import Reduction
+from setpoint.losses import Ranked, ValueAndGradient, batch_loss
 from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
 from setpoint.rates import Bound, Range, fnr, fpr, tpr
 from setpoint.solvers.afterwards import Batch
 from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.pairwise.sigmoid import sigmoid_sums
 from setpoint.solvers.pairwise.squared import squared_hinge
-from setpoint.solvers.program.inputs import Measured, batch_loss
-from setpoint.solvers.program.ranked import Ranked
 
 Surrogate = Literal["squared_hinge", "sigmoid"]
 LARGEST = torch.finfo(torch.float32).max
@@ -84,7 +83,7 @@ class Pairwise(BatchCriterion):
             self._last = Batch(loss.detach(), scores.detach(), labels, weights)
         return loss
 
-    def _measure(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> Measured:
+    def _measure(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
         ranked = Ranked.of(scores, positives, negatives).within(*self._range)
         pairs = ranked.positives.sum(-1) * ranked.negatives.sum(-1)
         pairs = pairs + (pairs == 0)
@@ -129,7 +128,7 @@ def fpr_range(problem: object) -> tuple[float, float]:
     )
 
 
-def _sigmoid(ranked: Ranked, temperature: float) -> Measured:
+def _sigmoid(ranked: Ranked, temperature: float) -> ValueAndGradient:
     """The sum of ``sigmoid((f_j - f_i) / temperature)`` over pairs, and its gradient."""
     x, p, n = ranked.scores / temperature, ranked.positives, ranked.negatives
     values, gradients = [], []

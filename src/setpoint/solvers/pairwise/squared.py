@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from setpoint.solvers.program.ranked import Ranked, from_zero
+from setpoint.losses import Ranked, from_zero
 
 
 def squared_hinge(ranked: Ranked, margin: float) -> tuple[Tensor, Tensor]:

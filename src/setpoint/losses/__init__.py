@@ -1,0 +1,40 @@
+"""Exact losses for metrics of a whole batch, by sorting: a value and its gradient, no solver."""
+
+from setpoint.losses.auc import auc_loss, pair_loss, partial_auc_loss
+from setpoint.losses.base import (
+    Ranked,
+    ValueAndGradient,
+    attach,
+    batch_loss,
+    exact_type,
+    example_weights,
+    from_zero,
+)
+from setpoint.losses.expected_f import expected_f_decisions, expected_f_loss, independent_joint
+from setpoint.losses.multiclass import multiclass_auc_loss
+from setpoint.losses.precision_at_recall import precision_at_recall_loss
+from setpoint.losses.ratios import Ratio, f_score_loss, jaccard_loss, ratio_loss
+from setpoint.losses.structural import structural_loss
+
+__all__ = [
+    "Ranked",
+    "Ratio",
+    "ValueAndGradient",
+    "attach",
+    "auc_loss",
+    "batch_loss",
+    "exact_type",
+    "example_weights",
+    "expected_f_decisions",
+    "expected_f_loss",
+    "f_score_loss",
+    "from_zero",
+    "independent_joint",
+    "jaccard_loss",
+    "multiclass_auc_loss",
+    "pair_loss",
+    "partial_auc_loss",
+    "precision_at_recall_loss",
+    "ratio_loss",
+    "structural_loss",
+]

@@ -1,0 +1,146 @@
+"""Losses for the areas of several classes: AUC_mu with any partition matrix, and one against all.
+
+AUC_mu (Kleiman and Page, 2019) looks at every pair of classes. The costs in a partition matrix say
+along which direction the two are told apart; projected on it, they are a binary problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from setpoint._checks import positive
+from setpoint.batch import check_length, check_scores, check_weights
+from setpoint.distributed import refuse_several_ranks
+from setpoint.losses.auc import PairSurrogate, checked_surrogate, pair_loss
+from setpoint.losses.base import Ranked, attached, check_tensor, result_dtype
+
+Kind = Literal["mu", "one_vs_all"]
+CHUNK = 2**20
+"""How many scores are sorted at a time."""
+
+
+def multiclass_auc_loss(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    weights: Tensor | None = None,
+    margin: float = 1.0,
+    surrogate: PairSurrogate = "hinge",
+    kind: Kind = "mu",
+    partition: Any = None,
+) -> Tensor:
+    """An upper bound on one minus the multi-class AUC: the mean over pairs of classes.
+
+    Args:
+        scores: One column for each class, ``[n, K]``.
+        labels: The class of each example, ``[n]``: whole numbers from 0 to K - 1.
+        weights: Optional, one an example; weight 2 is two copies, weight 0 is absent.
+        margin: As in :func:`auc_loss`; for ``"mu"`` in units of the difference of two scores,
+            whatever the scale of the partition matrix.
+        surrogate: As in :func:`auc_loss`.
+        kind: ``"mu"``: every class against every other one, told apart as the partition says.
+            ``"one_vs_all"``: every class against the rest, by its own score. Classes (pairs of
+            them) that a batch does not have do not count.
+        partition: For ``"mu"``, ``[K, K]``: the cost of taking row for column. By default 0 on the
+            diagonal and 1 elsewhere; classes k and l are then told apart by ``f_k - f_l``.
+
+    Example:
+        >>> import torch
+        >>> scores = torch.tensor([[2.0, 0, 0], [0, 2.0, 0], [0, 0, 0.5]])
+        >>> round(multiclass_auc_loss(scores, torch.tensor([0, 1, 2])).item(), 6)
+        0.0
+    """
+    refuse_several_ranks()
+    margin, surrogate = positive(margin, "margin"), checked_surrogate(surrogate)
+    labels, weights = checked_classes(scores, labels, weights)
+    directions, ones, others = comparisons(scores.shape[1], kind, partition)
+    if scores.numel() == 0:
+        return scores.to(result_dtype(scores)).sum()
+    x = scores.detach().double()
+    directions = directions.to(x.device)
+    total, gradient, compared = x.new_zeros(()), torch.zeros_like(x), x.new_zeros(())
+    for part in _parts(len(directions), len(x)):
+        p, n = (side[part].to(x.device)[:, labels] * weights for side in (ones, others))
+        value, slopes = pair_loss(Ranked.of(directions[part] @ x.T, p, n), margin, surrogate)
+        total = total + value.sum()  # without one of its classes a comparison is worth 0
+        gradient += slopes.T @ directions[part]
+        compared = compared + ((p.sum(-1) > 0) & (n.sum(-1) > 0)).sum()
+    compared = compared + (compared == 0)
+    flat = (gradient / compared).reshape(1, -1)
+    return attached(scores, (total / compared).reshape(1), flat, compared.reshape(1) > 0)
+
+
+def comparisons(classes: int, kind: Kind, partition: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Each comparison: the direction it projects on, which classes should be high, which low.
+
+    All ``[comparisons, K]``, in float64.
+    """
+    eye = torch.eye(classes, dtype=torch.float64)
+    if kind == "one_vs_all":
+        if partition is not None:
+            raise ValueError("A partition matrix belongs to kind='mu'; one_vs_all uses none.")
+        return eye, eye, 1 - eye
+    if kind != "mu":
+        raise ValueError(f"kind must be 'mu' or 'one_vs_all'; got {kind!r}.")
+    costs = 1 - eye if partition is None else checked_partition(partition, classes)
+    one, other = torch.triu_indices(classes, classes, 1)
+    v = costs[one] - costs[other]
+    scale = v.gather(1, one[:, None]) - v.gather(1, other[:, None])
+    if not torch.compiler.is_compiling() and (scale == 0).any():
+        pair = int((scale[:, 0] == 0).nonzero()[0, 0])
+        raise ValueError(
+            f"The partition matrix does not tell classes {one[pair]} and {other[pair]} apart: "
+            "P[k, k] - P[l, k] - P[k, l] + P[l, l] must not be 0."
+        )
+    return 2 * v / scale, eye[one], eye[other]
+
+
+def checked_partition(partition: Any, classes: int) -> Tensor:
+    """The partition matrix in float64."""
+    costs = torch.as_tensor(partition, dtype=torch.float64).detach().cpu()
+    if costs.shape != (classes, classes):
+        raise ValueError(
+            f"partition must have a row and a column for each of {classes} classes; "
+            f"got the shape {tuple(costs.shape)}."
+        )
+    if not torch.compiler.is_compiling() and not costs.isfinite().all():
+        raise ValueError("The costs in the partition matrix must be finite.")
+    return costs
+
+
+def checked_classes(scores: Tensor, labels: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
+    """Labels as indices and weights in float64, both ``[n]``."""
+    check_tensor(scores)
+    if scores.ndim != 2 or scores.shape[1] < 2:
+        raise ValueError(
+            "Scores of classes are [n, K] with K of at least 2; got the shape "
+            f"{tuple(scores.shape)}. For two classes in one column use auc_loss."
+        )
+    first = scores.detach()[:, 0]
+    labels = torch.as_tensor(labels, device=scores.device).detach()
+    check_length(labels, first, "labels")
+    weights = torch.ones_like(first) if weights is None else weights
+    weights = torch.as_tensor(weights, device=scores.device).detach().double()
+    check_length(weights, first, "weights")
+    if not torch.compiler.is_compiling():
+        check_scores(scores.detach())
+        check_weights(weights, first)
+        wrong = (labels < 0) | (labels >= scores.shape[1]) | (labels != labels.long())
+        if wrong.any():
+            row = int(wrong.nonzero()[0, 0])
+            raise ValueError(
+                f"Labels must be whole numbers from 0 to {scores.shape[1] - 1}, one for each "
+                f"column of the scores; got {labels[row].item():g} in row {row}."
+            )
+    return labels.long(), weights
+
+
+def _parts(comparisons: int, examples: int) -> Iterator[slice]:
+    """Comparisons in groups that are sorted together."""
+    size = max(1, CHUNK // max(examples, 1))
+    for start in range(0, comparisons, size):
+        yield slice(start, start + size)

@@ -1,0 +1,242 @@
+"""Which constraints hold a solution in place, and how the solution follows them.
+
+At a vertex the tight rows alone determine the solution: ``M z = r``, where ``M`` keeps the tight
+inequalities, all equalities, and the columns of variables that do not sit at their bound. So when
+``M`` and ``r`` move, ``M dz = dr - dM z``, and for a gradient ``g`` of a loss by ``z`` one vector
+``u`` with ``M' u = g`` carries everything: ``dL/dr = u``, ``dL/dM = -u z'`` (Meng et al. 2021,
+section 4.2, without the ridge of the published code, which biases both by 1 %).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import csc_array, csr_array, issparse, vstack
+from scipy.sparse.csgraph import structural_rank
+from scipy.sparse.linalg import lsmr, splu
+from torch import Tensor
+
+from setpoint.programs.scaling import equilibrate
+from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
+
+TIGHT = 1e-9  # a slack below this share of its own terms is zero
+FLOOR = 1e-12  # and so is one below this share of its row
+
+
+@dataclass(frozen=True)
+class Active:
+    """Where constraints are tight, and where a multiplier says that they matter.
+
+    Attributes:
+        tight: Inequalities without slack, ``[batch, m]``.
+        tight_bounds: Variables at zero, if ``z >= 0``, ``[batch, n]``.
+        support: Inequalities with a positive multiplier, ``[batch, m]``.
+        support_bounds: Bounds with a positive multiplier, ``[batch, n]``.
+    """
+
+    tight: Tensor
+    tight_bounds: Tensor
+    support: Tensor
+    support_bounds: Tensor
+
+
+def active(program: ProgramBatch, found: SolutionBatch) -> Active:
+    """The active constraints of solved programs; nothing is active where a member is not."""
+    A, z = program.A.size(), found.z.abs()
+    slack = program.b - program.A.times(found.z)
+    largest = z.amax(1, keepdim=True).clamp(min=1)
+    room = TIGHT * (A.times(z) + program.b.abs()) + FLOOR * A.times(largest.expand_as(z))
+    terms = program.c.abs() + A.adjoint(found.v) + program.E.size().adjoint(found.w.abs()) + found.s
+    share = torch.where(terms > 0, 1 / terms.clamp(min=torch.finfo(terms.dtype).tiny), 0)
+    optimal = found.optimal[:, None]
+    at_zero = (
+        (z <= TIGHT * largest) if program.nonnegative else torch.zeros_like(z, dtype=torch.bool)
+    )
+    return Active(
+        (slack <= room) & optimal,
+        at_zero & optimal,
+        (A.scale(found.v, share).largest(1) > TIGHT) & optimal,
+        (found.s * share > TIGHT) & optimal,
+    )
+
+
+def follow(program: ProgramBatch, near: Active, gradient: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients by ``b`` and ``h`` when the active constraints carry the one by ``z``.
+
+    The rows with a positive multiplier are taken if they alone determine the solution. Otherwise
+    (degenerate, or not unique) all tight rows share it in the sense of least squares: one
+    generalized derivative among others.
+    """
+    program, scales = equilibrate(program)
+    gradient = gradient * scales.columns
+    by_b, by_h = torch.zeros_like(program.b), torch.zeros_like(program.h)
+    left = gradient.any(1)
+    square = left & is_square(program, near.support, near.support_bounds)
+    if square.any():
+        rows, bounds = near.support[square], near.support_bounds[square]
+        vertices = Vertices(program.pick(square), rows, bounds)
+        members = square.nonzero()[vertices.regular, 0]
+        u, w = vertices.transposed(gradient[square])
+        by_b[members], by_h[members] = u[vertices.regular], w[vertices.regular]
+        left[members] = False
+    for i in left.nonzero()[:, 0].tolist():
+        by_b[i], by_h[i] = least_squares(program, near, i, gradient[i])
+    return by_b * scales.rows, by_h * scales.equal
+
+
+def least_squares(program: ProgramBatch, near: Active, i: int, g: Tensor) -> tuple[Tensor, Tensor]:
+    """The shortest ``u`` that comes nearest to ``M' u = g`` over all tight rows of a member."""
+    rows = near.tight[i].cpu().numpy().nonzero()[0]
+    free = (~near.tight_bounds[i]).cpu().numpy().nonzero()[0]
+    A, E = program.A.member(i)[rows][:, free], program.E.member(i)[:, free]
+    right = g.cpu().numpy()[free]
+    if issparse(A) or issparse(E):
+        M = vstack([csr_array(A), csr_array(E)])
+        u = lsmr(M.T, right, atol=1e-14, btol=1e-14, conlim=0, maxiter=20 * max(M.shape))[0]
+    else:
+        u = np.linalg.lstsq(np.concatenate([A, E]).T, right, rcond=1e-11)[0]
+    by_b = np.zeros(program.b.shape[1])
+    by_b[rows], by_h = np.split(u, [len(rows)])
+    return torch.from_numpy(by_b).to(g), torch.from_numpy(by_h).to(g)
+
+
+# ------------------------------------------------------------------------------------------------
+# The square linear systems of vertices: ``M z = r`` forwards, ``M' u = g`` backwards.
+#
+# ``M`` holds the chosen inequalities, all equalities, and the chosen bounds. A batch of dense
+# programs is factored at once; a single or sparse one without the columns fixed by its bounds.
+# The programs must be scaled: otherwise small pivots say nothing.
+
+
+SINGULAR = 1e-11  # a pivot below this share of the largest is zero, in a scaled program
+
+
+def is_square(program: ProgramBatch, rows: Tensor, bounds: Tensor) -> Tensor:
+    """Which members have as many chosen constraints as variables, ``[batch]``."""
+    return rows.sum(1) + bounds.sum(1) + program.h.shape[1] == program.c.shape[1]
+
+
+class Vertices:
+    """Factored systems of square members; ``regular`` says which could be factored."""
+
+    def __init__(self, program: ProgramBatch, rows: Tensor, bounds: Tensor) -> None:
+        self.program, self.rows, self.bounds = program, rows, bounds
+        self.regular = torch.ones(program.members, dtype=torch.bool, device=rows.device)
+        self._one: list[_Reduced] = []
+        if program.is_sparse or program.members == 1:
+            self._one = [_Reduced(program, rows[i], bounds[i], i) for i in range(program.members)]
+            good = [one.regular for one in self._one]
+            self.regular = torch.tensor(good, dtype=torch.bool, device=rows.device)
+            return
+        A, E, n = program.A.values, program.E.values, program.c.shape[1]
+        always = torch.ones_like(program.h, dtype=torch.bool)
+        self._chosen = torch.cat([rows, always, bounds], 1).nonzero()[:, 1].reshape(-1, n)
+        eye = torch.eye(n, dtype=A.dtype, device=A.device).expand(len(A), n, n)
+        every = torch.cat([A, E, eye], 1) if program.nonnegative else torch.cat([A, E], 1)
+        M = every.gather(1, self._chosen[:, :, None].expand(-1, -1, n))
+        self._lu, self._pivots, _ = torch.linalg.lu_factor_ex(M)
+        pivots = self._lu.diagonal(dim1=1, dim2=2).abs()
+        self.regular = pivots.amin(1) > SINGULAR * pivots.amax(1)
+
+    def solve(self, b: Tensor, h: Tensor) -> Tensor:
+        """``z`` where the chosen constraints hold with these right sides."""
+        if self._one:
+            return _stack([one.solve(b[i], h[i]) for i, one in enumerate(self._one)], b)
+        zeros = torch.zeros_like(self.program.c)
+        right = torch.cat([b, h, zeros], 1).gather(1, self._chosen)
+        z: Tensor = torch.linalg.lu_solve(self._lu, self._pivots, right[..., None])[..., 0]
+        return z
+
+    def transposed(self, g: Tensor) -> tuple[Tensor, Tensor]:
+        """The ``u`` of ``M' u = g`` for the inequalities and the equalities."""
+        m, p = self.program.b.shape[1], self.program.h.shape[1]
+        if self._one:
+            u = _stack([one.transposed(g[i]) for i, one in enumerate(self._one)], g)
+        else:
+            right = g[..., None]
+            chosen = torch.linalg.lu_solve(self._lu, self._pivots, right, adjoint=True)[..., 0]
+            u = g.new_zeros(len(g), m + p + g.shape[1]).scatter(1, self._chosen, chosen)
+        return u[:, :m], u[:, m : m + p]
+
+
+class _Reduced:
+    """One member's system without the variables that sit at their bound."""
+
+    def __init__(self, program: ProgramBatch, rows: Tensor, bounds: Tensor, i: int) -> None:
+        self.m, self.n = len(rows), len(bounds)
+        self.rows = rows.cpu().numpy().nonzero()[0]
+        self.free = (~bounds).cpu().numpy().nonzero()[0]
+        A, E = program.A.member(i)[self.rows][:, self.free], program.E.member(i)[:, self.free]
+        sparse = issparse(A) or issparse(E)
+        M = vstack([csc_array(A), csc_array(E)]).tocsc() if sparse else np.concatenate([A, E])
+        self._solve = _factor(M)
+        self.regular = self._solve is not None
+
+    def solve(self, b: Tensor, h: Tensor) -> Any:
+        z = np.zeros(self.n)
+        if self._solve is not None:
+            right = np.concatenate([b.cpu().numpy()[self.rows], h.cpu().numpy()])
+            z[self.free] = self._solve(right, False)
+        return z
+
+    def transposed(self, g: Tensor) -> Any:
+        count = len(self.free) - len(self.rows)
+        u = np.zeros(self.m + count)
+        if self._solve is not None:
+            chosen = self._solve(g.cpu().numpy()[self.free], True)
+            u[self.rows], u[self.m :] = np.split(chosen, [len(self.rows)])
+        return u
+
+
+def _factor(M: Any) -> Any:
+    """``solve(right, transposed)``, or ``None`` if the matrix is singular."""
+    if not M.shape[0]:
+        return lambda right, transposed: right
+    if issparse(M):
+        if structural_rank(csr_array(M)) < M.shape[0]:  # SuperLU may corrupt memory on these
+            return None
+        if M.nnz == M.shape[0]:
+            return _permuted(csc_array(M))
+        try:
+            factor = splu(csc_array(M))
+        except RuntimeError:  # "Factor is exactly singular"
+            return None
+        if not _is_regular(factor.U.diagonal()):
+            return None
+        return lambda right, transposed: factor.solve(right, "T" if transposed else "N")
+    lu, pivots, _ = torch.linalg.lu_factor_ex(torch.from_numpy(M))
+    if not _is_regular(lu.diagonal().numpy()):
+        return None
+
+    def solve(right: Any, transposed: bool) -> Any:
+        column = torch.from_numpy(right)[:, None]
+        return torch.linalg.lu_solve(lu, pivots, column, adjoint=transposed)[:, 0].numpy()
+
+    return solve
+
+
+def _permuted(M: Any) -> Any:
+    """The same for a matrix with one entry in every row and column."""
+    if not _is_regular(M.data):
+        return None
+
+    def solve(right: Any, transposed: bool) -> Any:
+        if not transposed:
+            return right[M.indices] / M.data
+        out = np.empty_like(right)
+        out[M.indices] = right / M.data
+        return out
+
+    return solve
+
+
+def _is_regular(pivots: Any) -> bool:
+    size = np.abs(pivots)
+    return bool(size.min() > SINGULAR * size.max())
+
+
+def _stack(rows: list[Any], like: Tensor) -> Tensor:
+    return torch.from_numpy(np.stack(rows)).to(like)

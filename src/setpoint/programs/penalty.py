@@ -1,0 +1,307 @@
+"""The exterior penalty with multipliers, and Newton's method on it (Mangasarian 2004).
+
+Meng et al. (2021), equations 3 to 5, minimise ``c'y + |max(A y - b, 0)|^2 / (2 eps)``. With
+multipliers inside, ``max(A y - b + eps v, 0)``, no ``eps`` has to be guessed: a minimum gives
+better multipliers, and these a better minimum. The function is piecewise quadratic; Newton's step
+with an exact line search ends it in finitely many steps, where full steps need not end at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import block_array, csr_array, diags_array, eye_array
+from scipy.sparse.linalg import splu
+from torch import Tensor
+
+from setpoint._checks import whole
+from setpoint.programs.matrices import MatrixBatch
+from setpoint.programs.standard_form import ProgramBatch
+
+STEPS = 60  # of Newton at most for one setting of the multipliers; 5 to 20 is usual
+ARMIJO = 0.25  # of the fall that the slope promises; a parabola gives half of it
+FLAT = 1e-11  # a slope of zero, in a program whose costs are near 1
+
+
+@dataclass(frozen=True)
+class PrimalDual:
+    """A primal solution ``y`` and its multipliers, named as in ``SolutionBatch``."""
+
+    y: Tensor
+    v: Tensor
+    w: Tensor
+    s: Tensor
+
+    def pick(self, members: Tensor) -> PrimalDual:
+        """Some members of the batch."""
+        return PrimalDual(self.y[members], self.v[members], self.w[members], self.s[members])
+
+    def put(self, members: Tensor, other: PrimalDual) -> None:
+        """Overwrite some members."""
+        for name in ("y", "v", "w", "s"):
+            getattr(self, name)[members] = getattr(other, name)
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What constraints lack, in units of the multipliers: ``weight (A y - b) + v`` and so on."""
+
+    rows: Tensor
+    equal: Tensor
+    bounds: Tensor
+
+
+def residuals(program: ProgramBatch, at: PrimalDual, weight: float) -> Residuals:
+    """The shifted residuals; their positive parts are the next multipliers."""
+    rows = weight * (program.A.times(at.y) - program.b) + at.v
+    equal = weight * (program.E.times(at.y) - program.h) + at.w
+    bounds = at.s - weight * at.y if program.nonnegative else torch.full_like(at.y, -torch.inf)
+    return Residuals(rows, equal, bounds)
+
+
+def slope(program: ProgramBatch, r: Residuals) -> Tensor:
+    """The gradient of the penalty (without the proximal term)."""
+    by_rows = program.A.adjoint(r.rows.clamp(min=0)) + program.E.adjoint(r.equal)
+    return program.c + by_rows - r.bounds.clamp(min=0)
+
+
+@dataclass(frozen=True)
+class ProximalTerm:
+    """A term ``sum weights/2 (y - centre)^2`` that ties the minimum to a point, ``[batch, n]``."""
+
+    weights: Tensor
+    centre: Tensor
+
+    def pick(self, members: Tensor) -> ProximalTerm:
+        """Some members of the batch."""
+        return ProximalTerm(self.weights[members], self.centre[members])
+
+    def slope(self, y: Tensor) -> Tensor:
+        """The gradient of the term."""
+        return self.weights * (y - self.centre)
+
+
+def minimise(
+    program: ProgramBatch,
+    at: PrimalDual,
+    weight: float,
+    anchor: ProximalTerm,
+    sketch: Sketch | None = None,
+) -> tuple[PrimalDual, Tensor]:
+    """The minimum of the penalty plus the anchor's term, and the steps it took, ``[batch]``.
+
+    Members that have arrived leave the batch, so that stragglers cost only themselves.
+    """
+    y = at.y.clone()
+    steps = torch.zeros(len(y), dtype=torch.long, device=y.device)
+    live = torch.arange(len(y), device=y.device)
+    part, here = program, at
+    before, full = torch.empty(0), torch.zeros_like(live, dtype=torch.bool)
+    for _ in range(STEPS):
+        r = residuals(part, here, weight)
+        gradient = slope(part, r) + anchor.slope(here.y)
+        piece = torch.cat([r.rows, r.bounds], 1) > 0
+        moving = gradient.abs().amax(1) > FLAT * (1 + here.y.abs().amax(1))
+        if full.any():  # a full step that stays on its quadratic piece ends at the minimum
+            moving &= ~full | (piece != before).any(1)
+        if not moving.all():
+            live, anchor, gradient = live[moving], anchor.pick(moving), gradient[moving]
+            part, here, piece = part.pick(moving), here.pick(moving), piece[moving]
+            r = Residuals(r.rows[moving], r.equal[moving], r.bounds[moving])
+        if not len(live):
+            break
+        rows, bounds = piece[:, : r.rows.shape[1]], piece[:, r.rows.shape[1] :]
+        diagonal = weight * bounds + anchor.weights
+        d = newton_direction(part, rows, weight, diagonal, gradient, sketch)
+        t = _step(part, r, d, weight, anchor, here.y)
+        here = replace(here, y=here.y + t[:, None] * d)
+        before, full = piece, (t - 1).abs() < 1e-9
+        if sketch is not None:
+            full &= sketch.is_exact(rows)
+        y[live] = here.y
+        steps[live] += 1
+    return replace(at, y=y), steps
+
+
+def _step(
+    program: ProgramBatch, r: Residuals, d: Tensor, weight: float, anchor: ProximalTerm, y: Tensor
+) -> Tensor:
+    """How far to go: all the way where Armijo's rule allows it, else to the minimum on the line."""
+    equal = weight * program.E.times(d)
+    start = ((program.c + anchor.slope(y)) * d).sum(1) + (r.equal * equal).sum(1) / weight
+    curve = (equal * equal).sum(1) / weight + (anchor.weights * d * d).sum(1)
+    by = weight**0.5  # residuals and their speeds are in units of the multipliers
+    a, rows = program.A.times(d) * by, r.rows / by
+    if program.nonnegative:
+        a, rows = torch.cat([a, -by * d], 1), torch.cat([rows, r.bounds / by], 1)
+    now, full = rows.clamp(min=0), (rows + a).clamp(min=0)
+    fall = start + (a * now).sum(1)
+    change = start + curve / 2 + (full * full - now * now).sum(1) / 2
+    t = torch.ones_like(start)
+    short = ~(change <= ARMIJO * fall)
+    if short.any():
+        t[short] = exact_step(start[short], curve[short], rows[short], a[short])
+    return t
+
+
+# ------------------------------------------------------------------------------------------------
+# The exact minimum of the penalty along a line.
+#
+# Along ``y + t d`` each residual is ``r + t a`` and counts only while it is positive, so the
+# slope of the penalty is a rising broken line of ``t``: sort its breakpoints, add up, find where
+# it crosses 0.
+
+
+def exact_step(start: Tensor, curve: Tensor, r: Tensor, a: Tensor) -> Tensor:
+    """The ``t > 0`` where ``start + curve t + sum_i a_i max(r_i + a_i t, 0)`` is zero.
+
+    Args:
+        start: The slope at 0 of the part that has no breakpoints, ``[batch]``.
+        curve: Its second derivative, ``[batch]``.
+        r: Residuals at 0, ``[batch, rows]``.
+        a: Their speeds, ``[batch, rows]``.
+    """
+    counts = (r > 0) | ((r == 0) & (a > 0))
+    turns = ((a > 0) & (r < 0)) | ((a < 0) & (r > 0))
+    when, order = torch.where(turns, -r / torch.where(turns, a, 1), torch.inf).sort(1)
+    a, r, turns = a.gather(1, order), r.gather(1, order), turns.gather(1, order)
+    start, curve = start[:, None], curve[:, None]
+    counts = counts.gather(1, order)
+    start = start + (a * r * counts).sum(1, keepdim=True)
+    curve = curve + (a * a * counts).sum(1, keepdim=True)
+    change = a.sign() * turns  # a row comes in if it rises, and goes out if it falls
+    starts = torch.cat([start, start + (change * a * r).cumsum(1)], 1)
+    curves = torch.cat([curve, curve + (change * a * a).cumsum(1)], 1)
+    crossed = turns & (starts[:, :-1] + curves[:, :-1] * torch.where(turns, when, 0) >= 0)
+    piece = torch.where(crossed.any(1), crossed.to(torch.uint8).argmax(1), turns.sum(1))[:, None]
+    start, curve = starts.gather(1, piece)[:, 0], curves.gather(1, piece)[:, 0]
+    return torch.where(curve > 0, -start / torch.where(curve > 0, curve, 1), 1.0).clamp(min=0)
+
+
+# ------------------------------------------------------------------------------------------------
+# Newton's matrix of the penalty, and its solves: dense batches in torch, sparse ones in scipy.
+#
+# ``H = weight (A_J' A_J + E' E) + D``, where ``J`` are the violated rows, and ``D`` is diagonal:
+# the violated bounds, and a ridge that keeps ``H`` regular. For sparse programs the members stand
+# in one block-diagonal matrix; long rows (an equality over all variables, say) are kept as rows
+# of an augmented system, since their squares would fill it.
+
+
+LONG = 64  # entries of a row that is worth a row of its own
+
+
+def newton_direction(
+    program: ProgramBatch,
+    rows: Tensor,
+    weight: float,
+    diagonal: Tensor,
+    gradient: Tensor,
+    sketch: Sketch | None = None,
+) -> Tensor:
+    """``-H^-1 gradient``, where ``rows`` says which are violated and ``diagonal`` is ``D``."""
+    if program.is_sparse:
+        return _sparse_direction(program, rows, weight, diagonal, gradient)
+    A, E = program.A.values, program.E.values
+    H = (A * rows[:, :, None]).mT @ A if sketch is None else sketch.gram(A, rows)
+    if E.shape[1]:
+        H += E.mT @ E
+    H *= weight
+    H.diagonal(dim1=1, dim2=2).add_(diagonal)
+    factor, failed = torch.linalg.cholesky_ex(H)
+    if failed.any():  # rounding: H is positive definite by its ridge
+        H.diagonal(dim1=1, dim2=2).add_(1e-12 * weight)
+        factor, _ = torch.linalg.cholesky_ex(H)
+    return -torch.cholesky_solve(gradient[..., None], factor)[..., 0]
+
+
+def _sparse_direction(
+    program: ProgramBatch, rows: Tensor, weight: float, diagonal: Tensor, gradient: Tensor
+) -> Tensor:
+    A = _blocks(program.A)[rows.cpu().numpy().ravel()]
+    both = csr_array(_stacked(A, _blocks(program.E)))
+    long = np.diff(both.indptr) > LONG
+    short, rest = both[~long], both[long]
+    H = weight * (short.T @ short) + diags_array(diagonal.cpu().numpy().ravel())
+    right = -gradient.cpu().numpy().ravel()
+    if rest.shape[0]:
+        H = block_array([[H, rest.T], [rest, -eye_array(rest.shape[0]) / weight]])
+        right = np.concatenate([right, np.zeros(rest.shape[0])])
+    H = H.tocsc()
+    if H.nnz == H.shape[0]:  # every constraint bounds one variable: nothing to factor
+        step = right / H.diagonal()
+    else:
+        step = splu(H, permc_spec="MMD_AT_PLUS_A").solve(right)[: gradient.numel()]
+    return torch.from_numpy(step).to(gradient).reshape(gradient.shape)
+
+
+def _stacked(A: Any, E: Any) -> Any:
+    return block_array([[A], [E]], format="csr") if E.shape[0] else A
+
+
+def _blocks(matrix: MatrixBatch) -> Any:
+    """All members along one diagonal."""
+    members, (m, n) = matrix.values.shape[0], matrix.shape
+    values = matrix.values.cpu().numpy()
+    if matrix.row is None or matrix.column is None:
+        row, column = np.indices((m, n)).reshape(2, -1)
+        values = values.reshape(members, -1)
+    else:
+        row, column = matrix.row.cpu().numpy(), matrix.column.cpu().numpy()
+    step = np.arange(members)[:, None]
+    place = ((row + m * step).ravel(), (column + n * step).ravel())
+    return csr_array((values.ravel(), place), shape=(m * members, n * members))
+
+
+# ------------------------------------------------------------------------------------------------
+# Fewer rows for Newton's matrix: samples of them (Meng et al. 2021, equations 6 and 7).
+#
+# A program with many more rows than variables needs its matrix ``A_J' A_J`` only roughly: the
+# step is checked by an exact line search on the exact slope, so a sample of the violated rows
+# costs steps, never accuracy, and near the solution, where few rows are violated, not even steps.
+# The published form samples all rows and the slope as well, and so solves another program.
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A sample of ``size`` rows, weighted so that sums over it are right on average."""
+
+    size: int
+    generator: torch.Generator | None = None
+
+    def __post_init__(self) -> None:
+        whole(self.size, "sketch", least=1)
+
+    def gram(self, A: Tensor, on: Tensor) -> Tensor:
+        """``A_J' A_J`` of the rows that are ``on``, from at most ``size`` of them for each member.
+
+        A small sample sees only some directions. The true diagonal is mixed in for the others, the
+        more the fewer rows there are for each variable.
+        """
+        m, n = A.shape[1:]
+        if self.size >= m:
+            return (A * on[:, :, None]).mT @ A
+        draw = torch.rand(on.shape, generator=self.generator, dtype=A.dtype).to(A.device)
+        kept = (draw + on.to(A.dtype)).topk(self.size, 1).indices
+        some = A.gather(1, kept[:, :, None].expand(-1, -1, n)) * on.gather(1, kept)[:, :, None]
+        count = on.sum(1)[:, None, None]
+        share = torch.where(count > self.size, n / (n + self.size), 0.0)
+        H = (1 - share) * (count / self.size).clamp(min=1) * (some.mT @ some)
+        square = (A * A * on[:, :, None]).sum(1)
+        H.diagonal(dim1=1, dim2=2).add_(share[:, 0] * square)
+        return H
+
+    def is_exact(self, on: Tensor) -> Tensor:
+        """For which members the sample holds all the rows that are ``on``, ``[batch]``."""
+        return on.sum(1) <= self.size
+
+    def rows(self, A: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+        """The same sample of rows of every member, and their right sides."""
+        m = A.shape[1]
+        if self.size >= m:
+            return A, b
+        weight = (m / self.size) ** 0.5
+        kept = torch.randperm(m, generator=self.generator)[: self.size].to(A.device)
+        return A[:, kept] * weight, b[:, kept] * weight

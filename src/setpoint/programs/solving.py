@@ -1,0 +1,187 @@
+"""Which solver for which programs, and what happens to members it cannot solve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from setpoint.programs.highs import solve_by_highs
+from setpoint.programs.matrices import MatrixBatch
+from setpoint.programs.newton import solve_by_newton
+from setpoint.programs.penalty import Sketch
+from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
+
+SOLVERS = ("auto", "highs", "newton")
+
+
+MEMBERS = 16  # the batch from which Newton is faster: benchmarks/programs/solver_choice.py
+VARIABLES = 200  # its matrix has this many rows and columns for each member
+
+
+def choose(program: ProgramBatch) -> str:
+    """Newton for batches of dense programs and off the CPU, where HiGHS is not; else HiGHS."""
+    if program.is_sparse:
+        return "highs"
+    if program.c.device.type != "cpu":
+        return "newton"
+    many, narrow = program.members >= MEMBERS, program.c.shape[1] <= VARIABLES
+    return "newton" if many and narrow else "highs"
+
+
+def solve(program: ProgramBatch, solver: str, sketch: Sketch | None = None) -> SolutionBatch:
+    """Solve every member; what Newton leaves unsolved, HiGHS gets the last word on."""
+    if solver not in SOLVERS:
+        known = ", ".join(repr(name) for name in SOLVERS)
+        raise ValueError(f"solver must be one of {known}; got {solver!r}.")
+    if sketch is not None and (solver == "highs" or program.is_sparse):
+        raise ValueError('sketch goes with dense matrices and solver="newton".')
+    if solver == "auto" and sketch is None:
+        parts = separate(program) if program.is_sparse else None
+        if parts is not None and parts.rest is None:
+            return parts.alone
+        if parts is not None and parts.rest is not None:
+            return parts.join(_solve(parts.rest, choose(parts.rest), None))
+        solver = choose(program)
+    return _solve(program, solver, sketch)
+
+
+def _solve(program: ProgramBatch, solver: str, sketch: Sketch | None) -> SolutionBatch:
+    if solver == "highs":
+        return solve_by_highs(program)
+    found = solve_by_newton(program, sketch)
+    return _finish(program, found)
+
+
+def _finish(program: ProgramBatch, found: SolutionBatch) -> SolutionBatch:
+    rest = torch.tensor([i for i, word in enumerate(found.status) if word != "optimal"])
+    if not len(rest):
+        return found
+    rest = rest.to(program.c.device)
+    other = solve_by_highs(program.pick(rest))
+    status, solver = list(found.status), list(found.solver)
+    for k, i in enumerate(rest.tolist()):
+        status[i], solver[i] = other.status[k], other.solver[k]
+    parts = {}
+    for name in ("z", "v", "w", "s"):
+        part = getattr(found, name).clone()
+        part[rest] = getattr(other, name)
+        parts[name] = part
+    return replace(found, status=tuple(status), solver=tuple(solver), **parts)
+
+
+# ------------------------------------------------------------------------------------------------
+# Variables that no row shares with another are solved by looking: each goes to its nearest bound.
+#
+# Some large programs consist of nothing else (one variable for each pair of examples, say), and a
+# solver would spend its time and memory on finding that out. Only the rest goes to a solver.
+
+
+@dataclass(frozen=True)
+class Separated:
+    """A sparse program in two parts.
+
+    Attributes:
+        columns: Variables that stand alone, ``[n]``.
+        rows: Inequalities that bound one of these, ``[m]``.
+        alone: Their solutions; zeros elsewhere.
+        rest: The program of the other variables and rows, if there are any.
+    """
+
+    columns: Tensor
+    rows: Tensor
+    alone: SolutionBatch
+    rest: ProgramBatch | None
+
+    def join(self, other: SolutionBatch) -> SolutionBatch:
+        """The whole solution, when the rest is solved."""
+        solved = other.optimal[:, None]
+        z, v, s = (x * solved for x in (self.alone.z, self.alone.v, self.alone.s))
+        z[:, ~self.columns], s[:, ~self.columns] = other.z, other.s
+        v[:, ~self.rows] = other.v
+        return replace(other, z=z, v=v, s=s)
+
+
+def separate(program: ProgramBatch) -> Separated | None:
+    """The two parts, or ``None`` if no variable stands alone or one of these has no solution."""
+    A, E = program.A, program.E
+    if A.row is None or A.column is None or (E.shape[0] and not E.is_sparse):
+        return None
+    m, n = A.shape
+    per_row = torch.bincount(A.row, minlength=m)
+    lonely = (per_row[A.row] == 1) & (A.values != 0).all(0)
+    columns = torch.ones(n, dtype=torch.bool, device=A.row.device)
+    columns[A.column[~lonely]] = False
+    if E.column is not None:
+        columns[E.column] = False
+    if not columns.any():
+        return None
+    entries = columns[A.column]
+    rows = torch.zeros(m, dtype=torch.bool, device=A.row.device)
+    rows[A.row[entries]] = True
+    alone = _solve_alone(program, A.row, A.column, columns, entries)
+    if alone is None:
+        return None
+    if not columns.all():
+        return Separated(columns, rows, alone, _rest(program, ~columns, ~rows))
+    empty = (program.b[:, ~rows] >= 0).all() and not program.h.any()  # rows that say 0 <= b, 0 = h
+    return Separated(columns, rows, alone, None) if empty else None
+
+
+def _solve_alone(
+    program: ProgramBatch, row: Tensor, column: Tensor, columns: Tensor, entries: Tensor
+) -> SolutionBatch | None:
+    """The solutions of the lonely columns, from the entries in them."""
+    c, a = program.c, program.A.values[:, entries]
+    row, column = row[entries], column[entries].expand(len(c), -1)
+    at = program.b[:, row] / a
+    sign = torch.where(c < 0, -1.0, 1.0)  # in mirrored variables every cost wants to go down
+    toward, against = (a * sign.gather(1, column) < 0), (a * sign.gather(1, column) > 0)
+    at = at * sign.gather(1, column)
+    start = torch.full_like(c, -torch.inf)
+    end = torch.full_like(c, torch.inf)
+    if program.nonnegative:
+        start, end = torch.where(sign > 0, 0, start), torch.where(sign < 0, 0, end)
+    low = start.scatter_reduce(1, column, torch.where(toward, at, -torch.inf), "amax")
+    high = end.scatter_reduce(1, column, torch.where(against, at, torch.inf), "amin")
+    z = torch.where(c == 0, torch.clamp(torch.zeros_like(c), low, high), low)
+    if not (torch.isfinite(z) & (low <= high))[:, columns].all():
+        return None  # infeasible or unbounded: let a solver say so
+    z = torch.where(columns, z * sign, 0)
+    v = torch.zeros_like(program.b)
+    mine = toward & (at == low.gather(1, column)) & ~(start == low).gather(1, column)
+    first = _first(mine, column, c.shape[1])
+    price = torch.where(first, c.gather(1, column).abs() / a.abs(), 0)
+    v[:, row] = price
+    paid = torch.zeros_like(c).scatter_add(1, column, first.to(c.dtype))
+    s = torch.where(columns & (paid == 0), c.clamp(min=0), 0)
+    words, names = ("optimal",) * len(c), ("closed form",) * len(c)
+    return SolutionBatch(z, v, torch.zeros_like(program.h), s, words, names, (0,) * len(c))
+
+
+def _first(mine: Tensor, column: Tensor, width: int) -> Tensor:
+    """Of the marked entries, the first of each column."""
+    place = torch.arange(mine.shape[1], device=mine.device).expand_as(mine)
+    late = torch.where(mine, place, mine.shape[1])
+    least = late.new_full((len(mine), width), mine.shape[1])
+    least = least.scatter_reduce(1, column, late, "amin")
+    return mine & (late == least.gather(1, column))
+
+
+def _rest(program: ProgramBatch, columns: Tensor, rows: Tensor) -> ProgramBatch:
+    A, E = _part(program.A, rows, columns), program.E
+    every = torch.ones(E.shape[0], dtype=torch.bool, device=columns.device)
+    E = _part(E, every, columns)
+    return replace(program, c=program.c[:, columns], A=A, b=program.b[:, rows], E=E)
+
+
+def _part(matrix: MatrixBatch, rows: Tensor, columns: Tensor) -> MatrixBatch:
+    shape = int(rows.sum()), int(columns.sum())
+    if matrix.row is None or matrix.column is None:
+        return MatrixBatch(matrix.values[:, rows][:, :, columns], shape)
+    kept = rows[matrix.row] & columns[matrix.column]
+    row, column = rows.cumsum(0) - 1, columns.cumsum(0) - 1
+    return MatrixBatch(
+        matrix.values[:, kept], shape, row[matrix.row[kept]], column[matrix.column[kept]]
+    )

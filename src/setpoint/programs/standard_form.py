@@ -1,0 +1,245 @@
+"""A batch of linear programs of one shape: ``min c'z``, ``A z <= b``, ``E z = h``, ``z >= 0``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setpoint.programs.matrices import MatrixBatch, sparse
+
+
+@dataclass(frozen=True)
+class ProgramBatch:
+    """Checked programs in float64 with one batch dimension; nothing is missing, only empty.
+
+    Attributes:
+        c: Costs, ``[batch, n]``.
+        A: Rows of the inequalities, ``[batch, m, n]``.
+        b: Their right sides, ``[batch, m]``.
+        E: Rows of the equalities, ``[batch, p, n]``.
+        h: Their right sides, ``[batch, p]``.
+        nonnegative: Whether ``z >= 0`` holds too.
+        batch: The leading shape that was given.
+    """
+
+    c: Tensor
+    A: MatrixBatch
+    b: Tensor
+    E: MatrixBatch
+    h: Tensor
+    nonnegative: bool
+    batch: tuple[int, ...]
+
+    @property
+    def members(self) -> int:
+        """How many programs there are."""
+        return int(self.c.shape[0])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether one of the matrices is."""
+        return self.A.is_sparse or self.E.is_sparse
+
+    def detach(self) -> ProgramBatch:
+        """The same programs without their history."""
+        return replace(
+            self,
+            c=self.c.detach(),
+            A=self.A.detach(),
+            b=self.b.detach(),
+            E=self.E.detach(),
+            h=self.h.detach(),
+        )
+
+    def pick(self, members: Tensor) -> ProgramBatch:
+        """Some members of the batch, as a flat batch of their own."""
+        return replace(
+            self,
+            c=self.c[members],
+            A=self.A.pick(members),
+            b=self.b[members],
+            E=self.E.pick(members),
+            h=self.h[members],
+            batch=(int(members.numel()),),
+        )
+
+    def with_cost(self, c: Tensor) -> ProgramBatch:
+        """The same constraints with other costs."""
+        return replace(self, c=c)
+
+    def member(self, i: int) -> NumpyProgram:
+        """One program for scipy."""
+        parts = (self.c, self.b, self.h)
+        c, b, h = (x[i].detach().cpu().numpy() for x in parts)
+        return NumpyProgram(c, self.A.member(i), b, self.E.member(i), h, self.nonnegative)
+
+
+@dataclass(frozen=True)
+class NumpyProgram:
+    """One program in numpy; the matrices may be sparse arrays of scipy."""
+
+    c: np.ndarray[Any, Any]
+    A: Any
+    b: np.ndarray[Any, Any]
+    E: Any
+    h: np.ndarray[Any, Any]
+    nonnegative: bool
+
+
+@dataclass(frozen=True)
+class SolutionBatch:
+    """What a solver found: where it is not optimal the numbers are zeros.
+
+    The multipliers obey ``c + A' v + E' w - s = 0`` with ``v, s >= 0``.
+
+    Attributes:
+        z: Solutions, ``[batch, n]``.
+        v: Multipliers of the inequalities, ``[batch, m]``.
+        w: Multipliers of the equalities, ``[batch, p]``.
+        s: Multipliers of ``z >= 0``, ``[batch, n]``.
+        status: One word for each member: optimal, infeasible, unbounded or unsolved.
+        solver: Which solver found it, for each member.
+        iterations: How many steps it took, for each member.
+    """
+
+    z: Tensor
+    v: Tensor
+    w: Tensor
+    s: Tensor
+    status: tuple[str, ...]
+    solver: tuple[str, ...]
+    iterations: tuple[int, ...]
+
+    @property
+    def optimal(self) -> Tensor:
+        """Which members are solved, ``[batch]``."""
+        solved = [word == "optimal" for word in self.status]
+        return torch.tensor(solved, dtype=torch.bool, device=self.z.device)
+
+
+# ------------------------------------------------------------------------------------------------
+# What comes in: tensors of any float dtype and leading shape; what goes out: a ``ProgramBatch``.
+
+
+Vector = Any  # a tensor, an array or a list
+
+
+def check_program(
+    c: Vector, A: Any, b: Vector, E: Any, h: Vector, nonnegative: bool
+) -> tuple[ProgramBatch, torch.dtype]:
+    """The checked programs in float64, and the dtype their solutions are wanted in."""
+    given = {"c": c, "A": A, "b": b, "E": E, "h": h}
+    tensors = {name: _tensor(value, name) for name, value in given.items() if value is not None}
+    if "c" not in tensors:
+        raise TypeError("c is missing: the costs of the variables, a tensor [..., n].")
+    costs = tensors["c"]
+    if costs.layout != torch.strided:
+        raise TypeError("c must be dense; call c.to_dense() first.")
+    for x in tensors.values():
+        if x.device != costs.device:
+            devices = ", ".join(f"{name} on {t.device}" for name, t in tensors.items())
+            raise ValueError(f"All parts of a program must be on one device; got {devices}.")
+    if costs.dim() == 0 or costs.shape[-1] == 0:
+        raise ValueError(
+            f"A program needs at least one variable: c must be [..., n] with n >= 1; "
+            f"got the shape {tuple(costs.shape)}."
+        )
+    n = int(costs.shape[-1])
+    rows, right = _pair(tensors, "A", "b", "inequalities A z <= b", n, costs)
+    equal, level = _pair(tensors, "E", "h", "equalities E z = h", n, costs)
+    shapes = {name: t.shape[:-2] if name in "AE" else t.shape[:-1] for name, t in tensors.items()}
+    batch = _common(shapes)
+    for name, values in (("c", costs), ("b", right), ("h", level)):
+        _check_finite(name, values)
+    for name, matrix in (("A", rows), ("E", equal)):
+        _check_finite(name, matrix.values, sparse=matrix.is_sparse)
+    dtype = costs.dtype
+    for x in tensors.values():
+        dtype = torch.promote_types(dtype, x.dtype)
+    program = ProgramBatch(
+        _flat(costs, batch),
+        _spread(rows, shapes.get("A", ()), batch),
+        _flat(right, batch),
+        _spread(equal, shapes.get("E", ()), batch),
+        _flat(level, batch),
+        bool(nonnegative),
+        batch,
+    )
+    return program, dtype
+
+
+def _tensor(value: Any, name: str) -> Tensor:
+    tensor = value if isinstance(value, Tensor) else torch.as_tensor(value)
+    if tensor.is_complex() or tensor.dtype == torch.bool:
+        raise TypeError(f"{name} must hold real numbers; got {tensor.dtype}.")
+    return tensor if tensor.is_floating_point() else tensor.to(torch.get_default_dtype())
+
+
+def _pair(
+    tensors: dict[str, Tensor], matrix: str, vector: str, what: str, n: int, like: Tensor
+) -> tuple[MatrixBatch, Tensor]:
+    """The matrix and the right side of one kind of constraint; none of them is zero rows."""
+    if (matrix in tensors) != (vector in tensors):
+        have, lack = (matrix, vector) if matrix in tensors else (vector, matrix)
+        raise ValueError(f"The {what} need both {matrix} and {vector}; {have} came without {lack}.")
+    if matrix not in tensors:
+        return MatrixBatch(like.new_zeros(1, 0, n), (0, n)), like.new_zeros(0)
+    left, right = tensors[matrix], tensors[vector]
+    if left.dim() < 2 or left.shape[-1] != n:
+        raise ValueError(
+            f"{matrix} must be [..., rows, {n}], a column for each of the {n} costs; "
+            f"got the shape {tuple(left.shape)}."
+        )
+    if right.layout != torch.strided:
+        raise TypeError(f"{vector} must be dense; call {vector}.to_dense() first.")
+    if right.dim() == 0 or right.shape[-1] != left.shape[-2]:
+        raise ValueError(
+            f"{vector} must be [..., {left.shape[-2]}], one value for each row of {matrix}; "
+            f"got the shape {tuple(right.shape)}."
+        )
+    if left.layout == torch.strided:
+        return MatrixBatch(left, (int(left.shape[-2]), n)), right
+    if left.layout not in (torch.sparse_coo, torch.sparse_csr) or left.dense_dim():
+        raise TypeError(f"{matrix} must be dense, sparse COO or CSR; got {_kind(left)}.")
+    return sparse(left), right
+
+
+def _kind(tensor: Tensor) -> str:
+    dense = tensor.dense_dim()
+    return f"{tensor.layout}" + (f" with {dense} dense dimensions" if dense else "")
+
+
+def _common(shapes: dict[str, torch.Size]) -> tuple[int, ...]:
+    try:
+        return tuple(torch.broadcast_shapes(*shapes.values()))  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        text = ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items())
+        raise ValueError(f"The leading (batch) shapes do not fit together: {text}.") from None
+
+
+def _flat(vector: Tensor, batch: tuple[int, ...]) -> Tensor:
+    wide = vector.to(torch.float64).expand(*batch, vector.shape[-1])
+    return wide.reshape(math.prod(batch), vector.shape[-1])
+
+
+def _spread(matrix: MatrixBatch, lead: Sequence[int], batch: tuple[int, ...]) -> MatrixBatch:
+    """The matrix with values for every member of the batch."""
+    tail = (matrix.values.shape[-1],) if matrix.is_sparse else matrix.shape
+    values = matrix.values.to(torch.float64).reshape(*lead, *tail).expand(*batch, *tail)
+    return replace(matrix, values=values.reshape(math.prod(batch), *tail))
+
+
+def _check_finite(name: str, values: Tensor, *, sparse: bool = False) -> None:
+    wrong = ~torch.isfinite(values.detach())
+    if wrong.any():
+        place = tuple(wrong.nonzero()[0].tolist())
+        where = "" if sparse else f" at {list(place)}"
+        value = float(values[place])
+        hint = " Drop a row that nothing bounds." if name == "b" and value > 0 else ""
+        raise ValueError(f"{name} must be finite; got {value}{where}.{hint}")

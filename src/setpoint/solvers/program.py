@@ -1,0 +1,281 @@
+"""Train for a problem by the metric loss that fits it: ``Program(problem)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setpoint._checks import positive
+from setpoint.distributed import Reduction
+from setpoint.losses.auc import partial_auc_loss
+from setpoint.losses.base import batch_loss
+from setpoint.losses.multiclass import multiclass_auc_loss
+from setpoint.losses.precision_at_recall import precision_at_recall_loss
+from setpoint.losses.ratios import Ratio, ratio_loss
+from setpoint.losses.structural import by_output, price, structural_loss
+from setpoint.problems import PER_GROUP, Problem, refuse_queries
+from setpoint.rates import (
+    Bound,
+    ClassArea,
+    Expression,
+    Range,
+    Rate,
+    Setpoint,
+    fnr,
+    fpr,
+    precision,
+    recall,
+    tnr,
+)
+from setpoint.solvers.afterwards import Batch
+from setpoint.solvers.criterion import BatchCriterion
+
+
+class Program(BatchCriterion):
+    """A criterion that bounds a problem's objective by a linear program, solved by sorting.
+
+    It fits areas under the ROC curve (:func:`partial_auc_loss`), precision or the false positive
+    rate at a recall and the miss rate at a false positive rate (:func:`precision_at_recall_loss`),
+    F scores, the Jaccard index and their kin at their best threshold (:func:`f_score_loss`), and by
+    the structural hinge any other metric without a constraint that is best when every decision is
+    right. Any other problem is refused.
+
+    Args:
+        problem: What is wanted.
+        margin: How far, in units of the scores, a pair or a decision has to be right to be safe.
+        reduction: Under ``torch.distributed``, what becomes of the ranks' gradients: ``"mean"``,
+            ``"sum"`` or ``"none"``; :meth:`attach` finds it out.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import Program, roc_auc
+        >>> criterion = Program(roc_auc(fpr=(0, 0.5)))
+        >>> criterion(torch.tensor([2.0, 0.5, 0.0, -3.0]), torch.tensor([1, 1, 0, 0])).item()
+        0.25
+    """
+
+    def __init__(
+        self, problem: Problem, *, margin: float = 1.0, reduction: Reduction | None = None
+    ) -> None:
+        super().__init__()
+        self.reduction = reduction
+        self.problem = problem
+        self.margin = positive(margin, "margin")
+        self._loss = fitting_loss(problem)
+        self._last: Batch | None = None
+
+    def forward(self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None) -> Tensor:
+        """The loss of a batch.
+
+        Args:
+            scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs, ``[n, K]``
+                for an area of classes.
+            labels: 0 or 1, in the shape of the scores; of classes the column, ``[n]``.
+            weights: Optional, one an example; weight 2 is two copies, weight 0 is absent.
+        """
+        loss = self._loss(scores, labels, weights=weights, margin=self.margin)
+        if scores.numel():
+            labels = torch.as_tensor(labels, device=scores.device)
+            if self.problem.kind != "classes":
+                labels = labels.reshape(scores.shape)
+            self._last = Batch(loss.detach(), scores.detach(), labels, weights)
+        return loss
+
+    @property
+    def status(self) -> str:
+        """How the last batch went, in words."""
+        return str(self.stats()["status"])
+
+    def stats(self) -> dict[str, Any]:
+        """The last batch in plain numbers, with the problem's exact threshold on it."""
+        return {"status": "not started"} if self._last is None else self._last.stats(self.problem)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.problem}, margin={self.margin!r})"
+
+
+# ------------------------------------------------------------------------------------------------
+# Which loss fits a problem.
+
+
+Loss = Callable[..., Tensor]
+"""Called ``loss(scores, labels, weights=..., margin=...)``."""
+
+
+def fitting_loss(problem: Problem) -> Loss:
+    """The metric loss of a problem, or an error that says what can be done instead."""
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            f"Program takes a Problem, such as roc_auc(fpr=(0, 0.05)); got {problem!r}."
+        )
+    refuse_queries(problem.query, "Program")
+    loss = None
+    if isinstance(problem.objective, ClassArea) and problem.maximize:
+        if problem.objective.kind == "auc_mu":
+            return multiclass_auc_loss
+        return partial(multiclass_auc_loss, kind="one_vs_all")
+    if problem.kind == "classes":
+        raise ValueError(
+            f"There is no program for `{problem}`; of several classes there is one for auc_mu and "
+            "one_vs_all_auc. Implicit(problem) trains for any problem."
+        )
+    if len(problem.slices) == 1 and problem.thresholds != PER_GROUP:
+        if problem.swept is not None:
+            loss = _area(problem, problem.swept)
+        elif len(problem.subject_to) == 1:
+            loss = _held(problem, problem.subject_to[0])
+        elif not problem.subject_to:
+            loss = _free(problem)
+    if loss is None:
+        raise ValueError(
+            f"There is no program for `{problem}`. There is one for tpr over a range of fpr, for "
+            "precision or fpr at a recall, for fnr at an fpr, and for metrics without a constraint "
+            "that are best when every decision is right. Implicit(problem) trains for any problem."
+        )
+    return loss
+
+
+def _area(problem: Problem, swept: Range) -> Loss | None:
+    """Detections over a range of false alarms."""
+    if swept.expression != fpr or not _is(problem, recall, fnr):
+        return None
+    return partial(partial_auc_loss, fpr=(swept.low, swept.high))
+
+
+def _held(problem: Problem, target: Bound | Setpoint | Range) -> Loss | None:
+    """False alarms at a recall, or the mirror image, misses at a false positive rate."""
+    level = _floor(target, recall, fnr)
+    if level and problem.maximize and problem.objective == precision:
+        return partial(precision_at_recall_loss, recall=level)
+    if level and _is(problem, tnr, fpr):
+        return partial(precision_at_recall_loss, recall=level, objective="fpr")
+    level = _floor(target, tnr, fpr)
+    if level and _is(problem, recall, fnr):
+        return partial(_mirrored, recall=level)
+    return None
+
+
+def _mirrored(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    recall: float,
+    weights: Tensor | None = None,
+    margin: float = 1.0,
+) -> Tensor:
+    """Misses at a false positive rate are false alarms at a recall with the classes swapped."""
+    swapped = 1 - torch.as_tensor(labels).double()
+    return precision_at_recall_loss(
+        -scores, swapped, recall=recall, weights=weights, margin=margin, objective="fpr"
+    )
+
+
+def _free(problem: Problem) -> Loss | None:
+    """A ratio at its best threshold, else the structural hinge if perfect decisions are best."""
+    ratio = _ratio(problem.objective) if problem.maximize else None
+    if ratio is not None:
+        return partial(_at_best_threshold, ratio=ratio)
+    miss, alarm = (
+        slope if problem.maximize else -slope for slope in price(problem.objective, 1.0, 1.0)
+    )
+    if max(miss, alarm) > 0 or miss == alarm == 0:
+        return None
+    return Structural(problem.objective)
+
+
+def _at_best_threshold(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    ratio: Ratio,
+    weights: Tensor | None = None,
+    margin: float = 1.0,
+) -> Tensor:
+    return ratio_loss(ratio, scores, labels, weights, margin, "best", lift=False)
+
+
+def _ratio(expression: Expression) -> Ratio | None:
+    """``a TP / (a TP + f FN + g FP)``: F scores, Jaccard, and every Tversky index."""
+    if not isinstance(expression, Rate):
+        return None
+    top, below = expression.numerator, expression.denominator
+    if top.weights != (top.tp, 0, 0, 0, 0) or below.tn or below.one or top.tp != below.tp:
+        return None
+    if min(top.tp, below.fn, below.fp) <= 0:
+        return None
+    unit = below.fp
+    return Ratio(top.tp / unit, below.fn / unit, (below.tp - below.fn) / unit)
+
+
+def _is(problem: Problem, high: Rate, low: Rate) -> bool:
+    """Whether the problem maximizes one rate, or minimizes its complement."""
+    return problem.objective == (high if problem.maximize else low)
+
+
+def _floor(target: Bound | Setpoint | Range, high: Rate, low: Rate) -> float | None:
+    """The least value of ``high`` that a target asks for, in terms of it or of its complement."""
+    if isinstance(target, Range):
+        return None
+    below = isinstance(target, Setpoint) or target.sense == "<="
+    above = isinstance(target, Setpoint) or target.sense == ">="
+    if above and target.expression == high:
+        return target.level
+    return 1 - target.level if below and target.expression == low else None
+
+
+# ------------------------------------------------------------------------------------------------
+# The table of a structural hinge, as an operator that a compiler does not look into.
+#
+# How long its queues are depends on the labels, which no graph of fixed shapes can hold. Metrics
+# are known to the operator by number: a compiler passes tensors and numbers only.
+
+
+_metrics: list[Expression] = []
+
+
+class Structural:
+    """The structural hinge of a metric, as :class:`setpoint.Program` calls it."""
+
+    def __init__(self, metric: Expression) -> None:
+        self.metric = metric
+        if metric not in _metrics:
+            _metrics.append(metric)
+        self.number = _metrics.index(metric)
+
+    def __call__(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        *,
+        weights: Tensor | None = None,
+        margin: float = 1.0,
+    ) -> Tensor:
+        """See :func:`setpoint.losses.structural_loss`."""
+        if not torch.compiler.is_compiling():
+            return structural_loss(
+                scores, labels, metric=self.metric, weights=weights, margin=margin
+            )
+
+        def measure(scores: Tensor, *classes: Tensor) -> tuple[Tensor, Tensor]:
+            loss, gradient = _worst(scores / margin, *classes, self.number)
+            return loss, gradient / margin
+
+        return batch_loss(measure, scores, labels, weights)
+
+    def __reduce__(self) -> tuple[type[Structural], tuple[Expression]]:
+        """Numbers differ between processes: a copy asks for its own."""
+        return Structural, (self.metric,)
+
+
+@torch.library.custom_op("setpoint::structural_worst", mutates_args=())
+def _worst(u: Tensor, positives: Tensor, negatives: Tensor, number: int) -> tuple[Tensor, Tensor]:
+    return by_output(_metrics[number], u, positives, negatives)
+
+
+@_worst.register_fake
+def _(u: Tensor, positives: Tensor, negatives: Tensor, number: int) -> tuple[Tensor, Tensor]:
+    return u.new_empty(len(u)), torch.empty_like(u)

@@ -1,0 +1,75 @@
+"""The losses with their options, and batches to try them on."""
+
+from functools import partial
+
+import torch
+
+from setpoint import balanced_error, error, f_score, jaccard
+from setpoint.losses import (
+    auc_loss,
+    f_score_loss,
+    jaccard_loss,
+    multiclass_auc_loss,
+    partial_auc_loss,
+    precision_at_recall_loss,
+    structural_loss,
+)
+
+PARTITION = [[0.0, 1.0, 4.0], [2.0, 0.0, 1.0], [3.0, 1.0, 0.5]]
+BINARY = {
+    "auc": partial(auc_loss),
+    "auc, margin 0.3": partial(auc_loss, margin=0.3),
+    "auc, ramp": partial(auc_loss, surrogate="ramp"),
+    "auc, narrow ramp": partial(auc_loss, surrogate="ramp", margin=0.2),
+    "partial auc from 0": partial(partial_auc_loss, fpr=(0, 0.27), margin=1.5),
+    "partial auc inside": partial(partial_auc_loss, fpr=(0.13, 0.6)),
+    "partial auc, less than one negative": partial(partial_auc_loss, fpr=(0, 0.01)),
+    "partial auc, whole": partial(partial_auc_loss, fpr=(0, 1)),
+    "f1": partial(f_score_loss),
+    "f2, no lift": partial(f_score_loss, beta=2, margin=0.5, lift=False),
+    "f1 at 0.4": partial(f_score_loss, threshold=0.4),
+    "f1 at its best": partial(f_score_loss, threshold="best"),
+    "f0.5 at its best": partial(f_score_loss, threshold="best", beta=0.5, margin=2),
+    "jaccard": partial(jaccard_loss),
+    "jaccard at its best": partial(jaccard_loss, threshold="best"),
+    "precision at recall 0.8": partial(precision_at_recall_loss, recall=0.8),
+    "precision at recall 1": partial(precision_at_recall_loss, recall=1.0, margin=0.4),
+    "fpr at recall 0.6": partial(precision_at_recall_loss, recall=0.6, objective="fpr"),
+    "structural f1": partial(structural_loss, metric=f_score(1)),
+    "structural jaccard": partial(structural_loss, metric=jaccard, margin=0.5),
+    "structural error": partial(structural_loss, metric=error, threshold=-0.3),
+    "structural balanced error": partial(structural_loss, metric=balanced_error),
+}
+CLASSES = {
+    "mu": partial(multiclass_auc_loss),
+    "mu, costs": partial(multiclass_auc_loss, partition=PARTITION, margin=2),
+    "mu, ramp": partial(multiclass_auc_loss, surrogate="ramp"),
+    "one vs all": partial(multiclass_auc_loss, kind="one_vs_all"),
+}
+LOSSES = {**BINARY, **CLASSES}
+
+
+def draw(name, n=24, seed=0, *, ties=False, shift=0.0):
+    """Scores, labels and weights for a loss; with ties, scores are multiples of a half."""
+    rng = torch.Generator().manual_seed(seed)
+    classes = name in CLASSES
+    labels = (
+        torch.randint(0, 3, (n,), generator=rng)
+        if classes
+        else (torch.rand(n, generator=rng) < 0.4).long()
+    )
+    labels[:3] = torch.tensor([0, 1, 2 if classes else 1])  # every class is there
+    size = (n, 3) if classes else (n,)
+    scores = torch.randn(size, generator=rng, dtype=torch.float64) + shift
+    scores = scores + (torch.nn.functional.one_hot(labels, 3) if classes else labels)
+    weights = torch.rand(n, generator=rng, dtype=torch.float64) + 0.1
+    if ties:
+        scores, weights = (2 * scores).round() / 2, (3 * weights).round()
+    return scores, labels, weights
+
+
+def value_and_gradient(loss, scores, labels, **keywords):
+    leaf = scores.detach().clone().requires_grad_()
+    value = loss(leaf, labels, **keywords)
+    (gradient,) = torch.autograd.grad(value, leaf)
+    return value.detach(), gradient
