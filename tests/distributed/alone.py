@@ -5,8 +5,9 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from setpoint import Implicit, LastLayer, RateBarrier, auc_loss, fnr_at_fpr
+from setpoint import Implicit, LastLayer, RateBarrier, fnr_at_fpr
 from setpoint.distributed import gather_columns, select
+from setpoint.losses import auc_loss
 
 BOUND = fnr_at_fpr(0.2)
 SIZES = (3, 0, 30, 17)
