@@ -12,7 +12,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from setpoint import Implicit, tpr_at_fpr
 from setpoint.datasets import letter, split
-from setpoint.integrations.scalars import scalars
+from setpoint.integrations.shared import scalars
 
 
 def main(folder: str = "runs") -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint import fpr
-from setpoint.train.streamed import certified_threshold
+from setpoint.train.streaming_certificate import certified_threshold
 
 CHUNK = 1_000_000
 

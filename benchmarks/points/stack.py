@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.train.averaged import decay
+from setpoint.train.averaging import decay
 
 MOMENTUM = 0.9
 AT_ONCE = 2048  # rows scored at a time: the hidden layers of a hundred networks are large

@@ -230,7 +230,7 @@ if TYPE_CHECKING:
     from setpoint.train import Validation as Validation
     from setpoint.train import WholeQueries as WholeQueries
     from setpoint.train import fit as fit
-    from setpoint.train.retarget import retarget as retarget
+    from setpoint.train.retargeting import retarget as retarget
 
 _NAMES = {
     "certificates": "Certificate certify",
@@ -257,7 +257,7 @@ _NAMES = {
     """,
     "steps": "Hard Hinge Sigmoid Softplus",
     "train": "Averaged Stratified Validation WholeQueries fit",
-    "train.retarget": "retarget",
+    "train.retargeting": "retarget",
 }
 _ROOMS = {name: room for room, names in _NAMES.items() for name in names.split()}
 

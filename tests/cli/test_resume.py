@@ -81,7 +81,7 @@ def test_what_another_run_left_is_not_continued(tmp_path, capsys, monkeypatch, w
 
 
 def test_stopping_by_hand_says_how_to_go_on(tmp_path, capsys, monkeypatch):
-    from setpoint.train.run import Run
+    from setpoint.train.loop import Run
 
     write_data(tmp_path / "data.csv")
     step = Run.step

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from setpoint import certify, coverage, fnr, fpr, precision, recall, tnr
 from setpoint.distributed import select
-from setpoint.train.streamed import certified_threshold
+from setpoint.train.streaming_certificate import certified_threshold
 
 
 @settings(max_examples=60, deadline=None)

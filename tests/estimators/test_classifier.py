@@ -14,7 +14,7 @@ from torch import nn
 
 from setpoint import Problem, certify, fnr, fpr, recall
 from setpoint.estimators import Classifier, NotCertifiedWarning
-from setpoint.estimators.calibrator import Calibrator
+from setpoint.estimators.calibration import Calibrator
 from setpoint.solvers import METHODS
 
 GOAL = "minimize fnr subject to fpr <= 0.05"

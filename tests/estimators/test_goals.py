@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from setpoint import CertifiedThreshold, Problem, fpr, precision, recall
-from setpoint.estimators.goals import as_problem
+from setpoint.estimators.inputs import as_problem
 
 
 @pytest.mark.parametrize(

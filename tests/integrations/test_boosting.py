@@ -7,8 +7,7 @@ import torch
 import xgboost
 
 from setpoint import Implicit, Problem, Sigmoid, fnr, fnr_at_fpr, fpr, pr_auc, precision_at_recall
-from setpoint.integrations.boosting import Objective, boost, raw_scores
-from setpoint.integrations.boosting.objective import REACH
+from setpoint.integrations.boosting import REACH, Objective, boost, raw_scores
 from setpoint.thresholds import read, spread
 
 PROBLEMS = [fnr_at_fpr(0.1), precision_at_recall(0.9), pr_auc(recall=(0.5, 1.0), points=3)]

@@ -7,7 +7,7 @@ CASES = {
     "skorch": "setpoint.integrations.skorch",
     "metrics": "setpoint.integrations.metrics",
     "transformers": "setpoint.integrations.huggingface",
-    "lightning": "setpoint.integrations.lightning.library",
+    "lightning": "setpoint.integrations.lightning",
 }
 LIBRARIES = ("skorch", "torchmetrics", "transformers", "lightning", "pytorch_lightning")
 

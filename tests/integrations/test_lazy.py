@@ -26,6 +26,4 @@ def test_the_room_imports_no_library():
 
 
 def test_boosting_and_scalars_import_neither_library_before_they_train():
-    assert loaded_after("setpoint.integrations.scalars, setpoint.integrations.boosting") == {
-        "torch"
-    }
+    assert loaded_after("setpoint.integrations.shared, setpoint.integrations.boosting") == {"torch"}

@@ -12,8 +12,7 @@ from torch import nn
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 from setpoint import Barrier, Certificate, Implicit, at_most, tpr_at_fpr
-from setpoint.integrations.lightning import Recalibrate, barrier_step
-from setpoint.integrations.lightning.validation import own_rows
+from setpoint.integrations.lightning import Recalibrate, barrier_step, own_rows
 
 GOAL = tpr_at_fpr(0.1)
 # Lightning advises about workers, loggers and GPUs, and uses what torch has deprecated

@@ -18,7 +18,7 @@ from setpoint import (
     tpr_at_fpr,
 )
 from setpoint.integrations.metrics import GoalMetric, RatesAt
-from setpoint.integrations.scalars import scalars
+from setpoint.integrations.shared import scalars
 
 GOAL = tpr_at_fpr(0.1)
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from setpoint import Infeasible, Problem, fnr, fnr_at_fpr, fpr, macro, precision, recall, retarget
 from setpoint.train import Cached, cached_features
-from setpoint.train.heads import by_folds
+from setpoint.train.retargeting import by_folds
 
 
 def network():

@@ -17,7 +17,7 @@ from setpoint.datasets import Split, Table, split
 from setpoint.distributed import Processes, check_processes
 from setpoint.problems import Problem, check_plain
 from setpoint.solvers import Method
-from setpoint.train.named import LEARNING_RATES
+from setpoint.train.networks import LEARNING_RATES
 
 USUAL = ("cross_entropy", "focal", "resampled", "implicit")
 Data = tuple[Any, Any] | Table | Callable[[int], Split]

@@ -12,7 +12,7 @@ from setpoint.datasets import Split
 from setpoint.distributed import Processes, check_sendable, open_pool
 from setpoint.problems import Problem
 from setpoint.solvers import Method, methods_named
-from setpoint.train.named import network
+from setpoint.train.networks import network
 
 Members = str | Mapping[str, Method]
 """A method by its name, or methods of one's own."""

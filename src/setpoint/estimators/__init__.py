@@ -9,9 +9,9 @@ except ModuleNotFoundError as _error:
         'setpoint.estimators needs scikit-learn: pip install "setpoint[sklearn]"', name="sklearn"
     ) from None
 
+from setpoint.estimators.certified_threshold import CertifiedThreshold
 from setpoint.estimators.classifier import Classifier
 from setpoint.estimators.ranker import Ranker
 from setpoint.estimators.thresholds import NotCertifiedWarning
-from setpoint.estimators.wrapper import CertifiedThreshold
 
 __all__ = ["CertifiedThreshold", "Classifier", "NotCertifiedWarning", "Ranker"]

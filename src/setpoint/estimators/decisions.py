@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.estimators.groups import thresholds_of_rows
+from setpoint.estimators.thresholds import thresholds_of_rows
 from setpoint.problems import Problem, merit
 
 Array = NDArray[Any]

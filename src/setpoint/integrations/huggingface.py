@@ -17,9 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from setpoint.certificates import Certificate
-from setpoint.integrations.extras import advice
-from setpoint.integrations.promise import judged, promised
-from setpoint.integrations.scalars import scalars
+from setpoint.integrations.shared import advice, judged, promised, scalars
 from setpoint.problems import Choice, Problem
 from setpoint.solvers import Implicit
 

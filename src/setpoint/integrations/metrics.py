@@ -13,8 +13,7 @@ from torch import Tensor
 
 from setpoint._checks import number
 from setpoint.batch import check_labels, check_scores
-from setpoint.integrations.extras import advice
-from setpoint.integrations.promise import judged
+from setpoint.integrations.shared import advice, judged
 from setpoint.problems import PER_GROUP, Choice, Problem
 from setpoint.rates import Counts, Rate, Tables
 

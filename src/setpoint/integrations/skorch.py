@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from setpoint.integrations.extras import advice
+from setpoint.integrations.shared import advice
 
 try:
     from skorch import NeuralNetBinaryClassifier

@@ -13,7 +13,7 @@ from setpoint.pareto.job import Job
 from setpoint.pareto.store import Store
 from setpoint.pareto.workers import walk
 from setpoint.train import write_atomically
-from setpoint.train.progress import ProgressLine
+from setpoint.train.loop import ProgressLine
 
 JSON = "front.json"
 

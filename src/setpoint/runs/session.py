@@ -28,7 +28,7 @@ from setpoint.runs.training import (
 )
 from setpoint.tables import Classes, open_table
 from setpoint.tables.training_file import PARTS, Part, Shares, Survey, read_all, read_parts, survey
-from setpoint.train.named import HIDDEN, LEARNING_RATES
+from setpoint.train.networks import HIDDEN, LEARNING_RATES
 
 
 class Session(Asked):

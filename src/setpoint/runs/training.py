@@ -22,8 +22,8 @@ from setpoint.tables.scores import RowShare
 from setpoint.tables.source import Source, listed, quoted
 from setpoint.tables.training_file import Part, count_rows
 from setpoint.train import OtherRun, fit_best
-from setpoint.train.named import steps_for
-from setpoint.train.team import added_up, from_first
+from setpoint.train.networks import steps_for
+from setpoint.train.ranks import added_up, from_first
 from setpoint.train.validation import Validation, score
 
 STOPPED = "Going on where a run that was stopped has left off."

@@ -1,4 +1,4 @@
-"""Training: the loop, samplers, history, checkpoints, and averaged weights for any loop."""
+"""Training: the loop, validation, checkpoints, averaged weights, portfolios of methods."""
 
 from setpoint.solvers.samplers import (
     Batch,
@@ -9,17 +9,16 @@ from setpoint.solvers.samplers import (
     WholeQueries,
     batches,
 )
-from setpoint.train.averaged import Averaged
+from setpoint.train.averaging import Averaged
 from setpoint.train.checkpoints import (
     OtherRun,
     load_checkpoint,
     save_checkpoint,
     write_atomically,
 )
-from setpoint.train.features import Cached, cached_features
 from setpoint.train.loop import Criterion, Fitted, fit
 from setpoint.train.portfolio import Best, fit_best
-from setpoint.train.retarget import Retargeted, retarget
+from setpoint.train.retargeting import Cached, Retargeted, cached_features, retarget
 from setpoint.train.validation import Validation, score
 
 __all__ = [

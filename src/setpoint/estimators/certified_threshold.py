@@ -1,7 +1,4 @@
-"""Any classifier, with a threshold that keeps its promise on new data.
-
-What scikit-learn's ``TunedThresholdClassifierCV`` leaves out: a constraint, and a guarantee.
-"""
+"""What a wrapped classifier answers for itself."""
 
 from __future__ import annotations
 
@@ -11,25 +8,101 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_y, check_is_fitted
+from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
 
 from setpoint._checks import share
 from setpoint.estimators.decisions import Decisions
-from setpoint.estimators.delegation import Delegated, cut
-from setpoint.estimators.goals import Goal
-from setpoint.estimators.groups import cautious
-from setpoint.estimators.inputs import Array, Labels, check_both, read_classes, read_groups
-from setpoint.estimators.splits import FEWEST, three_parts
+from setpoint.estimators.inputs import (
+    FEWEST,
+    Array,
+    Goal,
+    Labels,
+    check_both,
+    read_classes,
+    read_groups,
+    three_parts,
+)
 from setpoint.estimators.thresholds import (
     Promise,
+    cautious,
     chosen,
     promised,
     read_goal,
     warn_not_certified,
 )
 from setpoint.problems import refuse_classes
-from setpoint.train.groups import of_rows
+from setpoint.train.loop import group_rows
+
+
+def _has(name: str) -> Any:
+    def check(self: Delegated) -> bool:
+        getattr(getattr(self, "estimator_", self.estimator), name)
+        return True
+
+    return check
+
+
+class Delegated:
+    """Probabilities, and the columns a classifier was fitted on, are the classifier's own."""
+
+    estimator: Any
+    estimator_: Any
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """The classifier's own probabilities."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns the classifier was fitted on."""
+        try:
+            return int(self.estimator_.n_features_in_)
+        except AttributeError:
+            raise AttributeError("n_features_in_ is known after fit.") from None
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """The names of the columns the classifier was fitted on, if they had names."""
+        try:
+            return np.asarray(self.estimator_.feature_names_in_)
+        except AttributeError:
+            raise AttributeError("feature_names_in_ needs columns with names.") from None
+
+    def _scores(self, X: Any) -> Array:
+        """One score a row: the decision function, or the probability of the positive class."""
+        check_is_fitted(self, "estimator_")
+        if hasattr(self.estimator_, "decision_function"):
+            return np.asarray(self.estimator_.decision_function(X))
+        if hasattr(self.estimator_, "predict_proba"):
+            return np.asarray(self.estimator_.predict_proba(X)[:, 1])
+        raise TypeError(
+            f"{type(self.estimator_).__name__} has neither decision_function nor predict_proba: "
+            "there is no score to put a threshold on."
+        )
+
+
+def _cut_params(params: dict[str, Any], rows: Array, count: int) -> dict[str, Any]:
+    """Parameters with one entry a row keep those of ``rows``; others stay as they are."""
+    return {name: _cut(value, rows, count) for name, value in params.items()}
+
+
+def _cut(value: Any, rows: Array, count: int) -> Any:
+    try:
+        per_row = not isinstance(value, (str, bytes)) and _num_samples(value) == count
+    except TypeError:
+        return value
+    return _safe_indexing(value, rows) if per_row else value
+
+
+# ------------------------------------------------------------------------------------------------
+# Any classifier, with a threshold that keeps its promise on new data.
+#
+# What scikit-learn's ``TunedThresholdClassifierCV`` leaves out: a constraint, and a guarantee.
+
 
 PREFIT = "prefit"
 
@@ -95,7 +168,7 @@ class CertifiedThreshold(
             X: Whatever the classifier takes.
             y: Labels of two classes.
             groups: A column of group values, or a dict of columns, for a goal about slices.
-            **fit_params: Passed on to the classifier; values with one entry a row are cut to its
+            **fit_params: Passed on to the classifier; values with one entry per row are cut to its
                 rows. ``sample_weight`` is its business only: the certificate counts every row
                 once, except that rows of weight 0 are absent.
         """
@@ -107,7 +180,7 @@ class CertifiedThreshold(
         weights = fit_params.get("sample_weight")
         if weights is not None and np.any(np.asarray(weights) == 0):
             rows = np.flatnonzero(np.asarray(weights) != 0)
-            fit_params, groups = cut(fit_params, rows, len(y)), of_rows(groups, rows)
+            fit_params, groups = _cut_params(fit_params, rows, len(y)), group_rows(groups, rows)
             X, y = _safe_indexing(X, rows), y[rows]
         check_classification_targets(y)
         self.classes_, labels = read_classes(y)
@@ -131,7 +204,7 @@ class CertifiedThreshold(
             self.splits_ = {name: parts[name] for name in ("train", "calibration")}
             rows = parts["train"]
             self.estimator_ = clone(self.estimator)
-            own = cut(params, rows, len(labels))
+            own = _cut_params(params, rows, len(labels))
             self.estimator_.fit(_safe_indexing(X, rows), y[rows], **own)
         known = list(self.estimator_.classes_)
         if known != list(self.classes_):
@@ -144,11 +217,11 @@ class CertifiedThreshold(
         promise = Promise(reason=f"a class has under {FEWEST} rows, so none are split off.")
         kept = len(rows) > 0
         rows = rows if kept else self.splits_["train"]
-        scores, own = self._scores(_safe_indexing(X, rows)), of_rows(groups, rows)
+        scores, own = self._scores(_safe_indexing(X, rows)), group_rows(groups, rows)
         before = None
         if self.problem_.kind == "groups":  # choose on every other row, prove on the rest
             half = np.arange(0, len(rows), 2 if kept else 1)
-            mine, part = of_rows(own, half), (scores[half], labels[rows][half])
+            mine, part = group_rows(own, half), (scores[half], labels[rows][half])
             before = cautious(self.problem_, *part, mine, self.confidence) if kept else None
             before = before or chosen(self.problem_, *part, groups=mine)
         if kept:
@@ -158,7 +231,7 @@ class CertifiedThreshold(
                 scores[rest],
                 labels[rows][rest],
                 self.confidence,
-                of_rows(own, rest),
+                group_rows(own, rest),
                 before,
             )
         self.certificate_, threshold = promise.certificate, promise.threshold

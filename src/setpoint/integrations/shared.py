@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from setpoint._checks import is_number
 from setpoint.axes.areas import worst
 from setpoint.certificates import CannotPromise, Certificate, certify
 from setpoint.problems import Choice, Infeasible, Problem
@@ -50,3 +52,48 @@ def write(certificate: Certificate, folder: Path) -> Path:
     draft = folder / f"{FILE}.part"
     draft.write_text(certificate.to_json(), encoding="utf-8")
     return draft.replace(folder / FILE)
+
+
+# ------------------------------------------------------------------------------------------------
+# The plain dict of a criterion as scalars, for TensorBoard and every other logger.
+
+
+GOOD = ("held", "slack", "certified", "settled")
+
+
+def scalars(stats: Mapping[str, Any], prefix: str = "setpoint/") -> dict[str, float]:
+    """Numbers by name, from ``criterion.stats()``, ``barrier.report()`` or any such dict.
+
+    Lists become ``name/0``, ``name/1``; what is None or infinite is left out; a status becomes
+    ``status``: 1 if all is well, else 0. Words other than a status are left out.
+
+    Args:
+        stats: Plain values.
+        prefix: Before every name.
+
+    Example:
+        >>> scalars({"status": "held", "threshold": [0.5, None], "note": "words"})
+        {'setpoint/status': 1.0, 'setpoint/threshold/0': 0.5}
+    """
+    found: dict[str, float] = {}
+    for name, value in stats.items():
+        if name == "status":
+            found[prefix + name] = float(str(value).startswith(GOOD))
+        elif isinstance(value, Mapping):
+            found |= scalars(value, f"{prefix}{name}/")
+        elif isinstance(value, (list, tuple)):
+            found |= scalars({str(i): each for i, each in enumerate(value)}, f"{prefix}{name}/")
+        elif isinstance(value, bool) or is_number(value):
+            found[prefix + name] = float(value)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------
+# What to install when a library is not there.
+
+
+def advice(missing: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
+    """The same error, with the extra that brings the library."""
+    return ModuleNotFoundError(
+        f'{missing.name} is not installed: pip install "setpoint[{extra}]"', name=missing.name
+    )

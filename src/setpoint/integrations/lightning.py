@@ -1,23 +1,62 @@
-"""Thresholds recalibrated at the end of every validation.
-
-A criterion needs no adapter: return its loss from ``training_step``. What a loop of one's own would
-do besides, this callback does.
-"""
+"""Lightning under either of its names: the package ``lightning``, or ``pytorch_lightning``."""
 
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+from torch.utils.data import DistributedSampler
+
 from setpoint.certificates import Certificate
-from setpoint.integrations.lightning.library import pl
-from setpoint.integrations.lightning.validation import own_rows, scores_of
-from setpoint.integrations.metrics import GoalMetric
-from setpoint.integrations.promise import promised, write
-from setpoint.integrations.scalars import scalars
+from setpoint.integrations.shared import advice, promised, scalars, write
 from setpoint.problems import Problem
+from setpoint.solvers import Barrier
 from setpoint.solvers.criterion import BatchCriterion
+
+try:
+    import lightning.pytorch as pl
+except ImportError:
+    try:
+        import pytorch_lightning as pl
+    except ModuleNotFoundError as missing:
+        raise advice(missing, "lightning") from None
+
+from setpoint.integrations.metrics import GoalMetric
+
+# ------------------------------------------------------------------------------------------------
+# The rows of a validation: scores and labels as the module gives them, each row once.
+
+
+def scores_of(outputs: Any) -> tuple[Tensor, Tensor]:
+    """Scores and labels, as ``validation_step`` returned them."""
+    if isinstance(outputs, dict) and {"scores", "labels"} <= set(outputs):
+        outputs = outputs["scores"], outputs["labels"]
+    if not (isinstance(outputs, (tuple, list)) and len(outputs) == 2):
+        raise TypeError(
+            "Recalibrate needs the scores: return (scores, labels) from validation_step, or a dict "
+            f"with these names; it returned {type(outputs).__name__}."
+        )
+    scores, labels = (torch.as_tensor(part).reshape(-1) for part in outputs)
+    return scores, labels
+
+
+def own_rows(trainer: pl.Trainer, place: int) -> int:
+    """How many rows this rank has without those a sampler repeats to make ranks equal."""
+    loaders = trainer.val_dataloaders
+    loader = loaders[place] if isinstance(loaders, (list, tuple)) else loaders
+    sampler = getattr(loader, "sampler", None)
+    if not isinstance(sampler, DistributedSampler):
+        return sys.maxsize
+    rows: int = len(range(sampler.rank, len(sampler.dataset), sampler.num_replicas))  # type: ignore[arg-type]
+    return rows
+
+
+# ------------------------------------------------------------------------------------------------
+# Thresholds recalibrated at the end of every validation.
 
 
 class Recalibrate(pl.Callback):  # type: ignore[misc]
@@ -134,3 +173,36 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
         found = state_dict["certificate"]
         self.certificate = None if found is None else Certificate.from_json(found)
         self._validations = int(state_dict["validations"])
+
+
+# ------------------------------------------------------------------------------------------------
+# The dynamic barrier under Lightning's manual optimisation.
+
+
+def barrier_step(
+    module: pl.LightningModule, barrier: Barrier, objective: Tensor, **constraints: Any
+) -> dict[str, Any]:
+    """One step of a barrier, to be called in ``training_step`` under manual optimisation.
+
+    Args:
+        module: With ``self.automatic_optimization = False`` and one optimizer.
+        barrier: Made of the module's parameters; an attribute of it, so that checkpoints keep it.
+        objective: The loss to make small.
+        **constraints: ``subject_to=``, or ``after=`` and ``lower=``; ``rows=`` where devices have
+            different numbers of rows: see :meth:`setpoint.Barrier.backward`.
+
+    Returns:
+        The step in plain numbers; they are logged too.
+    """
+    if module.automatic_optimization:
+        raise RuntimeError(
+            "A barrier combines gradients by itself: set self.automatic_optimization = False in "
+            "the module's __init__."
+        )
+    optimizer = module.optimizers()
+    optimizer.zero_grad()
+    scaler = getattr(module.trainer.precision_plugin, "scaler", None)
+    report = barrier.backward(objective, scaler=scaler, **constraints)
+    optimizer.step()
+    module.log_dict(scalars(report, "setpoint/barrier/"))
+    return report

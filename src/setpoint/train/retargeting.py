@@ -1,0 +1,247 @@
+"""What the body of a trained network makes of data, computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from setpoint._checks import positive, whole
+from setpoint.problems import Infeasible, Problem, check_plain, merit
+from setpoint.solvers import Implicit, Split
+from setpoint.solvers.last_layer.split import check_features, check_head
+from setpoint.solvers.samplers import Stratified
+from setpoint.train.loop import fit
+from setpoint.train.validation import Validation, score
+
+
+class Cached(NamedTuple):
+    """What a body makes of some data: features ``[n, ...]``, labels, and weights if there are."""
+
+    features: Tensor
+    labels: Tensor
+    weights: Tensor | None = None
+
+
+@torch.no_grad()
+def cached_features(
+    model: nn.Module, head: nn.Module | str | None, loader: Iterable[Any]
+) -> Cached:
+    """The features of all examples of a loader, in evaluation mode.
+
+    Args:
+        model: A trained model.
+        head: Its last layer, or its name; None for the last layer of an ``nn.Sequential``.
+        loader: Gives ``(x, y)`` or ``(x, y, weights)``, batch by batch.
+    """
+    split = model if isinstance(model, Split) else Split(model, head)
+    modes = [(part, part.training) for part in split.modules()]
+    parts: list[tuple[Tensor, ...]] = []
+    split.eval()
+    try:
+        for batch in loader:
+            if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
+                raise TypeError(
+                    "The loader must give (x, y) or (x, y, weights); "
+                    f"got {type(batch).__name__}. Wrap it in a generator that does."
+                )
+            features = split.features(batch[0])
+            check_features(features, split.head)
+            parts.append((features, *map(torch.as_tensor, batch[1:])))
+    finally:
+        for part, mode in modes:
+            part.training = mode
+    if not parts:
+        raise ValueError("The loader gave no batch: nothing to train the head on.")
+    return Cached(*(torch.cat(column) for column in zip(*parts, strict=True)))
+
+
+# ------------------------------------------------------------------------------------------------
+# Heads of a frozen body: trained on its features, and judged by rows they have not seen.
+
+
+FOLDS = 3
+Judged = tuple[nn.Module, Cached]
+"""A head, and rows it is judged by."""
+
+
+def trained_head(
+    head: nn.Module,
+    problem: Problem,
+    data: Cached,
+    judges: Cached | None = None,
+    *,
+    steps: int,
+    batch_size: int,
+    learning_rate: float,
+    seed: int,
+) -> nn.Module:
+    """A copy of the head, trained; with data that judge, its best pass."""
+    return fit(
+        deepcopy(head).requires_grad_().train(),
+        Implicit(problem, steps=steps),
+        *data[:2],
+        steps=steps,
+        batch_size=batch_size,
+        sampler=Stratified(batch_size),
+        learning_rate=learning_rate,
+        seed=seed,
+        weights=data.weights,
+        validation=None if judges is None else Validation(problem, *judges),
+    ).model
+
+
+def by_folds(train: Callable[[Cached], nn.Module], data: Cached, seed: int) -> list[Judged]:
+    """Heads, and rows that each has not seen; with too few of a class, the very rows it has."""
+    labels = data.labels.reshape(len(data.labels), -1)[:, 0]
+    if min((labels > 0).sum(), (labels <= 0).sum()) < FOLDS:
+        return [(train(data), data)]
+    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
+    order = order[labels[order].argsort(stable=True)]  # in turns within each class
+    fold = torch.empty_like(order)
+    fold[order] = torch.arange(len(order)) % FOLDS
+    return [(train(_rows(data, fold != k)), _rows(data, fold == k)) for k in range(FOLDS)]
+
+
+def _rows(data: Cached, which: Tensor) -> Cached:
+    which = which.to(data.features.device)
+    weights = None if data.weights is None else data.weights[which]
+    return Cached(data.features[which], data.labels[which], weights)
+
+
+def merit_of(problem: Problem, head: nn.Module, data: Cached) -> float:
+    """The goal's value by a head's scores; greater is better."""
+    return merit(problem, score(head, data.features), data.labels, weights=data.weights)
+
+
+def thresholds_of(problem: Problem, head: nn.Module, data: Cached) -> tuple[float, ...]:
+    """The exact ones on these data, or an error that says what to do."""
+    try:
+        scores = score(head, data.features)
+        chosen = problem.choose(scores, data.labels, weights=data.weights)
+    except Infeasible:
+        raise Infeasible(
+            f"No threshold reaches `{problem}` on these data, with the old head or a new one. "
+            "Loosen the target, or pass more data."
+        ) from None
+    found: tuple[float, ...] = chosen.thresholds
+    return found
+
+
+# ------------------------------------------------------------------------------------------------
+# A trained network at a new operating point: its features are kept, its head is trained anew.
+#
+# Features are computed once; after that a step is a step of a linear model, and a whole training
+# takes seconds. The same features serve the next operating point, too.
+#
+# A head can be worse at its new point than the old one, when few rows lie near it. So rows that did
+# not train it decide: without any given, by cross-validation.
+
+
+OF_GROUPS = (
+    "Train the head by fit(head, Implicit(problem), features, labels, groups=...) on "
+    "cached_features."
+)
+
+
+@dataclass(frozen=True)
+class Retargeted:
+    """A head at its new operating point.
+
+    Attributes:
+        thresholds: The exact thresholds on all rows of ``validation``, or without it of the loader.
+        value: The goal's value on rows that did not train the head, at the best thresholds there.
+        before: The same before the head was trained; the worst value of a rate, or an infinite one,
+            where it cannot reach the goal.
+        improved: Whether the new weights are better there; if not, the old ones were kept.
+        seconds: How long all training took, features not counted.
+    """
+
+    thresholds: tuple[float, ...]
+    value: float
+    before: float
+    improved: bool
+    seconds: float
+
+
+def retarget(
+    model: nn.Module,
+    head: nn.Module | str | None,
+    problem: Problem,
+    loader: Iterable[Any] | Cached,
+    *,
+    validation: Iterable[Any] | Cached | None = None,
+    steps: int = 300,
+    batch_size: int = 4096,
+    learning_rate: float = 0.01,
+    seed: int = 0,
+) -> Retargeted:
+    """Train only the head of a trained model for another operating point, in place.
+
+    The body is frozen: no other weight, and no statistic of it, is changed. The new weights are
+    kept only if they are better on rows that did not train them: those of ``validation``, or
+    without it each third of ``loader`` by a head trained on the other two.
+
+    Args:
+        model: A trained model.
+        head: Its last layer, or its name; None for the last layer of an ``nn.Sequential``.
+        problem: The new operating point.
+        loader: Gives ``(x, y)`` or ``(x, y, weights)``, or is a :class:`Cached` of an earlier
+            :func:`cached_features`. Features of images that trained the body are separated too
+            well to learn much from; a held-out part is better, and a few thousand rows of it.
+        validation: Data that judge, likewise; the best pass by the goal's own metric is kept.
+        steps: How many batches to train on.
+        batch_size: Examples in a batch; all of them if there are fewer.
+        learning_rate: Of Adam.
+        seed: Decides which examples come in which batch.
+    """
+    check_plain(problem, "retarget", OF_GROUPS)
+    split = model if isinstance(model, Split) else Split(model, head)
+    check_head(split.head)
+    data = _cached(split, loader)
+    train = partial(
+        trained_head,
+        split.head,
+        problem,
+        steps=whole(steps, "steps", least=1),
+        batch_size=whole(batch_size, "batch_size", least=1),
+        learning_rate=positive(learning_rate, "learning_rate"),
+        seed=seed,
+    )
+    start = perf_counter()
+    if validation is None:
+        judges, judged = data, by_folds(train, data, seed)
+    else:
+        judges = _cached(split, validation)
+        judged = [(train(data, judges), judges)]
+    old, new = (
+        fmean(merit_of(problem, split.head if keep else head, rows) for head, rows in judged)
+        for keep in (True, False)
+    )
+    chosen = split.head
+    if new > old:
+        chosen = train(data) if len(judged) > 1 else judged[0][0]
+    seconds = perf_counter() - start
+    thresholds = thresholds_of(problem, chosen, judges)
+    split.head.load_state_dict(chosen.state_dict())
+    value, before = (m if problem.maximize else -m for m in (max(new, old), old))
+    return Retargeted(thresholds, value, before, new > old, seconds)
+
+
+def _cached(split: Split, given: Iterable[Any] | Cached) -> Cached:
+    found = given if isinstance(given, Cached) else cached_features(split, None, given)
+    check_features(found.features, split.head)
+    rows = len(found.features)
+    for what, column in (("labels", found.labels), ("weights", found.weights)):
+        if column is not None and len(column) != rows:
+            raise ValueError(
+                f"There are {rows} rows of features, but {len(column)} {what}; each row needs one."
+            )
+    return found
