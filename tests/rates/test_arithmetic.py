@@ -22,16 +22,17 @@ from setpoint.rates import (
     Combination,
     Counts,
     Rate,
+    divide,
     f_score,
     fnr,
     fpr,
+    larger,
     maximum,
     minimum,
     precision,
     recall,
     tpr,
 )
-from setpoint.rates.arrays import divide, larger
 
 some = expressions(tame=True)
 

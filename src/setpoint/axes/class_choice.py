@@ -15,7 +15,7 @@ from setpoint.axes.class_search import find, smoother
 from setpoint.axes.confusion import hard_tables
 from setpoint.axes.scan import tolerance
 from setpoint.axes.specification import Specification
-from setpoint.rates import Across, Bound, ClassArea, Tables, nodes
+from setpoint.rates import Across, Bound, ClassArea, Tables
 
 
 def check_reached(problem: Specification, data: ClassData, tables: Tables) -> None:
@@ -117,7 +117,7 @@ def _read(problem: Specification, *given: Any) -> ClassData:
         if where and not weights.any():
             raise ValueError(f"No example has {dict(where)}; the slice is empty.")
     needs = (problem.objective, *(t.expression for t in problem.subject_to))
-    everything = any(isinstance(n, (Across, ClassArea)) for e in needs for n in nodes(e))
+    everything = any(isinstance(n, (Across, ClassArea)) for e in needs for n in e.nodes())
     missing = [name for name, weight in zip(data.names, data.truth, strict=True) if not weight]
     if everything and missing:
         raise ValueError(

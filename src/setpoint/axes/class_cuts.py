@@ -13,8 +13,7 @@ from setpoint.axes.arrays import Floats, Ints
 from setpoint.axes.class_data import ClassData, added, rivals
 from setpoint.axes.confusion import Gathering
 from setpoint.axes.cuts import Cuts
-from setpoint.rates import Classes, Counts, Tables, Where
-from setpoint.rates.classes import ClassCounts
+from setpoint.rates import ClassCounts, Classes, Counts, Tables, Where
 
 
 @dataclass(frozen=True)

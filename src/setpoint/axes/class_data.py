@@ -13,7 +13,7 @@ from setpoint.axes.arrays import Floats, Ints, to_numpy
 from setpoint.axes.inputs import group_column
 from setpoint.axes.specification import S, Specification
 from setpoint.batch import check_length, check_scores, check_weights
-from setpoint.rates import Bound, Classes, Cost, Expression, Range, Rate, TopK, Where, nodes
+from setpoint.rates import Bound, Classes, Cost, Expression, Range, Rate, TopK, Where
 
 
 def class_names_of(classes: Iterable[Any] | None, count: int) -> tuple[Any, ...]:
@@ -33,7 +33,7 @@ def members_of(problem: Specification, names: tuple[Any, ...]) -> dict[Classes, 
     """For every set of classes that the problem speaks of, 1 for its members."""
     found: dict[Classes, Floats] = {(): np.ones(len(names))}
     expressions = (problem.objective, *(target.expression for target in problem.subject_to))
-    for node in (node for expression in expressions for node in nodes(expression)):
+    for node in (node for expression in expressions for node in expression.nodes()):
         if isinstance(node, Cost) and len(node.costs) != len(names):
             raise ValueError(
                 f"The cost matrix is of {len(node.costs)} classes; the scores are of {len(names)}."

@@ -10,8 +10,7 @@ import numpy as np
 
 from setpoint.axes.arrays import Floats
 from setpoint.axes.class_data import ClassData, added
-from setpoint.rates import Classes, Counts, Where
-from setpoint.rates.classes import ClassCounts, Kind
+from setpoint.rates import ClassCounts, Classes, Counts, Reduction, Where
 
 
 class Gathering:
@@ -20,7 +19,7 @@ class Gathering:
     undefined: float | None
     """What 0/0 counts as. None: such a class does not count at all (it is not in the batch)."""
 
-    def gather(self, kind: Kind, values: Any) -> Any:
+    def gather(self, kind: Reduction, values: Any) -> Any:
         """The mean, smallest or largest; NaN if no class counts."""
         values = self._filled(values)
         here = ~np.isnan(values)
@@ -30,7 +29,7 @@ class Gathering:
         best = np.where(here, sign * values, np.inf).min(0)
         return np.where(here.any(0), sign * best, np.nan)
 
-    def shares(self, kind: Kind, values: Any) -> Any:
+    def shares(self, kind: Reduction, values: Any) -> Any:
         """What each class contributes; equal ones share."""
         values = self._filled(values)
         here = ~np.isnan(values)

@@ -26,8 +26,8 @@ from setpoint.rates import (
     Setpoint,
     Target,
     Where,
+    larger,
 )
-from setpoint.rates.arrays import larger
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ from setpoint.certificates.storage import checksum, json_object, list_of, need, 
 from setpoint.certificates.tails import allowed, at_least, at_most, lower, needed, upper
 from setpoint.certificates.text import WIDTH, columns, percent, share
 from setpoint.problems import Infeasible, Problem
-from setpoint.rates import Across, Bound, numeral
-from setpoint.rates.slices import quote
+from setpoint.rates import Across, Bound, numeral, quote
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from setpoint.certificates.regions import is_plain_share
 from setpoint.problems import Problem
-from setpoint.rates import Bound, Counts, Setpoint, Where
-from setpoint.rates.targets import Target
+from setpoint.rates import Bound, Counts, Setpoint, Target, Where
 from setpoint.results.measured import tables_of
 from setpoint.train import Fitted
 

@@ -14,7 +14,6 @@ from setpoint.rates import (
     Target,
     accuracy,
     error,
-    nodes,
 )
 
 TOLERANCE = 1e-9
@@ -31,9 +30,9 @@ def check_classes(objective: Expression, targets: tuple[Target, ...], thresholds
             "of a range use auc_mu or one_vs_all_auc, or hold the rate of a class at one level."
         )
     for expression in expressions:
-        for node in nodes(expression):
+        for node in expression.nodes():
             _check_node(node)
-    areas = [node for e in expressions for node in nodes(e) if isinstance(node, ClassArea)]
+    areas = [node for e in expressions for node in e.nodes() if isinstance(node, ClassArea)]
     if areas and (targets or objective is not areas[0]):
         raise ValueError(
             f"{areas[0]} is about scores, not about decisions: it is an objective by itself, "

@@ -1,9 +1,48 @@
-"""Rates: counts, their quotients, and the sentences made of them. Imports no array library."""
+"""Rates: counts, their quotients, arithmetic with them, and targets. Imports no array library."""
 
-from setpoint.rates.across import Across, highest, lowest, macro, nodes
-from setpoint.rates.arrays import Array
-from setpoint.rates.catalogue import (
+from setpoint.rates.classes import (
+    AREAS,
+    Across,
+    ClassArea,
+    Cost,
+    TopK,
+    auc_mu,
+    cost,
+    highest,
+    lowest,
+    macro,
+    one_vs_all_auc,
+    top_k,
+)
+from setpoint.rates.counts import (
+    FN,
+    FP,
+    MATRIX,
+    ONE,
+    TN,
+    TP,
+    Array,
+    ClassCounts,
+    Confusion,
+    Count,
+    Counts,
+    Reduction,
+    divide,
+    larger,
+)
+from setpoint.rates.expression import (
+    Combination,
+    Expression,
+    Fold,
+    Gradient,
+    Quotient,
+    Tables,
+    maximum,
+    minimum,
+)
+from setpoint.rates.rate import (
     CATALOGUE,
+    Rate,
     accuracy,
     alerts,
     balanced_error,
@@ -21,17 +60,17 @@ from setpoint.rates.catalogue import (
     tnr,
     tpr,
 )
-from setpoint.rates.classes import MATRIX, Classes, ClassName, Confusion
-from setpoint.rates.combination import Combination
-from setpoint.rates.counts import FN, FP, ONE, TN, TP, Count, Counts
-from setpoint.rates.expression import Expression, Tables
-from setpoint.rates.folds import Fold, Quotient, maximum, minimum
-from setpoint.rates.judged import Cost, TopK, cost, top_k
-from setpoint.rates.rankings import AREAS, ClassArea, auc_mu, one_vs_all_auc
-from setpoint.rates.rate import Rate
-from setpoint.rates.slices import Value, Where, column_name
+from setpoint.rates.slices import (
+    Classes,
+    ClassName,
+    Value,
+    Where,
+    column_name,
+    describe_slice,
+    numeral,
+    quote,
+)
 from setpoint.rates.targets import Bound, Range, Setpoint, Target
-from setpoint.rates.text import numeral
 
 __all__ = [
     "AREAS",
@@ -46,6 +85,7 @@ __all__ = [
     "Array",
     "Bound",
     "ClassArea",
+    "ClassCounts",
     "ClassName",
     "Classes",
     "Combination",
@@ -55,9 +95,11 @@ __all__ = [
     "Counts",
     "Expression",
     "Fold",
+    "Gradient",
     "Quotient",
     "Range",
     "Rate",
+    "Reduction",
     "Setpoint",
     "Tables",
     "Target",
@@ -71,23 +113,26 @@ __all__ = [
     "column_name",
     "cost",
     "coverage",
+    "describe_slice",
+    "divide",
     "error",
     "f_score",
     "fnr",
     "fpr",
     "highest",
     "jaccard",
+    "larger",
     "lift",
     "lowest",
     "macro",
     "maximum",
     "minimum",
-    "nodes",
     "npv",
     "numeral",
     "one_vs_all_auc",
     "precision",
     "prevalence",
+    "quote",
     "recall",
     "tnr",
     "top_k",

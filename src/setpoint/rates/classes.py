@@ -1,99 +1,306 @@
-"""Rates of classes: how classes are called, and the table of who was taken for whom.
+"""Expressions about several classes: means and extremes over them, top-k, costs, areas.
 
-Where there are more than two classes, a rate is one of a class (or of a set of classes) against the
-rest: ``recall.of("cat")``. All of them read one table, the confusion matrix.
+Where there are more than two classes, a rate is that of one class (or of a set of classes) against
+the rest: ``recall.of("cat")``. What is in this file looks at all classes at once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
-from setpoint.rates.arrays import Array
-from setpoint.rates.counts import Counts
-from setpoint.rates.slices import ordered, quote
+from setpoint._checks import number, whole
+from setpoint.rates.counts import (
+    EVERYONE,
+    FN,
+    FP,
+    MATRIX,
+    POSITIVES,
+    TP,
+    Array,
+    Counts,
+    Reduction,
+    confusion,
+    divide,
+)
+from setpoint.rates.expression import Expression, Gradient, Tables
+from setpoint.rates.rate import Rate
+from setpoint.rates.slices import (
+    Classes,
+    Value,
+    Where,
+    describe_classes,
+    describe_slice,
+    narrow,
+    numeral,
+    ordered,
+)
 
-ClassName = str | int
-Classes = tuple[ClassName, ...]
-"""The classes a rate is of: each by its name, or by its number (the column of the scores)."""
-Kind = Literal["macro", "lowest", "highest"]
-MATRIX = 4
-"""In a gradient, after TP, FP, FN and TN: the slopes by every entry of the confusion matrix."""
+KINDS = ("macro", "lowest", "highest")
 
 
-@dataclass(frozen=True)
-class ClassCounts(Counts):
-    """How many decisions were right (``tp``) and wrong (``fn``), and who was taken for whom."""
+@dataclass(frozen=True, repr=False)
+class Across(Expression):
+    """The mean, the lowest or the highest value of an expression among the classes.
 
-    confusion: Any = None
-
-    @property
-    def classes(self) -> Any:
-        """Who was taken for whom."""
-        return self.confusion
-
-
-class Confusion(Protocol):
-    """Who was taken for whom, hard or soft: everything a problem of classes may ask for.
-
-    Where values come one for each class, the classes are the first axis.
+    ``inner`` is made of rates without classes, which are read as those of each class against the
+    rest in turn.
     """
 
-    def against_rest(self, classes: Classes) -> Counts:
-        """The counts of a set of classes against all others."""
+    kind: str
+    inner: Expression
+    _is_factor = True
+    about_classes = True
 
-    def each(self) -> Counts:
-        """The counts of every class against the rest."""
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"Across classes there is {', '.join(KINDS)}; got {self.kind!r}.")
+        if not isinstance(self.inner, Expression):
+            raise TypeError(
+                f"{self.kind} takes a rate, as in {self.kind}(recall); got {self.inner!r}."
+            )
+        if not any(True for _ in self.inner.rates()):
+            raise ValueError(f"`{self.inner}` contains no rate: it is the same for every class.")
+        if self.inner.is_about_classes:
+            raise ValueError(
+                f"{self.kind} goes through all classes; `{self.inner}` already names some. "
+                f"Write {self.kind}(recall), without .of(...)."
+            )
+        self._note(self.inner.scale)
 
-    def gather(self, kind: Kind, values: Array) -> Array:
-        """The mean, smallest or largest of one value a class; 0/0 as the table says."""
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The expression that every class has a value of."""
+        return (self.inner,)
 
-    def shares(self, kind: Kind, values: Array) -> Array:
-        """What each class contributes to :meth:`gather`: its derivative."""
+    def value(self, tables: Tables) -> Array:
+        """The value on ``tables``."""
+        found = confusion(next(iter(tables.values())), self)
+        return found.gather(cast(Reduction, self.kind), self.inner.value(self._each(tables)))
 
-    def entries(self, classes: Classes | None, slopes: tuple[Array, ...]) -> Array:
-        """From slopes by TP, FP, FN, TN (of all classes one by one: None) to slopes by entry."""
+    def gradient(self, tables: Tables) -> Gradient:
+        """By every entry of the confusion matrix."""
+        each = self._each(tables)
+        first = confusion(next(iter(tables.values())), self)
+        shares = first.shares(cast(Reduction, self.kind), self.inner.value(each))
+        slopes: dict[Where, list[Array]] = {}
+        for (where, i), slope in self.inner.gradient(each).items():
+            own = slopes.setdefault(where, [0.0, 0.0, 0.0, 0.0])
+            own[i] = own[i] + shares * slope
+        return {
+            (where, MATRIX): confusion(tables[where], self).entries(None, tuple(own))
+            for where, own in slopes.items()
+        }
 
-    def hits(self, k: int) -> Array:
-        """Of each class, how many have their own among the ``k`` highest shifted scores."""
+    def _each(self, tables: Tables) -> dict[Where, Counts]:
+        asked = {rate.where for rate in self.inner.rates()}
+        return {where: confusion(tables[where], self).each() for where in asked}
 
-    def truth(self) -> Array:
-        """How many there are of each class."""
+    def on(self, /, **where: Value) -> Across:
+        """The same on the examples where every column has the given value."""
+        return Across(self.kind, self.inner.on(**where))
 
-    def cost(self, costs: Array) -> Array:
-        """The sum of the costs ``[true, predicted]`` of all decisions."""
+    def of_classes(self, classes: Classes) -> Expression:
+        """Refused: it goes through all classes."""
+        raise ValueError(f"`{self}` goes through all classes: there is no choice of {classes}.")
 
-    def chosen(self, classes: Classes) -> Array:
-        """1 for the members of a set of classes, else 0."""
+    @property
+    def is_share(self) -> bool:
+        """Whether it is one in every class."""
+        return self.inner.is_share
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.inner})"
 
 
-def confusion(table: Counts, what: object) -> Confusion:
-    """The confusion matrix behind a table, or an error that says what ``what`` needs."""
-    if table.classes is None:
-        raise TypeError(
-            f"`{what}` is about several classes, and here decisions are between two. Use scores "
-            "[n, K] with one whole number an example as the label, with Implicit(problem), "
-            "problem.choose or problem.evaluate."
+def macro(rate: Expression) -> Across:
+    """The mean of a rate over all classes: ``macro(recall)`` is the balanced accuracy."""
+    return Across("macro", rate)
+
+
+def lowest(rate: Expression) -> Across:
+    """The rate of the class where it is lowest: ``lowest(recall)``, worst-class recall."""
+    return Across("lowest", rate)
+
+
+def highest(rate: Expression) -> Across:
+    """The rate of the class where it is highest: ``highest(fpr)``."""
+    return Across("highest", rate)
+
+
+@dataclass(frozen=True, repr=False)
+class TopK(Expression):
+    """The share of examples whose own class is among the ``k`` highest shifted scores."""
+
+    k: int
+    where: Where = ()
+    classes: Classes = ()
+    _is_factor = True
+    about_classes = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", whole(self.k, "k", least=1))
+        object.__setattr__(self, "where", ordered(self.where))
+        self._note(1.0)
+
+    def value(self, tables: Tables) -> Array:
+        """The value on ``tables``; 0/0 is NaN."""
+        table = confusion(tables[self.where], self)
+        chosen = table.chosen(self.classes)
+        return divide((chosen * table.hits(self.k).T).sum(-1).T, (chosen * table.truth()).sum())
+
+    def gradient(self, tables: Tables) -> Gradient:
+        """By the hits of each class; the key is minus ``k``."""
+        table = confusion(tables[self.where], self)
+        chosen = table.chosen(self.classes)
+        return {(self.where, -self.k): divide(chosen, (chosen * table.truth()).sum())}
+
+    def rates(self) -> Iterator[Rate]:
+        """A rate on the same slice."""
+        yield Rate(TP, POSITIVES, self.where)
+
+    def on(self, /, **where: Value) -> TopK:
+        """The same on the examples where every column has the given value."""
+        return replace(self, where=narrow(self.where, where))
+
+    def of_classes(self, classes: Classes) -> TopK:
+        """Of the examples of these classes only."""
+        return replace(self, classes=classes)
+
+    @property
+    def is_share(self) -> bool:
+        """Always."""
+        return True
+
+    def __str__(self) -> str:
+        text = f"top_k({self.k})"
+        text += f" of {describe_classes(self.classes)}" if self.classes else ""
+        return f"{text} on {describe_slice(self.where)}" if self.where else text
+
+
+@dataclass(frozen=True, repr=False)
+class Cost(Expression):
+    """The mean cost of a decision; ``costs`` has a row for each true class."""
+
+    costs: tuple[tuple[float, ...], ...]
+    where: Where = ()
+    _is_factor = True
+    about_classes = True
+
+    def __post_init__(self) -> None:
+        rows = tuple(tuple(number(x, "A cost") + 0.0 for x in row) for row in self.costs)
+        if len(rows) < 2 or any(len(row) != len(rows) for row in rows):
+            sizes = sorted({len(row) for row in rows})
+            raise ValueError(
+                "A cost matrix has a row for each true class and a column for each predicted one; "
+                f"got {len(rows)} rows of {sizes} numbers."
+            )
+        object.__setattr__(self, "costs", rows)
+        object.__setattr__(self, "where", ordered(self.where))
+        self._note(max(abs(x) for row in rows for x in row))
+
+    def value(self, tables: Tables) -> Array:
+        """The value on ``tables``; 0/0 is NaN."""
+        table = confusion(tables[self.where], self)
+        return divide(table.cost(self.costs), table.truth().sum())
+
+    def gradient(self, tables: Tables) -> Gradient:
+        """By every entry of the confusion matrix: its cost over the number of examples."""
+        table = confusion(tables[self.where], self)
+        truth = table.truth()
+        costs = (truth * 0)[:, None] + self.costs
+        return {(self.where, MATRIX): divide(costs, truth.sum())}
+
+    def rates(self) -> Iterator[Rate]:
+        """A rate on the same slice."""
+        yield Rate(FP + FN, EVERYONE, self.where)
+
+    def on(self, /, **where: Value) -> Cost:
+        """The same on the examples where every column has the given value."""
+        return replace(self, where=narrow(self.where, where))
+
+    def of_classes(self, classes: Classes) -> Expression:
+        """Refused: a cost matrix is about all classes."""
+        raise ValueError(
+            f"A cost matrix is about all classes: there is none of {describe_classes(classes)}."
         )
-    found: Confusion = table.classes
-    return found
+
+    @property
+    def is_share(self) -> bool:
+        """Whether every cost is."""
+        return all(0 <= x <= 1 for row in self.costs for x in row)
+
+    def __str__(self) -> str:
+        rows = ", ".join(f"[{', '.join(map(numeral, row))}]" for row in self.costs)
+        text = f"cost([{rows}])"
+        return f"{text} on {describe_slice(self.where)}" if self.where else text
 
 
-def class_names(given: tuple[object, ...]) -> Classes:
-    """Checked names in a fixed order, so that equal sets are equal."""
-    names: dict[ClassName, None] = {}
-    for one in given:
-        ((_, name),) = ordered([("class", one)])  # type: ignore[list-item]
-        if isinstance(name, bool) or not isinstance(name, (str, int)):
-            raise TypeError(f"A class is called by its name or its number; got {one!r}.")
-        if isinstance(name, int) and not 0 <= name < 10**9:
-            raise ValueError(f"The number of a class is a column of the scores; got {name}.")
-        names[name] = None
-    if not names:
-        raise TypeError('A rate of a class needs the class: recall.of("cat").')
-    return tuple(sorted(names, key=lambda name: (isinstance(name, str), name)))
+def top_k(k: int) -> TopK:
+    """The share of examples whose own class is among the ``k`` highest shifted scores."""
+    return TopK(k)
 
 
-def describe_classes(classes: Classes) -> str:
-    """``"cat" or "dog"``."""
-    return " or ".join(map(quote, classes))
+def cost(costs: Sequence[Sequence[float]] | Any) -> Cost:
+    """The mean cost of a decision, ``costs[true][predicted]``.
+
+    >>> cost([[0, 1], [5, 0]])
+    cost([[0, 1], [5, 0]])
+    """
+    rows = costs.tolist() if hasattr(costs, "tolist") else costs
+    try:
+        return Cost(tuple(tuple(row) for row in rows))
+    except TypeError:
+        raise TypeError(
+            f"A cost matrix is rows of numbers, [[0, 1], [5, 0]]; got {costs!r}."
+        ) from None
+
+
+AREAS = ("auc_mu", "one_vs_all_auc")
+
+
+@dataclass(frozen=True, repr=False)
+class ClassArea(Expression):
+    """How well the scores rank classes: ``auc_mu`` by pairs, ``one_vs_all_auc`` by own score."""
+
+    kind: str
+    _is_factor = True
+    about_classes = True
+
+    def __post_init__(self) -> None:
+        if self.kind not in AREAS:
+            raise ValueError(f"Areas of classes are {' and '.join(AREAS)}; got {self.kind!r}.")
+        self._note(1.0)
+
+    def value(self, tables: Tables) -> Array:
+        """Refused: it is no function of counts."""
+        raise TypeError(f"{self.kind} is read off scores, not off decisions: use problem.evaluate.")
+
+    def gradient(self, tables: Tables) -> Gradient:
+        """Refused: it is no function of counts."""
+        raise TypeError(f"{self.kind} has no gradient by counts: train it with Program(problem).")
+
+    def rates(self) -> Iterator[Rate]:
+        """A rate on the same examples."""
+        yield Rate(TP, POSITIVES)
+
+    def on(self, /, **where: Value) -> Expression:
+        """Refused: it is known for everyone only."""
+        raise ValueError(f"{self.kind} is known for everyone only; pass the rows of the slice.")
+
+    def of_classes(self, classes: Classes) -> Expression:
+        """Refused: it goes through all classes."""
+        raise ValueError(f"{self.kind} goes through all classes; for one of them use roc_auc().")
+
+    @property
+    def is_share(self) -> bool:
+        """Always."""
+        return True
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+auc_mu = ClassArea("auc_mu")
+one_vs_all_auc = ClassArea("one_vs_all_auc")

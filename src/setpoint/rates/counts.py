@@ -1,24 +1,31 @@
-"""The four counts of a thresholded classifier, and weighted sums of them.
+"""Tables of counts of a thresholded classifier, and weighted sums of TP, FP, FN and TN.
 
-``TP + FP`` is not a number but a recipe: handed a table of counts (python floats, numpy arrays or
-torch tensors, hard or soft) it gives the number.
+``TP + FP`` is not a number but a recipe: given a table of counts (python floats, numpy arrays or
+torch tensors, hard or soft) it gives the number. Imports no array library.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal, Protocol, TypeVar
 
 from setpoint._checks import is_number, number
-from setpoint.rates.arrays import Array
-from setpoint.rates.text import signed_sum
+from setpoint.rates.slices import Classes, numeral
+
+Array = Any
+"""A float, a numpy array or a torch tensor: whatever supports ``+ - * /``."""
+MATRIX = 4
+"""In a gradient, after TP, FP, FN and TN: the slopes by every entry of the confusion matrix."""
+Reduction = Literal["macro", "lowest", "highest"]
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True)
 class Counts:
     """A table of counts. ``positives`` and ``negatives`` are the exact class totals.
 
-    With soft steps ``tp + fn`` need not add up to ``positives``, which is why the totals are told.
+    With soft steps ``tp + fn`` need not add up to ``positives``: the totals are given separately.
     """
 
     tp: Array
@@ -30,8 +37,73 @@ class Counts:
 
     @property
     def classes(self) -> Any:
-        """Of several classes who was taken for whom, :class:`setpoint.rates.classes.Confusion`."""
+        """With several classes the confusion matrix (:class:`Confusion`), else None."""
         return None
+
+
+@dataclass(frozen=True)
+class ClassCounts(Counts):
+    """The numbers of right (``tp``) and wrong (``fn``) decisions, with their confusion matrix."""
+
+    confusion: Any = None
+
+    @property
+    def classes(self) -> Any:
+        """The confusion matrix."""
+        return self.confusion
+
+
+class Confusion(Protocol):
+    """A confusion matrix, hard or soft, as rates of classes read it.
+
+    Where there is one value per class, the classes are the first axis.
+    """
+
+    def against_rest(self, classes: Classes) -> Counts:
+        """The counts of a set of classes against all others."""
+
+    def each(self) -> Counts:
+        """The counts of every class against the rest."""
+
+    def gather(self, kind: Reduction, values: Array) -> Array:
+        """The mean, smallest or largest of one value per class; 0/0 counts as the table says."""
+
+    def shares(self, kind: Reduction, values: Array) -> Array:
+        """The derivative of :meth:`gather` by the value of each class."""
+
+    def entries(self, classes: Classes | None, slopes: tuple[Array, ...]) -> Array:
+        """Slopes by every entry, from slopes by TP, FP, FN, TN (None: of each class in turn)."""
+
+    def hits(self, k: int) -> Array:
+        """Of each class, how many examples have it among their ``k`` highest shifted scores."""
+
+    def truth(self) -> Array:
+        """How many there are of each class."""
+
+    def cost(self, costs: Array) -> Array:
+        """The sum of the costs ``[true, predicted]`` of all decisions."""
+
+    def chosen(self, classes: Classes) -> Array:
+        """1 for the members of a set of classes, else 0."""
+
+
+def confusion(table: Counts, what: object) -> Confusion:
+    """The confusion matrix behind a table, or an error that says what ``what`` needs."""
+    if table.classes is None:
+        raise TypeError(
+            f"`{what}` is about several classes, and here decisions are between two. Use scores "
+            "[n, K] with one whole number per example as the label, with Implicit(problem), "
+            "problem.choose or problem.evaluate."
+        )
+    found: Confusion = table.classes
+    return found
+
+
+def _shared(a: float, b: float) -> float:
+    """The part of two weights that they have in common: none if their signs differ."""
+    if (a > 0) != (b > 0) or not a or not b:
+        return 0.0
+    return a if abs(a) <= abs(b) else b
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,13 +178,6 @@ class Count:
     __repr__ = __str__
 
 
-def _shared(a: float, b: float) -> float:
-    """The part of two weights that they have in common: none if their signs differ."""
-    if (a > 0) != (b > 0) or not a or not b:
-        return 0.0
-    return a if abs(a) <= abs(b) else b
-
-
 TP = Count(tp=1)
 FP = Count(fp=1)
 FN = Count(fn=1)
@@ -121,3 +186,47 @@ ONE = Count(one=1)
 POSITIVES = TP + FN
 NEGATIVES = FP + TN
 EVERYONE = POSITIVES + NEGATIVES
+
+
+def signed_sum(terms: Iterable[tuple[float, str]]) -> str:
+    """``2 TP + FN - 0.5``: a sum from pairs of weight and name (the empty name: a constant)."""
+    text = ""
+    for weight, name in terms:
+        if not weight:
+            continue
+        size = "" if abs(weight) == 1 and name else numeral(abs(weight))
+        sign = "-" if weight < 0 else "+"
+        lead = f" {sign} " if text else "-" if weight < 0 else ""
+        text += f"{lead}{size}{' ' if size and name else ''}{name}"
+    return text or "0"
+
+
+def divide(top: Array, bottom: Array) -> Array:
+    """``top / bottom`` where 0/0 is NaN, for floats as for arrays."""
+    try:
+        return top / bottom
+    except ZeroDivisionError:
+        return float("nan") if top == 0 else float("inf") * top
+
+
+def larger(a: Array, b: Array) -> Array:
+    """The larger of two, exactly; NaN stays NaN."""
+    if hasattr(a, "clip"):  # numpy and torch both have it, and broadcast
+        return a.clip(min=b)
+    if hasattr(b, "clip"):
+        return b.clip(min=a)
+    return a if a >= b or a != a else b
+
+
+def sign(value: Array) -> Array:
+    """1, 0 or -1."""
+    return (value > 0) * 1.0 - (value < 0) * 1.0
+
+
+def weighted_sum(*terms: tuple[Array, dict[K, Array]]) -> dict[K, Array]:
+    """The sum of ``weight * values``, entry by entry; what an entry lacks is zero."""
+    total: dict[K, Array] = {}
+    for weight, values in terms:
+        for key, value in values.items():
+            total[key] = total[key] + weight * value if key in total else weight * value
+    return total

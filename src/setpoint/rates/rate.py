@@ -1,4 +1,7 @@
-"""A rate: one count over another, on everyone or on a slice."""
+"""A rate is one count over another, on all examples or on a slice; and the rates people use.
+
+To add a rate, define it beside the others below.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,72 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from setpoint.rates.arrays import Array, divide
-from setpoint.rates.classes import MATRIX, Classes, class_names, confusion, describe_classes
-from setpoint.rates.counts import Count, Counts
-from setpoint.rates.expression import Expression, Gradient, Tables, common_sign
-from setpoint.rates.slices import Value, Where, describe, narrow, ordered
+from setpoint._checks import number
+from setpoint.rates.counts import (
+    EVERYONE,
+    FN,
+    FP,
+    MATRIX,
+    NEGATIVES,
+    ONE,
+    POSITIVES,
+    TN,
+    TP,
+    Array,
+    Count,
+    Counts,
+    confusion,
+    divide,
+)
+from setpoint.rates.expression import (
+    Combination,
+    Expression,
+    Gradient,
+    Quotient,
+    Tables,
+    common_sign,
+)
+from setpoint.rates.slices import (
+    Classes,
+    Value,
+    Where,
+    class_names,
+    describe_classes,
+    describe_slice,
+    narrow,
+    numeral,
+    ordered,
+)
 
 E = TypeVar("E", bound=Expression)
-NAMES: dict[tuple[Count, Count], str] = {}
-"""What people call a numerator over a denominator; the catalogue fills it in."""
+CATALOGUE: dict[str, Expression] = {}
+"""The rates that a sentence can call by name."""
+_NAMES: dict[tuple[Count, Count], str] = {}
+"""The name of a numerator over a denominator; of two names the first."""
+
+
+def named(name: str, expression: E) -> E:
+    """``expression`` under the name a person would use for it."""
+    object.__setattr__(expression, "_name", name)
+    return expression
 
 
 @dataclass(frozen=True, repr=False)
 class Rate(Expression):
-    """One count over another, on everyone or on a slice.
+    """One count over another, on all examples or on a slice.
 
-    >>> from setpoint.rates import FP, TN
-    >>> fpr = Rate(FP, FP + TN)
-    >>> fpr, fpr <= 0.01, fpr.on(group="a")
-    (fpr, fpr <= 0.01, fpr on group="a")
-    >>> fpr.of("cat")
-    fpr of "cat"
+    Args:
+        numerator: A weighted sum of TP, FP, FN and TN.
+        denominator: The same.
+        where: The slice it is taken on; empty for all examples.
+        classes: The classes it is of, against the rest; empty with two classes.
+
+    Examples:
+        >>> fpr = Rate(FP, FP + TN)
+        >>> fpr, fpr <= 0.01, fpr.on(group="a")
+        (fpr, fpr <= 0.01, fpr on group="a")
+        >>> fpr.of("cat")
+        fpr of "cat"
     """
 
     numerator: Count
@@ -48,9 +96,10 @@ class Rate(Expression):
         object.__setattr__(self, "where", ordered(self.where))
         if self.classes:
             object.__setattr__(self, "classes", class_names(self.classes))
+        object.__setattr__(self, "about_classes", bool(self.classes))
         above, below = (max(map(abs, c.weights)) for c in (self.numerator, self.denominator))
         self._note(above / below)
-        named(NAMES.get((self.numerator, self.denominator), ""), self)
+        named(_NAMES.get((self.numerator, self.denominator), ""), self)
 
     def value(self, tables: Tables) -> Array:
         """The value on ``tables``; 0/0 is NaN."""
@@ -92,13 +141,8 @@ class Rate(Expression):
         return named(self._name, replace(self, classes=classes))
 
     @property
-    def about_classes(self) -> bool:  # type: ignore[override]
-        """Whether it is the rate of one of several classes."""
-        return bool(self.classes)
-
-    @property
     def is_steady(self) -> bool:
-        """Whether the denominator stays as the threshold moves: it counts whole classes."""
+        """Whether the denominator counts whole classes, and so does not depend on the threshold."""
         bottom = self.denominator
         return bottom.tp == bottom.fn and bottom.fp == bottom.tn
 
@@ -120,10 +164,42 @@ class Rate(Expression):
     def __str__(self) -> str:
         text = self._name or f"({self.numerator}) / ({self.denominator})"
         text += f" of {describe_classes(self.classes)}" if self.classes else ""
-        return f"{text} on {describe(self.where)}" if self.where else text
+        return f"{text} on {describe_slice(self.where)}" if self.where else text
 
 
-def named(name: str, expression: E) -> E:
-    """``expression`` under the name a person would use for it."""
-    object.__setattr__(expression, "_name", name)
-    return expression
+def _known(name: str, expression: E) -> E:
+    """Put an expression into the catalogue under its name."""
+    CATALOGUE[name] = expression
+    if isinstance(expression, Rate):
+        _NAMES.setdefault((expression.numerator, expression.denominator), name)
+    return named(name, expression)
+
+
+fpr = _known("fpr", Rate(FP, NEGATIVES))
+tnr = _known("tnr", Rate(TN, NEGATIVES))
+fnr = _known("fnr", Rate(FN, POSITIVES))
+recall = _known("recall", Rate(TP, POSITIVES))
+tpr = _known("tpr", Rate(TP, POSITIVES))
+precision = _known("precision", Rate(TP, TP + FP))
+npv = _known("npv", Rate(TN, TN + FN))
+coverage = _known("coverage", Rate(TP + FP, EVERYONE))
+alerts = _known("alerts", Rate(TP + FP, ONE))
+prevalence = _known("prevalence", Rate(POSITIVES, EVERYONE))
+error = _known("error", Rate(FP + FN, EVERYONE))
+accuracy = _known("accuracy", Rate(TP + TN, EVERYONE))
+jaccard = _known("jaccard", Rate(TP, TP + FP + FN))
+lift = _known("lift", Quotient(precision, prevalence))
+balanced_error = _known("balanced_error", Combination(((0.5, fpr), (0.5, fnr))))
+
+
+def f_score(beta: float = 1.0) -> Rate:
+    """The F score: recall counts ``beta`` times as much as precision.
+
+    >>> str(f_score(2))
+    'f_score(2)'
+    """
+    if not 0 < number(beta, "beta") < 1e100:  # above, beta squared overflows
+        raise ValueError(f"beta must be positive and less than 1e100; got {beta!r}.")
+    b = float(beta) ** 2
+    rate = Rate((1 + b) * TP, (1 + b) * TP + b * FN + FP)
+    return named(f"f_score({numeral(float(beta))})", rate)

@@ -1,4 +1,7 @@
-"""Slices of the data: the examples where every named column has its value."""
+"""How a rate is narrowed: to a slice of the data, or to a set of classes.
+
+Slices and classes have a normal form, so that equal ones are equal, and a text that reads back.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ import re
 from collections.abc import Iterable, Mapping
 
 from setpoint._checks import is_number
-from setpoint.rates.text import numeral
 
 Value = str | int | float | bool
 Where = tuple[tuple[str, Value], ...]
-"""A slice of the data: pairs of column and value, all of which must match. Empty: everyone."""
+"""A slice of the data: pairs of column and value, all of which must match. Empty: all examples."""
+ClassName = str | int
+Classes = tuple[ClassName, ...]
+"""The classes that a rate is of, each by its name or by its number (the column of the scores)."""
 
 
 def narrow(where: Where, more: Mapping[str, Value]) -> Where:
@@ -36,9 +41,29 @@ def ordered(pairs: Iterable[tuple[str, Value]]) -> Where:
     return tuple(sorted(kept.items()))
 
 
-def describe(where: Where) -> str:
+def class_names(given: tuple[object, ...]) -> Classes:
+    """Checked names in a fixed order, so that equal sets are equal."""
+    names: dict[ClassName, None] = {}
+    for one in given:
+        ((_, name),) = ordered([("class", one)])  # type: ignore[list-item]
+        if isinstance(name, bool) or not isinstance(name, (str, int)):
+            raise TypeError(f"A class is called by its name or its number; got {one!r}.")
+        if isinstance(name, int) and not 0 <= name < 10**9:
+            raise ValueError(f"The number of a class is a column of the scores; got {name}.")
+        names[name] = None
+    if not names:
+        raise TypeError('A rate of a class needs the class: recall.of("cat").')
+    return tuple(sorted(names, key=lambda name: (isinstance(name, str), name)))
+
+
+def describe_slice(where: Where) -> str:
     """``group="a" & site=3``."""
     return " & ".join(f"{column_name(column)}={quote(value)}" for column, value in where)
+
+
+def describe_classes(classes: Classes) -> str:
+    """``"cat" or "dog"``."""
+    return " or ".join(map(quote, classes))
 
 
 def quote(value: Value) -> str:
@@ -51,6 +76,11 @@ def quote(value: Value) -> str:
 def column_name(column: str) -> str:
     """A column as the parser reads it back: in quotes unless it is a plain name."""
     return column if re.fullmatch(r"[^\W\d]\w*", column) else quote(column)
+
+
+def numeral(x: float) -> str:
+    """The shortest text that reads back as exactly ``x``: ``0.01``, ``1``, ``1e-05``."""
+    return repr(float(x)).removesuffix(".0")
 
 
 def _value(column: str, given: object) -> Value:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from setpoint._checks import number, share
-from setpoint.rates.arrays import Array
-from setpoint.rates.text import numeral
+from setpoint.rates.counts import Array
+from setpoint.rates.slices import numeral
 
 if TYPE_CHECKING:
     from setpoint.rates.expression import Expression, Tables

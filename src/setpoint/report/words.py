@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from setpoint.rates import Bound, Setpoint
-from setpoint.rates.expression import Expression
+from setpoint.rates import Bound, Expression, Setpoint
 from setpoint.report.html import Html, join, name, tag
 from setpoint.report.numbers import level
 

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.problems import Problem
-from setpoint.rates import Bound, Counts, Setpoint
-from setpoint.rates.expression import Expression
-from setpoint.rates.slices import Where
+from setpoint.rates import Bound, Counts, Expression, Setpoint, Where
 from setpoint.results.measured import Measured, measure, tables_of
 
 

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.certificates.regions import interval_at, is_plain_share
-from setpoint.rates import Bound, Counts
-from setpoint.rates.expression import Expression
-from setpoint.rates.slices import Where
+from setpoint.rates import Bound, Counts, Expression, Where
 from setpoint.results.intervals import Interval, clopper_pearson
 
 Masks = Mapping[Where, NDArray[np.bool_]]

@@ -19,8 +19,7 @@ from setpoint.axes.arrays import quiet
 from setpoint.axes.class_data import class_names_of, members_of, top_ks
 from setpoint.axes.confusion import Matrix
 from setpoint.problems import Problem
-from setpoint.rates import Across, Classes, Cost, Expression, Fold, Rate, nodes
-from setpoint.rates.expression import Gradient
+from setpoint.rates import Across, Classes, Cost, Expression, Fold, Gradient, Rate
 from setpoint.solvers.classes.soft import by_entry
 
 Floats = NDArray[np.float64]
@@ -43,7 +42,7 @@ def log_weights(problem: Problem, members: Mapping[Classes, Floats], shares: Flo
         shares: How often each class occurs.
     """
     count = len(shares)
-    if count == 2 or any(_is_bent(node) for node in nodes(problem.objective)):
+    if count == 2 or any(_is_bent(node) for node in problem.objective.nodes()):
         return np.zeros(count)
     costs = mistakes(problem, members, shares)
     counts = np.abs(costs) > NONE * np.abs(costs).max()
@@ -62,7 +61,7 @@ def leans(problem: Problem, classes: Sequence[Any] | None) -> bool:
 def _asked_for(problem: Problem) -> tuple[Any, ...]:
     """Three classes at least, and all that the problem speaks of."""
     expressions = (problem.objective, *(target.expression for target in problem.subject_to))
-    every = [node for expression in expressions for node in nodes(expression)]
+    every = [node for expression in expressions for node in expression.nodes()]
     named = dict.fromkeys(name for node in every for name in getattr(node, "classes", ()))
     sizes = [len(node.costs) for node in every if isinstance(node, Cost)]
     count = max([*sizes, len(named)]) if sizes else max(3, len(named))

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from setpoint.axes.arrays import quiet
 from setpoint.axes.class_search import Found
 from setpoint.problems import Problem
-from setpoint.rates import MATRIX
-from setpoint.rates.expression import Gradient
+from setpoint.rates import MATRIX, Gradient
 from setpoint.solvers.classes.soft import Soft, joined
 
 Floats = NDArray[np.float64]

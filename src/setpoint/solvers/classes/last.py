@@ -15,7 +15,7 @@ from setpoint.axes.class_search import Found
 from setpoint.axes.confusion import hard_tables
 from setpoint.axes.scan import TOLERANCE
 from setpoint.problems import Problem
-from setpoint.rates import Across, Bound, Expression, Rate, Setpoint, Tables, TopK, nodes
+from setpoint.rates import Across, Bound, Expression, Rate, Setpoint, Tables, TopK
 from setpoint.solvers.classes.held import HeldClasses
 from setpoint.solvers.classes.soft import Soft
 
@@ -76,7 +76,7 @@ class ClassLast:
         """Classes that the problem looks at and the batch does not have."""
         asked = np.zeros(len(self.data.names))
         expressions = (self.problem.objective, *(t.expression for t in self.problem.subject_to))
-        for node in (node for expression in expressions for node in nodes(expression)):
+        for node in (node for expression in expressions for node in expression.nodes()):
             if isinstance(node, Across):
                 asked += 1
             elif isinstance(node, (Rate, TopK)) and node.classes and _counts_truth(node):

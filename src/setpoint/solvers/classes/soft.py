@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from setpoint.axes.class_data import ClassData, added, all_rivals
 from setpoint.axes.confusion import Matrix
 from setpoint.axes.cuts import Cuts
-from setpoint.rates import MATRIX, Counts, Where
-from setpoint.rates.expression import Gradient
+from setpoint.rates import MATRIX, Counts, Gradient, Where
 from setpoint.solvers.classes.subsets import chance_of
 from setpoint.thresholds import spread
 

@@ -13,8 +13,7 @@ from setpoint.axes.arrays import quiet
 from setpoint.axes.group_cells import key_of
 from setpoint.axes.scan import hold_of
 from setpoint.problems import Problem
-from setpoint.rates import Where
-from setpoint.rates.slices import describe
+from setpoint.rates import Where, describe_slice
 from setpoint.solvers.groups.held import GroupHeld
 from setpoint.solvers.groups.seats import GroupSeats
 
@@ -46,7 +45,7 @@ class GroupLast:
                 return f"no {name} in the batch"
         missing = [w for i, w in enumerate(self.wheres) if i not in self.seats.present]
         if missing:
-            return f"no examples of {describe(missing[0])} in the batch"
+            return f"no examples of {describe_slice(missing[0])} in the batch"
         for target in solver.asked.targets:
             hold, value = hold_of(target), float(target.expression.of(tables))
             gap = hold.gap(value, target.level)
