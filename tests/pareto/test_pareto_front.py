@@ -12,7 +12,7 @@ from torch.testing import assert_close
 from torch.utils.data import DataLoader, TensorDataset
 
 from setpoint import Front, pareto_front
-from setpoint.pareto.rules import METHODS
+from setpoint.pareto.rules import FRONT_METHODS
 
 QUICK = {"points": 5, "steps": 90, "end_steps": 240, "learning_rate": 0.05}
 
@@ -61,7 +61,7 @@ def test_a_front_that_bends_outwards_is_found_by_the_barrier_and_not_by_weights(
     assert ours.hypervolume(ours.reference) > theirs.hypervolume(ours.reference) + 0.1
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FRONT_METHODS)
 def test_every_method_finds_points_of_a_convex_front(method):
     front = pareto_front(Number, squares, **QUICK, method=method)
     assert front.method == method

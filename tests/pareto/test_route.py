@@ -1,6 +1,6 @@
 import pytest
 
-from setpoint.pareto.route import ORDERS, ready, route
+from setpoint.pareto.job import ORDERS, ready, route
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -7,8 +7,7 @@ from torch import nn
 from torch.optim import Adam
 
 from setpoint import pareto_front
-from setpoint.pareto.rules import END_PUSH, MEND, REACH, AtMost, Lexicographic
-from setpoint.pareto.weights import Tchebycheff
+from setpoint.pareto.rules import END_PUSH, MEND, REACH, AtMost, Lexicographic, Tchebycheff
 
 
 def test_every_point_draws_batches_of_its_own():

@@ -24,8 +24,8 @@ from setpoint import (
     roc_auc,
 )
 from setpoint.solvers import cross_entropy, focal
-from setpoint.solvers.baselines import GRADIENTS
 from setpoint.solvers.mix import attach
+from setpoint.solvers.pointwise import GRADIENTS
 
 
 def draw(n=200, seed=0, shape=()):

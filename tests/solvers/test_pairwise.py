@@ -18,8 +18,8 @@ from setpoint import (
     roc_auc,
     tpr_at_fpr,
 )
-from setpoint.solvers.pairwise import sigmoid
-from setpoint.solvers.pairwise.sigmoid import sigmoid_sums
+from setpoint.solvers import pairwise
+from setpoint.solvers.pairwise import sigmoid_sums
 
 SURROGATES = ["squared_hinge", "sigmoid"]
 both = pytest.mark.parametrize("surrogate", SURROGATES)
@@ -84,7 +84,7 @@ def test_cells_are_as_good_as_pairs(spread, monkeypatch):
     y = spread * torch.randn(200, generator=rng, dtype=torch.float64)
     weights = torch.rand(200, generator=rng, dtype=torch.float64)
     expected = sigmoid_sums(x, y, weights)
-    monkeypatch.setattr(sigmoid, "FEW_PAIRS", 0)
+    monkeypatch.setattr(pairwise, "FEW_PAIRS", 0)
     for found, direct in zip(sigmoid_sums(x, y, weights), expected, strict=True):
         torch.testing.assert_close(found, direct, rtol=0, atol=1e-13 * float(weights.sum()))
 
@@ -154,7 +154,7 @@ BATCHES = {
 def test_loss_and_gradient_are_finite_and_attached(surrogate, batch, monkeypatch):
     scores, labels = BATCHES[batch]
     for few in (0, 2**17):
-        monkeypatch.setattr(sigmoid, "FEW_PAIRS", few)
+        monkeypatch.setattr(pairwise, "FEW_PAIRS", few)
         leaf = scores.clone().requires_grad_()
         criterion = Pairwise(roc_auc(fpr=(0, 0.3)), surrogate=surrogate)
         assert criterion.status == "not started"

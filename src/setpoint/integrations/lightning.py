@@ -15,7 +15,7 @@ from setpoint.certificates import Certificate
 from setpoint.integrations.shared import advice, promised, scalars, write
 from setpoint.problems import Problem
 from setpoint.solvers import Barrier
-from setpoint.solvers.criterion import BatchCriterion
+from setpoint.solvers.base import BatchCriterion
 
 try:
     import lightning.pytorch as pl

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from torch import nn
 
 from setpoint._checks import positive, whole
 from setpoint.distributed import Processes, check_processes
-from setpoint.pareto.front import Front
-from setpoint.pareto.job import Job, MakeOptimizer, Measure, Objectives, names_of
-from setpoint.pareto.route import ORDERS, Order
-from setpoint.pareto.rules import METHODS, Method
+from setpoint.pareto.front import Front, front_in
+from setpoint.pareto.job import ORDERS, Job, MakeOptimizer, Measure, Objectives, Order, names_of
+from setpoint.pareto.rules import FRONT_METHODS, FrontMethod
 from setpoint.pareto.sources import source_of
-from setpoint.pareto.walked import walked
+from setpoint.pareto.store import Store
+from setpoint.pareto.training import walk
+from setpoint.train import write_atomically
+from setpoint.train.loop import ProgressLine
+
+JSON = "front.json"
 
 
 def pareto_front(
@@ -29,7 +35,7 @@ def pareto_front(
     batch_size: int | None = None,
     learning_rate: float = 0.01,
     optimizer: MakeOptimizer | None = None,
-    method: Method = "barrier",
+    method: FrontMethod = "barrier",
     order: Order = "tighten",
     seed: int = 0,
     measure: Measure | None = None,
@@ -91,7 +97,7 @@ def pareto_front(
         >>> [round(point.held, 2) for point in front.points]
         [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    _choice(method, METHODS, "method")
+    _choice(method, FRONT_METHODS, "method")
     _choice(order, ORDERS, "order")
     processes = check_processes(processes)
     source, steps = source_of(data, batch_size), whole(steps, "steps", least=1)
@@ -117,3 +123,42 @@ def pareto_front(
 def _choice(value: object, allowed: tuple[str, ...], name: str) -> None:
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}.")
+
+
+def walked(job: Job, folder: str | Path | None, processes: Processes, shown: bool) -> Front:
+    """Train what is missing and read the whole front; ``shown`` draws a bar."""
+    with _opened(folder) as where:
+        front = _walk(job, Store(where, job.recipe()), processes, shown)
+        if folder is None:
+            return _in_memory(front)
+        write_atomically(where / JSON, front.to_json().encode())
+    return front
+
+
+@contextmanager
+def _opened(folder: str | Path | None) -> Iterator[Path]:
+    """The caller's folder, or one that is gone afterwards."""
+    if folder is not None:
+        yield Path(folder)
+        return
+    with TemporaryDirectory(prefix="setpoint-front-") as made:
+        yield Path(made)
+
+
+def _walk(job: Job, store: Store, processes: Processes, shown: bool) -> Front:
+    line = ProgressLine(sum(map(job.steps_of, job.legs())), shown=shown)
+    taken = 0
+
+    def on_steps(count: int) -> None:
+        nonlocal taken
+        taken += count
+        line.update(taken, "of the front")
+
+    walk(job, store, processes, on_steps)
+    line.close()
+    return front_in(store)
+
+
+def _in_memory(front: Front) -> Front:
+    """The front with its weights, before the files go."""
+    return Front(front.names, front.method, front.points, list(front.state_dicts), front.recipe)

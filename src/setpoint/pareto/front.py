@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setpoint._checks import number
-from setpoint.pareto.points import Pair, Point, hypervolume, non_dominated, unevenness
-from setpoint.pareto.records import read_json, to_plain, write_json
+from setpoint.pareto.points import (
+    Pair,
+    Point,
+    hypervolume,
+    non_dominated,
+    read_json,
+    to_plain,
+    unevenness,
+    write_json,
+)
 from setpoint.pareto.store import Store, StoredStates, Tensors, open_store
-from setpoint.pareto.table import claim, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,8 +92,8 @@ class Front:
         return min(allowed, key=lambda point: point.pair)
 
     def __str__(self) -> str:
-        shown = table(self.names, self.points, self.non_dominated)
-        area = claim(self.non_dominated, self.hypervolume(), self.reference)
+        shown = _table(self.names, self.points, self.non_dominated)
+        area = _claim(self.non_dominated, self.hypervolume(), self.reference)
         return "\n".join(line for line in (shown, area, self.trouble) if line)
 
     @property
@@ -136,9 +143,7 @@ class Front:
             path: A file to write; its ending decides the kind. None writes nothing.
             **others: Fronts by the name they get in the legend.
         """
-        from setpoint.pareto.plot import draw
-
-        return draw(self, others, None if path is None else Path(path))
+        return _draw(self, others, None if path is None else Path(path))
 
 
 def front_in(store: Store) -> Front:
@@ -148,3 +153,99 @@ def front_in(store: Store) -> Front:
     states = StoredStates(store, tuple(done))
     recipe = dict(store.recipe)
     return Front((first, second), recipe["method"], tuple(done.values()), states, recipe)
+
+
+def _table(names: tuple[str, str], points: Sequence[Point], flags: Sequence[bool]) -> str:
+    """One line a point, the measures behind; a dominated point says so."""
+    measures = list(dict.fromkeys(name for point in points for name in point.measures))
+    rows = [["place", *names, "at most", "g - c", *measures, "status"]]
+    for point, kept in zip(points, flags, strict=True):
+        words = [point.status] if kept else ["dominated", point.status]
+        rows.append(
+            [
+                str(point.place),
+                f"{point.minimized:.4g}",
+                f"{point.held:.4g}",
+                "" if point.level is None else f"{point.level:.4g}",
+                "" if point.gap is None else f"{point.gap:+.2g}",
+                *(_cell(point.measures.get(name)) for name in measures),
+                "; ".join(word for word in words if word),
+            ]
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(_line(row, widths) for row in rows)
+
+
+def _claim(flags: Sequence[bool], area: float, reference: Pair) -> str:
+    """How many points are not dominated, and the area that they _claim."""
+    below = f"{reference[0]:.4g}, {reference[1]:.4g}"
+    kept = f"{sum(flags)} of {len(flags)} points are not dominated"
+    return f"{kept}; hypervolume {area:.4g} below ({below})."
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    """Numbers to the right, the words at the end to the left."""
+    numbers = [cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False)]
+    return "  ".join([*numbers, row[-1]]).rstrip()
+
+
+INK, FAINT = "#24292f", "#d9dde2"
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")  # Okabe and Ito's
+MARKS = ("o", "*", "^", "s", "D", "v")
+
+
+def _draw(front: Front, others: Mapping[str, Front], path: Path | None) -> Figure:
+    """One panel; dominated points are hollow."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context({"font.family": "sans-serif", "font.size": 10, "svg.hashsalt": "setpoint"}):
+        figure = Figure(figsize=(5.6, 4.2), layout="constrained")
+        axes = figure.subplots()
+        _draw_frame(axes, front.names[1], front.names[0])
+        for point in front.points:
+            if point.level is not None:
+                axes.axvline(point.level, color=FAINT, linewidth=0.7, zorder=0.5)
+        series = {front.method: front, **others}
+        for number, (name, one) in enumerate(series.items()):
+            _draw_points(axes, one, name, number)
+        if others:
+            axes.legend(frameon=False, labelcolor=INK)
+        if path is not None:
+            undated = {"Date": None} if path.suffix == ".svg" else None
+            figure.savefig(path, dpi=160, metadata=undated)
+    return figure
+
+
+def _draw_frame(axes: Any, x: str, y: str) -> None:
+    """Few lines: the eye should find the points."""
+    axes.set_xlabel(x, color=INK)
+    axes.set_ylabel(y, color=INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(INK)
+    axes.tick_params(colors=INK)
+    axes.set_axisbelow(True)
+
+
+def _draw_points(axes: Any, front: Front, name: str, number: int) -> None:
+    """The points of one front, joined along the held objective."""
+    colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
+    ordered = sorted(zip(front.points, front.non_dominated, strict=True), key=lambda p: p[0].held)
+    kept = [point for point, flag in ordered if flag]
+    axes.plot([p.held for p in kept], [p.minimized for p in kept], color=colour, linewidth=1.2)
+    for flag, fill, label in ((True, colour, name), (False, "white", None)):
+        chosen = [point for point, kept_flag in ordered if kept_flag == flag]
+        axes.scatter(
+            [point.held for point in chosen],
+            [point.minimized for point in chosen],
+            s=64 if mark == "*" else 34,
+            marker=mark,
+            facecolors=fill,
+            edgecolors=colour,
+            zorder=3,
+            label=label,
+        )

@@ -1,24 +1,25 @@
 """What one point of a front is trained by: each rule turns two losses into one gradient.
 
 The barrier holds ``g <= c`` itself, so evenly spaced levels give evenly spaced points, whatever the
-shape of the front. The rules in :mod:`setpoint.pareto.weights` weigh the losses, as is done
+shape of the front. The rules in :mod:`setpoint.pareto.rules` weigh the losses, as is done
 everywhere; they are here because a claim of being better needs the same budget, starts and files
 for everybody.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
+import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
 from setpoint.pareto.points import Point
-from setpoint.pareto.weights import Linear, Tchebycheff
 from setpoint.solvers import Barrier, at_most
 
-Method = Literal["barrier", "linear", "scaled linear", "tchebycheff"]
-METHODS: tuple[str, ...] = get_args(Method)
+FrontMethod = Literal["barrier", "linear", "scaled linear", "tchebycheff"]
+FRONT_METHODS: tuple[str, ...] = get_args(FrontMethod)
 END_PUSH = 100.0
 """The beta of lexicographic ends: the first loss keeps half of its descent from the start, since
 the steps of an end are counted."""
@@ -122,7 +123,7 @@ def parameters(optimizer: Optimizer) -> list[Tensor]:
 
 
 def inner_rule(
-    method: Method,
+    method: FrontMethod,
     share: float,
     ends: tuple[Point, Point],
     optimizer: Optimizer,
@@ -149,3 +150,39 @@ def inner_rule(
     if method == "tchebycheff":
         return Tchebycheff(weight, (last.minimized, first.held), (scales[0], scales[1])), None
     return Linear(weight, (scales[0], scales[1]) if method == "scaled linear" else (1, 1)), None
+
+
+SMOOTHNESS = 0.05
+"""Of the smooth maximum, in units of the range between the ends."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """``(1 - w) f / s + w g / t`` with scales ``s`` and ``t``."""
+
+    weight: float
+    scales: tuple[float, float] = (1.0, 1.0)
+    status: str = "weighted"
+
+    def backward(self, minimized: Tensor, held: Tensor) -> None:
+        """One backward pass."""
+        (s, t), w = self.scales, self.weight
+        torch.autograd.backward((1 - w) * minimized / s + w * held / t)
+
+
+@dataclass(frozen=True)
+class Tchebycheff:
+    """A smooth maximum of the weighted distances to the best value of each loss."""
+
+    weight: float
+    best: tuple[float, float]
+    scales: tuple[float, float]
+    status: str = "weighted"
+
+    def backward(self, minimized: Tensor, held: Tensor) -> None:
+        """One backward pass."""
+        (s, t), w = self.scales, self.weight
+        first = (1 - w) * (minimized - self.best[0]) / s
+        second = w * (held - self.best[1]) / t
+        both = torch.stack([first, second]) / SMOOTHNESS
+        torch.autograd.backward(SMOOTHNESS * both.logsumexp(0))

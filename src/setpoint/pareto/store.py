@@ -13,8 +13,7 @@ from typing import Any, overload
 
 from torch import Tensor
 
-from setpoint.pareto.points import Point
-from setpoint.pareto.records import from_plain, to_plain
+from setpoint.pareto.points import Point, from_plain, to_plain
 from setpoint.train import load_checkpoint, save_checkpoint
 
 Tensors = Mapping[str, Tensor]

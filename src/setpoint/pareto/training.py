@@ -12,20 +12,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from time import perf_counter
+from typing import Any
 
 import torch
 from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
-from setpoint.pareto.job import Job, read_losses
+from setpoint.distributed import Processes, check_sendable, count_step, open_pool
+from setpoint.pareto.job import Job, Leg, read_losses, ready
 from setpoint.pareto.points import Point
-from setpoint.pareto.route import Leg
 from setpoint.pareto.rules import AtMost, Lexicographic, Rule, inner_rule
 from setpoint.pareto.store import Store
 
-LAST_RATE, CONSTANT_AT_ENDS = 0.01, 0.75
 NEVER_SEEN = 1_000_003  # points of one front draw different batches, and so do neighbouring seeds
+LAST_RATE, CONSTANT_AT_ENDS = 0.01, 0.75
+
+_ADVICE = "Finished points are kept if folder= was given; run it again."
 
 
 def train_leg(job: Job, store: Store, leg: Leg, on_step: Callable[[], None]) -> Point:
@@ -141,3 +144,24 @@ def _check_finite(job: Job, place: int, values: tuple[float, float], when: str) 
                 f"{name} is {value} at point {place} of the front, {when}; lower learning_rate "
                 f"(it is {job.learning_rate:g}) or look at the loss. Finished points are kept."
             )
+
+
+def walk(job: Job, store: Store, processes: Processes, on_steps: Callable[[int], None]) -> None:
+    """Train every point that is not in the store yet."""
+    legs, done = job.legs(), set(store.done())
+    on_steps(sum(job.steps_of(leg) for leg in legs if leg.place in done))
+    if processes != 1 and len(done) < len(legs):
+        check_sendable(job, "the model, objectives and measure")
+    with open_pool(processes, on_steps=on_steps, advice=_ADVICE) as pool:
+        shared, running = pool.share(job), dict[Any, int]()
+        while len(done) < len(legs):
+            for leg in ready(legs, done):
+                if leg.place not in running.values():
+                    running[pool.submit(_train, shared, store, leg)] = leg.place
+            for task in pool.finished(list(running)):
+                pool.result(task)
+                done.add(running.pop(task))
+
+
+def _train(job: Job, store: Store, leg: Leg) -> None:
+    train_leg(job, store, leg, count_step)

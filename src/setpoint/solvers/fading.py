@@ -11,7 +11,7 @@ from setpoint._checks import share as share_between
 from setpoint._checks import whole
 from setpoint.axes.arrays import quiet
 from setpoint.rates import Array
-from setpoint.solvers.criterion import BatchCriterion
+from setpoint.solvers.base import BatchCriterion
 from setpoint.solvers.mix import Loss, attach, exact_type, main_loss, mix, score_gradient
 from setpoint.thresholds import State, array_of, in_numpy, library_of, tensor_of
 

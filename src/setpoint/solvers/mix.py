@@ -17,7 +17,7 @@ from setpoint.losses import attach as attach
 from setpoint.losses import exact_type as exact_type
 from setpoint.losses import example_weights as example_weights
 from setpoint.rates import Array
-from setpoint.solvers.baselines import GRADIENTS, MAIN_LOSSES
+from setpoint.solvers.pointwise import GRADIENTS, MAIN_LOSSES
 
 Loss = Callable[..., Tensor]
 

@@ -31,8 +31,7 @@ from setpoint.rates import (
     recall,
     tnr,
 )
-from setpoint.solvers.afterwards import Batch
-from setpoint.solvers.criterion import BatchCriterion
+from setpoint.solvers.base import BatchCriterion, LastBatch
 
 
 class Program(BatchCriterion):
@@ -66,7 +65,7 @@ class Program(BatchCriterion):
         self.problem = problem
         self.margin = positive(margin, "margin")
         self._loss = fitting_loss(problem)
-        self._last: Batch | None = None
+        self._last: LastBatch | None = None
 
     def forward(self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None) -> Tensor:
         """The loss of a batch.
@@ -82,7 +81,7 @@ class Program(BatchCriterion):
             labels = torch.as_tensor(labels, device=scores.device)
             if self.problem.kind != "classes":
                 labels = labels.reshape(scores.shape)
-            self._last = Batch(loss.detach(), scores.detach(), labels, weights)
+            self._last = LastBatch(loss.detach(), scores.detach(), labels, weights)
         return loss
 
     @property

@@ -16,13 +16,14 @@ from torch import Tensor, nn
 
 from setpoint.problems import Problem
 from setpoint.solvers.barrier import RateBarrier
-from setpoint.solvers.baselines import cross_entropy, focal
+from setpoint.solvers.baselines import CrossEntropy
 from setpoint.solvers.classes.adjusted import Adjusted
 from setpoint.solvers.classes.losses import class_cross_entropy, class_focal
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.lagrangian import Lagrangian
-from setpoint.solvers.last_layer import LastLayer, Split
+from setpoint.solvers.last_layer import LastLayer
 from setpoint.solvers.pairwise import Pairwise
+from setpoint.solvers.pointwise import cross_entropy, focal
 from setpoint.solvers.program import Program
 from setpoint.solvers.samplers import (
     Classwise,
@@ -31,7 +32,7 @@ from setpoint.solvers.samplers import (
     Stratified,
     Unweighted,
 )
-from setpoint.solvers.weighted import CrossEntropy
+from setpoint.solvers.split import Split
 
 Criterion = Callable[..., Tensor]
 """Called as ``criterion(scores, labels, ...)``; returns the loss of the batch."""

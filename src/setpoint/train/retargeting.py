@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from setpoint._checks import positive, whole
 from setpoint.problems import Infeasible, Problem, check_plain, merit
 from setpoint.solvers import Implicit, Split
-from setpoint.solvers.last_layer.split import check_features, check_head
 from setpoint.solvers.samplers import Stratified
+from setpoint.solvers.split import check_features, check_head
 from setpoint.train.loop import fit
 from setpoint.train.validation import Validation, score
 

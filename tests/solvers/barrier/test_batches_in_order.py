@@ -8,7 +8,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from setpoint import Barrier
-from setpoint.solvers.barrier.means import Means
+from setpoint.solvers.barrier.gradients import Means
 
 
 def network_and_rows():

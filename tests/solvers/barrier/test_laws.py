@@ -10,9 +10,7 @@ from scipy.optimize import minimize
 from solvers.barrier.toys import none_free
 
 from setpoint import Barrier, at_least, at_most
-from setpoint.solvers.barrier.directions import constrained
-from setpoint.solvers.barrier.push import Push
-from setpoint.solvers.barrier.quadratic import solve
+from setpoint.solvers.barrier.quadratic_program import Push, constrained, solve
 
 FREE = np.zeros
 

@@ -8,8 +8,7 @@ from solvers.barrier.toys import none_free
 
 from setpoint import Barrier, at_most, equal_to
 from setpoint.solvers.barrier import lexicographic_residual
-from setpoint.solvers.barrier.ledger import Ledger
-from setpoint.solvers.barrier.noise import HIGHEST, raise_floors
+from setpoint.solvers.barrier.state import HIGHEST, Ledger, raise_floors
 
 
 def noisy_ledger(floor=0.0, mean=0.01):

@@ -6,8 +6,8 @@ import torch
 from torch.testing import assert_close
 
 from setpoint import Barrier
-from setpoint.solvers.barrier.ledger import LEARNT
-from setpoint.solvers.barrier.shares import trusted
+from setpoint.solvers.barrier.lexicographic import trusted
+from setpoint.solvers.barrier.state import LEARNT
 
 
 def parameters():

@@ -7,10 +7,9 @@ from numpy.testing import assert_allclose
 from torch.testing import assert_close
 
 from setpoint import Barrier
-from setpoint.solvers.barrier.ledger import LEARNT
-from setpoint.solvers.barrier.priorities import _helped, ranked
-from setpoint.solvers.barrier.push import Push
-from setpoint.solvers.barrier.shares import HASTE, RUSH, Seen, learn
+from setpoint.solvers.barrier.lexicographic import HASTE, RUSH, Seen, _helped, learn, ranked
+from setpoint.solvers.barrier.quadratic_program import Push
+from setpoint.solvers.barrier.state import LEARNT
 
 
 def nothing_seen(levels=1):

@@ -8,7 +8,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from setpoint import Barrier, at_least, at_most, equal_to
-from setpoint.solvers.barrier.report import Report
+from setpoint.solvers.barrier.state import BarrierReport
 
 W = torch.ones(2, requires_grad=True)
 
@@ -58,7 +58,7 @@ def test_reports_are_plain_and_read_like_words():
     direction = 2 * (2.0 - 3.0) + step["multiplier"][0]
     assert_close(step["kkt_score"], direction**2 + step["push"][0])
     assert_close(step["penalty"], 1.0 + step["multiplier"][0] * 1.0)
-    assert isinstance(barrier.report(), Report)
+    assert isinstance(barrier.report(), BarrierReport)
     assert "Barrier(1 parameters" in repr(barrier)
 
 

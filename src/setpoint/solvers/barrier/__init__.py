@@ -3,7 +3,7 @@
 from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to, together
 from setpoint.solvers.barrier.kkt import lexicographic_residual
-from setpoint.solvers.barrier.rates import RateBarrier
+from setpoint.solvers.barrier.rate_barrier import RateBarrier
 
 __all__ = [
     "Barrier",

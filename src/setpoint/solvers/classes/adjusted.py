@@ -16,10 +16,10 @@ from torch import Tensor
 
 from setpoint.axes.class_data import class_names_of, members_of
 from setpoint.problems import Problem
+from setpoint.solvers.base import BatchCriterion
 from setpoint.solvers.classes.goal_weights import log_weights
 from setpoint.solvers.classes.losses import class_cross_entropy, cross_entropy_slopes
 from setpoint.solvers.classes.opaque import offsets_of
-from setpoint.solvers.criterion import BatchCriterion
 from setpoint.solvers.enrolled import Enrolled
 from setpoint.thresholds import State
 

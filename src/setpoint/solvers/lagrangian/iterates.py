@@ -12,15 +12,20 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.optimize import linprog
 from torch import Tensor, nn
 
 from setpoint._checks import whole
 from setpoint.axes.scan import tolerance
 from setpoint.problems import Problem
 from setpoint.rates import Bound
-from setpoint.solvers.lagrangian.checks import check_shared
-from setpoint.solvers.lagrangian.judged import measured
-from setpoint.solvers.lagrangian.mixture import shrink
+from setpoint.solvers.held import tables_of
+from setpoint.solvers.lagrangian.lagrangian import check_shared
+from setpoint.steps import Hard
+from setpoint.thresholds import Reading, read
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -148,3 +153,55 @@ class Iterates:
     def _check(self) -> None:
         if not self.kept:
             raise ValueError("No iterate was kept yet; call add(model, scores, labels, ...).")
+
+
+def measured(
+    problem: Problem, scores: Tensor, labels: Tensor, thresholds: Any, weights: Any, groups: Any
+) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
+    """The true objective, the excess of every target, and the thresholds they were taken at.
+
+    0/0 is the worst there is: an infinite cost, an infinite excess.
+    """
+    sample = read(problem.slices, scores, labels, weights, groups)
+    at = torch.as_tensor(thresholds, dtype=torch.float64).reshape(1, -1).to(sample.scores)
+    if len(sample.scores) != 1 or at.shape[1] != len(problem.points):
+        raise ValueError(
+            f"`{problem}` is judged at {len(problem.points)} threshold(s) of one output; "
+            f"got {at.shape[1]} of {len(sample.scores)}."
+        )
+    reading = Reading(Hard(), at, torch.ones_like(at), sample, sample)
+    tables = tables_of(reading.counts()[0], sample.totals, problem.slices)
+    values = torch.as_tensor(problem.objective.of(tables)).expand(at.shape)
+    worst = float("-inf") if problem.maximize else float("inf")
+    excess: list[float] = []
+    for i, target in enumerate(problem.points[0]):
+        rate = torch.as_tensor(target.expression.of(tables)).expand(at.shape)
+        levels = rate.new_tensor([point[i].level for point in problem.points])
+        turn = -1.0 if isinstance(target, Bound) and target.sense == ">=" else 1.0
+        excess += torch.nan_to_num(turn * (rate - levels), nan=float("inf"))[0].tolist()
+    objective = float(torch.where(values.isnan(), worst, values).mean())
+    return objective, tuple(excess), tuple(at[0].tolist())
+
+
+def shrink(costs: Floats, excess: Floats) -> Floats:
+    """Probabilities ``[n]`` of the least mean cost among those that break targets least.
+
+    Args:
+        costs: What each iterate costs, ``[n]``.
+        excess: By how much each exceeds each target, ``[targets, n]``; negative: with room.
+    """
+    ones = np.ones((1, len(costs)))
+    if not len(excess):
+        return _solved(costs, None, None, ones)
+    largest = np.hstack([excess, -np.ones((len(excess), 1))])  # excess @ p - violation <= 0
+    price = np.append(np.zeros(len(costs)), 1.0)
+    violation = _solved(price, largest, np.zeros(len(excess)), np.append(ones, [[0.0]], 1))[-1]
+    limits = np.full(len(excess), violation + 1e-12 * max(1.0, abs(excess).max()))
+    return _solved(costs, excess, limits, ones)
+
+
+def _solved(costs: Floats, rows: Floats | None, limits: Floats | None, mass: Floats) -> Floats:
+    """A vertex: simplex, not an interior point, which would use every iterate a little."""
+    found: Any = linprog(costs, A_ub=rows, b_ub=limits, A_eq=mass, b_eq=[1.0], method="highs-ds")
+    shares: Floats = np.maximum(found.x, 0.0)
+    return shares

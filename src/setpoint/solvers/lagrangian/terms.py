@@ -1,8 +1,14 @@
-"""The terms of a Lagrangian as functions of counts: objective, gaps, and their slopes."""
+"""Slack variables for ratios: precision and F are not sums over examples, their parts are.
+
+A ratio ``N / D`` of a batch is noisy, and its mean over batches is not the ratio of the whole. With
+slack variables for its parts (Narasimhan, Cotter, Gupta, 2019) only sums remain: the player who
+owns them answers best with the running means, and the others see the ratio through its tangent
+there, ``s + (N - s D) / D_mean`` with ``s`` the running ratio.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -10,9 +16,52 @@ from torch import Tensor
 from setpoint.axes.scan import Hold
 from setpoint.problems import Problem
 from setpoint.rates import Where
-from setpoint.solvers.held import gradient_of, tables_of
+from setpoint.solvers.held import Held, gradient_of, tables_of
+from setpoint.solvers.lagrangian.multipliers import Additive, Swap
+from setpoint.solvers.mix import attach
+from setpoint.solvers.schedule import Seat
+from setpoint.solvers.snapshot import Snapshot
 from setpoint.steps import Hard
-from setpoint.thresholds import Reading
+from setpoint.thresholds import Reading, Sample, State
+
+
+def has_ratios(problem: Problem) -> bool:
+    """Whether a denominator of the problem moves with the threshold."""
+    return not all(rate.is_steady for rate in problem.rates)
+
+
+class Slack(State):
+    """Running means of counts and class totals, as shares of a batch."""
+
+    counts: Tensor
+    totals: Tensor
+    _flexible = ("counts", "totals")
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+        self.register_buffer("counts", torch.empty(0, dtype=torch.float64))
+        self.register_buffer("totals", torch.empty(0, dtype=torch.float64))
+
+    def around(
+        self, counts: Tensor, totals: Tensor, sound: Tensor, keep: bool
+    ) -> tuple[Tensor, Tensor]:
+        """The running counts ``[c, m, k]`` and totals ``[c, k]``, this batch included.
+
+        Batches that lack a class (not ``sound``) leave them as they are.
+        """
+        if self.rate == 1:
+            return counts, totals
+        size = totals[:, :2].sum(-1)[:, None]
+        size = size + (size == 0)
+        shares, whole = counts / size[..., None], totals / size
+        if self.counts.shape == counts.shape:
+            pace = self.rate * sound.to(counts)[:, None]
+            shares = self.counts.to(shares).lerp(shares, pace[..., None])
+            whole = self.totals.to(whole).lerp(whole, pace)
+        if keep:
+            self.counts, self.totals = shares, whole
+        return shares * size[..., None], whole * size
 
 
 @dataclass(frozen=True)
@@ -77,3 +126,153 @@ def _levels(targets: list[Hold], like: Tensor) -> Tensor:
     if not targets:
         return like.new_zeros(0, 1, 1)
     return like.new_tensor([[_turn(h) * level for level in h.levels] for h in targets])[:, None]
+
+
+@dataclass(frozen=True)
+class Priced:
+    """What a step needs: tensors ``[c, m]`` but for those that say otherwise."""
+
+    reading: Reading
+    objective: Tensor
+    value: Tensor
+    by_count: Tensor  # [c, m, k]
+    slopes: Tensor  # of the counts by the thresholds, [c, m, k]
+    gradient: Tensor  # on the scores, [c, n]
+    gaps: Tensor  # [t, c, m]
+    prices: Tensor  # [t, c, m]
+    sound: Tensor  # both classes are there and all is finite, [c]
+
+    def towards(self) -> Tensor:
+        """How the Lagrangian changes with the thresholds; zero where it is not sound."""
+        return torch.where(self.sound[:, None], (self.by_count * self.slopes).sum(-1), 0.0)
+
+    def loss(self, scores: Tensor) -> Tensor:
+        """One number with the gradient attached, if the scores have any."""
+        loss = torch.where(self.sound, self.value.mean(-1), 0.0).mean()
+        loss = loss.to(torch.promote_types(scores.dtype, torch.float32))
+        if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
+            loss = loss + (0 * scores.detach()).sum()
+        if not (torch.is_grad_enabled() and scores.requires_grad):
+            return loss
+        gradient = torch.where(self.sound[:, None], self.gradient, 0.0) / len(self.gradient)
+        return attach(scores, loss, gradient.T.reshape(scores.shape))
+
+    def snapshot(self, problem: Problem, slices: tuple[Where, ...]) -> Snapshot:
+        """The batch as other criteria keep it, for words and numbers."""
+        seat = Seat(self.reading.at, self.reading.at, (), fresh=False)
+        soft = -self.objective if problem.maximize else self.objective
+        price = self.prices[0] if len(self.prices) else torch.zeros_like(soft)
+        slope, value = torch.ones_like(soft), soft.mean(-1)
+        held = Held(value, self.gradient, soft, slope, price, self.by_count, self.sound)
+        return Snapshot(problem, slices, self.reading, seat, held, 0.0)
+
+
+def priced(
+    problem: Problem,
+    targets: list[Hold],
+    slices: tuple[Where, ...],
+    reading: Reading,
+    slack: Slack,
+    duals: Additive | Swap,
+    *,
+    proxy: bool,
+    steps: bool,
+) -> Priced:
+    """The Lagrangian around a batch; ``steps``: slack variables follow it."""
+    sound = reading.whole.totals.amin(-1) > 0
+    counts, slopes = reading.counts()
+    around = slack.around(counts, reading.whole.totals, sound, steps)
+    terms = terms_at(problem, targets, slices, counts, *around)
+    weight, prices = duals.prices(reading.at)
+    value, by_count = terms.priced(weight, prices)
+    gradient = reading.pull(by_count)
+    # counts too: on several ranks, one without rows has no gradient to tell by
+    found = value.sum(-1) + gradient.sum(-1) + by_count.sum((-1, -2))
+    sound = sound & found.isfinite()
+    gaps = true_gaps(targets, slices, reading) if proxy else terms.gaps
+    return Priced(reading, terms.objective, value, by_count, slopes, gradient, gaps, prices, sound)
+
+
+@dataclass(frozen=True)
+class AllCounts:
+    """What is counted of a batch: tensors that add up over ranks."""
+
+    rows: Tensor  # [1]
+    totals: Tensor  # [c, k]
+    soft: Tensor  # [c, m, k], twice as many for a step that is not complementary
+    slopes: Tensor  # of these by the thresholds
+    hard: Tensor  # [c, m, k]
+    band: Tensor  # of the kernel's weights their sum and that of their squares, [2, c, m]
+
+    @classmethod
+    def of(cls, reading: Reading) -> AllCounts:
+        """The counts of a rank's own rows."""
+        (c, m), (_, n, k) = reading.at.shape, reading.batch.columns.shape
+        rows = reading.at.new_full((1,), n)
+        if not n:
+            wide = reading.at.new_zeros(c, m, k if reading.step.complementary else 2 * k)
+            band = reading.at.new_zeros(2, c, m)
+            return cls(rows, reading.batch.totals, wide, wide, wide[..., :k], band)
+        hard = replace(reading, step=Hard(), _kernels=[]).counts()[0]
+        band = torch.stack(reading.band(reading.at))
+        return cls(rows, reading.batch.totals, *reading.counts(), hard[..., :k], band)
+
+    def parts(self) -> list[Tensor]:
+        """All of them, in a fixed order."""
+        return [self.rows, self.totals, self.soft, self.slopes, self.hard, self.band]
+
+
+@dataclass(frozen=True)
+class AddedReading(Reading):
+    """A batch read by its own rows, with the counts of all ranks."""
+
+    all_: AllCounts | None = field(default=None, kw_only=True)
+
+    def counts(self) -> tuple[Tensor, Tensor]:
+        """Of all ranks, soft or hard as the step is."""
+        assert self.all_ is not None
+        if isinstance(self.step, Hard):
+            return self.all_.hard, torch.zeros_like(self.all_.hard)
+        return self.all_.soft, self.all_.slopes
+
+    def band(self, at: Tensor) -> tuple[Tensor, Tensor]:
+        """Of all ranks, at the thresholds."""
+        assert self.all_ is not None
+        weight, squares = self.all_.band
+        return weight, squares
+
+    def pull(self, by_count: Tensor) -> Tensor:
+        """The gradient on the own rows."""
+        if not self.batch.scores.shape[1]:
+            return torch.zeros_like(self.batch.scores)
+        pulled: Tensor = super().pull(by_count)
+        return pulled
+
+
+@dataclass(frozen=True)
+class CountSums:
+    """A rank's own rows, read at the thresholds, and their counts."""
+
+    reading: Reading
+    counts: AllCounts
+
+    @classmethod
+    def of(cls, reading: Reading) -> CountSums:
+        """Count the rows of a reading."""
+        return cls(reading, AllCounts.of(reading))
+
+    def numbers(self) -> Tensor:
+        """What is added up over ranks."""
+        return torch.cat([part.reshape(-1) for part in self.counts.parts()])
+
+    def of_all(self, totals: Tensor) -> AddedReading:
+        """The same rows among those of all ranks."""
+        parts = self.counts.parts()
+        pieces = torch.split(totals, [part.numel() for part in parts])
+        counts = AllCounts(*(x.reshape_as(part) for x, part in zip(pieces, parts, strict=True)))
+        own = self.reading
+        whole = Sample(own.batch.scores, own.batch.columns)
+        object.__setattr__(whole, "totals", counts.totals)
+        return AddedReading(
+            own.step, own.at, own.width, whole, own.batch, own._kernels, all_=counts
+        )

@@ -8,12 +8,14 @@ ranks without a further word between them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.nn.parallel import DistributedDataParallel
 
 from setpoint.distributed import (
     Reduction,
@@ -26,9 +28,12 @@ from setpoint.distributed import (
     together,
     workers,
 )
-from setpoint.solvers.accumulated import Accumulated
-from setpoint.solvers.wrapped import averaging_group, check_model
+from setpoint.problems import PER_GROUP, Infeasible, Problem
+from setpoint.solvers.accumulate import Accumulated
+from setpoint.solvers.mix import Loss, value_of
 
+SHARDED = ("FullyShardedDataParallel", "FSDPModule")
+"""Wrappers that average as well; known by name, as importing them takes its time."""
 Self = TypeVar("Self", bound="BatchCriterion")
 
 
@@ -173,3 +178,125 @@ class _Scaled(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return gradient * ctx.factor, None
+
+
+def check_model(model: object) -> None:
+    """Only a module can be attached."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"attach takes the model that is trained; got {type(model).__name__}.")
+
+
+def averaging_group(
+    model: nn.Module, criterion: nn.Module, *, told: bool
+) -> dist.ProcessGroup | None:
+    """The ranks that the model's gradients are averaged over; None for all of them.
+
+    Args:
+        model: As it is called in training.
+        criterion: What is attached to it.
+        told: Whether the user said what becomes of gradients: then nothing needs to average.
+
+    Raises:
+        TypeError: There are several ranks and nobody averages, or the criterion has weights that
+            the model does not have, so that nobody averages those.
+    """
+    sharded = any(kind.__name__ in SHARDED for kind in type(model).__mro__)
+    if not sharded and not isinstance(model, DistributedDataParallel):
+        if told:
+            return None
+        raise TypeError(
+            f"There are {workers()} ranks, and nothing averages the gradients of a "
+            f"{type(model).__name__}: wrap it in DistributedDataParallel and attach that. If you "
+            "add gradients up yourself, say criterion.reduction = 'sum' instead."
+        )
+    known = {id(p) for p in model.parameters()}
+    left = [name for name, p in criterion.named_parameters() if id(p) not in known]
+    if left:
+        raise TypeError(
+            f"The criterion trains weights that the model does not have ({left[0]}), so nobody "
+            "averages them over ranks. Let the model hold them: LastLayer(problem, Split(model)) "
+            "with DistributedDataParallel(split)."
+        )
+    group = getattr(model, "process_group", None)
+    return None if group is dist.group.WORLD else group
+
+
+@dataclass(frozen=True)
+class LastBatch:
+    """The last batch as it was handed in, and its loss."""
+
+    loss: Tensor
+    scores: Tensor
+    labels: Tensor
+    weights: Tensor | None = None
+    groups: Any = None
+
+    def stats(self, problem: Problem | None) -> dict[str, Any]:
+        """Plain numbers, with the problem's exact threshold on this batch if it has one."""
+        found: dict[str, Any] = {"status": "trained", "loss": float(self.loss)}
+        if not self.loss.isfinite():
+            return {**found, "status": "undefined: scores are not finite"}
+        if problem is not None and problem.kind == "classes":
+            return {**found, **self._of_classes(problem)}
+        for name, of_class in (("positives", self.labels > 0), ("negatives", self.labels <= 0)):
+            if not of_class.any():
+                return {**found, "status": f"no {name} in the batch"}
+        if self.scores.numel() > 1 and bool((self.scores == self.scores.reshape(-1)[0]).all()):
+            return {**found, "status": "flat: all scores are equal"}
+        several = self.scores.ndim > 1 and self.scores.shape[1] > 1
+        if problem is None or problem.thresholds == PER_GROUP or several:
+            return found
+        scores, labels = self.scores.reshape(-1), self.labels.reshape(-1)
+        try:
+            choice = problem.choose(scores, labels, weights=self.weights, groups=self.groups)
+        except Infeasible:
+            return {**found, "status": f"infeasible: no threshold reaches `{problem}`"}
+        except ValueError as error:
+            return {**found, "status": f"undefined: {error}"}
+        thresholds = [x if abs(x) < float("inf") else None for x in choice.thresholds]
+        found["threshold"] = thresholds[0] if len(thresholds) == 1 else thresholds
+        return {**found, "status": "held", "hard_objective": choice.value}
+
+    def _of_classes(self, problem: Problem) -> dict[str, Any]:
+        """The true value of an area of classes."""
+        try:
+            value = problem.evaluate(self.scores, self.labels, weights=self.weights)
+        except ValueError as error:
+            return {"status": f"undefined: {error}"}
+        return {"status": "trained", "hard_objective": value}
+
+
+class GlobalBatch(BatchCriterion):
+    """A loss function as a criterion that sees the examples of all ranks.
+
+    In one process it is the loss itself. On several, every rank evaluates it on all scores and
+    passes on the gradient of its own.
+
+    Args:
+        loss: Called ``loss(scores, labels)``, with ``weights=`` if there are any; such as
+            :func:`setpoint.losses.auc_loss` or ``nn.BCEWithLogitsLoss()``.
+        reduction: What becomes of the ranks' gradients: ``"mean"``, ``"sum"`` or ``"none"``;
+            :meth:`attach` finds it out.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import GlobalBatch
+        >>> from setpoint.losses import auc_loss
+        >>> criterion = GlobalBatch(auc_loss)           # then criterion.attach(wrapped_model)
+        >>> criterion(torch.tensor([2.0, 0.5, 0.0]), torch.tensor([1, 1, 0])).item()
+        0.25
+    """
+
+    def __init__(self, loss: Loss, *, reduction: Reduction | None = None) -> None:
+        super().__init__()
+        self.loss = loss
+        self.reduction = reduction
+
+    def forward(self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None) -> Tensor:
+        """The loss of a batch."""
+        if scores.numel() == 0:
+            return scores.sum()
+        return value_of(self.loss, scores, labels, weights)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({getattr(self.loss, '__qualname__', repr(self.loss))})"

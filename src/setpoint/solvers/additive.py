@@ -18,14 +18,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
-from setpoint.distributed import (
-    columns_of,
-    layout_of,
-    several_ranks,
-    sum_over_ranks,
-    together,
-)
-from setpoint.solvers.criterion import BatchCriterion, scaled
+from setpoint.distributed import columns_of, layout_of, several_ranks, sum_over_ranks, together
+from setpoint.solvers.base import BatchCriterion, scaled
 
 
 class Sums(Protocol):
@@ -36,7 +30,7 @@ class Sums(Protocol):
 
 
 Own = TypeVar("Own", bound=Sums)
-Self = TypeVar("Self", bound="Adding[Any]")
+Self = TypeVar("Self", bound="AdditiveCriterion[Any]")
 
 
 @dataclass(frozen=True)
@@ -48,7 +42,7 @@ class _Known:
     learns: bool
 
 
-class Adding(BatchCriterion, Generic[Own]):
+class AdditiveCriterion(BatchCriterion, Generic[Own]):
     """A :class:`BatchCriterion` that adds up wherever :meth:`_adds` says so."""
 
     _known: _Known | None = None

@@ -8,6 +8,7 @@ beside :class:`setpoint.Implicit`, where the threshold follows the scores.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,17 +16,18 @@ from torch import Tensor
 
 from setpoint._checks import number
 from setpoint._checks import share as share_between
+from setpoint.axes.arrays import quiet
 from setpoint.distributed import workers
-from setpoint.problems import Problem
-from setpoint.rates import Bound
-from setpoint.solvers.accumulated import Accumulated
+from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
+from setpoint.rates import Bound, Expression, Where
+from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to
-from setpoint.solvers.barrier.soft_rates import check, read_at, soft_rate, true_rate
-from setpoint.solvers.criterion import BatchCriterion
+from setpoint.solvers.base import BatchCriterion
+from setpoint.solvers.held import tables_of
 from setpoint.solvers.mix import Loss, attach, example_weights, main_loss, mix, score_gradient
-from setpoint.steps import Sigmoid, Step
-from setpoint.thresholds import Reading, read
+from setpoint.steps import Hard, Sigmoid, Step
+from setpoint.thresholds import Reading, Sample, read, spread
 
 
 class RateBarrier(BatchCriterion):
@@ -67,7 +69,7 @@ class RateBarrier(BatchCriterion):
         barrier: Barrier | None = None,
     ) -> None:
         super().__init__()
-        check(problem, step)
+        _check_problem(problem, step)
         if (params is None) == (barrier is None):
             raise TypeError("RateBarrier takes the model's parameters, or barrier=, not both.")
         self.problem = problem
@@ -144,3 +146,58 @@ class RateBarrier(BatchCriterion):
         options = {"threshold": self.threshold, "main": self.main, "share": self.share}
         listed = ", ".join(f"{key}={value!r}" for key, value in options.items())
         return f"{type(self).__name__}({self.problem}, {listed}, {self.step!r}, {self.barrier!r})"
+
+
+def read_at(batch: Sample, threshold: float, step: Step, slices: tuple[Where, ...]) -> Reading:
+    """The batch as seen from a threshold that is the same for all outputs."""
+    cuts = batch.cuts(slices)
+    with quiet(cuts.xp):
+        width = step.width_of(torch.as_tensor(spread(cuts)))
+    width = (width + (width == 0))[:, None]
+    return Reading(step, torch.full_like(width, threshold), width, batch, batch)
+
+
+def soft_rate(
+    rate: Expression, reading: Reading, slices: tuple[Where, ...]
+) -> tuple[Tensor, Tensor]:
+    """A soft rate, the mean over outputs, and its gradient on the scores ``[c, n]``.
+
+    0/0 counts as zero with a zero gradient: such a batch says nothing about the rate.
+    """
+    counts = reading.counts()[0].requires_grad_()
+    with torch.enable_grad():
+        value = torch.as_tensor(rate.of(tables_of(counts, reading.whole.totals, slices))).mean()
+    by_count = torch.zeros_like(counts)
+    if value.requires_grad:
+        (by_count,) = torch.autograd.grad(value, counts)
+    gradient = reading.pull(by_count)
+    known = (value + gradient.sum()).isfinite()
+    return torch.where(known, value.detach(), 0.0), torch.where(known, gradient, 0.0)
+
+
+def true_rate(
+    rate: Expression, reading: Reading, slices: tuple[Where, ...], missing: float
+) -> Tensor:
+    """The rate of true decisions, the mean over outputs; ``missing`` where it is 0/0."""
+    hard = replace(reading, step=Hard(), _kernels=[])
+    tables = tables_of(hard.counts()[0], hard.whole.totals, slices)
+    value = torch.as_tensor(rate.of(tables)).mean()
+    return torch.where(value.isfinite(), value, missing)
+
+
+def _check_problem(problem: object, step: object) -> None:
+    """An error unless rates of the problem can be read at one fixed threshold."""
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            "RateBarrier takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
+            f"got {problem!r}."
+        )
+    refuse_queries(problem.query, "RateBarrier")
+    refuse_classes(problem, "RateBarrier")
+    if problem.swept is not None or problem.thresholds == PER_GROUP:
+        raise NotImplementedError(
+            f"RateBarrier cuts all scores at one fixed threshold; `{problem}` has several. "
+            "Train it with Implicit, or write one bound for each."
+        )
+    if not isinstance(step, Step) or isinstance(step, Hard):
+        raise TypeError(f"step must be a soft step such as Sigmoid(); got {step!r}.")

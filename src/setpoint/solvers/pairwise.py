@@ -6,6 +6,7 @@ from 0 to beta, above the beta highest negatives.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import torch
@@ -13,13 +14,10 @@ from torch import Tensor
 
 from setpoint._checks import positive
 from setpoint.distributed import Reduction
-from setpoint.losses import Ranked, ValueAndGradient, batch_loss
+from setpoint.losses import Ranked, ValueAndGradient, batch_loss, from_zero
 from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
 from setpoint.rates import Bound, Range, fnr, fpr, tpr
-from setpoint.solvers.afterwards import Batch
-from setpoint.solvers.criterion import BatchCriterion
-from setpoint.solvers.pairwise.sigmoid import sigmoid_sums
-from setpoint.solvers.pairwise.squared import squared_hinge
+from setpoint.solvers.base import BatchCriterion, LastBatch
 
 Surrogate = Literal["squared_hinge", "sigmoid"]
 LARGEST = torch.finfo(torch.float32).max
@@ -67,7 +65,7 @@ class Pairwise(BatchCriterion):
         self.surrogate = surrogate
         self.scale = positive(scale, "scale")
         self._range = fpr_range(problem)
-        self._last: Batch | None = None
+        self._last: LastBatch | None = None
 
     def forward(self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None) -> Tensor:
         """The loss of a batch.
@@ -80,7 +78,7 @@ class Pairwise(BatchCriterion):
         loss = batch_loss(self._measure, scores, labels, weights)
         if scores.numel():
             labels = torch.as_tensor(labels, device=scores.device).reshape(scores.shape)
-            self._last = Batch(loss.detach(), scores.detach(), labels, weights)
+            self._last = LastBatch(loss.detach(), scores.detach(), labels, weights)
         return loss
 
     def _measure(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
@@ -148,3 +146,97 @@ def _present(weights: Tensor) -> Tensor:
     if torch.compiler.is_compiling():
         return torch.arange(len(weights), device=weights.device)
     return weights.nonzero()[:, 0]
+
+
+def squared_hinge(ranked: Ranked, margin: float) -> tuple[Tensor, Tensor]:
+    """The sum over pairs ``[c]``, and its gradient on the scores in the order of the batch."""
+    p, n, x = ranked.positives, ranked.negatives, ranked.scores / margin
+    first = ranked.after(ranked.scores - margin)  # from here on negatives are within the margin
+    count, total, squares = (_from(n * x**k, first) for k in range(3))
+    reach = 1 - x
+    losses = (reach**2 * count + 2 * reach * total + squares).clamp(min=0)
+    by_positive = -2 * (reach * count + total)
+    # seen from the negatives: positives come in where their stretch begins
+    seen, seen_at = (_arrived(p * x**k, first) for k in range(2))
+    by_negative = 2 * ((1 + x) * seen - seen_at)
+    gradient = (p * by_positive + n * by_negative) / margin
+    return (p * losses).sum(-1), ranked.unsorted(gradient)
+
+
+def _from(values: Tensor, first: Tensor) -> Tensor:
+    """The sum of the values from each place to the end."""
+    running = from_zero(values)
+    return running[..., -1:] - running.gather(-1, first)
+
+
+def _arrived(values: Tensor, first: Tensor) -> Tensor:
+    """The sum, at each place, of the values whose stretch has begun."""
+    steps = values.new_zeros(*values.shape[:-1], values.shape[-1] + 1)
+    return steps.scatter_add_(-1, first, values).cumsum(-1)[..., :-1]
+
+
+POINTS = 14
+FAR = 40
+FEW_PAIRS = 2**17
+"""Up to here all pairs at once are faster."""
+CELLS = 32
+"""Cells taken at once: with their neighbours some megabytes."""
+
+
+def sigmoid_sums(x: Tensor, y: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """``sum_j w_j sigmoid(y_j - x_i)`` and ``sum_j w_j sigmoid'(y_j - x_i)`` for every ``x`` [n].
+
+    Args:
+        x: Where the sums are wanted, in units of the temperature, ``[n]``.
+        y: Sources, ``[k]``.
+        weights: What they count for, ``[k]``.
+    """
+    if torch.compiler.is_compiling() or len(x) * len(y) <= FEW_PAIRS:
+        value = torch.sigmoid(y - x[:, None])
+        return value @ weights, (value * torch.sigmoid(x[:, None] - y)) @ weights
+    cells, place = torch.unique(torch.cat([x, y]).floor(), return_inverse=True)
+    at_x, at_y = place[: len(x)], place[len(x) :]
+    moments = x.new_zeros(len(cells), POINTS)
+    moments.index_add_(0, at_y, weights[:, None] * _basis(y - cells[at_y]))
+    potentials = _between(cells, moments)
+    basis = _basis(x - cells[at_x])
+    value, slope = ((basis * potential[at_x]).sum(-1) for potential in potentials)
+    return value, slope
+
+
+def _between(cells: Tensor, moments: Tensor) -> tuple[Tensor, Tensor]:
+    """What all cells sum up to at the points of each, ``[cells, points]``, and its slope."""
+    nodes = _nodes(cells)
+    apart = (nodes - nodes[:, None])[:, None]  # of source q above target p
+    above = moments.sum(-1).flip(0).cumsum(0).flip(0)
+    above = torch.cat([above, above.new_zeros(1)])
+    low = torch.searchsorted(cells, cells - FAR).tolist()
+    high = torch.searchsorted(cells, cells + FAR, right=True).tolist()
+    values, slopes = [], []
+    for start in range(0, len(cells), CELLS):
+        stop = min(start + CELLS, len(cells))
+        near = slice(low[start], high[stop - 1])
+        distance = (cells[near] - cells[start:stop, None])[:, None, :, None] + apart
+        step = torch.sigmoid(distance)
+        value = torch.einsum("apbq,bq->ap", step, moments[near]) + above[near.stop]
+        values.append(value)
+        slopes.append(torch.einsum("apbq,bq->ap", step * torch.sigmoid(-distance), moments[near]))
+    return torch.cat(values), torch.cat(slopes)
+
+
+def _nodes(like: Tensor) -> Tensor:
+    """Chebyshev points of a cell, measured from its lower end."""
+    angles = (torch.arange(POINTS, dtype=like.dtype, device=like.device) + 0.5) * math.pi / POINTS
+    return 0.5 + 0.5 * torch.cos(angles)
+
+
+def _basis(inside: Tensor) -> Tensor:
+    """The polynomials that are one at one point of a cell and zero at the others, ``[n, points]``.
+
+    By the discrete orthogonality of Chebyshev polynomials: ``(1 + 2 sum T_r(node) T_r(t)) / P``.
+    """
+    degrees = torch.arange(1, POINTS, dtype=inside.dtype, device=inside.device)
+    angle = torch.acos((2 * inside - 1).clamp(-1, 1))
+    at_nodes = torch.acos(2 * _nodes(inside) - 1)
+    here, there = (torch.cos(a[:, None] * degrees) for a in (angle, at_nodes))
+    return (1 + 2 * here @ there.T) / POINTS

@@ -20,7 +20,35 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from setpoint._checks import whole
-from setpoint.solvers.moment import Moment
+
+
+@dataclass
+class ForwardState:
+    """What a forward pass depends on: chance and buffers, and which weights they were."""
+
+    chance: Tensor
+    devices: list[Tensor]
+    buffers: list[Tensor]
+    versions: list[int]
+    """Of each weight, as torch counts: a change in place, such as a step, is one more."""
+
+    @classmethod
+    def of(cls, model: nn.Module) -> ForwardState:
+        """Now."""
+        started = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+        devices = torch.cuda.get_rng_state_all() if started else []
+        buffers = [buffer.detach().clone() for buffer in model.buffers()]
+        versions = [parameter._version for parameter in model.parameters()]
+        return cls(torch.get_rng_state(), devices, buffers, versions)
+
+    @torch.no_grad()
+    def restore(self, model: nn.Module) -> None:
+        """Chance and buffers as they were."""
+        torch.set_rng_state(self.chance)
+        if self.devices:
+            torch.cuda.set_rng_state_all(self.devices)
+        for buffer, then in zip(model.buffers(), self.buffers, strict=True):
+            buffer.copy_(then)
 
 
 @dataclass
@@ -31,7 +59,7 @@ class _Micro:
     labels: Any
     more: dict[str, Any]
     scores: Tensor
-    before: Moment
+    before: ForwardState
 
 
 @dataclass
@@ -86,7 +114,7 @@ class Accumulated:
             The loss of the batch with its last micro-batch, else None.
         """
         given = inputs if isinstance(inputs, tuple) else (inputs,)
-        before = Moment.of(model)
+        before = ForwardState.of(model)
         self._same_weights(before)
         with torch.no_grad():
             scores = model(*given)
@@ -98,7 +126,7 @@ class Accumulated:
         self, model: nn.Module, *, scaler: torch.amp.GradScaler | None = None
     ) -> Tensor | None:
         """Make a batch of the micro-batches that wait, such as those at the end of the data."""
-        after = Moment.of(model)
+        after = ForwardState.of(model)
         self._same_weights(after)
         micros, self.waiting = self.waiting, []
         if not micros:
@@ -119,7 +147,7 @@ class Accumulated:
         after.restore(model)
         return loss.detach()
 
-    def _same_weights(self, now: Moment) -> None:
+    def _same_weights(self, now: ForwardState) -> None:
         """The slopes of old scores must not be sent back through other weights."""
         if self.waiting and self.waiting[0].before.versions != now.versions:
             raise RuntimeError(

@@ -1,0 +1,299 @@
+"""Multipliers (Eban et al., 2017; Cotter, Jiang, Sridharan, 2019: the family of TFCO).
+
+``objective + sum multiplier * gap`` in soft counts for the weights; the multipliers climb the gaps,
+soft ones, or true ones for the proxy-Lagrangian: the baseline that implicit thresholds must beat.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from setpoint._checks import number, positive
+from setpoint._checks import share as share_between
+from setpoint.axes.arrays import quiet
+from setpoint.axes.cuts import Cuts
+from setpoint.axes.scan import Hold, holds, place
+from setpoint.distributed import Reduction
+from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
+from setpoint.rates import Where
+from setpoint.solvers.additive import AdditiveCriterion
+from setpoint.solvers.lagrangian.multipliers import (
+    Additive,
+    MultiplierLog,
+    Swap,
+    described,
+    diverging,
+    history_of,
+)
+from setpoint.solvers.lagrangian.terms import CountSums, Priced, Slack, has_ratios, priced
+from setpoint.solvers.mix import example_weights
+from setpoint.solvers.snapshot import Snapshot
+from setpoint.steps import Hard, Sigmoid, Step
+from setpoint.thresholds import Reading, Sample, State, read, spread
+
+FARTHEST = 0.25
+"""The farthest a threshold moves in a step, in spreads of the scores."""
+
+
+def check(problem: object, step: object, regret: object, proxy: object) -> None:
+    """Raise for what :class:`Lagrangian` cannot express."""
+    check_shared(problem, "Lagrangian")
+    if not isinstance(step, Step) or isinstance(step, Hard):
+        raise TypeError(f"step must be a soft step such as Sigmoid(); got {step!r}.")
+    if regret not in ("external", "swap"):
+        raise ValueError(f"regret must be 'external' or 'swap'; got {regret!r}.")
+    if regret == "swap" and not proxy:
+        raise ValueError(
+            'regret="swap" answers true counts: set proxy=True. With soft counts alone '
+            "projected ascent is all that is needed."
+        )
+
+
+def check_shared(problem: object, who: str) -> Problem:
+    """A problem whose thresholds are the same for everyone, or an error."""
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            f"{who} takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
+            f"got {problem!r}."
+        )
+    refuse_queries(problem.query, who)
+    refuse_classes(problem, who)
+    if problem.thresholds == PER_GROUP:
+        raise NotImplementedError(
+            f"{who} cuts everyone at the same threshold; `{problem}` has one per group. "
+            "Implicit trains those; or bound the groups' rates at a shared threshold."
+        )
+    return problem
+
+
+class Moving(State):
+    """The thresholds of a criterion, ``[c, m]``; the first batch says where they start.
+
+    Args:
+        fixed: Where they stay, or None: they are learned.
+        rate: How fast they are learned, in units free of the scores' scale.
+    """
+
+    values: Tensor
+    _flexible = ("values",)
+
+    def __init__(self, fixed: float | None, rate: float) -> None:
+        super().__init__()
+        self.fixed = fixed
+        self.rate = rate
+        self.register_buffer("values", torch.empty(0, dtype=torch.float64))
+
+    def at(self, problem: Problem, targets: list[Hold], cuts: Cuts | None, like: Tensor) -> Tensor:
+        """Where scores are cut now; at first, where the problem's exact thresholds are."""
+        if self.fixed is not None:
+            return torch.full_like(like, self.fixed)
+        if self.values.shape == like.shape:
+            return self.values.to(like)
+        assert cuts is not None  # only fixed thresholds do without
+        return torch.as_tensor(place(cuts, problem, targets).marginal)
+
+    def descend(self, at: Tensor, slopes: Tensor, reach: Tensor) -> None:
+        """Move down ``slopes`` [c, m], the derivatives of a mean over thresholds."""
+        if self.fixed is None:
+            unit = reach[:, None]
+            step = self.rate * unit * slopes * at.shape[1]
+            at = at - unit * step.clamp(-FARTHEST, FARTHEST)
+        self.values = at.clone()
+
+
+class Advancing(AdditiveCriterion[CountSums], State):
+    """The mechanics of :class:`setpoint.Lagrangian` that a user need not see."""
+
+    step_count: Tensor
+    problem: Problem
+    step: Step
+    dual_rate: float
+    duals: Additive | Swap
+    moving: Moving
+    log: MultiplierLog
+    _targets: list[Hold]
+    _slices: tuple[Where, ...]
+
+    def _adds(self) -> bool:
+        """Whether thresholds and widths are known beforehand.
+
+        Those that are learned, or follow the scores, are measured by the scores' spread. That is
+        robust by two quantiles, which no sum over ranks can tell.
+        """
+        return self.moving.fixed is not None and self.step.temperature is not None
+
+    def _own(
+        self, scores: Tensor, labels: Any, *, weights: Any = None, groups: Any = None
+    ) -> CountSums:
+        return CountSums.of(self._reading(self._sample(scores, labels, weights, groups))[0])
+
+    def _empty(self, scores: Tensor) -> bool:
+        """Whether nobody is there, on any rank."""
+        if self._shared is None:
+            return scores.numel() == 0
+        rows, *_ = self._shared[1]
+        return bool(rows == 0)
+
+    def _read(
+        self, scores: Tensor, labels: Any, weights: Any, groups: Any
+    ) -> tuple[Reading, Tensor]:
+        """The batch of all ranks as seen from the thresholds, and how far its scores spread."""
+        if self._shared is not None:
+            own, totals = self._shared
+            return own.of_all(totals), torch.ones_like(own.reading.at[:, 0])
+        return self._reading(self._sample(scores, labels, weights, groups))
+
+    def _sample(self, scores: Tensor, labels: Any, weights: Any, groups: Any) -> Sample:
+        if weights is not None:
+            weights = example_weights(weights, scores)
+        return read(self._slices, scores, labels, weights, groups)
+
+    def _reading(self, batch: Sample) -> tuple[Reading, Tensor]:
+        """These rows as seen from the thresholds, and how far their scores spread."""
+        cuts, reach = None, torch.ones_like(batch.totals[:, 0])
+        if not self._adds():
+            cuts = batch.cuts(self._slices)
+            with quiet(cuts.xp):
+                reach = torch.as_tensor(spread(cuts))
+        width = self.step.width_of(reach)
+        width = (width + (width == 0))[:, None].expand(-1, len(self.problem.points))
+        at = self.moving.at(self.problem, self._targets, cuts, width)
+        return Reading(self.step, at, width, batch, batch), reach
+
+    def _advance(self, found: Priced, reach: Tensor) -> None:
+        """A step was taken: move thresholds down the Lagrangian, multipliers up their gaps."""
+        gaps = torch.where(found.sound[:, None], found.gaps, 0.0)
+        self.moving.descend(found.reading.at, found.towards(), reach)
+        self.log.add(torch.cat([found.prices.reshape(-1), gaps.reshape(-1)]))
+        if self._targets:
+            self.duals.update(gaps, self.dual_rate)
+        self.step_count.add_(1)
+
+    def __repr__(self) -> str:
+        options = ("dual_rate", "proxy", "regret", "threshold", "threshold_rate", "slack_rate")
+        listed = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*options, "step"))
+        return f"{type(self).__name__}({self.problem}, {listed})"
+
+
+class Lagrangian(Advancing):
+    """A criterion by multipliers: ``criterion(model(x), y).backward()``.
+
+    The value is the Lagrangian in soft counts, the gradient is its own. Thresholds and multipliers
+    are part of the criterion's state and move at every training step; the optimizer knows nothing
+    of them. Afterwards take the exact threshold, ``problem.choose(scores, labels)``.
+
+    Args:
+        problem: What is wanted; bounds, setpoints and areas, several of them.
+        dual_rate: How far multipliers move for a gap of 1.
+        proxy: Let true counts move the multipliers, while soft ones train the weights.
+        regret: ``"external"``, projected ascent; ``"swap"``, a stationary distribution over the
+            objective and the targets (only with ``proxy``).
+        threshold: Where scores are cut: a number, or None: it is learned, like the weights.
+        threshold_rate: How fast it is learned, in units free of the scores' scale.
+        slack_rate: For ratios (precision, F): the pace of their slack variables; 1 looks at the
+            batch alone. Rates of whole classes need none.
+        step: The soft step. Its width is in units of the scores by default: a model may sharpen
+            it by growing.
+        reduction: Under ``torch.distributed``, what becomes of the ranks' gradients: ``"mean"``,
+            ``"sum"`` or ``"none"``; :meth:`attach` finds it out.
+
+    Example:
+        >>> from setpoint import Lagrangian, fnr_at_fpr
+        >>> criterion = Lagrangian(fnr_at_fpr(0.25), threshold=0.0)
+        >>> scores = torch.tensor([2.0, 1.0, 0.5, 0.2, 0.1, -1.0], requires_grad=True)
+        >>> criterion(scores, torch.tensor([1, 0, 1, 0, 0, 0])).backward()
+        >>> criterion.status
+        'drifting (gap 0.5): fpr <= 0.25 is not met, it is 0.75'
+        >>> 0 < criterion.stats()["multipliers"]["fpr <= 0.25"] < 1
+        True
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        dual_rate: float = 0.3,
+        proxy: bool = False,
+        regret: Literal["external", "swap"] = "external",
+        threshold: float | None = None,
+        threshold_rate: float = 0.1,
+        slack_rate: float = 0.1,
+        step: Step = Sigmoid(temperature=1.0),  # noqa: B008 (frozen)
+        reduction: Reduction | None = None,
+    ) -> None:
+        super().__init__()
+        self.reduction = reduction
+        check(problem, step, regret, proxy)
+        self.problem = problem
+        self.dual_rate = positive(dual_rate, "dual_rate")
+        self.proxy = bool(proxy)
+        self.regret = regret
+        self.threshold = None if threshold is None else number(threshold, "threshold")
+        self.threshold_rate = positive(threshold_rate, "threshold_rate")
+        self.slack_rate = share_between(slack_rate, "slack_rate")
+        self.step = step
+        self._targets, self._slices = holds(problem), problem.slices
+        self.duals = (Additive if regret == "external" else Swap)(self._targets)
+        self.slack = Slack(self.slack_rate if has_ratios(problem) else 1.0)
+        self.moving = Moving(self.threshold, self.threshold_rate)
+        self.log = MultiplierLog()
+        self.register_buffer("step_count", torch.zeros((), dtype=torch.long))
+        self._last: Snapshot | None = None
+        self._gaps: Tensor | None = None
+
+    def forward(
+        self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
+    ) -> Tensor:
+        """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
+        if self._empty(scores):
+            return scores.sum()
+        reading, reach = self._read(scores, labels, weights, groups)
+        steps = torch.is_grad_enabled() and scores.requires_grad and self.training
+        found = priced(
+            self.problem,
+            self._targets,
+            self._slices,
+            reading,
+            self.slack,
+            self.duals,
+            proxy=self.proxy,
+            steps=steps,
+        )
+        self._gaps, self._last = found.gaps, found.snapshot(self.problem, self._slices)
+        if steps:
+            self._advance(found, reach)
+        return found.loss(scores)
+
+    @property
+    def thresholds(self) -> Tensor:
+        """Where scores are cut, ``[outputs, thresholds]``; empty before the first step."""
+        return self.moving.values
+
+    @property
+    def multipliers(self) -> Tensor:
+        """The present price of every target, ``[targets, outputs, thresholds]``."""
+        like = self.thresholds if self.thresholds.ndim == 2 else self.thresholds.new_zeros(1, 1)
+        return self.duals.prices(like)[1]
+
+    @property
+    def status(self) -> str:
+        """How the last batch went: *held*, *drifting*, *diverging*, or what is missing."""
+        if self._last is None:
+            return "not started"
+        log = self.log.read()[1]
+        return diverging(self.problem, self.multipliers, self._gaps, log) or self._last.status
+
+    def stats(self) -> dict[str, Any]:
+        """The last batch of all ranks in plain numbers, for any logger."""
+        if self._last is None:
+            return {"status": self.status}
+        found = {**self._last.stats(), "status": self.status}
+        del found["share"], found["multiplier"]
+        return {**found, **described(self.problem, self.multipliers, self._gaps)}
+
+    def history(self) -> list[dict[str, Any]]:
+        """Multipliers and gaps of the last 1,000 steps, oldest first."""
+        return history_of(self.problem, *self.log.read())

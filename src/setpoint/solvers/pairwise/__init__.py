@@ -1,5 +1,0 @@
-"""Losses over pairs of a positive and a negative, without the pairs."""
-
-from setpoint.solvers.pairwise.criterion import Pairwise
-
-__all__ = ["Pairwise"]
