@@ -27,6 +27,17 @@ if TYPE_CHECKING:
     )
     from setpoint.estimators import Ranker as Ranker
     from setpoint.export import Decision as Decision
+    from setpoint.fairness import bounded_group_loss as bounded_group_loss
+    from setpoint.fairness import demographic_parity as demographic_parity
+    from setpoint.fairness import each as each
+    from setpoint.fairness import equal_opportunity as equal_opportunity
+    from setpoint.fairness import equalized_odds as equalized_odds
+    from setpoint.fairness import four_fifths as four_fifths
+    from setpoint.fairness import gap as gap
+    from setpoint.fairness import largest as largest
+    from setpoint.fairness import predictive_parity as predictive_parity
+    from setpoint.fairness import ratio as ratio
+    from setpoint.fairness import smallest as smallest
     from setpoint.layers import (
         hold as hold,
     )
@@ -39,31 +50,7 @@ if TYPE_CHECKING:
         Problem as Problem,
     )
     from setpoint.problems import (
-        bounded_group_loss as bounded_group_loss,
-    )
-    from setpoint.problems import (
-        demographic_parity as demographic_parity,
-    )
-    from setpoint.problems import (
-        each as each,
-    )
-    from setpoint.problems import (
-        equal_opportunity as equal_opportunity,
-    )
-    from setpoint.problems import (
-        equalized_odds as equalized_odds,
-    )
-    from setpoint.problems import (
         fnr_at_fpr as fnr_at_fpr,
-    )
-    from setpoint.problems import (
-        four_fifths as four_fifths,
-    )
-    from setpoint.problems import (
-        gap as gap,
-    )
-    from setpoint.problems import (
-        largest as largest,
     )
     from setpoint.problems import (
         pr_auc as pr_auc,
@@ -75,19 +62,10 @@ if TYPE_CHECKING:
         precision_at_recall as precision_at_recall,
     )
     from setpoint.problems import (
-        predictive_parity as predictive_parity,
-    )
-    from setpoint.problems import (
-        ratio as ratio,
-    )
-    from setpoint.problems import (
         recall_at_precision as recall_at_precision,
     )
     from setpoint.problems import (
         roc_auc as roc_auc,
-    )
-    from setpoint.problems import (
-        smallest as smallest,
     )
     from setpoint.problems import (
         tpr_at_fpr as tpr_at_fpr,
@@ -237,13 +215,15 @@ _NAMES = {
     "compare": "Comparison compare",
     "estimators": "CertifiedThreshold Classifier NotCertifiedWarning Ranker",
     "export": "Decision",
+    "fairness": """
+        bounded_group_loss demographic_parity each equal_opportunity equalized_odds four_fifths gap
+        largest predictive_parity ratio smallest
+    """,
     "layers": "hold",
     "pareto": "Front pareto_front",
     "problems": """
         Infeasible Problem fnr_at_fpr pr_auc precision_at_k precision_at_recall
         recall_at_precision roc_auc tpr_at_fpr
-        bounded_group_loss demographic_parity each equal_opportunity equalized_odds four_fifths gap
-        largest predictive_parity ratio smallest
     """,
     "rates": """
         FN FP TN TP Bound Combination Range Rate Setpoint accuracy alerts auc_mu balanced_error cost

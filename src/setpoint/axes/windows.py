@@ -90,20 +90,6 @@ def _all_of(e: Expression, sense: str) -> bool:
     return _is_fold(e, "max" if sense == "<=" else "min")
 
 
-def check_room(targets: tuple[Target, ...]) -> None:
-    """Refuse exact equality of two rates between groups: one threshold per group has no room."""
-    exact = [w for w in map(window_of, targets) if w is not None and w.is_exact]
-    if len(exact) < 2:
-        return
-    count = max(len(w.parts) for w in exact)
-    raise ValueError(
-        f"`{exact[0].target}` and `{exact[1].target}` fix {len(exact) * (count - 1)} differences "
-        f"between {count} groups, more than {count} thresholds, one per group, can hold beside an "
-        "objective. Leave a tolerance (<= 0.02), or share one threshold and let the weights learn "
-        'it: thresholds="shared" with Lagrangian(problem) or RateBarrier(problem, ...).'
-    )
-
-
 def _at_most(target: Bound, e: Expression, level: float) -> Window | None:
     if isinstance(e, Fold) and e.kind == "abs":
         return _difference(target, e.parts[0], level)

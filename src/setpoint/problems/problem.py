@@ -14,7 +14,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from setpoint.axes.choice import Choice
+import numpy as np
+
+from setpoint.axes.areas import worst
+from setpoint.axes.choice import Choice, Infeasible
 from setpoint.axes.evaluation import choose, evaluate
 from setpoint.axes.specification import PER_GROUP, Specification
 from setpoint.problems.parser import parse
@@ -132,3 +135,24 @@ class Problem(Specification):
 
     def __repr__(self) -> str:
         return f"Problem.parse({str(self)!r})"
+
+
+def merit(problem: Problem, scores: Any, labels: Any, **given: Any) -> float:
+    """The objective on these data, negated if it is minimized.
+
+    Where no threshold meets the targets it is the worst there is: of a share the worst share, of
+    any other objective minus infinity, so that a model that breaks the targets never wins.
+
+    Args:
+        problem: What is wanted.
+        scores: As for :meth:`Problem.evaluate`.
+        labels: As there.
+        **given: Whatever else is known of each example.
+    """
+    try:
+        value = problem.evaluate(scores, labels, **given)
+    except Infeasible:
+        value = worst(problem)
+        if np.isnan(value):
+            return -np.inf
+    return float(value if problem.maximize else -value)

@@ -1,15 +1,37 @@
-"""Which objectives, targets and thresholds make a problem, and what to say of the others."""
+"""Which objectives, targets and thresholds fit together, and errors that say why others do not."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from setpoint._checks import whole
+from setpoint.axes.class_search import covered
 from setpoint.axes.specification import DEFAULT_POINTS, PER_GROUP, Specification
-from setpoint.axes.windows import check_room
-from setpoint.problems.class_checks import check_classes
-from setpoint.rates import Bound, Expression, Range, Target
+from setpoint.axes.windows import window_of
+from setpoint.rates import (
+    Bound,
+    ClassArea,
+    Expression,
+    Range,
+    Rate,
+    Setpoint,
+    Target,
+    accuracy,
+    error,
+)
+
+
+def specified(
+    objective: object, maximize: bool, targets: tuple[Target, ...], thresholds: float | str | None
+) -> Specification:
+    """The problem with these parts, or an error that says why they do not fit together."""
+    check_objective(objective, "maximize" if maximize else "minimize")
+    assert isinstance(objective, Expression)
+    count = count_thresholds(thresholds, targets)
+    check_targets(targets, count)
+    _check_classes(objective, targets, count)
+    return Specification(objective, maximize, targets, count)
 
 
 def listed(given: Target | Iterable[Target]) -> tuple[Target, ...]:
@@ -29,18 +51,6 @@ def listed(given: Target | Iterable[Target]) -> tuple[Target, ...]:
                 )
             raise TypeError(f"subject_to takes targets; got {target!r}. {hint}")
     return targets
-
-
-def specified(
-    objective: object, maximize: bool, targets: tuple[Target, ...], thresholds: float | str | None
-) -> Specification:
-    """The problem with these parts, or an error that says why they do not fit together."""
-    check_objective(objective, "maximize" if maximize else "minimize")
-    assert isinstance(objective, Expression)
-    count = count_thresholds(thresholds, targets)
-    check_targets(targets, count)
-    check_classes(objective, targets, count)
-    return Specification(objective, maximize, targets, count)
 
 
 def check_objective(objective: object, word: str) -> None:
@@ -77,6 +87,23 @@ def count_thresholds(
     return count
 
 
+def check_targets(targets: tuple[Target, ...], thresholds: object) -> None:
+    """Targets contain rates, and leave the threshold something to decide."""
+    for target in targets:
+        if not any(True for _ in target.expression.rates()):
+            raise ValueError(f"The target `{target}` contains no rate: nothing to hold.")
+    if thresholds == PER_GROUP:
+        _check_equalities(targets)
+    fixed = [t for t in targets if not isinstance(t, Bound)]
+    several = thresholds == PER_GROUP or any(t.expression.is_about_classes for t in targets)
+    if fixed and len(targets) > 1 and not several:
+        other = targets[1] if targets[0] is fixed[0] else targets[0]
+        raise ValueError(
+            f"`{fixed[0]}` already fixes the threshold, so nothing is left to decide for `{other}`."
+            " Use bounds (<=, >=) for both, or one threshold per group."
+        )
+
+
 def check_query(column: object, already: str | None, kind: str) -> None:
     """A problem is asked of every query once, and of queries alone."""
     if not isinstance(column, str) or not column:
@@ -90,8 +117,26 @@ def check_query(column: object, already: str | None, kind: str) -> None:
         )
 
 
+def check_plain(problem: object, who: str, of_groups: str) -> None:
+    """Refuse problems with groups, classes or queries, and name a method that supports them.
+
+    Args:
+        problem: What was given.
+        who: The function that refuses.
+        of_groups: What to do instead with a problem that looks at groups.
+    """
+    if not isinstance(problem, Specification):
+        raise TypeError(f"{who} takes a Problem, such as fnr_at_fpr(0.01); got {problem!r}.")
+    refuse_queries(problem.query, who)
+    refuse_classes(problem, who)
+    if any(problem.slices):
+        raise NotImplementedError(
+            f"{who} does not take groups, and `{problem}` looks at some. {of_groups}"
+        )
+
+
 def refuse_queries(query: str | None, who: str) -> None:
-    """For those who know one threshold only, and would silently ignore the queries."""
+    """Refuse a problem per query, on behalf of what puts one threshold on all scores."""
     if query is not None:
         raise ValueError(
             f"{who} puts one threshold on all scores, and the problem is asked per {query}, with "
@@ -99,18 +144,83 @@ def refuse_queries(query: str | None, who: str) -> None:
         )
 
 
-def check_targets(targets: tuple[Target, ...], thresholds: object) -> None:
-    """Targets contain rates, and leave the threshold something to decide."""
-    for target in targets:
-        if not any(True for _ in target.expression.rates()):
-            raise ValueError(f"The target `{target}` contains no rate: nothing to hold.")
-    if thresholds == PER_GROUP:
-        check_room(targets)
-    fixed = [t for t in targets if not isinstance(t, Bound)]
-    several = thresholds == PER_GROUP or any(t.expression.is_about_classes for t in targets)
-    if fixed and len(targets) > 1 and not several:
-        other = targets[1] if targets[0] is fixed[0] else targets[0]
+def refuse_classes(asked: Any, who: str) -> None:
+    """Refuse rates of several classes, on behalf of what decides between two.
+
+    Args:
+        asked: A problem, or an expression.
+        who: The function or class that refuses.
+    """
+    targets = getattr(asked, "subject_to", ())
+    parts = [getattr(asked, "objective", asked), *(target.expression for target in targets)]
+    if any(isinstance(part, Expression) and part.is_about_classes for part in parts):
         raise ValueError(
-            f"`{fixed[0]}` already fixes the threshold, so nothing is left to decide for `{other}`."
-            " Use bounds (<=, >=) for both, or one threshold per group."
+            f"{who} decides between two classes, and `{asked}` is about several. "
+            "Implicit(problem), problem.choose and Classifier do it."
+        )
+
+
+def _check_equalities(targets: tuple[Target, ...]) -> None:
+    """Refuse two exact equalities between groups: one threshold per group cannot hold both."""
+    exact = [w for w in map(window_of, targets) if w is not None and w.is_exact]
+    if len(exact) < 2:
+        return
+    count = max(len(w.parts) for w in exact)
+    raise ValueError(
+        f"`{exact[0].target}` and `{exact[1].target}` fix {len(exact) * (count - 1)} differences "
+        f"between {count} groups, more than {count} thresholds, one per group, can hold beside an "
+        "objective. Leave a tolerance (<= 0.02), or share one threshold and let the weights learn "
+        'it: thresholds="shared" with Lagrangian(problem) or RateBarrier(problem, ...).'
+    )
+
+
+def _check_classes(objective: Expression, targets: tuple[Target, ...], thresholds: object) -> None:
+    """Refuse what one shift per class cannot do; a problem that names no class passes."""
+    expressions = (objective, *(target.expression for target in targets))
+    if not any(expression.is_about_classes for expression in expressions):
+        return
+    if thresholds != 1 or any(isinstance(target, Range) for target in targets):
+        raise ValueError(
+            "A problem of classes has one shift for each class: leave thresholds= out, and instead "
+            "of a range use auc_mu or one_vs_all_auc, or hold the rate of a class at one level."
+        )
+    for expression in expressions:
+        for node in expression.nodes():
+            _check_node(node)
+    areas = [node for e in expressions for node in e.nodes() if isinstance(node, ClassArea)]
+    if areas and (targets or objective is not areas[0]):
+        raise ValueError(
+            f"{areas[0]} is about scores, not about decisions: it is an objective by itself, "
+            "without targets and not inside a sum."
+        )
+    _check_setpoints([t for t in targets if isinstance(t, Setpoint)])
+
+
+def _check_node(node: Expression) -> None:
+    if isinstance(node, Rate) and not node.classes:
+        kinds = [(r.numerator, r.denominator) for r in (accuracy, error)]
+        if (node.numerator, node.denominator) not in kinds:
+            raise ValueError(
+                f"With several classes `{node}` must say of which: write it .of(...) a class, or "
+                "macro(...), lowest(...) or highest(...) over all. Only accuracy and error are "
+                "about everyone."
+            )
+
+
+def _check_setpoints(setpoints: list[Setpoint]) -> None:
+    seen: dict[object, Setpoint] = {}
+    total = 0.0
+    for target in setpoints:
+        of = tuple(rate.classes for rate in target.expression.rates())
+        if any(of) and of in seen:
+            raise ValueError(
+                f"`{seen[of]}` already fixes the shift, so nothing is left to decide for "
+                f"`{target}`. Use bounds (<=, >=) for both."
+            )
+        seen[of] = target
+        found = covered(target)
+        total += found[1] if found is not None and not found[2] else 0.0
+    if total > 1 + 1e-9:
+        raise ValueError(
+            f"Every example goes to one class, so coverages add up to 1; these ask for {total:g}."
         )
