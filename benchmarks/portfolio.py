@@ -18,7 +18,7 @@ from benchmarks.common import tabular
 from benchmarks.common.scratch import scratch
 from benchmarks.points.goals import GOALS, points
 from setpoint import compare
-from setpoint.compare import Comparison
+from setpoint.comparison import Comparison
 
 RESULTS = Path(__file__).parent / "results" / "portfolio.jsonl"
 METHODS = ["auto", "focal", "resampled", "implicit"]

@@ -19,7 +19,7 @@ import setpoint
 from setpoint import Implicit, Problem
 from setpoint.certificates import certify
 from setpoint.datasets import letter
-from setpoint.report import page
+from setpoint.reports import page
 from setpoint.results import RunResult
 from setpoint.solvers import cross_entropy
 from setpoint.train import fit

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.fairness.data import Part
-from setpoint.results.intervals import clopper_pearson
+from setpoint.results.measured import clopper_pearson
 
 DOUBT = 0.05
 

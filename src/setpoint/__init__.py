@@ -14,8 +14,8 @@ from setpoint._version import __version__ as __version__
 if TYPE_CHECKING:
     from setpoint.certificates import Certificate as Certificate
     from setpoint.certificates import certify as certify
-    from setpoint.compare import Comparison as Comparison
-    from setpoint.compare import compare as compare
+    from setpoint.comparison import Comparison as Comparison
+    from setpoint.comparison import compare as compare
     from setpoint.estimators import (
         CertifiedThreshold as CertifiedThreshold,
     )
@@ -212,7 +212,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "certificates": "Certificate certify",
-    "compare": "Comparison compare",
+    "comparison": "Comparison compare",
     "estimators": "CertifiedThreshold Classifier NotCertifiedWarning Ranker",
     "export": "Decision",
     "fairness": """

@@ -4,10 +4,10 @@ import struct
 
 import numpy as np
 import pytest
-from report.class_sample import class_result
-from report.sample import HOSTILE, certificate, draw, result
+from reports.class_sample import class_result
+from reports.sample import HOSTILE, certificate, draw, result
 
-from setpoint.report import page
+from setpoint.reports import page
 
 pytestmark = pytest.mark.browser
 WIDTHS = (1280, 375)

@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris, load_wine
 from setpoint.certificates.classes import ClassCertificate
 from setpoint.estimators import CertifiedThreshold, Classifier, NotCertifiedWarning
 from setpoint.estimators.calibration import ClassCalibrator
-from setpoint.report import page
+from setpoint.reports import page
 from setpoint.results import class_findings
 from setpoint.results.confusion import Confusions
 from setpoint.solvers import CLASS_METHODS

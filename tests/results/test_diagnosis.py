@@ -17,7 +17,7 @@ from setpoint import (
     recall_at_precision,
     roc_auc,
 )
-from setpoint.results.band import BAND
+from setpoint.results.diagnosis import BAND
 
 GOAL = fnr_at_fpr(0.01)
 

@@ -20,13 +20,10 @@ from setpoint.results import (
     roc_curve,
     sensitivity,
 )
-from setpoint.results.decisions import Margins, margins
-from setpoint.results.goal import read_goal
-from setpoint.results.groups import widest_gap
-from setpoint.results.history import series
-from setpoint.results.pr import corner, thin
-from setpoint.results.prevalence import at_prevalences
-from setpoint.results.verdict import read_verdict
+from setpoint.results.curves import corner, thin, training_series
+from setpoint.results.measured import Margins, margins, read_goal
+from setpoint.results.rows import at_prevalences, widest_gap
+from setpoint.results.run import read_verdict
 
 TABLE = {(): Counts(8, 5, 2, 95, 10, 100)}
 
@@ -209,9 +206,9 @@ def test_groups_are_measured_on_their_own_rows():
 
 def test_history_leaves_out_words_and_gaps():
     rows = [{"epoch": 1, "loss": 1.0}, {"epoch": 2, "loss": float("nan"), "status": "held"}]
-    (only,) = series([*rows, {"epoch": 3, "loss": 0.5, "seconds": 3.0}])
+    (only,) = training_series([*rows, {"epoch": 3, "loss": 0.5, "seconds": 3.0}])
     assert (only.name, only.x, only.y) == ("loss", (1.0, 3.0), (1.0, 0.5))
-    assert series([]) == []
+    assert training_series([]) == []
 
 
 def test_precision_at_another_prevalence_is_bayes_rule():

@@ -27,11 +27,12 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _run(given: argparse.Namespace) -> int:
     require("rich", "matplotlib", extra="demo")
     make_folder(given.out)  # before training, not after
-    from setpoint.demo import run_demo
-    from setpoint.demo.plan import Plan
+    from setpoint.comparison.demo import DemoPlan
+    from setpoint.comparison.demo_output import run_demo
+    from setpoint.reports import page
 
-    plan = Plan(seeds=given.seeds)
-    run_demo(plan.quick() if given.quick else plan, given.out)
+    plan = DemoPlan(seeds=given.seeds)
+    run_demo(plan.quick() if given.quick else plan, given.out, page)
     return DONE
 
 

@@ -7,6 +7,6 @@ from typing import Any
 
 def page_of(result: Any) -> bytes:
     """report.html."""
-    from setpoint.report import page
+    from setpoint.reports import page
 
     return page(result).encode()

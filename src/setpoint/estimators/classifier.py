@@ -49,8 +49,8 @@ from setpoint.estimators.thresholds import (
 )
 from setpoint.problems import merit
 from setpoint.rates import ClassArea
-from setpoint.results.class_run import ClassRun
 from setpoint.results.confusion import Confusions
+from setpoint.results.run import ClassRun
 from setpoint.train import score as scores_of
 from setpoint.train.loop import group_rows
 
@@ -280,7 +280,7 @@ class ManyClasses(ClassPromises):
         )
 
     def class_run(self: Any, X: Any, y: Any, *, groups: Any = None) -> ClassRun:
-        """For a goal about classes: these data as test data, for :func:`setpoint.report.page`.
+        """For a goal about classes: these data as test data, for :func:`setpoint.reports.page`.
 
         Example:
             ``Path("report.html").write_text(page(model.class_run(X_test, y_test)))`` shows the

@@ -15,7 +15,7 @@ from setpoint.results import (
     class_findings,
     findings,
 )
-from setpoint.results.verdict import read_verdict
+from setpoint.results.run import read_verdict
 
 
 def model_card(run: RunResult | ClassRun) -> str:

@@ -1,15 +1,75 @@
-"""Two models on the same examples: how much better is one, and could that be luck?"""
+"""A few runs in two numbers: how good on average, and how sure one can be."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.problems import Infeasible, Problem
-from setpoint.results.intervals import Interval
+from setpoint.problems import PER_GROUP, Infeasible, Problem
+from setpoint.rates import fpr, precision, recall
+from setpoint.results.measured import (
+    GoalParts,
+    Interval,
+    Measured,
+    goal_tables,
+    margins,
+    measure_known,
+)
+from setpoint.results.run import RunResult, Scored, Threshold
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The mean of some runs with their standard deviation and the standard error of the mean.
+
+    The last two are NaN for a single run: it says nothing about its spread.
+    """
+
+    mean: float
+    spread: float
+    standard_error: float
+    count: int
+
+
+def summarize(values: Sequence[float]) -> Summary:
+    """Mean and spread of one value a seed.
+
+    Example:
+        >>> summarize([1.0, 2.0, 3.0])
+        Summary(mean=2.0, spread=1.0, standard_error=0.577..., count=3)
+    """
+    x = np.asarray(values, dtype=np.float64)
+    if x.ndim != 1 or x.size == 0:
+        raise ValueError(f"A summary needs one value a run, at least one; got {values!r}.")
+    spread = float(x.std(ddof=1)) if x.size > 1 else float("nan")
+    return Summary(float(x.mean()), spread, spread / x.size**0.5, x.size)
+
+
+def gain(ours: Sequence[float], theirs: Sequence[float], *, higher_is_better: bool) -> Summary:
+    """How much better ``ours`` is than ``theirs``, run by run; below zero, it is worse.
+
+    Runs with the same seed share data, batches and initial weights, so their differences vary less
+    than the values themselves; the standard error is that of the mean difference.
+
+    Example:
+        >>> gain([28, 29, 27], [38, 35, 36], higher_is_better=False).mean
+        8.333...
+    """
+    if len(ours) != len(theirs):
+        raise ValueError(
+            f"Paired runs come in pairs; got {len(ours)} of ours and {len(theirs)} of theirs."
+        )
+    sign = 1.0 if higher_is_better else -1.0
+    return summarize([sign * (a - b) for a, b in zip(ours, theirs, strict=True)])
+
+
+# ------------------------------------------------------------------------------------------------
+# Two models on the same examples: how much better is one, and could that be luck?
+
 
 WORK = 2_000_000
 """Examples looked at in all draws together; more examples need fewer draws."""
@@ -102,3 +162,83 @@ def _middle(gains: NDArray[np.float64], confidence: float) -> Interval | None:
         return None
     low, high = np.quantile(known, [1 - confidence, confidence])
     return Interval(float(low), float(high))
+
+
+# ------------------------------------------------------------------------------------------------
+# Ours beside a baseline whose threshold was tuned: as deployed, and at the same bound.
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """What one model does on the judged split with the threshold it would be shipped with."""
+
+    name: str
+    threshold: Threshold
+    bounds: tuple[Measured, ...]
+    fpr: Measured
+    recall: Measured
+    precision: Measured
+
+
+@dataclass(frozen=True)
+class AgainstBaseline:
+    """Both models as deployed, and the paired difference where both meet the bound."""
+
+    ours: Deployed
+    theirs: Deployed
+    paired: Paired | None
+
+
+def against_baseline(run: RunResult, goal: GoalParts, confidence: float) -> AgainstBaseline | None:
+    """Compare on the judged split; None without a baseline there."""
+    if run.baseline is None or run.judged not in run.baseline:
+        return None
+    mine, other = run.splits[run.judged], run.baseline[run.judged]
+    other = Scored(other.scores, other.labels, mine.groups)
+    tuned = run.baseline_threshold
+    if tuned is None:
+        tuned = _tuned(run, goal)
+    paired = None
+    if goal.problem is not None and goal.problem.thresholds != PER_GROUP and _both(mine):
+        paired = paired_bootstrap(
+            goal.problem,
+            mine.scores,
+            other.scores,
+            mine.labels,
+            groups=mine.groups,
+            confidence=confidence,
+        )
+    return AgainstBaseline(
+        deployed(run.method or "this model", mine, run.threshold, goal, confidence),
+        deployed(run.baseline_name, other, tuned, goal, confidence),
+        paired,
+    )
+
+
+def deployed(
+    name: str, split: Scored, threshold: Threshold, goal: GoalParts, confidence: float
+) -> Deployed:
+    """The rates of one model at its threshold."""
+    accepted = margins(split, threshold).accepted
+    tables = goal_tables(goal, accepted, split.labels, split.groups)
+    bounds = tuple(measure_known(b.expression, tables, confidence) for b in goal.bounds)
+    rates = (measure_known(rate, tables, confidence) for rate in (fpr, recall, precision))
+    return Deployed(name, threshold, bounds, *rates)
+
+
+def _tuned(run: RunResult, goal: GoalParts) -> float | None:
+    """The best threshold on data set aside for choosing: what people do without certificates."""
+    baseline = run.baseline or {}
+    name = next((n for n in ("validation", "calibration", "train") if n in baseline), None)
+    if name is None or goal.problem is None or goal.problem.thresholds == PER_GROUP:
+        return None
+    split = baseline[name]
+    try:
+        found = goal.problem.choose(split.scores, split.labels, groups=run.splits[name].groups)
+    except Infeasible:
+        return None
+    return found.thresholds[0] if len(found.thresholds) == 1 else None
+
+
+def _both(split: Scored) -> bool:
+    return bool(split.labels.any()) and not bool(split.labels.all())

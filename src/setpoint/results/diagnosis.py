@@ -8,17 +8,18 @@ that nobody can tell two models apart (noise).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from setpoint._checks import whole
 from setpoint.axes.arrays import to_numpy
+from setpoint.axes.group_choice import threshold_column
 from setpoint.problems import Infeasible, Problem, refuse_classes, refuse_queries
-from setpoint.results.advice import next_steps
-from setpoint.results.band import effective
 from setpoint.results.bootstrap import resampled
 
 FEWEST = 10.0
@@ -156,3 +157,107 @@ def _limit(left: float, unlearnt: float | None, noise: float, support: float) ->
     if unlearnt is None:
         return "unknown"
     return "capacity" if unlearnt >= LEARNT * left else "data"
+
+
+# ------------------------------------------------------------------------------------------------
+# What to try next, in words: the rule of thumb of docs/when_does_it_pay.md.
+
+
+def next_steps(
+    limit: str, noise: float, support: tuple[float, float], *, few: bool, tied: bool
+) -> tuple[str, ...]:
+    """Advice for one diagnosis, the most promising first.
+
+    Args:
+        limit: What stands in the way.
+        noise: The standard error of the metric.
+        support: Effective positives and negatives at the threshold.
+        few: Whether these are few.
+        tied: Whether all scores are the same.
+    """
+    rarer = "positives" if support[0] <= support[1] else "negatives"
+    first = []
+    if tied:
+        first.append("All scores are the same: the model has learnt nothing, or is saturated.")
+    elif few:
+        first.append(
+            f"Too few {rarer} at the operating point ({min(support):.2g} effective ones): label "
+            "more of them, or choose a less extreme target."
+        )
+    return (*first, *_by_limit(limit, noise))
+
+
+def _by_limit(limit: str, noise: float) -> tuple[str, ...]:
+    told_apart = f"Differences under {2 * noise:.2g} between two models are noise here."
+    if limit == "capacity":
+        return (
+            "Train for the goal: Implicit(problem, steps=...). The model does not even fit its "
+            "training data at this point, so it pays to spend what it can where it counts.",
+            "A larger model, or better features, would help any loss.",
+            told_apart,
+        )
+    if limit == "data":
+        return (
+            "More examples, augmentation or a smaller model: the training data are fitted much "
+            "better than new data, and no loss adds information.",
+            "Averaged weights and early stopping on the goal's own metric cost nothing. Training "
+            "for the goal is then level with cross-entropy, not ahead.",
+            told_apart,
+        )
+    if limit == "nothing":
+        return (
+            "Nothing is left to gain on these data: every loss is as good. Judge by a stricter "
+            "target, or by harder or more examples.",
+        )
+    if limit == "noise":
+        return (told_apart,)
+    return (
+        "Pass train=(scores, labels) of the training data: it tells a weak model from few data.",
+        told_apart,
+    )
+
+
+# ------------------------------------------------------------------------------------------------
+# How many examples a threshold rests on: those in a narrow band around it.
+
+
+BAND = 20
+"""The band around a threshold is the spread of the scores over this, as in training."""
+
+
+def effective(problem: Problem, scores: Any, labels: Any, groups: Any) -> tuple[float, float]:
+    """``(sum k)^2 / sum k^2`` of the kernel at the threshold, for positives and negatives.
+
+    Of several thresholds, and of those of several groups, the one that rests on fewest.
+    """
+    s = to_numpy(scores, "scores").reshape(-1).astype(float)
+    y = to_numpy(labels, "labels").reshape(-1) == 1
+    width = _spread(s) / BAND or 1.0
+    smallest = [np.inf, np.inf]
+    thresholds = problem.choose(scores, labels, groups=groups).thresholds
+    for rows, threshold in _cut(problem, thresholds, groups, s):
+        u = np.abs(np.clip((s[rows] - threshold) / width, -300, 300))
+        kernel = np.exp(-u) / (1 + np.exp(-u)) ** 2
+        for place, mine in enumerate((kernel[y[rows]], kernel[~y[rows]])):
+            total = float((mine**2).sum())
+            found = float(mine.sum()) ** 2 / total if total > 0 else 0.0
+            smallest[place] = min(smallest[place], found)
+    return smallest[0], smallest[1]
+
+
+def _cut(
+    problem: Problem, thresholds: Any, groups: Any, s: NDArray[np.float64]
+) -> Iterator[tuple[Any, float]]:
+    """Every threshold, and the rows that are cut by it."""
+    if not isinstance(thresholds, Mapping):
+        yield from ((slice(None), threshold) for threshold in thresholds)
+        return
+    column = threshold_column(problem, thresholds, groups, s)
+    yield from ((column == threshold, threshold) for threshold in np.unique(column))
+
+
+def _spread(s: NDArray[np.float64]) -> float:
+    """Their deviation, with outliers pulled in to one more range of the middle nine tenths."""
+    low, high = np.quantile(s, (0.05, 0.95))
+    reach = high - low if high > low else np.inf
+    return float(np.clip(s, low - reach, high + reach).std())

@@ -1,0 +1,216 @@
+"""ROC and precision-recall curves of all methods, around the operating point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setpoint.comparison.trials import Trial
+from setpoint.problems import Infeasible, Problem
+from setpoint.results import mean_curve, pr_curve, roc_curve
+
+LOWEST = 1e-4
+
+
+def draw_comparison(problem: Problem, trials: Sequence[Trial], labels: Mapping[int, Any]) -> Any:
+    """A figure of two panels: ROC on a logarithmic FPR, and precision against recall.
+
+    A dot is where a method is judged: the mean over seeds of its exact operating point on the test
+    part (several dots for an area).
+    """
+    known = [t for t in trials if t.scores is not None]
+    if not known or not labels:
+        raise ValueError("There are no scores to draw: a comparison read from JSON has none.")
+    try:
+        import matplotlib
+    except ImportError:
+        raise ImportError('Plots need matplotlib: pip install "setpoint[demo]".') from None
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({"axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(10, 4.2), layout="constrained")
+        FigureCanvasAgg(figure)
+        left, right = figure.subplots(1, 2)
+        for method in dict.fromkeys(t.method for t in known):
+            mine = [t for t in known if t.method == method]
+            pairs = [(t.scores, labels[t.seed]) for t in mine]
+            levels = np.geomspace(LOWEST, 1, 300)
+            curve = mean_curve([roc_curve(*pair) for pair in pairs], levels)
+            (line,) = left.plot(curve.fpr, curve.tpr, label=method, lw=1.4)
+            _precision_recall(right, pairs, line.get_color())
+            _operating_points(left, right, problem, pairs, line.get_color())
+        left.set(xscale="log", xlabel="false positive rate", ylabel="true positive rate")
+        left.set_xlim(LOWEST, 1)
+        left.legend(frameon=False)
+        right.set(xlabel="recall", ylabel="precision", ylim=(0, 1.02))
+        figure.suptitle(str(problem), fontsize=10)
+    return figure
+
+
+def _precision_recall(axis: Any, pairs: list[tuple[Any, Any]], color: str) -> None:
+    """The mean over seeds, on a common grid of recalls."""
+    grid = np.linspace(0.01, 1, 200)
+    curves = []
+    for scores, labels in pairs:
+        found = pr_curve(scores, labels)
+        order = np.argsort(found.recall, kind="stable")
+        curves.append(np.interp(grid, found.recall[order], found.precision[order]))
+    axis.plot(grid, np.mean(curves, axis=0), lw=1.4, color=color)
+
+
+def _operating_points(
+    left: Any, right: Any, problem: Problem, pairs: list[tuple[Any, Any]], color: str
+) -> None:
+    """A dot in both panels for every threshold of the problem."""
+    found = []
+    for scores, labels in pairs:
+        try:
+            thresholds = problem.choose(scores, labels).thresholds
+        except Infeasible:  # the table says so; there is no point to draw
+            continue
+        found.append([rates_at(scores > t, labels == 1) for t in thresholds])
+    if found:
+        fpr, tpr, precision = np.mean(found, axis=0).T
+        left.plot(fpr, tpr, "o", color=color, ms=5)
+        right.plot(tpr, precision, "o", color=color, ms=5)
+
+
+def rates_at(accepted: Any, positive: Any) -> tuple[float, float, float]:
+    """False and true positive rate and precision; precision is 1 where nobody is accepted."""
+    hits, alarms = float((accepted & positive).sum()), float((accepted & ~positive).sum())
+    precision = hits / (hits + alarms) if hits + alarms else 1.0
+    return alarms / max(1, (~positive).sum()), hits / max(1, positive.sum()), precision
+
+
+# ------------------------------------------------------------------------------------------------
+# The corner of a ROC curve where the decision is made: few false alarms, on a logarithmic axis.
+
+
+INK, FAINT = "#24292f", "#d9dde2"
+COLOURS = ("#e69f00", "#0072b2")  # Okabe and Ito's orange and blue: apart for every eye
+
+
+class RocSeries(NamedTuple):
+    """One method: a curve (FPR, TPR) for each run and their mean, all shares between 0 and 1."""
+
+    label: str
+    runs: Sequence[tuple[ArrayLike, ArrayLike]]
+    mean: tuple[ArrayLike, ArrayLike]
+    at_held: float  # the mean TPR at the held FPR
+
+
+class RocPanel(NamedTuple):
+    """One model: the curves of a baseline, then ours."""
+
+    title: str
+    series: tuple[RocSeries, RocSeries]
+
+
+def draw_roc(
+    paths: Sequence[Path],
+    panels: Sequence[RocPanel],
+    *,
+    held: float,
+    title: str,
+    note: str,
+    fpr: tuple[float, float] = (0.001, 0.1),
+    lowest_tpr: float = 0.0,
+) -> None:
+    """Draw the panels side by side and write the picture to ``paths``.
+
+    Args:
+        paths: Files to write; the ending decides the kind (``.png``, ``.svg``).
+        panels: What to draw.
+        held: The FPR at which the models are judged; it is marked.
+        title: One line above all panels.
+        note: Small print below them: data, runs, settings.
+        fpr: The part of the FPR axis that is shown.
+        lowest_tpr: Where the TPR axis starts, the same for all panels.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    with rc_context({"font.family": "sans-serif", "font.size": 10, "svg.hashsalt": "setpoint"}):
+        figure = Figure(
+            figsize=(1 + 4.4 * len(panels), 4.4),
+            layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1),
+        )
+        figure.suptitle(title, x=0.012, ha="left", color=INK, weight="bold", size=13)
+        figure.supxlabel(note, x=0.012, ha="left", color="#6a7078", size=8)
+        row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        row[0].set_ylabel("true positive rate", color=INK)
+        for axes, panel in zip(row, panels, strict=True):
+            _frame(axes, panel.title, fpr, lowest_tpr)
+            axes.axvline(held, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
+            for series, colour in zip(panel.series, COLOURS, strict=True):
+                _curves(axes, series, colour, held)
+            _legend(axes, held)
+        for path in paths:
+            undated = {"Date": None} if path.suffix == ".svg" else None
+            figure.savefig(path, dpi=200, metadata=undated)
+
+
+def _frame(axes: Any, title: str, fpr: tuple[float, float], lowest_tpr: float) -> None:
+    """Few lines: the eye should find the curves."""
+    axes.set_title(title, loc="left", color=INK, size=10.5, pad=10)
+    axes.set_xlabel("false positive rate", color=INK)
+    axes.set_xscale("log")
+    axes.set_xlim(*fpr)
+    axes.set_ylim(lowest_tpr, 1 + 0.01 * (1 - lowest_tpr))  # room for a line at the top
+    axes.xaxis.set_major_formatter(_percent)
+    axes.yaxis.set_major_formatter(_percent)
+    axes.grid(axis="y", color=FAINT, linewidth=0.7)
+    axes.spines[["left", "top", "right"]].set_visible(False)
+    axes.spines["bottom"].set_color(INK)
+    axes.tick_params(axis="y", length=0, labelcolor=INK)
+    axes.tick_params(axis="x", which="both", color=INK, labelcolor=INK)
+    axes.set_axisbelow(True)
+
+
+def _curves(axes: Any, series: RocSeries, colour: str, held: float) -> None:
+    """A thin line for each run, a bold one for their mean, a dot where the models are judged."""
+    for x, y in series.runs:
+        axes.step(x, y, where="post", color=colour, linewidth=0.8, alpha=0.5)
+    axes.step(*series.mean, where="post", color=colour, linewidth=2.6)
+    axes.plot(
+        *(held, series.at_held),
+        "o",
+        color=colour,
+        markersize=9,
+        markeredgecolor="white",
+        markeredgewidth=1.5,
+        label=f"{100 * series.at_held:.1f} %  {series.label}",
+        clip_on=False,
+        zorder=5,
+    )
+
+
+def _legend(axes: Any, held: float) -> None:
+    """What the dots say, ours first, in the corner that a ROC curve never enters."""
+    dots, labels = axes.get_legend_handles_labels()
+    legend = axes.legend(
+        dots[::-1],
+        labels[::-1],
+        title=f"found at {_percent(held)} false alarms",
+        loc="lower right",
+        alignment="left",
+        framealpha=1,
+        edgecolor="white",
+        labelcolor=INK,
+        handletextpad=0.1,
+        borderaxespad=0.0,
+        bbox_to_anchor=(1, 0.02),  # its white box must not hide the axis
+        fontsize=9.5,
+        title_fontsize=9.5,
+    )
+    legend.get_title().set_color(INK)
+
+
+def _percent(share: float, _position: object = None) -> str:
+    return f"{100 * share:g} %"

@@ -1,0 +1,289 @@
+"""What went wrong in a trial, in words: rows never hide a failure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeGuard
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from setpoint.certificates.regions import is_plain_share
+from setpoint.datasets import Split
+from setpoint.distributed import Processes, check_sendable, open_pool
+from setpoint.problems import Infeasible, Problem
+from setpoint.rates import Bound, Counts, Setpoint, Target, Where
+from setpoint.results.measured import tables_of
+from setpoint.solvers import Method, methods_named
+from setpoint.train import Best, Fitted, Validation, fit_best, score
+from setpoint.train.networks import network
+
+OK = "ok"
+MISSED = "missed: "
+DIVERGING = "diverging"
+"""How a criterion's status begins when its multipliers have left all bounds."""
+CANNOT = "cannot express"
+AT_RATE = "at the learning rate "
+
+
+def inexpressible(error: Exception) -> str:
+    """Why a method cannot be made for a problem, and who can if it says so."""
+    said = " ".join(str(error).split())
+    return said if CANNOT in said else f"{CANNOT} it: {said}"
+
+
+def failed(rate: float, error: Exception) -> str:
+    """That training broke off."""
+    return f"failed {AT_RATE}{rate:g}: {reason(error)}"
+
+
+def reason(error: Exception) -> str:
+    """What an error says in its first line: some of torch go on with advice about debugging."""
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+
+
+def untrained(fitted: Fitted, rate: float) -> str:
+    """Why no pass of a training has a validation metric."""
+    last, at = _ended(fitted), f"{AT_RATE}{rate:g}"
+    if last.startswith("infeasible"):
+        return f"{last}: no pass has a threshold that reaches the goal {at}"
+    return f"diverged {at}: {last or 'no pass has a validation metric'}"
+
+
+def ended(fitted: Fitted, status: str) -> str:
+    """The status of a trial, after that of its criterion if the multipliers were diverging."""
+    last = _ended(fitted)
+    if not last.startswith(DIVERGING):
+        return status
+    return last if status == OK else f"{last}; {status}"
+
+
+def kind(status: str) -> str:
+    """A failure in a word or two, for a cell of a table."""
+    if CANNOT in status:
+        return f"{CANNOT} it"
+    known = ("infeasible", "diverged")
+    return next((word for word in known if status.startswith(word)), "failed")
+
+
+def is_judged(problem: Problem) -> bool:
+    """Whether a carried threshold can be found to miss anything: an area has none to carry."""
+    return any(map(_can_be_missed, problem.subject_to))
+
+
+def missed(problem: Problem, accepted: NDArray[np.bool_], labels: NDArray[Any]) -> str:
+    """Which target the carried threshold misses on new data; empty if none.
+
+    A bound is missed when it is broken; a setpoint when its rate is more than two standard errors
+    away, a share of so many examples as it counts (negatives for fpr, the accepted for precision).
+    """
+    tables = tables_of(accepted, labels == 1, {})
+    for target in filter(_can_be_missed, problem.subject_to):
+        if not target.gap(tables) <= _tolerated(target, tables):
+            reached = float(target.expression.of(tables))
+            return f"{MISSED}{target} became {reached:.4g} with the validation threshold"
+    return ""
+
+
+def _can_be_missed(target: Target) -> TypeGuard[Bound | Setpoint]:
+    """Of a setpoint, say of F1, nobody may know how many examples stand behind it."""
+    if isinstance(target, Setpoint):
+        return is_plain_share(target.expression)
+    return isinstance(target, Bound)
+
+
+def _tolerated(target: Bound | Setpoint, tables: Mapping[Where, Counts]) -> float:
+    if not isinstance(target, Setpoint) or not is_plain_share(target.expression):
+        return 0.0
+    among = float(target.expression.denominator.of(tables[()]))
+    return 2 * math.sqrt(target.level * (1 - target.level) / among) if among else 0.0
+
+
+def _ended(fitted: Fitted) -> str:
+    return str(fitted.history[-1]["status"]) if fitted.history else ""
+
+
+# ------------------------------------------------------------------------------------------------
+# One method on one split: trained, chosen on validation, judged on the test part.
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a method reached on one split.
+
+    Attributes:
+        method: Its name.
+        seed: Decides split, initial weights and batches.
+        value: The goal's metric on the test part, at the threshold that is exact there: how well
+            the model ranks. None if there is none.
+        carried: The objective on the test part at the threshold chosen on validation: what a user
+            gets. None for areas, and where ``value`` is None.
+        validation: The metric on the validation part, by which rate and pass were chosen.
+        learning_rate: The one of those tried that was chosen.
+        steps: Training steps taken at one learning rate.
+        ms_per_step: Median time of a step.
+        status: ``ok``, or what went wrong: which bound was missed and by how much, that training
+            failed (at which learning rate, though another may have worked) or its multipliers were
+            diverging when it ended, or why the method cannot express the problem.
+        scores: Of the test part, for curves.
+    """
+
+    method: str
+    seed: int
+    value: float | None
+    carried: float | None
+    validation: float | None
+    learning_rate: float | None
+    steps: int
+    ms_per_step: float
+    status: str
+    scores: NDArray[Any] | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all methods share on one split."""
+
+    problem: Problem
+    parts: Split
+    make_model: Callable[[], nn.Module]
+    steps: int
+    batch_size: int
+    learning_rates: Sequence[float]
+    seed: int
+
+    def run(self, name: str, members: Mapping[str, Method]) -> Trial:
+        """Train at every rate, keep what validation prefers, judge it.
+
+        Several members are a portfolio, from one start.
+        """
+        model = self.make_model()
+        try:
+            for method in members.values():
+                method.build(model, self.problem, self.steps)
+        except (NotImplementedError, TypeError, ValueError) as error:
+            return self._nothing(name, inexpressible(error))
+        except (ArithmeticError, RuntimeError) as error:
+            return self._nothing(name, f"failed when it was made: {reason(error)}")
+        judge = Validation(self.problem, *self._tensors("validation"))
+        judge.check()  # data that cannot judge are no method's fault
+        best: Fitted | None = None
+        chosen, steps, troubles = None, 0, list[str]()
+        for rate in self.learning_rates:
+            try:
+                trained = self._train(members, rate, judge)
+            except (ArithmeticError, ValueError, RuntimeError) as error:
+                troubles.append(failed(rate, error))  # scores that are not finite, singular systems
+                continue
+            fitted = trained.fitted[trained.name]
+            if fitted.best is None:
+                troubles.append(untrained(fitted, rate))
+            elif best is None or judge.better(fitted.best, best.best):
+                best, chosen, steps = fitted, rate, trained.steps
+        if best is None or chosen is None:
+            return self._nothing(name, troubles[0])
+        judged = self._judged(name, best, chosen, steps)
+        status = [judged.status] if judged.status != OK or not troubles else []
+        return replace(judged, status="; ".join([*status, *troubles]))
+
+    def _train(self, members: Mapping[str, Method], rate: float, judge: Validation) -> Best:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            model = self.make_model()
+        return fit_best(
+            model,
+            members,
+            *self._tensors("train"),
+            steps=self.steps,
+            batch_size=self.batch_size,
+            learning_rate=rate,
+            seed=self.seed,
+            validation=judge,
+        )
+
+    def _tensors(self, part: str) -> tuple[torch.Tensor, torch.Tensor]:
+        x, y = getattr(self.parts, part)
+        return torch.from_numpy(x), torch.from_numpy(y)
+
+    def _judged(self, name: str, fitted: Fitted, rate: float, steps: int) -> Trial:
+        scores, seen = (
+            score(fitted.model, self._tensors(part)[0]).numpy() for part in ("test", "validation")
+        )
+        labels = self.parts.test.y
+        value, status = None, OK
+        try:
+            value = self.problem.evaluate(scores, labels)
+        except Infeasible as error:
+            status = f"infeasible on the test part: {error}"
+        carried = None
+        if self.problem.swept is None and value is not None:
+            thresholds = self.problem.choose(seen, self.parts.validation.y).thresholds
+            carried = self.problem.evaluate(scores, labels, thresholds=thresholds)
+            status = missed(self.problem, scores > thresholds[0], labels) or status
+        speed = 1000 * fitted.seconds_per_step
+        reached = (value, carried, fitted.best)
+        status = ended(fitted, status)
+        return Trial(name, self.seed, *reached, rate, steps, speed, status, scores)
+
+    def _nothing(self, name: str, status: str) -> Trial:
+        return Trial(name, self.seed, None, None, None, None, 0, float("nan"), status)
+
+
+# ------------------------------------------------------------------------------------------------
+# The cells of a comparison, a method on a split each: here, in processes, or on a cluster.
+
+
+Members = str | Mapping[str, Method]
+"""A method by its name, or methods of one's own."""
+
+
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """What all cells share; data come from a function of the seed."""
+
+    problem: Problem
+    split: Callable[[int], Split]
+    model: str | Callable[[], nn.Module]
+    steps: int
+    batch_size: int
+    learning_rates: Sequence[float]
+
+    def bench(self, seed: int) -> Bench:
+        """What all methods share on one split."""
+        parts = self.split(seed)
+        given = (self.steps, self.batch_size, self.learning_rates, seed)
+        return Bench(self.problem, parts, self._maker(parts.train.x.shape[1]), *given)
+
+    def _maker(self, columns: int) -> Callable[[], nn.Module]:
+        model = self.model
+        return model if callable(model) else lambda: network(model, columns)
+
+
+def run_cells(
+    plan: ComparisonPlan, methods: Mapping[str, Members], seeds: Sequence[int], processes: Processes
+) -> Iterator[Trial]:
+    """All trials, split by split; the same ones however many processes there are."""
+    if processes == 1:
+        for seed in seeds:
+            bench = plan.bench(seed)
+            for name, members in methods.items():
+                yield bench.run(name, _members(members))
+        return
+    check_sendable((plan, methods), "data, model and methods of your own")
+    with open_pool(processes) as pool:
+        shared = pool.share(plan)
+        cells = [(seed, name, members) for seed in seeds for name, members in methods.items()]
+        for task in [pool.submit(_cell, shared, *cell) for cell in cells]:
+            yield pool.result(task)
+
+
+def _cell(plan: ComparisonPlan, seed: int, name: str, members: Members) -> Trial:
+    return plan.bench(seed).run(name, _members(members))
+
+
+def _members(members: Members) -> Mapping[str, Method]:
+    return methods_named(members) if isinstance(members, str) else members

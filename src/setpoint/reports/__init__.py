@@ -1,0 +1,5 @@
+"""One self-contained HTML page of plain results. Computes nothing, never imports torch."""
+
+from setpoint.reports.page import page
+
+__all__ = ["page"]

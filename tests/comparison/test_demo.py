@@ -1,0 +1,213 @@
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+from setpoint import certify, cli
+from setpoint.comparison.demo import (
+    CROSS_ENTROPY,
+    GOALS,
+    IMPLICIT,
+    MODELS,
+    DemoPlan,
+    DemoTrial,
+    certify_one,
+    count_steps,
+    run_on_cores,
+    run_trials,
+)
+from setpoint.comparison.demo_output import DemoRow, make_table, to_rows
+from setpoint.datasets import letter, split
+from setpoint.results import Summary, tpr_at
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """One quick demo from the command line: its folder and what it printed."""
+    out = tmp_path_factory.mktemp("demo") / "deep" / "[er]"
+    with pytest.MonkeyPatch.context() as patch:
+        printed = io.StringIO()
+        patch.setattr(sys, "stdout", printed)
+        assert cli.main(["demo", "--quick", "--seeds", "2", "--out", str(out)]) == 0
+    return out, printed.getvalue()
+
+
+@pytest.fixture(scope="module")
+def trials():
+    steps = []
+    plan = DemoPlan(seeds=1, steps=3)
+    found = run_trials(plan, lambda: steps.append(1))
+    assert len(steps) == count_steps(plan) == 2 * 4 * 3
+    return found
+
+
+@pytest.mark.slow
+def test_several_processes_find_what_one_finds(trials):
+    steps = []
+    plan = DemoPlan(seeds=1, steps=3)
+    found = run_on_cores(plan, steps.append, 2)
+    assert sum(steps) == count_steps(plan)
+    assert [(t.goal, t.model, t.method, t.percent) for t in found] == [
+        (t.goal, t.model, t.method, t.percent) for t in trials
+    ]
+
+
+def test_the_table_has_every_goal_and_model(quick):
+    _, text = quick
+    for goal in GOALS:
+        assert text.count(goal.name) == 1
+    table = text[: text.index("Percent on the held-out")]
+    for model in MODELS:
+        assert table.count(model.name) == len(GOALS)
+    assert table.count(" ± ") >= 3 * len(GOALS) * len(MODELS)
+    assert "not what it learns" in text  # quick says that it is quick
+
+
+def test_it_says_where_the_files_are(quick):
+    out, text = quick
+    for name in ("roc.png", "results.json", "report.html"):
+        assert str(out / name) in text
+        assert (out / name).stat().st_size > 0
+
+
+def test_it_ends_with_a_certificate_and_a_report(quick):
+    out, text = quick
+    last = text[text.index("seed 0") :]
+    assert "certified: minimize fnr subject to fpr <= 0.01 with 95 % confidence" in last
+    page = (out / "report.html").read_text(encoding="utf-8")
+    for words in ("Certified", "calibration", "cross-entropy", "UCI Letter"):
+        assert words in page
+
+
+def test_the_certificate_is_of_rows_that_nothing_else_has_seen(trials):
+    certificate, finished = certify_one(trials)
+    parts = split(letter(), 0)
+    ours = next(t for t in trials if (t.method, t.model) == (IMPLICIT, MODELS[0].name))
+    again = certify(ours.scores["validation"], parts.validation.y, GOALS[0].problem)
+    assert certificate == again
+    assert finished.threshold == again.threshold
+    assert (finished.splits["calibration"].labels == parts.validation.y).all()
+    assert (finished.splits["test"].scores == ours.scores["test"]).all()
+    assert (finished.baseline["test"].scores != ours.scores["test"]).any()
+
+
+def test_results_hold_every_single_number(quick):
+    out, text = quick
+    results = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    assert results["seeds"] == [0, 1]
+    assert set(results["versions"]) == {"setpoint", "torch", "numpy", "python"}
+    assert len(results["trials"]) == 2 * len(GOALS) * len(MODELS) * 2
+    for row in results["rows"]:
+        ours, theirs = (
+            np.array(
+                [
+                    trial["percent"]
+                    for trial in results["trials"]
+                    if (trial["goal"], trial["model"], trial["method"])
+                    == (row["goal"], row["model"], method)
+                ]
+            )
+            for method in (IMPLICIT, CROSS_ENTROPY)
+        )
+        better = ours - theirs if "FNR" not in row["goal"] else theirs - ours
+        assert row["implicit"]["mean"] == pytest.approx(ours.mean())
+        assert row["cross_entropy"]["spread"] == pytest.approx(theirs.std(ddof=1))
+        assert row["gain"]["mean"] == pytest.approx(better.mean())
+        assert f"{row['gain']['mean']:+.1f}" in text
+
+
+def test_both_methods_start_from_the_same_weights_and_see_the_same_batches(monkeypatch):
+    from setpoint.comparison import demo as room
+
+    calls = []
+
+    def watch(model, criterion, x, y, *, seed, **budget):
+        calls.append((sum(p.sum().item() for p in model.parameters()), seed, x.sum().item()))
+        budget.pop("on_step")
+        calls[-1] += tuple(budget.items())
+        raise StopIteration
+
+    monkeypatch.setattr(room, "fit", watch)
+    for model in MODELS:
+        bench = room._Bench(DemoPlan(), model, room.split(room.letter(), 4), 4, lambda: None)
+        for _ in range(2):
+            torch.rand(1)  # whatever else was drawn does not matter
+            with pytest.raises(StopIteration):
+                bench.train(None)
+    assert calls[0] == calls[1]
+    assert calls[2] == calls[3]
+    assert calls[0][0] != calls[2][0]
+
+
+def test_cross_entropy_is_trained_once_for_all_goals(trials):
+    for model in MODELS:
+        runs = [t for t in trials if (t.method, t.model) == (CROSS_ENTROPY, model.name)]
+        assert [t.goal for t in runs] == [goal.name for goal in GOALS]
+        assert len({t.ms_per_step for t in runs}) == 1
+
+
+def test_the_drawn_curve_passes_through_the_reported_number(trials):
+    drawn = [t for t in trials if t.curve is not None]
+    assert len(drawn) == 2 * len(MODELS)
+    for trial in drawn:
+        assert 100 * (1 - tpr_at(trial.curve, 0.01)) == pytest.approx(trial.percent, abs=1e-9)
+
+
+def made_up(gain: float) -> list[DemoRow]:
+    """Rows for all goals in which Implicit gains so many points on average."""
+    trials = [
+        DemoTrial(goal.name, model.name, method, seed, percent, 1.0)
+        for goal in GOALS
+        for model in MODELS
+        for seed, noise in enumerate((-1.0, 1.0))  # the standard error of the gain is 1
+        for method, percent in (
+            (CROSS_ENTROPY, 50.0),
+            (IMPLICIT, 50.0 + (gain + noise) * (1 if goal.higher_is_better else -1)),
+        )
+    ]
+    return to_rows(trials)
+
+
+@pytest.mark.parametrize(
+    ("gain", "verdict"),
+    [(3, "better"), (1.5, "better ?"), (0.04, "level"), (-1.5, "worse ?"), (-3, "worse")],
+)
+def test_rows_say_who_is_better_and_losing_ones_stay_in(gain, verdict):
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(make_table(made_up(gain), DemoPlan()))
+    lines = [
+        line for line in console.export_text().splitlines() if "MLP 64" in line or "linear" in line
+    ]
+    assert len(lines) == len(GOALS) * len(MODELS)
+    for line in lines:
+        assert f"{gain:+.1f} ± 1.0   {verdict}  " in line
+
+
+def test_one_seed_claims_nothing():
+    one = DemoRow("FNR at FPR 1 %", "linear", *[Summary(1.0, np.nan, np.nan, 1)] * 3, 1.0, 1.0)
+    assert not one.clear
+
+
+def test_the_demo_leaves_the_number_of_threads_alone(monkeypatch, tmp_path):
+    from setpoint.comparison import demo_output
+
+    inside = []
+
+    def stop(_plan):
+        inside.append(torch.get_num_threads())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo_output, "_train", stop)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        with pytest.raises(KeyboardInterrupt):
+            demo_output.run_demo(DemoPlan(), tmp_path, str)
+        assert inside == [1]
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,80 @@
+import re
+import subprocess
+import sys
+
+import pytest
+
+from setpoint.comparison.pictures import COLOURS, RocPanel, RocSeries, draw_roc
+
+
+def panel(title: str) -> RocPanel:
+    curve = ([0.0, 0.005, 0.02, 1.0], [0.0, 0.4, 0.8, 1.0])
+    other = ([0.0, 0.005, 0.02, 1.0], [0.0, 0.5, 0.7, 1.0])
+    return RocPanel(
+        title,
+        (
+            RocSeries("cross-entropy", [curve, other], curve, 0.4),
+            RocSeries("ours", [other, curve], other, 0.512),
+        ),
+    )
+
+
+@pytest.fixture
+def draw(tmp_path):
+    def draw(name: str, panels: int = 1) -> bytes:
+        path = tmp_path / name
+        titles = [f"model {i}" for i in range(panels)]
+        draw_roc([path], [panel(t) for t in titles], held=0.01, title="a title", note="a note")
+        return path.read_bytes()
+
+    return draw
+
+
+def test_it_writes_png(draw):
+    assert draw("picture.png").startswith(b"\x89PNG")
+
+
+def test_all_words_and_the_values_at_the_held_point_are_in_the_picture(draw):
+    text = draw("picture.svg", panels=2).decode()  # text is drawn as paths, with a comment each
+    assert "found at 1 % false alarms" in text
+    for words in ("a title", "a note", "model 0", "model 1", "40.0 %", "51.2 %", "cross-entropy"):
+        assert words in text
+
+
+def test_the_same_results_give_the_same_file(draw):
+    assert draw("one.svg") == draw("two.svg")
+
+
+def test_nothing_is_drawn_twice_or_left_out(draw):
+    one, three = draw("one.svg", panels=1), draw("three.svg", panels=3)
+    assert [three.count(b"<!-- model %d -->" % i) for i in range(3)] == [1, 1, 1]
+    assert three.count(b'id="axes_') == 3 * one.count(b'id="axes_')
+
+
+def test_every_run_is_a_thin_line_and_the_mean_a_bold_one(draw):
+    text = draw("picture.svg").decode()
+    for colour in COLOURS:
+        assert len(re.findall(f"stroke: {colour}; stroke-opacity: 0.5", text)) == 2  # two runs
+        assert len(re.findall(f"stroke: {colour}; stroke-width: 2.6", text)) == 1
+
+
+def test_the_dots_stand_on_the_held_line(draw):
+    text = draw("picture.svg").decode()
+    (line,) = re.findall(r'd="M ([\d.]+) [\d. L\n]+" [^>]*stroke-dasharray', text)
+    for colour in COLOURS:
+        dot, _in_the_legend = re.findall(rf'<use [^>]*x="([\d.]+)"[^>]*fill: {colour}', text)
+        assert dot == line
+
+
+def test_drawing_leaves_no_global_state_behind(tmp_path):
+    """No pyplot: it would pick a window system and keep every figure."""
+    script = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(__file__.rsplit("/", 1)[0])!r})
+from test_pictures import panel
+from setpoint.comparison.pictures import draw_roc
+draw_roc([Path({str(tmp_path)!r}) / "a.png"], [panel("m")], held=0.01, title="t", note="n")
+assert "matplotlib.pyplot" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)

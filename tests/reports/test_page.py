@@ -1,0 +1,265 @@
+"""The page as text: what it says, and that a user's words stay words."""
+
+import html.parser
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from reports.sample import HOSTILE, certificate, draw, result
+
+from setpoint.reports import page
+from setpoint.reports.html import Html, escape, json_block, tag
+
+
+class Reader(html.parser.HTMLParser):
+    """Collects tags and text, and complains about what is not closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.text, self.attributes = [], [], "", []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, name, attrs):
+        self.tags.append(name)
+        self.attributes += attrs
+        if name not in ("meta", "link", "br"):
+            self.open.append(name)
+
+    def handle_endtag(self, name):
+        assert self.open.pop() == name
+
+    def handle_data(self, data):
+        self.text += "" if self.open[-1:] in (["script"], ["style"]) else data
+
+
+@pytest.fixture(scope="module")
+def shown():
+    return page(result())
+
+
+def block(text):
+    found = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.S)
+    assert len(found) == 1
+    return json.loads(found[0])
+
+
+def test_the_banner_says_it_in_words(shown):
+    text = Reader(shown).text
+    assert "Certified" in text
+    assert "at most 2 % of the negatives are flagged by mistake, with 95 % confidence" in text
+    assert "asked ≤ 2 %, proved ≤ 1.91 %" in text
+    assert "2.4" in text
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("not certified", "do not prove, with 95 % confidence, that at most 2 %"),
+        ("infeasible", "no threshold can be shown to keep the promise that at most 2 %"),
+    ],
+)
+def test_bad_news_comes_with_its_reason_and_its_remedy(status, words):
+    bad = certificate(status, notes=["needs 2,995 negatives, you have 800"], advice=["more data"])
+    text = Reader(page(result(certificate=bad, threshold=None, baseline=None))).text
+    assert words in text
+    assert "Needs 2,995 negatives, you have 800." in text
+    assert "What would change this: more data" in text
+    assert "If the threshold moved" not in text
+    assert "✓ Certified" not in text
+
+
+def test_without_a_certificate_nothing_is_promised():
+    text = Reader(page(result(certificate=None))).text
+    assert "Measured, not certified" in text
+    assert "no certificate was made" in text
+
+
+def test_test_data_that_contradict_the_certificate_are_not_passed_over():
+    assert "contradict" not in Reader(page(result())).text
+    assert "the test data contradict it" in Reader(page(result(threshold=0.0))).text
+
+
+def test_a_mean_guarantee_is_not_sold_as_confidence():
+    text = Reader(page(result(certificate=certificate(guarantee="mean")))).text
+    assert "on average over calibration samples" in text
+    assert "by mistake, with 95 %" not in text
+
+
+def test_every_part_is_there_with_its_numbers(shown):
+    text = Reader(shown).text
+    s, y, g = draw(1500, 3)
+    accepted = s > 2.4
+    for words in (
+        *("Does it hold?", "Curves at the operating point", "If the threshold moved", "Scores"),
+        *("Compared with the usual way", "Groups", "Training", "What this rests on"),
+        f"{100 * accepted[y].mean():.1f} %",
+        f"{accepted[~y].sum()} of {(~y).sum():,}",
+        f"{accepted[y & (g == 'a')].sum()} of {(y & (g == 'a')).sum()}",
+        f"{1000 * accepted.mean():.1f}",
+        *("paired bootstrap", "setpoint 0.1.0", "2 columns used", "income"),
+    ):
+        assert words in text, words
+
+
+def test_the_json_block_has_the_same_numbers(shown):
+    data = block(shown)
+    s, y, _ = draw(1500, 3)
+    (test,) = [row for row in data["splits"] if row["name"] == "test"]
+    assert test["recall"]["count"] == int((s > 2.4)[y].sum())
+    assert data["threshold"] == 2.4
+    assert data["status"] == "certified"
+    assert data["seed"] == 3
+
+
+def test_it_loads_nothing_and_runs_nothing(shown):
+    reader = Reader(shown)
+    assert reader.tags.count("script") == 1  # the JSON block
+    assert not {"img", "iframe", "object", "embed", "base", "form"} & set(reader.tags)
+    for key, value in reader.attributes:
+        assert not key.startswith("on")
+        assert key not in ("src", "action")
+        assert key != "href" or value == "data:,"
+    policies = [value for key, value in reader.attributes if key == "content"]
+    assert policies[0].startswith("default-src 'none'; ")
+    style = shown[shown.index("<style>") : shown.index("</style>")]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert re.findall(r"https?://", shown) == []
+
+
+def test_it_can_be_read_by_a_screen_reader(shown):
+    reader = Reader(shown)
+    assert reader.tags.count("h1") == 1
+    cells = re.findall(r"<th\b[^>]*>", shown)
+    assert cells
+    assert all('scope="' in cell for cell in cells)
+    pictures = re.findall(r"<svg\b[^>]*>(.{0,200})", shown, re.S)
+    assert len(pictures) == 7
+    assert all(inside.startswith("<title") for inside in pictures)
+    ids = [value for key, value in reader.attributes if key == "id"]
+    assert len(ids) == len(set(ids))
+    assert ("lang", "en") in reader.attributes
+
+
+@pytest.mark.parametrize("bad", HOSTILE)
+def test_hostile_words_are_text_wherever_they_come_from(bad):
+    splits = {"test": (*draw(300, 0)[:2], np.array([bad.replace("\x00", ""), "b"] * 150))}
+    shown = page(
+        result(
+            splits=splits,
+            baseline={"test": splits["test"][:2]},
+            **dict.fromkeys(("label", "positive", "method", "model", "created"), bad),
+            **dict.fromkeys(("baseline_name", "group"), bad),
+            versions={bad: bad},
+            columns=[bad],
+            notes=[bad],
+            history=[{"epoch": 0, bad: 1.0}, {"epoch": 1, bad: 2.0}],
+            certificate=certificate(notes=[bad], advice=[bad], assumptions=[bad]),
+        )
+    )
+    shown.encode("utf-8")
+    reader = Reader(shown)
+    assert reader.tags.count("script") == 1
+    assert "img" not in reader.tags
+    assert not [key for key, _ in reader.attributes if key.startswith("on")]
+    assert bad[:15].replace("\x00", "\ufffd") in reader.text
+    assert block(shown)["columns"] == [bad]
+
+
+def test_a_group_may_have_its_own_threshold():
+    shown = page(result(threshold={"a": 2.3, "b": 2.5}))
+    text = Reader(shown).text
+    assert "Threshold per group" in text
+    assert "score minus the threshold of the group" in text
+    assert block(shown)["threshold"] == {"a": 2.3, "b": 2.5}
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "fpr <= 0.02",
+        "precision >= 0.9 and recall >= 0.3",
+        "maximize precision subject to recall >= 0.5",
+        "maximize recall subject to coverage <= 0.1",
+        "maximize f_score(1)",
+        "minimize fnr subject to fpr at 0.01",
+        'minimize error subject to abs(tpr on group="a" - tpr on group="b") <= 0.1',
+        "minimize 0.5 fpr + 0.5 fnr subject to fpr <= 0.2",
+        "maximize tpr over fpr in [0, 0.05] with 5 thresholds",
+    ],
+)
+def test_every_kind_of_goal_has_a_page(goal):
+    shown = page(result(goal=goal, certificate=None))
+    Reader(shown)
+    block(shown)
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels"),
+    [
+        ([0.5], [1]),
+        ([0.5], [0]),
+        ([0.0] * 9, [0, 1, 0] * 3),
+        ([1e30, -1e30, 0.0], [1, 0, 1]),
+        ([1e-30, 2e-30, 0.0], [1, 0, 1]),
+    ],
+)
+@pytest.mark.parametrize("threshold", [None, 0.0, -np.inf, 1e30])
+def test_degenerate_data_have_a_page(scores, labels, threshold):
+    part = (np.array(scores), np.array(labels))
+    shown = page(result(splits={"test": part}, baseline=None, threshold=threshold, history=[]))
+    Reader(shown)
+    block(shown)
+    assert "nan" not in re.sub(r"<style>.*?</style>", "", shown, flags=re.S).lower()
+
+
+def test_half_a_million_cases_make_no_larger_page():
+    big = page(result(splits={"test": draw(500_000, 0)}, baseline=None))
+    assert len(big) < 150_000
+
+
+def test_the_same_run_gives_the_same_page(shown):
+    assert page(result()) == shown
+
+
+def test_the_pieces_escape():
+    assert escape('<a b="c">&\x00\ud800') == "&lt;a b=&quot;c&quot;&gt;&amp;\ufffd\ufffd"
+    assert tag("p", Html("<b>x</b>"), "<i>", title='"') == (
+        '<p title="&quot;"><b>x</b>&lt;i&gt;</p>'
+    )
+    shown = json_block({"</script>": "<!--"}, id_="x")
+    assert shown.count("<") == 2
+    assert block(shown) == {"</script>": "<!--"}
+    with pytest.raises(ValueError, match="JSON"):
+        json_block(float("nan"), id_="x")
+
+
+def test_neither_torch_nor_matplotlib_is_needed():
+    script = "import sys, setpoint.reports; print({'torch', 'matplotlib'} & set(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert ran.stdout.strip() == "set()"
+
+
+def test_f_scores_and_gaps_come_with_intervals():
+    goal = 'f_score(1) >= 0.5 and abs(tpr on group="a" - tpr on group="b") <= 0.5'
+    text = Reader(page(result(goal=goal))).text
+    data = block(page(result(goal=goal)))
+    row = data["splits"][-1]
+    for bound in row["bounds"]:
+        low, high = bound["interval"]["low"], bound["interval"]["high"]
+        assert low < bound["value"] < high
+        assert f"{low:.4g} to {high:.4g}" in text
+    assert text.count("✓ holds") >= 8  # two bounds on four splits
+    gap = re.search(r"recall: ([\d.]+) \(([\d.]+) to ([\d.]+)\)", text)
+    assert float(gap[2]) <= float(gap[1]) <= float(gap[3])
+
+
+def test_areas_are_compared_pairwise():
+    goal = "maximize tpr over fpr in [0, 0.05] with 5 thresholds"
+    text = Reader(page(result(goal=goal, threshold=None, certificate=None))).text
+    assert "The area on test data (maximize tpr over fpr in [0, 0.05]" in text
+    assert re.search(r"points for Implicit \(\S+ to \S+, paired bootstrap, \d+ draws\)", text)
