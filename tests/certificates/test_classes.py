@@ -8,7 +8,7 @@ from scipy import stats
 
 from setpoint import Problem
 from setpoint.axes.class_choice import best_shifts
-from setpoint.certificates.classes import ClassCertificate, certify_shifts, shifts_to_prove
+from setpoint.certificates import ClassCertificate, certify_shifts, shifts_to_prove
 from setpoint.certificates.storage import checksum
 from setpoint.results import clopper_pearson
 
@@ -239,7 +239,7 @@ def test_json_reads_back_and_nothing_else_does():
     ):
         forged = {**body, **changes}
         del forged["checksum"]
-        with pytest.raises(ValueError, match="no valid certificate"):
+        with pytest.raises(ValueError, match=r"no valid certificate|version is True"):
             ClassCertificate.from_json(json.dumps({**forged, "checksum": checksum(forged)}))
     with pytest.raises(ValueError, match="changed"):
         ClassCertificate.from_json(json.dumps({**body, "right": 0}))

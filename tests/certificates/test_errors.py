@@ -68,7 +68,7 @@ def test_what_looks_like_oversampling_is_pointed_out():
 def test_copies_of_most_rows_are_pointed_out_and_steps_are_not():
     rows = np.r_[np.repeat(np.arange(540), 3), np.arange(540, 600)]
     found = certify(SCORES[rows], LABELS[rows], CAP)
-    assert any("if rows are copies, the promise is void" in note for note in found.notes)
+    assert any("if rows are copies, the certificate is void" in note for note in found.notes)
     for scores in (SCORES, np.round(SCORES * 4) / 4):
         notes = certify(scores, LABELS, CAP).notes
         assert not any("copies" in note for note in notes)
@@ -105,7 +105,7 @@ def test_scores_are_checked():
 
 @pytest.mark.parametrize("goal", [fpr.at(0.1), precision_at_k(10), roc_auc()], ids=str)
 def test_an_exact_value_cannot_be_promised(goal):
-    refused("an exact value cannot be promised", SCORES, LABELS, goal, error=CannotPromise)
+    refused("an exact value cannot be proved", SCORES, LABELS, goal, error=CannotPromise)
 
 
 @pytest.mark.parametrize("goal", [0.1, fpr, [CAP, "recall >= 0.9"]], ids=str)
@@ -116,9 +116,9 @@ def test_only_bounds_can_be_promised(goal):
 @pytest.mark.parametrize(
     ("goal", "message"),
     [
-        ([], "makes no promise"),
-        (Problem(maximize=f_score(1)), "makes no promise that could be certified"),
-        (alerts <= 100, "counts heads"),
+        ([], "has no bound"),
+        (Problem(maximize=f_score(1)), "has no bound that could be certified"),
+        (alerts <= 100, "counts examples"),
         (prevalence <= 0.5, "does not depend on the threshold"),
         (fpr <= 1, "holds for every threshold"),
         ("fpr < 0.1", "written <= and >="),

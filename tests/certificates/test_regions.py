@@ -3,14 +3,13 @@ import pytest
 from scipy import stats
 
 from setpoint.certificates import regions
-from setpoint.certificates.evidence import Evidence
-from setpoint.certificates.regions import largest
-from setpoint.certificates.sample import NEGATIVES, POSITIVES, PRIOR, Part
+from setpoint.certificates.regions import Evidence, upper_bound
+from setpoint.certificates.sample import NEGATIVES, POSITIVES, PRIOR, Subset
 from setpoint.rates import f_score, tpr
 
 
 def test_one_share_has_the_whole_tail():
-    ((levels, index),) = regions.boxes(1, 0.05)
+    ((levels, index),) = regions.tails_of_boxes(1, 0.05)
     assert levels[index].tolist() == [0.05]
 
 
@@ -25,22 +24,22 @@ def test_the_radius_is_the_quantile_of_the_sum_of_squares(shares):
 def test_boxes_cover_the_region_and_not_much_more(shares):
     deviates = np.abs(np.random.default_rng(1).normal(size=(2000, shares)))
     deviates *= regions.radius(shares, 0.05) / np.linalg.norm(deviates, axis=1, keepdims=True)
-    corners = stats.norm.isf(np.stack([lv[i] for lv, i in regions.boxes(shares, 0.05)], 1))
+    corners = stats.norm.isf(np.stack([lv[i] for lv, i in regions.tails_of_boxes(shares, 0.05)], 1))
     inside = (deviates[:, None] <= corners[None] + 1e-9).all(-1).any(-1)
     assert inside.all()
     assert np.linalg.norm(corners, axis=1).max() < 1.08 * regions.radius(shares, 0.05)
 
 
 def test_dependent_or_many_shares_fall_back_to_the_union_bound():
-    assert [lv.tolist() for lv, _ in regions.boxes(2, 0.05, False)] == [[0.025]] * 2
-    assert [lv.tolist() for lv, _ in regions.boxes(5, 0.05)] == [[0.01]] * 5
+    assert [lv.tolist() for lv, _ in regions.tails_of_boxes(2, 0.05, False)] == [[0.025]] * 2
+    assert [lv.tolist() for lv, _ in regions.tails_of_boxes(5, 0.05)] == [[0.01]] * 5
 
 
 def test_a_difference_is_bounded_better_than_by_the_union():
-    a, b = (Part((("group", g),), POSITIVES) for g in "ab")
+    a, b = (Subset((("group", g),), POSITIVES) for g in "ab")
     gap = tpr.on(group="a") - tpr.on(group="b")
-    known = {part: Evidence(900, 900, 1000, 1) for part in (a, b)}
-    ours, union = (largest(gap, known, 0.05, None, apart) for apart in (True, False))
+    known = {subset: Evidence(900, 900, 1000, 1) for subset in (a, b)}
+    ours, union = (upper_bound(gap, known, 0.05, None, apart) for apart in (True, False))
     error = np.sqrt(2 * 0.9 * 0.1 / 1000)
     assert 1.645 * error < ours < 2.25 * error < 2.7 * error < union
 
@@ -55,18 +54,18 @@ def test_bounds_of_two_and_three_shares_are_wrong_as_rarely_as_promised(seed):
     for _ in range(draws):
         counts = random.binomial(ns, shares)
         known = {
-            Part(w, POSITIVES): Evidence(k, k, n, 1)
+            Subset(w, POSITIVES): Evidence(k, k, n, 1)
             for w, k, n in zip(where, counts.tolist(), ns, strict=True)
         }
-        wrong[0] += largest(gap, known, 0.05, None) < shares[0] - shares[1]
+        wrong[0] += upper_bound(gap, known, 0.05, None) < shares[0] - shares[1]
         p = random.binomial(400, prior)
         tp, fp = random.binomial(p, 0.6), random.binomial(400 - p, 0.1)
         known = {
-            Part((), POSITIVES): Evidence(tp, tp, p, 1),
-            Part((), NEGATIVES): Evidence(fp, fp, 400 - p, 1),
-            Part((), PRIOR): Evidence(p, p, 400, 1),
+            Subset((), POSITIVES): Evidence(tp, tp, p, 1),
+            Subset((), NEGATIVES): Evidence(fp, fp, 400 - p, 1),
+            Subset((), PRIOR): Evidence(p, p, 400, 1),
         }
-        wrong[1] += -largest(-f_score(1), known, 0.05, None) > truth
+        wrong[1] += -upper_bound(-f_score(1), known, 0.05, None) > truth
     # 0.05 + 3 standard errors of 1,500 draws
     assert (wrong / draws <= 0.067).all()
     assert (wrong / draws > 0).all()  # nor is the bound empty

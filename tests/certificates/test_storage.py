@@ -121,7 +121,7 @@ def _point(name, value):
         (_set("goal", "fpr <= "), "goal cannot be read"),
         (_set("goal", 5), "goal is a sentence"),
         (_set("notes", "text"), "notes is a list"),
-        (_set("notes", [1]), "notes are sentences"),
+        (_set("notes", [1]), "notes cannot hold 1"),
         (_set("points", []), "at least one point"),
         (_set("points", [{}]), "points hold group, threshold"),
         (_set("points", {}), "points is a list"),

@@ -9,7 +9,7 @@ import torch
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 
-from setpoint.certificates.classes import ClassCertificate
+from setpoint.certificates import ClassCertificate
 from setpoint.estimators import CertifiedThreshold, Classifier, NotCertifiedWarning
 from setpoint.estimators.calibration import ClassCalibrator
 from setpoint.reports import page

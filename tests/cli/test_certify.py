@@ -153,7 +153,7 @@ def test_parquet_gives_the_same(capsys, scores, tmp_path):
     ("arguments", "message"),
     [
         (["--goal", "fprr <= 0.01"], "--goal 'fprr <= 0.01': Cannot read 'fprr'."),
-        (["--goal", "maximize f_score(1)"], "makes no promise"),
+        (["--goal", "maximize f_score(1)"], "has no bound"),
         (["--goal", ""], "--goal ''"),
         (["--score", "z"], "no column 'z' (--score); the columns are 's', 'y', 'g'"),
         (["--label", "label"], "no column 'label' (--label)"),

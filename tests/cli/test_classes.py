@@ -9,7 +9,7 @@ import pytest
 from cli.shell import run
 from safetensors.numpy import load_file
 
-from setpoint.certificates.classes import ClassCertificate
+from setpoint.certificates import ClassCertificate
 
 GOAL = 'maximize macro(recall) subject to recall of "<b>, x" >= 0.5'
 NAMES = ("01", "02", "<b>, x")

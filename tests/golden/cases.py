@@ -92,7 +92,7 @@ from setpoint import (
     tpr,
     tpr_at_fpr,
 )
-from setpoint.certificates.classes import certify_shifts
+from setpoint.certificates import certify_shifts
 from setpoint.losses import (
     auc_loss,
     expected_f_loss,

@@ -1,32 +1,127 @@
-"""A certificate: a threshold, what is promised about it, and everything needed to judge that."""
+"""A certificate: a threshold, what is proved about it, and everything needed to judge that."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
 
+from setpoint.certificates.decisions import PRECISIONS, exceeds, exceeds_by_group
 from setpoint.certificates.drift import Check, check
-from setpoint.certificates.dtypes import decide_by_group, exceeds
-from setpoint.certificates.records import CERTIFIED, Claim, Estimate, Point
-from setpoint.certificates.storage import from_json, to_json
-from setpoint.certificates.text import as_html, as_text
+from setpoint.certificates.goals import read_goal
+from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
+from setpoint.certificates.storage import need, read_fields, to_json
+from setpoint.certificates.text import Rows, as_html, as_text, percent, rows_of
 from setpoint.rates import Value
+
+_Record = TypeVar("_Record", bound="Record")
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Claim:
+    """One bound: what was measured of it, what is proved, and from which counts."""
+
+    bound: str
+    measured: float | None
+    proved: float | None
+    counts: str
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A rate at the threshold, with bounds from below and above at the certificate's confidence."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """One threshold and the counts at it.
+
+    The threshold is None if there is none, and minus infinity to accept all. Without labels, the
+    number of positives is unknown.
+    """
+
+    group: Value | None
+    threshold: float | None
+    examples: int
+    positives: int | None
+    alerts: int
+    true_alerts: int | None
+
+
+class Record:
+    """What every certificate has: a verdict on a goal, with its storage and its text."""
+
+    kind: ClassVar[str]
+    version: ClassVar[int]
+    statuses: ClassVar[tuple[str, ...]] = (CERTIFIED, NOT_CERTIFIED, INFEASIBLE)
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    goal: str
+    status: str
+    confidence: float
+
+    @property
+    def certified(self) -> bool:
+        """Whether every bound of the goal is proved."""
+        return self.status == CERTIFIED
+
+    def __bool__(self) -> bool:
+        return self.certified
+
+    def to_json(self) -> str:
+        """The certificate as JSON, with a checksum."""
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls: type[_Record], text: str) -> _Record:
+        """Read :meth:`to_json` back; anything else, or a changed file, is a ValueError."""
+        given = read_fields(cls, text)
+        need(given["status"] in cls.statuses, f"status is one of {', '.join(cls.statuses)}")
+        sure = given["confidence"]
+        need(isinstance(sure, float) and 0 < sure < 1, "confidence is between 0 and 1")
+        need(isinstance(given["goal"], str), "goal is a sentence")
+        return cls(**cls._checked(given))
+
+    @classmethod
+    def _checked(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """The fields of a file after all other checks."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return as_text(self._headline(), self._rows())
+
+    def _repr_html_(self) -> str:
+        return as_html(self._headline(), self._rows(), self.status)
+
+    def _headline(self) -> str:
+        """``certified: fpr <= 0.01 with 95 % confidence``."""
+        return f"{self.status}: {self.goal} with {percent(self.confidence)} confidence"
+
+    def _rows(self) -> Rows:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Certificate(Record):
     """What :func:`setpoint.certify` found: frozen, and readable by people and machines.
 
-    ``print`` it for the whole story; in a notebook it shows itself. A certificate that is not
-    certified has no threshold and refuses to decide.
+    ``print`` shows all of it; in a notebook it is a table. A certificate that is not certified has
+    no threshold and refuses to decide.
     """
+
+    kind = "setpoint certificate"
+    version = 1
 
     goal: str
     """What was asked for; ``Problem.parse`` or ``certify`` read it back."""
     status: str
     """``"certified"``, ``"not certified"`` or ``"infeasible"`` (too few examples for any proof)."""
     confidence: float
-    """How sure the promise is: it fails for at most this share (its complement) of samples."""
+    """The certificate is wrong for at most ``1 - confidence`` of all calibration samples."""
     guarantee: str
     """``"pac"``: with confidence, for this threshold. ``"mean"``: on average over samples."""
     candidates: int
@@ -48,11 +143,6 @@ class Certificate:
     """Why the verdict is what it is, and what to notice."""
     advice: tuple[str, ...]
     """What would change the verdict."""
-
-    @property
-    def certified(self) -> bool:
-        """Whether the promise is proved."""
-        return self.status == CERTIFIED
 
     @property
     def exit_code(self) -> int:
@@ -91,18 +181,18 @@ class Certificate:
             return exceeds(scores, self.threshold, self.dtype)
         if groups is None:
             raise ValueError(f"There is one threshold for each {self.column}: pass groups=.")
-        return decide_by_group(self.thresholds, self.column, self.dtype, scores, groups)
+        return exceeds_by_group(scores, groups, self.thresholds, self.column, self.dtype)
 
     def check(
         self, scores: Any, labels: Any = None, *, groups: Any = None, significance: float = 0.001
     ) -> Check:
-        """Compare new data with the promise: does it still hold, do as many alerts come?
+        """Compare new data with the certificate: do the bounds still hold, do as many alerts come?
 
         Args:
             scores: New scores of the same model.
-            labels: Their labels, if known by now: then the promised rates themselves are tested.
+            labels: Their labels, if known by now: then the certified rates themselves are tested.
             groups: The group of each score, if the certificate is about groups.
-            significance: How often to cry wolf: the chance of an alarm in a check without drift.
+            significance: The chance of a false alarm in a check without drift.
 
         Returns:
             A verdict in words, with its numbers and an exit code for cron.
@@ -110,25 +200,50 @@ class Certificate:
         self._need_threshold()
         return check(self, scores, labels, groups, significance)
 
-    def to_json(self) -> str:
-        """The certificate as JSON, with a checksum."""
-        return to_json(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> Certificate:
-        """Read :meth:`to_json` back; anything else, or a changed file, is a ValueError."""
-        return from_json(cls, text)
-
     def _need_threshold(self) -> None:
         if not self.certified:
             why = f": {self.notes[0]}" if self.notes else ""
             raise ValueError(f"There is no threshold, the goal is {self.status}{why}.")
 
-    def __bool__(self) -> bool:
-        return self.certified
+    def _headline(self) -> str:
+        if self.guarantee == "mean":
+            return f"{self.status}: {self.goal} on average"
+        return super()._headline()
 
-    def __str__(self) -> str:
-        return as_text(self)
+    def _rows(self) -> Rows:
+        return rows_of(self)
 
-    def _repr_html_(self) -> str:
-        return as_html(self)
+    @classmethod
+    def _checked(cls, given: dict[str, Any]) -> dict[str, Any]:
+        need(given["guarantee"] in ("pac", "mean"), 'guarantee is "pac" or "mean"')
+        need(given["dtype"] in PRECISIONS, f"dtype is one of {', '.join(PRECISIONS)}")
+        need(isinstance(given["column"], (str, type(None))), "column is a name or null")
+        prior, count = given["prevalence"], given["candidates"]
+        right = prior is None or (isinstance(prior, float) and 0 < prior < 1)
+        need(right, "prevalence is between 0 and 1")
+        need(type(count) is int and count >= 1, "candidates is a whole number of at least 1")
+        try:
+            read_goal(given["goal"])
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(
+                f"This is no valid certificate: its goal cannot be read. {error}"
+            ) from None
+        return {**given, "points": _checked_points(**given)}
+
+
+def _checked_points(
+    points: tuple[Point, ...], column: str | None, status: str, **_: object
+) -> tuple[Point, ...]:
+    """Null is minus infinity (accept all) in a certificate that is certified, else no threshold."""
+    need(bool(points), "it has at least one point")
+    need(column is not None or len(points) == 1, "one threshold, or a column of groups")
+    need(all((p.group is None) == (column is None) for p in points), "groups have names")
+    need(len({p.group for p in points}) == len(points), "groups are all different")
+    need(all(p.alerts <= p.examples for p in points), "there are no more alerts than examples")
+    if status != CERTIFIED:
+        need(all(p.threshold is None for p in points), "only a certified goal has a threshold")
+        return points
+    return tuple(
+        replace(p, threshold=-math.inf if p.threshold is None else float(p.threshold))
+        for p in points
+    )

@@ -1,129 +1,35 @@
-"""Which settings go together, and what to say of the others."""
+"""From scores and labels to a certificate: the function :func:`certify`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 
 from setpoint._checks import share, whole
 from setpoint.batch import describe
-from setpoint.certificates.certificate import Certificate
+from setpoint.certificates.certificate import Certificate, Claim, Estimate, Point
 from setpoint.certificates.duplicates import check_clusters, check_copies, refuse_weights
-from setpoint.certificates.evidence import Place
-from setpoint.certificates.given import prove_given, rates_between
-from setpoint.certificates.goals import Goal, read_goal
-from setpoint.certificates.groups import Split, group_values, search_groups, split
+from setpoint.certificates.goals import Goal, Inequality, read_goal
+from setpoint.certificates.groups import GroupGoals, goals_by_group
+from setpoint.certificates.proofs import CERTIFIED, Outcome, interval, measure_at
+from setpoint.certificates.regions import signs
 from setpoint.certificates.sample import (
     EVERYONE,
     NEGATIVES,
     POSITIVES,
     PRIOR,
-    Part,
     Sample,
-    have,
+    Subset,
+    count_text,
     read_sample,
-    signs,
-    there,
+    slice_text,
 )
-from setpoint.certificates.search import search
-from setpoint.certificates.statements import advice, assumptions, claims, estimates, points, remarks
+from setpoint.certificates.search import METHODS, prove_given, search
+from setpoint.certificates.text import advice, assumptions, remarks
 from setpoint.problems import Problem
-from setpoint.rates import Bound, Where
-
-
-def doubt(confidence: float) -> float:
-    """What a confidence leaves to chance: 0.05 of 0.95, whatever floats make of it."""
-    left = round(1 - share(confidence, "confidence", ends=False), 12)
-    if left <= 0:
-        raise ValueError(f"confidence must leave some doubt, 1e-12 at least; got {confidence!r}.")
-    return left
-
-
-def check_settings(
-    goal: Goal, labels: Any, guarantee: object, candidates: int, prevalence: float | None
-) -> None:
-    """Settings that contradict each other are errors."""
-    if guarantee not in ("pac", "mean"):
-        raise ValueError(f'guarantee must be "pac" or "mean"; got {guarantee!r}.')
-    if guarantee == "mean" and candidates > 1:
-        raise ValueError(
-            'guarantee="mean" does not survive choosing among several models. Use guarantee="pac", '
-            "or certify on rows that took no part in the choice."
-        )
-    if prevalence is not None:
-        share(prevalence, "prevalence", ends=False)
-        if labels is None:
-            raise ValueError("prevalence= weighs the two classes anew and needs labels.")
-        if goal.wheres:
-            raise ValueError(
-                "prevalence= is that of everyone; slices have their own. Certify each slice by "
-                "itself with its prevalence."
-            )
-
-
-def check_classes(goal: Goal, sample: Sample, prevalence: float | None) -> None:
-    """Every class that the goal counts must be there."""
-    expressions = [bound.expression for bound in goal.bounds]
-    expressions += [] if goal.objective is None else [goal.objective]
-    parts = [part for e in expressions for part in signs(e, prevalence)]
-    kinds = {part.kind for part in parts}
-    if kinds <= {EVERYONE}:
-        return
-    if sample.labels is None:
-        raise ValueError(f"`{goal.text}` counts positives and negatives: pass labels.")
-    for part in parts:
-        needed = (POSITIVES, NEGATIVES) if part.kind == PRIOR else (part.kind,)
-        for kind in needed:
-            if not sample.size(Part(part.where, kind)):
-                found = [sample.size(Part(part.where, k)) for k in (POSITIVES, NEGATIVES)]
-                raise ValueError(
-                    f"`{goal.text}` counts {have(0, Part(part.where, kind))[2:]}, and there are "
-                    f"none: the data have {describe(*found)}{there(part.where)}."
-                )
-
-
-def by_group(goal: Goal, groups: Any, scores: Any, thresholds: Any = None) -> Split | None:
-    """The goal of each group, if every group has its own threshold."""
-    per_group = goal.per_group
-    if per_group is None:
-        per_group = groups is not None and not goal.wheres
-    if not per_group:
-        if groups is not None and not goal.wheres:
-            raise ValueError(
-                f"`{goal.text}` looks at no group. For one threshold for each group add "
-                "thresholds=\"per group\" to the problem ('... with thresholds per group')."
-            )
-        return None
-    if groups is None:
-        raise ValueError(f"`{goal.text}` has one threshold for each group: pass groups=.")
-    name, column = _column(goal, groups)
-    array = np.asarray(column.detach().cpu() if hasattr(column, "detach") else column)
-    values = group_values(array.reshape(-1), name)
-    return split(goal, name, values, given=thresholds is not None)
-
-
-def slices(goal: Goal, split_: Split | None) -> tuple[Where, ...]:
-    """All slices whose examples are needed."""
-    own = () if split_ is None else tuple(split_.where(value) for value in split_.goals)
-    return tuple(dict.fromkeys([*own, *goal.wheres]))
-
-
-def _column(goal: Goal, groups: Any) -> tuple[str, Any]:
-    names = {column for where in goal.wheres for column, _ in where}
-    if not isinstance(groups, Mapping):
-        return (names.pop() if len(names) == 1 else "group"), groups
-    if len(groups) != 1:
-        raise ValueError(
-            "One threshold for each group needs one column; groups has: "
-            f"{', '.join(map(str, groups)) or 'none'}."
-        )
-    ((name, column),) = groups.items()
-    return str(name), column
-
-
-# From scores to a promise: the one function of this room.
+from setpoint.rates import Bound, Expression, Fold, Where, fpr, recall
 
 
 def certify(
@@ -151,30 +57,31 @@ def certify(
     proved with the most to spare.
 
     Args:
-        scores: One score an example; numpy, torch or a list. Decisions will be
+        scores: One score per example; numpy, torch or a list. Decisions will be
             ``score > threshold`` in their precision.
         labels: 0 or 1 for each. May be None if the goal is about ``coverage`` only.
         goal: A bound (``fpr <= 0.01``), several of them, a problem, or a sentence for either.
-        confidence: The promise fails for at most ``1 - confidence`` of all calibration samples.
+        confidence: The certificate is wrong for at most ``1 - confidence`` of all calibration
+            samples.
         candidates: Among how many models this one was chosen by looking at the same data; the
-            promise holds for the chosen one.
+            certificate holds for the chosen one.
         guarantee: ``"pac"``: with confidence, for the threshold returned. ``"mean"``: the rate is
             kept on average over calibration samples (conformal risk control).
         groups: A column (or a dict of columns) for goals about slices. With bounds that name no
-            slice, every group gets its own threshold, and all promises hold together.
+            slice, every group gets its own threshold, and all bounds hold together.
         thresholds: A threshold, or ``{group: threshold}``, chosen on other data: nothing is
             searched for, and the goal is proved there or not. Gaps between groups with a
             threshold each need it, as in ``thresholds=problem.choose(...).thresholds``.
         prevalence: The share of positives to come, if it is not that of the data; for precision,
             F scores, coverage, error and the like.
-        clusters: Who each row belongs to (a customer, a patient). Several rows of one cluster are
+        clusters: What each row belongs to (a customer, a patient). Several rows of one cluster are
             refused: they are not independent.
         weights: Refused: weighted counts do not follow the binomial law.
 
     Returns:
         A certificate: certified, not certified, or infeasible with the sample size needed.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from setpoint.rates import fpr
         >>> random = np.random.default_rng(0)
@@ -187,27 +94,20 @@ def certify(
         '`fpr <= 0.001` needs 2,995 negatives, you have 2,000'
     """
     refuse_weights(weights)
-    wanted = read_goal(goal)
-    delta = doubt(confidence)
-    count = whole(candidates, "candidates", least=1)
-    check_settings(wanted, labels, guarantee, count, prevalence)
-    split = by_group(wanted, groups, scores, thresholds)
-    sample = read_sample(scores, labels, groups, slices(wanted, split))
+    wanted, count = read_goal(goal), whole(candidates, "candidates", least=1)
+    delta, mean = risk_of(confidence) / count, guarantee == "mean"
+    _check_settings(wanted, labels, guarantee, count, thresholds, prevalence)
+    goals = goals_by_group(wanted, groups, given=thresholds is not None)
+    wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
+    sample = read_sample(scores, labels, groups, wheres, prevalence)
     check_clusters(clusters, sample.scores)
-    check_classes(wanted, sample, prevalence)
+    _check_classes(wanted, sample)
     copies = check_copies(sample)
-    mean, tail = guarantee == "mean", delta / count
-    places: dict[Where, Place]
-    if thresholds is not None:
-        if mean:
-            raise ValueError('thresholds= are tested, not found: use guarantee="pac".')
-        found, places = prove_given(wanted, split, sample, thresholds, tail, prevalence)
-    elif split is None:
-        found = search(wanted, sample, tail, prevalence, mean)
-        places = {} if found.place is None else {(): found.place}
+    if thresholds is None:
+        found = search(goals, sample, delta, guarantee)
     else:
-        found, places = search_groups(split, sample, tail, prevalence, mean)
-    where = tuple(points(split, places, sample))
+        found = prove_given(goals, sample, thresholds, delta)
+    points = tuple(_points(goals, found, sample))
     return Certificate(
         goal=wanted.text,
         status=found.status,
@@ -215,15 +115,152 @@ def certify(
         guarantee=guarantee,
         candidates=count,
         prevalence=None if prevalence is None else float(prevalence),
-        dtype=sample.dtype,
-        column=None if split is None else split.column,
-        points=where,
-        claims=tuple(claims(found, sample, places, prevalence)),
-        objective=(
-            *estimates(wanted, found, split, sample, places, tail, prevalence),
-            *rates_between(split, sample, places, tail, prevalence),
-        ),
-        assumptions=tuple(assumptions(found, sample, count, prevalence, mean)),
-        notes=(*found.notes, *remarks(where), *copies),
-        advice=tuple(advice(found, sample, tail, mean)),
+        dtype=sample.precision,
+        column=goals.column,
+        points=points,
+        claims=tuple(_claims(found, sample)),
+        objective=tuple(_estimates(goals, found, sample, delta)),
+        assumptions=tuple(assumptions(found, sample, count, mean)),
+        notes=(*found.notes, *remarks(points), *copies),
+        advice=tuple(advice(found, sample, delta, mean)),
     )
+
+
+def risk_of(confidence: float) -> float:
+    """``1 - confidence``: exactly 0.05 for 0.95, in spite of rounding."""
+    risk = round(1 - share(confidence, "confidence", ends=False), 12)
+    if risk <= 0:
+        raise ValueError(f"confidence must leave some doubt, 1e-12 at least; got {confidence!r}.")
+    return risk
+
+
+def _check_settings(
+    goal: Goal,
+    labels: Any,
+    guarantee: str,
+    candidates: int,
+    thresholds: Any,
+    prevalence: float | None,
+) -> None:
+    """Refuse settings that contradict each other."""
+    if guarantee not in METHODS:
+        raise ValueError(f'guarantee must be "pac" or "mean"; got {guarantee!r}.')
+    if guarantee == "mean" and candidates > 1:
+        raise ValueError(
+            'guarantee="mean" does not survive choosing among several models. Use guarantee="pac", '
+            "or certify on rows that took no part in the choice."
+        )
+    if guarantee == "mean" and thresholds is not None:
+        raise ValueError('thresholds= are tested, not found: use guarantee="pac".')
+    if prevalence is not None:
+        share(prevalence, "prevalence", ends=False)
+        if labels is None:
+            raise ValueError("prevalence= weighs the two classes anew and needs labels.")
+        if goal.wheres:
+            raise ValueError(
+                "prevalence= is that of everyone; slices have their own. Certify each slice by "
+                "itself with its prevalence."
+            )
+
+
+def _check_classes(goal: Goal, sample: Sample) -> None:
+    """Every class that the goal counts must occur."""
+    expressions = [bound.expression for bound in goal.bounds]
+    expressions += [] if goal.objective is None else [goal.objective]
+    subsets = [subset for e in expressions for subset in signs(e, sample.prevalence)]
+    if {subset.kind for subset in subsets} <= {EVERYONE}:
+        return
+    if sample.labels is None:
+        raise ValueError(f"`{goal.text}` counts positives and negatives: pass labels.")
+    for where, kind in subsets:
+        for each in (POSITIVES, NEGATIVES) if kind == PRIOR else (kind,):
+            if not sample.size(Subset(where, each)):
+                found = [sample.size(Subset(where, k)) for k in (POSITIVES, NEGATIVES)]
+                raise ValueError(
+                    f"`{goal.text}` counts {count_text(0, Subset(where, each))[2:]}, and there are "
+                    f"none: the data have {describe(*found)}{slice_text(where)}."
+                )
+
+
+def _points(goals: GroupGoals, found: Outcome, sample: Sample) -> Iterator[Point]:
+    """The threshold of everyone, or of each group, with its counts."""
+    for group in goals.goals:
+        where = goals.where(group)
+        everyone, positives = Subset(where, EVERYONE), Subset(where, POSITIVES)
+        threshold = found.thresholds[where].value(sample) if found.thresholds else None
+        labelled = sample.labels is not None
+        alerts, true_alerts = (
+            0 if threshold is None or not known else int(sample.above(subset, threshold))
+            for subset, known in ((everyone, True), (positives, labelled))
+        )
+        yield Point(
+            group=group,
+            threshold=threshold,
+            examples=sample.size(everyone),
+            positives=sample.size(positives) if labelled else None,
+            alerts=alerts,
+            true_alerts=true_alerts if labelled else None,
+        )
+
+
+def _claims(found: Outcome, sample: Sample) -> Iterator[Claim]:
+    """For each bound what was measured and what is proved."""
+    sources: dict[Bound, list[Inequality]] = {}
+    for inequality in found.proved:
+        sources.setdefault(inequality.source, []).append(inequality)
+    for source, own in sources.items():
+        if found.status != CERTIFIED:
+            yield Claim(str(source), None, None, "")
+            continue
+        counts = "; ".join(dict.fromkeys(note for i in own if (note := found.proved[i][1])))
+        value = measure_at(source.expression, sample, found.thresholds)
+        yield Claim(str(source), value, _proved(source, own, found), counts)
+
+
+def _proved(source: Bound, own: list[Inequality], found: Outcome) -> float:
+    """What is proved of the bound itself, from what is proved of its inequalities."""
+    values = [value for each in own if (value := found.proved[each][0]) is not None]
+    e = source.expression
+    if isinstance(e, Fold) and e.kind == "abs" and len(values) == 2:
+        return max(abs(value) for value in values)
+    same = all(i.bound.level == source.level and i.bound.sense == source.sense for i in own)
+    if not same or not values:  # an inequality of another form, such as one with a quotient
+        return source.level
+    return max(values) if source.sense == "<=" else min(values)
+
+
+def _estimates(
+    goals: GroupGoals, found: Outcome, sample: Sample, delta: float
+) -> Iterator[Estimate]:
+    """The objective of each group, then the rates that bounds between groups compare."""
+    expressions: list[Expression] = []
+    if found.status == CERTIFIED:
+        for group, goal in goals.goals.items():
+            objective = goal.objective
+            if objective is None:
+                objective = _other_rate(goal, goals.where(group), sample)
+            if sample.labels is not None and _has_examples(objective, sample):
+                expressions.append(objective)
+    if found.thresholds:
+        compared = [rate for bound in goals.between for rate in bound.expression.rates()]
+        expressions += dict.fromkeys(compared)
+    for expression in expressions:
+        value = measure_at(expression, sample, found.thresholds)
+        if value is None:
+            continue
+        low, high = interval(expression, sample, found.thresholds, delta)
+        if np.isfinite([low, high]).all():
+            yield Estimate(str(expression), value, low, high)
+
+
+def _other_rate(goal: Goal, where: Where, sample: Sample) -> Expression:
+    """Without an objective: what the bounds cost in the other class."""
+    kinds = {s.kind for b in goal.bounds for s in signs(b.expression, sample.prevalence)}
+    rate = fpr if kinds == {POSITIVES} else recall
+    return rate.on(**dict(where)) if where else rate
+
+
+def _has_examples(expression: Expression, sample: Sample) -> bool:
+    """Whether there are examples of every kind that the expression counts."""
+    subsets = signs(expression, sample.prevalence)
+    return all(sample.size(subset) for subset in subsets if subset.kind != PRIOR)

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import plural
-from setpoint.certificates.records import CannotPromise
-from setpoint.certificates.sample import NEGATIVES, POSITIVES, Part, Sample, read_column
+from setpoint.certificates.goals import CannotPromise
+from setpoint.certificates.sample import NEGATIVES, POSITIVES, Sample, Subset, read_column
 
-ENOUGH = 30
+_ENOUGH = 30
 """Distinct scores that all repeat equally often are copies: chance does not do that."""
 
-MANY = 0.2
+_MANY = 0.2
 """Scores that come in steps (trees, few bits) have fewer distinct values than this share."""
 
 
@@ -41,8 +41,8 @@ def check_clusters(clusters: Any, scores: NDArray[Any]) -> None:
         raise ValueError(
             f"{plural(len(column), 'row')} come from {plural(len(counts), 'cluster')}: rows of "
             "one cluster are not independent, and the guarantee counts independent rows. Keep one "
-            "row of each: a random one, for a promise about a random row of a new cluster, or the "
-            "one with the highest score, for a promise on whether a new cluster is ever accepted."
+            "row of each: a random one, for a bound about a random row of a new cluster, or the "
+            "one with the highest score, for a bound on whether a new cluster is ever accepted."
         )
 
 
@@ -51,13 +51,13 @@ def check_copies(sample: Sample) -> tuple[str, ...]:
     kinds = (POSITIVES, NEGATIVES) if sample.labels is not None else ("everyone",)
     shares, distinct = {}, {}
     for kind in kinds:
-        scores = sample.sorted(Part((), kind))
+        scores = sample.sorted(Subset((), kind))
         if not len(scores):
             continue
         edges = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1], [True]]))
         counts = np.diff(edges)
         times = int(np.gcd.reduce(counts))
-        if times > 1 and len(counts) >= ENOUGH:
+        if times > 1 and len(counts) >= _ENOUGH:
             raise CannotPromise(
                 f"Every score of the {kind} appears {times} times (or a multiple of it): these are "
                 "copies. A copy is no further evidence; certify the rows as they were drawn."
@@ -68,11 +68,11 @@ def check_copies(sample: Sample) -> tuple[str, ...]:
         kind = max(shares, key=shares.__getitem__)
         return (
             f"{100 * shares[kind]:.0f} % of the {kind} share their score with another, the other "
-            "class hardly ever: if they were oversampled, the promise is void",
+            "class hardly ever: if they were oversampled, the certificate is void",
         )
-    if shares and min(shares.values()) > 0.1 and max(distinct.values()) > MANY:
+    if shares and min(shares.values()) > 0.1 and max(distinct.values()) > _MANY:
         return (
             f"{100 * min(shares.values()):.0f} % of the scores and more belong to several rows: "
-            "as it should be if scores are rounded; if rows are copies, the promise is void",
+            "as it should be if scores are rounded; if rows are copies, the certificate is void",
         )
     return ()

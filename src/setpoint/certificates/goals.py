@@ -1,4 +1,12 @@
-"""What is to be promised: bounds, a problem, or a sentence for either."""
+"""Goals that can be certified: bounds, a problem or a sentence, and the inequalities behind them.
+
+A rate weighs each cell (TP, FP, FN, TN) in its numerator and denominator. If there are only two
+kinds of cells in it, ``yes`` and ``no``, the rate is a function of one unknown share, and at a
+threshold fixed in advance a single binomial test is exact: TP against FN (recall), FP against TN
+(fpr), accepted against rejected (coverage), TP against FP (precision), FN against TN (npv), TP
+against FP and FN (F1), right against wrong (error). Everything else is bounded through several
+shares (:mod:`setpoint.certificates.regions`).
+"""
 
 from __future__ import annotations
 
@@ -6,8 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from setpoint.certificates.records import CannotPromise
-from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, Part, cells, signs
+from setpoint.certificates.regions import Kind, signs, two_kinds
+from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Subset
 from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
 from setpoint.rates import (
     Bound,
@@ -22,7 +30,19 @@ from setpoint.rates import (
     Where,
 )
 
+ACCEPTED, REJECTED, MIXED = "accepted", "rejected", "mixed"
+_KINDS = {
+    (("tp",), ("fn",)): POSITIVES,
+    (("fp",), ("tn",)): NEGATIVES,
+    (("tp", "fp"), ("fn", "tn")): EVERYONE,
+    (("tp",), ("fp",)): ACCEPTED,
+    (("fn",), ("tn",)): REJECTED,
+}
 _LEAD = "maximize recall subject to "
+
+
+class CannotPromise(ValueError):
+    """A goal or data of which nothing can be proved, whatever the scores are."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +70,20 @@ class Goal:
 
 
 def read_goal(goal: Any) -> Goal:
-    """A goal from a bound, several bounds, a problem or a sentence."""
+    """A goal from a bound, several bounds, a problem or a sentence.
+
+    Raises:
+        CannotPromise: The goal has no bound, an exact value, or a number of examples.
+        TypeError: It is something else.
+        ValueError: The sentence cannot be read, or is about classes or queries.
+    """
     if isinstance(goal, str):
-        goal = _sentence(goal)
+        goal = _parse(goal)
     if isinstance(goal, Problem):
         refuse_queries(goal.query, "A certificate")
         per_group = goal.thresholds == PER_GROUP
-        targets = tuple(goal.subject_to)
-        found = Goal(_bounds(targets), goal.objective, goal.maximize, per_group, str(goal))
+        bounds = _bounds(tuple(goal.subject_to))
+        found = Goal(bounds, goal.objective, goal.maximize, per_group, str(goal))
     else:
         several = isinstance(goal, Iterable) and not isinstance(goal, (Expression, Bound))
         bounds = _bounds(tuple(goal) if several else (goal,))
@@ -66,13 +92,13 @@ def read_goal(goal: Any) -> Goal:
         refuse_classes(part, "A certificate")
     if not found.bounds:
         raise CannotPromise(
-            f"`{found.text}` makes no promise that could be certified. Bound a rate, as in "
+            f"`{found.text}` has no bound that could be certified. Bound a rate, as in "
             "f_score(1) >= 0.8, or subject the objective to a bound."
         )
     for rate in found.rates:
         if rate.numerator.one or rate.denominator.one:
             raise CannotPromise(
-                f"`{rate}` counts heads; a promise on new data is about shares. "
+                f"`{rate}` counts examples; what is proved for new data is about shares. "
                 "For k alerts among n examples write coverage <= k / n."
             )
     return found
@@ -82,7 +108,7 @@ def _bounds(targets: tuple[Any, ...]) -> tuple[Bound, ...]:
     for target in targets:
         if isinstance(target, (Setpoint, Range)):
             raise CannotPromise(
-                f"certify proves bounds; got `{target}`: an exact value cannot be promised on new "
+                f"certify proves bounds; got `{target}`: an exact value cannot be proved for new "
                 "data, a bound (<=, >=) can."
             )
         if not isinstance(target, Bound):
@@ -93,7 +119,8 @@ def _bounds(targets: tuple[Any, ...]) -> tuple[Bound, ...]:
     return targets
 
 
-def _sentence(sentence: str) -> Problem | tuple[Any, ...]:
+def _parse(sentence: str) -> Problem | tuple[Any, ...]:
+    """A problem, or bounds alone: read as those of a problem with an objective in front."""
     words = sentence.split(None, 1)
     if words and words[0] in ("minimize", "maximize"):
         return Problem.parse(sentence)
@@ -102,49 +129,27 @@ def _sentence(sentence: str) -> Problem | tuple[Any, ...]:
     except ValueError as refused:
         # what was put in front of the sentence is taken out of the message again
         why, *lines = str(refused).split("\n")
-        lines = [
-            line.replace(_LEAD, "", 1) if i == 0 else _shift(line) for i, line in enumerate(lines)
-        ]
+        leads = (_LEAD, *[" " * len(_LEAD)] * len(lines))
+        lines = [line.replace(lead, "", 1) for line, lead in zip(lines, leads, strict=False)]
         raise ValueError("\n".join([why, *lines])) from None
-
-
-def _shift(carets: str) -> str:
-    return carets.replace(" " * len(_LEAD), "", 1)
-
-
-# What kind of promise a bound is, which decides how it can be proved.
-#
-# A rate counts each cell (TP, FP, FN, TN) above and below the line. If there are only two kinds of
-# cells in it, ``yes`` and ``no``, the rate is a function of one unknown share, and at a threshold
-# fixed in advance a single binomial test is exact: TP against FN (recall), FP against TN (fpr),
-# accepted against rejected (coverage), TP against FP (precision), FN against TN (npv), TP against
-# FP and FN (F1), right against wrong (error). Everything else is bounded through its parts.
-
-
-ACCEPTED, REJECTED, MIXED = "accepted", "rejected", "mixed"
-CELLS = ("tp", "fp", "fn", "tn")
-Kind = tuple[float, float]
-"""What a cell counts above and below the line."""
-_PARTS = {
-    (("tp",), ("fn",)): POSITIVES,
-    (("fp",), ("tn",)): NEGATIVES,
-    (("tp", "fp"), ("fn", "tn")): EVERYONE,
-    (("tp",), ("fp",)): ACCEPTED,
-    (("fn",), ("tn",)): REJECTED,
-}
 
 
 @dataclass(frozen=True)
 class Share:
     """The share of ``yes`` among ``yes`` and ``no``, which must be at most (least) ``limit``."""
 
-    part: Part
+    subset: Subset
     yes: tuple[str, ...]
     no: tuple[str, ...]
     at_most: bool
     limit: float
     kinds: tuple[Kind, Kind]
     scale: tuple[float, float]
+
+    @property
+    def risk(self) -> float:
+        """The largest share of unwanted outcomes."""
+        return self.limit if self.at_most else 1 - self.limit
 
     def counts(self, table: Counts) -> tuple[int, int]:
         """How many are ``yes``, of how many."""
@@ -160,47 +165,61 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Atom:
+class Inequality:
     """One inequality out of a bound, and what kind it is."""
 
     bound: Bound
     source: Bound
+    """The bound of the goal that it belongs to."""
     share: Share | None
     caps: bool | None
-    """True if accepting more can only break it, False if only mend it, else None."""
+    """True if accepting more can only break it, False if it can only help, else None."""
 
     @property
     def kind(self) -> str | None:
         """What the share is a share of, if there is one."""
-        return None if self.share is None else self.share.part.kind
+        return None if self.share is None else self.share.subset.kind
+
+    @property
+    def side(self) -> str:
+        """The words for its direction."""
+        return "at most" if self.bound.sense == "<=" else "at least"
+
+    def holds(self, value: float) -> bool:
+        """Whether a proved value of the bound's expression proves the bound."""
+        level = self.bound.level
+        return value <= level if self.bound.sense == "<=" else value >= level
 
 
-def atoms(bound: Bound, prevalence: float | None) -> list[Atom]:
-    """The inequalities that must all hold for ``bound`` to hold."""
+def inequalities(bound: Bound, prevalence: float | None) -> list[Inequality]:
+    """The inequalities that must all hold for ``bound`` to hold.
+
+    Raises:
+        CannotPromise: The bound does not depend on the threshold, always holds, or never does.
+    """
     found = []
-    for part in _split(bound):
-        if not any(p.kind != "prior" for p in signs(part.expression, prevalence)):
+    for part in _simpler(bound):
+        if not any(s.kind != PRIOR for s in signs(part.expression, prevalence)):
             raise CannotPromise(f"`{bound}` does not depend on the threshold: nothing to certify.")
-        share = share_of(part, prevalence)
-        found.append(Atom(part, bound, share, part.caps))
+        found.append(Inequality(part, bound, share_of(part, prevalence), part.caps))
     return found
 
 
-def _split(bound: Bound) -> list[Bound]:
+def _simpler(bound: Bound) -> list[Bound]:
     """Bounds on folds and quotients as bounds on what they are made of, where that is the same."""
     e, sense, level = bound.expression, bound.sense, bound.level
     if isinstance(e, Fold) and e.kind == "abs" and sense == "<=":
         return [Bound(e.parts[0], "<=", level), Bound(e.parts[0], ">=", -level)]
     if isinstance(e, Fold) and (e.kind, sense) in (("max", "<="), ("min", ">=")):
-        return [b for part in e.parts for b in _split(Bound(part, sense, level))]
-    if isinstance(e, Quotient) and e.bottom.is_share:  # at least 0, and 0/0 is no promise
-        return _split(Bound(e.top - level * e.bottom, sense, 0.0))
+        return [b for part in e.parts for b in _simpler(Bound(part, sense, level))]
+    if isinstance(e, Quotient) and e.bottom.is_share:  # at least 0, and 0/0 satisfies no bound
+        return _simpler(Bound(e.top - level * e.bottom, sense, 0.0))
     if isinstance(e, Combination):
         for weight, term in e.terms:
             worst = "max" if (weight > 0) == (sense == "<=") else "min"
             if isinstance(term, Fold) and term.kind == worst:
                 every = [e - weight * term + weight * part for part in term.parts]
-                parts = [b for part in every for b in _split(Bound(part, sense, level))]
+                parts = [b for part in every for b in _simpler(Bound(part, sense, level))]
                 return [b for b in parts if not _is_idle(b)]
     return [bound]
 
@@ -217,24 +236,22 @@ def _is_idle(bound: Bound) -> bool:
 def share_of(bound: Bound, prevalence: float | None) -> Share | None:
     """The single share that a bound is about, if it is about one."""
     rate, weight, constant = _lone_rate(bound)
-    if rate is None:
+    kinds = None if rate is None else two_kinds(rate)
+    if rate is None or kinds is None:
         return None
-    members: dict[Kind, list[str]] = {}
-    for cell, above, below in zip(CELLS, *cells(rate), strict=True):
-        if above or below:
-            members.setdefault((above, below), []).append(cell)
-    if len(members) != 2:
-        return None
-    (first, yes), (second, no) = ((kind, tuple(own)) for kind, own in members.items())
-    kind = _PARTS.get((yes, no), MIXED)
+    (first, yes), (second, no) = ((kind, tuple(cells)) for kind, cells in kinds.items())
+    kind = _KINDS.get((yes, no), MIXED)
     if prevalence is not None and kind not in (POSITIVES, NEGATIVES):
         return None  # the classes come in other numbers than here
     level = (bound.level - constant) / weight
     turn = 1.0 if (bound.sense == "<=") == (weight > 0) else -1.0
     a, b = (turn * (above - level * below) for above, below in (first, second))
-    _check_open(bound, a, b)
-    part = Part(rate.where, kind)
-    return Share(part, yes, no, a > b, b / (b - a), (first, second), (weight, constant))
+    if max(a, b) <= 0:
+        raise CannotPromise(f"`{bound}` holds for every threshold: nothing to certify.")
+    if min(a, b) > 0:
+        raise CannotPromise(f"`{bound}` cannot hold for any threshold: nothing to certify.")
+    subset = Subset(rate.where, kind)
+    return Share(subset, yes, no, a > b, b / (b - a), (first, second), (weight, constant))
 
 
 def _lone_rate(bound: Bound) -> tuple[Rate | None, float, float]:
@@ -246,11 +263,3 @@ def _lone_rate(bound: Bound) -> tuple[Rate | None, float, float]:
     if isinstance(e, Combination) and len(terms) == 1 and isinstance(rate := terms[0][1], Rate):
         return rate, terms[0][0], e.constant
     return None, 1.0, 0.0
-
-
-def _check_open(bound: Bound, yes: float, no: float) -> None:
-    """The bound must be able to hold, and to fail."""
-    if max(yes, no) <= 0:
-        raise CannotPromise(f"`{bound}` holds for every threshold: nothing to certify.")
-    if min(yes, no) > 0:
-        raise CannotPromise(f"`{bound}` cannot hold for any threshold: nothing to certify.")

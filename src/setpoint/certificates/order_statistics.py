@@ -1,4 +1,4 @@
-"""Bounds that move one way with the threshold: the last threshold at which they can be proved.
+"""Order statistics: the last threshold at which a bound that is monotone in it can be proved.
 
 ``fpr <= alpha``. The accepted share of the negatives falls as the threshold rises, so there is one
 true limit: the bound holds from there on. Test the bound at every threshold, from the strictest on
@@ -10,34 +10,41 @@ the largest count that passes; ``FPR(T) ~ Beta(m + 1, n - m)`` if scores are con
 with ties, since equal scores are rejected together.
 
 The argument uses no more than one valid test for each fixed threshold, so it also covers monotone
-bounds on several parts (0.5 fpr on a + 0.5 fpr on b), and several bounds in the same direction at
+bounds on several subsets (0.5 fpr on a + 0.5 fpr on b), and several bounds in the same direction at
 once: the strictest limit decides, and only the test there counts. Bounds in two directions (fpr and
 recall) share ``delta``.
 
-``guarantee="mean"``: conformal risk control. The next negative exceeds the ``(m + 1)``-th largest
-of ``n`` with probability at most ``(m + 1) / (n + 1)``, so the false positive rate is ``alpha`` *on
-average* over calibration samples; about every other one of them is above.
+On average (conformal risk control): the next negative exceeds the ``(m + 1)``-th largest of ``n``
+with probability at most ``(m + 1) / (n + 1)``, so the false positive rate is ``alpha`` *on average*
+over calibration samples; about every other one of them is above.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from setpoint.certificates.evidence import Place, scaled
-from setpoint.certificates.fixed_thresholds import excess, holds, proved_at
-from setpoint.certificates.goals import Atom, Share
-from setpoint.certificates.regions import gather, largest
+from setpoint.certificates.goals import Inequality, Share
+from setpoint.certificates.proofs import (
+    Proof,
+    Threshold,
+    ThresholdRange,
+    Thresholds,
+    gather,
+    proved_at,
+)
+from setpoint.certificates.regions import signs, upper_bound
 from setpoint.certificates.sample import (
     EVERYONE,
     NEGATIVES,
     POSITIVES,
     PRIOR,
-    Part,
     Sample,
-    have,
-    signs,
+    Subset,
+    count_text,
 )
 from setpoint.certificates.tails import (
     allowed,
@@ -48,96 +55,138 @@ from setpoint.certificates.tails import (
     upper,
 )
 
+_FACTORS = tuple(1.25**i for i in range(1, 60))
+"""How many times as many examples are tried, to say what a proof would take."""
+
 
 @dataclass(frozen=True)
 class Limit:
-    """Up to where a bound is proved: from ``place`` on upwards (a cap) or downwards (a floor)."""
+    """Up to where an inequality is proved: from the threshold upwards (a cap), or downwards."""
 
-    place: Place | None
+    threshold: Threshold | None
     proved: float | None
     """What is proved of the bound's expression: a little more than was asked for."""
     note: str
     """The counts behind it, or what is missing."""
 
 
-def limit(
-    atom: Atom, sample: Sample, delta: float, prevalence: float | None, mean: bool = False
-) -> Limit:
-    """The last threshold at which a monotone bound can be proved."""
-    if atom.share is not None and atom.kind in (POSITIVES, NEGATIVES, EVERYONE):
-        return _of_share(atom, atom.share, sample, delta, mean)
-    if mean:
-        raise ValueError(
-            f'`{atom.source}`: guarantee="mean" is for bounds on one kind of examples '
-            "(fpr, recall, fnr, tnr, coverage)."
+class OrderStatistic:
+    """Bounds of one direction that are monotone in the threshold.
+
+    Args:
+        caps: Whether they limit what is accepted (fpr, coverage), or what is rejected (recall).
+        on_average: Keep the rate on average over calibration samples, instead of with confidence.
+    """
+
+    joint = True
+
+    def __init__(self, *, caps: bool, on_average: bool = False) -> None:
+        self.caps, self.on_average = caps, on_average
+
+    def takes(self, inequality: Inequality) -> bool:
+        """Whether it is monotone in the threshold, in this direction."""
+        return inequality.caps is self.caps
+
+    def prove(self, family: Sequence[Inequality], sample: Sample, delta: float) -> Proof:
+        """All thresholds on one side of the strictest limit."""
+        limits = {each: self.limit(each, sample, delta) for each in family}
+        proved = {each: (found.proved, found.note) for each, found in limits.items()}
+        missing = [found.note for found in limits.values() if found.threshold is None]
+        if missing:
+            return Proof(proved, (), tuple(missing), feasible=False)
+        ends = [found.threshold for found in limits.values() if found.threshold is not None]
+        end = (max if self.caps else min)(ends, key=lambda t: t.value(sample))
+        end = end if len(ends) == 1 else replace(end, chosen=True)
+        at = end.value(sample)
+        side = "from" if self.caps else "up to"
+        notes = tuple(
+            f"`{each.source}` is proved {side} {threshold.value(sample):.6g}"
+            for each, threshold in zip(family, ends, strict=True)
         )
-    return _of_several(atom, sample, delta, prevalence)
+        admissible = ThresholdRange(at, math.inf) if self.caps else ThresholdRange(-math.inf, at)
+        return Proof(proved, (admissible,), notes, end=end)
+
+    def limit(self, inequality: Inequality, sample: Sample, delta: float) -> Limit:
+        """The last threshold at which one inequality can be proved."""
+        share = inequality.share
+        if share is not None and inequality.kind in (POSITIVES, NEGATIVES, EVERYONE):
+            return self._limit_of_share(inequality, share, sample, delta)
+        if self.on_average:
+            raise ValueError(
+                f'`{inequality.source}`: guarantee="mean" is for bounds on one kind of examples '
+                "(fpr, recall, fnr, tnr, coverage)."
+            )
+        return _limit_by_bisection(inequality, sample, delta)
+
+    def _limit_of_share(
+        self, inequality: Inequality, share: Share, sample: Sample, delta: float
+    ) -> Limit:
+        n, mean = sample.size(share.subset), self.on_average
+        m = allowed_on_average(n, share.risk) if mean else allowed(n, share.risk, delta)
+        if m < 0:
+            count = needed_on_average(share.risk) if mean else needed(share.risk, delta)
+            return Limit(None, None, shortage(inequality, share.subset, n, count))
+        scores = sample.sorted(share.subset)
+        if share.at_most:
+            threshold = Threshold(float(scores[n - m - 1]), anchor=share.subset)
+            reached = (m + 1) / (n + 1) if mean else float(upper(m, n, delta))
+        else:
+            threshold = Threshold(float(scores[m]), inclusive=True, anchor=share.subset)
+            reached = (n - m) / (n + 1) if mean else float(lower(n - m, n, delta))
+        side = "above" if share.at_most else "at or below"
+        note = f"at most {m:,} of {count_text(n, share.subset)} may lie {side} the threshold"
+        return Limit(threshold, share.value(reached), note)
 
 
-def _of_share(atom: Atom, share: Share, sample: Sample, delta: float, mean: bool) -> Limit:
-    n = sample.size(share.part)
-    risk = share.limit if share.at_most else 1 - share.limit
-    m = allowed_on_average(n, risk) if mean else allowed(n, risk, delta)
-    if m < 0:
-        count = needed_on_average(risk) if mean else needed(risk, delta)
-        return Limit(None, None, _missing(atom, share.part, n, count))
-    scores = sample.sorted(share.part)
-    if share.at_most:
-        place = Place(float(scores[n - m - 1]), anchor=share.part)
-        reached = (m + 1) / (n + 1) if mean else float(upper(m, n, delta))
-    else:
-        place = Place(float(scores[m]), inclusive=True, anchor=share.part)
-        reached = (n - m) / (n + 1) if mean else float(lower(n - m, n, delta))
-    side = "above" if share.at_most else "at or below"
-    note = f"at most {m:,} of {have(n, share.part)} may lie {side} the threshold"
-    return Limit(place, share.value(reached), note)
+def shortage(inequality: Inequality, subset: Subset, n: int, needs: int | None) -> str:
+    """How many examples an inequality needs, and how many there are."""
+    if needs is None:
+        return f"no number of examples can prove `{inequality.source}`: bound it away from the end"
+    return f"`{inequality.source}` needs {count_text(needs, subset)}, you have {n:,}"
 
 
-def _missing(atom: Atom, part: Part, n: int, count: int | None) -> str:
-    if count is None:
-        return f"no number of examples can prove `{atom.source}`: bound it away from the end"
-    return f"`{atom.source}` needs {have(count, part)}, you have {n:,}"
-
-
-def _of_several(atom: Atom, sample: Sample, delta: float, prevalence: float | None) -> Limit:
-    """By bisection over all scores: the proof gets easier in one direction."""
-    caps, parts = bool(atom.caps), _scored(atom, prevalence)
-    scores = np.unique(np.concatenate([sample.sorted(part) for part in parts]))
+def _limit_by_bisection(inequality: Inequality, sample: Sample, delta: float) -> Limit:
+    """Over all scores of several subsets: the proof gets easier in one direction."""
+    caps = bool(inequality.caps)
+    subsets = [s for s in signs(inequality.bound.expression, sample.prevalence) if s.kind != PRIOR]
+    scores = np.unique(np.concatenate([sample.sorted(subset) for subset in subsets]))
     scores = scores if caps else scores[::-1]  # the last one is the easiest to prove
 
     def proved(i: int) -> float:
-        place = Place(float(scores[i]), inclusive=not caps)
-        return proved_at(atom, sample, lambda _: place, delta, prevalence)
+        threshold = Threshold(float(scores[i]), inclusive=not caps)
+        return proved_at(inequality, sample, Thresholds({(): threshold}), delta)
 
     low, high = -1, len(scores) - 1
-    if not holds(atom, proved(high)):
-        return Limit(None, None, _scarce(atom, parts, sample, delta, prevalence))
+    if not inequality.holds(proved(high)):
+        return Limit(None, None, _shortage_of_several(inequality, subsets, sample, delta))
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if holds(atom, proved(middle)) else (middle, high)
-    counted = ", ".join(have(sample.size(part), part) for part in parts)
-    place = Place(float(scores[high]), inclusive=not caps, chosen=True)
-    return Limit(place, proved(high), f"from {counted}")
+        low, high = (low, middle) if inequality.holds(proved(middle)) else (middle, high)
+    counted = ", ".join(count_text(sample.size(subset), subset) for subset in subsets)
+    threshold = Threshold(float(scores[high]), inclusive=not caps, chosen=True)
+    return Limit(threshold, proved(high), f"from {counted}")
 
 
-def _scored(atom: Atom, prevalence: float | None) -> list[Part]:
-    """The parts whose scores decide."""
-    return [p for p in signs(atom.bound.expression, prevalence) if p.kind != PRIOR]
-
-
-def _scarce(
-    atom: Atom, parts: list[Part], sample: Sample, delta: float, prevalence: float | None
+def _shortage_of_several(
+    inequality: Inequality, subsets: list[Subset], sample: Sample, delta: float
 ) -> str:
     """How many times as many examples could prove it, if all of them went right."""
-    turned, level = excess(atom)
-    end = np.inf if atom.caps else -np.inf
-    known, apart = gather(turned, sample, lambda _: Place(float(end)), prevalence)
+    bound = inequality.bound
+    sign = 1.0 if bound.sense == "<=" else -1.0
+    expression = bound.expression if bound.sense == "<=" else -bound.expression
+    end = Thresholds({(): Threshold(math.inf if inequality.caps else -math.inf)})
+    known, independent = gather(expression, sample, end)
     for factor in _FACTORS:
-        more = {part: scaled(seen, factor) for part, seen in known.items()}
-        if largest(turned, more, delta, prevalence, apart) <= level:
-            need = " and ".join(have(round(factor * sample.size(part)), part) for part in parts)
-            return f"`{atom.source}` needs about {need}, {factor:.2g} times what you have"
-    return f"`{atom.source}` cannot be proved with any number of such examples"
-
-
-_FACTORS = tuple(1.25**i for i in range(1, 60))
+        more = {
+            subset: seen._replace(
+                low=round(factor * seen.low),
+                high=round(factor * seen.high),
+                n=round(factor * seen.n),
+            )
+            for subset, seen in known.items()
+        }
+        most = upper_bound(expression, more, delta, sample.prevalence, independent)
+        if most <= sign * bound.level:
+            need = " and ".join(count_text(round(factor * sample.size(s)), s) for s in subsets)
+            return f"`{inequality.source}` needs about {need}, {factor:.2g} times what you have"
+    return f"`{inequality.source}` cannot be proved with any number of such examples"

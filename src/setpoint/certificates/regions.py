@@ -1,14 +1,19 @@
-"""What several independent measurements leave possible together.
+"""Bounds of rates and of combinations of rates, from the counts behind them.
+
+At a threshold a slice of the data has three unknown shares: of its positives that are accepted, of
+its negatives that are accepted, and of positives among everyone (the prior). Every rate is a
+quotient of sums of these, so it is monotone in each of them, and a combination of rates (a gap
+between groups, a balanced error) is bounded once the shares are.
 
 Each of ``k`` shares has a one-sided Clopper-Pearson bound at any tail ``q``; its deviate
 ``z = ndtri(1 - p)`` of the true share is at most standard normal, whatever the share. Asking every
-share to keep within ``q = delta / k`` (the union bound) guards against all of them being unlucky to
-the full at once. They are independent, so ``sum of max(z_i, 0)^2`` follows the chi-bar-squared law
+share to keep within ``q = delta / k`` (the union bound) guards against the worst of all of them at
+once. They are independent, so ``sum of max(z_i, 0)^2`` follows the chi-bar-squared law
 
     P(sum > x) <= sum_{i=1..k} C(k, i) 2^-k P(chi2_i > x),
 
 and the true shares lie in the region where that sum is small, with confidence 1 - delta. A
-function that moves one way with every share is largest on the region's outer face, which is covered
+function that is monotone in every share is largest on the region's outer face, which is covered
 by boxes: for each, a vector of tails. For the difference of two equal shares the union bound is
 2 x 1.96 standard errors away, the region sqrt(2) x 2.06, and nothing can do better than
 sqrt(2) x 1.645.
@@ -16,48 +21,133 @@ sqrt(2) x 1.645.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from math import comb, pi
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtr
 
-from setpoint.certificates.evidence import Evidence, Place, evidence
-from setpoint.certificates.sample import (
-    EVERYONE,
-    NEGATIVES,
-    POSITIVES,
-    PRIOR,
-    Part,
-    Sample,
-    cells,
-    rate_signs,
-    signs,
-)
+from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Subset
 from setpoint.certificates.tails import Floats, lower, upper
 from setpoint.rates import Combination, Counts, Expression, Fold, Quotient, Rate, Where
 
-Levels = tuple[Floats, NDArray[np.int64]]
-
-CELLS = {2: 64, 3: 24}
+CELLS = ("tp", "fp", "fn", "tn")
+Kind = tuple[float, float]
+"""The weights of a cell in the numerator and in the denominator of a rate."""
+_Weights = tuple[float, float, float, float]
+_Ends = tuple[Any, Any]
+_BOXES = {2: 64, 3: 24}
 """Boxes along each angle of the outer face."""
-STEPS = 64
+_STEPS = 64
 """Deviates are rounded outwards to so many steps, since the bounds at each take long to compute."""
 
 
+class Evidence(NamedTuple):
+    """How many of ``n`` were accepted, for bounds from below and from above."""
+
+    low: int
+    high: int
+    n: int
+    tests: int
+    """How many tests share the tail."""
+
+
+def signs(expression: Expression, prevalence: float | None) -> dict[Subset, int | None]:
+    """The subsets an expression depends on: 1 if it rises with the share, -1 falls, None: either.
+
+    With a declared ``prevalence`` the share of positives is known.
+    """
+    found: dict[Subset, int | None] = {}
+    terms: Iterable[tuple[float, Expression]] = [(1, expression)]
+    if isinstance(expression, Combination):
+        terms = expression.terms
+    for weight, term in terms:
+        for rate in term.rates():
+            for subset, slope in rate_signs(rate, prevalence).items():
+                sign = None
+                if slope is not None and term is rate:
+                    sign = slope if weight > 0 else -slope
+                found[subset] = sign if found.get(subset, sign) == sign else None
+    return found
+
+
+def rate_signs(rate: Rate, prevalence: float | None) -> dict[Subset, int | None]:
+    """The same for one rate.
+
+    By the accepted share ``x`` of a class the rate is ``(a0 + a x) / (b0 + b x)``, and its slope
+    has the sign of ``a b0 - a0 b``, where ``a0`` and ``b0`` are averages of the cells' weights.
+    """
+    top, below = weights(rate)
+    tp, fp, fn, tn = range(4)
+    found = {}
+    if prevalence is None and all(w[tp] == w[fp] and w[fn] == w[tn] for w in (top, below)):
+        # acceptance is all that counts
+        found[EVERYONE] = _sign([top[tp] * below[fn] - top[fn] * below[tp]])
+    else:
+        for kind, yes, no, others in (
+            (POSITIVES, tp, fn, (fp, tn)),
+            (NEGATIVES, fp, tn, (tp, fn)),
+        ):
+            a, b = top[yes] - top[no], below[yes] - below[no]
+            found[kind] = _sign(a * below[i] - top[i] * b for i in (no, *others))
+        if prevalence is None:
+            pairs = [(i, j) for i in (tp, fn) for j in (fp, tn)]
+            found[PRIOR] = _sign(top[i] * below[j] - top[j] * below[i] for i, j in pairs)
+    return {Subset(rate.where, kind): sign for kind, sign in found.items() if sign != 0}
+
+
+def weights(rate: Rate) -> tuple[_Weights, _Weights]:
+    """The weights of TP, FP, FN and TN in the numerator and in the denominator."""
+    return rate.numerator.weights[:4], rate.denominator.weights[:4]
+
+
+def _sign(values: Iterable[float]) -> int | None:
+    """The sign that all values have, zeros aside; None if they differ."""
+    found = {(v > 0) - (v < 0) for v in values} - {0}
+    return None if len(found) > 1 else found.pop() if found else 0
+
+
+def upper_bound(
+    expression: Expression,
+    known: Mapping[Subset, Evidence],
+    delta: float,
+    prevalence: float | None,
+    independent: bool = True,
+) -> float:
+    """An upper bound of ``expression``, wrong with probability at most ``delta``."""
+    directions = signs(expression, prevalence)
+    box: dict[Subset, _Ends] = {}
+    levels = tails_of_boxes(len(directions), delta, independent)
+    for (subset, sign), (tails, index) in zip(directions.items(), levels, strict=True):
+        seen, tail = known[subset], tails / known[subset].tests
+        if sign == 1:
+            bound = upper(seen.high, seen.n, tail)[index]
+            box[subset] = (bound, bound)
+        elif sign == -1:
+            bound = lower(seen.low, seen.n, tail)[index]
+            box[subset] = (bound, bound)
+        else:
+            ends = lower(seen.low, seen.n, tail / 2), upper(seen.high, seen.n, tail / 2)
+            box[subset] = (ends[0][index], ends[1][index])
+    with np.errstate(all="ignore"):
+        return float(np.max(value_range(expression, box, prevalence)[1]))
+
+
 @lru_cache(maxsize=256)
-def boxes(shares: int, delta: float, independent: bool = True) -> tuple[Levels, ...]:
+def tails_of_boxes(
+    shares: int, delta: float, independent: bool = True
+) -> tuple[tuple[Floats, NDArray[np.int64]], ...]:
     """For each share the tails that occur, and which of them every box has.
 
-    With confidence 1 - delta the truth is in one of the boxes.
+    With confidence 1 - delta the true shares are in one of the boxes.
     """
-    if shares == 1 or not independent or shares not in CELLS:
+    if shares == 1 or not independent or shares not in _BOXES:
         return ((np.array([delta / shares]), np.zeros(1, np.int64)),) * shares
-    face = np.ceil(_face(shares) * STEPS) / STEPS
+    face = np.ceil(_face(shares) * _STEPS) / _STEPS
     levels = [np.unique(column, return_inverse=True) for column in face.T]
     size = radius(shares, delta)
     return tuple((ndtr(-size * deviates), index) for deviates, index in levels)
@@ -78,7 +168,7 @@ def radius(shares: int, delta: float) -> float:
 
 def _face(shares: int) -> Floats:
     """The outer corners of boxes that cover the positive part of the unit sphere."""
-    angles = np.linspace(0, pi / 2, CELLS[shares] + 1)
+    angles = np.linspace(0, pi / 2, _BOXES[shares] + 1)
     first, last = np.cos(angles[:-1]), np.sin(angles[1:])
     if shares == 2:
         return np.stack([first, last], 1)
@@ -87,70 +177,13 @@ def _face(shares: int) -> Floats:
     return np.stack([c.ravel() for c in corners], 1)
 
 
-# How large an expression can be, given what the data leave possible for its parts.
-
-
-Spread = tuple[Any, Any]
-Box = Mapping[Part, Spread]
-Places = Callable[[Where], Place]
-
-
-def largest(
-    expression: Expression,
-    known: Mapping[Part, Evidence],
-    delta: float,
-    prevalence: float | None,
-    independent: bool = True,
-) -> float:
-    """An upper bound of ``expression``, wrong with probability at most ``delta``."""
-    directions = signs(expression, prevalence)
-    box: dict[Part, Spread] = {}
-    regions = boxes(len(directions), delta, independent)
-    for (part, sign), (levels, index) in zip(directions.items(), regions, strict=True):
-        seen, tail = known[part], levels / known[part].tests
-        if sign == 1:
-            bound = upper(seen.high, seen.n, tail)[index]
-            box[part] = (bound, bound)
-        elif sign == -1:
-            bound = lower(seen.low, seen.n, tail)[index]
-            box[part] = (bound, bound)
-        else:
-            ends = lower(seen.low, seen.n, tail / 2), upper(seen.high, seen.n, tail / 2)
-            box[part] = (ends[0][index], ends[1][index])
-    with np.errstate(all="ignore"):
-        return float(np.max(spread(expression, box, prevalence)[1]))
-
-
-def interval(
-    expression: Expression, sample: Sample, places: Places, delta: float, prevalence: float | None
-) -> tuple[float, float]:
-    """Bounds of ``expression`` from below and above, wrong with probability ``delta`` together."""
-    known, independent = gather(expression, sample, places, prevalence)
-    high = largest(expression, known, delta / 2, prevalence, independent)
-    low = 0.0 - largest(-expression, known, delta / 2, prevalence, independent)  # never -0.0
-    return (max(low, 0.0), min(high, 1.0)) if expression.is_share else (low, high)
-
-
-def gather(
-    expression: Expression, sample: Sample, places: Places, prevalence: float | None
-) -> tuple[dict[Part, Evidence], bool]:
-    """The evidence on every part, and whether the parts are independent of each other."""
-    parts = list(signs(expression, prevalence))
-    known = {part: evidence(sample, part, places(part.where)) for part in parts}
-    apart = not any(a.overlaps(b) for i, a in enumerate(parts) for b in parts[:i])
-    for part in parts:
-        place = places(part.where)
-        entangled = place.anchor is not None and part.kind != PRIOR and not place.chosen
-        if entangled and place.anchor != part and part.overlaps(place.anchor):  # type: ignore[arg-type]
-            apart = False
-    return known, apart
-
-
-def spread(expression: Expression, box: Box, prevalence: float | None) -> Spread:
+def value_range(
+    expression: Expression, box: Mapping[Subset, _Ends], prevalence: float | None
+) -> _Ends:
     """The least and the largest value of ``expression`` over a box of shares."""
     if isinstance(expression, Rate):
-        return _of_rate(expression, box, prevalence)
-    parts = [spread(child, box, prevalence) for child in expression.children]
+        return _range_of_rate(expression, box, prevalence)
+    parts = [value_range(child, box, prevalence) for child in expression.children]
     if isinstance(expression, Combination):
         low = high = expression.constant
         for (weight, _), (a, b) in zip(expression.terms, parts, strict=True):
@@ -173,74 +206,80 @@ def spread(expression: Expression, box: Box, prevalence: float | None) -> Spread
     return pick.reduce(lows), pick.reduce(highs)
 
 
-def _of_rate(rate: Rate, box: Box, prevalence: float | None) -> Spread:
-    """A rate moves one way along each share, so it is extreme at a corner of the box."""
-    ends = {part: box[part] for part in rate_signs(rate, prevalence)}
+def _range_of_rate(rate: Rate, box: Mapping[Subset, _Ends], prevalence: float | None) -> _Ends:
+    """A rate is monotone along each share, so it is extreme at a corner of the box.
+
+    Shares that the rate does not depend on may be anything: 0.5 here.
+    """
+    ends = {subset.kind: box[subset] for subset in rate_signs(rate, prevalence)}
     corners = []
-    for corner in product(*(_ends(end) for end in ends.values())):
-        value = dict(zip((part.kind for part in ends), corner, strict=True))
-        corners.append(np.asarray(rate.of({rate.where: _table(value, prevalence)})))
+    for corner in product(*((e if e[0] is not e[1] else e[:1]) for e in ends.values())):
+        shares = dict(zip(ends, corner, strict=True))
+        prior = shares.get(PRIOR, 0.5 if prevalence is None else prevalence)
+        either = shares.get(EVERYONE, 0.5)
+        tp, fp = prior * shares.get(POSITIVES, either), (1 - prior) * shares.get(NEGATIVES, either)
+        table = Counts(tp, fp, prior - tp, 1 - prior - fp, prior, 1 - prior)
+        corners.append(np.asarray(rate.of({rate.where: table})))
     undefined = np.any([np.isnan(c) for c in corners], axis=0)
     low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
     return np.where(undefined, -np.inf, low), np.where(undefined, np.inf, high)
 
 
-def _ends(end: Spread) -> Spread | tuple[Any]:
-    return end if end[0] is not end[1] else (end[0],)
-
-
-def _table(shares: Mapping[str, Any], prevalence: float | None) -> Counts:
-    """The cells of a population; what a rate does not depend on may be anything."""
-    prior = shares.get(PRIOR, 0.5 if prevalence is None else prevalence)
-    either = shares.get(EVERYONE, 0.5)
-    tp, fp = prior * shares.get(POSITIVES, either), (1 - prior) * shares.get(NEGATIVES, either)
-    return Counts(tp, fp, prior - tp, 1 - prior - fp, prior, 1 - prior)
-
-
-# Intervals of rates at a threshold that was fixed before these data: of shares, F scores, gaps.
-
-
-NAMES = ("tp", "fp", "fn", "tn")
+def are_independent(subsets: Sequence[Subset]) -> bool:
+    """Whether no subset overlaps another."""
+    return not any(a.overlaps(b) for i, a in enumerate(subsets) for b in subsets[:i])
 
 
 def interval_at(
     expression: Expression, tables: Mapping[Where, Counts], tail: float
 ) -> tuple[float, float] | None:
-    """Bounds from below and above, each wrong with probability at most ``tail``; None for 0/0.
+    """Bounds from below and above at a threshold that was fixed before these data.
 
-    A rate with two kinds of cells is a function of one share (F1 of TP against FP and FN), and its
-    interval is that of Clopper and Pearson; anything else is bounded through its parts.
+    Each is wrong with probability at most ``tail``; None for 0/0 and for numbers of examples. A
+    rate with two kinds of cells is a function of one share (F1 of TP against FP and FN), and its
+    interval is that of Clopper and Pearson; anything else is bounded through its shares.
 
-    >>> from setpoint.rates import f_score
-    >>> low, high = interval_at(f_score(1), {(): Counts(80, 20, 10, 890, 90, 910)}, 0.05)
-    >>> round(low, 3), round(high, 3)
-    (0.787, 0.887)
+    Examples:
+        >>> from setpoint.rates import f_score
+        >>> low, high = interval_at(f_score(1), {(): Counts(80, 20, 10, 890, 90, 910)}, 0.05)
+        >>> round(low, 3), round(high, 3)
+        (0.787, 0.887)
     """
     if any(rate.numerator.one or rate.denominator.one for rate in expression.rates()):
-        return None  # it counts heads, which has no share to be sure of
+        return None
     if isinstance(expression, Rate):
-        found = _of_one_share(expression, tables[expression.where], tail)
+        found = _interval_of_one_share(expression, tables[expression.where], tail)
         if found is not None:
             return found
-    parts = list(signs(expression, None))
-    known = {part: _seen(part, tables[part.where]) for part in parts}
+    subsets = list(signs(expression, None))
+    known = {subset: _counted(subset, tables[subset.where]) for subset in subsets}
     if not all(seen.n for seen in known.values()):
         return None
-    apart = not any(a.overlaps(b) for i, a in enumerate(parts) for b in parts[:i])
-    high = largest(expression, known, tail, None, apart)
-    low = 0.0 - largest(-expression, known, tail, None, apart)  # never -0.0
+    independent = are_independent(subsets)
+    high = upper_bound(expression, known, tail, None, independent)
+    low = 0.0 - upper_bound(-expression, known, tail, None, independent)  # never -0.0
     return (low, high) if np.isfinite([low, high]).all() else None
 
 
-def _of_one_share(rate: Rate, table: Counts, tail: float) -> tuple[float, float] | None:
-    """The interval of a rate whose cells are of two kinds; None if there are more."""
-    kinds: dict[tuple[float, float], int] = {}
-    for name, above, below in zip(NAMES, *cells(rate), strict=True):
+def two_kinds(rate: Rate) -> dict[Kind, list[str]] | None:
+    """The cells that a rate counts by their weights, if there are two kinds of them, else None.
+
+    The rate is then a function of one share: ``precision`` of TP against FP.
+    """
+    kinds: dict[Kind, list[str]] = {}
+    for cell, above, below in zip(CELLS, *weights(rate), strict=True):
         if above or below:
-            kinds[(above, below)] = kinds.get((above, below), 0) + int(getattr(table, name))
-    if len(kinds) != 2:
+            kinds.setdefault((above, below), []).append(cell)
+    return kinds if len(kinds) == 2 else None
+
+
+def _interval_of_one_share(rate: Rate, table: Counts, tail: float) -> tuple[float, float] | None:
+    """The interval of a rate whose cells are of two kinds; None if there are more, and for 0/0."""
+    kinds = two_kinds(rate)
+    if kinds is None:
         return None
-    ((a, b), yes), ((c, d), no) = kinds.items()
+    (a, b), (c, d) = kinds
+    yes, no = (sum(int(getattr(table, cell)) for cell in cells) for cells in kinds.values())
     if yes + no == 0:
         return None
     low, high = (float(end(yes, yes + no, tail)) for end in (lower, upper))
@@ -251,7 +290,7 @@ def _of_one_share(rate: Rate, table: Counts, tail: float) -> tuple[float, float]
     return min(ends), max(ends)
 
 
-def _seen(part: Part, table: Counts) -> Evidence:
+def _counted(subset: Subset, table: Counts) -> Evidence:
     tp, fp, positives, negatives = (
         int(n) for n in (table.tp, table.fp, table.positives, table.negatives)
     )
@@ -259,7 +298,8 @@ def _seen(part: Part, table: Counts) -> Evidence:
         POSITIVES: (tp, positives),
         NEGATIVES: (fp, negatives),
         EVERYONE: (tp + fp, positives + negatives),
-    }.get(part.kind, (positives, positives + negatives))
+        PRIOR: (positives, positives + negatives),
+    }[subset.kind]
     return Evidence(count, count, n, 1)
 
 

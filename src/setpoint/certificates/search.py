@@ -1,70 +1,219 @@
-"""The bounds of a goal by how they are proved, and what a search for a threshold finds."""
+"""Find thresholds that satisfy all bounds, each proved by the method for its kind.
+
+Every inequality of a goal goes to the first of :data:`METHODS` that can prove it; those that one
+argument covers together form a family. Families share ``delta`` equally, and a threshold is
+admissible if every family has proved it. What no method can prove is tested at the threshold that
+the other bounds lead to, or by :mod:`setpoint.certificates.split_test`.
+
+With a threshold per group, every group is searched with an equal part of ``delta``, and bounds
+between groups are tested at the thresholds found: ranks fixed in advance, so that the shares behind
+a gap are independent and known up to their bounds. Thresholds that were chosen on other data are
+not searched for: each bound is one test there, and the certificate needs all of them passed, so it
+is false with probability ``delta`` at most, however many bounds and groups there are.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from setpoint.certificates.evidence import Place
-from setpoint.certificates.fixed_thresholds import holds, prove_there
-from setpoint.certificates.goals import ACCEPTED, REJECTED, Atom, Goal, atoms
-from setpoint.certificates.order_statistics import Limit, limit
-from setpoint.certificates.precision_walk import Stretch, Walked, walk
-from setpoint.certificates.records import CERTIFIED, INFEASIBLE, NOT_CERTIFIED, CannotPromise
-from setpoint.certificates.regions import spread
-from setpoint.certificates.sample import PRIOR, Sample, signs
-from setpoint.certificates.selection import choose, measure, merit_of, prefers_low
-from setpoint.certificates.split_test import Beside, Trial, prove
+from setpoint._checks import number
+from setpoint.certificates.goals import CannotPromise, Goal, Inequality, inequalities
+from setpoint.certificates.groups import GroupGoals
+from setpoint.certificates.order_statistics import OrderStatistic
+from setpoint.certificates.precision_walk import PrecisionWalk
+from setpoint.certificates.proofs import (
+    CERTIFIED,
+    INFEASIBLE,
+    NOT_CERTIFIED,
+    Method,
+    Outcome,
+    Proof,
+    Threshold,
+    ThresholdRange,
+    Thresholds,
+    measure,
+    proved_at,
+    proved_together,
+)
+from setpoint.certificates.regions import signs, value_range
+from setpoint.certificates.sample import PRIOR, Sample
+from setpoint.certificates.selection import choose, merit_of, prefers_low
+from setpoint.certificates.split_test import OtherBounds, Trial, split_test
+from setpoint.rates import Bound, Quotient
 
-Proved = dict[Atom, tuple[float | None, str]]
-
-
-@dataclass(frozen=True)
-class Found:
-    """A verdict; the place, if there is one; and for each atom what is proved and from what."""
-
-    status: str
-    place: Place | None
-    proved: Proved
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Families:
-    """The atoms of a goal by how they are proved."""
-
-    caps: list[Atom]
-    floors: list[Atom]
-    walks: list[Atom]
-    rest: list[Atom]
-
-    @classmethod
-    def of(cls, found: Sequence[Atom]) -> Families:
-        """Sort atoms into families."""
-        open_ = [a for a in found if a.caps is None]
-        walks = [a for a in open_ if a.kind in (ACCEPTED, REJECTED)]
-        rest = [a for a in open_ if a not in walks]
-        caps, floors = ([a for a in found if a.caps is side] for side in (True, False))
-        return cls(caps, floors, walks, rest)
-
-    def __len__(self) -> int:
-        return bool(self.caps) + bool(self.floors) + len(self.walks) + bool(self.rest)
+METHODS: Mapping[str, Sequence[Method]] = {
+    "pac": (OrderStatistic(caps=True), OrderStatistic(caps=False), PrecisionWalk()),
+    "mean": (
+        OrderStatistic(caps=True, on_average=True),
+        OrderStatistic(caps=False, on_average=True),
+    ),
+}
+"""The methods of each guarantee, in the order in which they are asked."""
 
 
-# Why there is no threshold: goals that ask for nothing, bounds that clash, proofs that fail.
+def search(goals: GroupGoals, sample: Sample, delta: float, guarantee: str) -> Outcome:
+    """The verdict on all groups together, with their thresholds if it is certified."""
+    if guarantee == "mean" and goals.between:
+        raise ValueError('guarantee="mean" does not hold between groups. Use guarantee="pac".')
+    tail = delta / (len(goals.goals) + bool(goals.between))
+    thresholds, found = Thresholds(), []
+    for group, goal in goals.goals.items():
+        found.append(search_one(goal, sample, tail, guarantee))
+        if found[-1].thresholds:
+            thresholds[goals.where(group)] = found[-1].thresholds[()]
+    statuses = {each.status for each in found}
+    proved = {inequality: known for each in found for inequality, known in each.proved.items()}
+    if statuses != {CERTIFIED}:
+        status = INFEASIBLE if INFEASIBLE in statuses else NOT_CERTIFIED
+        notes = tuple(note for each in found for note in each.notes)
+        return Outcome(status, Thresholds(), proved, notes)
+    if not goals.between:
+        return Outcome(CERTIFIED, thresholds, proved)
+    between = _inequalities(goals.between, sample)
+    _check_slices(goals, between, sample)
+    values = proved_together(between, sample, thresholds, tail)
+    proved |= {each: (value, "") for each, value in zip(between, values, strict=True)}
+    notes = tuple(
+        f"`{each.source}` is not proved: {each.side} {value:.4g} is"
+        for each, value in zip(between, values, strict=True)
+        if not each.holds(value)
+    )
+    if notes:
+        return Outcome(NOT_CERTIFIED, Thresholds(), proved, notes)
+    return Outcome(CERTIFIED, thresholds, proved)
 
 
-def check_asks(goal: Goal, every: list[Atom], prevalence: float | None) -> None:
-    """A gap alone is closed where nobody is accepted."""
-    parts = [part for atom in every for part in signs(atom.bound.expression, prevalence)]
-    for end in (0.0, 1.0):
-        box = {p: (np.array([0.5 if p.kind == PRIOR else end]),) * 2 for p in parts}
+def search_one(goal: Goal, sample: Sample, delta: float, guarantee: str) -> Outcome:
+    """The verdict on a goal with one threshold: the best of those that are proved."""
+    every = _inequalities(goal.bounds, sample)
+    families, rest = _families(every, METHODS[guarantee])
+    if goal.objective is None and len(rest) == len(every):
+        _check_accepts(goal, every, sample.prevalence)
+    if guarantee == "mean" and (len(families) > 1 or rest):
+        raise ValueError(
+            'guarantee="mean" holds for bounds that pull the threshold one way; '
+            f'`{goal.text}` does not. Use guarantee="pac".'
+        )
+    tail = delta / (len(families) + bool(rest))
+    proofs = [method.prove(own, sample, tail) for method, own in families]
+    proved = {inequality: known for each in proofs for inequality, known in each.proved.items()}
+    missing = tuple(note for each in proofs if not each.feasible for note in each.notes)
+    if missing:
+        return Outcome(INFEASIBLE, Thresholds(), proved, missing)
+    ranges = _common_ranges(proofs)
+    if not ranges:
+        return Outcome(NOT_CERTIFIED, Thresholds(), proved, _conflict(proofs))
+    ends = [each.end for each in proofs if each.end is not None]
+    low = next((end for end in ends if not end.inclusive), None)
+    high = next((end for end in ends if end.inclusive), None)
+    found = Outcome(CERTIFIED, Thresholds(), proved)
+    if rest and (not ends or prefers_low(goal, low, high) is None):
+        return _by_split_test(found, rest, goal, sample, tail, ranges)
+    threshold = choose(goal, sample, low, high, ranges)
+    if rest:
+        return _tested_there(found, rest, sample, tail, threshold)
+    return replace(found, thresholds=Thresholds({(): threshold}))
+
+
+def _inequalities(bounds: Iterable[Bound], sample: Sample) -> list[Inequality]:
+    return [each for bound in bounds for each in inequalities(bound, sample.prevalence)]
+
+
+def _families(
+    every: Sequence[Inequality], methods: Sequence[Method]
+) -> tuple[list[tuple[Method, list[Inequality]]], list[Inequality]]:
+    """Each family with its method, and the inequalities that no method can prove."""
+    families: list[tuple[Method, list[Inequality]]] = []
+    rest = list(every)
+    for method in methods:
+        own = [each for each in rest if method.takes(each)]
+        rest = [each for each in rest if each not in own]
+        families += [(method, own)] if own and method.joint else [(method, [each]) for each in own]
+    return families, rest
+
+
+def _common_ranges(proofs: Sequence[Proof]) -> list[ThresholdRange]:
+    """The thresholds that every family has proved."""
+    common = [ThresholdRange(-math.inf, math.inf)]
+    for proof in proofs:
+        pairs = [(a, b) for a in common for b in proof.ranges]
+        both = [ThresholdRange(max(a.low, b.low), min(a.high, b.high)) for a, b in pairs]
+        common = [each for each in both if each.low <= each.high]
+    return common
+
+
+def _conflict(proofs: Sequence[Proof]) -> tuple[str, ...]:
+    """Which families are proved nowhere; if there is none, where each is proved."""
+    failed = tuple(note for proof in proofs if not proof.ranges for note in proof.notes)
+    if failed:
+        return failed
+    notes = (note for proof in proofs for note in proof.notes)
+    return ("no threshold satisfies all bounds: " + "; ".join(notes),)
+
+
+def _tested_there(
+    found: Outcome, rest: list[Inequality], sample: Sample, delta: float, threshold: Threshold
+) -> Outcome:
+    """Test the remaining inequalities at the threshold that the others lead to."""
+    thresholds = Thresholds({(): threshold})
+    values = proved_together(rest, sample, thresholds, delta)
+    pairs = list(zip(rest, values, strict=True))
+    if not all(each.holds(value) for each, value in pairs):
+        trial = Trial(threshold.value(sample), tuple(values), False)
+        return replace(found, status=NOT_CERTIFIED, notes=_how_near(rest, trial, sample))
+    proved = found.proved | {each: (value, "") for each, value in pairs}
+    return replace(found, thresholds=thresholds, proved=proved)
+
+
+def _by_split_test(
+    found: Outcome,
+    rest: list[Inequality],
+    goal: Goal,
+    sample: Sample,
+    delta: float,
+    ranges: Sequence[ThresholdRange],
+) -> Outcome:
+    """Select a threshold for the remaining inequalities on some rows, test it on the others."""
+    others = OtherBounds(
+        list(found.proved), lambda t: any(each.low <= t <= each.high for each in ranges)
+    )
+    taken, trials = split_test(rest, sample, delta, merit_of(goal), others)
+    if taken is None:
+        notes = _how_near(rest, trials[0], sample) if trials else ()
+        notes = notes or (f"no threshold that was tried satisfies all of `{goal.text}`",)
+        return replace(found, status=NOT_CERTIFIED, notes=notes)
+    note = "a quarter of the rows chose the threshold, the others prove it"
+    proved = {each: (value, note) for each, value in zip(rest, taken.proved, strict=True)}
+    threshold = Threshold(taken.threshold, chosen=True)
+    return replace(found, thresholds=Thresholds({(): threshold}), proved=found.proved | proved)
+
+
+def _how_near(rest: list[Inequality], trial: Trial, sample: Sample) -> tuple[str, ...]:
+    """For each inequality that failed, how near it came."""
+    notes = []
+    for each, value in zip(rest, trial.proved, strict=True):
+        if not each.holds(value):
+            seen = float(measure(each.bound.expression, sample, trial.threshold))
+            notes.append(
+                f"`{each.bound}` is not proved: {seen:.4g} was measured, and {each.side} "
+                f"{value:.4g} is proved"
+            )
+    return tuple(notes)
+
+
+def _check_accepts(goal: Goal, every: list[Inequality], prevalence: float | None) -> None:
+    """A gap alone is closed where nobody is accepted: refuse such goals."""
+    subsets = [s for each in every for s in signs(each.bound.expression, prevalence)]
+    for accepted in (0.0, 1.0):
+        box = {s: (np.array([0.5 if s.kind == PRIOR else accepted]),) * 2 for s in subsets}
         with np.errstate(all="ignore"):
-            values = [float(spread(a.bound.expression, box, prevalence)[0][0]) for a in every]
-        if not all(map(holds, every, values)):
+            values = [float(value_range(i.bound.expression, box, prevalence)[0][0]) for i in every]
+        if not all(each.holds(value) for each, value in zip(every, values, strict=True)):
             return
     raise CannotPromise(
         f"`{goal.text}` holds where nobody is accepted. Add a bound, such as fpr <= 0.1, or an "
@@ -72,129 +221,58 @@ def check_asks(goal: Goal, every: list[Atom], prevalence: float | None) -> None:
     )
 
 
-def clash(limits: dict[Atom, Limit], walked: dict[Atom, Walked], sample: Sample) -> tuple[str, ...]:
-    """Where each bound is proved, when that is nowhere together."""
-    notes = [found.note for found in walked.values() if found.note]
-    if notes:
-        return tuple(notes)
-    for atom, found in limits.items():
-        assert found.place is not None
-        side = "from" if atom.caps else "up to"
-        notes.append(f"`{atom.source}` is proved {side} {found.place.threshold(sample):.6g}")
-    for atom, seen in walked.items():
-        ends = ", ".join(f"{s.low:.6g} to {s.high:.6g}" for s in seen.stretches)
-        notes.append(f"`{atom.source}` is proved from {ends}")
-    return ("no threshold satisfies all bounds: " + "; ".join(notes),)
+def prove_given(goals: GroupGoals, sample: Sample, given: Any, delta: float) -> Outcome:
+    """The verdict at thresholds that were chosen on other data, one or ``{group: threshold}``."""
+    thresholds = _read_thresholds(goals, given)
+    every = _inequalities(goals.bounds, sample)
+    _check_slices(goals, every, sample)
+    values = {each: proved_at(each, sample, thresholds, delta) for each in every}
+    failed: dict[Bound, list[float]] = {}
+    for each, value in values.items():
+        if not each.holds(value):
+            failed.setdefault(each.source, []).append(value)
+    notes = tuple(_not_proved(bound, proved) for bound, proved in failed.items())
+    status = NOT_CERTIFIED if failed else CERTIFIED
+    return Outcome(status, thresholds, {each: (v, "") for each, v in values.items()}, notes)
 
 
-def failed(
-    rest: list[Atom], trials: list[Trial], sample: Sample, prevalence: float | None
-) -> Iterator[str]:
-    """For each bound that failed, how near it came."""
-    for trial in trials[:1]:
-        for atom, value in zip(rest, trial.proved, strict=True):
-            if not holds(atom, value):
-                seen = float(measure(atom.bound.expression, sample, trial.threshold, prevalence))
-                side = "at most" if atom.bound.sense == "<=" else "at least"
-                yield (
-                    f"`{atom.bound}` is not proved: {seen:.4g} was measured, and {side} "
-                    f"{value:.4g} is proved"
-                )
+def _not_proved(bound: Bound, values: list[float]) -> str:
+    if isinstance(bound.expression, Quotient):
+        return f"`{bound}` is not proved"
+    worst = max(map(abs, values)) if bound.sense == "<=" else min(values)
+    side = "at most" if bound.sense == "<=" else "at least"
+    return f"`{bound}` is not proved: {side} {worst:.4g} is"
 
 
-# One threshold that satisfies all bounds, each proved in the way of its kind.
-#
-# Bounds that fall together under one argument form a family: all caps, all floors, each walk, all
-# the rest. Families share ``delta`` equally; a threshold is admissible if every family has proved
-# it.
-
-
-def search(goal: Goal, sample: Sample, delta: float, prevalence: float | None, mean: bool) -> Found:
-    """The threshold that the objective likes best among those that are proved."""
-    every = [atom for bound in goal.bounds for atom in atoms(bound, prevalence)]
-    families = Families.of(every)
-    if goal.objective is None and len(families.rest) == len(every):
-        check_asks(goal, every, prevalence)
-    if mean and (len(families) > 1 or families.walks or families.rest):
-        raise ValueError(
-            'guarantee="mean" holds for bounds that pull the threshold one way; '
-            f'`{goal.text}` does not. Use guarantee="pac".'
-        )
-    tail = delta / len(families)
-    limits = {a: limit(a, sample, tail, prevalence, mean) for a in families.caps + families.floors}
-    walked = {atom: walk(atom, sample, tail) for atom in families.walks}
-    proved: Proved = {a: (found.proved, found.note) for a, found in limits.items()}
-    proved |= {atom: (atom.bound.level, "") for atom in walked}
-    missing = [found.note for found in limits.values() if found.place is None]
-    missing += [found.note for found in walked.values() if not found.feasible]
+def _read_thresholds(goals: GroupGoals, given: Any) -> Thresholds:
+    if goals.column is None:
+        if isinstance(given, Mapping):
+            raise TypeError("There is one threshold for everyone: pass a number.")
+        return Thresholds({(): Threshold(_score(given))})
+    if not isinstance(given, Mapping):
+        raise TypeError(f"There is one threshold for each {goals.column}: {{group: threshold}}.")
+    missing = [group for group in goals.goals if group not in given]
     if missing:
-        return Found(INFEASIBLE, None, proved, tuple(missing))
-    low, high = (_strictest(side, limits, sample) for side in (families.caps, families.floors))
-    open_ = _meet(low, high, list(walked.values()), sample)
-    if not open_:
-        return Found(NOT_CERTIFIED, None, proved, clash(limits, walked, sample))
-    if not families.rest:
-        place = choose(goal, sample, prevalence, low, high, open_)
-        return Found(CERTIFIED, place, proved)
-    return _with_rest(families, goal, sample, tail, prevalence, (low, high), open_, proved)
+        raise ValueError(f"No threshold for {goals.column} = {missing[0]!r}: add it.")
+    return Thresholds({goals.where(g): Threshold(_score(given[g])) for g in goals.goals})
 
 
-def _with_rest(
-    families: Families,
-    goal: Goal,
-    sample: Sample,
-    delta: float,
-    prevalence: float | None,
-    limits: tuple[Place | None, Place | None],
-    open_: Sequence[Stretch],
-    proved: Proved,
-) -> Found:
-    """Bounds that have no argument of their own: where others decide, or where a pilot proposes."""
-    low, high = limits
-    others = families.caps + families.floors + families.walks
-    if limits != (None, None) and prefers_low(goal, low, high) is not None:
-        place = choose(goal, sample, prevalence, low, high, open_)
-        values, holds_ = prove_there(families.rest, sample, lambda _: place, delta, prevalence)
-        trials = [Trial(place.threshold(sample), values, holds_)]
-        taken, note = (trials[0] if holds_ else None), ""
-    else:
-        taken, trials = prove(
-            families.rest,
-            sample,
-            delta,
-            prevalence,
-            merit_of(goal, prevalence),
-            Beside(others, lambda t: any(stretch.low <= t <= stretch.high for stretch in open_)),
-        )
-        place = Place(0.0 if taken is None else taken.threshold, chosen=True)
-        note = "a quarter of the rows chose the threshold, the others prove it"
-    if taken is None:
-        notes = tuple(failed(families.rest, trials, sample, prevalence))
-        notes = notes or (f"no threshold that was tried satisfies all of `{goal.text}`",)
-        return Found(NOT_CERTIFIED, None, proved, notes)
-    proved |= {a: (value, note) for a, value in zip(families.rest, taken.proved, strict=True)}
-    return Found(CERTIFIED, place, proved)
+def _score(threshold: Any) -> float:
+    """A threshold as a float; infinities accept everyone or nobody."""
+    if isinstance(threshold, (float, np.floating)) and np.isinf(threshold):
+        return float(threshold)
+    return number(threshold, "A threshold")
 
 
-def _strictest(side: list[Atom], limits: dict[Atom, Limit], sample: Sample) -> Place | None:
-    """Of several caps the highest threshold, of several floors the lowest."""
-    places = [place for atom in side if (place := limits[atom].place)]
-    if not places:
-        return None
-    pick = max if side[0].caps else min
-    place = pick(places, key=lambda p: p.threshold(sample))
-    return place if len(places) == 1 else replace(place, chosen=True)
-
-
-def _meet(
-    low: Place | None, high: Place | None, walked: Sequence[Walked], sample: Sample
-) -> list[Stretch]:
-    """The thresholds that every family has proved."""
-    start = -math.inf if low is None else low.threshold(sample)
-    end = math.inf if high is None else high.threshold(sample)
-    open_ = [Stretch(start, end)] if start <= end else []
-    for found in walked:
-        pairs = [(a, b) for a in open_ for b in found.stretches]
-        meets = [Stretch(max(a.low, b.low), min(a.high, b.high)) for a, b in pairs]
-        open_ = [stretch for stretch in meets if stretch.low <= stretch.high]
-    return open_
+def _check_slices(goals: GroupGoals, every: Sequence[Inequality], sample: Sample) -> None:
+    """With a threshold per group, bounds are about groups, not about parts of them."""
+    if goals.column is None:
+        return
+    wheres = set(goals.wheres)
+    for each in every:
+        for subset in signs(each.bound.expression, sample.prevalence):
+            if subset.where not in wheres:
+                raise ValueError(
+                    f"With one threshold per {goals.column}, bounds name values of {goals.column} "
+                    f"only; got `{each.source}`."
+                )

@@ -1,54 +1,55 @@
-"""Which of several admissible thresholds to take."""
+"""Which of several proved thresholds to take.
+
+With an objective, the threshold that it likes best. With bounds alone, under a cap or for precision
+the lowest, which finds most; under floors only the highest, which alarms least.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from setpoint.certificates.evidence import Place
 from setpoint.certificates.goals import Goal
-from setpoint.certificates.precision_walk import Stretch
-from setpoint.certificates.sample import EVERYONE, Part, Sample, cells
+from setpoint.certificates.proofs import Threshold, ThresholdRange, measure
+from setpoint.certificates.regions import weights
+from setpoint.certificates.sample import EVERYONE, Sample, Subset
+from setpoint.certificates.split_test import Merit
 from setpoint.certificates.tails import Floats
-from setpoint.rates import Array, Expression, Quotient, Rate
+from setpoint.rates import Expression, Quotient, Rate
 
-MOST = 100_000
+_MOST = 100_000
 """Thresholds tried for an objective that must be measured at each; more are thinned out evenly."""
 
 
 def choose(
     goal: Goal,
     sample: Sample,
-    prevalence: float | None,
-    low: Place | None,
-    high: Place | None,
-    open_: Sequence[Stretch],
-) -> Place:
-    """The threshold that the objective likes best in the open stretches."""
+    low: Threshold | None,
+    high: Threshold | None,
+    ranges: Sequence[ThresholdRange],
+) -> Threshold:
+    """The threshold that the goal prefers within ranges that end at ``low`` and ``high``."""
     lowest = prefers_low(goal, low, high)
     if lowest is None:
-        tried = _thresholds(sample, open_)
-        measured = measure(goal.objective, sample, tried, prevalence)
-        at = float(tried[best(measured, goal.maximize)])
+        assert goal.objective is not None
+        tried = _all_thresholds(sample, ranges)
+        values = measure(goal.objective, sample, tried)
+        at = float(tried[best(values, goal.maximize)])
     else:
-        at = min(s.low for s in open_) if lowest else max(s.high for s in open_)
-    end = low if lowest else high
-    if lowest is not None and end is not None and at == end.threshold(sample):
-        return end
+        at = min(r.low for r in ranges) if lowest else max(r.high for r in ranges)
+        end = low if lowest else high
+        if end is not None and at == end.value(sample):
+            return end
     if at == np.inf:  # nobody is accepted, here and (as far as one can tell) elsewhere
-        at = float(sample.sorted(Part((), EVERYONE))[-1])
-    return Place(at, chosen=True)
+        at = float(sample.sorted(Subset((), EVERYONE))[-1])
+    return Threshold(at, chosen=True)
 
 
-def prefers_low(goal: Goal, low: Place | None, high: Place | None) -> bool | None:
-    """Whether the lowest threshold is the best, or the highest; None: it must be measured.
-
-    Without an objective floors take the highest threshold (the fewest alerts that keep the promise)
-    and everything else the lowest (the most that is found).
-    """
+def prefers_low(goal: Goal, low: Threshold | None, high: Threshold | None) -> bool | None:
+    """Whether the lowest threshold is the best, or the highest; None: it must be measured."""
     if goal.objective is None:
-        return any(is_of_accepted(bound.expression) for bound in goal.bounds) or (low is not None)
+        return low is not None or any(is_of_accepted(b.expression) for b in goal.bounds)
     direction = goal.objective.direction
     if direction:
         return (direction > 0) == goal.maximize
@@ -57,45 +58,28 @@ def prefers_low(goal: Goal, low: Place | None, high: Place | None) -> bool | Non
     return None
 
 
-def merit_of(goal: Goal, prevalence: float | None) -> Callable[[Sample, Floats], Floats] | None:
+def merit_of(goal: Goal) -> Merit | None:
     """How good thresholds are for a goal, the greater the better; None: none is better."""
-    asks_for_more = any(is_of_accepted(bound.expression) for bound in goal.bounds)
-    if goal.objective is None and not asks_for_more:
+    if goal.objective is None and not any(is_of_accepted(b.expression) for b in goal.bounds):
         return None
     lowest = prefers_low(goal, None, None)
     if lowest is not None:
         return lambda _, thresholds: -thresholds if lowest else thresholds
     sign = 1.0 if goal.maximize else -1.0
-
-    def measured(sample: Sample, thresholds: Floats) -> Floats:
-        return np.nan_to_num(
-            sign * measure(goal.objective, sample, thresholds, prevalence), nan=-np.inf
-        )
-
-    return measured
+    assert goal.objective is not None
+    objective = goal.objective
+    return lambda sample, thresholds: np.nan_to_num(
+        sign * measure(objective, sample, thresholds), nan=-np.inf
+    )
 
 
 def is_of_accepted(expression: Expression) -> bool:
-    """Whether only accepted examples count above, and nobody missed below: precision, lift."""
+    """Whether it counts accepted examples alone: precision, lift."""
     if isinstance(expression, Quotient):
         return is_of_accepted(expression.top)
     if not isinstance(expression, Rate):
         return False
-    return not any(weight for side in cells(expression) for weight in side[2:])
-
-
-def measure(
-    expression: Expression | None, sample: Sample, thresholds: Array, prevalence: float | None
-) -> Floats:
-    """The value of an expression on the sample at each of ``thresholds``; 0/0 is NaN."""
-    assert expression is not None
-    tables = {
-        where: sample.table(where, np.asarray(thresholds), prevalence)
-        for where in {rate.where for rate in expression.rates()}
-    }
-    with np.errstate(all="ignore"):
-        value = expression.of(tables)
-    return np.broadcast_to(np.asarray(value, float), np.shape(thresholds))
+    return not any(weight for side in weights(expression) for weight in side[2:])
 
 
 def best(values: Floats, maximize: bool) -> int:
@@ -105,13 +89,13 @@ def best(values: Floats, maximize: bool) -> int:
     return int(np.argmax(values) if maximize else np.argmin(values))
 
 
-def _thresholds(sample: Sample, open_: Sequence[Stretch]) -> Floats:
-    """All scores in the stretches, and their ends."""
-    scores = sample.sorted(Part((), EVERYONE))
+def _all_thresholds(sample: Sample, ranges: Sequence[ThresholdRange]) -> Floats:
+    """All scores in the ranges, and their ends."""
+    scores = sample.sorted(Subset((), EVERYONE))
     found: list[Floats] = []
-    for stretch in open_:
-        first, last = np.searchsorted(scores, [stretch.low, stretch.high])
-        step = max(1, (last - first) // MOST)
-        ends = [end for end in (stretch.low, stretch.high) if end < np.inf]
+    for each in ranges:
+        first, last = np.searchsorted(scores, [each.low, each.high])
+        step = max(1, (last - first) // _MOST)
+        ends = [end for end in (each.low, each.high) if end < np.inf]
         found += [np.asarray(ends, float), scores[first:last:step].astype(float)]
     return np.unique(np.concatenate(found))

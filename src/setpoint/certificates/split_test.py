@@ -1,92 +1,44 @@
-"""Which rows propose and which prove: drawn by lot, the same way every time, in whatever order."""
+"""Split the rows, select a threshold on one part, test it on the other: F scores, error, gaps.
+
+These bounds are not monotone in the threshold, and no rank fixed in advance is as good as knowing
+where to look. So candidate thresholds are selected on a pseudo-random quarter of the rows (the
+*selection rows*, the same ones every time, whatever the order of the rows), where the bound has
+most to spare; for the other rows (the *test rows*) such a threshold is fixed: one test, exact for
+F1, error and everything else that is about one share, through the region of the shares
+(:mod:`setpoint.certificates.regions`) for the rest. Several bounds must all pass at that one
+threshold; a false one passes with probability ``delta`` at most, so they do not share it.
+
+A gap has most to spare where hardly anybody is accepted, which no objective wants. So tests go on
+at thresholds that the objective likes better and better on the selection rows, with less and less
+to spare (the Pareto front of the two), each at the full ``delta``, until one fails: a fixed
+sequence (Pareto testing, Laufer-Goldshtein et al. 2022). All that passed are proved together, and
+the best of them is taken.
+
+Bonferroni's correction over 14 ranks on all rows, which needs no split, proves F1 only 3.5 standard
+errors below the measured one, this 1.9.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.certificates.fixed_thresholds import at, holds, proved_at
-from setpoint.certificates.goals import Atom
-from setpoint.certificates.sample import EVERYONE, PRIOR, Part, Sample, signs
-from setpoint.certificates.selection import measure
+from setpoint.certificates.goals import Inequality
+from setpoint.certificates.proofs import Threshold, Thresholds, measure, proved_at
+from setpoint.certificates.regions import signs
+from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Sample, Subset
 from setpoint.certificates.tails import Floats
 
-Words = NDArray[np.uint64]
-SHARE = 0.25
-"""The part of the rows that proposes."""
-
-
-def split_rows(sample: Sample) -> tuple[Sample, Sample]:
-    """The rows that propose, and those that prove."""
-    rows = sample.in_order()
-    chosen = lots(rows) < SHARE
-    return rows.rows(chosen), rows.rows(~chosen)
-
-
-def lots(sample: Sample) -> Floats:
-    """A number between 0 and 1 for each row, of the scores, labels and slices, and nothing else.
-
-    Rows are sorted; those alike in all of these are told apart by counting them. The numbers are
-    a scrambling of the bits (splitmix64), as good as drawn by lot. All rows together seed it: were
-    a row's lot its own, samples of the same few scores would be split alike, and the shares that
-    such a split gets wrong would be wrong every time.
-    """
-    bits = (sample.scores.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 becomes 0.0
-    traits = [mask.astype(np.uint64) for mask in sample.traits]
-    alike = np.zeros(len(bits), bool)
-    alike[1:] = bits[1:] == bits[:-1]
-    for trait in traits:
-        alike[1:] &= trait[1:] == trait[:-1]
-    key = _scramble(bits)
-    for trait in (_places_in_runs(alike), *traits):
-        key = _scramble(key ^ _scramble(trait + np.uint64(1)))
-    seed = _scramble(np.add.reduce(key, keepdims=True))
-    return _scramble(key ^ seed) / 2.0**64
-
-
-def _places_in_runs(alike: NDArray[np.bool_]) -> Words:
-    """0, 1, 2, ... within each run of rows that are like the one before."""
-    place = np.arange(len(alike))
-    return (place - np.maximum.accumulate(np.where(alike, 0, place))).astype(np.uint64)
-
-
-def _scramble(x: Words) -> Words:
-    """The finalizer of splitmix64."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)))
-
-
-# Everything else (F scores, error, gaps): a quarter of the rows proposes, the others prove.
-#
-# These bounds do not move one way with the threshold, and no rank fixed in advance is as good as
-# knowing where to look. So a pseudo-random quarter of the rows (the same ones every time, whatever
-# their order) picks the threshold where the bound has most to spare, and for the other rows that
-# threshold is fixed: one test, exact for F1, error and everything else that is about one share,
-# through the region of the parts (:mod:`setpoint.certificates.regions`) for the rest. Several
-# bounds must all pass at that one threshold; a false one passes with probability ``delta`` at most,
-# so they do not share it.
-#
-# A gap has most to spare where hardly anybody is accepted, which no objective wants. So the walk
-# goes on to thresholds that the pilot likes better and better, with less and less to spare (the
-# front of the two), each tested at the full ``delta``, until a test fails: a fixed sequence (Pareto
-# testing, Laufer-Goldshtein et al. 2022). All that passed are proved together, and the best of them
-# is taken.
-#
-# Bonferroni's correction over 14 ranks on all rows, which needs no split, proves F1 only 3.5
-# standard errors below the measured one, this 1.9.
-
-
 Merit = Callable[[Sample, Floats], Floats]
-"""How good thresholds are on some rows."""
-PROPOSALS = 32
-CAREFUL = 0.16
-"""The pilot compares thresholds by bounds one standard error away."""
+"""How good thresholds are on some rows, the greater the better."""
+SELECTION_SHARE = 0.25
+"""The share of the rows that select."""
+_CANDIDATES = 32
+_SELECTION_TAIL = 0.16
+"""Selection compares thresholds by bounds one standard error away."""
 
 
 @dataclass(frozen=True)
@@ -98,53 +50,70 @@ class Trial:
     holds: bool
 
 
-class Beside(NamedTuple):
+@dataclass(frozen=True)
+class OtherBounds:
     """Other bounds of the goal, and whether a threshold is proved to keep them.
 
-    The proof looks at all rows, and so has no say in what is tested; what the pilot sees of the
-    bounds has.
+    The proof looks at all rows, so it must not influence which thresholds are tested; what the
+    selection rows show of the bounds may.
     """
 
-    atoms: Sequence[Atom]
-    proved: Callable[[float], bool]
+    inequalities: Sequence[Inequality]
+    proved_at: Callable[[float], bool]
 
 
-def prove(
-    atoms: list[Atom],
+def split_test(
+    family: Sequence[Inequality],
     sample: Sample,
     delta: float,
-    prevalence: float | None,
     merit: Merit | None,
-    beside: Beside,
+    others: OtherBounds,
 ) -> tuple[Trial | None, list[Trial]]:
-    """The best threshold at which all ``atoms`` are proved, and what was tried.
+    """The best threshold at which all inequalities are proved (None: there is none), and all tests.
 
-    ``merit`` tells which thresholds are better on some rows, the greater the better; None:
-    whichever is proved.
+    Without ``merit`` one threshold is as good as another.
     """
-    pilot, rest = split_rows(sample)
-    thresholds = proposals(pilot, atoms, prevalence)
-    thresholds = thresholds[_likely(beside.atoms, pilot, thresholds, prevalence)]
+    selection, test = split_rows(sample)
+    thresholds = candidates(selection, family)
+    for other in others.inequalities:  # keep those where the other bounds hold on these rows
+        values = measure(other.bound.expression, selection, thresholds)
+        kept = np.array([other.holds(value) for value in values.tolist()], bool)
+        thresholds = thresholds[kept]
     if not len(thresholds):
         return None, []
-    tests = [_try(atoms, pilot, t, CAREFUL, prevalence, True) for t in thresholds.tolist()]
-    spare = np.array([_spare(trial, atoms) for trial in tests])
+    selected = [
+        _test(family, selection, t, _SELECTION_TAIL, quick=True) for t in thresholds.tolist()
+    ]
+    spare = np.array([_spare(trial, family) for trial in selected])
     order = np.argsort(-spare, kind="stable")
     if merit is not None:
-        order = front(spare, merit(pilot, thresholds))
+        order = pareto_order(spare, merit(selection, thresholds))
     tried: list[Trial] = []
     for i in order:
-        tried.append(_try(atoms, rest, float(thresholds[i]), delta, prevalence))
-        if not tried[-1].holds or (merit is None and beside.proved(tried[-1].threshold)):
+        tried.append(_test(family, test, float(thresholds[i]), delta))
+        if not tried[-1].holds or (merit is None and others.proved_at(tried[-1].threshold)):
             break
-    passed = [trial for trial in tried if trial.holds and beside.proved(trial.threshold)]
+    passed = [trial for trial in tried if trial.holds and others.proved_at(trial.threshold)]
     if merit is None or not passed:
         return (passed[0] if passed else None), tried
     found = merit(sample, np.array([trial.threshold for trial in passed]))
     return passed[int(np.flatnonzero(found == found.max())[-1])], tried
 
 
-def front(spare: Floats, merit: Floats) -> NDArray[np.intp]:
+def candidates(selection: Sample, family: Sequence[Inequality]) -> Floats:
+    """Thresholds to consider, from low to high: scores, denser towards both ends."""
+    used = {s for i in family for s in signs(i.bound.expression, selection.prevalence)}
+    subsets = {s for s in used if s.kind != PRIOR} or {Subset((), EVERYONE)}
+    shares = 1 / (1 + np.exp(np.linspace(-5, 5, _CANDIDATES)))
+    found = []
+    for subset in subsets:
+        scores = selection.sorted(subset)
+        if len(scores):
+            found.append(scores[(shares * (len(scores) - 1)).round().astype(int)].astype(float))
+    return np.unique(np.concatenate(found)) if found else np.empty(0)
+
+
+def pareto_order(spare: Floats, merit: Floats) -> NDArray[np.intp]:
     """From the most to spare to the most merit: each has more merit than all before."""
     order = np.lexsort((-merit, -spare))
     best = np.maximum.accumulate(merit[order])
@@ -152,45 +121,75 @@ def front(spare: Floats, merit: Floats) -> NDArray[np.intp]:
     return kept
 
 
-def proposals(pilot: Sample, atoms: Sequence[Atom], prevalence: float | None) -> Floats:
-    """Thresholds to consider, from low to high: scores of the pilot, denser towards both ends."""
-    parts = {p for a in atoms for p in signs(a.bound.expression, prevalence) if p.kind != PRIOR}
-    shares = 1 / (1 + np.exp(np.linspace(-5, 5, PROPOSALS)))
-    found = []
-    for part in parts or {Part((), EVERYONE)}:
-        scores = pilot.sorted(part)
-        if len(scores):
-            found.append(scores[(shares * (len(scores) - 1)).round().astype(int)].astype(float))
-    return np.unique(np.concatenate(found)) if found else np.empty(0)
-
-
-def _likely(
-    others: Sequence[Atom], pilot: Sample, thresholds: Floats, prevalence: float | None
-) -> NDArray[np.bool_]:
-    """Where the other bounds hold on the pilot itself."""
-    kept = np.ones(len(thresholds), bool)
-    for atom in others:
-        values = measure(atom.bound.expression, pilot, thresholds, prevalence)
-        kept &= [holds(atom, value) for value in values.tolist()]
-    return kept
-
-
-def _try(
-    atoms: list[Atom],
+def _test(
+    family: Sequence[Inequality],
     sample: Sample,
     threshold: float,
     delta: float,
-    prevalence: float | None,
     quick: bool = False,
 ) -> Trial:
-    proved = tuple(proved_at(a, sample, at(threshold), delta, prevalence, quick) for a in atoms)
-    return Trial(threshold, proved, all(map(holds, atoms, proved)))
+    at = Thresholds({(): Threshold(threshold)})
+    proved = tuple(proved_at(each, sample, at, delta, quick) for each in family)
+    return Trial(threshold, proved, all(i.holds(v) for i, v in zip(family, proved, strict=True)))
 
 
-def _spare(trial: Trial, atoms: list[Atom]) -> float:
+def _spare(trial: Trial, family: Sequence[Inequality]) -> float:
     """By how much the bound with the least to spare holds."""
     gaps = []
-    for atom, value in zip(atoms, trial.proved, strict=True):
-        gap = atom.bound.level - value if atom.bound.sense == "<=" else value - atom.bound.level
-        gaps.append(gap / (atom.bound.expression.scale or 1.0))
+    for inequality, value in zip(family, trial.proved, strict=True):
+        bound = inequality.bound
+        gap = bound.level - value if bound.sense == "<=" else value - bound.level
+        gaps.append(gap / (bound.expression.scale or 1.0))
     return min(gaps) if not np.isnan(gaps).any() else -np.inf
+
+
+def split_rows(sample: Sample) -> tuple[Sample, Sample]:
+    """Selection rows and test rows: pseudo-random, the same in whatever order the rows come."""
+    rows = in_order(sample)
+    chosen = random_numbers(rows) < SELECTION_SHARE
+    return rows.rows(chosen), rows.rows(~chosen)
+
+
+def traits_of(sample: Sample) -> list[NDArray[np.bool_]]:
+    """What is known of each row beside its score."""
+    return [*([] if sample.labels is None else [sample.labels]), *sample.slices.values()]
+
+
+def in_order(sample: Sample) -> Sample:
+    """The rows sorted by all that is known of them."""
+    if sample.labels is not None and not sample.slices:  # both classes are sorted already
+        halves = [sample.sorted(Subset((), kind)) for kind in (NEGATIVES, POSITIVES)]
+        labels = np.repeat([False, True], [len(half) for half in halves])
+        return Sample(np.concatenate(halves), labels, {}, sample.precision, sample.prevalence)
+    return sample.rows(np.lexsort([sample.scores, *traits_of(sample)]))
+
+
+def random_numbers(sample: Sample) -> Floats:
+    """A number between 0 and 1 per row, a function of the scores, labels and slices alone.
+
+    Rows are sorted; those alike in all of these are told apart by counting them. The numbers are a
+    hash of the bits (splitmix64). All rows together seed it: if a row's number depended on that row
+    alone, samples of the same few scores would be split alike, and the shares that such a split
+    gets wrong would be wrong every time.
+    """
+    bits = (sample.scores.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+    traits = [mask.astype(np.uint64) for mask in traits_of(sample)]
+    alike = np.zeros(len(bits), bool)
+    alike[1:] = bits[1:] == bits[:-1]
+    for trait in traits:
+        alike[1:] &= trait[1:] == trait[:-1]
+    at = np.arange(len(alike))
+    number_in_run = (at - np.maximum.accumulate(np.where(alike, 0, at))).astype(np.uint64)
+    key = _hash(bits)
+    for trait in (number_in_run, *traits):
+        key = _hash(key ^ _hash(trait + np.uint64(1)))
+    seed = _hash(np.add.reduce(key, keepdims=True))
+    return _hash(key ^ seed) / 2.0**64
+
+
+def _hash(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finalizer of splitmix64."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))

@@ -1,4 +1,4 @@
-"""A certificate and a check in plain text, for a terminal."""
+"""What a certificate says in words, as plain text for a terminal and as a table for notebooks."""
 
 from __future__ import annotations
 
@@ -7,73 +7,112 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from setpoint.certificates.records import CERTIFIED, NOT_CERTIFIED, Point
+from scipy.special import ndtri
+
+from setpoint._checks import plural
+from setpoint.certificates.goals import Inequality
+from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED, Outcome
+from setpoint.certificates.regions import signs
+from setpoint.certificates.sample import (
+    EVERYONE,
+    NEGATIVES,
+    POSITIVES,
+    PRIOR,
+    Sample,
+    count_text,
+)
 from setpoint.rates import numeral
 
 if TYPE_CHECKING:
-    from setpoint.certificates.certificate import Certificate
+    from setpoint.certificates.certificate import Certificate, Claim, Point
+
+Rows = Iterator[tuple[str, str]]
+_WIDTH = 96
+_ROOMY = 0.8
+"""The share of an allowed rate that a large sample should let one use."""
+_COLORS = {CERTIFIED: "#1a7f37", NOT_CERTIFIED: "#b35900"}
+_ALARM = "#b42318"
 
 
-WIDTH = 96
+def assumptions(outcome: Outcome, sample: Sample, candidates: int, mean: bool) -> Iterator[str]:
+    """What must be true for the certificate to hold."""
+    n = plural(len(sample.scores), "row")
+    yield f"The {n} are independent draws from what the threshold will meet: no copies, no drift."
+    if candidates == 1:
+        yield "The model was neither trained nor chosen on these rows."
+    else:
+        yield (
+            f"The model is one of {candidates} that were fixed before these rows were looked at; "
+            "choosing among them is accounted for."
+        )
+    needs_mix = any(
+        subset.kind in (PRIOR, EVERYONE)
+        for inequality in outcome.proved
+        for subset in signs(inequality.bound.expression, sample.prevalence)
+    )
+    if sample.prevalence is not None:
+        share = f"{sample.prevalence:.4g}"
+        yield f"The share of positives will be {share}; within a class scores stay so."
+    elif needs_mix:
+        yield "The share of positives will be as in these rows."
+    else:
+        yield "The share of positives may change; scores within a class may not."
+    yield f"Decisions are score > threshold, with scores in {sample.precision}."
+    if mean:
+        yield "The rate holds on average over samples like this: about every other one exceeds it."
 
 
-def headline(certificate: Certificate) -> str:
-    """``certified: fpr <= 0.01 with 95 % confidence``."""
-    c = certificate
-    sure = "on average" if c.guarantee == "mean" else f"with {percent(c.confidence)} confidence"
-    return f"{c.status}: {c.goal} {sure}"
+def advice(outcome: Outcome, sample: Sample, delta: float, mean: bool) -> Iterator[str]:
+    """What would change the verdict."""
+    if outcome.status == INFEASIBLE:
+        yield "More examples of the kind that is missing, a looser bound, or a lower confidence."
+    elif outcome.status != CERTIFIED:
+        yield "More data, a looser bound, a lower confidence, or a better model."
+    elif not mean:
+        for inequality in outcome.proved:
+            if inequality.kind in (POSITIVES, NEGATIVES, EVERYONE):
+                yield from _more_data(inequality, sample, delta)
 
 
-def rows(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """What is told, line by line: a name and a text."""
-    c = certificate
-    for point in c.points:
-        yield _threshold(c, point)
-    for claim in c.claims:
-        if claim.measured is not None and claim.proved is not None:
-            side = "at most" if "<=" in claim.bound else "at least"
-            text = f"{share(claim.measured)} measured, {side} {share(claim.proved)} proved"
-            yield claim.bound, f"{text}; {claim.counts}" if claim.counts else text
-    for estimate in c.objective:
-        low, high = share(estimate.low), share(estimate.high)
-        interval = f"between {low} and {high} ({percent(c.confidence)} confidence of its own)"
-        yield estimate.name, f"{share(estimate.value)} measured, {interval}"
-    for title, lines in (
-        ("notes", c.notes),
-        ("assumes", c.assumptions),
-        ("would change it", c.advice),
-    ):
-        for i, line in enumerate(lines):
-            yield ("" if i else title), line
+def _more_data(inequality: Inequality, sample: Sample, delta: float) -> Iterator[str]:
+    """How much data would let most of the allowed rate be used."""
+    share = inequality.share
+    assert share is not None
+    enough = float(ndtri(1 - delta)) ** 2 * (1 - share.risk) / share.risk / (1 - _ROOMY) ** 2
+    count = float(f"{enough:.2g}")
+    if sample.size(share.subset) < enough:
+        used = f"{100 * _ROOMY:.0f} % of what `{inequality.source}` allows"
+        yield f"About {count_text(count, share.subset)} would let {used} be used."
 
 
-def as_text(certificate: Certificate) -> str:
-    """The whole certificate."""
-    return "\n".join([*textwrap.wrap(headline(certificate), WIDTH), *columns(rows(certificate))])
+def remarks(points: Iterable[Point]) -> Iterator[str]:
+    """What a reader should notice about the thresholds."""
+    for point in points:
+        of = "" if point.group is None else f" of group {point.group!r}"
+        if point.threshold is not None and point.alerts == 0:
+            yield (
+                f"The threshold accepts none of the rows{of}: too few examples, or too many equal "
+                "scores at the top."
+            )
+        if point.threshold is not None and point.alerts == point.examples:
+            yield f"The threshold accepts all of the rows{of}."
 
 
-def columns(told: Iterator[tuple[str, str]]) -> Iterator[str]:
-    """Names on the left, texts wrapped on the right."""
-    lines = list(told)
-    width = min(max((len(name) for name, _ in lines), default=0), 28)
-    for name, text in lines:
-        if len(name) > width:
-            yield f"  {name}"
-            name = ""
-        lead, rest = f"  {name:<{width}}  ", " " * (width + 4)
-        yield from textwrap.wrap(
-            text, WIDTH, initial_indent=lead, subsequent_indent=rest, break_long_words=False
-        ) or [lead.rstrip()]
-
-
-def share(value: float) -> str:
-    """``0.61 %``; numbers that are not shares as they are."""
-    return percent(value) if -1 <= value <= 1 else f"{value:.6g}"
-
-
-def percent(value: float) -> str:
-    """Three digits and a percent sign."""
-    return f"{100 * value:.3g} %" if abs(value) < 0.99 else f"{100 * value:.6g} %"
+def rows_of(certificate: Certificate) -> Rows:
+    """A certificate of thresholds, line by line: a name and a text."""
+    for point in certificate.points:
+        yield _threshold(certificate, point)
+    yield from claim_rows(certificate.claims)
+    for estimate in certificate.objective:
+        low, high = share_text(estimate.low), share_text(estimate.high)
+        sure = f"{percent(certificate.confidence)} confidence of its own"
+        yield (
+            estimate.name,
+            f"{share_text(estimate.value)} measured, between {low} and {high} ({sure})",
+        )
+    yield from listed("notes", certificate.notes)
+    yield from listed("assumes", certificate.assumptions)
+    yield from listed("would change it", certificate.advice)
 
 
 def _threshold(certificate: Certificate, point: Point) -> tuple[str, str]:
@@ -89,28 +128,61 @@ def _threshold(certificate: Certificate, point: Point) -> tuple[str, str]:
     return name, f"score > {numeral(point.threshold)} ({certificate.dtype}), {accepted}"
 
 
-# A certificate as a small table for notebooks. Text from the user's data is escaped.
+def claim_rows(claims: Iterable[Claim]) -> Rows:
+    """What was measured and what is proved of every bound."""
+    for claim in claims:
+        if claim.proved is None:
+            continue
+        if claim.measured is None:
+            yield claim.bound, "no example to measure it by"
+            continue
+        side = "at most" if "<=" in claim.bound else "at least"
+        text = f"{share_text(claim.measured)} measured, {side} {share_text(claim.proved)} proved"
+        yield claim.bound, f"{text}; {claim.counts}" if claim.counts else text
 
 
-COLORS = {CERTIFIED: "#1a7f37", NOT_CERTIFIED: "#b35900"}
-OTHER = "#b42318"
+def listed(title: str, lines: Iterable[str]) -> Rows:
+    """Sentences under one title."""
+    for i, line in enumerate(lines):
+        yield ("" if i else title), line
 
 
-def as_html(certificate: Certificate) -> str:
-    """The whole certificate."""
-    color = COLORS.get(certificate.status, OTHER)
-    return table(headline(certificate), color, rows(certificate))
+def as_text(title: str, rows: Rows) -> str:
+    """A title, then names on the left and texts, wrapped, on the right."""
+    pairs = list(rows)
+    width = min(max((len(name) for name, _ in pairs), default=0), 28)
+    lines = textwrap.wrap(title, _WIDTH)
+    for name, text in pairs:
+        if len(name) > width:
+            lines.append(f"  {name}")
+            name = ""
+        lead, rest = f"  {name:<{width}}  ", " " * (width + 4)
+        lines += textwrap.wrap(
+            text, _WIDTH, initial_indent=lead, subsequent_indent=rest, break_long_words=False
+        ) or [lead.rstrip()]
+    return "\n".join(lines)
 
 
-def table(title: str, color: str, told: Iterable[tuple[str, str]]) -> str:
-    """A title with a coloured edge over rows of a name and a text."""
+def as_html(title: str, rows: Rows, status: str) -> str:
+    """A title with an edge coloured by the status, over a table. All text is escaped."""
     cell = "text-align:left;vertical-align:top;padding:2px 8px"
     body = "".join(
         f'<tr><th scope="row" style="{cell};font-weight:600">{escape(name)}</th>'
         f'<td style="{cell}">{escape(text)}</td></tr>'
-        for name, text in told
+        for name, text in rows
     )
+    color = _COLORS.get(status, _ALARM)
     return (
         f'<div style="border-left:4px solid {color};padding-left:8px;max-width:60em">'
         f"<strong>{escape(title)}</strong><table>{body}</table></div>"
     )
+
+
+def share_text(value: float) -> str:
+    """``0.61 %``; numbers that are not shares as they are."""
+    return percent(value) if -1 <= value <= 1 else f"{value:.6g}"
+
+
+def percent(value: float) -> str:
+    """Three digits and a percent sign."""
+    return f"{100 * value:.3g} %" if abs(value) < 0.99 else f"{100 * value:.6g} %"

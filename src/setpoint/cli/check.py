@@ -65,13 +65,13 @@ def _check_several(given: argparse.Namespace) -> None:
 
 
 def _of_file(path: Path) -> Any:
-    from setpoint.certificates.classes import CLASSES_KIND
+    from setpoint.certificates import ClassCertificate
     from setpoint.runs.result import parse_certificate
 
     if not path.exists():
         raise UserError(f"{path}: no such file; name a certificate or the folder of a run.")
     content = path.read_bytes()
-    if CLASSES_KIND.encode() in content:
+    if ClassCertificate.kind.encode() in content:
         raise UserError(f"{path} is about several classes: name its folder, which has the model.")
     return parse_certificate(path, content)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from setpoint.certificates import CannotPromise
-from setpoint.certificates.goals import atoms, read_goal
+from setpoint.certificates.goals import inequalities, read_goal
 from setpoint.cli.common import UserError
 from setpoint.problems import Problem
 from setpoint.rates import Bound, ClassArea
@@ -53,6 +53,6 @@ def _check_provable(text: str, problem: Problem) -> None:
     """Told before training: a bound that always or never holds cannot be certified after it."""
     try:
         for bound in read_goal(problem).bounds:
-            atoms(bound, None)
+            inequalities(bound, None)
     except CannotPromise as refused:
         raise UserError(f"--goal {text!r}: {refused}") from None

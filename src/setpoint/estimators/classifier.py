@@ -17,8 +17,12 @@ from torch import nn
 from setpoint._checks import share
 from setpoint.axes.class_choice import best_shifts
 from setpoint.axes.class_data import decide, numbered
-from setpoint.certificates import Certificate
-from setpoint.certificates.classes import certify_shifts, shifts_to_prove, unprovable
+from setpoint.certificates import (
+    Certificate,
+    certify_shifts,
+    shifts_to_prove,
+    why_unprovable,
+)
 from setpoint.estimators.calibration import Calibrator, ClassCalibrator
 from setpoint.estimators.decisions import Decisions
 from setpoint.estimators.inputs import (
@@ -188,7 +192,7 @@ class ClassPromises(ScoredRows):
             return ""
         if weights is not None:
             return "sample weights break the binomial law behind it."
-        unsaid = unprovable(self.problem_)
+        unsaid = why_unprovable(self.problem_)
         return (
             unsaid[0]
             if unsaid
@@ -218,7 +222,7 @@ class ManyClasses(ClassPromises):
         weights = read_weights(sample_weight, x, labels)
         groups = read_groups(groups, self.problem_, len(labels))
         random = check_random_state(self.random_state)
-        kept = 0.0 if unprovable(self.problem_) else self._promised_share(weights)
+        kept = 0.0 if why_unprovable(self.problem_) else self._promised_share(weights)
         self.splits_ = three_parts(labels, self.validation_fraction, kept, random, FEWEST_PER_CLASS)
         portfolio = Portfolio(goal, self.model, self.method, int(self.verbose) > 0)
         portfolio.outputs = len(self.classes_)

@@ -7,7 +7,7 @@ from typing import Any
 
 from setpoint._checks import plural
 from setpoint.axes.class_data import numbered
-from setpoint.certificates.classes import certify_shifts, shifts_to_prove
+from setpoint.certificates import certify_shifts, shifts_to_prove
 from setpoint.runs.finished import Finished
 from setpoint.runs.manifest import Manifest
 from setpoint.runs.result import result_of

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from setpoint.axes.class_choice import best_shifts
-from setpoint.certificates import Certificate
-from setpoint.certificates.classes import ClassCertificate
+from setpoint.certificates import Certificate, ClassCertificate
 from setpoint.problems import Problem
 from setpoint.results import ClassRun, RunResult
 from setpoint.runs.folder import CERTIFICATE, HISTORY, RunError

@@ -12,9 +12,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from setpoint.certificates.certification import doubt
-from setpoint.certificates.dtypes import below
-from setpoint.certificates.goals import atoms
+from setpoint.certificates.certification import risk_of
+from setpoint.certificates.decisions import below
+from setpoint.certificates.goals import inequalities
 from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES
 from setpoint.certificates.tails import allowed, lower, needed, upper
 from setpoint.distributed import Selected, select
@@ -61,21 +61,27 @@ def certified_threshold(read: Chunks, bound: Bound, *, confidence: float = 0.95)
         >>> certified_threshold(lambda: [(scores, labels)], fpr <= 0.01).threshold
         995.0
     """
-    found = atoms(bound, None)
+    found = inequalities(bound, None)
     share = found[0].share if len(found) == 1 else None
-    if share is None or share.part.where or share.part.kind not in (POSITIVES, NEGATIVES, EVERYONE):
+    if (
+        share is None
+        or share.subset.where
+        or share.subset.kind not in (POSITIVES, NEGATIVES, EVERYONE)
+    ):
         raise ValueError(
             f"`{bound}` is not about one kind of examples (fpr, tnr, recall, fnr, coverage), so "
             "its threshold is not a score of known rank; use certify with a sample that fits."
         )
-    part, caps, dtypes = share.part, share.at_most, [""]
-    tail, risk = doubt(confidence), share.limit if share.at_most else 1 - share.limit
+    subset, caps, dtypes = share.subset, share.at_most, [""]
+    tail, risk = risk_of(confidence), share.limit if share.at_most else 1 - share.limit
 
     def scores() -> Iterable[NDArray[Any]]:
         for chunk, labels in read():
             dtypes[0] = str(chunk.dtype)
             yield (
-                chunk if part.kind == EVERYONE else chunk[(labels > 0) == (part.kind == POSITIVES)]
+                chunk
+                if subset.kind == EVERYONE
+                else chunk[(labels > 0) == (subset.kind == POSITIVES)]
             )
 
     def rank(n: int) -> int | None:
@@ -84,12 +90,12 @@ def certified_threshold(read: Chunks, bound: Bound, *, confidence: float = 0.95)
 
     here = select(scores, rank)
     if not isinstance(here, Selected):
-        note = f"`{bound}` needs {needed(risk, tail):,} {part.kind}, you have {here:,}"
+        note = f"`{bound}` needs {needed(risk, tail):,} {subset.kind}, you have {here:,}"
         return Streamed(None, None, here, -1, 0, note)
     m = allowed(here.size, risk, tail)
     reached = upper(m, here.size, tail) if caps else lower(here.size - m, here.size, tail)
     threshold = here.score if caps else below(here.score, dtypes[0] or "float64")
     side = "above" if caps else "at or below"
-    note = f"at most {m:,} of {here.size:,} {part.kind} may lie {side} the threshold"
+    note = f"at most {m:,} of {here.size:,} {subset.kind} may lie {side} the threshold"
     accepted = here.above if caps else here.reaching
     return Streamed(threshold, share.value(float(reached)), here.size, m, accepted, note)

@@ -5,13 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from setpoint.certificates.dtypes import NAMES, below, exceeds, read_scores, rounded
+from setpoint.certificates.decisions import PRECISIONS, below, exceeds, rounded
+from setpoint.certificates.sample import read_scores
 
-TORCH = {name: getattr(torch, name) for name in NAMES}
+TORCH = {name: getattr(torch, name) for name in PRECISIONS}
 FLOATS = st.floats(-60000, 60000, allow_nan=False, width=32)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PRECISIONS)
 @examples(100)
 @given(value=FLOATS)
 def test_nothing_lies_between_a_score_and_the_number_below(name, value):
@@ -41,7 +42,7 @@ def test_bfloat16_is_rounded_as_torch_does(values):
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PRECISIONS)
 def test_numpy_and_torch_decide_alike(name):
     scores = np.random.default_rng(0).normal(size=1000)
     threshold = float(torch.tensor(0.3).to(TORCH[name]))
@@ -54,7 +55,7 @@ def test_numpy_and_torch_decide_alike(name):
         assert not exceeds(close, threshold, name)[0]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PRECISIONS)
 def test_the_precision_of_the_scores_is_kept(name):
     array, dtype = read_scores(torch.tensor([0.1, 0.2], dtype=TORCH[name]))
     assert dtype == name
@@ -88,7 +89,7 @@ def test_scores_to_decide_on_must_be_finite(make):
         exceeds(make([0.0, float("nan")]), 0.0, "float32")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PRECISIONS)
 @pytest.mark.parametrize("value", [70_000.0, -70_000.0, 3.4028235e38, 1e300, -1e300])
 def test_finite_scores_beyond_a_precision_are_decided_alike_by_numpy_and_torch(name, value):
     """Half precision ends at 65,504: what is above is infinite there, and above every threshold."""

@@ -4,17 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from setpoint.certificates.goals import ACCEPTED, REJECTED, atoms, share_of
-from setpoint.certificates.regions import spread
-from setpoint.certificates.sample import (
-    EVERYONE,
-    NEGATIVES,
-    POSITIVES,
-    PRIOR,
-    Part,
-    rate_signs,
-    signs,
-)
+from setpoint.certificates.goals import ACCEPTED, REJECTED, inequalities, share_of
+from setpoint.certificates.regions import rate_signs, signs, value_range
+from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Subset
 from setpoint.rates import (
     Count,
     Counts,
@@ -43,12 +35,12 @@ A, B = tpr.on(group="a"), tpr.on(group="b")
 
 def value(expression, positives, negatives, prior, given_prior=None):
     box = {
-        Part((), kind): (np.array([x]), np.array([x]))
+        Subset((), kind): (np.array([x]), np.array([x]))
         for kind, x in ((POSITIVES, positives), (NEGATIVES, negatives), (PRIOR, prior))
     }
     accepted = prior * positives + (1 - prior) * negatives
-    box[Part((), EVERYONE)] = (np.array([accepted]),) * 2
-    return float(np.max(spread(expression, box, given_prior)[0]))
+    box[Subset((), EVERYONE)] = (np.array([accepted]),) * 2
+    return float(np.max(value_range(expression, box, given_prior)[0]))
 
 
 @examples(200)
@@ -67,8 +59,8 @@ def test_rates_move_with_their_parts_as_told(top, extra, at):
         moved = list(at)
         moved[i] += 1e-3
         change = value(rate, *moved) - value(rate, *at)
-        sign = told.get(Part((), kind), 0)
-        if Part((), EVERYONE) in told:
+        sign = told.get(Subset((), kind), 0)
+        if Subset((), EVERYONE) in told:
             continue
         if sign == 0:
             assert abs(change) < 1e-12
@@ -107,13 +99,13 @@ def test_a_known_prevalence_is_no_part():
 def test_parts_overlap_if_an_example_can_be_in_both():
     a, b = (("group", "a"),), (("group", "b"),)
     both = (("group", "a"), ("site", 1))
-    assert Part((), POSITIVES).overlaps(Part(a, POSITIVES))
-    assert Part(a, POSITIVES).overlaps(Part(both, EVERYONE))
-    assert not Part(a, POSITIVES).overlaps(Part(b, POSITIVES))
-    assert not Part((), POSITIVES).overlaps(Part((), NEGATIVES))
-    assert not Part((), PRIOR).overlaps(Part((), NEGATIVES))
-    assert Part((), PRIOR).overlaps(Part((), EVERYONE))
-    assert Part((), PRIOR).overlaps(Part(a, PRIOR))
+    assert Subset((), POSITIVES).overlaps(Subset(a, POSITIVES))
+    assert Subset(a, POSITIVES).overlaps(Subset(both, EVERYONE))
+    assert not Subset(a, POSITIVES).overlaps(Subset(b, POSITIVES))
+    assert not Subset((), POSITIVES).overlaps(Subset((), NEGATIVES))
+    assert not Subset((), PRIOR).overlaps(Subset((), NEGATIVES))
+    assert Subset((), PRIOR).overlaps(Subset((), EVERYONE))
+    assert Subset((), PRIOR).overlaps(Subset(a, PRIOR))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +126,7 @@ def test_parts_overlap_if_an_example_can_be_in_both():
 )
 def test_bounds_on_one_share(bound, kind, at_most, limit):
     share = share_of(bound, None)
-    assert (share.part.kind, share.at_most) == (kind, at_most)
+    assert (share.subset.kind, share.at_most) == (kind, at_most)
     assert share.limit == pytest.approx(limit, rel=1e-12)
 
 
@@ -155,17 +147,17 @@ def test_what_is_not_about_one_share():
 
 
 def test_bounds_are_split_into_inequalities():
-    assert [str(a.bound) for a in atoms(abs(A - B) <= 0.1, None)] == [
+    assert [str(a.bound) for a in inequalities(abs(A - B) <= 0.1, None)] == [
         'tpr on group="a" - tpr on group="b" <= 0.1',
         'tpr on group="a" - tpr on group="b" >= -0.1',
     ]
-    assert [str(a.bound) for a in atoms(maximum(fpr, fnr) <= 0.1, None)] == [
+    assert [str(a.bound) for a in inequalities(maximum(fpr, fnr) <= 0.1, None)] == [
         "fpr <= 0.1",
         "fnr <= 0.1",
     ]
-    (ratio,) = atoms(A / B >= 0.8, None)
+    (ratio,) = inequalities(A / B >= 0.8, None)
     assert str(ratio.bound) == 'tpr on group="a" - 0.8 tpr on group="b" >= 0'
-    (above,) = atoms(lift >= 2, None)
+    (above,) = inequalities(lift >= 2, None)
     assert str(above.bound) == "precision - 2 prevalence >= 0"
 
 
@@ -180,7 +172,7 @@ def test_bounds_are_split_into_inequalities():
     ids=str,
 )
 def test_which_bounds_are_caps(bound, caps):
-    assert atoms(bound, None)[0].caps is caps
+    assert inequalities(bound, None)[0].caps is caps
 
 
 @pytest.mark.parametrize(
@@ -195,4 +187,4 @@ def test_which_bounds_are_caps(bound, caps):
 )
 def test_bounds_without_a_question_are_refused(bound, message):
     with pytest.raises(ValueError, match=message):
-        atoms(bound, None)
+        inequalities(bound, None)

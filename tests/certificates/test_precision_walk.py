@@ -8,10 +8,14 @@ from hypothesis import strategies as st
 from scipy import stats
 from strategies import examples
 
-from setpoint.certificates.goals import atoms
-from setpoint.certificates.precision_walk import SHRINK, fails, starts, walk
+from setpoint.certificates.goals import inequalities
+from setpoint.certificates.precision_walk import SHRINK, PrecisionWalk, first_failure, starts
 from setpoint.certificates.sample import Sample
 from setpoint.rates import npv, precision
+
+
+def walk(inequality, rows, delta):
+    return PrecisionWalk().prove([inequality], rows, delta)
 
 
 def by_hand(scores, labels, level, delta):
@@ -39,23 +43,23 @@ def test_walks_prove_what_the_definition_says(seed, tied, level):
     scores, labels = sample(seed, 400, 0.4)
     scores = halves(scores) if tied else scores
     cuts, proved = by_hand(scores, labels, level, 0.05)
-    (atom,) = atoms(precision >= level, None)
-    walked = walk(atom, Sample(scores, labels, {}, "float64"), 0.05)
+    (inequality,) = inequalities(precision >= level, None)
+    walked = walk(inequality, Sample(scores, labels, {}, "float64"), 0.05)
     inside = {
         i
         for i, cut in enumerate(cuts)
-        if any(s.low <= np.nextafter(cut, -np.inf) <= s.high for s in walked.stretches)
+        if any(s.low <= np.nextafter(cut, -np.inf) <= s.high for s in walked.ranges)
     }
     assert inside == proved
-    assert bool(proved) == bool(walked.stretches)
+    assert bool(proved) == bool(walked.ranges)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_npv_is_precision_seen_from_the_other_end(seed):
     scores, labels = sample(seed, 400, 0.4)
-    (up,), (down,) = atoms(precision >= 0.8, None), atoms(npv >= 0.8, None)
-    walked = walk(up, Sample(scores, labels, {}, "float64"), 0.05).stretches
-    mirror = walk(down, Sample(-scores, ~labels, {}, "float64"), 0.05).stretches
+    (up,), (down,) = inequalities(precision >= 0.8, None), inequalities(npv >= 0.8, None)
+    walked = walk(up, Sample(scores, labels, {}, "float64"), 0.05).ranges
+    mirror = walk(down, Sample(-scores, ~labels, {}, "float64"), 0.05).ranges
     # score > t accepts those above t, -score <= -t rejects them and t itself: one step apart
     for a, b in zip(walked, mirror, strict=True):
         assert (scores > a.low).sum() == (-scores <= b.high).sum()
@@ -73,7 +77,7 @@ def test_the_shortcut_of_chernoff_changes_nothing(pairs, level, tail):
     hits = np.array([round(size * share) for size, share in pairs])
     passed = stats.binom.sf(hits - 1, n, level) <= tail
     expected = int(np.argmin(passed)) if not passed.all() else len(n)
-    assert fails(hits, n, level, tail) == expected
+    assert first_failure(hits, n, level, tail) == expected
 
 
 def test_starts_share_delta_and_depend_on_the_number_of_rows_only():
@@ -88,8 +92,8 @@ def test_long_walks_are_taken_in_parts(monkeypatch):
     from setpoint.certificates import precision_walk
 
     scores, labels = sample(1, 3000, 0.4)
-    (atom,) = atoms(precision >= 0.7, None)
+    (inequality,) = inequalities(precision >= 0.7, None)
     rows = Sample(halves(scores), labels, {}, "float64")
-    whole = walk(atom, rows, 0.05)
-    monkeypatch.setattr(precision_walk, "CHUNK", 7)
-    assert walk(atom, rows, 0.05) == whole
+    whole = walk(inequality, rows, 0.05)
+    monkeypatch.setattr(precision_walk, "_CHUNK", 7)
+    assert walk(inequality, rows, 0.05) == whole

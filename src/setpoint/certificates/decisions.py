@@ -1,0 +1,107 @@
+"""Decisions ``score > threshold`` in the precision of the calibration scores.
+
+A certificate is about scores as they are compared. A model in bfloat16 gives scores of 8 bits; a
+threshold between two of them, or new scores that are not rounded the same way, would decide
+differently from what was counted. So thresholds are numbers of that precision, and new scores are
+rounded to it first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.batch import check_scores
+from setpoint.rates import Value
+
+PRECISIONS = ("float16", "bfloat16", "float32", "float64")
+_TORCH_CASTS = dict(zip(PRECISIONS, ("half", "bfloat16", "float", "double"), strict=True))
+_BFLOAT16_STEP = 1 << 16  # the upper half of a float32
+
+
+def below(score: float, precision: str) -> float:
+    """The next number below ``score`` in its precision: to exceed it is to reach ``score``.
+
+    Never a subnormal number, which some processors read as zero: the next normal one below will
+    do, since a lower threshold only accepts more.
+    """
+    if precision == "bfloat16":
+        value, smallest = _below_bfloat16(score), np.finfo(np.float32).tiny
+    else:
+        dtype = np.dtype(precision)
+        value, smallest = np.nextafter(dtype.type(score), dtype.type("-inf")), np.finfo(dtype).tiny
+    if 0 < abs(value) < smallest:
+        return 0.0 if value > 0 else -float(smallest)
+    return float(value)
+
+
+def exceeds(scores: Any, threshold: float, precision: str) -> Any:
+    """``scores > threshold`` in the given precision, elementwise, for numpy and torch."""
+    if hasattr(scores, "detach"):
+        cast = getattr(scores.detach(), _TORCH_CASTS[precision])()
+        if not bool((abs(cast) < float("inf")).all()):
+            check_scores(scores.detach().double().cpu().numpy())
+        return cast > threshold
+    return rounded(scores, precision) > threshold
+
+
+def exceeds_by_group(
+    scores: Any, groups: Any, thresholds: Mapping[Value, float], column: str, precision: str
+) -> Any:
+    """``score > threshold`` of each score's own group.
+
+    Raises:
+        ValueError: The groups have another shape than the scores, or one has no threshold.
+    """
+    values = np.asarray(groups.detach().cpu() if hasattr(groups, "detach") else groups)
+    if tuple(values.shape) != tuple(np.shape(scores)):
+        raise ValueError(
+            f"groups must have the shape of the scores, {tuple(np.shape(scores))}; "
+            f"got {tuple(values.shape)}."
+        )
+    known = np.zeros(values.shape, bool)
+    decided: Any = None
+    for value, threshold in thresholds.items():
+        inside: Any = np.asarray(values == value)
+        known |= inside
+        if hasattr(scores, "detach"):  # a mask beside the tensor, without importing torch
+            inside = (scores.detach().new_tensor(inside.astype(float)) > 0.5).reshape(scores.shape)
+        chosen = exceeds(scores, threshold, precision) & inside
+        decided = chosen if decided is None else decided | chosen
+    if not known.all():
+        raise ValueError(
+            f"No threshold for {column} = {values[~known].tolist()[0]!r}: it was not certified. "
+            "Decide such rows by hand, or certify with rows of it; known are "
+            f"{', '.join(map(repr, thresholds))}."
+        )
+    return decided
+
+
+def rounded(scores: Any, precision: str) -> NDArray[Any]:
+    """Numpy scores in the given precision; finite ones beyond its range become infinite."""
+    try:
+        exact = np.asarray(scores, dtype=None if hasattr(scores, "dtype") else np.float64)
+        with np.errstate(over="ignore"):  # beyond the largest number: infinite, and compared so
+            array = exact.astype(np.float32 if precision == "bfloat16" else precision, copy=False)
+    except (TypeError, ValueError):
+        raise TypeError(f"scores must be numbers; got {scores!r:.60}.") from None
+    check_scores(exact)
+    return _to_bfloat16(array) if precision == "bfloat16" else array
+
+
+def _to_bfloat16(array: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Round to nearest, ties to even."""
+    bits = np.ascontiguousarray(array).view(np.uint32).astype(np.uint64)
+    even = bits + 0x7FFF + ((bits >> 16) & 1)
+    return (even & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
+def _below_bfloat16(score: float) -> float:
+    if score == 0:
+        return -float(np.finfo(np.float32).tiny)
+    bits = int(np.float32(score).view(np.uint32))
+    bits += -_BFLOAT16_STEP if score > 0 else _BFLOAT16_STEP
+    return float(np.uint32(bits).view(np.float32))

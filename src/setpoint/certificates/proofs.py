@@ -1,0 +1,265 @@
+"""What is proved at a threshold, and the interface of methods that find provable thresholds.
+
+Decisions are ``score > threshold``. What a count at a threshold proves depends on how the threshold
+came about:
+
+* **Fixed before the data** (or chosen by other examples): ``k`` of ``n`` accepted is binomial.
+* **A rank fixed before the data**, ``x`` the r-th largest score of the *anchor* subset. Its own
+  accepted share follows ``Beta`` with the same quantiles that Clopper and Pearson use, so its
+  bounds hold; ties only push ``P(S > x)`` down and ``P(S >= x)`` up, hence the smaller count below
+  and the larger one above. Counts in subsets that do not overlap the anchor are binomial. For a
+  subset inside the anchor (negatives of a group, the rank among all negatives), fix all other
+  examples: the count falls and the share falls as ``x`` rises, so a lower bound is wrong exactly if
+  ``x`` passes one fixed point, and at that point the count is binomial; one wrong bound, one tail.
+* **Chosen** by looking: bounds that hold at all thresholds at once, made of Clopper-Pearson bounds
+  at a grid of ranks. Between two ranks the share lies between its values at the two, so the count
+  is rounded outwards to the grid; the tail is divided by its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.certificates.decisions import below
+from setpoint.certificates.goals import Inequality
+from setpoint.certificates.regions import Evidence, are_independent, signs, upper_bound
+from setpoint.certificates.sample import EVERYONE, POSITIVES, PRIOR, Sample, Subset
+from setpoint.certificates.tails import Floats, lower, upper
+from setpoint.rates import Expression, Where
+
+CERTIFIED, NOT_CERTIFIED, INFEASIBLE = "certified", "not certified", "infeasible"
+_RATIO = 1.15
+"""Neighbours in the grid of ranks, counted from either end."""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Accept scores above ``score``, or from ``score`` on if ``inclusive``."""
+
+    score: float
+    inclusive: bool = False
+    anchor: Subset | None = None
+    """The subset of which ``score`` has a rank that was fixed before the data."""
+    chosen: bool = False
+    """Whether it was chosen by looking at the data."""
+
+    def value(self, sample: Sample) -> float:
+        """What scores must exceed."""
+        return below(self.score, sample.precision) if self.inclusive else self.score
+
+    def may_depend_on(self, subset: Subset) -> bool:
+        """Whether the threshold was chosen by looking at the examples of a subset."""
+        return self.chosen or self.anchor is None or subset.overlaps(self.anchor)
+
+
+class Thresholds(dict[Where, Threshold]):
+    """Thresholds by slice; a slice without one has that of everyone, ``()``."""
+
+    def __missing__(self, where: Where) -> Threshold:
+        if not where:
+            raise KeyError(where)
+        return self[()]
+
+
+@dataclass(frozen=True)
+class ThresholdRange:
+    """Thresholds from ``low`` to ``high``, both included."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a method has proved of one family of inequalities."""
+
+    proved: dict[Inequality, tuple[float | None, str]]
+    """For each, the value proved of the bound's expression, and the counts behind it."""
+    ranges: tuple[ThresholdRange, ...]
+    """The thresholds at which all inequalities of the family are proved."""
+    notes: tuple[str, ...]
+    """Where they are proved; if nowhere, why."""
+    feasible: bool = True
+    """False if no sample of this size could prove them."""
+    end: Threshold | None = None
+    """The last admissible threshold of inequalities that are monotone in it."""
+
+
+class Method(Protocol):
+    """A way to prove inequalities at many thresholds at once.
+
+    Methods are the objects in :data:`setpoint.certificates.search.METHODS`; every inequality is
+    proved by the first that takes it.
+    """
+
+    joint: bool
+    """Whether all inequalities that it takes are one family, or each is one by itself.
+
+    Each family gets an equal part of ``delta``.
+    """
+
+    def takes(self, inequality: Inequality) -> bool:
+        """Whether the method can prove an inequality."""
+
+    def prove(self, family: Sequence[Inequality], sample: Sample, delta: float) -> Proof:
+        """Where all inequalities of a family hold, wrong with probability at most ``delta``."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A verdict on a goal, with the thresholds and what is proved at them."""
+
+    status: str
+    thresholds: Thresholds
+    proved: dict[Inequality, tuple[float | None, str]]
+    notes: tuple[str, ...] = ()
+
+
+def evidence(sample: Sample, subset: Subset, threshold: Threshold) -> Evidence:
+    """What ``sample`` says about the share of ``subset`` that is accepted at ``threshold``."""
+    if subset.kind == PRIOR:
+        count = sample.size(Subset(subset.where, POSITIVES))
+        return Evidence(count, count, sample.size(Subset(subset.where, EVERYONE)), 1)
+    n = sample.size(subset)
+    above, reaching = (
+        int(sample.above(subset, threshold.score, reaching=reach)) for reach in (False, True)
+    )
+    accepted = reaching if threshold.inclusive else above
+    if threshold.chosen:
+        grid = ranks(n)
+        low = int(grid[np.searchsorted(grid, accepted, "right") - 1])
+        return Evidence(low, int(grid[np.searchsorted(grid, accepted)]), n, len(grid))
+    if threshold.anchor is None or not subset.overlaps(threshold.anchor):
+        return Evidence(accepted, accepted, n, 1)
+    own = subset == threshold.anchor
+    low = above + (own and threshold.inclusive)
+    return Evidence(low, reaching - (own and not threshold.inclusive), n, 1)
+
+
+@lru_cache(maxsize=256)
+def ranks(n: int) -> NDArray[np.int64]:
+    """A grid of counts from 0 to ``n``, denser towards both ends."""
+    steps = int(np.log(max(n, 2) / 2) / np.log(_RATIO)) + 1
+    half = np.unique(np.ceil(_RATIO ** np.arange(steps)).astype(np.int64))
+    half = half[half <= n // 2 + 1]
+    return np.unique(np.concatenate([[0, n], half[half <= n], n - half[half <= n]]))
+
+
+def gather(
+    expression: Expression, sample: Sample, thresholds: Thresholds
+) -> tuple[dict[Subset, Evidence], bool]:
+    """The evidence on every subset, and whether it is independent of each other."""
+    subsets = list(signs(expression, sample.prevalence))
+    known = {subset: evidence(sample, subset, thresholds[subset.where]) for subset in subsets}
+    independent = are_independent(subsets)
+    for subset in subsets:
+        anchor = thresholds[subset.where].anchor
+        if anchor is None or subset.kind == PRIOR or thresholds[subset.where].chosen:
+            continue
+        if anchor != subset and subset.overlaps(anchor):
+            independent = False
+    return known, independent
+
+
+def largest_value(
+    expression: Expression,
+    sample: Sample,
+    thresholds: Thresholds,
+    delta: float,
+    quick: bool = False,
+) -> float:
+    """An upper bound of ``expression`` at thresholds, wrong with probability ``delta``.
+
+    The ``quick`` one is the union bound over all shares.
+    """
+    known, independent = gather(expression, sample, thresholds)
+    return upper_bound(expression, known, delta, sample.prevalence, independent and not quick)
+
+
+def interval(
+    expression: Expression, sample: Sample, thresholds: Thresholds, delta: float
+) -> tuple[float, float]:
+    """Bounds of ``expression`` from below and above, wrong with probability ``delta`` together."""
+    high = largest_value(expression, sample, thresholds, delta / 2)
+    low = 0.0 - largest_value(-expression, sample, thresholds, delta / 2)  # never -0.0
+    return (max(low, 0.0), min(high, 1.0)) if expression.is_share else (low, high)
+
+
+def proved_through_shares(
+    inequality: Inequality,
+    sample: Sample,
+    thresholds: Thresholds,
+    delta: float,
+    quick: bool = False,
+) -> float:
+    """A value that the bound's expression does not pass, from bounds on all its shares."""
+    e = inequality.bound.expression
+    if inequality.bound.sense == "<=":
+        return largest_value(e, sample, thresholds, delta, quick)
+    return -largest_value(-e, sample, thresholds, delta, quick)
+
+
+def proved_at(
+    inequality: Inequality,
+    sample: Sample,
+    thresholds: Thresholds,
+    delta: float,
+    quick: bool = False,
+) -> float:
+    """A value that the bound's expression does not pass at thresholds fixed before the data.
+
+    Wrong with probability at most ``delta``; exact if the bound is about one share.
+    """
+    share = inequality.share
+    if share is None:
+        return proved_through_shares(inequality, sample, thresholds, delta, quick)
+    where = share.subset.where
+    count, n = share.counts(sample.table(where, thresholds[where].value(sample)))
+    side = upper if share.at_most else lower
+    return share.value(float(side(count, n, delta)))
+
+
+def proved_together(
+    family: Sequence[Inequality], sample: Sample, thresholds: Thresholds, delta: float
+) -> list[float]:
+    """What is proved of each inequality at thresholds that other inequalities have led to.
+
+    The threshold is a rank of its anchor, fixed in advance. If no subset overlaps the anchor, the
+    tests are exact given the threshold; a claim needs all tests passed, so it is false with
+    probability ``delta`` at most, however many there are. If the anchor is one of the subsets, the
+    inequalities share ``delta``.
+    """
+    subsets = {s for i in family for s in signs(i.bound.expression, sample.prevalence)}
+    free = not any(thresholds[s.where].may_depend_on(s) for s in subsets if s.kind != PRIOR)
+    tail = delta / (1 if free else len(family))
+    return [proved_through_shares(each, sample, thresholds, tail) for each in family]
+
+
+def measure(expression: Expression, sample: Sample, values: Any) -> Floats:
+    """The value of an expression at each of several thresholds of everyone; 0/0 is NaN."""
+    tables = {
+        where: sample.declared_table(where, np.asarray(values))
+        for where in {rate.where for rate in expression.rates()}
+    }
+    with np.errstate(all="ignore"):
+        value = expression.of(tables)
+    return np.broadcast_to(np.asarray(value, float), np.shape(values))
+
+
+def measure_at(expression: Expression, sample: Sample, thresholds: Thresholds) -> float | None:
+    """The value of an expression at the thresholds; None for 0/0."""
+    if sample.labels is None:
+        (subset,) = signs(expression, sample.prevalence)
+        accepted = sample.above(subset, thresholds[()].value(sample))
+        return float(accepted / sample.size(subset))
+    wheres = {rate.where for rate in expression.rates()}
+    tables = {w: sample.declared_table(w, thresholds[w].value(sample)) for w in wheres}
+    with np.errstate(all="ignore"):
+        value = float(expression.of(tables))
+    return value if np.isfinite(value) else None
