@@ -26,7 +26,7 @@ def fitted():
     x, y = load_wine(return_X_y=True)
     names = np.array(["<b>", "pinot", "riesling"])[y]
     model = Classifier(GOAL, epochs=60, random_state=0)
-    with pytest.warns(NotCertifiedWarning, match="exact value cannot be promised"):
+    with pytest.warns(NotCertifiedWarning, match="exact value cannot be proved"):
         return model.fit(x, names), x, names
 
 

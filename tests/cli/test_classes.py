@@ -101,7 +101,7 @@ def test_a_goal_without_a_bound_is_done_and_said_to_promise_nothing(made, capsys
     assert train(made / "data.csv", tmp_path / "run", "--no-baseline", "--quiet", goal=goal) == 0
     told = capsys.readouterr().out
     assert told.startswith("no certificate: maximize macro(recall)")
-    assert "an exact value cannot be promised" in told
+    assert "an exact value cannot be proved" in told
     out = tmp_path / "d.csv"
     assert run("predict", tmp_path / "run", made / "test.csv", "--out", out) == 0
     assert "They are not certified" in capsys.readouterr().err

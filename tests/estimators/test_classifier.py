@@ -187,7 +187,7 @@ def test_goals_without_a_bound_ask_for_no_promise():
 
 def test_an_exact_value_cannot_be_promised():
     goal = Problem(minimize=fnr, subject_to=fpr.at(0.05))
-    with pytest.warns(NotCertifiedWarning, match="an exact value cannot be promised"):
+    with pytest.warns(NotCertifiedWarning, match="an exact value cannot be proved"):
         assert Classifier(goal, **QUICK).fit(*data()).certificate_ is None
 
 
@@ -338,7 +338,7 @@ def test_mistakes_of_certify_are_not_hidden(monkeypatch):
 
 
 def test_an_exact_value_leaves_a_model_without_a_promise():
-    with pytest.warns(NotCertifiedWarning, match="an exact value cannot be promised"):
+    with pytest.warns(NotCertifiedWarning, match="an exact value cannot be proved"):
         model = Classifier(Problem(minimize=fnr, subject_to=fpr.at(0.1)), **QUICK).fit(*data(600))
     assert model.certificate_ is None
     assert np.isfinite(model.threshold_)

@@ -40,7 +40,7 @@ ASSUMED = (
     "Neither the model nor the shifts were chosen by looking at these rows.",
     "Decisions are the highest of score - shift, of equal ones the first.",
 )
-_EXACT = "an exact value cannot be promised on new data, a bound (<=, >=) can"
+_EXACT = "an exact value cannot be proved for new data, a bound (<=, >=) can"
 _OTHER = (
     "only bounds on a rate of one class (or of a set), on error or accuracy, lowest(...) >= and "
     "highest(...) <= are proved for several classes"
