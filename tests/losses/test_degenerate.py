@@ -78,9 +78,9 @@ def test_labels_and_weights_fit_the_scores(name):
     loss, scores = BINARY[name], torch.zeros(3)
     with pytest.raises(ValueError, match="Labels must be 0 or 1; got 2 in row 1"):
         loss(scores, torch.tensor([0, 2, 1]))
-    with pytest.raises(ValueError, match="labels must be one an example"):
+    with pytest.raises(ValueError, match=r"labels must be one (an|per) example"):
         loss(scores, torch.tensor([0, 1]))
-    with pytest.raises(ValueError, match="weights must be one an example"):
+    with pytest.raises(ValueError, match="weights must be one per example"):
         loss(scores, torch.tensor([0, 1, 1]), weights=torch.ones(2))
     with pytest.raises(ValueError, match=r"at least 0; got -1.0 in row 2"):
         loss(scores, torch.tensor([0, 1, 1]), weights=torch.tensor([1.0, 1, -1]))
@@ -121,7 +121,7 @@ BAD = [
         "'precision' or 'fpr'",
     ),
     (structural_loss, {"metric": "f1"}, TypeError, "made of rates, such as"),
-    (structural_loss, {"metric": fpr.on(group=1)}, ValueError, "no slices"),
+    (structural_loss, {"metric": fpr.on(group=1)}, ValueError, "without slices"),
 ]
 
 
@@ -147,7 +147,7 @@ def test_partitions_that_make_no_sense_are_refused(options, message):
 
 
 def test_a_table_of_mistakes_that_is_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr(structural, "AT_MOST", 8)
+    monkeypatch.setattr(structural, "MOST_PAIRS", 8)
     with pytest.raises(ValueError, match="2 positives and 2 negatives have too many"):
         structural_loss(torch.zeros(4), torch.tensor([0, 1, 0, 1]), metric=error)
 
@@ -155,7 +155,7 @@ def test_a_table_of_mistakes_that_is_too_large_is_refused(monkeypatch):
 def test_a_table_of_mistakes_may_be_read_in_parts(monkeypatch):
     scores, labels = torch.randn(40, generator=torch.Generator().manual_seed(0)), torch.arange(40)
     whole = value_and_gradient(BINARY["structural f1"], scores, labels % 2)
-    monkeypatch.setattr(structural, "TOGETHER", 50)
+    monkeypatch.setattr(structural, "PAIRS_TOGETHER", 50)
     parts = value_and_gradient(BINARY["structural f1"], scores, labels % 2)
     assert torch.equal(whole[0], parts[0])
     assert torch.equal(whole[1], parts[1])

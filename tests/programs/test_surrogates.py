@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from setpoint.programs import ProgramError, linear_program
-from setpoint.programs.gradients import solve_quadratic
+from setpoint.programs.newton import solve_by_newton
 from setpoint.programs.standard_form import check_program
 
 D = torch.float64
@@ -98,7 +98,7 @@ def test_the_smoothed_program_is_solved_in_any_units():
     c, A, b = boxed(4, seed=3)
     units = torch.tensor([1e-3, 1.0, 30.0, 1e3], dtype=D)
     program, _ = check_program(c * units, A * units, b, None, None, False)
-    found = solve_quadratic(program, 0.5)
+    found = solve_by_newton(program, square=0.5)
     assert found.status == ("optimal",)
     stationary = c * units + 0.5 * found.z[0] + found.v[0] @ (A * units)
     slack = b - A * units @ found.z[0]

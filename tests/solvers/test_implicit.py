@@ -247,7 +247,7 @@ def test_main_losses_of_all_kinds():
     broken = Implicit(fnr_at_fpr(0.1), main=lambda s, y: (s * torch.nan).sum())
     assert torch.equal(gradient(broken, scores, labels), torch.zeros(200, dtype=torch.float64))
     assert broken.status == "undefined: the main loss has no finite gradient"
-    with pytest.raises(ValueError, match=r"weights must be one an example, \[200\]"):
+    with pytest.raises(ValueError, match=r"weights must be one per example, \[200\]"):
         theirs(scores, labels, weights=torch.tensor(1.0))
 
 

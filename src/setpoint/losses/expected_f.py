@@ -2,8 +2,8 @@
 
 Among decisions that accept ``k`` examples, the expected F score of a set is the sum of
 ``D[i, k] = (1 + b^2) sum over s of Pr(y_i = 1, s positives) / (b^2 s + k)`` over its members. So
-the best set of each size takes the largest entries of a column, and the best size is found by
-looking.
+the best set of each size takes the largest entries of a column, and the best size is the one with
+the largest value.
 """
 
 from __future__ import annotations
@@ -22,22 +22,25 @@ def expected_f_loss(joint: Tensor, none: Tensor | float, *, beta: float = 1.0) -
     Args:
         joint: ``[n, n]``: entry ``i, s - 1`` is the probability that example ``i`` is positive and
             ``s`` examples are. :func:`independent_joint` makes it for independent labels.
-        none: The probability that no example is positive; accepting nobody then scores 1.
+        none: The probability that no example is positive; accepting none of them then scores 1.
         beta: How many times as much recall counts as precision.
 
-    Example:
+    Examples:
         >>> import torch
         >>> loss = expected_f_loss(*independent_joint(torch.tensor([0.9, 0.4, 0.1]).double()))
         >>> round(1 - loss.item(), 4)
         0.756
     """
-    values, none = _values(joint, none, beta)
+    values, none = _best_by_size(joint, none, beta)
     return 1 - torch.maximum(values.max(), none)
 
 
 def expected_f_decisions(joint: Tensor, none: Tensor | float, *, beta: float = 1.0) -> Tensor:
-    """Whom to accept for the highest expected F score, ``[n]``; arguments as in the loss."""
-    values, none = _values(joint.detach(), none, beta)
+    """Which examples to accept for the highest expected F score, ``[n]``.
+
+    Arguments as in :func:`expected_f_loss`.
+    """
+    values, none = _best_by_size(joint.detach(), none, beta)
     accepted = torch.zeros(len(joint), dtype=torch.bool, device=joint.device)
     if values.max() > none:
         size = int(values.argmax()) + 1
@@ -79,13 +82,13 @@ def _without_each(counts: Tensor, p: Tensor) -> Tensor:
 
 
 def column_worth(joint: Tensor, beta: float) -> Tensor:
-    """``D``: what accepting example ``i`` adds when ``k`` are accepted, ``[n, n]``."""
+    """``D``: what accepting example ``i`` adds to the score when ``k`` are accepted, ``[n, n]``."""
     square = positive(beta, "beta") ** 2
     sizes = torch.arange(1, len(joint) + 1, dtype=joint.dtype, device=joint.device)
     return (1 + square) * (joint @ (1 / (square * sizes[:, None] + sizes)))
 
 
-def _values(joint: Tensor, none: Tensor | float, beta: float) -> tuple[Tensor, Tensor]:
+def _best_by_size(joint: Tensor, none: Tensor | float, beta: float) -> tuple[Tensor, Tensor]:
     """The highest expected F score for each number of accepted examples, from 1 on."""
     joint, none = checked_joint(joint, none)
     best = column_worth(joint, beta).sort(0, descending=True).values
@@ -93,7 +96,7 @@ def _values(joint: Tensor, none: Tensor | float, beta: float) -> tuple[Tensor, T
 
 
 def checked_joint(joint: Tensor, none: Tensor | float) -> tuple[Tensor, Tensor]:
-    """Both in float64, if they are probabilities of the same thing."""
+    """Both in float64; raises unless they form one joint distribution."""
     if not isinstance(joint, Tensor) or joint.ndim != 2 or joint.shape[0] != joint.shape[1]:
         raise ValueError("joint must be a tensor [n, n]: examples by the number of positives.")
     if len(joint) == 0:

@@ -16,11 +16,10 @@ from setpoint._checks import positive
 from setpoint.batch import check_length, check_scores, check_weights
 from setpoint.distributed import refuse_several_ranks
 from setpoint.losses.auc import PairSurrogate, checked_surrogate, pair_loss
-from setpoint.losses.base import Ranked, attached, check_tensor, result_dtype
+from setpoint.losses.base import Ranked, check_loss_scores, exact_type, mean_loss
 
-Kind = Literal["mu", "one_vs_all"]
-CHUNK = 2**20
-"""How many scores are sorted at a time."""
+MulticlassKind = Literal["mu", "one_vs_all"]
+SORTED_TOGETHER = 2**20  # scores
 
 
 def multiclass_auc_loss(
@@ -30,15 +29,15 @@ def multiclass_auc_loss(
     weights: Tensor | None = None,
     margin: float = 1.0,
     surrogate: PairSurrogate = "hinge",
-    kind: Kind = "mu",
+    kind: MulticlassKind = "mu",
     partition: Any = None,
 ) -> Tensor:
     """An upper bound on one minus the multi-class AUC: the mean over pairs of classes.
 
     Args:
-        scores: One column for each class, ``[n, K]``.
+        scores: One column per class, ``[n, K]``.
         labels: The class of each example, ``[n]``: whole numbers from 0 to K - 1.
-        weights: Optional, one an example; weight 2 is two copies, weight 0 is absent.
+        weights: Optional, one per example; weight 2 is two copies, weight 0 is absent.
         margin: As in :func:`auc_loss`; for ``"mu"`` in units of the difference of two scores,
             whatever the scale of the partition matrix.
         surrogate: As in :func:`auc_loss`.
@@ -48,7 +47,7 @@ def multiclass_auc_loss(
         partition: For ``"mu"``, ``[K, K]``: the cost of taking row for column. By default 0 on the
             diagonal and 1 elsewhere; classes k and l are then told apart by ``f_k - f_l``.
 
-    Example:
+    Examples:
         >>> import torch
         >>> scores = torch.tensor([[2.0, 0, 0], [0, 2.0, 0], [0, 0, 0.5]])
         >>> round(multiclass_auc_loss(scores, torch.tensor([0, 1, 2])).item(), 6)
@@ -59,23 +58,25 @@ def multiclass_auc_loss(
     labels, weights = checked_classes(scores, labels, weights)
     directions, ones, others = comparisons(scores.shape[1], kind, partition)
     if scores.numel() == 0:
-        return scores.to(result_dtype(scores)).sum()
+        return scores.to(exact_type(scores)).sum()
     x = scores.detach().double()
     directions = directions.to(x.device)
     total, gradient, compared = x.new_zeros(()), torch.zeros_like(x), x.new_zeros(())
-    for part in _parts(len(directions), len(x)):
+    for part in _comparison_chunks(len(directions), len(x)):
         p, n = (side[part].to(x.device)[:, labels] * weights for side in (ones, others))
         value, slopes = pair_loss(Ranked.of(directions[part] @ x.T, p, n), margin, surrogate)
-        total = total + value.sum()  # without one of its classes a comparison is worth 0
+        total = total + value.sum()  # a comparison that lacks a class counts as 0
         gradient += slopes.T @ directions[part]
         compared = compared + ((p.sum(-1) > 0) & (n.sum(-1) > 0)).sum()
     compared = compared + (compared == 0)
     flat = (gradient / compared).reshape(1, -1)
-    return attached(scores, (total / compared).reshape(1), flat, compared.reshape(1) > 0)
+    return mean_loss(scores, (total / compared).reshape(1), flat, compared.reshape(1) > 0)
 
 
-def comparisons(classes: int, kind: Kind, partition: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Each comparison: the direction it projects on, which classes should be high, which low.
+def comparisons(
+    classes: int, kind: MulticlassKind, partition: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Per comparison: the direction it projects on, which classes should be high, which low.
 
     All ``[comparisons, K]``, in float64.
     """
@@ -100,7 +101,7 @@ def comparisons(classes: int, kind: Kind, partition: Any) -> tuple[Tensor, Tenso
 
 
 def checked_partition(partition: Any, classes: int) -> Tensor:
-    """The partition matrix in float64."""
+    """The partition matrix in float64; raises unless it is finite and ``[K, K]``."""
     costs = torch.as_tensor(partition, dtype=torch.float64).detach().cpu()
     if costs.shape != (classes, classes):
         raise ValueError(
@@ -114,7 +115,7 @@ def checked_partition(partition: Any, classes: int) -> Tensor:
 
 def checked_classes(scores: Tensor, labels: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
     """Labels as indices and weights in float64, both ``[n]``."""
-    check_tensor(scores)
+    check_loss_scores(scores)
     if scores.ndim != 2 or scores.shape[1] < 2:
         raise ValueError(
             "Scores of classes are [n, K] with K of at least 2; got the shape "
@@ -139,8 +140,8 @@ def checked_classes(scores: Tensor, labels: Tensor, weights: Any) -> tuple[Tenso
     return labels.long(), weights
 
 
-def _parts(comparisons: int, examples: int) -> Iterator[slice]:
-    """Comparisons in groups that are sorted together."""
-    size = max(1, CHUNK // max(examples, 1))
+def _comparison_chunks(comparisons: int, examples: int) -> Iterator[slice]:
+    """Slices of the comparisons that are sorted together, to bound the memory."""
+    size = max(1, SORTED_TOGETHER // max(examples, 1))
     for start in range(0, comparisons, size):
         yield slice(start, start + size)

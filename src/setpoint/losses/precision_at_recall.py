@@ -1,9 +1,9 @@
-"""A loss for precision at a given recall: a threshold that a linear program finds.
+"""A loss for precision at a given recall, with the threshold that a linear program would find.
 
 Eban et al., *Scalable learning of non-decomposable objectives* (2017), as one program: as few false
 alarms as possible while the misses, both counted by hinges around a free threshold, stay within
-what the recall allows. The threshold is where the misses use up all they may; it moves with the
-positives below it.
+what the recall allows. The threshold is where the misses equal what is allowed; it moves with the
+positives that are less than the margin above it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 from setpoint._checks import positive, share
 from setpoint.losses.base import Ranked, ValueAndGradient, batch_loss
 
-Objective = Literal["precision", "fpr"]
+AlarmObjective = Literal["precision", "fpr"]
 
 
 def precision_at_recall_loss(
@@ -26,7 +26,7 @@ def precision_at_recall_loss(
     recall: float,
     weights: Tensor | None = None,
     margin: float = 1.0,
-    objective: Objective = "precision",
+    objective: AlarmObjective = "precision",
 ) -> Tensor:
     """An upper bound on one minus the precision at a recall of at least ``recall``.
 
@@ -34,13 +34,13 @@ def precision_at_recall_loss(
         scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs.
         labels: 0 or 1, in the shape of the scores.
         recall: The share of the positives that must be found, above 0; 1 means all of them.
-        weights: Optional, one an example; weight 2 is two copies, weight 0 is absent.
+        weights: Optional, one per example; weight 2 is two copies, weight 0 is absent.
         margin: How far from the threshold, in units of the scores, a decision has to be to be safe.
         objective: ``"precision"``: F / (recall P + F) with F the bound on false alarms and P the
             positives. ``"fpr"``: F over the negatives, a bound on the false positive rate at this
             recall; convex, with the same direction of the gradient on a batch.
 
-    Example:
+    Examples:
         >>> import torch
         >>> scores = torch.tensor([2.0, 0.0, -1.5], dtype=torch.float64, requires_grad=True)
         >>> loss = precision_at_recall_loss(scores, torch.tensor([1, 1, 0]), recall=1.0)
@@ -51,7 +51,7 @@ def precision_at_recall_loss(
     margin = positive(margin, "margin")
     recall, objective = checked_recall(recall), checked_objective(objective)
 
-    def measure(scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
+    def function(scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
         ranked = Ranked.of(scores / margin, positives, negatives)
         alarms, gradient = alarms_at_recall(ranked, recall)
         if objective == "fpr":
@@ -62,7 +62,7 @@ def precision_at_recall_loss(
             value, slope = alarms / (found + alarms), found / (found + alarms) ** 2
         return value, gradient.mul_(slope[:, None] / margin)
 
-    return batch_loss(measure, scores, labels, weights)
+    return batch_loss(function, scores, labels, weights)
 
 
 def alarms_at_recall(ranked: Ranked, recall: float) -> ValueAndGradient:
@@ -86,15 +86,15 @@ def alarms_at_recall(ranked: Ranked, recall: float) -> ValueAndGradient:
 
 
 def checked_recall(recall: object) -> float:
-    """A share above zero."""
+    """Recall as a float; raises unless it is a share above 0."""
     value = share(recall, "recall")
     if value == 0:
         raise ValueError("A recall of 0 asks for nothing; recall must be above 0.")
     return value
 
 
-def checked_objective(objective: object) -> Objective:
-    """One of the two names."""
+def checked_objective(objective: object) -> AlarmObjective:
+    """The objective's name; raises for any other."""
     if objective == "precision":
         return "precision"
     if objective == "fpr":

@@ -3,7 +3,13 @@
 A positive at ``f`` counts as found by at most ``min(1, f / margin)``, a negative as a false alarm
 by at least ``max(0, 1 + f / margin)``: both on the safe side of the decision ``f > 0``. With their
 sums T and F for the true counts, a ratio such as ``2 T / (P + T + F)`` is a bound on the true one,
-and by the substitution of Charnes and Cooper a linear program (:func:`as_program`).
+and by the substitution of Charnes and Cooper a linear program
+(:func:`setpoint.programs.as_program`).
+
+The best threshold is found by a scan. Between kinks both sums are linear in the threshold, so the
+ratio is monotone there: the best threshold is at a kink, one margin below a positive or above a
+negative, and it moves with the example that makes the kink. That example's gradient balances those
+of all others, as nothing changes when all scores are shifted.
 """
 
 from __future__ import annotations
@@ -17,7 +23,49 @@ from torch import Tensor
 from setpoint._checks import number, positive
 from setpoint.losses.base import Ranked, ValueAndGradient, batch_loss, from_zero
 
-Threshold = float | Literal["best"]
+DecisionThreshold = float | Literal["best"]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """``top T / (fixed P + moving T + F)`` with P positives, T of them found, F false alarms."""
+
+    top: float
+    fixed: float
+    moving: float
+
+    def of(self, positives: Tensor, seen: Tensor, alarms: Tensor) -> Tensor:
+        """The ratio, where ``seen`` is the weight of what is found, at least 0."""
+        return self.top * seen / self._below(positives, seen, alarms)
+
+    def _below(self, positives: Tensor, seen: Tensor, alarms: Tensor) -> Tensor:
+        below = self.fixed * positives + alarms
+        below.add_(seen, alpha=self.moving)
+        return below.add_(below == 0)
+
+    def bound(
+        self, positives: Tensor, found: Tensor, alarms: Tensor, *, lift: bool = False
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """One minus the ratio, and its slopes by ``found`` and by ``alarms``.
+
+        Where ``found`` is negative the ratio counts as 0. With ``lift`` the loss goes on to rise
+        there, by the slope it has where nothing is found and nothing is a false alarm.
+        """
+        some, seen = found > 0, found.clamp(min=0)
+        ratio, below = (read(positives, seen, alarms) for read in (self.of, self._below))
+        steep = lift * self.top / (self.fixed * positives + (positives == 0))
+        loss = 1 - ratio - torch.where(some, 0.0, steep * found)
+        by_found = self.top * (below - self.moving * seen) / below**2
+        return loss, -torch.where(some, by_found, steep), ratio / below
+
+
+def f_ratio(beta: float) -> Ratio:
+    """The F score: recall counts ``beta`` times as much as precision."""
+    square = positive(beta, "beta") ** 2
+    return Ratio(1 + square, square, 1)
+
+
+JACCARD = Ratio(1, 1, 0)
 
 
 def f_score_loss(
@@ -27,7 +75,7 @@ def f_score_loss(
     weights: Tensor | None = None,
     beta: float = 1.0,
     margin: float = 1.0,
-    threshold: Threshold = 0.0,
+    threshold: DecisionThreshold = 0.0,
     lift: bool = True,
 ) -> Tensor:
     """An upper bound on one minus the F score of the decisions ``score > threshold``.
@@ -35,17 +83,17 @@ def f_score_loss(
     Args:
         scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs.
         labels: 0 or 1, in the shape of the scores.
-        weights: Optional, one an example; weight 2 is two copies, weight 0 is absent.
+        weights: Optional, one per example; weight 2 is two copies, weight 0 is absent.
         beta: How many times as much recall counts as precision.
         margin: How far from the threshold, in units of the scores, a decision has to be to be safe.
         threshold: Where decisions are made; ``"best"``: where this batch's bound is best. The loss
             then does not change when all scores are shifted.
-        lift: While the positives are on average below the threshold the bound says nothing: it is
-            1, without a gradient, and training would never start. With ``lift`` the loss goes on to
-            rise above 1 there and pulls the positives up; without, it is the program and nothing
-            else. At the best threshold there is no such place.
+        lift: While the positives are on average below the threshold the bound is constant: 1,
+            without a gradient, and training would never start. With ``lift`` the loss goes on to
+            rise above 1 there and pulls the positives up; without, it is the value of the linear
+            program. At the best threshold this never happens.
 
-    Example:
+    Examples:
         >>> import torch
         >>> scores = torch.tensor([2.0, 0.5, -0.5], requires_grad=True)
         >>> loss = f_score_loss(scores, torch.tensor([1, 1, 0]))     # T = 1.5, F = 0.5, P = 2
@@ -53,7 +101,10 @@ def f_score_loss(
         >>> loss.item(), scores.grad.tolist()
         (0.25, [0.0, -0.3125, 0.1875])
     """
-    return ratio_loss(f_ratio(beta), scores, labels, weights, margin, threshold, lift)
+    ratio = f_ratio(beta)
+    return ratio_loss(
+        scores, labels, ratio, weights=weights, margin=margin, threshold=threshold, lift=lift
+    )
 
 
 def jaccard_loss(
@@ -62,7 +113,7 @@ def jaccard_loss(
     *,
     weights: Tensor | None = None,
     margin: float = 1.0,
-    threshold: Threshold = 0.0,
+    threshold: DecisionThreshold = 0.0,
     lift: bool = True,
 ) -> Tensor:
     """An upper bound on one minus the Jaccard index (intersection over union).
@@ -70,27 +121,30 @@ def jaccard_loss(
     Args:
         scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs.
         labels: 0 or 1, in the shape of the scores.
-        weights: Optional, one an example; weight 2 is two copies, weight 0 is absent.
+        weights: Optional, one per example; weight 2 is two copies, weight 0 is absent.
         margin: As in :func:`f_score_loss`.
         threshold: As in :func:`f_score_loss`.
         lift: As in :func:`f_score_loss`.
     """
-    return ratio_loss(JACCARD, scores, labels, weights, margin, threshold, lift)
+    return ratio_loss(
+        scores, labels, JACCARD, weights=weights, margin=margin, threshold=threshold, lift=lift
+    )
 
 
 def ratio_loss(
-    ratio: Ratio,
     scores: Tensor,
     labels: Tensor,
-    weights: Tensor | None,
-    margin: float,
-    threshold: Threshold,
-    lift: bool,
+    ratio: Ratio,
+    *,
+    weights: Tensor | None = None,
+    margin: float = 1.0,
+    threshold: DecisionThreshold = 0.0,
+    lift: bool = True,
 ) -> Tensor:
-    """One minus any ratio of this form; see :func:`f_score_loss`."""
+    """An upper bound on one minus any ratio of this form; arguments as in :func:`f_score_loss`."""
     margin, threshold = positive(margin, "margin"), checked_threshold(threshold)
 
-    def measure(scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
+    def function(scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
         if threshold == "best":
             value, gradient = at_best_threshold(ratio, scores / margin, positives, negatives)
         else:
@@ -98,7 +152,7 @@ def ratio_loss(
             value, gradient = at_threshold(ratio, u, positives, negatives, lift)
         return value, gradient.div_(margin)
 
-    return batch_loss(measure, scores, labels, weights)
+    return batch_loss(function, scores, labels, weights)
 
 
 def at_threshold(
@@ -113,70 +167,6 @@ def at_threshold(
     return value, gradient
 
 
-def checked_threshold(threshold: object) -> Threshold:
-    """A number, or the word."""
-    if isinstance(threshold, str):
-        if threshold != "best":
-            raise ValueError(f"threshold must be a number or 'best'; got {threshold!r}.")
-        return "best"
-    return number(threshold, "threshold")
-
-
-# ------------------------------------------------------------------------------------------------
-# A ratio of counts and what it is worth for bounds on the counts.
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """``top T / (fixed P + moving T + F)`` with P positives, T of them found, F false alarms."""
-
-    top: float
-    fixed: float
-    moving: float
-
-    def of(self, positives: Tensor, seen: Tensor, alarms: Tensor) -> Tensor:
-        """The ratio; ``seen`` is what is found, not negative."""
-        return self.top * seen / self._below(positives, seen, alarms)
-
-    def _below(self, positives: Tensor, seen: Tensor, alarms: Tensor) -> Tensor:
-        below = self.fixed * positives + alarms
-        below.add_(seen, alpha=self.moving)
-        return below.add_(below == 0)
-
-    def bound(
-        self, positives: Tensor, found: Tensor, alarms: Tensor, *, lift: bool = False
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """One minus the ratio, and its slopes by ``found`` and by ``alarms``.
-
-        Less than nothing found is no bound: the ratio is 0 there. With ``lift`` the loss then goes
-        on to rise, by the slope it has at nothing found without false alarms.
-        """
-        real, seen = found > 0, found.clamp(min=0)
-        ratio, below = (read(positives, seen, alarms) for read in (self.of, self._below))
-        steep = lift * self.top / (self.fixed * positives + (positives == 0))
-        loss = 1 - ratio - torch.where(real, 0.0, steep * found)
-        by_found = self.top * (below - self.moving * seen) / below**2
-        return loss, -torch.where(real, by_found, steep), ratio / below
-
-
-def f_ratio(beta: float) -> Ratio:
-    """The F score: recall counts ``beta`` times as much as precision."""
-    square = positive(beta, "beta") ** 2
-    return Ratio(1 + square, square, 1)
-
-
-JACCARD = Ratio(1, 1, 0)
-
-
-# ------------------------------------------------------------------------------------------------
-# A ratio of counts at its best threshold: a scan over the places where the bound has a kink.
-#
-# Between kinks both sums are linear in the threshold, so the ratio is monotone there: the best
-# threshold is at a kink, one margin below a positive or above a negative. When the scores move,
-# it moves with the example that makes the kink. That example's pull balances the pull on all
-# others, as nothing changes when all scores are shifted.
-
-
 def at_best_threshold(
     ratio: Ratio, u: Tensor, positives: Tensor, negatives: Tensor
 ) -> ValueAndGradient:
@@ -184,24 +174,28 @@ def at_best_threshold(
     ranked = Ranked.of(u, positives, negatives)
     x, p, n = ranked.scores, ranked.positives, ranked.negatives
     kinks = torch.where(p > 0, x - 1, x + 1)
-    found, alarms, total = _found(ranked, kinks), _alarms(ranked, kinks), p.sum(-1, keepdim=True)
+    found, alarms, total = (
+        _found_at(ranked, kinks),
+        _alarms_at(ranked, kinks),
+        p.sum(-1, keepdim=True),
+    )
     ratios = ratio.of(total, found.clamp_(min=0), alarms)
     best = torch.where(p + n > 0, ratios, -1.0).argmax(-1, keepdim=True)
     threshold, found, alarms = (y.gather(-1, best) for y in (kinks, found, alarms))
     loss, *slopes = ratio.bound(total, found, alarms)
-    return loss[..., 0], ranked.unsorted(_gradient(x, p, n, threshold, *slopes))
+    return loss[..., 0], ranked.unsorted(_kink_gradient(x, p, n, threshold, *slopes))
 
 
-def _found(ranked: Ranked, thresholds: Tensor) -> Tensor:
-    """What counts as found at each threshold: positives less than a margin above it in part."""
+def _found_at(ranked: Ranked, thresholds: Tensor) -> Tensor:
+    """The sum T at each threshold: positives less than a margin above it count in part."""
     p, near = ranked.positives, torch.searchsorted(ranked.scores - 1, thresholds)
     count = from_zero(p).gather(-1, near)
     found = from_zero(p * ranked.scores).gather(-1, near)
     return found.sub_(count).addcmul_(thresholds, count, value=-1).add_(p.sum(-1, keepdim=True))
 
 
-def _alarms(ranked: Ranked, thresholds: Tensor) -> Tensor:
-    """What counts as false alarms: negatives from a margin below the threshold on."""
+def _alarms_at(ranked: Ranked, thresholds: Tensor) -> Tensor:
+    """The sum F at each threshold: negatives less than a margin below it count in part."""
     n, near = ranked.negatives, torch.searchsorted(ranked.scores + 1, thresholds, right=True)
     count, total = from_zero(n), from_zero(n * ranked.scores)
     count = count[..., -1:] - count.gather(-1, near)
@@ -209,10 +203,10 @@ def _alarms(ranked: Ranked, thresholds: Tensor) -> Tensor:
     return total.addcmul_(1 - thresholds, count)
 
 
-def _gradient(
+def _kink_gradient(
     x: Tensor, p: Tensor, n: Tensor, threshold: Tensor, by_found: Tensor, by_alarm: Tensor
 ) -> Tensor:
-    """The mixture of the slopes on both sides of the kink that sums to zero."""
+    """The convex combination of the gradients on both sides of the kink that sums to zero."""
     left = by_found * torch.where(x - 1 < threshold, p, 0.0)
     left += by_alarm * torch.where(x + 1 >= threshold, n, 0.0)
     right = by_found * torch.where(x - 1 <= threshold, p, 0.0)
@@ -220,3 +214,12 @@ def _gradient(
     start, end = (side.sum(-1, keepdim=True) for side in (left, right))
     share = (start / torch.where(start == end, 1.0, start - end)).clamp(0, 1)
     return left.lerp_(right, share)
+
+
+def checked_threshold(threshold: object) -> DecisionThreshold:
+    """A float, or ``"best"``; raises for anything else."""
+    if isinstance(threshold, str):
+        if threshold != "best":
+            raise ValueError(f"threshold must be a number or 'best'; got {threshold!r}.")
+        return "best"
+    return number(threshold, "threshold")

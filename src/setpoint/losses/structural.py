@@ -1,9 +1,9 @@
 """The structural hinge for any metric made of counts (Joachims, 2005), by a table of its errors.
 
-The loss is the worst case over all ways to decide: how much worse than perfect the metric would be,
-less how much the scores speak against it. However many positives are missed, the worst ones to miss
-are the lowest, and the worst false alarms are the highest negatives: instead of ``2^n`` decisions
-there are ``(P + 1)(N + 1)`` pairs of counts to look at.
+The loss is the worst case over all decisions: how much worse than perfect the metric would be, less
+the weighted scores of the examples that are decided wrongly. Whatever the number of missed
+positives, the worst ones to miss are the lowest, and the worst false alarms are the highest
+negatives: instead of ``2^n`` decisions there are ``(P + 1)(N + 1)`` pairs of counts to compare.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from setpoint._checks import number, positive
 from setpoint.losses.base import ValueAndGradient, batch_loss
 from setpoint.rates import Counts, Expression, Tables
 
+PAIRS_TOGETHER = 2**20  # pairs of counts that are compared in one piece
+MOST_PAIRS = 2**31  # pairs of counts that are accepted: some minutes
+
 
 def structural_loss(
     scores: Tensor,
@@ -30,20 +33,20 @@ def structural_loss(
 ) -> Tensor:
     """An upper bound on how far the metric of ``score > threshold`` is from its perfect value.
 
-    Convex in the scores. They are weighed by what one error costs near perfection, so that a single
-    error stops costing where its score is on the right side by about the margin. For
+    Convex in the scores. Scores are weighted by what one error costs near perfection, so that a
+    single error stops costing where its score is on the right side by about the margin. For
     ``metric=error`` the loss is the mean hinge.
 
     Args:
         scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs.
         labels: 0 or 1, in the shape of the scores.
-        metric: Any expression of rates of everyone, such as ``f_score(1)`` or ``jaccard``.
-        weights: Optional, one an example; weight 0 is absent. An example is decided as a whole, so
+        metric: Any expression of rates without slices, such as ``f_score(1)`` or ``jaccard``.
+        weights: Optional, one per example; weight 0 is absent. An example is decided as a whole, so
             weight 2 is not quite two copies, which could be decided apart.
         margin: How far from the threshold, in units of the scores, a decision has to be to be safe.
         threshold: Where decisions are made.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from setpoint import f_score
         >>> scores = torch.tensor([2.0, 0.5, -0.5], requires_grad=True)
@@ -55,52 +58,62 @@ def structural_loss(
     margin, threshold = positive(margin, "margin"), number(threshold, "threshold")
     check_metric(metric)
 
-    def measure(scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
-        losses, gradients = by_output(metric, (scores - threshold) / margin, positives, negatives)
+    def function(scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
+        losses, gradients = worst_cases(metric, (scores - threshold) / margin, positives, negatives)
         return losses, gradients.div_(margin)
 
-    return batch_loss(measure, scores, labels, weights)
+    return batch_loss(function, scores, labels, weights)
 
 
-def by_output(
+def worst_cases(
     metric: Expression, u: Tensor, positives: Tensor, negatives: Tensor
 ) -> ValueAndGradient:
     """The worst decisions of every output: losses ``[c]``, and gradients by ``u`` ``[c, n]``."""
     rows = zip(u, positives, negatives, strict=True)
-    losses, gradients = zip(*(_worst(metric, *row) for row in rows), strict=True)
+    losses, gradients = zip(*(_worst_case(metric, *row) for row in rows), strict=True)
     return torch.stack(losses), torch.stack(gradients)
 
 
-def _worst(metric: Expression, u: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
-    """The worst decisions of one output, and their gradient by ``u``."""
-    low, top = _Queue.of(u, positives, descending=False), _Queue.of(u, negatives, descending=True)
+def _worst_case(
+    metric: Expression, u: Tensor, positives: Tensor, negatives: Tensor
+) -> ValueAndGradient:
+    """The worst decisions of one output: their loss, and its gradient by ``u``."""
+    low = ErrorQueue.of(u, positives, descending=False)
+    top = ErrorQueue.of(u, negatives, descending=True)
     if not (len(low.order) and len(top.order)):  # a class is missing: the result is not used
         return u.new_zeros(()), torch.zeros_like(u)
-    mistakes = Mistakes.of(metric, low.weights, top.weights)
-    best, missed, alarms = u.new_zeros(()), 0, 0
-    for part in mistakes.parts():
-        worth = mistakes.worth(low.sums, top.sums, part)
-        value, place = worth.reshape(-1).max(0)
-        if value > best:
-            best = value
+    table = ErrorTable.of(metric, low, top)
+    worst, missed, alarms = u.new_zeros(()), 0, 0
+    for rows in table.chunks():
+        value, place = table.loss(rows).reshape(-1).max(0)
+        if value > worst:
+            worst = value
             missed, alarms = divmod(int(place), len(top.weights))
-            missed += part.start
-    gradient = mistakes.alarm * top.first(alarms) - mistakes.miss * low.first(missed)
-    return best, gradient
+            missed += rows.start
+    return worst, table.alarm * top.first(alarms) - table.miss * low.first(missed)
 
 
 @dataclass(frozen=True)
-class _Queue:
-    """The examples of a class in the order in which it is worst to get them wrong."""
+class ErrorQueue:
+    """The examples of a class in the order in which it is worst to decide them wrongly.
+
+    Attributes:
+        order: Their places in the batch.
+        scores: Their scores.
+        given: The weights of the whole batch, zero outside the class.
+        weights: Cumulative sums of their weights, from zero.
+        sums: Cumulative sums of their weighted scores, from zero.
+    """
 
     order: Tensor
     scores: Tensor
-    given: Tensor  # the weights of the batch
-    weights: Tensor  # running sums from zero, as are `sums` of weighted scores
+    given: Tensor
+    weights: Tensor
     sums: Tensor
 
     @classmethod
-    def of(cls, u: Tensor, given: Tensor, *, descending: bool) -> _Queue:
+    def of(cls, u: Tensor, given: Tensor, *, descending: bool) -> ErrorQueue:
+        """The examples with a weight, by score: positives ascending, negatives descending."""
         order = given.argsort()  # equal scores by weight: the order of the batch must not matter
         order = order[u[order].argsort(descending=descending, stable=True)]
         order = order[given[order] > 0]
@@ -109,7 +122,7 @@ class _Queue:
         return cls(order, scores, given, weights, sums)
 
     def first(self, count: int) -> Tensor:
-        """The weights of the first ``count``, back in the batch; equal scores share theirs."""
+        """The weights of the first ``count`` examples, ``[n]``; equal scores share theirs."""
         taken = torch.zeros_like(self.given)
         taken[self.order[:count]] = self.given[self.order[:count]]
         if 0 < count < len(self.order) and self.scores[count - 1] == self.scores[count]:
@@ -118,82 +131,75 @@ class _Queue:
         return taken
 
 
-# ------------------------------------------------------------------------------------------------
-# What a metric made of counts says of every number of misses and false alarms.
-
-
-TOGETHER = 2**20
-"""How many pairs of counts are looked at together,"""
-AT_MOST = 2**31
-"""and how many at most: some minutes."""
-
-
 @dataclass(frozen=True)
-class Mistakes:
-    """The table of all mistakes of a batch: misses by row, false alarms by column.
+class ErrorTable:
+    """The loss for every number of misses (rows) and of false alarms (columns).
 
-    Args:
+    Attributes:
         metric: What is measured.
-        misses: Running sums of the weights of missed positives, from zero to all.
-        alarms: Running sums of the weights of false alarms.
-        miss: What a unit of misses costs near perfection,
-        alarm: and a unit of false alarms.
+        low: Positives, the lowest first.
+        top: Negatives, the highest first.
+        miss: What a unit of misses costs near perfection.
+        alarm: What a unit of false alarms costs near perfection.
     """
 
     metric: Expression
-    misses: Tensor
-    alarms: Tensor
+    low: ErrorQueue
+    top: ErrorQueue
     miss: float
     alarm: float
 
     @classmethod
-    def of(cls, metric: Expression, misses: Tensor, alarms: Tensor) -> Mistakes:
-        """The table with its prices; raises if it is too large to look at."""
-        if len(misses) * len(alarms) > AT_MOST:
+    def of(cls, metric: Expression, low: ErrorQueue, top: ErrorQueue) -> ErrorTable:
+        """The table with its prices; raises if it has too many entries."""
+        if len(low.weights) * len(top.weights) > MOST_PAIRS:
             raise ValueError(
-                f"{len(misses) - 1:,} positives and {len(alarms) - 1:,} negatives have too many "
+                f"{len(low.order):,} positives and {len(top.order):,} negatives have too many "
                 "pairs of counts for the structural hinge; use smaller batches."
             )
-        return cls(metric, misses, alarms, *_prices(metric, float(misses[-1]), float(alarms[-1])))
+        prices = _error_prices(metric, float(low.weights[-1]), float(top.weights[-1]))
+        return cls(metric, low, top, *prices)
+
+    def loss(self, rows: slice = slice(None)) -> Tensor:
+        """The regret of these rows, less the weighted scores of the errors."""
+        return (
+            self.regret(rows) - self.miss * self.low.sums[rows, None] + self.alarm * self.top.sums
+        )
 
     def regret(self, rows: slice = slice(None)) -> Tensor:
-        """How far from perfect the metric is; 0/0 is as far as the farthest of these rows."""
-        positives, negatives = self.misses[-1], self.alarms[-1]
-        missed, alarms = self.misses[rows, None], self.alarms
+        """How far from perfect the metric is; 0/0 counts as the largest regret of these rows."""
+        positives, negatives = self.low.weights[-1], self.top.weights[-1]
+        missed, alarms = self.low.weights[rows, None], self.top.weights
         counts = (positives - missed, alarms, missed, negatives - alarms, positives, negatives)
         perfect = self.metric.of(_perfect(float(positives), float(negatives)))
         regret = (self.metric.of({(): Counts(*counts)}) - perfect).abs()
-        worst = torch.where(regret.isfinite(), regret, 0.0).amax()
-        return torch.where(regret.isfinite(), regret, worst)
+        largest = torch.where(regret.isfinite(), regret, 0.0).amax()
+        return torch.where(regret.isfinite(), regret, largest)
 
-    def worth(self, missed: Tensor, alarmed: Tensor, rows: slice = slice(None)) -> Tensor:
-        """The regret less what the scores say against it, by running sums of weighted scores."""
-        return self.regret(rows) - self.miss * missed[rows, None] + self.alarm * alarmed
-
-    def parts(self) -> Iterator[slice]:
-        """Rows in groups of bounded size."""
-        size = max(1, TOGETHER // len(self.alarms))
-        for start in range(0, len(self.misses), size):
+    def chunks(self) -> Iterator[slice]:
+        """Slices of the rows, to bound the memory."""
+        size = max(1, PAIRS_TOGETHER // len(self.top.weights))
+        for start in range(0, len(self.low.weights), size):
             yield slice(start, start + size)
 
 
 def check_metric(metric: object) -> None:
-    """An expression of rates of everyone."""
+    """Raise unless ``metric`` is an expression of rates without slices."""
     if not isinstance(metric, Expression):
         raise TypeError(f"metric must be made of rates, such as f_score(1); got {metric!r}.")
     if any(rate.where for rate in metric.rates()):
-        raise ValueError(f"The structural hinge knows no slices; got {metric}.")
+        raise ValueError(f"The structural hinge takes rates without slices; got {metric}.")
 
 
-def _prices(metric: Expression, positives: float, negatives: float) -> tuple[float, float]:
-    """What one miss and one false alarm cost near perfection; a free one costs like the other."""
-    miss, alarm = (abs(slope) for slope in price(metric, positives, negatives))
+def _error_prices(metric: Expression, positives: float, negatives: float) -> tuple[float, float]:
+    """What one miss and one false alarm cost near perfection; a free one has the other's price."""
+    miss, alarm = (abs(slope) for slope in error_slopes(metric, positives, negatives))
     if not 0 < max(miss, alarm) < float("inf"):
         raise ValueError(f"{metric} does not change when a perfect classifier errs once.")
     return miss or alarm, alarm or miss
 
 
-def price(metric: Expression, positives: float, negatives: float) -> tuple[float, float]:
+def error_slopes(metric: Expression, positives: float, negatives: float) -> tuple[float, float]:
     """How the metric of perfect decisions changes with a miss, and with a false alarm."""
     slopes = metric.gradient(_perfect(positives, negatives))
     tp, fp, fn, tn = (float(slopes.get(((), i), 0.0)) for i in range(4))

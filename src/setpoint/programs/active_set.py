@@ -1,4 +1,4 @@
-"""Which constraints hold a solution in place, and how the solution follows them.
+"""Which constraints are active at a solution, and how the solution moves with them.
 
 At a vertex the tight rows alone determine the solution: ``M z = r``, where ``M`` keeps the tight
 inequalities, all equalities, and the columns of variables that do not sit at their bound. So when
@@ -23,12 +23,13 @@ from setpoint.programs.scaling import equilibrate
 from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
 
 TIGHT = 1e-9  # a slack below this share of its own terms is zero
-FLOOR = 1e-12  # and so is one below this share of its row
+TIGHT_FLOOR = 1e-12  # and so is one below this share of its row
+SINGULAR = 1e-11  # a pivot below this share of the largest is zero, in a scaled program
 
 
 @dataclass(frozen=True)
-class Active:
-    """Where constraints are tight, and where a multiplier says that they matter.
+class ActiveSet:
+    """Where constraints have no slack, and where their multiplier is positive.
 
     Attributes:
         tight: Inequalities without slack, ``[batch, m]``.
@@ -43,19 +44,19 @@ class Active:
     support_bounds: Tensor
 
 
-def active(program: ProgramBatch, found: SolutionBatch) -> Active:
-    """The active constraints of solved programs; nothing is active where a member is not."""
+def active_set_of(program: ProgramBatch, found: SolutionBatch) -> ActiveSet:
+    """The active constraints of solved programs; none for a member without a solution."""
     A, z = program.A.size(), found.z.abs()
     slack = program.b - program.A.times(found.z)
     largest = z.amax(1, keepdim=True).clamp(min=1)
-    room = TIGHT * (A.times(z) + program.b.abs()) + FLOOR * A.times(largest.expand_as(z))
+    room = TIGHT * (A.times(z) + program.b.abs()) + TIGHT_FLOOR * A.times(largest.expand_as(z))
     terms = program.c.abs() + A.adjoint(found.v) + program.E.size().adjoint(found.w.abs()) + found.s
     share = torch.where(terms > 0, 1 / terms.clamp(min=torch.finfo(terms.dtype).tiny), 0)
     optimal = found.optimal[:, None]
     at_zero = (
         (z <= TIGHT * largest) if program.nonnegative else torch.zeros_like(z, dtype=torch.bool)
     )
-    return Active(
+    return ActiveSet(
         (slack <= room) & optimal,
         at_zero & optimal,
         (A.scale(found.v, share).largest(1) > TIGHT) & optimal,
@@ -63,8 +64,8 @@ def active(program: ProgramBatch, found: SolutionBatch) -> Active:
     )
 
 
-def follow(program: ProgramBatch, near: Active, gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients by ``b`` and ``h`` when the active constraints carry the one by ``z``.
+def follow(program: ProgramBatch, near: ActiveSet, gradient: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients by ``b`` and ``h``, from the gradient by ``z``.
 
     The rows with a positive multiplier are taken if they alone determine the solution. Otherwise
     (degenerate, or not unique) all tight rows share it in the sense of least squares: one
@@ -87,7 +88,9 @@ def follow(program: ProgramBatch, near: Active, gradient: Tensor) -> tuple[Tenso
     return by_b * scales.rows, by_h * scales.equal
 
 
-def least_squares(program: ProgramBatch, near: Active, i: int, g: Tensor) -> tuple[Tensor, Tensor]:
+def least_squares(
+    program: ProgramBatch, near: ActiveSet, i: int, g: Tensor
+) -> tuple[Tensor, Tensor]:
     """The shortest ``u`` that comes nearest to ``M' u = g`` over all tight rows of a member."""
     rows = near.tight[i].cpu().numpy().nonzero()[0]
     free = (~near.tight_bounds[i]).cpu().numpy().nonzero()[0]
@@ -103,17 +106,6 @@ def least_squares(program: ProgramBatch, near: Active, i: int, g: Tensor) -> tup
     return torch.from_numpy(by_b).to(g), torch.from_numpy(by_h).to(g)
 
 
-# ------------------------------------------------------------------------------------------------
-# The square linear systems of vertices: ``M z = r`` forwards, ``M' u = g`` backwards.
-#
-# ``M`` holds the chosen inequalities, all equalities, and the chosen bounds. A batch of dense
-# programs is factored at once; a single or sparse one without the columns fixed by its bounds.
-# The programs must be scaled: otherwise small pivots say nothing.
-
-
-SINGULAR = 1e-11  # a pivot below this share of the largest is zero, in a scaled program
-
-
 def is_square(program: ProgramBatch, rows: Tensor, bounds: Tensor) -> Tensor:
     """Which members have as many chosen constraints as variables, ``[batch]``."""
     return rows.sum(1) + bounds.sum(1) + program.h.shape[1] == program.c.shape[1]
@@ -125,10 +117,12 @@ class Vertices:
     def __init__(self, program: ProgramBatch, rows: Tensor, bounds: Tensor) -> None:
         self.program, self.rows, self.bounds = program, rows, bounds
         self.regular = torch.ones(program.members, dtype=torch.bool, device=rows.device)
-        self._one: list[_Reduced] = []
+        self._systems: list[_ReducedSystem] = []
         if program.is_sparse or program.members == 1:
-            self._one = [_Reduced(program, rows[i], bounds[i], i) for i in range(program.members)]
-            good = [one.regular for one in self._one]
+            self._systems = [
+                _ReducedSystem(program, rows[i], bounds[i], i) for i in range(program.members)
+            ]
+            good = [one.regular for one in self._systems]
             self.regular = torch.tensor(good, dtype=torch.bool, device=rows.device)
             return
         A, E, n = program.A.values, program.E.values, program.c.shape[1]
@@ -143,8 +137,8 @@ class Vertices:
 
     def solve(self, b: Tensor, h: Tensor) -> Tensor:
         """``z`` where the chosen constraints hold with these right sides."""
-        if self._one:
-            return _stack([one.solve(b[i], h[i]) for i, one in enumerate(self._one)], b)
+        if self._systems:
+            return _to_tensor([one.solve(b[i], h[i]) for i, one in enumerate(self._systems)], b)
         zeros = torch.zeros_like(self.program.c)
         right = torch.cat([b, h, zeros], 1).gather(1, self._chosen)
         z: Tensor = torch.linalg.lu_solve(self._lu, self._pivots, right[..., None])[..., 0]
@@ -153,8 +147,8 @@ class Vertices:
     def transposed(self, g: Tensor) -> tuple[Tensor, Tensor]:
         """The ``u`` of ``M' u = g`` for the inequalities and the equalities."""
         m, p = self.program.b.shape[1], self.program.h.shape[1]
-        if self._one:
-            u = _stack([one.transposed(g[i]) for i, one in enumerate(self._one)], g)
+        if self._systems:
+            u = _to_tensor([one.transposed(g[i]) for i, one in enumerate(self._systems)], g)
         else:
             right = g[..., None]
             chosen = torch.linalg.lu_solve(self._lu, self._pivots, right, adjoint=True)[..., 0]
@@ -162,7 +156,7 @@ class Vertices:
         return u[:, :m], u[:, m : m + p]
 
 
-class _Reduced:
+class _ReducedSystem:
     """One member's system without the variables that sit at their bound."""
 
     def __init__(self, program: ProgramBatch, rows: Tensor, bounds: Tensor, i: int) -> None:
@@ -238,5 +232,5 @@ def _is_regular(pivots: Any) -> bool:
     return bool(size.min() > SINGULAR * size.max())
 
 
-def _stack(rows: list[Any], like: Tensor) -> Tensor:
+def _to_tensor(rows: list[Any], like: Tensor) -> Tensor:
     return torch.from_numpy(np.stack(rows)).to(like)

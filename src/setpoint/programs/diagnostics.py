@@ -1,4 +1,4 @@
-"""What is known about a solution besides its numbers."""
+"""What is known about a solution: status, multipliers, optimality, uniqueness, degeneracy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
-from setpoint.programs.active_set import Active, Vertices, active, is_square
+from setpoint.programs.active_set import ActiveSet, Vertices, active_set_of, is_square
 from setpoint.programs.highs import run_highs
 from setpoint.programs.scaling import equilibrate
 from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
@@ -22,12 +22,12 @@ APART = 1e-6  # the least distance, in a unit box, of another solution
 class ProgramInfo:
     """Status, multipliers and diagnostics of each solution, in the batch's own shape, detached.
 
-    Everything beyond status and multipliers is computed when it is first asked for.
+    Everything beyond status and multipliers is computed when it is first read.
 
     Attributes:
         program: The programs as they were solved (float64, one batch dimension).
-        found: The solver's answer for them.
-        rays: For each member without a solution its proof (see ``ProgramError``), else ``()``.
+        found: Their solutions.
+        rays: Per member the proof that it has no solution (see ``ProgramError``), or ``()``.
     """
 
     program: ProgramBatch
@@ -36,12 +36,12 @@ class ProgramInfo:
 
     @property
     def status(self) -> tuple[str, ...]:
-        """``optimal``, ``infeasible``, ``unbounded`` or ``unsolved`` for each member, in order."""
+        """Per member ``optimal``, ``infeasible``, ``unbounded`` or ``unsolved``."""
         return self.found.status
 
     @property
     def solver(self) -> tuple[str, ...]:
-        """Which solver found each member's solution."""
+        """Per member the name of the solver."""
         return self.found.solver
 
     @property
@@ -75,8 +75,8 @@ class ProgramInfo:
         return self._shaped(self.found.s)
 
     @cached_property
-    def _active(self) -> Active:
-        return active(self.program, self.found)
+    def _active(self) -> ActiveSet:
+        return active_set_of(self.program, self.found)
 
     @property
     def active(self) -> Tensor:
@@ -157,7 +157,7 @@ class ProgramInfo:
         return x.reshape((*self.program.batch, *x.shape[1:]))
 
 
-def _has_another(program: ProgramBatch, near: Active, i: int) -> bool:
+def _has_another(program: ProgramBatch, near: ActiveSet, i: int) -> bool:
     """Whether one can leave solution ``i`` without violating a constraint or changing the cost.
 
     Rows with a multiplier must stay tight, other tight rows may open. If such directions exist at

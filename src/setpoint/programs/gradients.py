@@ -1,4 +1,17 @@
-"""Gradients of solutions (through the active rows) and of optimal values (through the duals)."""
+"""Gradients of solutions (through the active rows) and of optimal values (through the duals).
+
+The gradient of a solution by its costs is zero or not defined: a vertex stays where it is while the
+costs move a little, then jumps. Training the costs needs the slope of something smoother. Three are
+known, and which one to use is the caller's choice (:class:`CostGradient`):
+
+* ``blackbox`` (Pogancic et al. 2020): the difference quotient towards costs that were moved along
+  the incoming gradient. One more program.
+* ``perturbed`` (Berthet et al. 2020): the slope of the mean solution under normal noise on the
+  costs, estimated on antithetic samples. As many programs as samples.
+* ``smoothed``: the slope of the solution when ``strength/2 |z|^2`` is added to the costs, a
+  quadratic program: ``-P / strength`` with ``P`` the projection on the directions that its active
+  rows leave free.
+"""
 
 from __future__ import annotations
 
@@ -11,33 +24,40 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from setpoint._checks import positive, whole
-from setpoint.programs.active_set import Active, active, follow, least_squares
+from setpoint.programs.active_set import ActiveSet, active_set_of, follow, least_squares
 from setpoint.programs.infeasibility import ProgramError
-from setpoint.programs.newton import FIRST, GROWTH, LAST, ROUNDS, new_multipliers, origin
-from setpoint.programs.penalty import ProximalTerm, minimise
-from setpoint.programs.scaling import equilibrate
+from setpoint.programs.newton import solve_by_newton
 from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
 
 
-@dataclass(frozen=True)
-class Solved:
-    """Programs with their solutions: what a backward pass needs besides the parameters."""
+def optimal_solution(
+    program: ProgramBatch, found: SolutionBatch, by_cost: CostGradient | None = None
+) -> Tensor:
+    """The solutions ``[batch, n]``, differentiable in ``A``, ``b``, ``E`` and ``h``.
 
-    program: ProgramBatch
-    found: SolutionBatch
-    by_cost: CostGradient | None = None
+    By ``c`` the gradient is zero, the true one, unless ``by_cost`` replaces it.
+    """
+    parts = (program.c, program.A.values, program.b, program.E.values, program.h)
+    z: Tensor = _Vertex.apply(*parts, program.detach(), found, by_cost)  # type: ignore[no-untyped-call]
+    return z
+
+
+def optimal_value(program: ProgramBatch, found: SolutionBatch) -> Tensor:
+    """The optimal values ``[batch]``, differentiable in every part of the program."""
+    parts = (program.c, program.A.values, program.b, program.E.values, program.h)
+    value: Tensor = _Value.apply(*parts, program.detach(), found)  # type: ignore[no-untyped-call]
+    return value
 
 
 class _Vertex(torch.autograd.Function):
     """The solution, moved by its active constraints; its true gradient by the costs is zero."""
 
     @staticmethod
-    def forward(
-        ctx: Any, c: Tensor, A: Tensor, b: Tensor, E: Tensor, h: Tensor, of: Solved
-    ) -> Tensor:
-        ctx.save_for_backward(c, A, b, E, h)
-        ctx.of = of
-        return of.found.z.clone()
+    def forward(ctx: Any, *given: Any) -> Tensor:
+        *parts, ctx.program, ctx.found, ctx.by_cost = given
+        ctx.save_for_backward(*parts)
+        z: Tensor = ctx.found.z
+        return z.clone()
 
     @staticmethod
     @once_differentiable
@@ -45,26 +65,25 @@ class _Vertex(torch.autograd.Function):
         program, found = _unchanged(ctx)
         need, gradient = ctx.needs_input_grad, gradient * found.optimal[:, None]
         by_c = torch.zeros_like(program.c) if need[0] else None
-        if need[0] and ctx.of.by_cost is not None:
-            by_c = ctx.of.by_cost(program, found, gradient)
+        if need[0] and ctx.by_cost is not None:
+            by_c = ctx.by_cost(program, found, gradient)
         if not any(need[1:5]):
-            return by_c, None, None, None, None, None
-        by_b, by_h = follow(program, active(program, found), gradient)
+            return by_c, *(None,) * 7
+        by_b, by_h = follow(program, active_set_of(program, found), gradient)
         by_A = -program.A.outer(by_b, found.z) if need[1] else None
         by_E = -program.E.outer(by_h, found.z) if need[3] else None
-        return by_c, by_A, by_b, by_E, by_h, None
+        return by_c, by_A, by_b, by_E, by_h, None, None, None
 
 
 class _Value(torch.autograd.Function):
     """The optimal value; by Danskin's theorem the multipliers are its gradient: no solve at all."""
 
     @staticmethod
-    def forward(
-        ctx: Any, c: Tensor, A: Tensor, b: Tensor, E: Tensor, h: Tensor, of: Solved
-    ) -> Tensor:
-        ctx.save_for_backward(c, A, b, E, h)
-        ctx.of = of
-        return (of.program.c * of.found.z).sum(1)
+    def forward(ctx: Any, *given: Any) -> Tensor:
+        *parts, ctx.program, ctx.found = given
+        ctx.save_for_backward(*parts)
+        values: Tensor = (ctx.program.c * ctx.found.z).sum(1)
+        return values
 
     @staticmethod
     @once_differentiable
@@ -73,77 +92,44 @@ class _Value(torch.autograd.Function):
         need, g = ctx.needs_input_grad, gradient[:, None]
         by_A = program.A.outer(g * found.v, found.z) if need[1] else None
         by_E = program.E.outer(g * found.w, found.z) if need[3] else None
-        return g * found.z, by_A, -g * found.v, by_E, -g * found.w, None
+        return g * found.z, by_A, -g * found.v, by_E, -g * found.w, None, None
 
 
 def _unchanged(ctx: Any) -> tuple[ProgramBatch, SolutionBatch]:
     """What was solved; autograd raises here if a part was since changed in place."""
     _ = ctx.saved_tensors
-    return ctx.of.program, ctx.of.found
-
-
-def solution(
-    program: ProgramBatch, found: SolutionBatch, by_cost: CostGradient | None = None
-) -> Tensor:
-    """The solutions ``[batch, n]``, differentiable in ``A``, ``b``, ``E`` and ``h``.
-
-    By ``c`` the gradient is zero, the true one, unless a surrogate is named.
-    """
-    return _apply(_Vertex, program, Solved(program.detach(), found, by_cost))
-
-
-def value(program: ProgramBatch, found: SolutionBatch) -> Tensor:
-    """The optimal values ``[batch]``, differentiable in every part of the program."""
-    return _apply(_Value, program, Solved(program.detach(), found))
-
-
-def _apply(function: type[torch.autograd.Function], program: ProgramBatch, of: Solved) -> Tensor:
-    parts = (program.c, program.A.values, program.b, program.E.values, program.h)
-    out: Tensor = function.apply(*parts, of)  # type: ignore[no-untyped-call]
-    return out
-
-
-# ------------------------------------------------------------------------------------------------
-# Stand-ins for the gradient of a solution by its costs, which in truth is zero or not defined.
-#
-# A vertex stays where it is while the costs move a little, then jumps. Training the costs needs
-# the slope of something smoother, and there are three well known ones; which one is a choice, so
-# it is the caller's:
-
-
-Name = Literal["blackbox", "perturbed", "smoothed"]
-Solver = Callable[[ProgramBatch], SolutionBatch]
+    return ctx.program, ctx.found
 
 
 @dataclass(frozen=True)
 class CostGradient:
-    """A stand-in by name, with its one number.
+    """A replacement for the gradient of a solution by its costs.
 
     Attributes:
-        name: One of the three.
+        name: Which one, see above.
         strength: How far the costs are moved (blackbox: times the incoming gradient; perturbed: the
             noise's deviation), or the weight of the added square (smoothed).
-        samples: How many noisy programs, for ``perturbed``.
-        generator: Where the noise comes from.
+        samples: The number of noisy programs, for ``perturbed``.
+        generator: The source of the noise.
         solver: Solves programs with other costs.
     """
 
-    name: Name
+    name: Literal["blackbox", "perturbed", "smoothed"]
     strength: float
     samples: int
     generator: torch.Generator | None
-    solver: Solver
+    solver: Callable[[ProgramBatch], SolutionBatch]
 
     def __post_init__(self) -> None:
-        if self.name not in _WAYS:
-            known = ", ".join(repr(name) for name in _WAYS)
+        if self.name not in _COST_GRADIENTS:
+            known = ", ".join(repr(name) for name in _COST_GRADIENTS)
             raise ValueError(f"cost_gradient must be one of {known}, or None; got {self.name!r}.")
         positive(self.strength, "strength")
         whole(self.samples, "samples", least=1)
 
     def __call__(self, program: ProgramBatch, found: SolutionBatch, gradient: Tensor) -> Tensor:
         """The gradient by the costs for a gradient by the solutions, ``[batch, n]``."""
-        return _WAYS[self.name](self, program, found, gradient) * found.optimal[:, None]
+        return _COST_GRADIENTS[self.name](self, program, found, gradient) * found.optimal[:, None]
 
     def solve(self, program: ProgramBatch, c: Tensor, among: Tensor) -> Tensor:
         """The solutions with other costs; only members of ``among`` must have one."""
@@ -157,77 +143,47 @@ class CostGradient:
         return other.z
 
 
-def _blackbox(way: CostGradient, program: ProgramBatch, found: SolutionBatch, g: Tensor) -> Tensor:
-    moved = way.solve(program, program.c + way.strength * g, found.optimal)
-    return (moved - found.z) / way.strength
+def _blackbox(
+    by_cost: CostGradient, program: ProgramBatch, found: SolutionBatch, g: Tensor
+) -> Tensor:
+    moved = by_cost.solve(program, program.c + by_cost.strength * g, found.optimal)
+    return (moved - found.z) / by_cost.strength
 
 
-def _perturbed(way: CostGradient, program: ProgramBatch, found: SolutionBatch, g: Tensor) -> Tensor:
+def _perturbed(
+    by_cost: CostGradient, program: ProgramBatch, found: SolutionBatch, g: Tensor
+) -> Tensor:
     members, n = program.c.shape
-    shape = ((way.samples + 1) // 2, members, n)
-    half = torch.randn(shape, generator=way.generator, dtype=g.dtype, device=g.device)
+    shape = ((by_cost.samples + 1) // 2, members, n)
+    half = torch.randn(shape, generator=by_cost.generator, dtype=g.dtype, device=g.device)
     noise = torch.cat([half, -half])
     every = torch.arange(members, device=g.device).repeat(len(noise))
-    costs = (program.c + way.strength * noise).reshape(-1, n)
-    z = way.solve(program.pick(every), costs, found.optimal[every]).reshape(noise.shape)
+    costs = (program.c + by_cost.strength * noise).reshape(-1, n)
+    z = by_cost.solve(program.pick(every), costs, found.optimal[every]).reshape(noise.shape)
     change = ((z - found.z) * g).sum(-1, keepdim=True)
-    return (change * noise).mean(0) / way.strength
+    return (change * noise).mean(0) / by_cost.strength
 
 
-def _smoothed(way: CostGradient, program: ProgramBatch, found: SolutionBatch, g: Tensor) -> Tensor:
-    return -free_part(program, way.strength, g, found.optimal) / way.strength
-
-
-_WAYS = {"blackbox": _blackbox, "perturbed": _perturbed, "smoothed": _smoothed}
-
-
-# ------------------------------------------------------------------------------------------------
-# Programs with a square added, ``c'z + weight/2 |z|^2``, and what their constraints leave free.
-#
-# The penalty method does not mind the square: it is an anchor at zero instead of at the last
-# point.
-
-
-def solve_quadratic(program: ProgramBatch, square: float) -> SolutionBatch:
-    """The solutions with ``square/2 |z|^2`` added: unique, and continuous in the costs."""
-    scaled, scales = equilibrate(program)
-    weights = square * scales.cost * scales.columns**2 / scales.right
-    anchor = ProximalTerm(weights, torch.zeros_like(program.c))
-    at, answer = origin(scaled), origin(scaled)
-    live = torch.arange(program.members, device=program.c.device)
-    solved = torch.zeros(program.members, dtype=torch.bool, device=program.c.device)
-    part, weight = scaled, FIRST
-    for _ in range(ROUNDS):
-        at, _ = minimise(part, at, weight, anchor)
-        at, settled = new_multipliers(part, at, weight, anchor.slope(at.y))
-        answer.put(live[settled], at.pick(settled))
-        solved[live[settled]] = True
-        going = ~settled
-        live, part, at, anchor = live[going], part.pick(going), at.pick(going), anchor.pick(going)
-        if not len(live):
-            break
-        weight = min(weight * GROWTH, LAST)
-    status = tuple("optimal" if yes else "unsolved" for yes in solved.tolist())
-    none = (0,) * len(status)
-    names = ("newton",) * len(status)
-    return scales.back(SolutionBatch(answer.y, answer.v, answer.w, answer.s, status, names, none))
-
-
-def free_part(program: ProgramBatch, square: float, g: Tensor, among: Tensor) -> Tensor:
-    """The part of ``g`` along which the smoothed solutions can move, ``[batch, n]``."""
-    found = solve_quadratic(program, square)
-    if (among & ~found.optimal).any():
+def _smoothed(
+    by_cost: CostGradient, program: ProgramBatch, found: SolutionBatch, g: Tensor
+) -> Tensor:
+    square = by_cost.strength
+    smooth = solve_by_newton(program, square=square)
+    if (found.optimal & ~smooth.optimal).any():
         raise ProgramError(
             "The smoothed program was not solved. Bring rows and columns to similar scales, or "
             f"change the strength, which is {square:g}."
         )
-    pull = program.with_cost(program.c + square * found.z)  # a linear program with this solution
-    near = active(pull, found)
-    held = Active(near.support, near.support_bounds, near.support, near.support_bounds)
+    tangent = program.with_cost(program.c + square * smooth.z)  # has the same solution
+    near = active_set_of(tangent, smooth)
+    held = ActiveSet(near.support, near.support_bounds, near.support, near.support_bounds)
     out = torch.zeros_like(g)
-    for i in among.nonzero()[:, 0].tolist():
+    for i in found.optimal.nonzero()[:, 0].tolist():
         u, w = least_squares(program, held, i, g[i])
         part = program.pick(torch.tensor([i], device=g.device))
         carried = part.A.adjoint(u[None]) + part.E.adjoint(w[None])
         out[i] = (g[i] - carried[0]) * ~held.tight_bounds[i]
-    return out
+    return -out / square
+
+
+_COST_GRADIENTS = {"blackbox": _blackbox, "perturbed": _perturbed, "smoothed": _smoothed}

@@ -12,8 +12,8 @@ from scipy.sparse import issparse
 from setpoint.programs.scaling import equilibrate
 from setpoint.programs.standard_form import NumpyProgram, ProgramBatch, SolutionBatch
 
-TOLERANCE = 1e-9  # HiGHS accepts 1e-10 at the least; its default, 1e-7, shows in gradients
-LONG = 0.5  # a column with entries in this share of the rows is long
+HIGHS_TOLERANCE = 1e-9  # HiGHS accepts 1e-10 at the least; its default, 1e-7, shows in gradients
+LONG_COLUMN = 0.5  # share of the rows with an entry in it
 _STATUS = {0: "optimal", 2: "infeasible", 3: "unbounded"}
 
 
@@ -29,7 +29,7 @@ def solve_by_highs(program: ProgramBatch) -> SolutionBatch:
     status = tuple(f[1] for f in found)
     z, v, w, s = parts
     steps = tuple(f[2] for f in found)
-    return scales.back(SolutionBatch(z, v, w, s, status, ("highs",) * len(found), steps))
+    return scales.unscale(SolutionBatch(z, v, w, s, status, ("highs",) * len(found), steps))
 
 
 def _solve_one(one: NumpyProgram) -> tuple[tuple[np.ndarray, ...], str, int]:
@@ -50,8 +50,8 @@ def _solve_one(one: NumpyProgram) -> tuple[tuple[np.ndarray, ...], str, int]:
 
 def _run(one: NumpyProgram, *, presolve: bool) -> OptimizeResult:
     options = {
-        "primal_feasibility_tolerance": TOLERANCE,
-        "dual_feasibility_tolerance": TOLERANCE,
+        "primal_feasibility_tolerance": HIGHS_TOLERANCE,
+        "dual_feasibility_tolerance": HIGHS_TOLERANCE,
         "presolve": presolve,
     }
     bounds = (0 if one.nonnegative else None, None)
@@ -77,11 +77,11 @@ def run_highs(
 def _has_a_long_column(one: NumpyProgram) -> bool:
     """Whether presolve would cost more than it saves.
 
-    It walks through a column for each row it removes, so one variable in most rows (the scale of a
-    ratio, say) makes it quadratic: a quarter of the time without it for the F score of 2,048. Where
-    variables are free it is worth that, as it turns rows of one entry into bounds.
+    Presolve scans a column for each row it removes, so one variable in most rows (the scale of a
+    ratio, say) makes it quadratic: the F score of 2,048 takes a quarter of the time without it.
+    Where variables are free it still pays, as it turns rows of one entry into bounds.
     """
     if not (issparse(one.A) and one.nonnegative and one.A.shape[0]):
         return False
     entries = np.bincount(one.A.indices, minlength=len(one.c))
-    return bool(entries.max() >= LONG * len(one.b))
+    return bool(entries.max() >= LONG_COLUMN * len(one.b))

@@ -1,4 +1,9 @@
-"""What can be wrong with a program that is well formed: it has no solution."""
+"""Programs without a solution: the errors, and the rays that prove them.
+
+A Farkas ray: weights ``v >= 0`` and ``w`` under which the constraints add up to a contradiction.
+A recession ray: a direction that stays feasible for ever and lowers the cost. Each is found by a
+program of its own in a box of size 1, which always has a solution.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +18,17 @@ from torch import Tensor
 from setpoint.programs.highs import run_highs
 from setpoint.programs.standard_form import NumpyProgram, ProgramBatch, SolutionBatch
 
+CLEAR = 1e-9  # a contradiction or slope below this share of its own terms is rounding
+DUST = 1e-11  # entries of a ray below this share of the largest are rounding
+Ray = tuple[Tensor, ...]
+
 
 class ProgramError(ValueError):
     """A linear program without a solution.
 
     Attributes:
         member: Which member of the batch, in the batch's own shape; ``()`` for a single program.
-        ray: The proof, see the two kinds below; empty if there is none.
+        ray: The proof, as the two kinds below describe it; empty if there is none.
     """
 
     def __init__(
@@ -40,38 +49,33 @@ class InfeasibleProgram(ProgramError):
 
 
 class UnboundedProgram(ProgramError):
-    """The objective falls for ever.
+    """The objective has no lower bound.
 
-    ``ray`` is ``(d,)``: from any feasible point one may walk along ``d`` (``A d <= 0`` and
+    ``ray`` is ``(d,)``: from any feasible point one may go along ``d`` (``A d <= 0`` and
     ``E d = 0``, with ``d >= 0`` if ``z >= 0``), and every step lowers the cost, ``c'd < 0``.
     """
 
 
-# ------------------------------------------------------------------------------------------------
-# The last word on members that a solver did not solve: a proof, an error, or a status.
-
-
-NEARLY = 1e-9  # of its own terms, a sum below this is zero
-Ray = tuple[Tensor, ...]
-Rays = tuple[Ray, ...]
-
-
-def settle(
+def prove_failures(
     program: ProgramBatch, found: SolutionBatch, *, strict: bool
-) -> tuple[SolutionBatch, Rays]:
-    """Prove each failure; if ``strict``, raise the first one and name the others."""
+) -> tuple[SolutionBatch, tuple[Ray, ...]]:
+    """Prove why members have no solution.
+
+    Returns the solutions with their final status, and one ray per member (empty if there is none).
+    If ``strict``, raises for the first member without a solution, and names the others.
+    """
     bad = [i for i, word in enumerate(found.status) if word != "optimal"]
     status = list(found.status)
     rays: list[Ray] = [()] * program.members
     for i in bad:
-        status[i], rays[i] = prove(program, i)
+        status[i], rays[i] = _proof(program, i)
         if strict:
-            raise _error(program, bad, status[i], rays[i])
+            raise _program_error(program, bad, status[i], rays[i])
     return replace(found, status=tuple(status)), tuple(rays)
 
 
-def prove(program: ProgramBatch, i: int) -> tuple[str, Ray]:
-    """Why a member has no solution, with its ray: infeasible first, then unbounded."""
+def _proof(program: ProgramBatch, i: int) -> tuple[str, Ray]:
+    """The status of a member without a solution, and its ray."""
     one = program.member(i)
     contradiction = farkas(one)
     if contradiction is not None:
@@ -82,7 +86,7 @@ def prove(program: ProgramBatch, i: int) -> tuple[str, Ray]:
     return "unsolved", ()
 
 
-def _error(program: ProgramBatch, bad: list[int], status: str, ray: Ray) -> ProgramError:
+def _program_error(program: ProgramBatch, bad: list[int], status: str, ray: Ray) -> ProgramError:
     places = [tuple(int(k) for k in np.unravel_index(i, program.batch)) for i in bad]
     place = places[0] if program.batch else ()
     where = f" (member {list(place)} of the batch)" if place else ""
@@ -99,7 +103,7 @@ def _error(program: ProgramBatch, bad: list[int], status: str, ray: Ray) -> Prog
     if status == "unbounded":
         return UnboundedProgram(
             f"The linear program{where} is unbounded: its cost falls for ever along "
-            f"{_largest(ray[0], 'z')}. Bound these variables, for example by nonnegative=True, "
+            f"{_heaviest(ray[0], 'z')}. Bound these variables, for example by nonnegative=True, "
             "or change the sign of c.",
             place,
             ray,
@@ -112,7 +116,7 @@ def _error(program: ProgramBatch, bad: list[int], status: str, ray: Ray) -> Prog
 
 
 def _contradiction(program: ProgramBatch, i: int, ray: Ray) -> str:
-    parts = [_largest(x, name) for x, name in zip(ray, "AE", strict=True) if x.any()]
+    parts = [_heaviest(x, name) for x, name in zip(ray, "AE", strict=True) if x.any()]
     if _needs_bounds(program, i, ray):
         parts.append("z >= 0")
     if sum(int(x.count_nonzero()) for x in ray) == len(parts) == 1:
@@ -126,26 +130,14 @@ def _needs_bounds(program: ProgramBatch, i: int, ray: Ray) -> bool:
         return False
     one, (v, w) = program.member(i), (x.cpu().numpy() for x in ray)
     total, size = one.A.T @ v + one.E.T @ w, abs(one.A).T @ v + abs(one.E).T @ abs(w)
-    return bool((total > NEARLY * size.max()).any())
+    return bool((total > CLEAR * size.max()).any())
 
 
-def _largest(x: Tensor, name: str, most: int = 5) -> str:
-    """``A[3], A[7] and 2 more``: the heaviest entries of a ray."""
+def _heaviest(x: Tensor, name: str, most: int = 5) -> str:
+    """The largest entries of a ray, as in ``A[3], A[7] and 2 more``."""
     heavy = [int(k) for k in x.abs().argsort(descending=True) if x[k] != 0]
     shown = ", ".join(f"{name}[{k}]" for k in sorted(heavy[:most]))
     return shown if len(heavy) <= most else f"{shown} and {len(heavy) - most} more"
-
-
-# ------------------------------------------------------------------------------------------------
-# Proofs that a program has no solution, each found by a program that always has one.
-#
-# A Farkas ray: weights ``v >= 0`` and ``w`` under which the constraints add up to a
-# contradiction. A recession ray: a direction that stays feasible for ever and lowers the cost.
-# Both cones are cut at 1, so that HiGHS finds the ray or proves that there is none.
-
-
-CLEAR = 1e-9  # of its own terms: a contradiction smaller than this is rounding
-DUST = 1e-11  # of the largest entry of a ray
 
 
 def farkas(one: NumpyProgram) -> tuple[Any, Any] | None:
@@ -180,7 +172,7 @@ def recession(one: NumpyProgram) -> Any | None:
 
 
 def _clean(ray: Any) -> Any:
-    """Without the dust that rounding leaves: a ray names its rows."""
+    """The ray without the entries that are only rounding."""
     return np.where(np.abs(ray) > DUST * np.abs(ray).max(), ray, 0.0)
 
 

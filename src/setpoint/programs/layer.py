@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from setpoint.programs.diagnostics import ProgramInfo
-from setpoint.programs.gradients import CostGradient, solution, value
-from setpoint.programs.infeasibility import settle
+from setpoint.programs.gradients import CostGradient, optimal_solution, optimal_value
+from setpoint.programs.infeasibility import prove_failures
 from setpoint.programs.penalty import Sketch
-from setpoint.programs.solving import solve
+from setpoint.programs.solving import solve_programs
 from setpoint.programs.standard_form import check_program
-from setpoint.programs.unrolled import published
+from setpoint.programs.unrolled import solve_unrolled
 
 
 def linear_program(
@@ -44,18 +44,18 @@ def linear_program(
         E: Rows of the equalities, ``[..., p, n]``, dense or sparse, or ``None``.
         h: Their right sides, ``[..., p]``.
         nonnegative: Whether ``z >= 0`` holds too.
-        solver: ``"highs"``, ``"newton"``, or the one the benchmark found faster.
+        solver: ``"highs"``, ``"newton"``, or ``"auto"``: the one that a benchmark found faster.
         value_only: Return the optimal value instead of the solution. Its gradient, in all parts,
             is read off the multipliers (Danskin's theorem): nothing is solved backwards.
-        cost_gradient: What stands in for the gradient of a solution by ``c``, see below.
+        cost_gradient: What replaces the gradient of a solution by ``c``, see below.
         strength: Its one number: the step of ``"blackbox"``, the deviation of ``"perturbed"``, the
             weight of ``"smoothed"``.
         samples: How many programs ``"perturbed"`` solves for one gradient.
         sketch: Form Newton's matrix from this many sampled rows (``solver="newton"``).
         unroll: The published method instead, unrolled, for comparison: dense, and inexact.
-        strict: Raise if a member has no solution, naming it with a proof. If false, such a member
-            gives zeros without a gradient, and ``info.status`` says so.
-        generator: Where random numbers come from (``"perturbed"``, ``sketch``).
+        strict: Raise if a member has no solution. If false, such a member gives zeros without a
+            gradient, and ``info.status`` says why.
+        generator: The source of random numbers (``"perturbed"``, ``sketch``).
 
     Returns:
         The solutions ``[..., n]``, or with ``value_only`` the values ``[...]``, and what is known
@@ -64,7 +64,7 @@ def linear_program(
 
     Raises:
         InfeasibleProgram: No ``z`` obeys all constraints; the error carries a Farkas ray.
-        UnboundedProgram: The cost falls for ever; the error carries the direction.
+        UnboundedProgram: The cost has no lower bound; the error carries a direction of descent.
 
     The gradient of a solution by ``A``, ``b``, ``E`` and ``h`` goes through the constraints that
     are active; it is the true one where ``info.unique`` and not ``info.degenerate``. By ``c`` it is
@@ -72,7 +72,7 @@ def linear_program(
     ``"blackbox"`` (one more program), ``"perturbed"`` (``samples`` more) or ``"smoothed"`` (one
     quadratic program more).
 
-    Example:
+    Examples:
         >>> capacity = torch.tensor([4.0, 3.0], requires_grad=True)       # hours of two machines
         >>> hours = torch.tensor([[1.0, 1.0], [1.0, 0.5]])
         >>> z, info = linear_program(-torch.tensor([3.0, 2.0]), hours, capacity, nonnegative=True)
@@ -92,17 +92,21 @@ def linear_program(
                 "cost_gradient goes with solutions: the value of a program has a true gradient by "
                 "its costs. Leave out cost_gradient or value_only."
             )
-        again = partial(solve, solver=solver)
+        again = partial(solve_programs, solver=solver)
         by_cost = CostGradient(cost_gradient, strength, samples, generator, again)
     rays: tuple[tuple[Tensor, ...], ...] = ((),) * program.members
     if unroll:
         if by_cost is not None or program.is_sparse:
             raise ValueError("unroll=True goes with dense matrices and without cost_gradient.")
-        result, found = published(program, rows)
+        result, found = solve_unrolled(program, rows)
         result = (program.c * result).sum(1) if value_only else result
     else:
         with torch.no_grad():
-            found, rays = settle(still, solve(still, solver, rows), strict=strict)
-        result = value(program, found) if value_only else solution(program, found, by_cost)
+            found = solve_programs(still, solver, rows)
+            found, rays = prove_failures(still, found, strict=strict)
+        if value_only:
+            result = optimal_value(program, found)
+        else:
+            result = optimal_solution(program, found, by_cost)
     shaped = result.reshape((*program.batch, *result.shape[1:])).to(dtype)
     return shaped, ProgramInfo(still, found, rays)

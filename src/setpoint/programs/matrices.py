@@ -1,4 +1,4 @@
-"""Batches of matrices, dense or sparse, under one name.
+"""Batches of matrices, dense or sparse, behind one interface.
 
 A sparse batch has one pattern for all its members and a row of values for each: every product is
 then a gather and a scatter, and the gradient has the memory of the values, never of the matrix.
@@ -96,7 +96,7 @@ class MatrixBatch:
         return csr_array((values, place), shape=self.shape)
 
 
-def sparse(tensor: Tensor) -> MatrixBatch:
+def sparse_batch(tensor: Tensor) -> MatrixBatch:
     """A sparse tensor, COO or CSR, with any leading batch shape, as one pattern for all."""
     rows, columns = (int(s) for s in tensor.shape[-2:])
     entries = _csr_entries if tensor.layout == torch.sparse_csr else _coo_entries
@@ -114,7 +114,7 @@ def sparse(tensor: Tensor) -> MatrixBatch:
 
 
 def _coo_entries(tensor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Line (row, counted through all members), column and value of each entry."""
+    """Line (the row, counted through all members), column and value of each entry."""
     coo = tensor.coalesce()
     index = coo.indices()
     line = torch.zeros_like(index[0])

@@ -1,4 +1,10 @@
-"""Areas as programs: a variable for each pair of examples."""
+"""The metric losses as the linear programs they are the optimal values of.
+
+Each writer takes the arguments of its loss and writes the program down with one variable per pair
+or per example, as in the textbook. Add rows of your own and hand it to
+:func:`setpoint.programs.linear_program`. To train, call the loss: it gives the same value and
+gradient without a solver.
+"""
 
 from __future__ import annotations
 
@@ -17,25 +23,66 @@ from setpoint.losses.auc import (
     partial_auc_loss,
 )
 from setpoint.losses.expected_f import checked_joint, column_worth, expected_f_loss
-from setpoint.losses.multiclass import Kind, checked_classes, comparisons, multiclass_auc_loss
+from setpoint.losses.multiclass import (
+    MulticlassKind,
+    checked_classes,
+    comparisons,
+    multiclass_auc_loss,
+)
 from setpoint.losses.precision_at_recall import (
-    Objective,
+    AlarmObjective,
     checked_objective,
     checked_recall,
     precision_at_recall_loss,
 )
 from setpoint.losses.ratios import (
     JACCARD,
+    DecisionThreshold,
     Ratio,
-    Threshold,
     checked_threshold,
     f_ratio,
     f_score_loss,
     jaccard_loss,
 )
-from setpoint.losses.structural import Mistakes, check_metric, structural_loss
-from setpoint.programs.writing import LinearProgram, RowBuilder, Sides, blocks, sides, split
+from setpoint.losses.structural import ErrorQueue, ErrorTable, check_metric, structural_loss
+from setpoint.programs.writing import (
+    LinearProgram,
+    RowBuilder,
+    TwoClasses,
+    blocks,
+    read_two_classes,
+    split_classes,
+)
 from setpoint.rates import Expression
+
+Arguments = ParamSpec("Arguments")
+
+
+def as_program(
+    loss: Callable[Arguments, Tensor], /, *given: Arguments.args, **options: Arguments.kwargs
+) -> LinearProgram:
+    """The linear program whose optimal value is ``loss(scores, labels, ...)``.
+
+    Called like the loss itself, with its options. The program has one variable per pair of
+    examples (areas) or per example: it is for adding constraints of one's own, and for checking.
+    Raises a ValueError if ``loss`` is none of :mod:`setpoint.losses`.
+
+    Examples:
+        >>> import torch
+        >>> from setpoint.losses import auc_loss
+        >>> from setpoint.programs import as_program
+        >>> program = as_program(auc_loss, torch.tensor([2.0, 0.5, 0.0]), torch.tensor([1, 1, 0]))
+        >>> program.A.shape, program.b.tolist()      # one variable and row per pair
+        (torch.Size([2, 2]), [1.0, -0.5])
+        >>> program.value(torch.tensor([0.0, 0.5]).double()).item()      # at its solution
+        0.25
+    """
+    write: Any = _WRITERS.get(loss)
+    if write is None:
+        known = ", ".join(sorted(f.__name__ for f in _WRITERS))
+        raise ValueError(f"No program is known for {loss!r}; there is one for {known}.")
+    program: LinearProgram = write(*given, **options)
+    return program
 
 
 def auc_program(
@@ -46,8 +93,8 @@ def auc_program(
     margin: float = 1.0,
     surrogate: PairSurrogate = "hinge",
 ) -> LinearProgram:
-    """A variable ``z >= 1 - d / margin`` for each pair (equation 1); see :func:`_pairs_program`."""
-    s = sides(scores, labels, weights)
+    """One variable ``z >= 1 - d / margin`` per pair (equation 1); see :func:`_pairs_program`."""
+    s = read_two_classes(scores, labels, weights)
     return _pairs_program(s.differences, s.pair_weights, margin, surrogate)
 
 
@@ -56,8 +103,8 @@ def _pairs_program(
 ) -> LinearProgram:
     """``min sum w z``; the ramp gives back what a misranked pair costs above 1.
 
-    What it gives back is ``min over 0 <= r <= 1 of r d / margin``: another variable for each pair,
-    with the scores in its cost.
+    What it gives back is ``min over 0 <= r <= 1 of r d / margin``: another variable per pair, with
+    the scores in its cost.
     """
     u = differences / positive(margin, "margin")
     ramp = checked_surrogate(surrogate) == "ramp"
@@ -78,7 +125,7 @@ def multiclass_auc_program(
     weights: Tensor | None = None,
     margin: float = 1.0,
     surrogate: PairSurrogate = "hinge",
-    kind: Kind = "mu",
+    kind: MulticlassKind = "mu",
     partition: Any = None,
 ) -> LinearProgram:
     """The binary program of every comparison of classes (equation 2), side by side."""
@@ -88,7 +135,7 @@ def multiclass_auc_program(
     for direction, ones, others in zip(*found, strict=True):
         positives, negatives = ones[labels] * example, others[labels] * example
         if positives.any() and negatives.any():
-            s = split(scores.double() @ direction, positives, negatives)
+            s = split_classes(scores.double() @ direction, positives, negatives)
             differences.append(s.differences)
             shares.append(s.pair_weights)
     if not shares:
@@ -111,7 +158,7 @@ def partial_auc_program(
     again: ``min -sum o v`` over ``0 <= o <= w, sum o = k``, with the values in the cost.
     """
     low, high = checked_range(fpr)
-    s = sides(scores, labels, weights)
+    s = read_two_classes(scores, labels, weights)
     u = s.differences / positive(margin, "margin")
     z, slack, level, off = blocks(len(u), len(s.low), 1, len(s.low) if low else 0)
     rows = RowBuilder(len(z) + len(slack) + 1 + len(off))
@@ -138,10 +185,6 @@ def partial_auc_program(
     return LinearProgram(torch.cat(costs), *rows.matrix(), *held.matrix(), True)
 
 
-# ------------------------------------------------------------------------------------------------
-# Ratios of counts as programs: a variable for each example, by Charnes and Cooper.
-
-
 def f_score_program(
     scores: Tensor,
     labels: Tensor,
@@ -149,11 +192,13 @@ def f_score_program(
     weights: Tensor | None = None,
     beta: float = 1.0,
     margin: float = 1.0,
-    threshold: Threshold = 0.0,
+    threshold: DecisionThreshold = 0.0,
     lift: bool = True,
 ) -> LinearProgram:
-    """See :func:`_ratio_program`."""
-    return _ratio_program(f_ratio(beta), sides(scores, labels, weights), margin, threshold, lift)
+    """The program of :func:`setpoint.losses.f_score_loss`; see :func:`_ratio_program`."""
+    return _ratio_program(
+        f_ratio(beta), read_two_classes(scores, labels, weights), margin, threshold, lift
+    )
 
 
 def jaccard_program(
@@ -162,15 +207,17 @@ def jaccard_program(
     *,
     weights: Tensor | None = None,
     margin: float = 1.0,
-    threshold: Threshold = 0.0,
+    threshold: DecisionThreshold = 0.0,
     lift: bool = True,
 ) -> LinearProgram:
-    """See :func:`_ratio_program`."""
-    return _ratio_program(JACCARD, sides(scores, labels, weights), margin, threshold, lift)
+    """The program of :func:`setpoint.losses.jaccard_loss`; see :func:`_ratio_program`."""
+    return _ratio_program(
+        JACCARD, read_two_classes(scores, labels, weights), margin, threshold, lift
+    )
 
 
 def _ratio_program(
-    ratio: Ratio, s: Sides, margin: float, threshold: Threshold, lift: bool
+    ratio: Ratio, s: TwoClasses, margin: float, threshold: DecisionThreshold, lift: bool
 ) -> LinearProgram:
     """The substitution of Charnes and Cooper: everything times ``t``, the denominator held at 1.
 
@@ -202,15 +249,11 @@ def _ratio_program(
     return LinearProgram(torch.cat(costs), *rows.matrix(), *held.matrix(), not free, 1.0)
 
 
-def _add_lift(rows: RowBuilder, s: Sides, u: Tensor, miss: Tensor, over: Tensor) -> None:
-    """A program of its own beside it: what the misses are worth above all positives."""
+def _add_lift(rows: RowBuilder, s: TwoClasses, u: Tensor, miss: Tensor, over: Tensor) -> None:
+    """Add a program beside it: by how much the misses exceed the positives."""
     one = u.new_ones(())
     rows.add(u - 1, (miss, -one))
     rows.sum(float(s.positives), [miss, over], [s.high_weights, -one.reshape(1)])
-
-
-# ------------------------------------------------------------------------------------------------
-# Precision at a recall as a program: a variable for each example, and a free threshold.
 
 
 def precision_at_recall_program(
@@ -220,17 +263,17 @@ def precision_at_recall_program(
     recall: float,
     weights: Tensor | None = None,
     margin: float = 1.0,
-    objective: Objective = "precision",
+    objective: AlarmObjective = "precision",
 ) -> LinearProgram:
-    """Alarms and misses around a free threshold; for the precision, times ``t``."""
+    """False alarms and misses around a free threshold; for the precision, all times ``t``."""
     margin, recall = positive(margin, "margin"), checked_recall(recall)
-    s = sides(scores, labels, weights)
+    s = read_two_classes(scores, labels, weights)
     if checked_objective(objective) == "fpr":
-        return _alarms(s, s.high / margin, s.low / margin, recall)
-    return _precision(s, s.high / margin, s.low / margin, recall)
+        return _alarm_program(s, s.high / margin, s.low / margin, recall)
+    return _precision_program(s, s.high / margin, s.low / margin, recall)
 
 
-def _alarms(s: Sides, u: Tensor, v: Tensor, recall: float) -> LinearProgram:
+def _alarm_program(s: TwoClasses, u: Tensor, v: Tensor, recall: float) -> LinearProgram:
     """``alarm >= 1 + v - level``, ``miss >= 1 - u + level``, misses within what is allowed."""
     alarm, miss, level = blocks(len(v), len(u), 1)
     rows, one = RowBuilder(len(v) + len(u) + 1), u.new_ones(())
@@ -242,7 +285,7 @@ def _alarms(s: Sides, u: Tensor, v: Tensor, recall: float) -> LinearProgram:
     return LinearProgram(cost, *rows.matrix(), None, None, False)
 
 
-def _precision(s: Sides, u: Tensor, v: Tensor, recall: float) -> LinearProgram:
+def _precision_program(s: TwoClasses, u: Tensor, v: Tensor, recall: float) -> LinearProgram:
     """The same, with ``recall P + alarms`` held at 1 by a variable ``t`` that scales everything."""
     alarm, miss, level, t = blocks(len(v), len(u), 1, 1)
     rows, one = RowBuilder(len(v) + len(u) + 2), u.new_ones(())
@@ -256,10 +299,6 @@ def _precision(s: Sides, u: Tensor, v: Tensor, recall: float) -> LinearProgram:
     return LinearProgram(cost, *rows.matrix(), *held.matrix(), False)
 
 
-# ------------------------------------------------------------------------------------------------
-# The structural hinge and the expected F score as programs.
-
-
 def structural_program(
     scores: Tensor,
     labels: Tensor,
@@ -269,16 +308,13 @@ def structural_program(
     margin: float = 1.0,
     threshold: float = 0.0,
 ) -> LinearProgram:
-    """One variable above a row for each pair of counts: the regret less what the scores say."""
+    """One variable, with one row per pair of counts: it is at least their loss."""
     check_metric(metric)
-    s = sides(scores, labels, weights)
+    s = read_two_classes(scores, labels, weights)
     margin, threshold = positive(margin, "margin"), number(threshold, "threshold")
-    low, up = _by_score(s.high, s.high_weights), _by_score(-s.low, s.low_weights)
-    misses, alarms = _running(s.high_weights[low]), _running(s.low_weights[up])
-    mistakes = Mistakes.of(metric, misses, alarms)
-    missed = _running((s.high_weights * (s.high - threshold) / margin)[low])
-    alarmed = _running((s.low_weights * (s.low - threshold) / margin)[up])
-    worth = mistakes.worth(missed, alarmed)
+    low = ErrorQueue.of((s.high - threshold) / margin, s.high_weights, descending=False)
+    top = ErrorQueue.of((s.low - threshold) / margin, s.low_weights, descending=True)
+    worth = ErrorTable.of(metric, low, top).loss()
     rows = RowBuilder(1)
     (only,) = blocks(1)
     rows.add(-worth.reshape(-1), (only, -worth.new_ones(())))
@@ -286,7 +322,7 @@ def structural_program(
 
 
 def expected_f_program(joint: Tensor, none: Tensor | float, *, beta: float = 1.0) -> LinearProgram:
-    """A share ``s_k`` for each size, and ``z_ik <= s_k`` for whom a set of that size accepts."""
+    """A share ``s_k`` per size ``k``, and ``z_ik <= s_k``: example i is in the set of size k."""
     joint, none = checked_joint(joint, none)
     n = len(joint)
     z, sizes, nobody = blocks(n * n, n, 1)
@@ -301,21 +337,7 @@ def expected_f_program(joint: Tensor, none: Tensor | float, *, beta: float = 1.0
     return LinearProgram(torch.cat(costs), *rows.matrix(), *held.matrix(), True, 1.0)
 
 
-def _by_score(scores: Tensor, weights: Tensor) -> Tensor:
-    order = weights.argsort()
-    return order[scores[order].argsort(stable=True)]
-
-
-def _running(values: Tensor) -> Tensor:
-    return torch.cat([values.new_zeros(1), values.cumsum(0)])
-
-
-# ------------------------------------------------------------------------------------------------
-# From a loss to the linear program it solves.
-
-
-Arguments = ParamSpec("Arguments")
-WRITTEN: dict[Callable[..., Tensor], Callable[..., LinearProgram]] = {
+_WRITERS: dict[Callable[..., Tensor], Callable[..., LinearProgram]] = {
     auc_loss: auc_program,
     partial_auc_loss: partial_auc_program,
     multiclass_auc_loss: multiclass_auc_program,
@@ -325,30 +347,3 @@ WRITTEN: dict[Callable[..., Tensor], Callable[..., LinearProgram]] = {
     structural_loss: structural_program,
     expected_f_loss: expected_f_program,
 }
-
-
-def as_program(
-    loss: Callable[Arguments, Tensor], /, *given: Arguments.args, **options: Arguments.kwargs
-) -> LinearProgram:
-    """The linear program whose optimal value is ``loss(scores, labels, ...)``.
-
-    Called like the loss itself, with its options. The program has a variable for each pair of
-    examples (areas) or for each example: it is for adding constraints of one's own, and for
-    checking; to train, call the loss.
-
-    Example:
-        >>> import torch
-        >>> from setpoint.losses import auc_loss
-        >>> from setpoint.programs import as_program
-        >>> program = as_program(auc_loss, torch.tensor([2.0, 0.5, 0.0]), torch.tensor([1, 1, 0]))
-        >>> program.A.shape, program.b.tolist()      # a variable and a row for each of two pairs
-        (torch.Size([2, 2]), [1.0, -0.5])
-        >>> program.value(torch.tensor([0.0, 0.5]).double()).item()      # at its solution
-        0.25
-    """
-    write: Any = WRITTEN.get(loss)
-    if write is None:
-        known = ", ".join(sorted(f.__name__ for f in WRITTEN))
-        raise ValueError(f"No program is known for {loss!r}; there is one for {known}.")
-    program: LinearProgram = write(*given, **options)
-    return program

@@ -2,8 +2,13 @@
 
 Meng et al. (2021), equations 3 to 5, minimise ``c'y + |max(A y - b, 0)|^2 / (2 eps)``. With
 multipliers inside, ``max(A y - b + eps v, 0)``, no ``eps`` has to be guessed: a minimum gives
-better multipliers, and these a better minimum. The function is piecewise quadratic; Newton's step
-with an exact line search ends it in finitely many steps, where full steps need not end at all.
+better multipliers, and these a better minimum. The function is piecewise quadratic; Newton's steps
+with an exact line search end in finitely many steps, where full steps need not end at all.
+
+Newton's matrix is ``H = weight (A_J' A_J + E' E) + D``, where ``J`` are the violated rows and ``D``
+is diagonal: the violated bounds, and a ridge that keeps ``H`` regular. ``A_J' A_J`` may come from a
+sample of the rows (equations 6 and 7): the line search uses the exact slope, so a sample costs
+steps, never accuracy.
 """
 
 from __future__ import annotations
@@ -21,9 +26,10 @@ from setpoint._checks import whole
 from setpoint.programs.matrices import MatrixBatch
 from setpoint.programs.standard_form import ProgramBatch
 
-STEPS = 60  # of Newton at most for one setting of the multipliers; 5 to 20 is usual
-ARMIJO = 0.25  # of the fall that the slope promises; a parabola gives half of it
-FLAT = 1e-11  # a slope of zero, in a program whose costs are near 1
+NEWTON_STEPS = 60  # at most for one setting of the multipliers; 5 to 20 are usual
+ARMIJO = 0.25  # of the decrease that the slope predicts; a parabola gives half of it
+ZERO_SLOPE = 1e-11  # in a program whose costs are near 1
+LONG_ROW = 64  # entries; longer rows stay out of Newton's matrix
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class PrimalDual:
 
 @dataclass(frozen=True)
 class Residuals:
-    """What constraints lack, in units of the multipliers: ``weight (A y - b) + v`` and so on."""
+    """Violations in units of the multipliers: ``weight (A y - b) + v`` and so on."""
 
     rows: Tensor
     equal: Tensor
@@ -70,7 +76,7 @@ def slope(program: ProgramBatch, r: Residuals) -> Tensor:
 
 @dataclass(frozen=True)
 class ProximalTerm:
-    """A term ``sum weights/2 (y - centre)^2`` that ties the minimum to a point, ``[batch, n]``."""
+    """A term ``sum weights/2 (y - centre)^2`` of the objective; both ``[batch, n]``."""
 
     weights: Tensor
     centre: Tensor
@@ -88,35 +94,35 @@ def minimise(
     program: ProgramBatch,
     at: PrimalDual,
     weight: float,
-    anchor: ProximalTerm,
+    proximal: ProximalTerm,
     sketch: Sketch | None = None,
 ) -> tuple[PrimalDual, Tensor]:
-    """The minimum of the penalty plus the anchor's term, and the steps it took, ``[batch]``.
+    """The minimum of the penalty plus the proximal term, and the steps it took, ``[batch]``.
 
-    Members that have arrived leave the batch, so that stragglers cost only themselves.
+    Members that have converged leave the batch, so that slow ones cost only themselves.
     """
     y = at.y.clone()
     steps = torch.zeros(len(y), dtype=torch.long, device=y.device)
     live = torch.arange(len(y), device=y.device)
     part, here = program, at
     before, full = torch.empty(0), torch.zeros_like(live, dtype=torch.bool)
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         r = residuals(part, here, weight)
-        gradient = slope(part, r) + anchor.slope(here.y)
+        gradient = slope(part, r) + proximal.slope(here.y)
         piece = torch.cat([r.rows, r.bounds], 1) > 0
-        moving = gradient.abs().amax(1) > FLAT * (1 + here.y.abs().amax(1))
+        moving = gradient.abs().amax(1) > ZERO_SLOPE * (1 + here.y.abs().amax(1))
         if full.any():  # a full step that stays on its quadratic piece ends at the minimum
             moving &= ~full | (piece != before).any(1)
         if not moving.all():
-            live, anchor, gradient = live[moving], anchor.pick(moving), gradient[moving]
+            live, proximal, gradient = live[moving], proximal.pick(moving), gradient[moving]
             part, here, piece = part.pick(moving), here.pick(moving), piece[moving]
             r = Residuals(r.rows[moving], r.equal[moving], r.bounds[moving])
         if not len(live):
             break
         rows, bounds = piece[:, : r.rows.shape[1]], piece[:, r.rows.shape[1] :]
-        diagonal = weight * bounds + anchor.weights
+        diagonal = weight * bounds + proximal.weights
         d = newton_direction(part, rows, weight, diagonal, gradient, sketch)
-        t = _step(part, r, d, weight, anchor, here.y)
+        t = _step_length(part, r, d, weight, proximal, here.y)
         here = replace(here, y=here.y + t[:, None] * d)
         before, full = piece, (t - 1).abs() < 1e-9
         if sketch is not None:
@@ -126,13 +132,13 @@ def minimise(
     return replace(at, y=y), steps
 
 
-def _step(
-    program: ProgramBatch, r: Residuals, d: Tensor, weight: float, anchor: ProximalTerm, y: Tensor
+def _step_length(
+    program: ProgramBatch, r: Residuals, d: Tensor, weight: float, proximal: ProximalTerm, y: Tensor
 ) -> Tensor:
-    """How far to go: all the way where Armijo's rule allows it, else to the minimum on the line."""
+    """The length of the step: 1 where Armijo's rule allows it, else to the minimum on the line."""
     equal = weight * program.E.times(d)
-    start = ((program.c + anchor.slope(y)) * d).sum(1) + (r.equal * equal).sum(1) / weight
-    curve = (equal * equal).sum(1) / weight + (anchor.weights * d * d).sum(1)
+    start = ((program.c + proximal.slope(y)) * d).sum(1) + (r.equal * equal).sum(1) / weight
+    curve = (equal * equal).sum(1) / weight + (proximal.weights * d * d).sum(1)
     by = weight**0.5  # residuals and their speeds are in units of the multipliers
     a, rows = program.A.times(d) * by, r.rows / by
     if program.nonnegative:
@@ -147,16 +153,12 @@ def _step(
     return t
 
 
-# ------------------------------------------------------------------------------------------------
-# The exact minimum of the penalty along a line.
-#
-# Along ``y + t d`` each residual is ``r + t a`` and counts only while it is positive, so the
-# slope of the penalty is a rising broken line of ``t``: sort its breakpoints, add up, find where
-# it crosses 0.
-
-
 def exact_step(start: Tensor, curve: Tensor, r: Tensor, a: Tensor) -> Tensor:
     """The ``t > 0`` where ``start + curve t + sum_i a_i max(r_i + a_i t, 0)`` is zero.
+
+    Along ``y + t d`` each residual is ``r + t a`` and counts only while it is positive, so the
+    slope of the penalty is piecewise linear and increasing in ``t``: sort its breakpoints, sum up,
+    and find the piece where it crosses 0.
 
     Args:
         start: The slope at 0 of the part that has no breakpoints, ``[batch]``.
@@ -172,25 +174,13 @@ def exact_step(start: Tensor, curve: Tensor, r: Tensor, a: Tensor) -> Tensor:
     counts = counts.gather(1, order)
     start = start + (a * r * counts).sum(1, keepdim=True)
     curve = curve + (a * a * counts).sum(1, keepdim=True)
-    change = a.sign() * turns  # a row comes in if it rises, and goes out if it falls
+    change = a.sign() * turns  # a row becomes violated if it rises, satisfied if it falls
     starts = torch.cat([start, start + (change * a * r).cumsum(1)], 1)
     curves = torch.cat([curve, curve + (change * a * a).cumsum(1)], 1)
     crossed = turns & (starts[:, :-1] + curves[:, :-1] * torch.where(turns, when, 0) >= 0)
     piece = torch.where(crossed.any(1), crossed.to(torch.uint8).argmax(1), turns.sum(1))[:, None]
     start, curve = starts.gather(1, piece)[:, 0], curves.gather(1, piece)[:, 0]
     return torch.where(curve > 0, -start / torch.where(curve > 0, curve, 1), 1.0).clamp(min=0)
-
-
-# ------------------------------------------------------------------------------------------------
-# Newton's matrix of the penalty, and its solves: dense batches in torch, sparse ones in scipy.
-#
-# ``H = weight (A_J' A_J + E' E) + D``, where ``J`` are the violated rows, and ``D`` is diagonal:
-# the violated bounds, and a ridge that keeps ``H`` regular. For sparse programs the members stand
-# in one block-diagonal matrix; long rows (an equality over all variables, say) are kept as rows
-# of an augmented system, since their squares would fill it.
-
-
-LONG = 64  # entries of a row that is worth a row of its own
 
 
 def newton_direction(
@@ -201,7 +191,7 @@ def newton_direction(
     gradient: Tensor,
     sketch: Sketch | None = None,
 ) -> Tensor:
-    """``-H^-1 gradient``, where ``rows`` says which are violated and ``diagonal`` is ``D``."""
+    """``-H^-1 gradient``, where ``rows`` marks the violated rows and ``diagonal`` is ``D``."""
     if program.is_sparse:
         return _sparse_direction(program, rows, weight, diagonal, gradient)
     A, E = program.A.values, program.E.values
@@ -220,9 +210,15 @@ def newton_direction(
 def _sparse_direction(
     program: ProgramBatch, rows: Tensor, weight: float, diagonal: Tensor, gradient: Tensor
 ) -> Tensor:
-    A = _blocks(program.A)[rows.cpu().numpy().ravel()]
-    both = csr_array(_stacked(A, _blocks(program.E)))
-    long = np.diff(both.indptr) > LONG
+    """The same for sparse programs, whose members are blocks of one matrix.
+
+    Long rows (an equality over all variables, say) are rows of an augmented system, since their
+    squares would fill ``H``.
+    """
+    A = _block_diagonal(program.A)[rows.cpu().numpy().ravel()]
+    E = _block_diagonal(program.E)
+    both = csr_array(block_array([[A], [E]]) if E.shape[0] else A)
+    long = np.diff(both.indptr) > LONG_ROW
     short, rest = both[~long], both[long]
     H = weight * (short.T @ short) + diags_array(diagonal.cpu().numpy().ravel())
     right = -gradient.cpu().numpy().ravel()
@@ -237,12 +233,8 @@ def _sparse_direction(
     return torch.from_numpy(step).to(gradient).reshape(gradient.shape)
 
 
-def _stacked(A: Any, E: Any) -> Any:
-    return block_array([[A], [E]], format="csr") if E.shape[0] else A
-
-
-def _blocks(matrix: MatrixBatch) -> Any:
-    """All members along one diagonal."""
+def _block_diagonal(matrix: MatrixBatch) -> Any:
+    """A block-diagonal matrix of all members."""
     members, (m, n) = matrix.values.shape[0], matrix.shape
     values = matrix.values.cpu().numpy()
     if matrix.row is None or matrix.column is None:
@@ -253,15 +245,6 @@ def _blocks(matrix: MatrixBatch) -> Any:
     step = np.arange(members)[:, None]
     place = ((row + m * step).ravel(), (column + n * step).ravel())
     return csr_array((values.ravel(), place), shape=(m * members, n * members))
-
-
-# ------------------------------------------------------------------------------------------------
-# Fewer rows for Newton's matrix: samples of them (Meng et al. 2021, equations 6 and 7).
-#
-# A program with many more rows than variables needs its matrix ``A_J' A_J`` only roughly: the
-# step is checked by an exact line search on the exact slope, so a sample of the violated rows
-# costs steps, never accuracy, and near the solution, where few rows are violated, not even steps.
-# The published form samples all rows and the slope as well, and so solves another program.
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Bring rows, columns, costs and right sides near 1 before solving, and the answer back.
+"""Scale rows, columns, costs and right sides to near 1 before solving, and the solution back.
 
-Solvers compare with fixed tolerances: a row in millionths would not be seen. All factors are powers
-of two, so that scaling itself rounds nothing.
+Solvers compare with fixed tolerances: a row of entries near 1e-6 would be ignored. All
+factors are powers of two, so that scaling itself rounds nothing.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from torch import Tensor
 
 from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
 
-ROUNDS = 4  # of Ruiz's iteration, each of which halves the distance from 1 in the exponent
+RUIZ_ROUNDS = 4  # each halves the distance of the exponents from 0
 
 
 @dataclass(frozen=True)
 class Scales:
-    """What was multiplied: rows of ``A`` and ``E``, columns, the costs, the right sides."""
+    """The factors of the rows of ``A`` and ``E``, the columns, the costs and the right sides."""
 
     rows: Tensor
     equal: Tensor
@@ -26,8 +26,8 @@ class Scales:
     cost: Tensor
     right: Tensor
 
-    def back(self, found: SolutionBatch) -> SolutionBatch:
-        """The answer in the units of the program that was given."""
+    def unscale(self, found: SolutionBatch) -> SolutionBatch:
+        """The solution of the program before it was scaled."""
         return replace(
             found,
             z=found.z * self.columns / self.right,
@@ -42,7 +42,7 @@ def equilibrate(program: ProgramBatch) -> tuple[ProgramBatch, Scales]:
     A, E = program.A, program.E
     rows, equal = torch.ones_like(program.b), torch.ones_like(program.h)
     columns = torch.ones_like(program.c)
-    for _ in range(ROUNDS):
+    for _ in range(RUIZ_ROUNDS):
         by_row, by_equal = A.largest(1), E.largest(1)
         by_column = torch.maximum(A.largest(0), E.largest(0))
         factors = [_inverse(x.sqrt()) for x in (by_row, by_equal, by_column)]
@@ -53,8 +53,8 @@ def equilibrate(program: ProgramBatch) -> tuple[ProgramBatch, Scales]:
     A, E = A.scale(last[0], ones), E.scale(last[1], ones)
     rows, equal = rows * last[0], equal * last[1]
     c, b, h = program.c * columns, program.b * rows, program.h * equal
-    cost = _inverse(_most(c))
-    right = _inverse(torch.maximum(_most(b), _most(h)))
+    cost = _inverse(_largest_entry(c))
+    right = _inverse(torch.maximum(_largest_entry(b), _largest_entry(h)))
     scaled = replace(program, c=c * cost, A=A, b=b * right, E=E, h=h * right)
     return scaled, Scales(rows, equal, columns, cost, right)
 
@@ -64,5 +64,5 @@ def _inverse(size: Tensor) -> Tensor:
     return torch.where(size > 0, torch.exp2(-size.log2().round()), 1.0)
 
 
-def _most(x: Tensor) -> Tensor:
+def _largest_entry(x: Tensor) -> Tensor:
     return x.abs().amax(1, keepdim=True) if x.shape[1] else x.new_zeros(x.shape[0], 1)

@@ -1,4 +1,9 @@
-"""Which solver for which programs, and what happens to members it cannot solve."""
+"""Which solver solves which programs.
+
+Variables that share no row with another are solved in closed form: each goes to its nearest bound.
+Some large programs consist of nothing else (one variable per pair of examples, say), and a solver
+would spend its time and memory on finding that out. The rest goes to HiGHS or to Newton's method.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +19,29 @@ from setpoint.programs.penalty import Sketch
 from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
 
 SOLVERS = ("auto", "highs", "newton")
+NEWTON_MEMBERS = (
+    16  # batches from here on are faster by Newton: benchmarks/programs/solver_choice.py
+)
+NEWTON_VARIABLES = 200  # and up to here: the size of its matrix, per member
 
 
-MEMBERS = 16  # the batch from which Newton is faster: benchmarks/programs/solver_choice.py
-VARIABLES = 200  # its matrix has this many rows and columns for each member
-
-
-def choose(program: ProgramBatch) -> str:
-    """Newton for batches of dense programs and off the CPU, where HiGHS is not; else HiGHS."""
+def fastest_solver(program: ProgramBatch) -> str:
+    """Newton for batches of dense programs and for devices HiGHS cannot use; else HiGHS."""
     if program.is_sparse:
         return "highs"
     if program.c.device.type != "cpu":
         return "newton"
-    many, narrow = program.members >= MEMBERS, program.c.shape[1] <= VARIABLES
+    many, narrow = program.members >= NEWTON_MEMBERS, program.c.shape[1] <= NEWTON_VARIABLES
     return "newton" if many and narrow else "highs"
 
 
-def solve(program: ProgramBatch, solver: str, sketch: Sketch | None = None) -> SolutionBatch:
-    """Solve every member; what Newton leaves unsolved, HiGHS gets the last word on."""
+def solve_programs(
+    program: ProgramBatch, solver: str, sketch: Sketch | None = None
+) -> SolutionBatch:
+    """Solve every member; what Newton leaves unsolved goes to HiGHS.
+
+    Raises a ValueError for an unknown solver, or a sketch without dense Newton.
+    """
     if solver not in SOLVERS:
         known = ", ".join(repr(name) for name in SOLVERS)
         raise ValueError(f"solver must be one of {known}; got {solver!r}.")
@@ -42,40 +52,29 @@ def solve(program: ProgramBatch, solver: str, sketch: Sketch | None = None) -> S
         if parts is not None and parts.rest is None:
             return parts.alone
         if parts is not None and parts.rest is not None:
-            return parts.join(_solve(parts.rest, choose(parts.rest), None))
-        solver = choose(program)
-    return _solve(program, solver, sketch)
+            return parts.join(_solve_with(parts.rest, fastest_solver(parts.rest)))
+        solver = fastest_solver(program)
+    return _solve_with(program, solver, sketch)
 
 
-def _solve(program: ProgramBatch, solver: str, sketch: Sketch | None) -> SolutionBatch:
+def _solve_with(program: ProgramBatch, solver: str, sketch: Sketch | None = None) -> SolutionBatch:
     if solver == "highs":
         return solve_by_highs(program)
     found = solve_by_newton(program, sketch)
-    return _finish(program, found)
-
-
-def _finish(program: ProgramBatch, found: SolutionBatch) -> SolutionBatch:
     rest = torch.tensor([i for i, word in enumerate(found.status) if word != "optimal"])
     if not len(rest):
         return found
     rest = rest.to(program.c.device)
     other = solve_by_highs(program.pick(rest))
-    status, solver = list(found.status), list(found.solver)
+    status, names = list(found.status), list(found.solver)
     for k, i in enumerate(rest.tolist()):
-        status[i], solver[i] = other.status[k], other.solver[k]
+        status[i], names[i] = other.status[k], other.solver[k]
     parts = {}
     for name in ("z", "v", "w", "s"):
         part = getattr(found, name).clone()
         part[rest] = getattr(other, name)
         parts[name] = part
-    return replace(found, status=tuple(status), solver=tuple(solver), **parts)
-
-
-# ------------------------------------------------------------------------------------------------
-# Variables that no row shares with another are solved by looking: each goes to its nearest bound.
-#
-# Some large programs consist of nothing else (one variable for each pair of examples, say), and a
-# solver would spend its time and memory on finding that out. Only the rest goes to a solver.
+    return replace(found, status=tuple(status), solver=tuple(names), **parts)
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class Separated:
     """A sparse program in two parts.
 
     Attributes:
-        columns: Variables that stand alone, ``[n]``.
+        columns: Variables that share no row with another, ``[n]``.
         rows: Inequalities that bound one of these, ``[m]``.
         alone: Their solutions; zeros elsewhere.
         rest: The program of the other variables and rows, if there are any.
@@ -104,7 +103,10 @@ class Separated:
 
 
 def separate(program: ProgramBatch) -> Separated | None:
-    """The two parts, or ``None`` if no variable stands alone or one of these has no solution."""
+    """The two parts of a sparse program.
+
+    ``None`` if every variable shares a row with another, or one that does not has no solution.
+    """
     A, E = program.A, program.E
     if A.row is None or A.column is None or (E.shape[0] and not E.is_sparse):
         return None
@@ -124,8 +126,10 @@ def separate(program: ProgramBatch) -> Separated | None:
     if alone is None:
         return None
     if not columns.all():
-        return Separated(columns, rows, alone, _rest(program, ~columns, ~rows))
-    empty = (program.b[:, ~rows] >= 0).all() and not program.h.any()  # rows that say 0 <= b, 0 = h
+        return Separated(columns, rows, alone, _remaining(program, ~columns, ~rows))
+    empty = (
+        program.b[:, ~rows] >= 0
+    ).all() and not program.h.any()  # their rows say 0 <= b and 0 = h
     return Separated(columns, rows, alone, None) if empty else None
 
 
@@ -151,7 +155,7 @@ def _solve_alone(
     z = torch.where(columns, z * sign, 0)
     v = torch.zeros_like(program.b)
     mine = toward & (at == low.gather(1, column)) & ~(start == low).gather(1, column)
-    first = _first(mine, column, c.shape[1])
+    first = _first_in_column(mine, column, c.shape[1])
     price = torch.where(first, c.gather(1, column).abs() / a.abs(), 0)
     v[:, row] = price
     paid = torch.zeros_like(c).scatter_add(1, column, first.to(c.dtype))
@@ -160,7 +164,7 @@ def _solve_alone(
     return SolutionBatch(z, v, torch.zeros_like(program.h), s, words, names, (0,) * len(c))
 
 
-def _first(mine: Tensor, column: Tensor, width: int) -> Tensor:
+def _first_in_column(mine: Tensor, column: Tensor, width: int) -> Tensor:
     """Of the marked entries, the first of each column."""
     place = torch.arange(mine.shape[1], device=mine.device).expand_as(mine)
     late = torch.where(mine, place, mine.shape[1])
@@ -169,14 +173,14 @@ def _first(mine: Tensor, column: Tensor, width: int) -> Tensor:
     return mine & (late == least.gather(1, column))
 
 
-def _rest(program: ProgramBatch, columns: Tensor, rows: Tensor) -> ProgramBatch:
-    A, E = _part(program.A, rows, columns), program.E
+def _remaining(program: ProgramBatch, columns: Tensor, rows: Tensor) -> ProgramBatch:
+    A, E = _submatrix(program.A, rows, columns), program.E
     every = torch.ones(E.shape[0], dtype=torch.bool, device=columns.device)
-    E = _part(E, every, columns)
+    E = _submatrix(E, every, columns)
     return replace(program, c=program.c[:, columns], A=A, b=program.b[:, rows], E=E)
 
 
-def _part(matrix: MatrixBatch, rows: Tensor, columns: Tensor) -> MatrixBatch:
+def _submatrix(matrix: MatrixBatch, rows: Tensor, columns: Tensor) -> MatrixBatch:
     shape = int(rows.sum()), int(columns.sum())
     if matrix.row is None or matrix.column is None:
         return MatrixBatch(matrix.values[:, rows][:, :, columns], shape)

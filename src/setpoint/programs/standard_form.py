@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.programs.matrices import MatrixBatch, sparse
+from setpoint.programs.matrices import MatrixBatch, sparse_batch
 
 
 @dataclass(frozen=True)
 class ProgramBatch:
-    """Checked programs in float64 with one batch dimension; nothing is missing, only empty.
+    """Checked programs in float64 with one batch dimension; what is missing has zero rows.
 
     Attributes:
         c: Costs, ``[batch, n]``.
@@ -38,16 +38,16 @@ class ProgramBatch:
 
     @property
     def members(self) -> int:
-        """How many programs there are."""
+        """The number of programs."""
         return int(self.c.shape[0])
 
     @property
     def is_sparse(self) -> bool:
-        """Whether one of the matrices is."""
+        """Whether one of the matrices is sparse."""
         return self.A.is_sparse or self.E.is_sparse
 
     def detach(self) -> ProgramBatch:
-        """The same programs without their history."""
+        """The same programs outside the graph."""
         return replace(
             self,
             c=self.c.detach(),
@@ -74,7 +74,7 @@ class ProgramBatch:
         return replace(self, c=c)
 
     def member(self, i: int) -> NumpyProgram:
-        """One program for scipy."""
+        """One program in numpy, for scipy."""
         parts = (self.c, self.b, self.h)
         c, b, h = (x[i].detach().cpu().numpy() for x in parts)
         return NumpyProgram(c, self.A.member(i), b, self.E.member(i), h, self.nonnegative)
@@ -94,7 +94,7 @@ class NumpyProgram:
 
 @dataclass(frozen=True)
 class SolutionBatch:
-    """What a solver found: where it is not optimal the numbers are zeros.
+    """Solutions and multipliers; zeros for members without a solution.
 
     The multipliers obey ``c + A' v + E' w - s = 0`` with ``v, s >= 0``.
 
@@ -103,9 +103,9 @@ class SolutionBatch:
         v: Multipliers of the inequalities, ``[batch, m]``.
         w: Multipliers of the equalities, ``[batch, p]``.
         s: Multipliers of ``z >= 0``, ``[batch, n]``.
-        status: One word for each member: optimal, infeasible, unbounded or unsolved.
-        solver: Which solver found it, for each member.
-        iterations: How many steps it took, for each member.
+        status: Per member ``optimal``, ``infeasible``, ``unbounded`` or ``unsolved``.
+        solver: Per member the name of the solver.
+        iterations: Per member the number of steps it took.
     """
 
     z: Tensor
@@ -123,17 +123,14 @@ class SolutionBatch:
         return torch.tensor(solved, dtype=torch.bool, device=self.z.device)
 
 
-# ------------------------------------------------------------------------------------------------
-# What comes in: tensors of any float dtype and leading shape; what goes out: a ``ProgramBatch``.
-
-
-Vector = Any  # a tensor, an array or a list
-
-
 def check_program(
-    c: Vector, A: Any, b: Vector, E: Any, h: Vector, nonnegative: bool
+    c: Any, A: Any, b: Any, E: Any, h: Any, nonnegative: bool
 ) -> tuple[ProgramBatch, torch.dtype]:
-    """The checked programs in float64, and the dtype their solutions are wanted in."""
+    """The checked programs in float64, and the dtype in which to return their solutions.
+
+    Takes tensors, arrays or lists of any float dtype and leading shape, or ``None`` for what is
+    missing. Raises if shapes, layouts or devices do not fit together, or an entry is not finite.
+    """
     given = {"c": c, "A": A, "b": b, "E": E, "h": h}
     tensors = {name: _tensor(value, name) for name, value in given.items() if value is not None}
     if "c" not in tensors:
@@ -151,23 +148,23 @@ def check_program(
             f"got the shape {tuple(costs.shape)}."
         )
     n = int(costs.shape[-1])
-    rows, right = _pair(tensors, "A", "b", "inequalities A z <= b", n, costs)
-    equal, level = _pair(tensors, "E", "h", "equalities E z = h", n, costs)
+    rows, right = _constraints(tensors, "A", "b", "inequalities A z <= b", n, costs)
+    equal, level = _constraints(tensors, "E", "h", "equalities E z = h", n, costs)
     shapes = {name: t.shape[:-2] if name in "AE" else t.shape[:-1] for name, t in tensors.items()}
-    batch = _common(shapes)
+    batch = _batch_shape(shapes)
     for name, values in (("c", costs), ("b", right), ("h", level)):
-        _check_finite(name, values)
+        _check_entries(name, values)
     for name, matrix in (("A", rows), ("E", equal)):
-        _check_finite(name, matrix.values, sparse=matrix.is_sparse)
+        _check_entries(name, matrix.values, sparse=matrix.is_sparse)
     dtype = costs.dtype
     for x in tensors.values():
         dtype = torch.promote_types(dtype, x.dtype)
     program = ProgramBatch(
-        _flat(costs, batch),
-        _spread(rows, shapes.get("A", ()), batch),
-        _flat(right, batch),
-        _spread(equal, shapes.get("E", ()), batch),
-        _flat(level, batch),
+        _flat_vector(costs, batch),
+        _flat_matrix(rows, shapes.get("A", ()), batch),
+        _flat_vector(right, batch),
+        _flat_matrix(equal, shapes.get("E", ()), batch),
+        _flat_vector(level, batch),
         bool(nonnegative),
         batch,
     )
@@ -181,10 +178,10 @@ def _tensor(value: Any, name: str) -> Tensor:
     return tensor if tensor.is_floating_point() else tensor.to(torch.get_default_dtype())
 
 
-def _pair(
+def _constraints(
     tensors: dict[str, Tensor], matrix: str, vector: str, what: str, n: int, like: Tensor
 ) -> tuple[MatrixBatch, Tensor]:
-    """The matrix and the right side of one kind of constraint; none of them is zero rows."""
+    """Matrix and right side of one kind of constraint; with zero rows if both are missing."""
     if (matrix in tensors) != (vector in tensors):
         have, lack = (matrix, vector) if matrix in tensors else (vector, matrix)
         raise ValueError(f"The {what} need both {matrix} and {vector}; {have} came without {lack}.")
@@ -206,16 +203,16 @@ def _pair(
     if left.layout == torch.strided:
         return MatrixBatch(left, (int(left.shape[-2]), n)), right
     if left.layout not in (torch.sparse_coo, torch.sparse_csr) or left.dense_dim():
-        raise TypeError(f"{matrix} must be dense, sparse COO or CSR; got {_kind(left)}.")
-    return sparse(left), right
+        raise TypeError(f"{matrix} must be dense, sparse COO or CSR; got {_layout_of(left)}.")
+    return sparse_batch(left), right
 
 
-def _kind(tensor: Tensor) -> str:
+def _layout_of(tensor: Tensor) -> str:
     dense = tensor.dense_dim()
     return f"{tensor.layout}" + (f" with {dense} dense dimensions" if dense else "")
 
 
-def _common(shapes: dict[str, torch.Size]) -> tuple[int, ...]:
+def _batch_shape(shapes: dict[str, torch.Size]) -> tuple[int, ...]:
     try:
         return tuple(torch.broadcast_shapes(*shapes.values()))  # type: ignore[no-untyped-call]
     except RuntimeError:
@@ -223,19 +220,19 @@ def _common(shapes: dict[str, torch.Size]) -> tuple[int, ...]:
         raise ValueError(f"The leading (batch) shapes do not fit together: {text}.") from None
 
 
-def _flat(vector: Tensor, batch: tuple[int, ...]) -> Tensor:
+def _flat_vector(vector: Tensor, batch: tuple[int, ...]) -> Tensor:
     wide = vector.to(torch.float64).expand(*batch, vector.shape[-1])
     return wide.reshape(math.prod(batch), vector.shape[-1])
 
 
-def _spread(matrix: MatrixBatch, lead: Sequence[int], batch: tuple[int, ...]) -> MatrixBatch:
-    """The matrix with values for every member of the batch."""
+def _flat_matrix(matrix: MatrixBatch, lead: Sequence[int], batch: tuple[int, ...]) -> MatrixBatch:
+    """The matrix with values for each member of the batch, along one batch dimension."""
     tail = (matrix.values.shape[-1],) if matrix.is_sparse else matrix.shape
     values = matrix.values.to(torch.float64).reshape(*lead, *tail).expand(*batch, *tail)
     return replace(matrix, values=values.reshape(math.prod(batch), *tail))
 
 
-def _check_finite(name: str, values: Tensor, *, sparse: bool = False) -> None:
+def _check_entries(name: str, values: Tensor, *, sparse: bool = False) -> None:
     wrong = ~torch.isfinite(values.detach())
     if wrong.any():
         place = tuple(wrong.nonzero()[0].tolist())

@@ -1,4 +1,4 @@
-"""A linear program as plain tensors, in the form that the LP layer takes."""
+"""A linear program as plain tensors, and what it is written with: rows, and two classes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from setpoint.batch import describe
-from setpoint.losses.base import EVERYONE, check_tensor, example_weights
-from setpoint.thresholds import read
+from setpoint.losses.base import check_loss_scores, read_batch
 
 
 class LinearProgram(NamedTuple):
@@ -37,7 +36,7 @@ class LinearProgram(NamedTuple):
 
 
 class RowBuilder:
-    """Rows of a sparse matrix, written down block by block."""
+    """Collects rows of a sparse matrix and their right sides, block by block."""
 
     def __init__(self, columns: int) -> None:
         self.columns = columns
@@ -46,7 +45,7 @@ class RowBuilder:
         self._sides: list[Tensor] = []
 
     def add(self, side: Tensor, *entries: tuple[Tensor, Tensor]) -> None:
-        """A block of ``len(side)`` rows: for each entry its columns and its values, ``[rows]``."""
+        """A block of ``len(side)`` rows; each entry is columns and values, ``[rows]`` or one."""
         rows = self.count + torch.arange(len(side))
         for columns, values in entries:
             columns, values = (x.expand(len(side)) for x in (columns, values))
@@ -55,7 +54,7 @@ class RowBuilder:
         self.count += len(side)
 
     def sum(self, side: float, columns: Sequence[Tensor], values: Sequence[Tensor]) -> None:
-        """One row: these values in these columns."""
+        """One row with these values in these columns."""
         where, what = torch.cat(list(columns)), torch.cat(list(values))
         row = torch.full_like(where, self.count)
         self._entries.append((row, where, what))
@@ -63,7 +62,7 @@ class RowBuilder:
         self.count += 1
 
     def at_least_zero(self, *columns: Tensor) -> None:
-        """A row for each of these variables: it is not negative."""
+        """One row per variable, which says that it is at least 0."""
         where = torch.cat(columns)
         side = self._sides[0].new_zeros(len(where))
         self.add(side, (where, -torch.ones_like(side)))
@@ -82,13 +81,16 @@ def blocks(*sizes: int) -> list[Tensor]:
     return list(torch.split(torch.arange(sum(sizes)), list(sizes)))
 
 
-# ------------------------------------------------------------------------------------------------
-# The two classes of a batch, as the programs are written with them.
-
-
 @dataclass(frozen=True)
-class Sides:
-    """The examples of both classes that have weight: scores in the graph, float64."""
+class TwoClasses:
+    """The examples with a weight, by class, in float64; the scores stay in the graph.
+
+    Attributes:
+        high: Scores of the positives.
+        low: Scores of the negatives.
+        high_weights: Weights of the positives.
+        low_weights: Weights of the negatives.
+    """
 
     high: Tensor
     low: Tensor
@@ -97,7 +99,7 @@ class Sides:
 
     @property
     def differences(self) -> Tensor:
-        """``f_i - f_j`` for every pair, positives in the outer order."""
+        """``f_i - f_j`` for every pair; the negatives vary fastest."""
         return (self.high[:, None] - self.low).reshape(-1)
 
     @property
@@ -107,17 +109,15 @@ class Sides:
 
     @property
     def pair_weights(self) -> Tensor:
-        """What each pair counts in the mean."""
+        """The share of each pair in the mean."""
         high, low = self.high_weights, self.low_weights
         return (high[:, None] * low).reshape(-1) / (high.sum() * low.sum())
 
 
-def sides(scores: Tensor, labels: Tensor, weights: Tensor | None) -> Sides:
-    """One output's batch, checked as the losses check it; both classes must be there."""
-    check_tensor(scores)
-    if weights is not None:
-        weights = example_weights(weights, scores)
-    batch = read(EVERYONE, scores, labels, weights)
+def read_two_classes(scores: Tensor, labels: Tensor, weights: Tensor | None) -> TwoClasses:
+    """The batch of one output, checked as the losses check it; raises if a class is missing."""
+    check_loss_scores(scores)
+    batch = read_batch(scores, labels, weights)
     if len(batch.scores) != 1:
         raise ValueError(
             f"A program is written for one output; got {len(batch.scores)}. "
@@ -126,10 +126,10 @@ def sides(scores: Tensor, labels: Tensor, weights: Tensor | None) -> Sides:
     if not batch.totals.all():
         there = describe(*batch.totals[0].tolist())
         raise ValueError(f"The program needs both classes; got {there}.")
-    return split(scores.reshape(-1).double(), *batch.columns[0].unbind(-1))
+    return split_classes(scores.reshape(-1).double(), *batch.columns[0].unbind(-1))
 
 
-def split(scores: Tensor, positives: Tensor, negatives: Tensor) -> Sides:
-    """The two classes by their weights."""
+def split_classes(scores: Tensor, positives: Tensor, negatives: Tensor) -> TwoClasses:
+    """The two classes, by where their weights are positive."""
     high, low = positives > 0, negatives > 0
-    return Sides(scores[high], scores[low], positives[high], negatives[low])
+    return TwoClasses(scores[high], scores[low], positives[high], negatives[low])

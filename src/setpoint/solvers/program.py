@@ -1,4 +1,8 @@
-"""Train for a problem by the metric loss that fits it: ``Program(problem)``."""
+"""Train for a problem by the metric loss that bounds its objective: ``Program(problem)``.
+
+Meng et al., *Differentiable optimization of generalized nondecomposable functions using linear
+programs* (2021), with the programs solved by sorting.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,17 @@ from torch import Tensor
 
 from setpoint._checks import positive
 from setpoint.distributed import Reduction
-from setpoint.losses.auc import partial_auc_loss
-from setpoint.losses.base import batch_loss
-from setpoint.losses.multiclass import multiclass_auc_loss
-from setpoint.losses.precision_at_recall import precision_at_recall_loss
-from setpoint.losses.ratios import Ratio, ratio_loss
-from setpoint.losses.structural import by_output, price, structural_loss
+from setpoint.losses import (
+    Ratio,
+    ValueAndGradient,
+    batch_loss,
+    multiclass_auc_loss,
+    partial_auc_loss,
+    precision_at_recall_loss,
+    ratio_loss,
+    structural_loss,
+)
+from setpoint.losses.structural import error_slopes, worst_cases
 from setpoint.problems import PER_GROUP, Problem, refuse_queries
 from setpoint.rates import (
     Bound,
@@ -33,15 +42,20 @@ from setpoint.rates import (
 )
 from setpoint.solvers.base import BatchCriterion, LastBatch
 
+MetricLoss = Callable[..., Tensor]
+"""Called as ``loss(scores, labels, weights=..., margin=...)``."""
+_metrics: list[Expression] = []  # of structural losses, by number
+
 
 class Program(BatchCriterion):
     """A criterion that bounds a problem's objective by a linear program, solved by sorting.
 
-    It fits areas under the ROC curve (:func:`partial_auc_loss`), precision or the false positive
+    It takes areas under the ROC curve (:func:`partial_auc_loss`), precision or the false positive
     rate at a recall and the miss rate at a false positive rate (:func:`precision_at_recall_loss`),
-    F scores, the Jaccard index and their kin at their best threshold (:func:`f_score_loss`), and by
-    the structural hinge any other metric without a constraint that is best when every decision is
-    right. Any other problem is refused.
+    F scores, the Jaccard index and similar ratios at their best threshold (:func:`f_score_loss`),
+    areas of several classes (:func:`multiclass_auc_loss`), and by the structural hinge any other
+    metric without a constraint that is best when every decision is right
+    (:func:`structural_loss`). Raises a ValueError for any other problem.
 
     Args:
         problem: What is wanted.
@@ -49,7 +63,7 @@ class Program(BatchCriterion):
         reduction: Under ``torch.distributed``, what becomes of the ranks' gradients: ``"mean"``,
             ``"sum"`` or ``"none"``; :meth:`attach` finds it out.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from setpoint import Program, roc_auc
         >>> criterion = Program(roc_auc(fpr=(0, 0.5)))
@@ -64,7 +78,7 @@ class Program(BatchCriterion):
         self.reduction = reduction
         self.problem = problem
         self.margin = positive(margin, "margin")
-        self._loss = fitting_loss(problem)
+        self._loss = loss_for(problem)
         self._last: LastBatch | None = None
 
     def forward(self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None) -> Tensor:
@@ -74,7 +88,7 @@ class Program(BatchCriterion):
             scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs, ``[n, K]``
                 for an area of classes.
             labels: 0 or 1, in the shape of the scores; of classes the column, ``[n]``.
-            weights: Optional, one an example; weight 2 is two copies, weight 0 is absent.
+            weights: Optional, one per example; weight 2 is two copies, weight 0 is absent.
         """
         loss = self._loss(scores, labels, weights=weights, margin=self.margin)
         if scores.numel():
@@ -97,16 +111,8 @@ class Program(BatchCriterion):
         return f"{type(self).__name__}({self.problem}, margin={self.margin!r})"
 
 
-# ------------------------------------------------------------------------------------------------
-# Which loss fits a problem.
-
-
-Loss = Callable[..., Tensor]
-"""Called ``loss(scores, labels, weights=..., margin=...)``."""
-
-
-def fitting_loss(problem: Problem) -> Loss:
-    """The metric loss of a problem, or an error that says what can be done instead."""
+def loss_for(problem: Problem) -> MetricLoss:
+    """The metric loss of a problem; raises if there is none, and says for what there is one."""
     if not isinstance(problem, Problem):
         raise TypeError(
             f"Program takes a Problem, such as roc_auc(fpr=(0, 0.05)); got {problem!r}."
@@ -124,11 +130,11 @@ def fitting_loss(problem: Problem) -> Loss:
         )
     if len(problem.slices) == 1 and problem.thresholds != PER_GROUP:
         if problem.swept is not None:
-            loss = _area(problem, problem.swept)
+            loss = _area_loss(problem, problem.swept)
         elif len(problem.subject_to) == 1:
-            loss = _held(problem, problem.subject_to[0])
+            loss = _constrained_loss(problem, problem.subject_to[0])
         elif not problem.subject_to:
-            loss = _free(problem)
+            loss = _unconstrained_loss(problem)
     if loss is None:
         raise ValueError(
             f"There is no program for `{problem}`. There is one for tpr over a range of fpr, for "
@@ -138,15 +144,15 @@ def fitting_loss(problem: Problem) -> Loss:
     return loss
 
 
-def _area(problem: Problem, swept: Range) -> Loss | None:
-    """Detections over a range of false alarms."""
+def _area_loss(problem: Problem, swept: Range) -> MetricLoss | None:
+    """The area under the ROC curve over a range of false positive rates."""
     if swept.expression != fpr or not _is(problem, recall, fnr):
         return None
     return partial(partial_auc_loss, fpr=(swept.low, swept.high))
 
 
-def _held(problem: Problem, target: Bound | Setpoint | Range) -> Loss | None:
-    """False alarms at a recall, or the mirror image, misses at a false positive rate."""
+def _constrained_loss(problem: Problem, target: Bound | Setpoint | Range) -> MetricLoss | None:
+    """False alarms at a recall, or its mirror image, misses at a false positive rate."""
     level = _floor(target, recall, fnr)
     if level and problem.maximize and problem.objective == precision:
         return partial(precision_at_recall_loss, recall=level)
@@ -154,11 +160,11 @@ def _held(problem: Problem, target: Bound | Setpoint | Range) -> Loss | None:
         return partial(precision_at_recall_loss, recall=level, objective="fpr")
     level = _floor(target, tnr, fpr)
     if level and _is(problem, recall, fnr):
-        return partial(_mirrored, recall=level)
+        return partial(_fnr_at_fpr_loss, recall=level)
     return None
 
 
-def _mirrored(
+def _fnr_at_fpr_loss(
     scores: Tensor,
     labels: Tensor,
     *,
@@ -173,31 +179,20 @@ def _mirrored(
     )
 
 
-def _free(problem: Problem) -> Loss | None:
+def _unconstrained_loss(problem: Problem) -> MetricLoss | None:
     """A ratio at its best threshold, else the structural hinge if perfect decisions are best."""
-    ratio = _ratio(problem.objective) if problem.maximize else None
+    ratio = _as_ratio(problem.objective) if problem.maximize else None
     if ratio is not None:
-        return partial(_at_best_threshold, ratio=ratio)
+        return partial(ratio_loss, ratio=ratio, threshold="best", lift=False)
     miss, alarm = (
-        slope if problem.maximize else -slope for slope in price(problem.objective, 1.0, 1.0)
+        slope if problem.maximize else -slope for slope in error_slopes(problem.objective, 1.0, 1.0)
     )
     if max(miss, alarm) > 0 or miss == alarm == 0:
         return None
-    return Structural(problem.objective)
+    return _StructuralLoss(problem.objective)
 
 
-def _at_best_threshold(
-    scores: Tensor,
-    labels: Tensor,
-    *,
-    ratio: Ratio,
-    weights: Tensor | None = None,
-    margin: float = 1.0,
-) -> Tensor:
-    return ratio_loss(ratio, scores, labels, weights, margin, "best", lift=False)
-
-
-def _ratio(expression: Expression) -> Ratio | None:
+def _as_ratio(expression: Expression) -> Ratio | None:
     """``a TP / (a TP + f FN + g FP)``: F scores, Jaccard, and every Tversky index."""
     if not isinstance(expression, Rate):
         return None
@@ -226,18 +221,12 @@ def _floor(target: Bound | Setpoint | Range, high: Rate, low: Rate) -> float | N
     return 1 - target.level if below and target.expression == low else None
 
 
-# ------------------------------------------------------------------------------------------------
-# The table of a structural hinge, as an operator that a compiler does not look into.
-#
-# How long its queues are depends on the labels, which no graph of fixed shapes can hold. Metrics
-# are known to the operator by number: a compiler passes tensors and numbers only.
+class _StructuralLoss:
+    """The structural hinge of a metric, as an operator that a compiler does not look into.
 
-
-_metrics: list[Expression] = []
-
-
-class Structural:
-    """The structural hinge of a metric, as :class:`setpoint.Program` calls it."""
+    The sizes of its tables depend on the labels, which no graph of fixed shapes can hold. The
+    operator looks metrics up by number, as a compiler passes tensors and numbers only.
+    """
 
     def __init__(self, metric: Expression) -> None:
         self.metric = metric
@@ -253,28 +242,30 @@ class Structural:
         weights: Tensor | None = None,
         margin: float = 1.0,
     ) -> Tensor:
-        """See :func:`setpoint.losses.structural_loss`."""
+        """The loss of a batch, as :func:`setpoint.losses.structural_loss` gives it."""
         if not torch.compiler.is_compiling():
             return structural_loss(
                 scores, labels, metric=self.metric, weights=weights, margin=margin
             )
 
-        def measure(scores: Tensor, *classes: Tensor) -> tuple[Tensor, Tensor]:
-            loss, gradient = _worst(scores / margin, *classes, self.number)
+        def function(scores: Tensor, *classes: Tensor) -> ValueAndGradient:
+            loss, gradient = _structural_worst(scores / margin, *classes, self.number)
             return loss, gradient / margin
 
-        return batch_loss(measure, scores, labels, weights)
+        return batch_loss(function, scores, labels, weights)
 
-    def __reduce__(self) -> tuple[type[Structural], tuple[Expression]]:
-        """Numbers differ between processes: a copy asks for its own."""
-        return Structural, (self.metric,)
+    def __reduce__(self) -> tuple[type[_StructuralLoss], tuple[Expression]]:
+        """Numbers differ between processes: an unpickled copy gets its own."""
+        return _StructuralLoss, (self.metric,)
 
 
 @torch.library.custom_op("setpoint::structural_worst", mutates_args=())
-def _worst(u: Tensor, positives: Tensor, negatives: Tensor, number: int) -> tuple[Tensor, Tensor]:
-    return by_output(_metrics[number], u, positives, negatives)
+def _structural_worst(
+    u: Tensor, positives: Tensor, negatives: Tensor, number: int
+) -> tuple[Tensor, Tensor]:
+    return worst_cases(_metrics[number], u, positives, negatives)
 
 
-@_worst.register_fake
+@_structural_worst.register_fake
 def _(u: Tensor, positives: Tensor, negatives: Tensor, number: int) -> tuple[Tensor, Tensor]:
     return u.new_empty(len(u)), torch.empty_like(u)
