@@ -39,12 +39,12 @@ def batch_loss(
     check_loss_scores(scores)
     if scores.numel() == 0:
         return scores.to(exact_type(scores)).sum()
-    batch = read_batch(scores, labels, weights)
+    batch = read_loss_batch(scores, labels, weights)
     value, gradient = function(batch.scores, *batch.columns.unbind(-1))
     return mean_loss(scores, value, gradient, batch.totals.amin(-1) > 0)
 
 
-def read_batch(scores: Tensor, labels: Tensor, weights: Tensor | None) -> Sample:
+def read_loss_batch(scores: Tensor, labels: Tensor, weights: Tensor | None) -> Sample:
     """The checked batch in float64: one row of scores and two columns of weights per output."""
     if weights is not None:
         weights = example_weights(weights, scores)

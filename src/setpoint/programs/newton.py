@@ -19,7 +19,7 @@ from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
 FIRST_WEIGHT, GROWTH, LAST_WEIGHT = 30.0, 3.0, 1e6  # of the penalty
 RIDGE = 1e-7  # of the proximal term: small against the weight, makes Newton's matrix regular
 OUTER_ROUNDS = 40  # of new multipliers; 3 to 6 are usual
-SETTLED = 1e-12  # change of the multipliers of a solved member, in units of the weight
+SETTLED_DUAL = 1e-12  # change of the multipliers of a solved member, in units of the weight
 STATIONARY, SLOPE_ROUNDING = 1e-10, 1e-15  # its slope, which rounds in units of the weight
 FAR, ALONG_RAY = 1e4, 1e-7  # a step this long follows a ray, if it is one up to this much
 POSITIVE_DUAL = 1e-9  # a multiplier above this is not zero, in a scaled program
@@ -91,7 +91,7 @@ def _new_multipliers(
     stationary = size < STATIONARY + SLOPE_ROUNDING * weight
     v, s = r.rows.clamp(min=0), r.bounds.clamp(min=0)
     moved = [x - y for x, y in ((v, at.v), (r.equal, at.w), (s, at.s))]
-    still = torch.cat(moved, 1).abs().amax(1) < SETTLED * weight
+    still = torch.cat(moved, 1).abs().amax(1) < SETTLED_DUAL * weight
     return PrimalDual(at.y, v, r.equal, s), still & stationary
 
 

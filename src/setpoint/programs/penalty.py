@@ -26,7 +26,7 @@ from setpoint._checks import whole
 from setpoint.programs.matrices import MatrixBatch
 from setpoint.programs.standard_form import ProgramBatch
 
-NEWTON_STEPS = 60  # at most for one setting of the multipliers; 5 to 20 are usual
+STEPS_PER_MINIMUM = 60  # at most for one setting of the multipliers; 5 to 20 are usual
 ARMIJO = 0.25  # of the decrease that the slope predicts; a parabola gives half of it
 ZERO_SLOPE = 1e-11  # in a program whose costs are near 1
 LONG_ROW = 64  # entries; longer rows stay out of Newton's matrix
@@ -106,7 +106,7 @@ def minimise(
     live = torch.arange(len(y), device=y.device)
     part, here = program, at
     before, full = torch.empty(0), torch.zeros_like(live, dtype=torch.bool)
-    for _ in range(NEWTON_STEPS):
+    for _ in range(STEPS_PER_MINIMUM):
         r = residuals(part, here, weight)
         gradient = slope(part, r) + proximal.slope(here.y)
         piece = torch.cat([r.rows, r.bounds], 1) > 0

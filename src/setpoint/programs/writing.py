@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from setpoint.batch import describe
-from setpoint.losses.base import check_loss_scores, read_batch
+from setpoint.losses.base import check_loss_scores, read_loss_batch
 
 
 class LinearProgram(NamedTuple):
@@ -117,7 +117,7 @@ class TwoClasses:
 def read_two_classes(scores: Tensor, labels: Tensor, weights: Tensor | None) -> TwoClasses:
     """The batch of one output, checked as the losses check it; raises if a class is missing."""
     check_loss_scores(scores)
-    batch = read_batch(scores, labels, weights)
+    batch = read_loss_batch(scores, labels, weights)
     if len(batch.scores) != 1:
         raise ValueError(
             f"A program is written for one output; got {len(batch.scores)}. "
