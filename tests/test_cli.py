@@ -78,8 +78,7 @@ def test_interrupting_is_no_traceback(capsys, monkeypatch, tmp_path):
     def interrupted(_given):
         raise KeyboardInterrupt
 
-    add_arguments, _, summary = cli.COMMANDS["demo"]
-    monkeypatch.setitem(cli.COMMANDS, "demo", (add_arguments, interrupted, summary))
+    monkeypatch.setattr("setpoint.cli.demo.run", interrupted)
     assert run("demo") == 130
     assert capsys.readouterr().err == "Stopped.\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TypeGuard
 
 
@@ -60,3 +61,16 @@ def whole(value: object, what: str, *, least: int) -> int:
 def plural(count: float, noun: str) -> str:
     """``1 negative``, ``1,200 negatives``."""
     return f"{count:,.10g} {noun}{'' if count == 1 else 's'}"
+
+
+def quoted(text: object, longest: int = 60) -> str:
+    """A name or value from a user's file for a one-line message: escaped, and cut if long."""
+    literal = repr(text)
+    return literal if len(literal) <= longest else f"{literal[: longest - 1]}…"
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """The first ``most`` names, quoted, for a message."""
+    every = [quoted(name, 30) for name in names]
+    more = f" and {len(every) - most:,} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more

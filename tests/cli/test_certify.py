@@ -126,7 +126,7 @@ def test_even_our_own_mistakes_are_one_line(capsys, scores, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("two\nlines")
 
-    monkeypatch.setattr("setpoint.certificates.certify", broken)
+    monkeypatch.setattr("setpoint.cli.certify.certify", broken)
     assert run(*command(scores)) == 2
     error = capsys.readouterr().err
     assert "a mistake of ours, RuntimeError: two lines" in error

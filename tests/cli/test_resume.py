@@ -63,7 +63,7 @@ def test_a_killed_run_ends_with_the_same_numbers(tmp_path, capsys):
 def test_what_another_run_left_is_not_continued(tmp_path, capsys, monkeypatch, what):
     write_data(tmp_path / "data.csv")
     whole = command(tmp_path, tmp_path / "run")
-    monkeypatch.setattr("setpoint.runs.writing.write_run", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("setpoint.runs.session.Finished.write", lambda *_, **__: 1 / 0)
     assert run(*whole) == 2  # everything was trained and then it died
     monkeypatch.undo()
     if what == "data":

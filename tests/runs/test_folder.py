@@ -2,8 +2,8 @@ import os
 
 import pytest
 
-from setpoint.runs import RunError, check_free, write_folder
-from setpoint.runs.folder import read_file, replace_file
+from setpoint.runs import RunError, check_free
+from setpoint.runs.folder import read_file, write_folder
 
 FILES = {"run.json": b"{}", "report.html": b"<p>"}
 
@@ -92,13 +92,3 @@ def test_a_pipe_or_a_folder_in_place_of_a_file_does_not_hang(tmp_path):
     for name in ("run.json", "history.jsonl"):
         with pytest.raises(RunError, match="is not a plain file"):
             read_file(tmp_path, name)
-
-
-def test_one_file_is_replaced_in_one_step(tmp_path, monkeypatch):
-    write_folder(tmp_path / "run", FILES)
-    replace_file(tmp_path / "run", "report.html", b"<h1>")
-    assert content(tmp_path / "run") == {**FILES, "report.html": b"<h1>"}
-    monkeypatch.setattr("setpoint.runs.folder.os.replace", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        replace_file(tmp_path / "run", "report.html", b"lost")
-    assert content(tmp_path / "run") == {**FILES, "report.html": b"<h1>"}

@@ -1,6 +1,6 @@
 import pytest
 
-from setpoint.tables import TableError, open_table, read_scores
+from setpoint.tables import RowRange, TableError, open_table, read_scores, safe_cell, write_csv
 
 
 def table(tmp_path, content, name="t.csv"):
@@ -143,3 +143,56 @@ def test_a_positive_class_that_does_not_occur(tmp_path):
     source = table(tmp_path, "s,y\n1,0\n2,1\n")
     with pytest.raises(TableError, match=r"--positive 'yes' is no label; the labels are '0', '1'"):
         read_scores(source, "s", "y", positive="yes")
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "=1+1",
+        '=HYPERLINK("http://example.com")',
+        "+1+cmd|' /C calc'!A0",
+        "-2+3",
+        "@SUM(1)",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        "  =1",
+        "\uff1d1",
+        "-",
+        "+inf",
+        "-nan",
+        "-1_0",
+    ],
+)
+def test_what_a_spreadsheet_would_compute_is_quoted(formula):
+    assert safe_cell(formula) == "'" + formula
+
+
+@pytest.mark.parametrize("plain", ["", "x", "a=b", "1", "-1.5", "+3", "-2e-7", "'=1", "é"])
+def test_everything_else_stays(plain):
+    assert safe_cell(plain) == plain
+
+
+def test_a_file_is_written_completely_or_not_at_all(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+
+    def rows():
+        yield ["1"]
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_csv(path, ["a"], rows())
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["out.csv"]
+    assert write_csv(path, ["a"], [["1"], ["x, y"]]) == 2
+    assert path.read_text() == 'a\n1\n"x, y"\n'
+
+
+@pytest.mark.parametrize("chunk", [3, 100])
+def test_a_range_of_rows(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr("setpoint.tables.csv_file.CHUNK", chunk)
+    source = table(tmp_path, "x\n" + "".join(f"{i}\n" for i in range(10)))
+    found = list(RowRange(source, 2, 8).chunks())
+    assert [x for c in found for x in c.columns["x"]] == [str(i) for i in range(2, 8)]
+    assert [row for c in found for row in c.rows] == list(range(4, 10))

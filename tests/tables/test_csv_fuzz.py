@@ -6,8 +6,8 @@ import io
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from setpoint.tables import TableError, open_table, read_scores
-from setpoint.tables.csv_file import MISSING, safe_cell, write_csv
+from setpoint.tables import TableError, open_table, read_scores, safe_cell, write_csv
+from setpoint.tables.csv_file import MISSING
 
 FUZZ = settings(
     max_examples=300,

@@ -4,7 +4,7 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
-from setpoint.tables import TableError, open_table, read_scores  # noqa: E402
+from setpoint.tables import RowRange, TableError, open_table, read_scores  # noqa: E402
 from setpoint.tables.training_file import Shares, survey  # noqa: E402
 
 
@@ -78,3 +78,36 @@ def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("setpoint.tables.parquet.find_spec", lambda name: None)
     with pytest.raises(TableError, match=r'pip install "setpoint\[data\]"'):
         open_table(tmp_path / "t.parquet")
+
+
+def folder_of(tmp_path, *sizes):
+    (tmp_path / "t").mkdir()
+    start = 0
+    for number, size in enumerate(sizes):
+        write(tmp_path / "t" / f"{number}.parquet", x=list(range(start, start + size)))
+        start += size
+    return open_table(tmp_path / "t")
+
+
+@pytest.mark.parametrize("chunk", [4, 100])
+@pytest.mark.parametrize(("start", "stop"), [(0, 30), (0, 10), (3, 12), (10, 21), (29, 30), (5, 5)])
+def test_a_range_of_rows_of_several_files(tmp_path, monkeypatch, chunk, start, stop):
+    monkeypatch.setattr("setpoint.tables.parquet.CHUNK", chunk)
+    found = list(RowRange(folder_of(tmp_path, 10, 1, 19), start, stop).chunks())
+    assert [v for c in found for v in c.columns["x"].tolist()] == list(range(start, stop))
+    assert [row for c in found for row in c.rows] == list(range(start + 1, stop + 1))
+
+
+def test_files_outside_of_a_range_stay_closed(tmp_path):
+    source = folder_of(tmp_path, 10, 10)
+    (tmp_path / "t" / "1.parquet").write_bytes(b"gone")
+    assert sum(map(len, source.chunks(start=2, stop=10))) == 8
+    with pytest.raises(TableError, match=r"1.parquet: cannot be read as parquet"):
+        list(source.chunks(start=2, stop=11))
+
+
+def test_files_of_a_folder_have_the_same_columns(tmp_path):
+    folder_of(tmp_path, 3)
+    write(tmp_path / "t" / "1.parquet", z=[1])
+    with pytest.raises(TableError, match=r"1.parquet: its columns are not those of '0.parquet'"):
+        open_table(tmp_path / "t")

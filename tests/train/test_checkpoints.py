@@ -19,7 +19,6 @@ from setpoint.train import (
     fit,
     load_checkpoint,
     save_checkpoint,
-    write_atomically,
 )
 
 # A process that has imported torch but computed nothing forks one trainer after the other and
@@ -174,20 +173,6 @@ def test_the_checkpoint_of_another_run_is_refused(tmp_path, change):
     train(tmp_path)
     with pytest.raises(ValueError, match=f"of another run.*{next(iter(change))}"):
         train(tmp_path, **change)
-
-
-def test_a_crash_while_writing_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    write_atomically(path, b"old")
-
-    def crash(*_):
-        raise OSError("disk on fire")
-
-    monkeypatch.setattr(os, "replace", crash)
-    with pytest.raises(OSError, match="disk on fire"):
-        write_atomically(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_what_is_saved_is_what_is_loaded(tmp_path):

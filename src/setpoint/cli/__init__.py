@@ -1,8 +1,8 @@
 """setpoint from a shell.
 
-A command is two functions: one adds its arguments to a parser, one runs it and returns an exit code
-(0 done, 1 not certified or infeasible, 2 bad usage or input). Rooms that need torch are imported
-only by the command that runs, so that ``setpoint --help`` answers at once.
+A command is a module with two functions: ``add_arguments`` adds its arguments to a parser, ``run``
+returns an exit code (0 done, 1 not certified or infeasible, 2 bad usage or input). Only the module
+of the command at hand is imported, and rooms that need torch only when it runs.
 """
 
 from __future__ import annotations
@@ -12,31 +12,23 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 from setpoint._version import __version__
-from setpoint.cli.card import CARD
-from setpoint.cli.certify import CERTIFY
-from setpoint.cli.check import CHECK
-from setpoint.cli.common import BAD_USAGE, INTERRUPTED, Command, Run, UserError, one_line
-from setpoint.cli.demo import DEMO
-from setpoint.cli.front import FRONT
-from setpoint.cli.predict import PREDICT
-from setpoint.cli.report import REPORT
-from setpoint.cli.train import TRAIN
+from setpoint.cli.common import BAD_USAGE, INTERRUPTED, UserError, one_line
 
-COMMANDS: dict[str, Command] = {
-    "certify": CERTIFY,
-    "train": TRAIN,
-    "predict": PREDICT,
-    "check": CHECK,
-    "report": REPORT,
-    "card": CARD,
-    "front": FRONT,
-    "demo": DEMO,
+COMMANDS = {
+    "certify": "A threshold that provably holds on new data, from scores and labels.",
+    "train": "Train for a goal on a table, and certify the threshold.",
+    "predict": "Decide new rows with a run, columns checked by name.",
+    "check": "Does the promise still hold on new rows? Exit code 1: no.",
+    "report": "Draw the report page of a run again.",
+    "card": "Write the model card of a run.",
+    "front": "Models between two goals: what fairness, or fewer misses, cost.",
+    "demo": "Cross-entropy against Implicit on real data, in a minute: a table and a picture.",
 }
-
-TRACEBACK = "SETPOINT_TRACEBACK"
+_TRACEBACK = "SETPOINT_TRACEBACK"
 
 __all__ = ["COMMANDS", "UserError", "main", "make_parser"]
 
@@ -46,46 +38,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):  # a window that cannot show ± still gets the numbers
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    parser = make_parser()
-    given = parser.parse_args(arguments)
-    if given.run is None:
-        parser.print_help(sys.stderr)
-        return BAD_USAGE
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        run: Run = given.run
-        code = run(given)
+        parser = make_parser(words[0] if words else None)
+        given = parser.parse_args(words)
+        if given.run is None:
+            parser.print_help(sys.stderr)
+            return BAD_USAGE
+        code: int = given.run(given)
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader (head, less) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BAD_USAGE
-    except (UserError, OSError, ValueError, TypeError, NotImplementedError) as error:
-        print(f"{parser.prog}: error: {one_line(error)}", file=sys.stderr)
-        return BAD_USAGE
+    except (UserError, OSError, ValueError, TypeError, NotImplementedError, ImportError) as error:
+        return _fail(one_line(error))
     except MemoryError:
-        print(f"{parser.prog}: error: there is not enough memory for this file.", file=sys.stderr)
-        return BAD_USAGE
+        return _fail("there is not enough memory for this file.")
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
-        if os.environ.get(TRACEBACK):
+        if os.environ.get(_TRACEBACK):
             raise
         what = f"{type(error).__name__}: {one_line(error)}"
-        advice = f"please report it, with what {TRACEBACK}=1 shows"
-        print(f"{parser.prog}: error: a mistake of ours, {what}; {advice}.", file=sys.stderr)
-        return BAD_USAGE
+        advice = f"please report it, with what {_TRACEBACK}=1 shows"
+        return _fail(f"a mistake of ours, {what}; {advice}.")
+
+
+def _fail(message: str) -> int:
+    print(f"setpoint: error: {message}", file=sys.stderr)
+    return BAD_USAGE
 
 
 class _Parser(argparse.ArgumentParser):
-    """Tells a mistake in one line, as every other error is told."""
+    """Reports a mistake in one line, as every other error is reported."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_USAGE, f"{self.prog}: error: {one_line(message)} ({self.prog} --help)\n")
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The parser with all its commands."""
+def make_parser(command: str | None = None) -> argparse.ArgumentParser:
+    """The parser of all commands, with the arguments of ``command`` alone."""
     parser = _Parser(
         prog="setpoint",
         description="Train a classifier for the number you are judged by: the miss rate at 1 % "
@@ -95,8 +89,10 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"setpoint {__version__}")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="command")
-    for name, (add_arguments, run, summary) in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=summary)
-        add_arguments(command)
-        command.set_defaults(run=run)
+    for name, summary in COMMANDS.items():
+        added = commands.add_parser(name, help=summary, description=summary)
+        if name == command:
+            module = import_module(f"setpoint.cli.{name}")
+            module.add_arguments(added)
+            added.set_defaults(run=module.run)
     return parser

@@ -5,29 +5,29 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from setpoint.cli.common import DONE, Command, UserError
+from setpoint._files import write_file
+from setpoint.cli.common import DONE, UserError, check_file
+from setpoint.export.card import model_card
+from setpoint.runs import read_manifest, read_result
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A run folder, and where the card goes."""
     help_text = "a folder that `setpoint train` wrote"
     parser.add_argument("run_folder", type=Path, metavar="run/", help=help_text)
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: print it")
 
 
-def _run(given: argparse.Namespace) -> int:
-    from setpoint.export.card import model_card
-    from setpoint.runs import read_manifest
-    from setpoint.runs.result import read_result
-
-    if given.out is not None and given.out.exists():
-        raise UserError(f"{given.out} exists; name another file with --out.")
+def run(given: argparse.Namespace) -> int:
+    """Print or write the card."""
+    if given.out is not None:
+        if given.out.exists():
+            raise UserError(f"{given.out} exists; name another file with --out.")
+        check_file(given.out)
     text = model_card(read_result(given.run_folder, read_manifest(given.run_folder)))
     if given.out is None:
         print(text)
     else:
-        given.out.write_text(text, encoding="utf-8")
+        write_file(given.out, text.encode())
         print(f"Written: {given.out}")
     return DONE
-
-
-CARD = Command(_arguments, _run, "Write the model card of a run.")

@@ -1,18 +1,32 @@
-"""``setpoint certify``: a threshold that provably holds, from a file of scores. Never torch."""
+"""``setpoint certify``: a threshold that provably holds, from a file of scores."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
-from setpoint.cli.common import DONE, NOT_CERTIFIED, Command, UserError, check_file, count, share
+from setpoint._files import write_file
+from setpoint.certificates import Certificate, certify
+from setpoint.certificates.goals import read_goal as read_certified
+from setpoint.cli.common import (
+    DONE,
+    NOT_CERTIFIED,
+    UserError,
+    as_json,
+    check_file,
+    count,
+    read_goal,
+    share,
+)
+from setpoint.rates import coverage
+from setpoint.tables import open_table, read_scores
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A file of scores, its columns, and what to prove."""
     add = parser.add_argument
-    add("file", type=Path, metavar="scores.csv", help="csv or parquet, one row an example")
+    add("file", type=Path, metavar="scores.csv", help="csv or parquet, one row per example")
     add("--score", required=True, metavar="COLUMN", help="the scores: higher is more positive")
     add("--label", metavar="COLUMN", help="the true class; not needed for coverage alone")
     add("--goal", required=True, help='what to prove, as in "fpr <= 0.01" or "recall >= 0.95"')
@@ -27,65 +41,46 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="print the certificate as JSON")
 
 
-def _run(given: argparse.Namespace) -> int:
-    from setpoint.tables import open_table, read_scores
-    from setpoint.tables.scores import read_texts
-
+def run(given: argparse.Namespace) -> int:
+    """Read the scores, certify, print or write the certificate."""
     if given.out is not None:
         check_file(given.out)
-    goal = _goal(given.goal, given.label, given.group)
-    source = open_table(given.file)
-    data = read_scores(source, given.score, given.label, given.group, given.positive)
-    clusters = None if given.clusters is None else read_texts(source, given.clusters, "--clusters")
-    from setpoint.certificates import certify
-
+    _check_goal(given.goal, given.label, given.group)
+    data = read_scores(
+        open_table(given.file),
+        given.score,
+        given.label,
+        given.group,
+        given.positive,
+        clusters=given.clusters,
+    )
     certificate = certify(
         data.scores,
         data.labels,
-        goal,
+        given.goal,
         confidence=given.confidence,
         candidates=given.candidates,
         guarantee=given.guarantee,
         prevalence=given.prevalence,
         groups=None if given.group is None else {given.group: data.groups},
-        clusters=clusters,
+        clusters=data.clusters,
     )
     if given.out is not None:
-        save(given.out, certificate)
-    print(as_json(certificate) if given.json else certificate)
+        write_file(given.out, f"{_indented(certificate)}\n".encode())
+    print(_indented(certificate) if given.json else certificate)
     return DONE if certificate.status == "certified" else NOT_CERTIFIED
 
 
-def _goal(text: str, label: str | None, group: str | None) -> Any:
-    """Told as a mistake in the goal before the file is read."""
-    from setpoint.certificates.goals import read_goal as read
-    from setpoint.cli.goals import read_goal
-    from setpoint.rates import coverage
-
-    found = read_goal(text, read)
+def _check_goal(text: str, label: str | None, group: str | None) -> None:
+    """UserError for a mistake in the goal, before the file is read."""
+    found = read_goal(text, read_certified)
     alerts = coverage.numerator, coverage.denominator
     if label is None and any((r.numerator, r.denominator) != alerts for r in found.rates):
         raise UserError(f"--goal {text!r} counts positives and negatives: add --label COLUMN.")
     columns = {column for where in found.wheres for column, _ in where}
     if columns - {group}:
         raise UserError(f"--goal {text!r} looks at groups: add --group {min(columns)} (one only).")
-    return text
 
 
-def as_json(certificate: Any) -> str:
-    """A certificate as indented JSON."""
-    return json.dumps(json.loads(certificate.to_json()), indent=2, ensure_ascii=False)
-
-
-def save(path: Path, certificate: Any) -> None:
-    """Write a certificate completely or not at all."""
-    import os
-
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(as_json(certificate) + "\n", encoding="utf-8")
-    os.replace(draft, path)
-
-
-CERTIFY = Command(
-    _arguments, _run, "A threshold that provably holds on new data, from scores and labels."
-)
+def _indented(certificate: Certificate) -> str:
+    return as_json(json.loads(certificate.to_json()))

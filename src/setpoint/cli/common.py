@@ -1,26 +1,18 @@
-"""What commands share: exit codes, checked options, one-line errors."""
+"""What commands share: exit codes, checked options, goals, one-line errors."""
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, TypeVar
 
-from setpoint._checks import whole
+from setpoint._checks import quoted, whole
 
 DONE, NOT_CERTIFIED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
-
-Run = Callable[[argparse.Namespace], int]
-
-
-class Command(NamedTuple):
-    """A command: what it takes, what it does, and one line about it."""
-
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Run
-    summary: str
+T = TypeVar("T")
 
 
 class UserError(Exception):
@@ -45,10 +37,7 @@ def seed(text: str) -> int:
 
 def share(text: str) -> float:
     """A number between 0 and 1, ends excluded, for argparse."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
+    value = _number(text)
     if not 0 < value < 1:
         slip = f"; for {value:g} % write {value / 100:g}" if 1 <= value < 100 else ""
         message = f"must be a share between 0 and 1, ends excluded; got {text!r}{slip}"
@@ -56,15 +45,39 @@ def share(text: str) -> float:
     return value
 
 
+def positive_number(text: str) -> float:
+    """A number above 0, for argparse."""
+    value = _number(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a positive number; got {text!r}")
+    return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def read_goal(text: str, read: Callable[[str], T]) -> T:
+    """The goal in ``text`` by ``read``; UserError with the first line of what is wrong."""
+    try:
+        return read(text)
+    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
+        why = one_line(str(error).split("\n")[0])
+        raise UserError(f"--goal {quoted(text, 200)}: {why}") from None
+
+
 def require(*packages: str, extra: str) -> None:
-    """Every optional package a command needs, or one line that says how to get it."""
+    """UserError that names the extra if one of its packages is not installed."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         raise UserError(f'{" and ".join(missing)} not found: pip install "setpoint[{extra}]"')
 
 
 def make_folder(path: Path) -> None:
-    """The folder, made if need be."""
+    """Make the folder ``path`` if it does not exist."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -72,13 +85,17 @@ def make_folder(path: Path) -> None:
         raise UserError(f"--out {path} cannot be made a folder: {reason}.") from None
 
 
-def check_file(path: Path) -> Path:
-    """A file that may be written: its folder exists, and no folder has its name."""
+def check_file(path: Path) -> None:
+    """UserError unless a file can be written at ``path``: in a folder that exists."""
     if path.is_dir():
         raise UserError(f"--out {path} is a folder; name a file.")
     if not path.parent.is_dir():
         raise UserError(f"--out {path}: the folder {path.parent} does not exist; make it first.")
-    return path
+
+
+def as_json(value: Any) -> str:
+    """Indented JSON."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def one_line(error: BaseException | str) -> str:

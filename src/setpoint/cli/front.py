@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from setpoint.cli.common import DONE, Command, UserError, count, seed
-from setpoint.cli.grouped import Grouped, read_grouped
+import numpy as np
+
+from setpoint._checks import listed
+from setpoint._files import write_file
+from setpoint.cli.common import DONE, UserError, as_json, count, seed
+from setpoint.runs.manifest import MODELS
+from setpoint.tables import TableError, need_column, open_table
+from setpoint.tables.training_file import Part, Shares, Survey, read_parts, survey
 
 LOSSES = ("loss", "misses", "false_alarms")
 GAPS = ("coverage_gap", "tpr_gap", "fpr_gap", "covariance")
-MODELS = ("linear", "mlp")
-WHOLE = 8192  # rows up to which every step takes all of them
-HIDDEN, RATES = 32, {"linear": 0.03, "mlp": 0.01}
-COLUMNS, PICTURE = "columns.json", "front.png"
+_WHOLE = 8192  # rows up to which every step takes all of them
+_HIDDEN, _LEARNING_RATES = 32, {"linear": 0.03, "mlp": 0.01}
+_COLUMNS, _PICTURE = "columns.json", "front.png"
+_HELD_OUT = 0.3  # of the rows, to judge by
+_LEAST_ROWS = 10  # of each class and group in either part, below which rates say nothing
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A file, its columns, the two goals, and how to train."""
     add = parser.add_argument
-    add("file", type=Path, metavar="data.csv", help="csv or parquet, one row an example")
+    add("file", type=Path, metavar="data.csv", help="csv or parquet, one row per example")
     add("--label", required=True, metavar="COLUMN", help="the true class, two different values")
     add("--group", metavar="COLUMN", help="whose values are to be treated alike")
     both = "default: loss and coverage_gap with --group, else misses and false_alarms"
@@ -41,7 +49,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true", help="print only the table")
 
 
-def _run(given: argparse.Namespace) -> int:
+def run(given: argparse.Namespace) -> int:
+    """Read the file, train the front, print and write it."""
     minimize, hold = _goals(given)
     if given.points < 3:
         raise UserError(
@@ -49,22 +58,30 @@ def _run(given: argparse.Namespace) -> int:
         )
     if given.out.exists() and not given.out.is_dir():
         raise UserError(f"--out {given.out} is a file; name a folder.")
-    parts = read_grouped(given)
-    given.out.mkdir(parents=True, exist_ok=True)
-    front = _train(given, parts, minimize, hold)
-    columns = {"label": given.label, "positive": parts.positive, "group": given.group}
-    columns |= {"groups": parts.groups, "columns": parts.columns, "model": given.model}
-    text = json.dumps(columns, indent=2, ensure_ascii=False)
-    (given.out / COLUMNS).write_text(text + "\n", encoding="utf-8")
-    if find_spec("matplotlib") is not None:
-        front.plot(given.out / PICTURE)
+    source = open_table(given.file)
+    if given.group is not None:
+        need_column(source, given.group, "--group")
+    shares = Shares(given.seed, validation=_HELD_OUT, calibration=0.0)
+    unseen = [] if given.group is None or given.learn_from_group else [given.group]
+    drop = (*given.drop, *unseen)
+    seen = survey(source, given.label, shares, positive=given.positive, drop=drop, keep=given.keep)
+    if not given.quiet:
+        for note in (f"{given.file}: {seen.rows:,} rows.", *seen.notes):
+            print(note, file=sys.stderr)
+    columns = (given.label, seen.classes, seen.encoder)
+    reading = read_parts(source, *columns, shares.dealer(), seen.rows, given.group)
+    with reading as (train, held_out, _):
+        groups = _groups(given, train, held_out)
+        given.out.mkdir(parents=True, exist_ok=True)
+        front = _train(given, groups, train, held_out, minimize, hold)
+    _write(given, seen, groups, front)
     print(front)
     print(f"\nWritten to {given.out}: front.json has every number, point-*/ the weights.")
     return DONE
 
 
 def _goals(given: argparse.Namespace) -> tuple[str, str]:
-    """What was asked for, or what is usual with and without groups."""
+    """What was asked for, or the defaults with and without groups."""
     usual = ("misses", "false_alarms") if given.group is None else ("loss", "coverage_gap")
     goals = (given.minimize or usual[0], given.hold or usual[1])
     if goals[0] == goals[1]:
@@ -75,24 +92,47 @@ def _goals(given: argparse.Namespace) -> tuple[str, str]:
     return goals
 
 
-def _train(given: argparse.Namespace, parts: Grouped, minimize: str, hold: str) -> Any:
-    from functools import partial
+def _groups(given: argparse.Namespace, *parts: Part) -> list[str]:
+    """The names of the groups; TableError unless every part has enough rows of each."""
+    names = sorted({str(g) for part in parts for g in ([] if part.groups is None else part.groups)})
+    if given.group is not None and len(names) < 2:
+        problem = f"a group column has two values at least; this one has only {listed(names)}."
+        raise TableError(given.file, problem, column=given.group)
+    for part in parts:
+        for name in names or [""]:
+            mine = part.y[part.groups == name] if names else part.y
+            few = min(int(mine.sum()), int(len(mine) - mine.sum()))
+            if few < _LEAST_ROWS:
+                whose = f" of the group {name!r}" if names else ""
+                problem = f"too few rows: a part has {few} of a class{whose}; "
+                problem += f"{_LEAST_ROWS} is the least."
+                raise TableError(given.file, problem, column=given.group)
+    return names
 
+
+def _train(
+    given: argparse.Namespace,
+    groups: list[str],
+    train: Part,
+    held_out: Part,
+    minimize: str,
+    hold: str,
+) -> Any:
     from setpoint.pareto import pareto_front
     from setpoint.pareto.goals import Judge, TableLosses
     from setpoint.runs.model import build_model
 
-    x, y, groups = parts.train
+    columns = _tensors(train, groups)
     return pareto_front(
-        partial(build_model, given.model, x.shape[1], HIDDEN, given.seed),
+        partial(build_model, given.model, train.x.shape[1], _HIDDEN, given.seed),
         TableLosses(minimize, hold),
-        (x, y, groups),
+        columns,
         points=given.points,
         steps=given.steps,
-        batch_size=None if len(x) <= WHOLE else WHOLE // 2,
-        learning_rate=RATES[given.model],
+        batch_size=None if len(train) <= _WHOLE else _WHOLE // 2,
+        learning_rate=_LEARNING_RATES[given.model],
         seed=given.seed,
-        measure=Judge(*parts.held_out),
+        measure=Judge(*_tensors(held_out, groups)),
         folder=given.out,
         processes=given.processes,
         order="inward",
@@ -100,4 +140,22 @@ def _train(given: argparse.Namespace, parts: Grouped, minimize: str, hold: str) 
     )
 
 
-FRONT = Command(_arguments, _run, "Models between two goals: what fairness, or fewer misses, cost.")
+def _tensors(part: Part, groups: list[str]) -> tuple[Any, Any, Any]:
+    """Features, labels and one-hot groups (a column of ones without groups)."""
+    import torch
+
+    members = [part.groups == name for name in groups] or [np.ones(len(part))]
+    return (
+        torch.from_numpy(np.ascontiguousarray(part.x)),
+        torch.from_numpy(part.y),
+        torch.from_numpy(np.stack(members, axis=1).astype(np.float32)),
+    )
+
+
+def _write(given: argparse.Namespace, seen: Survey, groups: list[str], front: Any) -> None:
+    """What the columns of the features are, and a picture if matplotlib is there."""
+    columns = {"label": given.label, "positive": seen.classes.names[1], "group": given.group}
+    columns |= {"groups": groups, "columns": seen.encoder.to_json(), "model": given.model}
+    write_file(given.out / _COLUMNS, f"{as_json(columns)}\n".encode())
+    if find_spec("matplotlib") is not None:
+        front.plot(given.out / _PICTURE)

@@ -8,10 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from setpoint.cli.common import DONE, NOT_CERTIFIED, Command, UserError, check_file
+from setpoint.axes.class_data import decide
+from setpoint.cli.common import DONE, NOT_CERTIFIED, UserError, check_file
+from setpoint.runs import Manifest, read_certificate, read_manifest
+from setpoint.tables import Source, cells, open_table, safe_cell, write_csv
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A run folder, a file of new rows, and where the decisions go."""
     add = parser.add_argument
     add("run_folder", type=Path, metavar="run/", help="a folder that `setpoint train` wrote")
     add("file", type=Path, metavar="new.csv", help="csv or parquet with the columns of training")
@@ -19,19 +23,15 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add("--force", action="store_true", help="replace the file --out")
 
 
-def _run(given: argparse.Namespace) -> int:
-    from setpoint.runs import read_manifest
-    from setpoint.runs.result import read_promise
-    from setpoint.tables import open_table
-    from setpoint.tables.csv_file import safe_cell, write_csv
-
+def run(given: argparse.Namespace) -> int:
+    """Write every row of the file with its scores and its decision."""
     check_file(given.out)
     if given.out.exists() and given.file.exists() and given.out.samefile(given.file):
         raise UserError(f"--out {given.out} is the file to read; name another.")
     if given.out.exists() and not given.force:
         raise UserError(f"--out {given.out} exists; name another file, or replace it by --force.")
     manifest = read_manifest(given.run_folder)
-    certificate = read_promise(given.run_folder, manifest)
+    certificate = read_certificate(given.run_folder, manifest)
     if certificate.exit_code:
         what = "shifts" if manifest.classes else "threshold"
         why = f"{given.run_folder} has no certified {what} ({certificate.status})"
@@ -58,32 +58,25 @@ def _new_names(names: tuple[str, ...], new: list[str]) -> list[str]:
     return found
 
 
-def _decisions(folder: Path, manifest: Any, certificate: Any, source: Any) -> Iterator[list[str]]:
+def _decisions(
+    folder: Path, manifest: Manifest, certificate: Any, source: Source
+) -> Iterator[list[str]]:
     """Every row of the file as it was, with its scores and the class it is decided to be."""
-    from setpoint.axes.class_data import decide
     from setpoint.runs.model import load_model, score_rows
-    from setpoint.tables.csv_file import safe_cell
-    from setpoint.tables.values import shown
 
     model = load_model(folder, manifest)
-    readable = [name for name in source.names if name not in getattr(source, "unreadable", ())]
-    names = manifest.classes or (manifest.negative, manifest.positive)
-    classes = [safe_cell(name) for name in names]
+    readable = [name for name in source.names if name not in source.unreadable]
+    classes = [safe_cell(name) for name in manifest.label_names.names]
     for chunk, features in manifest.encoder.chunks(source, readable):
         scores = score_rows(model, features)
         if manifest.classes:
             decided = decide(scores, certificate.shifts)
         else:
             decided = certificate.decide(scores)
+        empty = [""] * len(chunk)
         columns = [
-            [safe_cell(text) for text in shown(chunk.columns[name])]
-            if name in chunk.columns
-            else [""] * len(chunk)
-            for name in source.names
+            cells(chunk.columns[name]) if name in chunk.columns else empty for name in source.names
         ]
         columns += [[str(score) for score in column] for column in scores.reshape(len(chunk), -1).T]
         columns.append([classes[int(d)] for d in decided])
         yield from map(list, zip(*columns, strict=True))
-
-
-PREDICT = Command(_arguments, _run, "Decide new rows with a run, columns checked by name.")

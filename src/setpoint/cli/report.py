@@ -1,29 +1,25 @@
-"""``setpoint report``: the page of a run, drawn again from its scores. Never torch."""
+"""``setpoint report``: the page of a run, drawn again from its scores."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from setpoint.cli.common import DONE, Command
+from setpoint._files import write_file
+from setpoint.cli.common import DONE
+from setpoint.reports import page
+from setpoint.runs import REPORT, read_manifest, read_result
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A run folder."""
     help_text = "a folder that `setpoint train` wrote"
     parser.add_argument("run_folder", type=Path, metavar="run/", help=help_text)
 
 
-def _run(given: argparse.Namespace) -> int:
-    from setpoint.cli.pages import page_of
-    from setpoint.runs import read_manifest
-    from setpoint.runs.folder import REPORT as NAME
-    from setpoint.runs.folder import replace_file
-    from setpoint.runs.result import read_result
-
+def run(given: argparse.Namespace) -> int:
+    """Replace report.html of the run."""
     result = read_result(given.run_folder, read_manifest(given.run_folder))
-    replace_file(given.run_folder, NAME, page_of(result))
-    print(f"Written: {given.run_folder / NAME}")
+    write_file(given.run_folder / REPORT, page(result).encode())
+    print(f"Written: {given.run_folder / REPORT}")
     return DONE
-
-
-REPORT = Command(_arguments, _run, "Draw the report page of a run again.")

@@ -10,26 +10,39 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from setpoint.cli.common import DONE, NOT_CERTIFIED, Command, UserError, count, seed, share
+from setpoint.certificates import CannotPromise
+from setpoint.certificates.goals import inequalities
+from setpoint.certificates.goals import read_goal as read_certified
+from setpoint.cli.common import (
+    DONE,
+    NOT_CERTIFIED,
+    UserError,
+    count,
+    positive_number,
+    read_goal,
+    seed,
+    share,
+)
+from setpoint.problems import Problem
+from setpoint.rates import Bound, ClassArea
+from setpoint.reports import page
+from setpoint.runs import REPORT, check_free
+from setpoint.runs.manifest import MODELS
 
-MODELS = ("linear", "mlp")
-GO_ON = "The last finished pass is kept: the same command, with any number of processes, goes on."
-METHODS = "implicit (the default), cross_entropy, focal, weighted, resampled, ..., or auto"
+_RESUME = "The last finished pass is kept: the same command, with any number of processes, goes on."
+_METHODS = "implicit (the default), cross_entropy, focal, weighted, resampled, ..., or auto"
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A file, its columns, the goal, and how to train."""
     add = parser.add_argument
     add("file", type=Path, metavar="data.csv", help="csv, parquet, or a folder of parquet files")
     add("--label", required=True, metavar="COLUMN", help="the true class")
-    add(
-        "--goal",
-        required=True,
-        help='"maximize recall subject to fpr <= 0.01"; of several '
-        'classes "maximize macro(recall)"',
-    )
+    goal = '"maximize recall subject to fpr <= 0.01"; of several classes "maximize macro(recall)"'
+    add("--goal", required=True, help=goal)
     add("--out", required=True, type=Path, metavar="FOLDER", help="where the run goes")
     add("--model", choices=MODELS, default="mlp", help="default: mlp")
-    add("--method", default="implicit", metavar="NAME", help=METHODS)
+    add("--method", default="implicit", metavar="NAME", help=_METHODS)
     add("--group", metavar="COLUMN", help="its values are groups: for the goal and the report")
     add("--test", type=Path, metavar="FILE", help="rows to judge by, used for nothing else")
     add("--positive", metavar="VALUE", help="which label is the positive one")
@@ -38,58 +51,52 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add("--confidence", type=share, default=0.95, metavar="SHARE", help="default: 0.95")
     add("--epochs", type=count, metavar="N", help="passes (default: 1,500 steps, 10 at least)")
     add("--batch-size", type=count, default=512, metavar="N", help="default: 512")
-    add("--learning-rate", type=_rate, metavar="R", help="default: linear 0.03, mlp 0.01")
+    add("--learning-rate", type=positive_number, metavar="R", help="default: linear 0.03, mlp 0.01")
     add("--seed", type=seed, default=0, metavar="N", help="default: 0")
     add("--no-baseline", action="store_true", help="do not train cross-entropy to compare with")
     add("--force", action="store_true", help="replace a run that is in --out already")
     add("--quiet", action="store_true", help="print only the certificate")
 
 
-def _run(given: argparse.Namespace) -> int:
-    from setpoint.cli.goals import read_goal
-    from setpoint.cli.promises import check_goal
-    from setpoint.problems import Problem
-    from setpoint.runs import check_free
-    from setpoint.runs.training import check_columns
-
+def run(given: argparse.Namespace) -> int:
+    """Train, certify, write the folder, print the certificate."""
     problem = read_goal(given.goal, Problem.parse)
-    check_goal(given.goal, problem, given.group, given.positive)
+    _check_goal(given.goal, problem, given.group, given.positive)
     if given.out.name in ("", ".."):
         raise UserError(f"--out {given.out}: name the folder itself, as in --out run.")
     check_free(given.out, force=given.force)  # before training, not after
-    check_columns(given.file, given.label, given.group, given.test)
     from setpoint.distributed import RankLost, is_launched, join_launched
 
     unfinished = given.out.with_name(f".{given.out.name}.unfinished")
     first = not is_launched() or os.environ["RANK"] == "0"
-    tell = _say if first and not given.quiet else _hush
-    session = _session(given, problem, unfinished, tell)
+    told = first and not given.quiet
+    session = _session(given, problem, unfinished, told)
+    session.check_columns()
     try:
-        with join_launched(GO_ON) if is_launched() else nullcontext():
+        with join_launched(_RESUME) if is_launched() else nullcontext():
             finished = session.run()
             if first:
-                _write(given, finished, unfinished)
+                finished.write(given.out, page(finished.result).encode(), force=given.force)
+                shutil.rmtree(unfinished, ignore_errors=True)
+                print(finished.certificate)
+                print(f"\nWritten to {given.out}: {given.out / REPORT} shows it.")
     except KeyboardInterrupt:
-        if unfinished.exists():
-            tell("The same command goes on from the last pass.")
+        if unfinished.exists() and told:
+            _say("The same command goes on from the last pass.")
         raise
     except RankLost as lost:
         raise UserError(str(lost)) from None
     return NOT_CERTIFIED if finished.certificate.exit_code else DONE
 
 
-def _session(given: argparse.Namespace, problem: Any, unfinished: Path, tell: Any) -> Any:
-    """The run that was asked for, of a kind that fits its goal."""
-    from setpoint.runs.classes import ClassSession
+def _session(given: argparse.Namespace, problem: Problem, unfinished: Path, told: bool) -> Any:
     from setpoint.runs.session import Session
     from setpoint.runs.training import Watch
     from setpoint.solvers import methods_named
 
     methods_named(given.method, problem.kind)
-    kind = ClassSession if problem.kind == "classes" else Session
-    return kind(
+    return Session(
         file=given.file,
-        out=given.out,
         label=given.label,
         problem=problem,
         model=given.model,
@@ -105,19 +112,49 @@ def _session(given: argparse.Namespace, problem: Any, unfinished: Path, tell: An
         learning_rate=given.learning_rate,
         seed=given.seed,
         baseline=not given.no_baseline and given.method != "cross_entropy",
-        watch=Watch(unfinished, tell, progress=tell is _say and sys.stderr.isatty()),
+        watch=Watch(unfinished, _say if told else _hush, told and sys.stderr.isatty()),
     )
 
 
-def _write(given: argparse.Namespace, finished: Any, unfinished: Path) -> None:
-    """The folder, and what is in it in short."""
-    from setpoint.cli.pages import page_of
-    from setpoint.runs.writing import write_run
+def _check_goal(text: str, problem: Problem, group: str | None, positive: str | None) -> None:
+    """UserError for a goal that cannot be trained for and certified, before the file is read.
 
-    write_run(given.out, finished, page_of(finished.result), force=given.force)
-    shutil.rmtree(unfinished, ignore_errors=True)
-    print(finished.certificate)
-    print(f"\nWritten to {given.out}: {given.out / 'report.html'} shows it.")
+    A run for two classes ends with a certificate: the goal must have bounds that can be proved, at
+    one threshold. Of several classes the shifts are chosen, and what they keep is measured.
+    """
+    if problem.kind == "classes":
+        if positive is not None:
+            raise UserError(f"--positive is for two classes, and --goal {text!r} is about several.")
+        if isinstance(problem.objective, ClassArea):
+            raise UserError(
+                f"--goal {text!r} is an area: it has no decisions to predict with. Name what they "
+                "are judged by, as in 'maximize macro(recall)'."
+            )
+    else:
+        _check_two(text, problem)
+    columns = {column for where in problem.slices for column, _ in where}
+    if columns - {group}:
+        raise UserError(
+            f"--goal {text!r} looks at groups of {', '.join(sorted(columns))}: add --group with "
+            "that column (one only)."
+        )
+
+
+def _check_two(text: str, problem: Problem) -> None:
+    bounds = problem.subject_to
+    if not bounds or not all(isinstance(bound, Bound) for bound in bounds):
+        advice = "write 'subject to' and bounds, as in 'maximize recall subject to fpr <= 0.01'"
+        raise UserError(f"--goal {text!r} promises nothing that can be certified: {advice}.")
+    try:
+        for bound in read_certified(problem).bounds:
+            inequalities(bound, None)
+    except CannotPromise as refused:  # a bound that always or never holds
+        raise UserError(f"--goal {text!r}: {refused}") from None
+    if problem.thresholds != 1:
+        raise UserError(
+            f"--goal {text!r} has several thresholds, which training does not take: train for the "
+            "goal without them, then `setpoint certify --group` the scores."
+        )
 
 
 def _say(text: str) -> None:
@@ -126,16 +163,3 @@ def _say(text: str) -> None:
 
 def _hush(text: str) -> None:
     """Say nothing."""
-
-
-def _rate(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be a positive number; got {text!r}")
-    return value
-
-
-TRAIN = Command(_arguments, _run, "Train for a goal on a table, and certify the threshold.")

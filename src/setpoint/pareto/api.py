@@ -11,6 +11,7 @@ from typing import Any
 from torch import nn
 
 from setpoint._checks import positive, whole
+from setpoint._files import write_file
 from setpoint.distributed import Processes, check_processes
 from setpoint.pareto.front import Front, front_in
 from setpoint.pareto.job import ORDERS, Job, MakeOptimizer, Measure, Objectives, Order, names_of
@@ -18,7 +19,6 @@ from setpoint.pareto.rules import FRONT_METHODS, FrontMethod
 from setpoint.pareto.sources import source_of
 from setpoint.pareto.store import Store
 from setpoint.pareto.training import walk
-from setpoint.train import write_atomically
 from setpoint.train.loop import ProgressLine
 
 JSON = "front.json"
@@ -131,7 +131,7 @@ def walked(job: Job, folder: str | Path | None, processes: Processes, shown: boo
         front = _walk(job, Store(where, job.recipe()), processes, shown)
         if folder is None:
             return _in_memory(front)
-        write_atomically(where / JSON, front.to_json().encode())
+        write_file(where / JSON, front.to_json().encode())
     return front
 
 

@@ -1,9 +1,20 @@
-"""Run folders: what ``setpoint train`` leaves behind, safetensors and JSON, never pickle.
+"""Run folders: what ``setpoint train`` writes, safetensors and JSON, never pickle.
 
-Only :mod:`setpoint.runs.model` imports torch.
+Reading a run needs no torch; :mod:`setpoint.runs.session` trains, and
+:mod:`setpoint.runs.model` scores new rows.
 """
 
-from setpoint.runs.folder import RunError, check_free, write_folder
+from setpoint.runs.folder import REPORT, RunError, check_free
 from setpoint.runs.manifest import Manifest, read_manifest
+from setpoint.runs.result import parse_certificate, read_certificate, read_result
 
-__all__ = ["Manifest", "RunError", "check_free", "read_manifest", "write_folder"]
+__all__ = [
+    "REPORT",
+    "Manifest",
+    "RunError",
+    "check_free",
+    "parse_certificate",
+    "read_certificate",
+    "read_manifest",
+    "read_result",
+]

@@ -1,4 +1,4 @@
-"""What can be wrong with a run folder, in one line."""
+"""The files of a run folder: written completely or not at all, and read with care."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from setpoint._files import flush, sync_folder
+
 
 class RunError(ValueError):
     """A run folder that cannot be written or must not be trusted."""
-
-
-# ------------------------------------------------------------------------------------------------
-# A run folder is written completely or not at all.
 
 
 RUN, CERTIFICATE, MODEL = "run.json", "certificate.json", "model.safetensors"
@@ -25,9 +23,9 @@ LARGEST_JSON = 64 * 2**20
 
 
 def check_free(folder: Path, *, force: bool) -> None:
-    """Before any work is done: may a run be written here?
+    """RunError if a run cannot be written here.
 
-    With ``force`` an earlier run is replaced; anything else in the way is never removed.
+    With ``force`` an earlier run is replaced; other files in the way are never removed.
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise RunError(f"{folder} is in the way: not a folder. Choose another --out.")
@@ -51,29 +49,22 @@ def write_folder(folder: Path, files: Mapping[str, bytes], *, force: bool = Fals
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         for name, content in files.items():
-            _write(draft / name, content)
+            with (draft / name).open("wb") as file:
+                file.write(content)
+                flush(file)
         os.chmod(draft, 0o755)
         _swap(draft, folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    _sync(folder.parent)
-
-
-def replace_file(folder: Path, name: str, content: bytes) -> None:
-    """Write one file of a run anew; whoever reads it meanwhile sees the old or the new one."""
-    handle, draft = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-    os.close(handle)
-    try:
-        _write(Path(draft), content)
-        os.chmod(draft, 0o644)
-        os.replace(draft, folder / name)
-    except BaseException:
-        os.unlink(draft)
-        raise
+    sync_folder(folder.parent)
 
 
 def read_file(folder: Path, name: str, *, largest: int | None = None) -> bytes:
-    """The content of one file of a run: a plain file inside the folder, no link to elsewhere."""
+    """The content of one file of a run.
+
+    Raises:
+        RunError: It is missing, longer than ``largest``, or no plain file inside the folder.
+    """
     path = folder / name
     if name not in FILES:
         raise RunError(f"{folder}: {name!r} is not a file of a run.")
@@ -102,13 +93,6 @@ def _no_wait() -> int:
     return getattr(os, "O_NONBLOCK", 0)  # a pipe in place of a file must not hang us
 
 
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def _swap(draft: Path, folder: Path) -> None:
     """Give ``draft`` the name of ``folder``; an older run there goes only once this succeeded."""
     if not folder.exists():
@@ -123,17 +107,3 @@ def _swap(draft: Path, folder: Path) -> None:
         raise
     finally:
         shutil.rmtree(old, ignore_errors=True)
-
-
-def _sync(folder: Path) -> None:
-    """Make the new name durable (not every system can)."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)

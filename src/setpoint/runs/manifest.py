@@ -10,9 +10,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
+from platform import python_version
 from typing import Any
 
+from setpoint._version import __version__
 from setpoint.problems import Problem
 from setpoint.runs.folder import (
     CERTIFICATE,
@@ -24,12 +27,13 @@ from setpoint.runs.folder import (
     RunError,
     read_file,
 )
+from setpoint.tables import Classes
 from setpoint.tables.encoder import Encoder, read_encoder
 
 FORMAT = "setpoint run 1"
 DIGESTED = frozenset({CERTIFICATE, MODEL, HISTORY, SCORES})
 MODELS = ("linear", "mlp")
-WIDEST = 100_000
+_WIDEST = 100_000
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,13 @@ class Manifest:
     notes: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def label_names(self) -> Classes:
+        """The classes of the label column; of two, the negative one first."""
+        return Classes(self.classes or (self.negative, self.positive))
+
     def to_bytes(self) -> bytes:
-        """run.json."""
+        """The content of run.json, with a digest of itself."""
         content = {name: getattr(self, name) for name in _FIELDS}
         content["classes"] = list(self.classes)
         content |= {"format": FORMAT, "columns": self.encoder.to_json(), "notes": list(self.notes)}
@@ -66,8 +75,14 @@ _TEXTS = ("goal", "label", "negative", "positive", "method", "model", "created")
 _FIELDS = (*_TEXTS, "hidden", "seed", "group", "versions", "files")
 
 
+def versions() -> dict[str, str]:
+    """The versions that the numbers of a run were made with."""
+    packages = {name: version(name) for name in ("torch", "numpy")}
+    return {"setpoint": __version__, **packages, "python": python_version()}
+
+
 def digest(content: bytes) -> str:
-    """The fingerprint of a file."""
+    """The SHA-256 of a file."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
@@ -113,7 +128,7 @@ def _checked(content: dict[str, Any]) -> Manifest:
     for name in _TEXTS:
         if not isinstance(content[name], str):
             raise ValueError(f"{name} must be a text.")
-    for name, least, most in (("hidden", 0, WIDEST), ("seed", 0, 2**63)):
+    for name, least, most in (("hidden", 0, _WIDEST), ("seed", 0, 2**63)):
         if type(content[name]) is not int or not least <= content[name] < most:
             raise ValueError(f"{name} must be a whole number.")
     if content["model"] not in MODELS:
@@ -132,8 +147,8 @@ def _checked(content: dict[str, Any]) -> Manifest:
     _check_classes(classes, Problem.parse(content["goal"]).kind)
     fields = {name: content[name] for name in _FIELDS}
     encoder = read_encoder(content["columns"])
-    if encoder.width > WIDEST:
-        raise ValueError(f"columns make {encoder.width:,} features, {WIDEST:,} at most.")
+    if encoder.width > _WIDEST:
+        raise ValueError(f"columns make {encoder.width:,} features, {_WIDEST:,} at most.")
     notes = tuple(content["notes"])
     return Manifest(**fields, encoder=encoder, classes=tuple(classes), notes=notes)
 
@@ -141,7 +156,7 @@ def _checked(content: dict[str, Any]) -> Manifest:
 def _check_classes(classes: Any, kind: str) -> None:
     if not isinstance(classes, list) or not _texts(classes) or len(set(classes)) < len(classes):
         raise ValueError("classes must be texts, all different.")
-    if (kind == "classes") != (len(classes) >= 2) or len(classes) > WIDEST:
+    if (kind == "classes") != (len(classes) >= 2) or len(classes) > _WIDEST:
         raise ValueError("classes must be those of a goal about classes, or none.")
 
 

@@ -1,4 +1,4 @@
-"""Certificate and history of a run folder, validated. Never torch."""
+"""A run read back: certificate, history, scores, and all of it as the report draws it."""
 
 from __future__ import annotations
 
@@ -7,39 +7,37 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from setpoint.axes.class_choice import best_shifts
 from setpoint.certificates import Certificate, ClassCertificate
 from setpoint.problems import Problem
 from setpoint.results import ClassRun, RunResult
-from setpoint.runs.folder import CERTIFICATE, HISTORY, RunError
+from setpoint.runs.folder import CERTIFICATE, HISTORY, SCORES, RunError
 from setpoint.runs.manifest import Manifest, read_digested
-from setpoint.runs.scores import read_scores
+from setpoint.tables.training_file import PARTS
 
+Splits = Mapping[str, tuple[Any, Any, Any]]
+"""Scores, labels and groups (or None) of each part."""
+Arrays = dict[str, NDArray[Any]]
+_DTYPES = {"F32": "<f4", "U8": "u1", "I32": "<i4", "I64": "<i8"}
 Kind = TypeVar("Kind", Certificate, ClassCertificate)
 
 
-def read_certificate(folder: Path, manifest: Manifest) -> Certificate:
-    """certificate.json of a run about two classes."""
-    return parse_certificate(folder / CERTIFICATE, read_digested(folder, manifest, CERTIFICATE))
-
-
-def read_promise(folder: Path, manifest: Manifest) -> Certificate | ClassCertificate:
-    """certificate.json of any run."""
-    read = read_class_certificate if manifest.classes else read_certificate
-    return read(folder, manifest)
-
-
-def read_class_certificate(folder: Path, manifest: Manifest) -> ClassCertificate:
-    """certificate.json of a run about several classes, those of run.json."""
-    path = folder / CERTIFICATE
-    found = _parsed(ClassCertificate, path, read_digested(folder, manifest, CERTIFICATE))
+def read_certificate(folder: Path, manifest: Manifest) -> Certificate | ClassCertificate:
+    """certificate.json of a run; RunError if it is damaged or does not belong to run.json."""
+    path, content = folder / CERTIFICATE, read_digested(folder, manifest, CERTIFICATE)
+    if not manifest.classes:
+        return parse_certificate(path, content)
+    found = _parsed(ClassCertificate, path, content)
     if found.classes != manifest.classes or found.goal != manifest.goal:
         raise RunError(f"{path} does not belong to run.json: it is of other classes.")
     return found
 
 
 def parse_certificate(path: Path, content: bytes) -> Certificate:
-    """A certificate from a file nobody vouches for."""
+    """A certificate from an untrusted file; RunError if it is none."""
     return _parsed(Certificate, path, content)
 
 
@@ -52,41 +50,97 @@ def _parsed(kind: type[Kind], path: Path, content: bytes) -> Kind:
 
 
 def read_history(folder: Path, manifest: Manifest) -> list[dict[str, Any]]:
-    """history.jsonl of a run, one dict an epoch."""
+    """history.jsonl of a run: one dict per epoch."""
     lines = read_digested(folder, manifest, HISTORY).decode().splitlines()
     try:
         history = [json.loads(line) for line in lines]
     except (ValueError, RecursionError):
-        raise RunError(f"{folder / HISTORY} is damaged; train again.") from None
+        history = [None]
     if not all(isinstance(entry, dict) for entry in history):
         raise RunError(f"{folder / HISTORY} is damaged; train again.")
     return history
 
 
+def read_scores(folder: Path, manifest: Manifest) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The splits of scores.safetensors, and the baseline's scores of each part if there are any.
+
+    Raises:
+        RunError: The file is damaged.
+    """
+    try:
+        arrays = _load_arrays(read_digested(folder, manifest, SCORES))
+        there = [name for name in (*PARTS, "test") if f"{name}/scores" in arrays]
+        splits = {name: _part(arrays, name, len(manifest.classes)) for name in there}
+        if not splits or not all(len(scores) for scores, _, _ in splits.values()):
+            raise ValueError("no scores")
+        compared = [name for name in splits if f"{name}/baseline" in arrays]
+        baseline = {name: arrays[f"{name}/baseline"] for name in compared}
+        if any(baseline[name].shape != splits[name][0].shape for name in baseline):
+            raise ValueError("shapes differ")
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        raise RunError(f"{folder / SCORES} is damaged; train again.") from None
+    return splits, baseline or None
+
+
+def score_arrays(splits: Splits, baseline: Mapping[str, Any] | None) -> Arrays:
+    """The content of scores.safetensors: scores, labels and group numbers of each part."""
+    arrays: Arrays = {}
+    for name, (scores, labels, groups) in splits.items():
+        arrays[f"{name}/scores"] = np.ascontiguousarray(scores, np.float32)
+        few = np.max(labels, initial=0) < 256
+        arrays[f"{name}/labels"] = np.ascontiguousarray(labels, np.uint8 if few else np.int32)
+        if groups is not None:
+            names, codes = np.unique(groups, return_inverse=True)
+            text = json.dumps([str(name) for name in names]).encode()
+            arrays[f"{name}/group_names"] = np.frombuffer(text, np.uint8).copy()
+            arrays[f"{name}/groups"] = codes.astype(np.int64)
+        if baseline is not None:
+            arrays[f"{name}/baseline"] = np.ascontiguousarray(baseline[name], np.float32)
+    return arrays
+
+
+def _load_arrays(content: bytes) -> Arrays:
+    """The arrays of a safetensors file: so that pages can be drawn without the extra ``train``."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:start].decode())
+    header.pop("__metadata__", None)
+    arrays = {}
+    for name, entry in header.items():
+        first, last = entry["data_offsets"]
+        values = np.frombuffer(content[start + first : start + last], _DTYPES[entry["dtype"]])
+        arrays[name] = values.reshape(entry["shape"])
+    return arrays
+
+
+def _part(arrays: Arrays, name: str, classes: int) -> tuple[Any, Any, Any]:
+    scores, labels = arrays[f"{name}/scores"], arrays[f"{name}/labels"]
+    columns = (classes,) if classes else ()
+    if labels.ndim != 1 or scores.shape != (*labels.shape, *columns):
+        raise ValueError("shapes differ")
+    if classes and not 0 <= labels.min(initial=0) <= labels.max(initial=0) < classes:
+        raise ValueError("a label is no class")
+    if f"{name}/groups" not in arrays:
+        return scores, labels, None
+    names = np.array(json.loads(arrays[f"{name}/group_names"].tobytes().decode()), dtype=str)
+    return scores, labels, names[arrays[f"{name}/groups"]]
+
+
 def read_result(folder: Path, manifest: Manifest) -> RunResult | ClassRun:
     """All of a run that the report draws."""
     splits, baseline = read_scores(folder, manifest)
-    theirs = None if baseline is None else {name: pair[0] for name, pair in baseline.items()}
-    promise = read_promise(folder, manifest)
-    return result_of(manifest, promise, read_history(folder, manifest), splits, theirs)
-
-
-# ------------------------------------------------------------------------------------------------
-# A run as the plain data that the report draws. Never torch.
-
-
-Parts = Mapping[str, Any]
+    certificate = read_certificate(folder, manifest)
+    return result_of(manifest, certificate, read_history(folder, manifest), splits, baseline)
 
 
 def result_of(
     manifest: Manifest,
     certificate: Any,
     history: list[dict[str, Any]],
-    splits: Parts,
-    baseline: Parts | None,
+    splits: Splits,
+    baseline: Mapping[str, Any] | None,
 ) -> RunResult | ClassRun:
-    """The result of a run; ``baseline`` holds scores on the same rows, by part."""
-    told: dict[str, Any] = {
+    """The result of a run; ``baseline`` holds another model's scores of the same rows, by part."""
+    fields: dict[str, Any] = {
         "goal": manifest.goal,
         "splits": dict(splits),
         "certificate": json.loads(certificate.to_json()),
@@ -103,25 +157,27 @@ def result_of(
     }
     if manifest.classes:
         return ClassRun(
-            **told,
+            **fields,
             names=manifest.classes,
             shifts=certificate.shifts,
             baseline=baseline,
-            baseline_shifts=_own_shifts(manifest, splits, baseline),
+            baseline_shifts=_baseline_shifts(manifest, splits, baseline),
         )
     theirs = None
     if baseline is not None:
         theirs = {name: (scores, splits[name][1]) for name, scores in baseline.items()}
     return RunResult(
-        **told,
+        **fields,
         threshold=certificate.threshold if certificate.certified else None,
         positive=manifest.positive,
         baseline=theirs,
     )
 
 
-def _own_shifts(manifest: Manifest, splits: Parts, baseline: Parts | None) -> list[float] | None:
-    """The shifts of another model are chosen as ours are, on the validation part."""
+def _baseline_shifts(
+    manifest: Manifest, splits: Splits, baseline: Mapping[str, Any] | None
+) -> list[float] | None:
+    """The shifts of the baseline are chosen as ours are, on the validation part."""
     if baseline is None or "validation" not in baseline:
         return None
     _, labels, column = splits["validation"]

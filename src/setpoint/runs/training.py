@@ -1,4 +1,7 @@
-"""Train on the parts of a file: what ``setpoint train`` does between reading and certifying."""
+"""Training on the parts of a file, on one process or on the ranks of a launcher.
+
+Each rank reads a range of the rows; rank 0 alone surveys the file, and tells the others.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,16 @@ from setpoint.distributed import gather_rows, rank_of, workers
 from setpoint.problems import Problem
 from setpoint.runs.model import build_model
 from setpoint.solvers import methods_named
-from setpoint.tables import TableError, need_column, open_table
-from setpoint.tables.scores import RowShare
-from setpoint.tables.source import Source, listed, quoted
+from setpoint.tables import RowRange, Source, open_table
 from setpoint.tables.training_file import Part, count_rows
 from setpoint.train import OtherRun, fit_best
 from setpoint.train.networks import steps_for
 from setpoint.train.ranks import added_up, from_first
 from setpoint.train.validation import Validation, score
 
-STOPPED = "Going on where a run that was stopped has left off."
-ANEW = "An unfinished run of other settings or data is in the way; it goes, and training starts."
+_RESUMED = "Going on where a run that was stopped has left off."
+_ANEW = "An unfinished run of other settings or data is in the way; it goes, and training starts."
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -46,13 +48,13 @@ class Recipe:
     outputs: int = 1
 
     def steps(self, train: Part) -> int:
-        """How many batches the epochs make, of the rows of all processes."""
+        """How many batches the epochs make, of the rows of all ranks."""
         return steps_for(added_up(len(train)), self.batch_size, self.epochs)
 
 
 @dataclass(frozen=True)
 class Watch:
-    """Where unfinished training is kept, and who is told about it."""
+    """Where unfinished training is kept, and what is told about it."""
 
     checkpoint: Path | None = None
     tell: Callable[[str], None] = lambda text: None
@@ -74,11 +76,11 @@ def train_model(recipe: Recipe, train: Part, validation: Part, watch: Watch) -> 
     """
     folder = None if watch.checkpoint is None else watch.checkpoint / recipe.method
     if folder is not None and folder.exists():
-        watch.tell(STOPPED)
+        watch.tell(_RESUMED)
         try:
             return _train(recipe, train, validation, watch, folder)
         except OtherRun:
-            watch.tell(ANEW)
+            watch.tell(_ANEW)
             if rank_of() == 0:
                 shutil.rmtree(folder)
     return _train(recipe, train, validation, watch, folder)
@@ -112,9 +114,8 @@ def _train(
 
 
 def groups_of(problem: Problem, group: str | None, column: Any) -> dict[str, Any] | None:
-    """The group column, by its name, if the goal looks at one."""
-    looks = any(where for where in problem.slices)
-    return {group: column} if looks and group is not None else None
+    """The group column by its name, or None if the goal is about no group."""
+    return {group: column} if any(problem.slices) and group is not None else None
 
 
 def scores_of(model: nn.Module, part: Part) -> NDArray[np.float32]:
@@ -123,15 +124,8 @@ def scores_of(model: nn.Module, part: Part) -> NDArray[np.float32]:
     return found.numpy().astype(np.float32, copy=False)
 
 
-# ------------------------------------------------------------------------------------------------
-# A file read by several processes: each a part of the rows, all the same look at it.
-
-
-Found = TypeVar("Found")
-
-
-def by_first(look: Callable[[], Found]) -> Found:
-    """What rank 0 finds, on all ranks; what it cannot use is an error on all of them."""
+def on_first_rank(look: Callable[[], Found]) -> Found:
+    """What ``look`` returns on rank 0, on all ranks; an error on rank 0 is one on all ranks."""
     if workers() == 1:
         return look()
     found: Found | None = None
@@ -150,69 +144,21 @@ def by_first(look: Callable[[], Found]) -> Found:
     return result
 
 
-def own_rows(source: Source, rows: int) -> RowShare:
-    """The stretch of a table of so many rows that this rank reads."""
+def own_rows(file: Path, rows: int) -> RowRange:
+    """The range of a table of ``rows`` rows that this rank reads."""
     size, rank = workers(), rank_of()
-    return RowShare(source, rank * rows // size, (rank + 1) * rows // size)
+    return RowRange(open_table(file), rank * rows // size, (rank + 1) * rows // size)
 
 
-def own_share(file: Path, label: str) -> Source:
-    """This rank's stretch of a table whose length nobody knows yet."""
+def own_rows_of_unknown(file: Path, label: str) -> Source:
+    """The range that this rank reads of a table whose length is not known yet."""
     source = open_table(file)
     if workers() == 1:
         return source
-    return own_rows(source, by_first(lambda: count_rows(source, label)))
+    return own_rows(file, on_first_rank(lambda: count_rows(source, label)))
 
 
-def whole(part: Part, scores: Any = None) -> tuple[Any, Any, Any]:
-    """Scores, labels and groups of a part from all ranks, in the order of the file: each once."""
+def all_rows(part: Part, scores: Any = None) -> tuple[Any, Any, Any]:
+    """Scores, labels and groups of a part from all ranks, in the order of the file."""
     found, _, _ = gather_rows({"scores": scores, "y": part.y, "groups": part.groups})
     return found["scores"], found["y"], found["groups"]
-
-
-# ------------------------------------------------------------------------------------------------
-# Whether the parts of a file hold enough to learn from, and to judge by.
-
-
-LEAST = 10  # rows of each of two classes in each part, below which nothing can be learned or said
-LEAST_OF_SEVERAL = 3  # rows of each of several classes; what is said of so few is said with them
-
-
-def check_columns(file: Path, label: str, group: str | None, test: Path | None) -> None:
-    """Told before any row is read: files that are not there, and columns that they lack."""
-    for path in (file, test):
-        if path is not None:
-            source = open_table(path)
-            need_column(source, label, "--label")
-            if group is not None:
-                need_column(source, group, "--group")
-
-
-def check_both(file: Path, part: str, labels: Any) -> None:
-    """Both classes must be there."""
-    positives = int(labels.sum())
-    few = min(positives, len(labels) - positives)
-    if few < LEAST:
-        rare = "positives" if positives == few else "negatives"
-        problem = f"too few rows: the {part} part has {few} {rare}, and {LEAST} is the least"
-        raise TableError(file, f"{problem} that anything can be said about.")
-
-
-def check_several(file: Path, column: str, part: str, labels: Any, names: tuple[str, ...]) -> None:
-    """Every class must be there."""
-    counts = np.bincount(labels, minlength=len(names))
-    rare = int(np.argmin(counts))
-    if counts[rare] < LEAST_OF_SEVERAL:
-        problem = f"too few rows: the {part} part has {counts[rare]} of {quoted(names[rare])}, and "
-        problem += f"{LEAST_OF_SEVERAL} is the least. Join rare classes, or remove their rows."
-        raise TableError(file, problem, column=column)
-
-
-def check_groups(file: Path, problem: Problem, column: str | None, part: str, groups: Any) -> None:
-    """Every group that the goal names must be there."""
-    asked = {value for where in problem.slices for _, value in where}
-    there = set() if groups is None else set(groups.tolist())
-    for value in asked - there:
-        wrong = f"the goal asks about {quoted(value)}, which the {part} part does not have; "
-        wrong += f"it has {listed(sorted(there))}."
-        raise TableError(file, wrong, column=column)

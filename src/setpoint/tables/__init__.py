@@ -1,19 +1,31 @@
-"""Reading tables: csv by the standard library, parquet by pyarrow (extra ``data``). Never torch."""
+"""Reading tables: csv by the standard library, parquet by pyarrow (extra ``data``). Never torch.
 
-from setpoint.tables.encoder import Encoder
-from setpoint.tables.labels import Classes, LabelCount
+The door is what reading scores needs; :mod:`setpoint.tables.training_file` is for tables to learn
+from, and :mod:`setpoint.tables.encoder` turns their columns into features.
+"""
+
+from setpoint.tables.csv_file import cells, safe_cell, write_csv
+from setpoint.tables.labels import Classes
 from setpoint.tables.scores import Scores, open_table, read_scores
-from setpoint.tables.source import Chunk, Source, TableError, need_column
+from setpoint.tables.source import (
+    NO_ROWS,
+    RowRange,
+    Source,
+    TableError,
+    need_column,
+)
 
 __all__ = [
-    "Chunk",
+    "NO_ROWS",
     "Classes",
-    "Encoder",
-    "LabelCount",
+    "RowRange",
     "Scores",
     "Source",
     "TableError",
+    "cells",
     "need_column",
     "open_table",
     "read_scores",
+    "safe_cell",
+    "write_csv",
 ]

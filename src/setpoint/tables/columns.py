@@ -1,22 +1,23 @@
-"""What one pass over a column shows, in memory that does not grow with the rows."""
+"""Statistics of a column, gathered chunk by chunk, and what the column is used for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint._checks import plural
-from setpoint.tables.source import quoted
-from setpoint.tables.values import coded, is_text, number_of, numbers
+from setpoint._checks import plural, quoted
+from setpoint.tables.source import Floats, coded, number_of, numbers
 
+Role = Literal["number", "category", "drop"]
 MOST_VALUES = 10_000  # different texts remembered
-FEW = 0.01
-"""So small a share of texts in a column of numbers is a slip and no category."""
-Mask = NDArray[np.bool_]
+MOST_CATEGORIES = 200
+_FEW_TEXTS = 0.01  # a share of texts in a column of numbers so small is a slip and no category
+_FEW_ROWS = 50  # with fewer rows than this, "all different" says nothing
+_ID = re.compile(r"(^|[_\W])(id|uuid|guid|index|rownum)$|[a-z]I[dD]$|^unnamed: 0$", re.IGNORECASE)
 
 
 class Odd(NamedTuple):
@@ -27,45 +28,21 @@ class Odd(NamedTuple):
 
 
 class Summary:
-    """Statistics of a column, gathered chunk by chunk.
+    """Statistics of a column, in memory that does not grow with the rows.
 
-    Everything that a model learns from (mean, scale) comes from the training rows alone: the rows
-    kept for calibration must not have a say in the scores they are judged by.
+    Mean and scale come from the training rows alone: the rows kept for calibration must not
+    influence the scores that they judge.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.rows = self.missing = 0
+        self.rows = self.missing = self.count = 0
         self.numeric = self.whole = self.increasing = True
         self.values: set[str] | None = set()
-        self.mean = self.squares = self.largest = 0.0
-        self.count = 0
-        self.smallest = np.inf
-        self.largest = self.last = -np.inf
+        self.mean = self.squares = 0.0
+        self.smallest, self.largest, self.last = np.inf, -np.inf, -np.inf
         self.infinite: int | None = None
         self.odd: Odd | None = None
-
-    def update(self, column: NDArray[Any], training: Mask, rows: Any) -> None:
-        """Take in one chunk; ``rows`` are the numbers that errors call them by."""
-        self.rows += len(column)
-        found, wrong = numbers(column) if self.numeric else (np.empty(0), 0)
-        if wrong is not None:
-            if self.numeric:
-                self.odd = self._odd_one(column, int(rows[wrong]), wrong)
-            self.numeric = False
-        else:
-            self._numbers(found, training, rows)
-        if is_text(column):
-            self._texts(column)
-        else:
-            self.missing += int(np.isnan(column).sum())
-
-    def _odd_one(self, column: NDArray[Any], row: int, place: int) -> Odd | None:
-        """The first text, if nearly everything up to here (this chunk included) is a number."""
-        there = [text for text in column if text is not None]
-        texts = sum(number_of(text) is None for text in there)
-        seen = self.rows - len(column) - self.missing + len(there)
-        return Odd(row, str(column[place])) if texts <= FEW * seen else None
 
     @property
     def scale(self) -> float:
@@ -76,6 +53,30 @@ class Summary:
     def present(self) -> int:
         """How many rows have a value."""
         return self.rows - self.missing
+
+    def update(
+        self, column: NDArray[Any], training: NDArray[np.bool_], rows: Sequence[int]
+    ) -> None:
+        """Take in one chunk; ``rows`` are the row numbers for errors."""
+        self.rows += len(column)
+        found, wrong = numbers(column) if self.numeric else (np.empty(0), 0)
+        if wrong is None:
+            self._numbers(found, training, rows)
+        else:
+            if self.numeric:
+                self.odd = self._odd_one(column, int(rows[wrong]), wrong)
+            self.numeric = False
+        if column.dtype == object:
+            self._texts(column)
+        else:
+            self.missing += int(np.isnan(column).sum())
+
+    def _odd_one(self, column: NDArray[Any], row: int, place: int) -> Odd | None:
+        """The first text, if nearly everything up to here (this chunk included) is a number."""
+        there = [text for text in column if text is not None]
+        texts = sum(number_of(text) is None for text in there)
+        seen = self.rows - len(column) - self.missing + len(there)
+        return Odd(row, str(column[place])) if texts <= _FEW_TEXTS * seen else None
 
     def _texts(self, column: NDArray[Any]) -> None:
         if self.values is None:
@@ -88,7 +89,7 @@ class Summary:
         if len(self.values) > MOST_VALUES:
             self.values = None
 
-    def _numbers(self, found: NDArray[np.float64], training: Mask, rows: Any) -> None:
+    def _numbers(self, found: Floats, training: NDArray[np.bool_], rows: Sequence[int]) -> None:
         there = ~np.isnan(found)
         infinite = np.isinf(found)
         if infinite.any() and self.infinite is None:
@@ -103,7 +104,7 @@ class Summary:
         self.largest = max(self.largest, float(values.max()))
         self._moments(found[there & ~infinite & training])
 
-    def _moments(self, values: NDArray[np.float64]) -> None:
+    def _moments(self, values: Floats) -> None:
         """Chan's update of mean and sum of squares: stable over any number of chunks."""
         if not len(values):
             return
@@ -115,22 +116,12 @@ class Summary:
         self.count = total
 
 
-# ------------------------------------------------------------------------------------------------
-# What each column is good for: a number, a category, or nothing, with the reason.
-
-
-Role = Literal["number", "category", "drop"]
-MOST_CATEGORIES = 200
-FEW_ROWS = 50  # with fewer rows than this, "all different" says nothing
-_ID = re.compile(r"(^|[_\W])(id|uuid|guid|index|rownum)$|[a-z]I[dD]$|^unnamed: 0$", re.IGNORECASE)
-
-
 def role_of(column: Summary, keep: Collection[str] = ()) -> tuple[Role, str | None]:
     """The role of a column, and a note for the report where there is something to say.
 
     Args:
-        column: What a pass over the file showed.
-        keep: Columns the user wants used although they look like identifiers.
+        column: What a pass over the file found.
+        keep: Columns that the user wants used although they look like identifiers.
     """
     name = quoted(column.name)
     if not column.present:
@@ -144,9 +135,9 @@ def role_of(column: Summary, keep: Collection[str] = ()) -> tuple[Role, str | No
     note = f"{plural(column.missing, 'missing value')}{filled}." if column.missing else None
     if column.numeric:
         return "number", note
-    different = len(column.values) if column.values is not None else None
+    different = None if column.values is None else len(column.values)
     if different is None or different > MOST_CATEGORIES:
-        many = "more than 10,000" if different is None else f"{different:,}"
+        many = f"more than {MOST_VALUES:,}" if different is None else f"{different:,}"
         return "drop", f"column {name} left out: {many} different texts; {MOST_CATEGORIES} at most."
     return "category", note
 
@@ -160,7 +151,7 @@ def _constant(column: Summary) -> bool:
 
 
 def _identifier(column: Summary) -> bool:
-    if column.present < FEW_ROWS:
+    if column.present < _FEW_ROWS:
         return False
     if column.numeric:
         counted = column.whole and column.largest - column.smallest + 1 >= column.present

@@ -1,14 +1,15 @@
-"""Comma-separated text with the standard library: utf-8, with or without a mark, any line ends.
+"""Comma-separated text: utf-8, with or without a byte-order mark, any line ends.
 
 Semicolons and tabs separate too, where the header has no comma. Blank lines are skipped; a row with
-too few or too many values is an error and never a guess.
+too few or too many values is an error. The reader is the standard library's, so that the light
+install needs nothing else; pyarrow's takes a column name twice and text behind a closing quote
+without an error, and cannot tell the number of a row behind a blank line.
 """
 
 from __future__ import annotations
 
 import csv
-import os
-import tempfile
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,23 +18,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.tables.source import CHUNK, Chunk, TableError, check_names
+from setpoint._files import replacing
+from setpoint.tables.source import (
+    CHUNK,
+    Chunk,
+    TableError,
+    as_text,
+    check_names,
+    number_of,
+    rows_between,
+)
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
-"""What stands for "no value", in any capitals."""
+"""Texts that mean "no value", in any capitals."""
+_STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
 
 
 class CsvSource:
-    """A csv file: the header is read at once, the rows when they are asked for."""
+    """A csv file: the header is read at once, the rows on request; every column is text."""
+
+    unreadable: tuple[str, ...] = ()
 
     def __init__(self, path: Path) -> None:
         self.path = path
         with self._lines() as (_, header):
             self.names = check_names(path, header)
 
-    def chunks(self, columns: Iterable[str] | None = None) -> Iterator[Chunk]:
-        """See :class:`setpoint.tables.source.Source`; every column is text."""
+    def chunks(
+        self, columns: Iterable[str] | None = None, start: int = 0, stop: int | None = None
+    ) -> Iterator[Chunk]:
+        """See :class:`setpoint.tables.source.Source`."""
         wanted = list(self.names if columns is None else columns)
+        return rows_between(self._chunks(wanted), start, stop)
+
+    def _chunks(self, wanted: list[str]) -> Iterator[Chunk]:
         places = [self.names.index(name) for name in wanted]
         with self._lines() as (lines, _):
             rows: list[int] = []
@@ -42,19 +60,25 @@ class CsvSource:
                 rows.append(number)
                 kept.append([line[place] for place in places])
                 if len(rows) == CHUNK:
-                    yield _chunk(wanted, rows, kept)
+                    yield self._chunk(wanted, rows, kept)
                     rows, kept = [], []
             if rows:
-                yield _chunk(wanted, rows, kept)
+                yield self._chunk(wanted, rows, kept)
+
+    def _chunk(self, names: list[str], rows: list[int], kept: list[list[str]]) -> Chunk:
+        table = zip(*kept, strict=True) if names else ()
+        columns = {name: _texts(c) for name, c in zip(names, table, strict=True)}
+        return Chunk(self.path, columns, rows)
 
     @contextmanager
     def _lines(self) -> Iterator[tuple[Iterator[tuple[int, list[str]]], list[str]]]:
+        """The rows below the header with their numbers, and the header."""
         try:
             with self.path.open(encoding="utf-8-sig", newline="") as file:
-                delimiter = _delimiter(file.readline())
+                header = file.readline()
                 file.seek(0)
-                reader = csv.reader(file, delimiter=delimiter, strict=True)
-                lines = self._checked(reader)
+                delimiter = next((mark for mark in ",;\t" if mark in header), ",")
+                lines = self._checked(csv.reader(file, delimiter=delimiter, strict=True))
                 first = next(lines, None)
                 if first is None:
                     raise TableError(self.path, "is empty; the first row must name the columns.")
@@ -82,81 +106,44 @@ class CsvSource:
             yield number, line
 
 
-def _delimiter(header: str) -> str:
-    return next((mark for mark in ",;\t" if mark in header), ",")
-
-
-def _chunk(names: list[str], rows: list[int], kept: list[list[str]]) -> Chunk:
-    table = zip(*kept, strict=True) if names else ()
-    return Chunk({name: _texts(c) for name, c in zip(names, table, strict=True)}, rows)
-
-
 def _texts(values: tuple[str, ...]) -> NDArray[Any]:
     array = np.empty(len(values), dtype=object)
     array[:] = [None if value.strip().lower() in MISSING else value for value in values]
     return array
 
 
-# ------------------------------------------------------------------------------------------------
-# Writing csv that a spreadsheet shows and does not run.
-
-
-_STARTS_A_FORMULA = (
-    "=",
-    "+",
-    "-",
-    "@",
-    "\t",
-    "\r",
-    "\n",
-    *"\uff1d\uff0b\uff0d\uff20",
-)  # and the wide forms
-
-
-def safe_cell(text: str) -> str:
-    """A text from a user's file, with a quote before anything a spreadsheet would compute.
-
-    Numbers stay as they are: ``-1.5`` starts with a minus and computes nothing.
-
-    >>> safe_cell("=1+1"), safe_cell("-1.5"), safe_cell("plain")
-    ("'=1+1", '-1.5', 'plain')
-    """
-    if not text.lstrip(" ").startswith(_STARTS_A_FORMULA) or _is_number(text):
-        return text
-    return f"'{text}"
-
-
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> int:
-    """Write a csv file completely or not at all; texts must be safe already. Returns the rows."""
+    """Write a csv file completely or not at all, cells as they are; returns the number of rows."""
     count = 0
-    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(header)
-            for row in rows:
-                writer.writerow(row)
-                count += 1
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(draft, 0o666 & ~_umask())
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise
+    with replacing(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(header)
+        for row in rows:
+            writer.writerow(row)
+            count += 1
+        text.detach()
     return count
 
 
-def _is_number(text: str) -> bool:
+def cells(column: NDArray[Any]) -> list[str]:
+    """A column of a chunk as cells for :func:`write_csv`; a missing value is empty."""
+    if column.dtype == object:
+        return ["" if text is None else safe_cell(text) for text in column]
+    return [safe_cell(as_text(float(value))) for value in column]
+
+
+def safe_cell(text: str) -> str:
+    """A text from a user's file, with a quote before anything that a spreadsheet would compute.
+
+    Numbers stay as they are: ``-1.5`` starts with a minus and computes nothing.
+
+    Examples:
+        >>> safe_cell("=1+1"), safe_cell("-1.5"), safe_cell("plain")
+        ("'=1+1", '-1.5', 'plain')
+    """
+    if not text.lstrip(" ").startswith(_STARTS_A_FORMULA):
+        return text
     plain = text.strip(" ")
-    try:
-        float(plain)
-    except ValueError:
-        return False
-    return all(mark in "+-.0123456789eE" for mark in plain)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    digits = all(mark in "+-.0123456789eE" for mark in plain)
+    return text if digits and number_of(plain) is not None else f"'{text}"

@@ -1,18 +1,24 @@
-"""From the columns of a file to the numbers a model takes, and the same again for new files."""
+"""From the columns of a file to the features of a model, and the same again for new files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint._checks import is_number
+from setpoint._checks import is_number, listed, quoted
 from setpoint.tables.columns import Summary
-from setpoint.tables.source import Chunk, Source, TableError, listed, quoted
-from setpoint.tables.values import coded, numbers, written
+from setpoint.tables.source import (
+    Chunk,
+    Source,
+    TableError,
+    as_text,
+    coded,
+    numbers,
+)
 
 Matrix = NDArray[np.float32]
 
@@ -31,21 +37,20 @@ class Number:
         """How many features it makes."""
         return 2 if self.missing else 1
 
-    def encode(self, source: Source, chunk: Chunk, out: Matrix) -> None:
+    def encode(self, chunk: Chunk, out: Matrix) -> None:
         """Write the features of these rows into ``out`` [n, width]."""
         column = chunk.columns[self.name]
         found, wrong = numbers(column)
         if wrong is None and np.isinf(found).any():
             wrong = int(np.argmax(np.isinf(found)))
         if wrong is not None:
-            shown = column[wrong] if column.dtype == object else written(float(column[wrong]))
+            shown = column[wrong] if column.dtype == object else as_text(float(column[wrong]))
             problem = f"{quoted(shown)} is not a finite number, as this column had in training."
-            raise TableError(source.path, problem, row=chunk.rows[wrong], column=self.name)
+            raise chunk.error(problem, wrong, self.name)
         absent = np.isnan(found)
         if absent.any() and not self.missing:
             problem = "the value is missing, and in training none was; fill it in."
-            row = chunk.rows[int(np.argmax(absent))]
-            raise TableError(source.path, problem, row=row, column=self.name)
+            raise chunk.error(problem, int(np.argmax(absent)), self.name)
         out[:, 0] = np.where(absent, 0.0, (found - self.mean) / (self.scale or 1.0))
         if self.missing:
             out[:, 1] = absent
@@ -53,7 +58,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Category:
-    """A column of texts: one feature for each value; None stands for a missing one."""
+    """A column of texts: one feature per value; None stands for a missing one."""
 
     name: str
     values: tuple[str | None, ...]
@@ -63,7 +68,7 @@ class Category:
         """How many features it makes."""
         return len(self.values)
 
-    def encode(self, source: Source, chunk: Chunk, out: Matrix) -> None:
+    def encode(self, chunk: Chunk, out: Matrix) -> None:
         """Write the features of these rows into ``out`` [n, width]."""
         values, codes = coded(chunk.columns[self.name])
         places = {value: place for place, value in enumerate(self.values)}
@@ -74,7 +79,7 @@ class Category:
             shown = "a missing value" if new is None else f"the category {quoted(new)}"
             known = listed([v for v in self.values if v is not None], 5)
             problem = f"{shown} did not occur in training; known: {known}."
-            raise TableError(source.path, problem, row=chunk.rows[row], column=self.name)
+            raise chunk.error(problem, row, self.name)
         out[:] = 0
         out[np.arange(len(found)), found] = 1
 
@@ -95,42 +100,32 @@ class Encoder:
         """The columns it needs, by name."""
         return tuple(column.name for column in self.columns)
 
-    def check(self, source: Source) -> None:
-        """All columns of training must be there; others are ignored."""
-        missing = [name for name in self.names if name not in source.names]
-        if missing:
-            problem = f"columns of training are missing: {listed(missing)}; add them."
-            raise TableError(source.path, problem)
-
-    def encode(self, source: Source, chunk: Chunk) -> Matrix:
+    def encode(self, chunk: Chunk) -> Matrix:
         """The features of these rows, [n, width]."""
         out = np.empty((len(chunk), self.width), dtype=np.float32)
         start = 0
         for column in self.columns:
-            column.encode(source, chunk, out[:, start : start + column.width])
+            column.encode(chunk, out[:, start : start + column.width])
             start += column.width
         return out
 
     def chunks(self, source: Source, also: Iterable[str] = ()) -> Iterator[tuple[Chunk, Matrix]]:
-        """The chunks of a table with the features of each; ``also`` names further columns."""
-        self.check(source)
+        """The chunks of a table with the features of each; ``also`` names further columns.
+
+        Raises:
+            TableError: A column of training is missing, or a value does not fit.
+        """
+        missing = [name for name in self.names if name not in source.names]
+        if missing:
+            problem = f"columns of training are missing: {listed(missing)}; add them."
+            raise TableError(source.path, problem)
         for chunk in source.chunks(dict.fromkeys([*self.names, *also])):
-            yield chunk, self.encode(source, chunk)
+            yield chunk, self.encode(chunk)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Plain data; :func:`setpoint.tables.encoder.read_encoder` reads it back."""
-        return [
-            {"name": c.name, "kind": "category", "values": list(c.values)}
-            if isinstance(c, Category)
-            else {
-                "name": c.name,
-                "kind": "number",
-                "mean": c.mean,
-                "scale": c.scale,
-                "missing": c.missing,
-            }
-            for c in self.columns
-        ]
+        """Plain data; :func:`read_encoder` reads it back."""
+        kinds = {Number: "number", Category: "category"}
+        return [{"name": c.name, "kind": kinds[type(c)], **asdict(c)} for c in self.columns]
 
 
 def column_of(summary: Summary, role: str) -> Number | Category:
@@ -141,12 +136,8 @@ def column_of(summary: Summary, role: str) -> Number | Category:
     return Category(summary.name, tuple([*values, None] if summary.missing else values))
 
 
-# ------------------------------------------------------------------------------------------------
-# An encoder read back from JSON that nobody vouches for: every field is checked.
-
-
 def read_encoder(given: Any) -> Encoder:
-    """The encoder that :meth:`Encoder.to_json` wrote.
+    """The encoder that :meth:`Encoder.to_json` wrote, every field checked.
 
     Raises:
         ValueError: It is not one; the message says which column.

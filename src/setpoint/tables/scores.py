@@ -1,8 +1,7 @@
-"""Which reader a path wants."""
+"""Opening a table, and its scores and labels as arrays for certificates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ from numpy.typing import NDArray
 
 from setpoint.tables.csv_file import CsvSource
 from setpoint.tables.labels import Classes, LabelCount
-from setpoint.tables.parquet import SUFFIXES, ParquetSource, ShardSource, shards_in
-from setpoint.tables.source import Chunk, Source, TableError, need_column
-from setpoint.tables.values import need_groups, need_numbers
+from setpoint.tables.parquet import SUFFIXES, ParquetSource
+from setpoint.tables.source import NO_ROWS, Codes, Floats, Source, TableError, need_column
 
 
 def open_table(path: Path) -> Source:
@@ -24,28 +22,24 @@ def open_table(path: Path) -> Source:
         TableError: There is no such file, or it is not a table.
     """
     if path.is_dir():
-        files = shards_in(path)
+        files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
         if not files:
             problem = "is a folder without parquet files; name a csv or parquet file."
             raise TableError(path, problem)
-        return ShardSource(path, files)
+        return ParquetSource(path, files)
     if not path.exists():
         raise TableError(path, "no such file.")
-    return ParquetSource(path) if path.suffix.lower() in SUFFIXES else CsvSource(path)
-
-
-# ------------------------------------------------------------------------------------------------
-# Scores and labels of a file, for certificates: no model, no torch.
+    return ParquetSource(path, [path]) if path.suffix.lower() in SUFFIXES else CsvSource(path)
 
 
 @dataclass(frozen=True)
 class Scores:
-    """One score a row; labels (0 or 1) and groups (texts) where columns were named for them."""
+    """One score per row; labels (0 or 1), groups and clusters (texts) if columns were named."""
 
-    scores: NDArray[np.float64]
-    labels: NDArray[np.int64] | None
+    scores: Floats
+    labels: Codes | None
     groups: NDArray[Any] | None
-    classes: Classes | None
+    clusters: NDArray[Any] | None
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -58,88 +52,41 @@ def read_scores(
     group: str | None = None,
     positive: str | None = None,
     *,
+    clusters: str | None = None,
     classes: Classes | None = None,
     one_will_do: bool = False,
 ) -> Scores:
-    """The named columns, checked: scores finite, two classes, no group missing.
+    """The named columns, checked: scores finite, two classes, no group or cluster missing.
 
-    The two classes are found in the file unless ``classes`` names them; with ``one_will_do`` all
-    rows may be of one.
+    Args:
+        source: The table.
+        score: The column of scores.
+        label: The column of labels.
+        group: The column of groups.
+        positive: The positive label, where its name does not tell.
+        clusters: The column that says which rows belong together.
+        classes: The two labels, if they are known; by default they are found in the file.
+        one_will_do: Whether all rows may be of one class.
 
     Raises:
         TableError: The file, the row and column of the first value that cannot be used.
     """
-    for name, what in ((score, "--score"), (label, "--label"), (group, "--group")):
-        if name is not None:
-            need_column(source, name, what)
-    wanted = dict.fromkeys(name for name in (score, label, group) if name is not None)
-    chunks = list(source.chunks(wanted))
+    named = {"--score": score, "--label": label, "--group": group, "--clusters": clusters}
+    wanted = [need_column(source, n, option) for option, n in named.items() if n is not None]
+    chunks = list(source.chunks(dict.fromkeys(wanted)))
     if not chunks:
-        raise TableError(source.path, "has a header and no rows.")
-    scores = np.concatenate([need_numbers(source, c, score, "scores") for c in chunks])
-    labels = groups = None
+        raise TableError(source.path, NO_ROWS)
+    scores = np.concatenate([chunk.scores(score) for chunk in chunks])
+    labels = None
     if label is not None:
         if classes is None:
-            count = LabelCount(source, label)
+            count = LabelCount(source.path, label)
             for chunk in chunks:
                 count.update(chunk)
-            classes = count.classes(positive, one_will_do=one_will_do)
-        labels = np.concatenate([classes.encode(source, c, label) for c in chunks])
-    if group is not None:
-        groups = np.concatenate([need_groups(source, c, group) for c in chunks])
-    return Scores(scores, labels, groups, classes)
-
-
-def read_texts(source: Source, name: str, option: str) -> NDArray[Any]:
-    """One column as texts, none missing."""
-    need_column(source, name, option)
-    return np.concatenate([need_groups(source, chunk, name) for chunk in source.chunks([name])])
-
-
-# ------------------------------------------------------------------------------------------------
-# A part of a table's rows, as a table: what one of several processes reads.
-
-
-@dataclass(frozen=True)
-class RowShare:
-    """The rows from ``start`` to ``stop`` of a table, counted from 0.
-
-    Of a folder of parquet files only those with such rows are opened; of a single file, the rows
-    before them are read and dropped.
-    """
-
-    source: Source
-    start: int
-    stop: int
-
-    def __len__(self) -> int:
-        return self.stop - self.start
-
-    @property
-    def path(self) -> Path:
-        """Where it is."""
-        return self.source.path
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Its columns."""
-        return self.source.names
-
-    def chunks(self, columns: Iterable[str] | None = None) -> Iterator[Chunk]:
-        """See :class:`setpoint.tables.source.Source`."""
-        if self.start >= self.stop:
-            return
-        seen = 0
-        chunks = self.source.chunks(columns)
-        if isinstance(self.source, ShardSource):
-            chunks = self.source.between(self.start, self.stop, columns)
-        for chunk in chunks:
-            if isinstance(self.source, ShardSource):
-                seen = chunk.rows[0] - 1
-            low, high = max(self.start - seen, 0), min(self.stop - seen, len(chunk))
-            if low < high:
-                found = {name: column[low:high] for name, column in chunk.columns.items()}
-                yield Chunk(found, chunk.rows[low:high])
-            seen += len(chunk)
-            if seen >= self.stop:
-                return
+            classes = count.two_classes(positive, one_will_do=one_will_do)
+        labels = np.concatenate([classes.encode(chunk, label) for chunk in chunks])
+    groups, members = (
+        None if name is None else np.concatenate([chunk.texts(name) for chunk in chunks])
+        for name in (group, clusters)
+    )
+    return Scores(scores, labels, groups, members)

@@ -1,4 +1,4 @@
-"""One line for everything that can be wrong with a table: the file, the place, what to do."""
+"""A table on disk, read in chunks, and the columns of a chunk as numbers, texts or codes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
+
+from setpoint._checks import listed, quoted
+
+CHUNK = 65_536  # rows
+NO_ROWS = "has a header and no rows."
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
 
 
 class TableError(ValueError):
@@ -25,26 +33,6 @@ class TableError(ValueError):
         super().__init__(f"{', '.join(places)}: {problem}")
 
 
-def quoted(text: object, longest: int = 60) -> str:
-    """A name or a value of the user's as part of a one-line message: escaped, and cut if long."""
-    written = repr(text)
-    return written if len(written) <= longest else f"{written[: longest - 1]}…"
-
-
-def listed(names: object, most: int = 8) -> str:
-    """The first few names, for a message that says what there is."""
-    every = [quoted(name, 30) for name in names]  # type: ignore[attr-defined]
-    more = f" and {len(every) - most:,} more" if len(every) > most else ""
-    return ", ".join(every[:most]) + more
-
-
-# ------------------------------------------------------------------------------------------------
-# A table on disk, read in chunks: never more of it in memory than asked for.
-
-
-CHUNK = 65_536
-
-
 @dataclass(frozen=True)
 class Chunk:
     """Some rows of a table, column by column.
@@ -52,6 +40,7 @@ class Chunk:
     A column is an array of floats (NaN where a value is missing) or of texts (None where one is).
     """
 
+    path: Path
     columns: dict[str, NDArray[Any]]
     rows: Sequence[int]
     """The number of each row as its reader counts it; in a csv file the header is row 1."""
@@ -59,24 +48,131 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def error(self, problem: str, place: int, name: str) -> TableError:
+        """The error for the value of column ``name`` at ``place`` in this chunk."""
+        return TableError(self.path, problem, row=self.rows[place], column=name)
+
+    def between(self, start: int, stop: int) -> Chunk:
+        """The rows from place ``start`` to ``stop``."""
+        columns = {name: column[start:stop] for name, column in self.columns.items()}
+        return Chunk(self.path, columns, self.rows[start:stop])
+
+    def scores(self, name: str) -> Floats:
+        """A column of finite numbers.
+
+        Raises:
+            TableError: A value is no number, missing or infinite.
+        """
+        column = self.columns[name]
+        found, wrong = numbers(column)
+        if wrong is not None:
+            problem = f"{quoted(column[wrong])} is not a number; scores must be numbers."
+            raise self.error(problem, wrong, name)
+        finite = np.isfinite(found)
+        if not finite.all():
+            wrong = int(np.argmin(finite))
+            kind = "missing" if np.isnan(found[wrong]) else "infinite"
+            problem = f"the value is {kind}; scores must be finite numbers. Mend or remove the row."
+            raise self.error(problem, wrong, name)
+        return found
+
+    def codes(self, name: str, what: str = "value") -> tuple[list[str], Codes]:
+        """The different values of a column as texts, and the place of each row's among them.
+
+        Raises:
+            TableError: A value is missing; ``what`` it is, for the message.
+        """
+        values, codes = coded(self.columns[name])
+        if None in values:
+            place = int(np.argmax(codes == values.index(None)))
+            raise self.error(f"the {what} is missing; fill it in or remove the row.", place, name)
+        return [value for value in values if value is not None], codes
+
+    def texts(self, name: str) -> NDArray[Any]:
+        """A column as texts; TableError if a value is missing."""
+        values, codes = self.codes(name)
+        return np.array(values, dtype=str)[codes]
+
 
 class Source(Protocol):
-    """A table whose names are known and whose rows are still on disk."""
+    """A table whose column names are known and whose rows are still on disk."""
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The file or folder."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Its columns."""
 
-    def chunks(self, columns: Iterable[str] | None = None) -> Iterator[Chunk]:
-        """Its rows in order, only the named columns (by default all that can be read)."""
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Columns that are neither numbers nor text, such as dates and lists."""
+
+    def chunks(
+        self, columns: Iterable[str] | None = None, start: int = 0, stop: int | None = None
+    ) -> Iterator[Chunk]:
+        """The rows ``start`` to ``stop`` (counted from 0) of some columns, in order.
+
+        Args:
+            columns: By default all that can be read.
+            start: The first row.
+            stop: The row after the last; by default the end of the table.
+        """
+
+
+@dataclass(frozen=True)
+class RowRange:
+    """The rows ``start`` to ``stop`` of a table, as a table: what one of several ranks reads."""
+
+    source: Source
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def path(self) -> Path:
+        """The file or folder."""
+        return self.source.path
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its columns."""
+        return self.source.names
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Columns that are neither numbers nor text."""
+        return self.source.unreadable
+
+    def chunks(
+        self, columns: Iterable[str] | None = None, start: int = 0, stop: int | None = None
+    ) -> Iterator[Chunk]:
+        """See :class:`Source`."""
+        end = self.stop if stop is None else min(self.start + stop, self.stop)
+        return self.source.chunks(columns, self.start + start, end)
+
+
+def rows_between(
+    chunks: Iterable[Chunk], start: int, stop: int | None, first: int = 0
+) -> Iterator[Chunk]:
+    """The rows ``start`` to ``stop`` of ``chunks``, which begin with row ``first``."""
+    for chunk in chunks:
+        if stop is not None and first >= stop:
+            return
+        end = first + len(chunk)
+        if start <= first and (stop is None or end <= stop):
+            yield chunk
+        elif end > start:
+            last = len(chunk) if stop is None else min(stop - first, len(chunk))
+            yield chunk.between(max(start - first, 0), last)
+        first = end
 
 
 def check_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """Names by which every column can be asked for: none empty, none twice."""
+    """The names of the columns; TableError if one is empty or occurs twice."""
     for place, name in enumerate(names, start=1):
         if not name.strip():
             raise TableError(path, f"column {place} has no name; name it in the header.")
@@ -87,9 +183,59 @@ def check_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def need_column(source: Source, name: str, what: str) -> str:
-    """``name`` if the table has it, or an error that says what it has."""
+def need_column(source: Source, name: str, option: str) -> str:
+    """``name`` if the table has it; a TableError that lists its columns otherwise."""
     if name not in source.names:
-        problem = f"there is no column {quoted(name)} ({what}); the columns are "
+        problem = f"there is no column {quoted(name)} ({option}); the columns are "
         raise TableError(source.path, f"{problem}{listed(source.names)}.")
     return name
+
+
+def number_of(text: str) -> float | None:
+    """The number that a text shows, or None (``1_000`` is a number for Python alone)."""
+    if "_" in text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def numbers(column: NDArray[Any]) -> tuple[Floats, int | None]:
+    """A column as floats, NaN where a value is missing, and the place of the first non-number."""
+    if column.dtype != object:
+        return column, None
+    found = np.empty(len(column))
+    for place, text in enumerate(column):
+        value = float("nan") if text is None else number_of(text)
+        if value is None:
+            return found, place
+        found[place] = value
+    return found, None
+
+
+def coded(column: NDArray[Any]) -> tuple[list[str | None], Codes]:
+    """The different values of a column as texts (None: missing), and the place of each row's."""
+    if column.dtype != object:
+        values, codes = np.unique(column, return_inverse=True)
+        shown = [None if np.isnan(value) else as_text(float(value)) for value in values]
+        return shown, codes.astype(np.int64)
+    places: dict[str | None, int] = {}
+    found = np.fromiter((places.setdefault(t, len(places)) for t in column), np.int64, len(column))
+    return list(places), found
+
+
+def as_text(value: float) -> str:
+    """The shortest text that reads back as ``value``; 3.0 is ``3``, and NaN is empty."""
+    if np.isnan(value):
+        return ""
+    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+
+
+def normal(text: str | None) -> str | None:
+    """A label as it is compared: ``1``, ``1.0`` and `` 1`` are one."""
+    if text is None:
+        return None
+    stripped = text.strip()
+    value = number_of(stripped)
+    return stripped if value is None or not np.isfinite(value) else as_text(value)

@@ -1,9 +1,14 @@
-"""The first pass over a training file: classes, columns, and which row goes where."""
+"""A file to learn from, in two passes: what its columns hold, then the rows of each part.
+
+The survey finds classes and columns; :func:`read_parts` then reads features, labels and groups of
+the training, validation and calibration part. Features are float32, in memory while they are small
+and in a temporary file above that, which the operating system keeps in memory while there is room.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,20 +17,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint._checks import quoted
 from setpoint.tables.columns import Summary, role_of
-from setpoint.tables.encoder import Encoder, Matrix, column_of
-from setpoint.tables.labels import MOST, MOST_CLASSES, Classes, LabelCount, Several
-from setpoint.tables.source import Source, TableError, need_column, quoted
-from setpoint.tables.values import need_groups
+from setpoint.tables.encoder import Category, Encoder, Matrix, Number, column_of
+from setpoint.tables.labels import MOST_CLASSES, MOST_LABELS, Classes, LabelCount
+from setpoint.tables.source import NO_ROWS, Codes, Source, TableError, need_column
 
-TRAIN, VALIDATION, CALIBRATION = 0, 1, 2
 PARTS = ("train", "validation", "calibration")
-STREAM = 0x5E7901  # numbers of our own: made-up data often come from default_rng(0) themselves
+IN_MEMORY = 2**30  # bytes of features
+_STREAM = 0x5E7901  # made-up data often come from default_rng(seed) themselves
+
+Deal = Callable[[int], Codes]
+"""Gives the parts (places in ``PARTS``) of the next rows of a file, given how many."""
 
 
 @dataclass(frozen=True)
 class Shares:
-    """How the rows are dealt out: each one by itself, by a number drawn from ``seed``.
+    """How rows are divided into parts: each one by itself, by a number drawn from ``seed``.
 
     So a part is a random sample of the file whatever its order, the same on every pass, and the
     rows need not be counted first.
@@ -35,10 +43,10 @@ class Shares:
     validation: float = 0.2
     calibration: float = 0.2
 
-    def dealer(self, start: int = 0) -> Callable[[int], NDArray[np.int64]]:
-        """A function that gives the parts of the next ``size`` rows, from row ``start`` on."""
-        numbers = np.random.PCG64([self.seed, STREAM])
-        draw = np.random.Generator(numbers.advance(start))  # a number a row
+    def dealer(self, start: int = 0) -> Deal:
+        """The parts of the rows from row ``start`` on."""
+        bits = np.random.PCG64([self.seed, _STREAM])
+        draw = np.random.Generator(bits.advance(start))  # one number per row
         edges = [1 - self.validation - self.calibration, 1 - self.calibration]
         return lambda size: np.searchsorted(edges, draw.random(size), side="right")
 
@@ -47,7 +55,7 @@ class Shares:
 class Survey:
     """What the first pass found."""
 
-    classes: Classes | Several
+    classes: Classes
     encoder: Encoder
     rows: int
     notes: tuple[str, ...]
@@ -65,35 +73,37 @@ def survey(
 ) -> Survey:
     """Read the file once and decide how each column is used.
 
+    Args:
+        source: The table.
+        label: The column of labels.
+        shares: Which rows are for training: means and scales are theirs.
+        positive: The positive label, where its name does not tell.
+        drop: Columns not to learn from.
+        keep: Columns to use although they look like identifiers.
+        several: Whether there may be more than two classes.
+
     Raises:
-        TableError: The label is missing or has not two values (two at least if it may have
-            ``several``), or no column can be used.
+        TableError: A label is missing, there are too few or too many classes, or no column can be
+            used.
     """
     for names, option in (([label], "--label"), (drop, "--drop"), (keep, "--keep")):
         for name in names:
             need_column(source, name, option)
-    unreadable = tuple(getattr(source, "unreadable", ()))
-    left = [n for n in source.names if n != label and n not in drop and n not in unreadable]
-    labels = LabelCount(source, label, MOST_CLASSES if several else MOST)
+    left = [n for n in source.names if n != label and n not in drop and n not in source.unreadable]
+    labels = LabelCount(source.path, label, MOST_CLASSES if several else MOST_LABELS)
     columns = [Summary(name) for name in left]
     deal, rows = shares.dealer(), 0
     for chunk in source.chunks([label, *left]):
         labels.update(chunk)
-        training = deal(len(chunk)) == TRAIN
+        training = deal(len(chunk)) == PARTS.index("train")
         for column in columns:
             column.update(chunk.columns[column.name], training, chunk.rows)
         rows += len(chunk)
-    classes = labels.several() if several else labels.classes(positive)
-    notes = [f"column {name!r} left out: neither numbers nor text." for name in unreadable]
-    used = []
+    classes = labels.all_classes() if several else labels.two_classes(positive)
+    notes = [f"column {name!r} left out: neither numbers nor text." for name in source.unreadable]
+    used: list[Number | Category] = []
     for column in columns:
-        if column.numeric and column.infinite is not None:
-            problem = "the value is infinite; mend or remove the row, or --drop the column."
-            raise TableError(source.path, problem, row=column.infinite, column=column.name)
-        if column.odd is not None and column.name not in keep:
-            problem = f"{quoted(column.odd.text)} is no number, and nearly all other values are; "
-            problem += "mend it or leave it empty (--keep takes the column as text)."
-            raise TableError(source.path, problem, row=column.odd.row, column=column.name)
+        _check_values(source, column, keep)
         role, note = role_of(column, keep)
         notes += [note] if note else []
         used += [column_of(column, role)] if role != "drop" else []
@@ -103,14 +113,15 @@ def survey(
     return Survey(classes, Encoder(tuple(used)), rows, tuple(notes))
 
 
-# ------------------------------------------------------------------------------------------------
-# The second pass over a training file: features, labels and groups of each part.
-#
-# Features are float32 in memory while they are small, and in a file on disk above that, which the
-# operating system keeps in memory only as long as there is room.
-
-
-IN_MEMORY = 2**30  # bytes of features
+def _check_values(source: Source, column: Summary, keep: Collection[str]) -> None:
+    """TableError for an infinite value, or a text among numbers."""
+    if column.numeric and column.infinite is not None:
+        problem = "the value is infinite; mend or remove the row, or --drop the column."
+        raise TableError(source.path, problem, row=column.infinite, column=column.name)
+    if column.odd is not None and column.name not in keep:
+        problem = f"{quoted(column.odd.text)} is no number, and nearly all other values are; "
+        problem += "mend it or leave it empty (--keep takes the column as text)."
+        raise TableError(source.path, problem, row=column.odd.row, column=column.name)
 
 
 @dataclass(frozen=True)
@@ -118,7 +129,7 @@ class Part:
     """Examples in the order of the file: features [n, d], labels [n], groups [n] or None."""
 
     x: Matrix
-    y: NDArray[np.int64]
+    y: Codes
     groups: NDArray[Any] | None
 
     def __len__(self) -> int:
@@ -129,23 +140,22 @@ class Part:
 def read_parts(
     source: Source,
     label: str,
-    classes: Classes | Several,
+    classes: Classes,
     encoder: Encoder,
-    deal: Callable[[int], NDArray[np.int64]],
+    deal: Deal,
     rows: int,
     group: str | None = None,
     parts: int = len(PARTS),
 ) -> Iterator[list[Part]]:
-    """Every part of a file of ``rows`` rows; scratch space is gone when the context ends."""
-    for name, option in ((label, "--label"), (group, "--group")):
-        if name is not None:
-            need_column(source, name, option)
+    """Every part of a file of ``rows`` rows; temporary files are gone when the context ends."""
+    also = [need_column(source, label, "--label")]
+    if group is not None:
+        also.append(need_column(source, group, "--group"))
     with TemporaryDirectory(prefix="setpoint-") as scratch:
-        stores = [_Store(scratch, f"{i}", encoder.width, rows) for i in range(parts)]
-        also = [label] if group is None else [label, group]
+        stores = [_Store(Path(scratch, str(i)), encoder.width, rows) for i in range(parts)]
         for chunk, features in encoder.chunks(source, also):
-            labels = classes.encode(source, chunk, label)
-            groups = None if group is None else need_groups(source, chunk, group)
+            labels = classes.encode(chunk, label)
+            groups = None if group is None else chunk.texts(group)
             where = deal(len(chunk))
             for number, store in enumerate(stores):
                 mine = where == number
@@ -154,43 +164,39 @@ def read_parts(
 
 
 def read_all(
-    source: Source,
-    label: str,
-    classes: Classes | Several,
-    encoder: Encoder,
-    group: str | None = None,
-) -> Any:
-    """One part with every row of a file, such as a test file; a context like the above."""
-    rows = count_rows(source, label)
+    source: Source, label: str, classes: Classes, encoder: Encoder, group: str | None = None
+) -> AbstractContextManager[list[Part]]:
+    """One part with every row of a file, such as a test file; see :func:`read_parts`."""
 
-    def deal(size: int) -> NDArray[np.int64]:
+    def deal(size: int) -> Codes:
         return np.zeros(size, np.int64)
 
+    rows = count_rows(source, label)
     return read_parts(source, label, classes, encoder, deal, rows, group, parts=1)
 
 
 def count_rows(source: Source, label: str) -> int:
-    """How many rows a table has."""
+    """How many rows a table has; TableError if none."""
     rows = sum(len(chunk) for chunk in source.chunks([need_column(source, label, "--label")]))
     if not rows:
-        raise TableError(source.path, "has a header and no rows.")
+        raise TableError(source.path, NO_ROWS)
     return rows
 
 
 class _Store:
     """Grows by chunks to at most ``most`` rows, none of which is copied again."""
 
-    def __init__(self, folder: str, name: str, width: int, most: int) -> None:
+    def __init__(self, path: Path, width: int, most: int) -> None:
         self._count = 0
         shape = (max(most, 1), width)
         if 4 * most * width <= IN_MEMORY:
             self._x: Matrix = np.empty(shape, np.float32)  # pages that are not written cost nothing
         else:
-            self._x = np.memmap(Path(folder) / name, np.float32, "w+", shape=shape)
-        self._y: list[NDArray[np.int64]] = []
+            self._x = np.memmap(path, np.float32, "w+", shape=shape)
+        self._y: list[Codes] = []
         self._groups: list[NDArray[Any]] = []
 
-    def add(self, x: Matrix, y: NDArray[np.int64], groups: NDArray[Any] | None) -> None:
+    def add(self, x: Matrix, y: Codes, groups: NDArray[Any] | None) -> None:
         self._x[self._count : self._count + len(x)] = x
         self._count += len(x)
         self._y.append(y)

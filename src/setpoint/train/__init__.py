@@ -14,7 +14,6 @@ from setpoint.train.checkpoints import (
     OtherRun,
     load_checkpoint,
     save_checkpoint,
-    write_atomically,
 )
 from setpoint.train.loop import Criterion, Fitted, fit
 from setpoint.train.portfolio import Best, fit_best
@@ -44,5 +43,4 @@ __all__ = [
     "retarget",
     "save_checkpoint",
     "score",
-    "write_atomically",
 ]

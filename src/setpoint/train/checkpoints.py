@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
@@ -23,6 +21,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from setpoint._files import write_file
 from setpoint.train.averaging import Averaged
 from setpoint.train.ranks import added_up, first_row
 
@@ -36,26 +35,12 @@ class OtherRun(ValueError):
     """A checkpoint that cannot be continued: of other settings or data, or damaged."""
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path``: after a crash there is the old file or the new one, whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(file.name, path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-    _sync_folder(path.parent)
-
-
 def save_checkpoint(folder: Path, tensors: Tensors, record: dict[str, Any]) -> Path:
     """Write tensors and a JSON record into ``folder``; returns the file."""
     whole = {name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}
     path = folder / _NAME
-    write_atomically(path, save(whole, metadata={_KEY: json.dumps(record)}))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_file(path, save(whole, metadata={_KEY: json.dumps(record)}))
     for left_by_a_killed_run in folder.glob(f".{_NAME}.*"):
         left_by_a_killed_run.unlink(missing_ok=True)
     return path
@@ -78,18 +63,6 @@ def load_checkpoint(folder: Path) -> tuple[Tensors, dict[str, Any]] | None:
     if not isinstance(record, dict):
         raise OtherRun(f"{path} holds no record of a run. Delete it to train anew.")
     return tensors, record
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name last too; systems that cannot open folders do without."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # pragma: no cover (Windows)
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 # ------------------------------------------------------------------------------------------------

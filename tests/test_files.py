@@ -1,0 +1,38 @@
+import os
+import stat
+
+import pytest
+
+from setpoint._files import replacing, write_file
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path):
+    path = tmp_path / "file"
+    write_file(path, b"old")
+    with replacing(path) as file:
+        file.write(b"new")
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("call", ["replace", "fsync"])
+def test_a_crash_while_writing_leaves_the_old_file(tmp_path, monkeypatch, call):
+    path = tmp_path / "file"
+    write_file(path, b"old")
+
+    def crash(*_):
+        raise OSError("disk on fire")
+
+    monkeypatch.setattr(os, call, crash)
+    with pytest.raises(OSError, match="disk on fire"):
+        write_file(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_permissions_are_those_of_a_new_file(tmp_path):
+    write_file(tmp_path / "ours", b"")
+    (tmp_path / "usual").touch()
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert len(modes) == 1
