@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo test test-slow test-browser check docs benchmark benchmarks-quick clean
-demo: .venv/ready
+demo: .venv/demo
 	$(BIN)/setpoint demo
 
 test: .venv/ready
@@ -35,10 +35,15 @@ benchmark: .venv/ready  ## the cost of a step, as in docs/cost.md
 
 # torch goes in first and pinned: an unpinned torch may bring several gigabytes of CUDA packages.
 # Not compiled: of the thousands of files in these libraries most are never imported.
-.venv/ready: pyproject.toml constraints.txt
+PIP = $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
+.venv/demo: pyproject.toml constraints.txt  ## what the demo needs
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[dev]"
+	$(PIP) torch
+	$(PIP) --editable ".[demo]"
+	touch $@
+
+.venv/ready: .venv/demo  ## everything: tests, types, docs and all extras
+	$(PIP) --editable ".[dev]"
 	touch $@
 
 clean:

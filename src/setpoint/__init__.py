@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from setpoint._extras import advice
 from setpoint._version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -247,7 +248,10 @@ __all__ = ["__version__", *_ROOMS]
 def __getattr__(name: str) -> object:
     if name not in _ROOMS:
         raise AttributeError(f"module 'setpoint' has no attribute {name!r}")
-    value = getattr(import_module(f"setpoint.{_ROOMS[name]}"), name)
+    try:
+        value = getattr(import_module(f"setpoint.{_ROOMS[name]}"), name)
+    except ModuleNotFoundError as missing:
+        raise advice(missing) from None
     globals()[name] = value
     return value
 

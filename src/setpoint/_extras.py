@@ -1,0 +1,60 @@
+"""Libraries that are not part of the core: which extra of setpoint installs each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+_EXTRAS = {
+    "torch": "train",
+    "safetensors": "train",
+    "sklearn": "sklearn",
+    "pyarrow": "data",
+    "matplotlib": "demo",
+    "rich": "demo",
+    "lightgbm": "boosting",
+    "xgboost": "boosting",
+    "lightning": "lightning",
+    "pytorch_lightning": "lightning",
+    "torchmetrics": "metrics",
+    "skorch": "skorch",
+    "transformers": "transformers",
+    "accelerate": "transformers",
+    "onnx": "onnx",
+    "onnxscript": "onnx",
+    "onnxruntime": "onnx",
+    "ray": "ray",
+}
+
+
+def advice(missing: ModuleNotFoundError) -> ModuleNotFoundError:
+    """The same error with the extra that installs the library, if it is one of ours.
+
+    Examples:
+        >>> advice(ModuleNotFoundError("No module named 'torch'", name="torch"))
+        ModuleNotFoundError('torch is not installed: pip install "setpoint[train]"')
+    """
+    library = (missing.name or "").partition(".")[0]
+    if library not in _EXTRAS:
+        return missing
+    cure = f'pip install "setpoint[{_EXTRAS[library]}]"'
+    return ModuleNotFoundError(f"{library} is not installed: {cure}", name=library)
+
+
+def import_lazily(room: str, places: Mapping[str, str]) -> Callable[[str], object]:
+    """The ``__getattr__`` of a room whose names are imported on first use.
+
+    Args:
+        room: The room, ``__name__``.
+        places: For each name, the module inside the room that defines it.
+    """
+
+    def find(name: str) -> object:
+        if name not in places:
+            raise AttributeError(f"module {room!r} has no attribute {name!r}")
+        try:
+            return getattr(import_module(f"{room}.{places[name]}"), name)
+        except ModuleNotFoundError as missing:
+            raise advice(missing) from None
+
+    return find
