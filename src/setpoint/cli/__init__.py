@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
+from setpoint._extras import advice
 from setpoint._version import __version__
 from setpoint.cli.common import BAD_USAGE, INTERRUPTED, UserError, one_line
 
@@ -51,7 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader (head, less) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BAD_USAGE
-    except (UserError, OSError, ValueError, TypeError, NotImplementedError, ImportError) as error:
+    except ModuleNotFoundError as missing:
+        return _fail(one_line(advice(missing)))
+    except (UserError, OSError, ValueError, TypeError, NotImplementedError) as error:
         return _fail(one_line(error))
     except MemoryError:
         return _fail("there is not enough memory for this file.")
@@ -62,8 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get(_TRACEBACK):
             raise
         what = f"{type(error).__name__}: {one_line(error)}"
-        advice = f"please report it, with what {_TRACEBACK}=1 shows"
-        return _fail(f"a mistake of ours, {what}; {advice}.")
+        cure = f"please report it, with what {_TRACEBACK}=1 shows"
+        return _fail(f"a mistake of ours, {what}; {cure}.")
 
 
 def _fail(message: str) -> int:

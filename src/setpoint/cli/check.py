@@ -11,7 +11,7 @@ import numpy as np
 from setpoint.certificates import ClassCertificate
 from setpoint.cli.common import DONE, NOT_CERTIFIED, UserError, share
 from setpoint.runs import Manifest, parse_certificate, read_certificate, read_manifest
-from setpoint.tables import NO_ROWS, Source, TableError, need_column, open_table, read_scores
+from setpoint.tables import NO_ROWS, TableError, TableSource, need_column, open_table, read_scores
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +72,9 @@ def _of_file(path: Path) -> Any:
     return parse_certificate(path, content)
 
 
-def _score(given: argparse.Namespace, manifest: Manifest, source: Source) -> tuple[Any, Any, Any]:
+def _score(
+    given: argparse.Namespace, manifest: Manifest, source: TableSource
+) -> tuple[Any, Any, Any]:
     """Scores of the run's own model, labels and groups, chunk by chunk."""
     from setpoint.runs.model import load_model, score_rows
 

@@ -16,7 +16,7 @@ from setpoint._files import write_file
 from setpoint.cli.common import DONE, UserError, as_json, count, seed
 from setpoint.runs.manifest import MODELS
 from setpoint.tables import TableError, need_column, open_table
-from setpoint.tables.training_file import Part, Shares, Survey, read_parts, survey
+from setpoint.tables.training_file import Shares, Survey, TablePart, read_parts, survey
 
 LOSSES = ("loss", "misses", "false_alarms")
 GAPS = ("coverage_gap", "tpr_gap", "fpr_gap", "covariance")
@@ -92,7 +92,7 @@ def _goals(given: argparse.Namespace) -> tuple[str, str]:
     return goals
 
 
-def _groups(given: argparse.Namespace, *parts: Part) -> list[str]:
+def _groups(given: argparse.Namespace, *parts: TablePart) -> list[str]:
     """The names of the groups; TableError unless every part has enough rows of each."""
     names = sorted({str(g) for part in parts for g in ([] if part.groups is None else part.groups)})
     if given.group is not None and len(names) < 2:
@@ -113,8 +113,8 @@ def _groups(given: argparse.Namespace, *parts: Part) -> list[str]:
 def _train(
     given: argparse.Namespace,
     groups: list[str],
-    train: Part,
-    held_out: Part,
+    train: TablePart,
+    held_out: TablePart,
     minimize: str,
     hold: str,
 ) -> Any:
@@ -140,7 +140,7 @@ def _train(
     )
 
 
-def _tensors(part: Part, groups: list[str]) -> tuple[Any, Any, Any]:
+def _tensors(part: TablePart, groups: list[str]) -> tuple[Any, Any, Any]:
     """Features, labels and one-hot groups (a column of ones without groups)."""
     import torch
 

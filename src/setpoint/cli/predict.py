@@ -11,7 +11,7 @@ from typing import Any
 from setpoint.axes.class_data import decide
 from setpoint.cli.common import DONE, NOT_CERTIFIED, UserError, check_file
 from setpoint.runs import Manifest, read_certificate, read_manifest
-from setpoint.tables import Source, cells, open_table, safe_cell, write_csv
+from setpoint.tables import TableSource, cells, open_table, safe_cell, write_csv
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +59,7 @@ def _new_names(names: tuple[str, ...], new: list[str]) -> list[str]:
 
 
 def _decisions(
-    folder: Path, manifest: Manifest, certificate: Any, source: Source
+    folder: Path, manifest: Manifest, certificate: Any, source: TableSource
 ) -> Iterator[list[str]]:
     """Every row of the file as it was, with its scores and the class it is decided to be."""
     from setpoint.runs.model import load_model, score_rows

@@ -38,9 +38,9 @@ from setpoint.runs.training import (
 from setpoint.tables import TableError, need_column, open_table
 from setpoint.tables.training_file import (
     PARTS,
-    Part,
     Shares,
     Survey,
+    TablePart,
     read_all,
     read_parts,
     survey,
@@ -174,7 +174,7 @@ class Session:
         if self.several:
             self.watch.tell(f"{len(seen.classes.names):,} classes in {self.label!r}.")
 
-    def _check(self, name: str, part: Part, seen: Survey) -> None:
+    def _check(self, name: str, part: TablePart, seen: Survey) -> None:
         """TableError if a part lacks rows of a class, or a group that the goal names."""
         _, labels, groups = all_rows(part)
         counts = np.bincount(labels, minlength=len(seen.classes.names))
@@ -196,7 +196,7 @@ class Session:
             wrong += f"it has {listed(sorted(there))}."
             raise TableError(self.file, wrong, column=self.group)
 
-    def _train(self, seen: Survey, parts: dict[str, Part]) -> Finished:
+    def _train(self, seen: Survey, parts: dict[str, TablePart]) -> Finished:
         recipe = Recipe(
             problem=self._numbered(seen),
             method=self.method,

@@ -20,8 +20,8 @@ from setpoint.distributed import gather_rows, rank_of, workers
 from setpoint.problems import Problem
 from setpoint.runs.model import build_model
 from setpoint.solvers import methods_named
-from setpoint.tables import RowRange, Source, open_table
-from setpoint.tables.training_file import Part, count_rows
+from setpoint.tables import RowRange, TableSource, open_table
+from setpoint.tables.training_file import TablePart, count_rows
 from setpoint.train import OtherRun, fit_best
 from setpoint.train.networks import steps_for
 from setpoint.train.ranks import added_up, from_first
@@ -47,7 +47,7 @@ class Recipe:
     group: str | None = None
     outputs: int = 1
 
-    def steps(self, train: Part) -> int:
+    def steps(self, train: TablePart) -> int:
         """How many batches the epochs make, of the rows of all ranks."""
         return steps_for(added_up(len(train)), self.batch_size, self.epochs)
 
@@ -69,7 +69,7 @@ class Trained:
     history: list[dict[str, Any]]
 
 
-def train_model(recipe: Recipe, train: Part, validation: Part, watch: Watch) -> Trained:
+def train_model(recipe: Recipe, train: TablePart, validation: TablePart, watch: Watch) -> Trained:
     """Train one model; the pass that is best by the goal's own metric is kept.
 
     A run that was killed goes on from its last pass and ends with the same numbers.
@@ -87,7 +87,7 @@ def train_model(recipe: Recipe, train: Part, validation: Part, watch: Watch) -> 
 
 
 def _train(
-    recipe: Recipe, train: Part, validation: Part, watch: Watch, folder: Path | None
+    recipe: Recipe, train: TablePart, validation: TablePart, watch: Watch, folder: Path | None
 ) -> Trained:
     judge = Validation(
         recipe.problem,
@@ -118,7 +118,7 @@ def groups_of(problem: Problem, group: str | None, column: Any) -> dict[str, Any
     return {group: column} if any(problem.slices) and group is not None else None
 
 
-def scores_of(model: nn.Module, part: Part) -> NDArray[np.float32]:
+def scores_of(model: nn.Module, part: TablePart) -> NDArray[np.float32]:
     """The scores of a part, in the precision that decisions are made in."""
     found: Tensor = score(model, torch.from_numpy(part.x))
     return found.numpy().astype(np.float32, copy=False)
@@ -150,7 +150,7 @@ def own_rows(file: Path, rows: int) -> RowRange:
     return RowRange(open_table(file), rank * rows // size, (rank + 1) * rows // size)
 
 
-def own_rows_of_unknown(file: Path, label: str) -> Source:
+def own_rows_of_unknown(file: Path, label: str) -> TableSource:
     """The range that this rank reads of a table whose length is not known yet."""
     source = open_table(file)
     if workers() == 1:
@@ -158,7 +158,7 @@ def own_rows_of_unknown(file: Path, label: str) -> Source:
     return own_rows(file, on_first_rank(lambda: count_rows(source, label)))
 
 
-def all_rows(part: Part, scores: Any = None) -> tuple[Any, Any, Any]:
+def all_rows(part: TablePart, scores: Any = None) -> tuple[Any, Any, Any]:
     """Scores, labels and groups of a part from all ranks, in the order of the file."""
     found, _, _ = gather_rows({"scores": scores, "y": part.y, "groups": part.groups})
     return found["scores"], found["y"], found["groups"]

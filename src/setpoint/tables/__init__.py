@@ -10,8 +10,8 @@ from setpoint.tables.scores import Scores, open_table, read_scores
 from setpoint.tables.source import (
     NO_ROWS,
     RowRange,
-    Source,
     TableError,
+    TableSource,
     need_column,
 )
 
@@ -20,7 +20,7 @@ __all__ = [
     "Classes",
     "RowRange",
     "Scores",
-    "Source",
+    "TableSource",
     "TableError",
     "cells",
     "need_column",

@@ -27,7 +27,7 @@ class Odd(NamedTuple):
     text: str
 
 
-class Summary:
+class ColumnSummary:
     """Statistics of a column, in memory that does not grow with the rows.
 
     Mean and scale come from the training rows alone: the rows kept for calibration must not
@@ -116,7 +116,7 @@ class Summary:
         self.count = total
 
 
-def role_of(column: Summary, keep: Collection[str] = ()) -> tuple[Role, str | None]:
+def role_of(column: ColumnSummary, keep: Collection[str] = ()) -> tuple[Role, str | None]:
     """The role of a column, and a note for the report where there is something to say.
 
     Args:
@@ -142,7 +142,7 @@ def role_of(column: Summary, keep: Collection[str] = ()) -> tuple[Role, str | No
     return "category", note
 
 
-def _constant(column: Summary) -> bool:
+def _constant(column: ColumnSummary) -> bool:
     if column.missing:
         return False  # whether a value is there still tells rows apart
     if column.numeric:
@@ -150,7 +150,7 @@ def _constant(column: Summary) -> bool:
     return column.values is not None and len(column.values) <= 1
 
 
-def _identifier(column: Summary) -> bool:
+def _identifier(column: ColumnSummary) -> bool:
     if column.present < _FEW_ROWS:
         return False
     if column.numeric:

@@ -23,6 +23,7 @@ from setpoint.tables.source import (
     CHUNK,
     Chunk,
     TableError,
+    TableSource,
     as_text,
     check_names,
     number_of,
@@ -34,10 +35,8 @@ MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
 
 
-class CsvSource:
+class CsvSource(TableSource):
     """A csv file: the header is read at once, the rows on request; every column is text."""
-
-    unreadable: tuple[str, ...] = ()
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -47,7 +46,7 @@ class CsvSource:
     def chunks(
         self, columns: Iterable[str] | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[Chunk]:
-        """See :class:`setpoint.tables.source.Source`."""
+        """See :class:`setpoint.tables.source.TableSource`."""
         wanted = list(self.names if columns is None else columns)
         return rows_between(self._chunks(wanted), start, stop)
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import is_number, listed, quoted
-from setpoint.tables.columns import Summary
+from setpoint.tables.columns import ColumnSummary
 from setpoint.tables.source import (
     Chunk,
-    Source,
     TableError,
+    TableSource,
     as_text,
     coded,
     numbers,
@@ -109,7 +109,9 @@ class Encoder:
             start += column.width
         return out
 
-    def chunks(self, source: Source, also: Iterable[str] = ()) -> Iterator[tuple[Chunk, Matrix]]:
+    def chunks(
+        self, source: TableSource, also: Iterable[str] = ()
+    ) -> Iterator[tuple[Chunk, Matrix]]:
         """The chunks of a table with the features of each; ``also`` names further columns.
 
         Raises:
@@ -128,7 +130,7 @@ class Encoder:
         return [{"name": c.name, "kind": kinds[type(c)], **asdict(c)} for c in self.columns]
 
 
-def column_of(summary: Summary, role: str) -> Number | Category:
+def column_of(summary: ColumnSummary, role: str) -> Number | Category:
     """How a column with this role is encoded."""
     if role == "number":
         return Number(summary.name, summary.mean, summary.scale, summary.missing > 0)

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import quoted
-from setpoint.tables.source import CHUNK, Chunk, TableError, check_names, rows_between
+from setpoint.tables.source import CHUNK, Chunk, TableError, TableSource, check_names, rows_between
 
 SUFFIXES = (".parquet", ".pq")
 
 
-class ParquetSource:
+class ParquetSource(TableSource):
     """One or several parquet files with the same columns, read one after the other.
 
     Args:
@@ -49,20 +49,16 @@ class ParquetSource:
             elif kinds != self._kinds:
                 problem = f"its columns are not those of {quoted(self._files[0].name)}"
                 raise TableError(file, f"{problem}; the files of a folder are one table.")
-
-    @property
-    def unreadable(self) -> tuple[str, ...]:
-        """Columns that are neither numbers nor text, such as dates and lists."""
-        return tuple(name for name, kind in self._kinds.items() if kind is None)
+        self.unreadable = tuple(name for name, kind in self._kinds.items() if kind is None)
 
     def chunks(
         self, columns: Iterable[str] | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[Chunk]:
-        """See :class:`setpoint.tables.source.Source`; files without such rows stay closed."""
-        readable = [name for name in self.names if self._kinds[name] is not None]
+        """See :class:`setpoint.tables.source.TableSource`; files without such rows stay closed."""
+        readable = [name for name in self.names if name not in self.unreadable]
         wanted = readable if columns is None else list(columns)
         for name in wanted:
-            if self._kinds[name] is None:
+            if name in self.unreadable:
                 problem = "holds neither numbers nor text; convert it, or leave it out."
                 raise TableError(self.path, problem, column=name)
         first = 0

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from setpoint.tables.csv_file import CsvSource
 from setpoint.tables.labels import Classes, LabelCount
 from setpoint.tables.parquet import SUFFIXES, ParquetSource
-from setpoint.tables.source import NO_ROWS, Codes, Floats, Source, TableError, need_column
+from setpoint.tables.source import NO_ROWS, Codes, Floats, TableError, TableSource, need_column
 
 
-def open_table(path: Path) -> Source:
+def open_table(path: Path) -> TableSource:
     """The table in a csv file, in a parquet file if the name says so, or in a folder of these.
 
     Raises:
@@ -46,7 +46,7 @@ class Scores:
 
 
 def read_scores(
-    source: Source,
+    source: TableSource,
     score: str,
     label: str | None = None,
     group: str | None = None,

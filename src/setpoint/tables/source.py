@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,21 +95,20 @@ class Chunk:
         return np.array(values, dtype=str)[codes]
 
 
-class Source(Protocol):
-    """A table whose column names are known and whose rows are still on disk."""
+class TableSource(ABC):
+    """A table whose column names are known and whose rows are still on disk.
 
-    @property
-    def path(self) -> Path:
-        """The file or folder."""
+    Attributes:
+        path: The file or folder.
+        names: Its columns.
+        unreadable: Columns that are neither numbers nor text, such as dates and lists.
+    """
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Its columns."""
+    path: Path
+    names: tuple[str, ...]
+    unreadable: tuple[str, ...] = ()
 
-    @property
-    def unreadable(self) -> tuple[str, ...]:
-        """Columns that are neither numbers nor text, such as dates and lists."""
-
+    @abstractmethod
     def chunks(
         self, columns: Iterable[str] | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[Chunk]:
@@ -121,36 +121,20 @@ class Source(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class RowRange:
+class RowRange(TableSource):
     """The rows ``start`` to ``stop`` of a table, as a table: what one of several ranks reads."""
 
-    source: Source
-    start: int
-    stop: int
+    def __init__(self, source: TableSource, start: int, stop: int) -> None:
+        self.path, self.names, self.unreadable = source.path, source.names, source.unreadable
+        self.source, self.start, self.stop = source, start, stop
 
     def __len__(self) -> int:
         return self.stop - self.start
 
-    @property
-    def path(self) -> Path:
-        """The file or folder."""
-        return self.source.path
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Its columns."""
-        return self.source.names
-
-    @property
-    def unreadable(self) -> tuple[str, ...]:
-        """Columns that are neither numbers nor text."""
-        return self.source.unreadable
-
     def chunks(
         self, columns: Iterable[str] | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[Chunk]:
-        """See :class:`Source`."""
+        """See :class:`TableSource`."""
         end = self.stop if stop is None else min(self.start + stop, self.stop)
         return self.source.chunks(columns, self.start + start, end)
 
@@ -183,7 +167,7 @@ def check_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def need_column(source: Source, name: str, option: str) -> str:
+def need_column(source: TableSource, name: str, option: str) -> str:
     """``name`` if the table has it; a TableError that lists its columns otherwise."""
     if name not in source.names:
         problem = f"there is no column {quoted(name)} ({option}); the columns are "

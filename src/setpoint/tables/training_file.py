@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import quoted
-from setpoint.tables.columns import Summary, role_of
+from setpoint.tables.columns import ColumnSummary, role_of
 from setpoint.tables.encoder import Category, Encoder, Matrix, Number, column_of
 from setpoint.tables.labels import MOST_CLASSES, MOST_LABELS, Classes, LabelCount
-from setpoint.tables.source import NO_ROWS, Codes, Source, TableError, need_column
+from setpoint.tables.source import NO_ROWS, Codes, TableError, TableSource, need_column
 
 PARTS = ("train", "validation", "calibration")
 IN_MEMORY = 2**30  # bytes of features
@@ -62,7 +62,7 @@ class Survey:
 
 
 def survey(
-    source: Source,
+    source: TableSource,
     label: str,
     shares: Shares,
     *,
@@ -91,7 +91,7 @@ def survey(
             need_column(source, name, option)
     left = [n for n in source.names if n != label and n not in drop and n not in source.unreadable]
     labels = LabelCount(source.path, label, MOST_CLASSES if several else MOST_LABELS)
-    columns = [Summary(name) for name in left]
+    columns = [ColumnSummary(name) for name in left]
     deal, rows = shares.dealer(), 0
     for chunk in source.chunks([label, *left]):
         labels.update(chunk)
@@ -113,7 +113,7 @@ def survey(
     return Survey(classes, Encoder(tuple(used)), rows, tuple(notes))
 
 
-def _check_values(source: Source, column: Summary, keep: Collection[str]) -> None:
+def _check_values(source: TableSource, column: ColumnSummary, keep: Collection[str]) -> None:
     """TableError for an infinite value, or a text among numbers."""
     if column.numeric and column.infinite is not None:
         problem = "the value is infinite; mend or remove the row, or --drop the column."
@@ -125,7 +125,7 @@ def _check_values(source: Source, column: Summary, keep: Collection[str]) -> Non
 
 
 @dataclass(frozen=True)
-class Part:
+class TablePart:
     """Examples in the order of the file: features [n, d], labels [n], groups [n] or None."""
 
     x: Matrix
@@ -138,7 +138,7 @@ class Part:
 
 @contextmanager
 def read_parts(
-    source: Source,
+    source: TableSource,
     label: str,
     classes: Classes,
     encoder: Encoder,
@@ -146,7 +146,7 @@ def read_parts(
     rows: int,
     group: str | None = None,
     parts: int = len(PARTS),
-) -> Iterator[list[Part]]:
+) -> Iterator[list[TablePart]]:
     """Every part of a file of ``rows`` rows; temporary files are gone when the context ends."""
     also = [need_column(source, label, "--label")]
     if group is not None:
@@ -164,8 +164,8 @@ def read_parts(
 
 
 def read_all(
-    source: Source, label: str, classes: Classes, encoder: Encoder, group: str | None = None
-) -> AbstractContextManager[list[Part]]:
+    source: TableSource, label: str, classes: Classes, encoder: Encoder, group: str | None = None
+) -> AbstractContextManager[list[TablePart]]:
     """One part with every row of a file, such as a test file; see :func:`read_parts`."""
 
     def deal(size: int) -> Codes:
@@ -175,7 +175,7 @@ def read_all(
     return read_parts(source, label, classes, encoder, deal, rows, group, parts=1)
 
 
-def count_rows(source: Source, label: str) -> int:
+def count_rows(source: TableSource, label: str) -> int:
     """How many rows a table has; TableError if none."""
     rows = sum(len(chunk) for chunk in source.chunks([need_column(source, label, "--label")]))
     if not rows:
@@ -203,7 +203,7 @@ class _Store:
         if groups is not None:
             self._groups.append(groups)
 
-    def part(self) -> Part:
+    def part(self) -> TablePart:
         y = np.concatenate(self._y) if self._y else np.empty(0, np.int64)
         groups = np.concatenate(self._groups) if self._groups else None
-        return Part(self._x[: self._count], y, groups)
+        return TablePart(self._x[: self._count], y, groups)

@@ -1,0 +1,132 @@
+"""The core needs numpy and scipy alone: what works without torch, and what is said otherwise."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from cli.shell import run, write_data, write_scores
+
+BLOCK = """
+import json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from importlib.abc import MetaPathFinder
+from io import StringIO
+
+class Blocked(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "safetensors", "pyarrow"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+"""
+LIGHT = (
+    BLOCK
+    + """
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+import setpoint
+from setpoint import CertifiedThreshold, Problem, certify, cli, fnr, fpr
+
+rng = np.random.default_rng(0)
+y = (rng.random(2000) < 0.3).astype(int)
+x = rng.normal(size=(2000, 3)) + 2 * y[:, None]
+problem = Problem(minimize=fnr, subject_to=fpr <= 0.1)
+assert 0 < problem.evaluate(x[:, 0], y) < 1
+assert certify(x[:, 0], y, fpr <= 0.1).certified
+model = CertifiedThreshold(LogisticRegression(), goal="fpr <= 0.1", random_state=0).fit(x, y)
+assert model.certificate_.certified
+"""
+)
+COMMANDS = (
+    BLOCK
+    + """
+from setpoint import cli
+
+found = []
+for words in json.loads(sys.argv[1]):
+    out, err = StringIO(), StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = cli.main(words)
+    found.append((code, out.getvalue(), err.getvalue()))
+print(json.dumps(found))
+"""
+)
+NAMES = (
+    BLOCK
+    + """
+import importlib
+room, name = sys.argv[1:]
+try:
+    getattr(importlib.import_module(room), name)
+except ImportError as error:
+    print(error)
+"""
+)
+
+
+def python(script, *arguments):
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run, its data, and scores."""
+    folder = tmp_path_factory.mktemp("light")
+    write_scores(folder / "scores.csv")
+    write_data(folder / "data.csv")
+    goal = "--goal=maximize recall subject to fpr <= 0.3"
+    options = ("--label=churn", goal, "--model=linear", "--epochs=1", "--quiet")
+    assert run("train", folder / "data.csv", *options, f"--out={folder / 'run'}") in (0, 1)
+    return folder
+
+
+def test_certificates_metrics_and_thresholds_of_scikit_learn():
+    python(LIGHT)
+
+
+def test_commands_without_torch(folder):
+    scores, made, page = folder / "scores.csv", folder / "made.json", folder / "run" / "report.html"
+    page.unlink()
+    columns = ["--score=s", "--label=y"]
+    words = [
+        ["certify", scores, *columns, "--goal=fpr <= 0.1", "--out", made],
+        ["check", made, scores, *columns],
+        ["report", folder / "run"],
+        ["card", folder / "run"],
+        ["train", folder / "data.csv", "--label=churn", "--goal=maximize recall subject to fpr<=.3"]
+        + ["--out", folder / "other"],
+        ["check", folder / "run", folder / "data.csv", "--label=churn"],
+    ]
+    found = json.loads(python(COMMANDS, json.dumps([[str(w) for w in line] for line in words])))
+    for code, _, error in found[:4]:
+        assert (code, error) == (0, "")
+    assert "certified: fpr <= 0.1" in found[0][1]
+    assert page.read_text().startswith("<!")
+    for code, _, error in found[4:]:
+        assert code == 2
+        assert error == 'setpoint: error: torch is not installed: pip install "setpoint[train]"\n'
+
+
+@pytest.mark.parametrize(
+    ("room", "name"),
+    [
+        ("setpoint", "Implicit"),
+        ("setpoint", "Classifier"),
+        ("setpoint.solvers", "Implicit"),
+        ("setpoint.train", "fit"),
+        ("setpoint.losses", "auc_loss"),
+        ("setpoint.programs", "linear_program"),
+        ("setpoint.pareto", "pareto_front"),
+        ("setpoint.distributed", "workers"),
+    ],
+)
+def test_training_names_the_extra_in_one_line(room, name):
+    message = python(NAMES, room, name)
+    assert "torch" in message
+    assert 'pip install "setpoint[train]"' in message
+    assert message.count("\n") == 1
