@@ -24,9 +24,7 @@ LIGHT = (
     BLOCK
     + """
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-import setpoint
-from setpoint import CertifiedThreshold, Problem, certify, cli, fnr, fpr
+from setpoint import Problem, certify, fnr, fpr
 
 rng = np.random.default_rng(0)
 y = (rng.random(2000) < 0.3).astype(int)
@@ -34,8 +32,6 @@ x = rng.normal(size=(2000, 3)) + 2 * y[:, None]
 problem = Problem(minimize=fnr, subject_to=fpr <= 0.1)
 assert 0 < problem.evaluate(x[:, 0], y) < 1
 assert certify(x[:, 0], y, fpr <= 0.1).certified
-model = CertifiedThreshold(LogisticRegression(), goal="fpr <= 0.1", random_state=0).fit(x, y)
-assert model.certificate_.certified
 """
 )
 COMMANDS = (
@@ -85,21 +81,20 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_certificates_metrics_and_thresholds_of_scikit_learn():
+def test_certificates_and_metrics():
     python(LIGHT)
 
 
 def test_commands_without_torch(folder):
     scores, made, page = folder / "scores.csv", folder / "made.json", folder / "run" / "report.html"
     page.unlink()
-    columns = ["--score=s", "--label=y"]
+    columns, goal = ["--score=s", "--label=y"], "--goal=maximize recall subject to fpr <= 0.3"
     words = [
         ["certify", scores, *columns, "--goal=fpr <= 0.1", "--out", made],
         ["check", made, scores, *columns],
         ["report", folder / "run"],
         ["card", folder / "run"],
-        ["train", folder / "data.csv", "--label=churn", "--goal=maximize recall subject to fpr<=.3"]
-        + ["--out", folder / "other"],
+        ["train", folder / "data.csv", "--label=churn", goal, "--out", folder / "other"],
         ["check", folder / "run", folder / "data.csv", "--label=churn"],
     ]
     found = json.loads(python(COMMANDS, json.dumps([[str(w) for w in line] for line in words])))
@@ -109,7 +104,8 @@ def test_commands_without_torch(folder):
     assert page.read_text().startswith("<!")
     for code, _, error in found[4:]:
         assert code == 2
-        assert error == 'setpoint: error: torch is not installed: pip install "setpoint[train]"\n'
+        assert error.endswith(' is not installed: pip install "setpoint[train]"\n')
+        assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """Imported first by every room that trains: an error that names the extra if torch is missing."""
 
+from importlib import import_module
+
 from setpoint._extras import advice
 
 try:
-    import safetensors  # noqa: F401
-    import torch  # noqa: F401
+    for library in ("torch", "safetensors"):
+        import_module(library)
 except ModuleNotFoundError as missing:
     raise advice(missing) from None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from setpoint._files import write_file
 from setpoint.cli.common import DONE, UserError, check_file
-from setpoint.export.card import model_card
+from setpoint.export import model_card
 from setpoint.runs import read_manifest, read_result
 
 

@@ -1,5 +1,6 @@
 """Several processes: ranks of ``torch.distributed``, and a pool of workers. Needs torch."""
 
+import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
 from setpoint.distributed.gather import columns_of, gather_columns, gather_rows, layout_of
 from setpoint.distributed.pool import (
     Pool,

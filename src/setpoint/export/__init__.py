@@ -1,9 +1,17 @@
-"""Out of training: a module that decides, and the files other programs read."""
+"""Out of training: a module that decides, and the files other programs read.
 
+The card of a run needs no torch; the other names are imported on first use.
+"""
+
+from typing import TYPE_CHECKING
+
+from setpoint._extras import import_lazily
 from setpoint.export.card import model_card
-from setpoint.export.decision import Decision
-from setpoint.export.files import load_decision, save_decision
-from setpoint.export.programs import to_onnx, to_program
+
+if TYPE_CHECKING:
+    from setpoint.export.decision import Decision
+    from setpoint.export.files import load_decision, save_decision
+    from setpoint.export.programs import to_onnx, to_program
 
 __all__ = [
     "Decision",
@@ -13,3 +21,14 @@ __all__ = [
     "to_onnx",
     "to_program",
 ]
+
+__getattr__ = import_lazily(
+    __name__,
+    {
+        "Decision": "decision",
+        "load_decision": "files",
+        "save_decision": "files",
+        "to_onnx": "programs",
+        "to_program": "programs",
+    },
+)

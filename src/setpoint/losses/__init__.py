@@ -1,5 +1,6 @@
 """Exact losses for metrics of a whole batch, by sorting: a value and its gradient, no solver."""
 
+import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
 from setpoint.losses.auc import auc_loss, pair_loss, partial_auc_loss
 from setpoint.losses.base import (
     Ranked,

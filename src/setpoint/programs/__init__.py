@@ -1,5 +1,6 @@
 """Linear programs as layers of a network, and the metric losses written as linear programs."""
 
+import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
 from setpoint.programs.diagnostics import ProgramInfo
 from setpoint.programs.infeasibility import InfeasibleProgram, ProgramError, UnboundedProgram
 from setpoint.programs.layer import linear_program

@@ -1,5 +1,6 @@
 """Solvers: ways to train for a problem. One paper, one file."""
 
+import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
 from setpoint.solvers.barrier import Barrier, RateBarrier, at_least, at_most, equal_to, together
 from setpoint.solvers.base import BatchCriterion, GlobalBatch
 from setpoint.solvers.baselines import CrossEntropy

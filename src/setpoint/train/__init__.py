@@ -1,5 +1,6 @@
 """Training: the loop, validation, checkpoints, averaged weights, portfolios of methods."""
 
+import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
 from setpoint.solvers.samplers import (
     Batch,
     Classwise,
