@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from scipy.sparse import csr_array
 from torch import Tensor
@@ -94,6 +95,28 @@ class MatrixBatch:
             return values
         place = (self.row.cpu().numpy(), self.column.cpu().numpy())
         return csr_array((values, place), shape=self.shape)
+
+    def block_diagonal(self) -> Any:
+        """All members along the diagonal of one sparse array of scipy."""
+        members, (m, n) = self.values.shape[0], self.shape
+        values = self.values.cpu().numpy()
+        if self.row is None or self.column is None:
+            row, column = np.indices((m, n)).reshape(2, -1)
+            values = values.reshape(members, -1)
+        else:
+            row, column = self.row.cpu().numpy(), self.column.cpu().numpy()
+        step = np.arange(members)[:, None]
+        place = ((row + m * step).ravel(), (column + n * step).ravel())
+        return csr_array((values.ravel(), place), shape=(m * members, n * members))
+
+    def part(self, rows: Tensor, columns: Tensor) -> MatrixBatch:
+        """The submatrix of the rows and columns that are marked."""
+        shape = int(rows.sum()), int(columns.sum())
+        if self.row is None or self.column is None:
+            return MatrixBatch(self.values[:, rows][:, :, columns], shape)
+        kept = rows[self.row] & columns[self.column]
+        row, column = (rows.cumsum(0) - 1)[self.row], (columns.cumsum(0) - 1)[self.column]
+        return MatrixBatch(self.values[:, kept], shape, row[kept], column[kept])
 
 
 def sparse_batch(tensor: Tensor) -> MatrixBatch:

@@ -14,7 +14,6 @@ steps, never accuracy.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +22,6 @@ from scipy.sparse.linalg import splu
 from torch import Tensor
 
 from setpoint._checks import whole
-from setpoint.programs.matrices import MatrixBatch
 from setpoint.programs.standard_form import ProgramBatch
 
 STEPS_PER_MINIMUM = 60  # at most for one setting of the multipliers; 5 to 20 are usual
@@ -139,7 +137,7 @@ def _step_length(
     equal = weight * program.E.times(d)
     start = ((program.c + proximal.slope(y)) * d).sum(1) + (r.equal * equal).sum(1) / weight
     curve = (equal * equal).sum(1) / weight + (proximal.weights * d * d).sum(1)
-    by = weight**0.5  # residuals and their speeds are in units of the multipliers
+    by = weight**0.5  # residuals and their derivatives are in units of the multipliers
     a, rows = program.A.times(d) * by, r.rows / by
     if program.nonnegative:
         a, rows = torch.cat([a, -by * d], 1), torch.cat([rows, r.bounds / by], 1)
@@ -164,21 +162,21 @@ def exact_step(start: Tensor, curve: Tensor, r: Tensor, a: Tensor) -> Tensor:
         start: The slope at 0 of the part that has no breakpoints, ``[batch]``.
         curve: Its second derivative, ``[batch]``.
         r: Residuals at 0, ``[batch, rows]``.
-        a: Their speeds, ``[batch, rows]``.
+        a: Their derivatives, ``[batch, rows]``.
     """
     counts = (r > 0) | ((r == 0) & (a > 0))
-    turns = ((a > 0) & (r < 0)) | ((a < 0) & (r > 0))
-    when, order = torch.where(turns, -r / torch.where(turns, a, 1), torch.inf).sort(1)
-    a, r, turns = a.gather(1, order), r.gather(1, order), turns.gather(1, order)
+    breaks = ((a > 0) & (r < 0)) | ((a < 0) & (r > 0))
+    when, order = torch.where(breaks, -r / torch.where(breaks, a, 1), torch.inf).sort(1)
+    a, r, breaks = a.gather(1, order), r.gather(1, order), breaks.gather(1, order)
     start, curve = start[:, None], curve[:, None]
     counts = counts.gather(1, order)
     start = start + (a * r * counts).sum(1, keepdim=True)
     curve = curve + (a * a * counts).sum(1, keepdim=True)
-    change = a.sign() * turns  # a row becomes violated if it rises, satisfied if it falls
+    change = a.sign() * breaks  # a row becomes violated if it rises, satisfied if it falls
     starts = torch.cat([start, start + (change * a * r).cumsum(1)], 1)
     curves = torch.cat([curve, curve + (change * a * a).cumsum(1)], 1)
-    crossed = turns & (starts[:, :-1] + curves[:, :-1] * torch.where(turns, when, 0) >= 0)
-    piece = torch.where(crossed.any(1), crossed.to(torch.uint8).argmax(1), turns.sum(1))[:, None]
+    crossed = breaks & (starts[:, :-1] + curves[:, :-1] * torch.where(breaks, when, 0) >= 0)
+    piece = torch.where(crossed.any(1), crossed.to(torch.uint8).argmax(1), breaks.sum(1))[:, None]
     start, curve = starts.gather(1, piece)[:, 0], curves.gather(1, piece)[:, 0]
     return torch.where(curve > 0, -start / torch.where(curve > 0, curve, 1), 1.0).clamp(min=0)
 
@@ -215,8 +213,8 @@ def _sparse_direction(
     Long rows (an equality over all variables, say) are rows of an augmented system, since their
     squares would fill ``H``.
     """
-    A = _block_diagonal(program.A)[rows.cpu().numpy().ravel()]
-    E = _block_diagonal(program.E)
+    A = program.A.block_diagonal()[rows.cpu().numpy().ravel()]
+    E = program.E.block_diagonal()
     both = csr_array(block_array([[A], [E]]) if E.shape[0] else A)
     long = np.diff(both.indptr) > LONG_ROW
     short, rest = both[~long], both[long]
@@ -233,23 +231,9 @@ def _sparse_direction(
     return torch.from_numpy(step).to(gradient).reshape(gradient.shape)
 
 
-def _block_diagonal(matrix: MatrixBatch) -> Any:
-    """A block-diagonal matrix of all members."""
-    members, (m, n) = matrix.values.shape[0], matrix.shape
-    values = matrix.values.cpu().numpy()
-    if matrix.row is None or matrix.column is None:
-        row, column = np.indices((m, n)).reshape(2, -1)
-        values = values.reshape(members, -1)
-    else:
-        row, column = matrix.row.cpu().numpy(), matrix.column.cpu().numpy()
-    step = np.arange(members)[:, None]
-    place = ((row + m * step).ravel(), (column + n * step).ravel())
-    return csr_array((values.ravel(), place), shape=(m * members, n * members))
-
-
 @dataclass(frozen=True)
 class Sketch:
-    """A sample of ``size`` rows, weighted so that sums over it are right on average."""
+    """A sample of ``size`` rows, weighted so that sums over it are unbiased."""
 
     size: int
     generator: torch.Generator | None = None
@@ -258,10 +242,10 @@ class Sketch:
         whole(self.size, "sketch", least=1)
 
     def gram(self, A: Tensor, on: Tensor) -> Tensor:
-        """``A_J' A_J`` of the rows that are ``on``, from at most ``size`` of them for each member.
+        """``A_J' A_J`` of the rows that are ``on``, from at most ``size`` of them per member.
 
-        A small sample sees only some directions. The true diagonal is mixed in for the others, the
-        more the fewer rows there are for each variable.
+        A small sample covers only some directions. For the others the true diagonal is mixed in,
+        the more the fewer rows there are per variable.
         """
         m, n = A.shape[1:]
         if self.size >= m:
@@ -277,7 +261,7 @@ class Sketch:
         return H
 
     def is_exact(self, on: Tensor) -> Tensor:
-        """For which members the sample holds all the rows that are ``on``, ``[batch]``."""
+        """Which members have no more rows ``on`` than the sample, ``[batch]``."""
         return on.sum(1) <= self.size
 
     def rows(self, A: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:

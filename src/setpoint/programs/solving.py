@@ -13,16 +13,13 @@ import torch
 from torch import Tensor
 
 from setpoint.programs.highs import solve_by_highs
-from setpoint.programs.matrices import MatrixBatch
 from setpoint.programs.newton import solve_by_newton
 from setpoint.programs.penalty import Sketch
 from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
 
 SOLVERS = ("auto", "highs", "newton")
-NEWTON_MEMBERS = (
-    16  # batches from here on are faster by Newton: benchmarks/programs/solver_choice.py
-)
-NEWTON_VARIABLES = 200  # and up to here: the size of its matrix, per member
+NEWTON_MEMBERS = 16  # Newton is faster for this many programs at least, and
+NEWTON_VARIABLES = 200  # for this many variables at most: benchmarks/programs/solver_choice.py
 
 
 def fastest_solver(program: ProgramBatch) -> str:
@@ -48,10 +45,10 @@ def solve_programs(
     if sketch is not None and (solver == "highs" or program.is_sparse):
         raise ValueError('sketch goes with dense matrices and solver="newton".')
     if solver == "auto" and sketch is None:
-        parts = separate(program) if program.is_sparse else None
-        if parts is not None and parts.rest is None:
-            return parts.alone
-        if parts is not None and parts.rest is not None:
+        parts = separate(program)
+        if parts is not None:
+            if parts.rest is None:
+                return parts.alone
             return parts.join(_solve_with(parts.rest, fastest_solver(parts.rest)))
         solver = fastest_solver(program)
     return _solve_with(program, solver, sketch)
@@ -65,16 +62,7 @@ def _solve_with(program: ProgramBatch, solver: str, sketch: Sketch | None = None
     if not len(rest):
         return found
     rest = rest.to(program.c.device)
-    other = solve_by_highs(program.pick(rest))
-    status, names = list(found.status), list(found.solver)
-    for k, i in enumerate(rest.tolist()):
-        status[i], names[i] = other.status[k], other.solver[k]
-    parts = {}
-    for name in ("z", "v", "w", "s"):
-        part = getattr(found, name).clone()
-        part[rest] = getattr(other, name)
-        parts[name] = part
-    return replace(found, status=tuple(status), solver=tuple(names), **parts)
+    return found.put(rest, solve_by_highs(program.pick(rest)))
 
 
 @dataclass(frozen=True)
@@ -112,9 +100,9 @@ def separate(program: ProgramBatch) -> Separated | None:
         return None
     m, n = A.shape
     per_row = torch.bincount(A.row, minlength=m)
-    lonely = (per_row[A.row] == 1) & (A.values != 0).all(0)
+    single = (per_row[A.row] == 1) & (A.values != 0).all(0)
     columns = torch.ones(n, dtype=torch.bool, device=A.row.device)
-    columns[A.column[~lonely]] = False
+    columns[A.column[~single]] = False
     if E.column is not None:
         columns[E.column] = False
     if not columns.any():
@@ -125,22 +113,30 @@ def separate(program: ProgramBatch) -> Separated | None:
     alone = _solve_alone(program, A.row, A.column, columns, entries)
     if alone is None:
         return None
-    if not columns.all():
-        return Separated(columns, rows, alone, _remaining(program, ~columns, ~rows))
-    empty = (
-        program.b[:, ~rows] >= 0
-    ).all() and not program.h.any()  # their rows say 0 <= b and 0 = h
-    return Separated(columns, rows, alone, None) if empty else None
+    if columns.all():  # the remaining rows say 0 <= b and 0 = h
+        holds = (program.b[:, ~rows] >= 0).all() and not program.h.any()
+        return Separated(columns, rows, alone, None) if holds else None
+    every = torch.ones(E.shape[0], dtype=torch.bool, device=columns.device)
+    rest = replace(
+        program,
+        c=program.c[:, ~columns],
+        A=A.part(~rows, ~columns),
+        b=program.b[:, ~rows],
+        E=E.part(every, ~columns),
+    )
+    return Separated(columns, rows, alone, rest)
 
 
 def _solve_alone(
     program: ProgramBatch, row: Tensor, column: Tensor, columns: Tensor, entries: Tensor
 ) -> SolutionBatch | None:
-    """The solutions of the lonely columns, from the entries in them."""
+    """The solutions of the marked columns; ``None`` if one of them has none."""
     c, a = program.c, program.A.values[:, entries]
     row, column = row[entries], column[entries].expand(len(c), -1)
     at = program.b[:, row] / a
-    sign = torch.where(c < 0, -1.0, 1.0)  # in mirrored variables every cost wants to go down
+    sign = torch.where(
+        c < 0, -1.0, 1.0
+    )  # mirrored, every variable with a cost goes to its lower bound
     toward, against = (a * sign.gather(1, column) < 0), (a * sign.gather(1, column) > 0)
     at = at * sign.gather(1, column)
     start = torch.full_like(c, -torch.inf)
@@ -154,8 +150,8 @@ def _solve_alone(
         return None  # infeasible or unbounded: let a solver say so
     z = torch.where(columns, z * sign, 0)
     v = torch.zeros_like(program.b)
-    mine = toward & (at == low.gather(1, column)) & ~(start == low).gather(1, column)
-    first = _first_in_column(mine, column, c.shape[1])
+    binding = toward & (at == low.gather(1, column)) & ~(start == low).gather(1, column)
+    first = _first_in_column(binding, column, c.shape[1])
     price = torch.where(first, c.gather(1, column).abs() / a.abs(), 0)
     v[:, row] = price
     paid = torch.zeros_like(c).scatter_add(1, column, first.to(c.dtype))
@@ -164,28 +160,10 @@ def _solve_alone(
     return SolutionBatch(z, v, torch.zeros_like(program.h), s, words, names, (0,) * len(c))
 
 
-def _first_in_column(mine: Tensor, column: Tensor, width: int) -> Tensor:
+def _first_in_column(marked: Tensor, column: Tensor, width: int) -> Tensor:
     """Of the marked entries, the first of each column."""
-    place = torch.arange(mine.shape[1], device=mine.device).expand_as(mine)
-    late = torch.where(mine, place, mine.shape[1])
-    least = late.new_full((len(mine), width), mine.shape[1])
+    place = torch.arange(marked.shape[1], device=marked.device).expand_as(marked)
+    late = torch.where(marked, place, marked.shape[1])
+    least = late.new_full((len(marked), width), marked.shape[1])
     least = least.scatter_reduce(1, column, late, "amin")
-    return mine & (late == least.gather(1, column))
-
-
-def _remaining(program: ProgramBatch, columns: Tensor, rows: Tensor) -> ProgramBatch:
-    A, E = _submatrix(program.A, rows, columns), program.E
-    every = torch.ones(E.shape[0], dtype=torch.bool, device=columns.device)
-    E = _submatrix(E, every, columns)
-    return replace(program, c=program.c[:, columns], A=A, b=program.b[:, rows], E=E)
-
-
-def _submatrix(matrix: MatrixBatch, rows: Tensor, columns: Tensor) -> MatrixBatch:
-    shape = int(rows.sum()), int(columns.sum())
-    if matrix.row is None or matrix.column is None:
-        return MatrixBatch(matrix.values[:, rows][:, :, columns], shape)
-    kept = rows[matrix.row] & columns[matrix.column]
-    row, column = rows.cumsum(0) - 1, columns.cumsum(0) - 1
-    return MatrixBatch(
-        matrix.values[:, kept], shape, row[matrix.row[kept]], column[matrix.column[kept]]
-    )
+    return marked & (late == least.gather(1, column))

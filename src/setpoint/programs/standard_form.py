@@ -122,6 +122,15 @@ class SolutionBatch:
         solved = [word == "optimal" for word in self.status]
         return torch.tensor(solved, dtype=torch.bool, device=self.z.device)
 
+    def put(self, members: Tensor, other: SolutionBatch) -> SolutionBatch:
+        """The same with other solutions for some members; their iterations are kept."""
+        z, v, w, s = (x.clone() for x in (self.z, self.v, self.w, self.s))
+        z[members], v[members], w[members], s[members] = other.z, other.v, other.w, other.s
+        status, solver = list(self.status), list(self.solver)
+        for k, i in enumerate(members.tolist()):
+            status[i], solver[i] = other.status[k], other.solver[k]
+        return SolutionBatch(z, v, w, s, tuple(status), tuple(solver), self.iterations)
+
 
 def check_program(
     c: Any, A: Any, b: Any, E: Any, h: Any, nonnegative: bool
