@@ -209,7 +209,7 @@ def test_barrier_steps_are_those_of_a_plain_loop(tmp_path):
     torch.testing.assert_close(model.weight, plain.weight, rtol=0, atol=0)
     assert math.isclose(float(model.weight), 1.0, abs_tol=0.01)
     assert trainer.logger.logged["setpoint/barrier/multiplier/0"] > 0
-    assert "barrier.ledger" in " ".join(model.state_dict())
+    assert "barrier.state" in " ".join(model.state_dict())
 
 
 def test_automatic_optimisation_is_refused():

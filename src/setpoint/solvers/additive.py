@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.distributed import columns_of, layout_of, several_ranks, sum_over_ranks, together
-from setpoint.solvers.base import BatchCriterion, scaled
+from setpoint.solvers.base import BatchCriterion, scale_gradient
 
 
 class Sums(Protocol):
@@ -58,7 +58,7 @@ class AdditiveCriterion(BatchCriterion, Generic[Own]):
                 if known.learns and not scores.requires_grad:
                     scores = scores.detach().requires_grad_()  # no rows: it steps like the others
                 with together(), self._sharing(added):
-                    return super().__call__(scaled(scores, self._factor()), labels, **more)
+                    return super().__call__(scale_gradient(scores, self._factor()), labels, **more)
         return super().__call__(scores, labels, **more)
 
     def attach(self: Self, model: nn.Module) -> Self:

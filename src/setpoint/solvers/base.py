@@ -28,9 +28,10 @@ from setpoint.distributed import (
     together,
     workers,
 )
-from setpoint.problems import PER_GROUP, Infeasible, Problem
+from setpoint.problems import PER_GROUP, Infeasible, Problem, refuse_classes, refuse_queries
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.mix import Loss, value_of
+from setpoint.steps import Hard, Step
 
 SHARDED = ("FullyShardedDataParallel", "FSDPModule")
 """Wrappers that average as well; known by name, as importing them takes its time."""
@@ -157,11 +158,11 @@ class BatchCriterion(nn.Module):
         start = sum(sizes[:rank])
         whole = whole.to(scores.device)
         own = scores.to(whole.dtype).reshape(sizes[rank], *whole.shape[1:])
-        own = scaled(own, self._factor())
+        own = scale_gradient(own, self._factor())
         return torch.cat([whole[:start], own, whole[start + sizes[rank] :]])
 
 
-def scaled(scores: Tensor, factor: int) -> Tensor:
+def scale_gradient(scores: Tensor, factor: int) -> Tensor:
     """The same numbers, with a gradient ``factor`` times as long."""
     return cast(Tensor, _Scaled.apply(scores, factor))  # type: ignore[no-untyped-call]
 
@@ -178,6 +179,34 @@ class _Scaled(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return gradient * ctx.factor, None
+
+
+def check_problem(
+    problem: object, who: str, example: str = "Problem(minimize=fnr, subject_to=fpr <= 0.01)"
+) -> Problem:
+    """``problem``, if it is one of binary labels without queries.
+
+    Args:
+        problem: What the user passed.
+        who: The name of the criterion, for the error.
+        example: A problem that it takes, for the error.
+
+    Raises:
+        TypeError: It is no :class:`setpoint.Problem`.
+        NotImplementedError: It is about classes or queries; the message says which method can.
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"{who} takes a Problem, such as {example}; got {problem!r}.")
+    refuse_queries(problem.query, who)
+    refuse_classes(problem, who)
+    return problem
+
+
+def check_soft_step(step: object) -> Step:
+    """``step``, if it has gradients."""
+    if not isinstance(step, Step) or isinstance(step, Hard):
+        raise TypeError(f"step must be a soft step such as Sigmoid(); got {step!r}.")
+    return step
 
 
 def check_model(model: object) -> None:

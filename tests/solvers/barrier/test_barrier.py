@@ -61,8 +61,8 @@ def test_a_state_with_a_part_missing_is_refused():
     weight = torch.ones(1, requires_grad=True)
     barrier = Barrier([weight])
     state = barrier.state_dict()
-    del state["ledger.floor"]
-    with pytest.raises(RuntimeError, match=r"Missing key.*ledger\.floor"):
+    del state["state.floor"]
+    with pytest.raises(RuntimeError, match=r"Missing key.*state\.floor"):
         barrier.load_state_dict(state)
 
 
@@ -76,7 +76,7 @@ def test_multipliers_are_reused_between_refreshes():
     # and the direction is the weighted sum of fresh gradients
     model.zero_grad()
     side, fit = losses(model, x, y)
-    barrier.ledger.numbers["steps"] += 1
+    barrier.state.numbers["steps"] += 1
     step = barrier.backward(side, subject_to=at_most(fit, 0.5))
     side, fit = losses(model, x, y)
     total = step["weights"][0] * fit + step["weights"][1] * side

@@ -8,7 +8,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from setpoint import Barrier
-from setpoint.solvers.barrier.gradients import Means
+from setpoint.solvers.barrier.lexicographic import MeanGradients
 
 
 def network_and_rows():
@@ -111,17 +111,17 @@ def test_means_of_half_precision_are_wider():
     barrier = Barrier([x, unused])
     for factor in (1.0, 1.001):
         barrier.backward(x.float().sum() + unused.sum(), after=factor * x.float().square().sum())
-    (mean, none), _ = barrier.means.rows
+    (mean, none), _ = barrier.priorities.means.rows
     assert mean.dtype == torch.float32
     assert none is None
     assert x.grad.dtype == torch.bfloat16
     barrier.reset()
-    assert barrier.means.rows == []
+    assert barrier.priorities.means.rows == []
     assert "means.0" not in barrier.state_dict()
 
 
 def test_a_step_without_a_gradient_counts_as_a_gradient_of_zero():
-    means = Means()
+    means = MeanGradients()
     means.follow([[torch.tensor([4.0]), None]], 1.0)
     means.follow([[None, torch.tensor([8.0])]], 0.25)
     assert_close(means.rows, [[torch.tensor([3.0]), torch.tensor([2.0])]])

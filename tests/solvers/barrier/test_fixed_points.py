@@ -8,7 +8,8 @@ from solvers.barrier.toys import none_free
 
 from setpoint import Barrier, at_least, at_most
 from setpoint.solvers.barrier import together
-from setpoint.solvers.barrier.quadratic_program import Push, solve
+from setpoint.solvers.barrier.quadratic_program import solve
+from setpoint.solvers.barrier.rules import Push
 
 
 def at_the_boundary(scale=1.0, map_f=lambda f: f, map_g=lambda g: g, steps=150):

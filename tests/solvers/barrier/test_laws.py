@@ -10,7 +10,8 @@ from scipy.optimize import minimize
 from solvers.barrier.toys import none_free
 
 from setpoint import Barrier, at_least, at_most
-from setpoint.solvers.barrier.quadratic_program import Push, constrained, solve
+from setpoint.solvers.barrier.quadratic_program import solve
+from setpoint.solvers.barrier.rules import Push, constrained
 
 FREE = np.zeros
 

@@ -8,12 +8,13 @@ from solvers.barrier.toys import none_free
 
 from setpoint import Barrier, at_most, equal_to
 from setpoint.solvers.barrier import lexicographic_residual
-from setpoint.solvers.barrier.state import HIGHEST, Ledger, raise_floors
+from setpoint.solvers.barrier.rules import HIGHEST, raise_floors
+from setpoint.solvers.barrier.state import BarrierState
 
 
-def noisy_ledger(floor=0.0, mean=0.01):
-    ledger = Ledger()
-    ledger.open(["<="])
+def noisy_state(floor=0.0, mean=0.01):
+    state = BarrierState()
+    state.open(["<="])
     for name, value in {
         "floor": floor,
         "gap": 0.0,
@@ -21,18 +22,18 @@ def noisy_ledger(floor=0.0, mean=0.01):
         "mean_jump": 0.02,
         "mean_square": 0.5,
     }.items():
-        ledger.numbers[name] = np.array([value])
-    ledger.numbers["steps"] = np.array(50.0)
-    ledger.numbers["mean_pull"] = np.array(1.0)
-    return ledger
+        state.numbers[name] = np.array([value])
+    state.numbers["steps"] = np.array(50.0)
+    state.numbers["mean_pull"] = np.array(1.0)
+    return state
 
 
 def test_the_noise_correction_is_unbiased_over_batches():
     """The mean rise over the batches of a data set is the rise for the whole."""
     gaps = np.random.default_rng(0).normal(0.05, 0.1, size=64)
-    ledger, options = noisy_ledger(floor=2.0), {"alpha": 1.3, "gain": 0.03}
-    one = [raise_floors(ledger, np.array([g]), none_free(1), **options)[0] for g in gaps]
-    whole = raise_floors(ledger, np.array([gaps.mean()]), none_free(1), **options)[0]
+    state, options = noisy_state(floor=2.0), {"alpha": 1.3, "gain": 0.03}
+    one = [raise_floors(state, np.array([g]), none_free(1), **options)[0] for g in gaps]
+    whole = raise_floors(state, np.array([gaps.mean()]), none_free(1), **options)[0]
     assert_allclose(np.mean(one), whole, rtol=1e-12)
 
 
@@ -40,9 +41,9 @@ def test_floors_end_where_noise_cannot_be_beaten():
     """At a multiple of the ratio of gradient lengths; an equality's on either side of zero."""
     options, limit = {"alpha": 1.0, "gain": 0.02}, HIGHEST * (1.0 / 0.5) ** 0.5
     for gap, free, wanted in ((1e4, False, limit), (1e4, True, limit), (-1e4, True, -limit)):
-        floors = raise_floors(noisy_ledger(), np.array([gap]), np.array([free]), **options)
+        floors = raise_floors(noisy_state(), np.array([gap]), np.array([free]), **options)
         assert_allclose(floors, [wanted])
-    assert raise_floors(noisy_ledger(), np.array([-1e4]), none_free(1), **options) == [0.0]
+    assert raise_floors(noisy_state(), np.array([-1e4]), none_free(1), **options) == [0.0]
 
 
 def test_the_multiplier_returns_to_zero_after_slack_steps():
@@ -56,7 +57,7 @@ def test_the_multiplier_returns_to_zero_after_slack_steps():
         held = weight.sum() * (1 + 0.1 * rng.normal())
         step = barrier.backward((weight - 3).square().sum(), subject_to=at_most(held, level))
         multipliers.append(step["multiplier"][0])
-    assert barrier.ledger.numbers["floor"] == 0
+    assert barrier.state.numbers["floor"] == 0
     assert multipliers[-1] == 0
     assert max(multipliers[:100]) > 0
 

@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from setpoint import Barrier
 from setpoint.solvers.barrier.lexicographic import HASTE, RUSH, Seen, _helped, learn, ranked
-from setpoint.solvers.barrier.quadratic_program import Push
+from setpoint.solvers.barrier.rules import Push
 from setpoint.solvers.barrier.state import LEARNT
 
 

@@ -31,7 +31,7 @@ def path(order, *, steps=60):
             (weight - 2).square().sum(), subject_to=[bounds[place] for place in order]
         )
         optimizer.step()
-    assert (barrier.ledger.numbers["floor"] != 0).any()
+    assert (barrier.state.numbers["floor"] != 0).any()
     return weight.detach().numpy(), np.array(step["multiplier"])
 
 

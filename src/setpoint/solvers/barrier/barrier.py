@@ -11,165 +11,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from setpoint._checks import at_least_zero, positive, share, whole
+from setpoint._checks import share, whole
 from setpoint.solvers.barrier.constraints import Constraint, Losses, collect
-from setpoint.solvers.barrier.gradients import LossGradients, Means, trainable
-from setpoint.solvers.barrier.lexicographic import Seen, ranked
-from setpoint.solvers.barrier.quadratic_program import Direction, Push, Vector, constrained
-from setpoint.solvers.barrier.state import (
-    LEARNT,
-    BarrierReport,
-    Ledger,
-    book,
-    raise_floors,
-    summary,
-)
+from setpoint.solvers.barrier.gradients import LossGradients, trainable
+from setpoint.solvers.barrier.lexicographic import Lexicographic
+from setpoint.solvers.barrier.quadratic_program import Vector
+from setpoint.solvers.barrier.rules import KeepBounds, Push, Rule
+from setpoint.solvers.barrier.state import BarrierReport, BarrierState, step_record, summary
 
 
-class Reported(nn.Module):
-    """Its state is that of its ledger and its means; ``last`` is the last step, for loggers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ledger = Ledger()
-        self.means = Means()
-        self.last: dict[str, Any] = {}
-
-    def report(self) -> BarrierReport:
-        """How it went so far: a dict of plain numbers that prints as lines of words.
-
-        Lists have one number for each bound, in the order given. ``multiplier`` is what the bound
-        costs, ``slack`` how far it is from being broken, ``binding`` the share of steps in which it
-        mattered, ``noise_ratio`` how many times more than a single batch asks for was needed; in
-        lexicographic training, how many times a batch's squared gradient is that of the truth.
-        """
-        return summary(self.last, self.ledger)
-
-    @property
-    def status(self) -> str:
-        """The first word of the report: *held*, *slack*, *opposed*, *settled*, and so on."""
-        return str(self.report()["status"])
-
-    def reset(self) -> None:
-        """Forget all steps, before other losses are trained."""
-        self.ledger.reset()
-        self.means.reset()
-        self.last = {}
-
-
-class Weigher(Reported):
-    """Settings, state, and the weights of each step; :class:`setpoint.Barrier` is its front."""
-
-    def __init__(
-        self,
-        push: Push,
-        *,
-        fraction: float | None,
-        optimizer: torch.optim.Optimizer | None,
-        gain: float,
-        every: int,
-        cap: float,
-        memory: float,
-        nonfinite: Literal["raise", "skip"],
-    ) -> None:
-        super().__init__()
-        if (fraction is None) != (optimizer is None):
-            raise TypeError("fraction= and optimizer= go together: it divides by the step.")
-        if nonfinite not in ("raise", "skip"):
-            raise ValueError(f"nonfinite must be 'raise' or 'skip'; got {nonfinite!r}.")
-        self.push = push
-        self.fraction = None if fraction is None else share(fraction, "fraction", ends=False)
-        self.gain = at_least_zero(gain, "gain")
-        self.every = whole(every, "every", least=1)
-        self.cap = positive(cap, "cap")
-        self.memory = share(memory, "memory", ends=False)
-        self.nonfinite = nonfinite
-        self._optimizer = optimizer
-
-    def weigh(self, step: LossGradients, *, keep_graph: bool = False) -> Vector | None:
-        """The weights of this step's losses, entered into the ledger; None if it is refused."""
-        losses, ledger = step.losses, self.ledger
-        ledger.check(losses.kinds)
-        count = ledger.count("steps")
-        known = ledger.numbers["weights"] if count % self.every else None
-        trouble = step.trouble(count)
-        if not trouble:
-            gram = step.differentiate(known, keep_graph=keep_graph)
-            trouble = step.trouble(count, gram)
-        if trouble:
-            self._refuse(step, trouble)
-            return None
-        ledger.open(losses.kinds)
-        gaps, push = losses.gaps(step.values), self._push()
-        floors = self._floors(losses, gaps, push)
-        direction = None
-        if known is not None:
-            step.own(self.means)
-        else:
-            direction = self._direction(step, gram, gaps, floors, push)
-        self.last = book(ledger, losses, step.values, floors, direction, gram)
-        return known if direction is None else direction.weights
-
-    def _direction(
-        self, step: LossGradients, gram: Vector, gaps: Vector, floors: Vector, push: Push
-    ) -> Direction:
-        if step.losses.ranked:
-            seen = self._look()
-            return ranked(step.with_means(self.means, seen.pace), gaps, seen, push)
-        return constrained(gram, gaps, step.losses.free, floors, push, cap=self.cap)
-
-    def _look(self) -> Seen:
-        """What earlier steps said, as one more is seen."""
-        ledger = self.ledger
-        looks = ledger.count("looks")
-        pace = max(1 - self.memory, 1 / (1 + looks))
-        spent = (1 - pace) ** 2 * float(ledger.numbers["spent"]) + pace**2
-        ledger.numbers["spent"], ledger.numbers["looks"] = np.array(spent), np.array(looks + 1.0)
-        learnt = {name: ledger.numbers[name] for name in LEARNT}
-        return Seen(learnt, pace, spent, looks, ledger.numbers["weights"])
-
-    def _push(self) -> Push:
-        """The push at the present learning rate."""
-        if self.fraction is None or self._optimizer is None:
-            return self.push
-        rate = max(float(group["lr"]) for group in self._optimizer.param_groups)
-        return replace(self.push, alpha=self.fraction / rate) if rate > 0 else self.push
-
-    def _floors(self, losses: Losses, gaps: Vector, push: Push) -> Vector:
-        if losses.ranked:
-            return self.ledger.numbers["floor"]
-        return raise_floors(self.ledger, gaps, losses.free, alpha=push.alpha, gain=self.gain)
-
-    def _refuse(self, step: LossGradients, trouble: str) -> None:
-        """A batch that is not finite: no state changes but the count of such batches."""
-        if step.scaler is not None and step.scaler.is_enabled():
-            step.overflow()  # one that is switched off would let the step pass
-        elif self.nonfinite == "raise":
-            raise FloatingPointError(trouble)
-        skipped = self.ledger.numbers["skipped"] = self.ledger.numbers["skipped"] + 1
-        self.last = {"status": f"skipped: {trouble}", "skipped": int(skipped)}
-
-    def options(self) -> dict[str, Any]:
-        """The settings, for the repr of whoever has them."""
-        alpha = {"alpha": self.push.alpha} if self.fraction is None else {"fraction": self.fraction}
-        return {
-            **alpha,
-            "beta": self.push.beta,
-            "tau": self.push.tau,
-            "gain": self.gain,
-            "every": self.every,
-            "cap": self.cap,
-            "memory": self.memory,
-            "nonfinite": self.nonfinite,
-        }
-
-
-class Barrier(Weigher):
-    """Fills ``.grad`` with a direction that lowers one loss and keeps its promises about others.
+class Barrier(nn.Module):
+    """Fills ``.grad`` with a direction that lowers one loss and keeps bounds on others.
 
     Args:
         params: The parameters to train, such as ``model.parameters()``.
@@ -177,18 +32,19 @@ class Barrier(Weigher):
             share of the gap that a small step of plain gradient descent closes.
         fraction: That share itself, instead of ``alpha``; needs ``optimizer``.
         optimizer: Where ``fraction`` reads the learning rate, at every step.
-        beta: The most that is asked for, in units of the loss's own descent (eq. 8).
+        beta: The largest push of a bound, in units of the loss's own descent (eq. 8).
         tau: The power of the gradient's length in it (Proposition 3.7).
-        gain: Of the term that holds bounds on average over minibatches; 0 for exact gradients.
+        gain: The gain of the term that holds bounds on average over minibatches; 0 for exact
+            gradients.
         every: Find multipliers anew every so many steps; in between one backward pass is enough.
         cap: How much bounds that oppose each other may amplify their multipliers.
-        memory: Of the running means of gradients (``after=``), which tell what hurts a loss from
-            the noise of a batch: 0.99 looks at about 100 batches.
-        nonfinite: What a loss or gradient that is NaN or infinite does: ``"raise"``, or
-            ``"skip"``, which leaves ``.grad`` and all state alone and counts the step.
+        memory: The memory of the running means of gradients (``after=``), which tell what hurts a
+            loss from the noise of a batch: 0.99 looks at about 100 batches.
+        nonfinite: What to do if a loss or gradient is NaN or infinite: ``"raise"``, or ``"skip"``,
+            which leaves ``.grad`` and all state alone and counts the step.
         group: The process group to average over; the default one under ``torch.distributed``.
 
-    Example:
+    Examples:
         >>> from setpoint import Barrier, at_least
         >>> weight = torch.tensor([2.0], requires_grad=True)
         >>> barrier = Barrier([weight])
@@ -217,16 +73,20 @@ class Barrier(Weigher):
         nonfinite: Literal["raise", "skip"] = "raise",
         group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
-        super().__init__(
-            Push(alpha, beta, tau),
-            fraction=fraction,
-            optimizer=optimizer,
-            gain=gain,
-            every=every,
-            cap=cap,
-            memory=memory,
-            nonfinite=nonfinite,
-        )
+        super().__init__()
+        if (fraction is None) != (optimizer is None):
+            raise TypeError("fraction= and optimizer= go together: it divides by the step.")
+        if nonfinite not in ("raise", "skip"):
+            raise ValueError(f"nonfinite must be 'raise' or 'skip'; got {nonfinite!r}.")
+        self.push = Push(alpha, beta, tau)
+        self.fraction = None if fraction is None else share(fraction, "fraction", ends=False)
+        self.every = whole(every, "every", least=1)
+        self.nonfinite = nonfinite
+        self.bounds = KeepBounds(gain=gain, cap=cap)
+        self.priorities = Lexicographic(memory=memory)
+        self.state = BarrierState()
+        self.last: dict[str, Any] = {}
+        self._optimizer = optimizer
         self._params = trainable(params)
         self._group = group
 
@@ -257,9 +117,9 @@ class Barrier(Weigher):
         """
         losses = collect(objective, subject_to, after, lower)
         step = LossGradients(losses, self._params, self._group, scaler, rows)
-        weights = self.weigh(step)
+        weights = self._weigh(step)
         if weights is not None:
-            step.write(weights)
+            step.write(weights, self._rule(losses).scales(weights, len(self._params)))
         return dict(self.last)
 
     def loss(
@@ -278,13 +138,88 @@ class Barrier(Weigher):
         """
         losses = collect(objective, subject_to, after, lower)
         step = LossGradients(losses, self._params, self._group, rows=rows)
-        weights = self.weigh(step, keep_graph=True)
-        return step.nothing() if weights is None else step.surrogate(weights)
+        weights = self._weigh(step, keep_graph=True)
+        if weights is None:
+            return step.nothing()
+        return step.surrogate(weights, self._rule(losses).scales(weights, len(self._params)))
+
+    def report(self) -> BarrierReport:
+        """All steps so far: a dict of plain numbers that prints as one line per entry.
+
+        Lists have one number per bound, in the order given. ``multiplier`` is the price of the
+        bound, ``slack`` how far it is from being broken, ``binding`` the share of steps in which it
+        changed the direction, ``noise_ratio`` how many times larger the multiplier is than that of
+        a single batch; in lexicographic training, how many times longer a batch's squared gradient
+        is than the true one.
+        """
+        return summary(self.last, self.state)
+
+    @property
+    def status(self) -> str:
+        """The first entry of the report: *held*, *slack*, *opposed*, *settled*, and so on."""
+        return str(self.report()["status"])
+
+    def reset(self) -> None:
+        """Forget all steps, before other losses are trained."""
+        self.state.reset()
+        self.priorities.means.reset()
+        self.last = {}
 
     def average_over(self, group: torch.distributed.ProcessGroup | None) -> None:
-        """Average over these processes from now on, unless others were named at first."""
+        """Average over these processes from now on, unless the constructor named others."""
         self._group = self._group or group
 
+    def _rule(self, losses: Losses) -> Rule:
+        return self.priorities if losses.ranked else self.bounds
+
+    def _weigh(self, step: LossGradients, *, keep_graph: bool = False) -> Vector | None:
+        """The weights of this step's losses, taken into the state; None if it is skipped."""
+        losses, state = step.losses, self.state
+        state.check(losses.kinds)
+        count = state.count("steps")
+        known = state.numbers["weights"] if count % self.every else None
+        trouble = step.trouble(count)
+        if not trouble:
+            step.differentiate(known, keep_graph=keep_graph)
+            trouble = step.trouble(count)
+        if trouble:
+            self._skip(step, trouble)
+            return None
+        state.open(losses.kinds)
+        rule, gaps, push = self._rule(losses), losses.gaps(step.values), self._push()
+        rule.observe(state, losses, gaps, push)
+        direction = rule.direction(state, step, gaps, push) if known is None else None
+        state.add(step.values, direction, step.gram)
+        self.last = step_record(losses, step.values, direction, state)
+        return known if direction is None else direction.weights
+
+    def _push(self) -> Push:
+        """The push at the present learning rate."""
+        if self.fraction is None or self._optimizer is None:
+            return self.push
+        rate = max(float(group["lr"]) for group in self._optimizer.param_groups)
+        return replace(self.push, alpha=self.fraction / rate) if rate > 0 else self.push
+
+    def _skip(self, step: LossGradients, trouble: str) -> None:
+        """Skip a batch that is not finite; only the count of such batches changes."""
+        if step.scaler is not None and step.scaler.is_enabled():
+            step.overflow()  # a scaler that is switched off would let the step pass
+        elif self.nonfinite == "raise":
+            raise FloatingPointError(trouble)
+        skipped = self.state.numbers["skipped"] = self.state.numbers["skipped"] + 1
+        self.last = {"status": f"skipped: {trouble}", "skipped": int(skipped)}
+
     def __repr__(self) -> str:
-        listed = ", ".join(f"{key}={value!r}" for key, value in self.options().items())
+        alpha = {"alpha": self.push.alpha} if self.fraction is None else {"fraction": self.fraction}
+        options = {
+            **alpha,
+            "beta": self.push.beta,
+            "tau": self.push.tau,
+            "gain": self.bounds.gain,
+            "every": self.every,
+            "cap": self.bounds.cap,
+            "memory": self.priorities.memory,
+            "nonfinite": self.nonfinite,
+        }
+        listed = ", ".join(f"{key}={value!r}" for key, value in options.items())
         return f"{type(self).__name__}({len(self._params)} parameters, {listed})"

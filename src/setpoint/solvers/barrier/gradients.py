@@ -7,12 +7,11 @@ parameter, and a dot product is a sum over tensors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 
 from setpoint._checks import whole
 from setpoint.distributed import Row, average_gradients, workers
@@ -20,7 +19,6 @@ from setpoint.solvers.barrier.constraints import Losses
 from setpoint.solvers.barrier.quadratic_program import Vector
 
 SUM = "the weighted sum of all losses"
-HALF = (torch.float16, torch.bfloat16)
 
 
 def trainable(params: Iterable[Tensor]) -> list[Tensor]:
@@ -40,7 +38,7 @@ def trainable(params: Iterable[Tensor]) -> list[Tensor]:
     return learning
 
 
-def rows_of(
+def gradient_rows(
     losses: Sequence[Tensor],
     params: Sequence[Tensor],
     names: Sequence[str],
@@ -65,8 +63,8 @@ def rows_of(
     return rows
 
 
-def dots_of(rows: Sequence[Row], known: Vector | None = None) -> Vector:
-    """All dot products of rows, one matrix for each parameter, with one look at the device.
+def dot_products(rows: Sequence[Row], known: Vector | None = None) -> Vector:
+    """All dot products of rows, one matrix per parameter, with one transfer from the device.
 
     Those of the first rows may be known already. The sum over parameters is the Gram matrix.
 
@@ -101,7 +99,7 @@ def _dense(part: Tensor | None) -> Tensor | None:
     return part.to_dense() if part is not None and part.is_sparse else part
 
 
-def combined(rows: Sequence[Row], weights: Sequence[float], scales: Sequence[float]) -> Row:
+def combine(rows: Sequence[Row], weights: Sequence[float], scales: Sequence[float]) -> Row:
     """``scale * sum_i weights[i] * rows[i]``, a scale for each parameter.
 
     The rows are given up, one tensor after the other. Never in place: automatic differentiation may
@@ -120,14 +118,14 @@ def combined(rows: Sequence[Row], weights: Sequence[float], scales: Sequence[flo
     return total
 
 
-def scaled(row: Row, factor: float) -> None:
+def scale_row(row: Row, factor: float) -> None:
     """Multiply a row by a number."""
     if factor != 1:
         for index, part in enumerate(row):
             row[index] = None if part is None else part * factor
 
 
-def write(row: Row, params: Sequence[Tensor]) -> None:
+def add_to_grad(row: Row, params: Sequence[Tensor]) -> None:
     """Add a row to ``.grad``, as ``backward`` would: what no loss reaches is left alone."""
     for part, parameter in zip(row, params, strict=True):
         if part is None:
@@ -136,65 +134,6 @@ def write(row: Row, params: Sequence[Tensor]) -> None:
             parameter.grad = part
         else:
             parameter.grad.add_(part)
-
-
-class Means(nn.Module):
-    """One row for each of the losses; a module so that they travel in ``state_dict()``."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: list[Row] = []
-
-    def reset(self) -> None:
-        """Forget everything."""
-        self.rows = []
-
-    def follow(self, rows: Sequence[Row], pace: float) -> None:
-        """Move each mean towards the row of this step by the share ``pace``."""
-        if not self.rows:
-            self.rows = [[None] * len(row) for row in rows]
-        for mean, row in zip(self.rows, rows, strict=True):
-            for index, part in enumerate(row):
-                mean[index] = _moved(mean[index], part, pace)
-
-    def first_to_reach(self, params: int) -> list[int]:
-        """For each parameter the first loss that ever had a gradient there.
-
-        What none has ever reached belongs to the last one.
-        """
-        reached = [[row[i] is not None for row in self.rows[:-1]] for i in range(params)]
-        return [[*each, True].index(True) for each in reached]
-
-    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        for level, row in enumerate(self.rows):
-            # names the place of a parameter that no gradient has reached, too: rows have a length
-            destination[f"{prefix}{level}"] = torch.tensor([part is not None for part in row])
-            for index, part in enumerate(row):
-                if part is not None:
-                    destination[f"{prefix}{level}.{index}"] = part.clone()
-
-    def _load_from_state_dict(self, state: Any, prefix: str, *rest: Any) -> None:
-        unexpected: list[str] = rest[3]
-        self.rows = []
-        while (name := f"{prefix}{len(self.rows)}") in state:
-            there = state[name].tolist()
-            self.rows.append(
-                [state[f"{name}.{i}"].clone() if one else None for i, one in enumerate(there)]
-            )
-        known = set(self.state_dict(prefix=prefix))
-        unexpected += [key for key in state if key.startswith(prefix) and key not in known]
-
-
-def _moved(mean: Tensor | None, part: Tensor | None, pace: float) -> Tensor | None:
-    """A tensor of the mean; half precision would lose steps of a hundredth."""
-    if part is None:
-        return None if mean is None else mean.mul_(1 - pace)
-    wide = part.float() if part.dtype in HALF else part
-    if mean is None:
-        return wide * pace
-    if mean.device != wide.device:
-        mean = mean.to(wide.device)
-    return mean.lerp_(wide, pace)
 
 
 class LossGradients:
@@ -214,48 +153,32 @@ class LossGradients:
         self.scaler = scaler
         rows = None if rows is None else whole(rows, "rows", least=0)
         self.values, self.share = losses.values(group, rows)
-        self._rows: list[Row] = []
-        self._dots = np.zeros((0, 0, 0))
-        self._owners = np.zeros(len(params), dtype=int)
+        self.rows: list[Row] = []
+        self.dots: Vector = np.zeros((0, 0, 0))
+        self.gram: Vector = np.zeros((0, 0))
 
-    def differentiate(self, weights: Vector | None, *, keep_graph: bool = False) -> Vector:
-        """Dot products of the gradients of all losses, one backward pass each.
+    def differentiate(self, weights: Vector | None, *, keep_graph: bool = False) -> None:
+        """Fill ``rows``, ``dots`` and ``gram``: one backward pass per loss.
 
-        If the weights are known, the sum needs only one pass in all.
+        If the weights are known, one pass in all gives the only row, the gradient of their sum.
         """
         tensors, names = self.losses.tensors, self.losses.names
         if weights is not None:
             tensors, names = [self.sum(weights)], [SUM]
-        self._rows = self._rows_of(tensors, names, keep_graph)
-        self._dots = dots_of(self._rows)
-        gram: Vector = self._dots.sum(0)
-        return gram
-
-    def with_means(self, means: Means, pace: float) -> Vector:
-        """Move the means of all gradients; dot products of rows, then of means.
-
-        Returns:
-            One Gram matrix for each loss: of the parameters that it is the first to reach.
-        """
-        means.follow(self._rows, pace)
-        self.own(means)
-        dots = dots_of([*self._rows, *means.rows], self._dots)
-        return np.stack([dots[self._owners == loss].sum(0) for loss in range(len(self._rows))])
-
-    def own(self, means: Means) -> None:
-        """Look up which loss is the first that reaches each parameter."""
-        self._owners = np.array(means.first_to_reach(len(self.params)))
+        self.rows = self._rows_of(tensors, names, keep_graph)
+        self.dots = dot_products(self.rows)
+        self.gram = self.dots.sum(0)
 
     def sum(self, weights: Vector) -> Tensor:
         """The weighted sum of all losses, with its graph."""
         pairs = zip(weights.tolist(), self.losses.tensors, strict=True)
         return torch.stack([weight * loss.reshape(()) for weight, loss in pairs]).sum()
 
-    def surrogate(self, weights: Vector) -> Tensor:
-        """What has the direction as its gradient, and the value of the objective."""
+    def surrogate(self, weights: Vector, scales: Vector) -> Tensor:
+        """A scalar with the direction as its gradient and the value of the objective."""
         total = self.share * self.sum(weights) if self.share else self.nothing()
-        extra = self._scales(weights) - 1.0
-        parts = combined(self._rows, self._per_row(weights), extra.tolist())
+        extra = scales - 1.0
+        parts = combine(self.rows, self._per_row(weights), extra.tolist())
         for part, parameter, factor in zip(parts, self.params, extra, strict=True):
             if part is not None and factor:
                 total = total + (part.detach() * parameter).sum()
@@ -266,34 +189,27 @@ class LossGradients:
         """A zero with a gradient of zero, where a step is left out."""
         return torch.stack([0 * parameter.sum() for parameter in self.params]).sum()
 
-    def write(self, weights: Vector) -> None:
+    def write(self, weights: Vector, scales: Vector) -> None:
         """Add the weighted sum of the rows to ``.grad``, on the scale the scaler expects."""
-        row = combined(self._rows, self._per_row(weights), self._scales(weights).tolist())
+        row = combine(self.rows, self._per_row(weights), scales.tolist())
         if self.scaler is not None:
-            scaled(row, self.scaler.get_scale())
-        write(row, self.params)
+            scale_row(row, self.scaler.get_scale())
+        add_to_grad(row, self.params)
 
     def _per_row(self, weights: Vector) -> list[float]:
         """Where weights were known there is one row, their sum."""
-        return weights.tolist() if len(self._rows) > 1 else [1.0]
-
-    def _scales(self, weights: Vector) -> Vector:
-        """On every parameter the first loss that reaches it keeps its learning rate."""
-        if not self.losses.ranked:
-            return np.ones(len(self.params))
-        scales: Vector = 1 / weights[self._owners]
-        return scales
+        return weights.tolist() if len(self.rows) > 1 else [1.0]
 
     def overflow(self) -> None:
         """Let the scaler see that its scale is too high: it skips the step and lowers it."""
         for parameter in self.params:
             parameter.grad = torch.full_like(parameter, torch.inf)
 
-    def trouble(self, number: int, gram: Vector | None = None) -> str:
-        """Which loss or gradient is not finite, in which step; empty if all is well."""
+    def trouble(self, number: int) -> str:
+        """Which loss or gradient is not finite, in which step; empty if all are."""
         what, numbers = "The value", self.values
-        if gram is not None:
-            what, numbers = "The gradient", np.diagonal(gram)
+        if len(self.gram):
+            what, numbers = "The gradient", np.diagonal(self.gram)
         wrong = np.flatnonzero(~np.isfinite(numbers))
         if len(wrong) == 0:
             return ""
@@ -306,20 +222,22 @@ class LossGradients:
         )
 
     def _rows_of(self, tensors: list[Tensor], names: list[str], keep_graph: bool) -> list[Row]:
-        if not self.share:  # means over no rows are no numbers
-            return self._shared([[None] * len(self.params) for _ in tensors])
-        if self.scaler is not None:
-            tensors = [self.scaler.scale(each) for each in tensors]
-        rows = rows_of(tensors, self.params, names, keep_graph=keep_graph)
-        if self.scaler is not None:  # pushes are in true units, so the rows must be, too
-            for row in rows:
-                scaled(row, 1 / self.scaler.get_scale())
-        for row in rows:
-            scaled(row, self.share)
-        return self._shared(rows)
-
-    def _shared(self, rows: list[Row]) -> list[Row]:
-        """Their means over the workers."""
+        """The gradients of these losses, averaged over workers."""
+        rows: list[Row] = [[None] * len(self.params) for _ in tensors]
+        if self.share:  # else this worker has no rows, and the loss is NaN
+            rows = self._own_rows(tensors, names, keep_graph)
         if workers(self.group) > 1:
             average_gradients(rows, self.params, self.group)
+        return rows
+
+    def _own_rows(self, tensors: list[Tensor], names: list[str], keep_graph: bool) -> list[Row]:
+        """The gradients on this worker, in true units, by its share of the rows."""
+        if self.scaler is not None:
+            tensors = [self.scaler.scale(each) for each in tensors]
+        rows = gradient_rows(tensors, self.params, names, keep_graph=keep_graph)
+        if self.scaler is not None:  # pushes are in true units, so rows must be, too
+            for row in rows:
+                scale_row(row, 1 / self.scaler.get_scale())
+        for row in rows:
+            scale_row(row, self.share)
         return rows

@@ -1,7 +1,7 @@
-"""How far a point is from lexicographic optimality: the residual of the paper's eq. (16).
+"""How far a point is from optimal: the KKT score (eq. 9) and the residual of eq. (16).
 
-At the optimum the gradient of the secondary loss lies in the range of the main loss's Hessian:
-``grad f + H w = 0`` for some ``w``. What is left over after the best ``w`` is the part of
+At a lexicographic optimum the gradient of the secondary loss lies in the range of the main loss's
+Hessian: ``grad f + H w = 0`` for some ``w``. What is left over after the best ``w`` is the part of
 ``grad f`` that could still be followed without hurting the main loss.
 """
 
@@ -9,14 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint._checks import whole
 from setpoint.solvers.barrier.constraints import scalar
 from setpoint.solvers.barrier.gradients import trainable
+from setpoint.solvers.barrier.quadratic_program import Mask, Vector
 
-Vectors = list[Tensor]
+
+def kkt_score(gram: Vector, weights: Vector, pushes: Vector, free: Mask) -> float:
+    """Eq. (9), summed over bounds: zero at a KKT point and only there."""
+    broken = np.where(free, np.abs(pushes), np.maximum(pushes, 0.0))
+    slack = np.where(free, 0.0, np.maximum(-pushes, 0.0))
+    return float(weights @ gram @ weights + broken.sum() + weights[:-1] @ slack)
+
+
+def relative_length(gram: Vector, weights: Vector) -> float:
+    """``|v| / |grad f|``, where the last gradient is that of f."""
+    own = float(gram[-1, -1])
+    return float(np.sqrt(max(float(weights @ gram @ weights), 0.0) / own)) if own > 0 else 0.0
 
 
 def lexicographic_residual(
@@ -34,7 +47,7 @@ def lexicographic_residual(
         params: The parameters, such as ``model.parameters()``.
         iterations: The most that are made; directions of small curvature need many.
 
-    Example:
+    Examples:
         >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
         >>> round(lexicographic_residual(x.square().sum(), x[0].square(), [x]), 4)  # 4 / sqrt(20)
         0.8944
@@ -62,7 +75,7 @@ def lexicographic_residual(
     return _length(rest) / start
 
 
-def _gradient(loss: Tensor, weights: Vectors, *, keep: bool = False) -> Vectors:
+def _gradient(loss: Tensor, weights: list[Tensor], *, keep: bool = False) -> list[Tensor]:
     parts = torch.autograd.grad(
         loss, weights, create_graph=keep, retain_graph=True, allow_unused=True
     )
@@ -72,7 +85,7 @@ def _gradient(loss: Tensor, weights: Vectors, *, keep: bool = False) -> Vectors:
     ]
 
 
-def _product(steep: Vectors, weights: Vectors, vectors: Vectors) -> Vectors:
+def _product(steep: list[Tensor], weights: list[Tensor], vectors: list[Tensor]) -> list[Tensor]:
     """The Hessian times a vector."""
     inner = torch.stack([(s * v.detach()).sum() for s, v in zip(steep, vectors, strict=True)]).sum()
     if not inner.requires_grad:  # a linear loss: its Hessian is zero
@@ -80,5 +93,5 @@ def _product(steep: Vectors, weights: Vectors, vectors: Vectors) -> Vectors:
     return [part.detach() for part in _gradient(inner, weights)]
 
 
-def _length(vectors: Vectors) -> float:
+def _length(vectors: list[Tensor]) -> float:
     return float(torch.stack([v.detach().double().square().sum() for v in vectors]).sum().sqrt())

@@ -25,23 +25,76 @@ Parameters that the main loss does not reach, such as those of another head, can
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
-from setpoint.solvers.barrier.quadratic_program import (
-    Direction,
-    Mask,
-    Push,
-    Vector,
-    kkt_score,
-    relative_length,
-)
+from setpoint._checks import share
+from setpoint.distributed import Row
+from setpoint.solvers.barrier.constraints import Losses
+from setpoint.solvers.barrier.gradients import LossGradients, dot_products
+from setpoint.solvers.barrier.kkt import kkt_score, relative_length
+from setpoint.solvers.barrier.quadratic_program import Mask, Vector
+from setpoint.solvers.barrier.rules import Push
+from setpoint.solvers.barrier.state import LEARNT, BarrierState, Direction
 
 LEAST = 1e-12
 """The share of a loss that may have none: on what it alone reaches, others are measured by it."""
+TRUST, TRUST_EXACT = 0.5, 4.0
+"""How long the mean of the less important part may be next to that of the level: noise, exact."""
+PATIENCE, HASTE, RUSH = 0.01, 0.5, 0.8
+"""Of its own descent, what a level keeps: of exact gradients little while the next loss has a way
+to go and most of it once the two oppose each other; half where gradients are noise."""
+OPPOSED = 0.5
+"""Sine of the angle between two gradients below which they begin to count as opposed."""
+HALF = (torch.float16, torch.bfloat16)
+
+
+class Lexicographic(nn.Module):
+    """The rule for ``after=``: losses in order of priority, the objective last.
+
+    Args:
+        memory: The memory of the running means of gradients: 0.99 looks at about 100 batches.
+    """
+
+    def __init__(self, *, memory: float) -> None:
+        super().__init__()
+        self.memory = share(memory, "memory", ends=False)
+        self.means = MeanGradients()
+
+    def observe(self, state: BarrierState, losses: Losses, gaps: Vector, push: Push) -> None:
+        """Nothing to update: running means move only where gradients of all losses are known."""
+
+    def direction(
+        self, state: BarrierState, step: LossGradients, gaps: Vector, push: Push
+    ) -> Direction:
+        """Move the running means, and weigh each loss by what earlier steps say."""
+        seen = self._look(state)
+        self.means.follow(step.rows, seen.pace)
+        owners = self.means.first_to_reach(len(step.params))
+        dots = dot_products([*step.rows, *self.means.rows], step.dots)
+        grams = np.stack([dots[owners == loss].sum(0) for loss in range(len(step.rows))])
+        return ranked(grams, gaps, seen, push)
+
+    def scales(self, weights: Vector, parameters: int) -> Vector:
+        """On every parameter the first loss that reaches it keeps its learning rate."""
+        scales: Vector = 1 / weights[self.means.first_to_reach(parameters)]
+        return scales
+
+    def _look(self, state: BarrierState) -> Seen:
+        """What earlier steps said; counts this step."""
+        numbers, looks = state.numbers, state.count("looks")
+        pace = max(1 - self.memory, 1 / (1 + looks))
+        spent = (1 - pace) ** 2 * float(numbers["spent"]) + pace**2
+        numbers["spent"], numbers["looks"] = np.array(spent), np.array(looks + 1.0)
+        learnt = {name: numbers[name] for name in LEARNT}
+        return Seen(learnt, pace, spent, looks, numbers["weights"])
 
 
 def ranked(grams: Vector, gaps: Vector, seen: Seen, push: Push) -> Direction:
@@ -99,7 +152,7 @@ def _direction(
     pushes: Vector,
     learnt: Mapping[str, Vector],
 ) -> Direction:
-    """What the report wants to know: the last loss against all that is more important."""
+    """The direction with its scores: the last loss against all more important ones."""
     two = np.stack(last)
     small = two @ gram @ two.T  # the mean direction above, and the last gradient
     above, pull = float(small[0, 0]), float(small[1, 0])
@@ -118,27 +171,14 @@ def _direction(
     )
 
 
-# ------------------------------------------------------------------------------------------------
-# How much of a less important loss a direction may take: what earlier steps say about harm.
-#
-# A batch's gradient is mostly noise, so that neither its length nor its angle to another one says
-# what a loss does to the next on average. Running means do: of ``n`` noisy gradients the mean is
-# ``n`` times shorter in the square than they are, of exact ones it is as long. That ratio tells how
-# *clear* the gradients of a level are, from 0 (noise) to 1 (exact), and both limits depend on it.
-
-
-TRUST, TRUST_EXACT = 0.5, 4.0
-"""How long the mean of the less important part may be next to that of the level: noise, exact."""
-PATIENCE, HASTE, RUSH = 0.01, 0.5, 0.8
-"""Of its own descent, what a level keeps: of exact gradients little while the next loss has a way
-to go and most of it once the two oppose each other; half where gradients are noise."""
-OPPOSED = 0.5
-"""Sine of the angle between two gradients below which they begin to count as opposed."""
-
-
 @dataclass(frozen=True)
 class Seen:
-    """What earlier steps said about each level: see ``LEARNT`` in the ledger.
+    """What earlier steps say about each level (the numbers ``LEARNT`` of the state).
+
+    A batch's gradient is mostly noise, so neither its length nor its angle to another one says what
+    a loss does to the next on average. Running means do: of ``n`` noisy gradients the mean is ``n``
+    times shorter in the square than they are, of exact ones it is as long. That ratio tells how
+    *clear* the gradients of a level are, from 0 (noise) to 1 (exact); both limits depend on it.
 
     Attributes:
         numbers: Running means of squares, one number for each level.
@@ -232,3 +272,62 @@ def harmless(
     most = HASTE + (RUSH - HASTE) * clear * opposed
     part = max(HASTE + (PATIENCE - HASTE) * clear, most * opposed)
     return float((square - min(part * asked, most * square) + helped) / -pull)
+
+
+class MeanGradients(nn.Module):
+    """Running means of gradients, one row per loss; a module, so that ``state_dict()`` has them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[Row] = []
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.rows = []
+
+    def follow(self, rows: Sequence[Row], pace: float) -> None:
+        """Move each mean towards the row of this step by the share ``pace``."""
+        if not self.rows:
+            self.rows = [[None] * len(row) for row in rows]
+        for mean, row in zip(self.rows, rows, strict=True):
+            for index, part in enumerate(row):
+                mean[index] = _moved(mean[index], part, pace)
+
+    def first_to_reach(self, parameters: int) -> NDArray[np.intp]:
+        """For each parameter the first loss that ever had a gradient there, ``[parameters]``.
+
+        A parameter that no loss has reached belongs to the last one.
+        """
+        reached = [[row[i] is not None for row in self.rows[:-1]] for i in range(parameters)]
+        return np.array([[*each, True].index(True) for each in reached])
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        for level, row in enumerate(self.rows):
+            # names the place of a parameter that no gradient has reached, too: rows have a length
+            destination[f"{prefix}{level}"] = torch.tensor([part is not None for part in row])
+            for index, part in enumerate(row):
+                if part is not None:
+                    destination[f"{prefix}{level}.{index}"] = part.clone()
+
+    def _load_from_state_dict(self, state: Any, prefix: str, *rest: Any) -> None:
+        unexpected: list[str] = rest[3]
+        self.rows = []
+        while (name := f"{prefix}{len(self.rows)}") in state:
+            there = state[name].tolist()
+            self.rows.append(
+                [state[f"{name}.{i}"].clone() if one else None for i, one in enumerate(there)]
+            )
+        known = set(self.state_dict(prefix=prefix))
+        unexpected += [key for key in state if key.startswith(prefix) and key not in known]
+
+
+def _moved(mean: Tensor | None, part: Tensor | None, pace: float) -> Tensor | None:
+    """A tensor of the mean; half precision would lose steps of a hundredth."""
+    if part is None:
+        return None if mean is None else mean.mul_(1 - pace)
+    wide = part.float() if part.dtype in HALF else part
+    if mean is None:
+        return wide * pace
+    if mean.device != wide.device:
+        mean = mean.to(wide.device)
+    return mean.lerp_(wide, pace)
