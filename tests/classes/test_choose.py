@@ -24,7 +24,7 @@ from setpoint import (
 )
 from setpoint.axes.class_data import decide, numbered, read_data
 from setpoint.axes.class_search import find
-from setpoint.axes.transport import transport
+from setpoint.axes.transport import assign
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -52,7 +52,7 @@ def test_transport_is_the_best_plan_that_another_solver_finds(seed):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(40, 4)) * [1, 3, 0.1, 1]
     quotas = rng.multinomial(40, [0.7, 0.1, 0.1, 0.1])
-    held = transport(scores, quotas.astype(float), np.ones(40))
+    held = assign(scores, quotas.astype(float), np.ones(40))
     assert np.array_equal(np.bincount(held, minlength=4), quotas)
     seats = np.repeat(np.arange(4), quotas)  # one column for every seat of a class
     rows, columns = linear_sum_assignment(-scores[:, seats])

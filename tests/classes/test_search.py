@@ -7,10 +7,10 @@ from classes.samples import draw, loss_and_gradient
 from scipy.optimize import linear_sum_assignment, linprog
 
 from setpoint import Implicit, Problem, Sigmoid
-from setpoint.axes.class_cuts import ClassCuts
 from setpoint.axes.class_data import decide, read_data, top_ks
+from setpoint.axes.class_search import ClassCuts
 from setpoint.axes.confusion import hard_tables
-from setpoint.axes.transport import finish, settle, shared_out
+from setpoint.axes.transport import correct_counts, quotas_of, shifts_for
 
 READ = [
     "minimize cost([[0, 1, 2, 3], [4, 0, 1, 2], [1, 2, 0, 5], [1, 1, 1, 0]])",
@@ -70,7 +70,7 @@ def test_the_softmax_is_as_wide_as_a_share_of_the_spread_of_margins(classes):
 def test_reported_shifts_leave_every_example_as_much_room_as_there_is(seed):
     scores = draw(25, 4, seed=seed)[0].numpy()
     held = decide(scores, np.random.default_rng(seed).normal(size=4) / 3)
-    middle, edge = settle(scores, held)
+    middle, edge = shifts_for(scores, held)
     rows = np.arange(25)
 
     def room(shifts):
@@ -99,7 +99,7 @@ def test_reported_shifts_leave_every_example_as_much_room_as_there_is(seed):
 def test_moves_along_shortest_paths_reach_the_best_plan_from_far_away(seed):
     rng = np.random.default_rng(seed)
     scores, quotas = rng.normal(size=(80, 6)), rng.multinomial(80, [0.02] * 5 + [0.9])
-    held = finish(scores, np.zeros(6), quotas.astype(float), np.ones(80))
+    held = correct_counts(scores, np.zeros(6), quotas.astype(float), np.ones(80))
     assert np.array_equal(np.bincount(held, minlength=6), quotas)
     assert not np.array_equal(np.bincount(scores.argmax(1), minlength=6), quotas)
     seats = np.repeat(np.arange(6), quotas)
@@ -110,10 +110,10 @@ def test_moves_along_shortest_paths_reach_the_best_plan_from_far_away(seed):
 
 def test_quotas_are_whole_numbers_and_half_is_rounded_down():
     ones = np.ones(10)
-    assert shared_out({0: 2.5}, np.array([1.0, 4.0, 5.0]), ones).tolist()[0] == 2
-    assert shared_out({0: 2.6}, np.array([1.0, 4.0, 5.0]), ones).tolist()[0] == 3
-    thirds = shared_out({0: 10 / 3, 1: 10 / 3, 2: 10 / 3}, np.array([5.0, 5.0, 0.0]), ones)
+    assert quotas_of({0: 2.5}, np.array([1.0, 4.0, 5.0]), ones).tolist()[0] == 2
+    assert quotas_of({0: 2.6}, np.array([1.0, 4.0, 5.0]), ones).tolist()[0] == 3
+    thirds = quotas_of({0: 10 / 3, 1: 10 / 3, 2: 10 / 3}, np.array([5.0, 5.0, 0.0]), ones)
     assert sorted(thirds.tolist()) == [3, 3, 4]
-    free = shared_out({1: 4.0}, np.array([7.0, 2.0, 1.0]), ones)
+    free = quotas_of({1: 4.0}, np.array([7.0, 2.0, 1.0]), ones)
     assert free.tolist() == [5, 4, 1]  # the rest by how often the others occur, 5.25 and 0.75
-    assert shared_out({0: 99.0}, np.array([5.0, 5.0]), ones).tolist() == [10, 0]
+    assert quotas_of({0: 99.0}, np.array([5.0, 5.0]), ones).tolist() == [10, 0]

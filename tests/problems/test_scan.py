@@ -257,7 +257,7 @@ def test_many_thresholds_are_scanned_in_turns(monkeypatch):
     problem = Problem(maximize=abs(recall - fpr), subject_to=fnr.over(0, 1), thresholds=9)
     assert not holds(problem)[0].sorts
     at_once = place(cuts_of(np, *data), problem)
-    monkeypatch.setattr(scan, "CHUNK", 2 * 31 * 2)
+    monkeypatch.setattr(scan, "CUTS_AT_ONCE", 2 * 31 * 2)
     same(place(cuts_of(np, *data), problem), at_once)
 
 

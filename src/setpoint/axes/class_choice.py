@@ -1,4 +1,4 @@
-"""Whether shifts reach what was asked of them."""
+"""The true value of a problem of classes on data, and the best shifts there."""
 
 from __future__ import annotations
 
@@ -7,45 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.axes.areas import class_area, worst
 from setpoint.axes.arrays import Floats, no_nan, quiet, to_numpy
-from setpoint.axes.choice import Choice, Infeasible
+from setpoint.axes.choice import Choice, Infeasible, class_area, worst
 from setpoint.axes.class_data import ClassData, read_data, top_ks
-from setpoint.axes.class_search import find, smoother
+from setpoint.axes.class_search import find, mean_over_classes
 from setpoint.axes.confusion import hard_tables
 from setpoint.axes.scan import tolerance
 from setpoint.axes.specification import Specification
 from setpoint.rates import Across, Bound, ClassArea, Tables
-
-
-def check_reached(problem: Specification, data: ClassData, tables: Tables) -> None:
-    """Bounds must hold; a coverage may be off by K - 1 examples, another setpoint by one."""
-    for target in problem.points[0]:
-        value, close = float(target.expression.of(tables)), tolerance(target.expression)
-        room = 0.0
-        if not isinstance(target, Bound):
-            sizes = [
-                float(rate.denominator.of(_counts(rate, tables)))
-                for rate in target.expression.rates()
-            ]
-            steps = (data.scores.shape[1] - 1) * float(data.weights.max())
-            room = steps * target.expression.scale / max(min(sizes, default=1.0), 1e-300)
-        if not float(target.gap(tables)) <= close + room:
-            nearest = "it is 0/0" if np.isnan(value) else f"the nearest gives {value:.6g}"
-            raise Infeasible(
-                f"No shifts were found that reach `{' and '.join(map(str, problem.subject_to))}`: "
-                f"for {target.expression} {nearest}. The data have {len(data.scores):,} examples "
-                f"of {int((data.truth > 0).sum())} classes. Loosen the target, or pass more data."
-            )
-
-
-def _counts(rate: Any, tables: Tables) -> Any:
-    table = tables[rate.where]
-    return table.classes.against_rest(rate.classes) if rate.classes else table
-
-
-# ------------------------------------------------------------------------------------------------
-# The true value of a problem of classes on data, and the shifts that are best there.
 
 
 def evaluate_classes(
@@ -91,9 +60,48 @@ def choose_classes(
     return Choice(tuple(shifts.tolist()), value, rates)
 
 
+def best_shifts(
+    problem: Specification,
+    scores: Any,
+    labels: Any,
+    *,
+    weights: Any = None,
+    groups: Any = None,
+    classes: Sequence[Any] | None = None,
+) -> tuple[Floats, str]:
+    """The shifts ``[K]``, and what to say if they do not reach the targets (else nothing)."""
+    given = (scores, labels, weights, groups, classes)
+    try:
+        return np.asarray(choose_classes(problem, *given).thresholds), ""
+    except Infeasible as error:
+        data = read_data(problem, *given)
+        return find(problem, data).shifts, f"{error} The nearest are used."
+
+
+def check_reached(problem: Specification, data: ClassData, tables: Tables) -> None:
+    """Bounds must hold; a coverage may be off by K - 1 examples, another setpoint by one."""
+    for target in problem.points[0]:
+        value, close = float(target.expression.of(tables)), tolerance(target.expression)
+        room = 0.0
+        if not isinstance(target, Bound):
+            sizes = [
+                float(rate.denominator.of(_counts(rate, tables)))
+                for rate in target.expression.rates()
+            ]
+            steps = (data.scores.shape[1] - 1) * float(data.weights.max())
+            room = steps * target.expression.scale / max(min(sizes, default=1.0), 1e-300)
+        if not float(target.gap(tables)) <= close + room:
+            nearest = "it is 0/0" if np.isnan(value) else f"the nearest gives {value:.6g}"
+            raise Infeasible(
+                f"No shifts were found that reach `{' and '.join(map(str, problem.subject_to))}`: "
+                f"for {target.expression} {nearest}. The data have {len(data.scores):,} examples "
+                f"of {int((data.truth > 0).sum())} classes. Loosen the target, or pass more data."
+            )
+
+
 def _best(problem: Specification, data: ClassData) -> Floats:
     """The better of two ways to the worst of classes: over their mean helps if they are many."""
-    ways = (True, False) if smoother(problem) is not None else (True,)
+    ways = (True, False) if mean_over_classes(problem) is not None else (True,)
     found = [find(problem, data, worst(problem), by_mean=way).shifts for way in ways]
     return found[0] if len(found) == 1 else max(found, key=lambda t: _worth(problem, data, t))
 
@@ -154,23 +162,6 @@ def _other(problem: Specification, data: ClassData) -> bool:
     return False
 
 
-# ------------------------------------------------------------------------------------------------
-# The best shifts, or the nearest to what was asked for.
-
-
-def best_shifts(
-    problem: Specification,
-    scores: Any,
-    labels: Any,
-    *,
-    weights: Any = None,
-    groups: Any = None,
-    classes: Sequence[Any] | None = None,
-) -> tuple[Floats, str]:
-    """The shifts ``[K]``, and what to say if they do not reach the targets (else nothing)."""
-    given = (scores, labels, weights, groups, classes)
-    try:
-        return np.asarray(choose_classes(problem, *given).thresholds), ""
-    except Infeasible as error:
-        data = read_data(problem, *given)
-        return find(problem, data).shifts, f"{error} The nearest are used."
+def _counts(rate: Any, tables: Tables) -> Any:
+    table = tables[rate.where]
+    return table.classes.against_rest(rate.classes) if rate.classes else table

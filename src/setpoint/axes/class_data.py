@@ -1,4 +1,7 @@
-"""What classes are called, and which of them a problem speaks of."""
+"""Examples of several classes as checked numpy arrays, names of classes, and decisions.
+
+Scores are ``[n, K]``, there is one shift per class, and ``argmax(score - shift)`` decides.
+"""
 
 from __future__ import annotations
 
@@ -14,64 +17,6 @@ from setpoint.axes.inputs import group_column
 from setpoint.axes.specification import S, Specification
 from setpoint.batch import check_length, check_scores, check_weights
 from setpoint.rates import Bound, Classes, Cost, Expression, Range, Rate, TopK, Where
-
-
-def class_names_of(classes: Iterable[Any] | None, count: int) -> tuple[Any, ...]:
-    """What the columns are called: as given, or by their numbers."""
-    names = tuple(range(count)) if classes is None else tuple(classes)
-    names = tuple(name.item() if hasattr(name, "item") else name for name in names)
-    if len(names) != count:
-        raise ValueError(
-            f"classes= must name every column of the scores: {count} of them; got {len(names)}."
-        )
-    if len(set(names)) < count:
-        raise ValueError(f"classes= must have a name of its own for every column; got {names}.")
-    return names
-
-
-def members_of(problem: Specification, names: tuple[Any, ...]) -> dict[Classes, Floats]:
-    """For every set of classes that the problem speaks of, 1 for its members."""
-    found: dict[Classes, Floats] = {(): np.ones(len(names))}
-    expressions = (problem.objective, *(target.expression for target in problem.subject_to))
-    for node in (node for expression in expressions for node in expression.nodes()):
-        if isinstance(node, Cost) and len(node.costs) != len(names):
-            raise ValueError(
-                f"The cost matrix is of {len(node.costs)} classes; the scores are of {len(names)}."
-            )
-        if isinstance(node, (Rate, TopK)) and node.classes:
-            one = np.zeros(len(names))
-            one[[column_of_class(name, names) for name in node.classes]] = 1
-            found[node.classes] = one
-    return found
-
-
-def column_of_class(name: str | int, names: tuple[Any, ...]) -> int:
-    """Which column of the scores a class is."""
-    if name in names:
-        return names.index(name)
-    if isinstance(name, int) and str(name) in names:  # a class that is called by a numeral
-        return names.index(str(name))
-    known = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-    unnamed = isinstance(name, str) and names == tuple(range(len(names)))
-    hint = " Say what the columns are called: classes=[...]." if unnamed else ""
-    raise ValueError(f"There is no class {name!r}; there are {known}.{hint}")
-
-
-def top_ks(problem: Specification) -> frozenset[int]:
-    """Every k that the problem asks the first k of."""
-    expressions = (problem.objective, *(target.expression for target in problem.subject_to))
-    inside = (_inside(e) for e in expressions)
-    return frozenset(node.k for found in inside for node in found if isinstance(node, TopK))
-
-
-def _inside(expression: Any) -> Any:
-    yield expression
-    for child in expression.children:
-        yield from _inside(child)
-
-
-# ------------------------------------------------------------------------------------------------
-# Scores of several classes as checked numpy arrays.
 
 
 @dataclass(frozen=True)
@@ -102,11 +47,6 @@ class ClassData:
         return added(self.labels, self.weights, self.scores.shape[1])
 
 
-def added(places: Ints, weights: Any, count: int) -> Floats:
-    """The sum of the weights at each of ``count`` places."""
-    return np.bincount(places, weights, count).astype(np.float64)
-
-
 def read_data(
     problem: Specification,
     scores: Any,
@@ -121,7 +61,7 @@ def read_data(
         problem: Says which slices and sets of classes are looked at.
         scores: One column for each class, ``[n, K]``.
         labels: The column of each example's class, ``[n]``.
-        weights: Optional, one an example.
+        weights: Optional, one per example.
         groups: A column of group values, or a dict of columns.
         classes: What the columns are called, in their order.
     """
@@ -162,56 +102,56 @@ def check_class_labels(labels: Floats, count: int) -> None:
         )
 
 
-def _members(problem: Specification, where: Where, groups: Any, first: Floats) -> NDArray[np.bool_]:
-    inside = np.ones(first.shape, dtype=bool)
-    for column, value in where:
-        inside &= np.asarray(group_column(problem, column, groups, first) == value)
-    return inside
+def class_names_of(classes: Iterable[Any] | None, count: int) -> tuple[Any, ...]:
+    """The names of the columns: as given, or their numbers."""
+    names = tuple(range(count)) if classes is None else tuple(classes)
+    names = tuple(name.item() if hasattr(name, "item") else name for name in names)
+    if len(names) != count:
+        raise ValueError(
+            f"classes= must name every column of the scores: {count} of them; got {len(names)}."
+        )
+    if len(set(names)) < count:
+        raise ValueError(f"classes= must have a name of its own for every column; got {names}.")
+    return names
 
 
-# ------------------------------------------------------------------------------------------------
-# Decisions between classes, and by how much they were made.
+def members_of(problem: Specification, names: tuple[Any, ...]) -> dict[Classes, Floats]:
+    """For every set of classes that the problem speaks of, 1 for its members."""
+    found: dict[Classes, Floats] = {(): np.ones(len(names))}
+    expressions = (problem.objective, *(target.expression for target in problem.subject_to))
+    for node in (node for expression in expressions for node in expression.nodes()):
+        if isinstance(node, Cost) and len(node.costs) != len(names):
+            raise ValueError(
+                f"The cost matrix is of {len(node.costs)} classes; the scores are of {len(names)}."
+            )
+        if isinstance(node, (Rate, TopK)) and node.classes:
+            one = np.zeros(len(names))
+            one[[column_of_class(name, names) for name in node.classes]] = 1
+            found[node.classes] = one
+    return found
 
 
-def decide(scores: Any, shifts: Any) -> Ints:
-    """``argmax(score - shift)`` in float64, ``[n]``; of equal ones the first."""
-    return np.asarray(np.argmax(np.asarray(scores, np.float64) - np.asarray(shifts), axis=1))
+def column_of_class(name: str | int, names: tuple[Any, ...]) -> int:
+    """Which column of the scores a class is."""
+    if name in names:
+        return names.index(name)
+    if isinstance(name, int) and str(name) in names:  # a class that is called by a numeral
+        return names.index(str(name))
+    known = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+    unnamed = isinstance(name, str) and names == tuple(range(len(names)))
+    hint = " Say what the columns are called: classes=[...]." if unnamed else ""
+    raise ValueError(f"There is no class {name!r}; there are {known}.{hint}")
 
 
-def traits(scores: Floats) -> Floats:
-    """A number of each class to tell equal ones apart by, ``[K]``.
-
-    Neither the order of the classes nor a constant added to the scores of one changes it.
-    """
-    return np.asarray((scores - scores.mean(1, keepdims=True)).var(0))
-
-
-def rivals(shifted: Floats, column: int) -> tuple[Floats, Ints]:
-    """The highest shifted score beside ``column``, and whose it is: ``[n]`` both."""
-    others = shifted.copy()
-    others[:, column] = -np.inf
-    best = np.argmax(others, axis=1)
-    return others[np.arange(len(others)), best], best
-
-
-def all_rivals(shifted: Floats) -> Floats:
-    """For every class the highest shifted score of the others, ``[n, K]``."""
-    rows = np.arange(len(shifted))
-    first = np.argmax(shifted, axis=1)
-    top = shifted[rows, first]
-    rest = shifted.copy()
-    rest[rows, first] = -np.inf
-    best = np.repeat(top[:, None], shifted.shape[1], axis=1)
-    best[rows, first] = rest.max(axis=1)
-    return best
-
-
-# ------------------------------------------------------------------------------------------------
-# A problem that calls classes by name, with the columns of the scores instead.
+def top_ks(problem: Specification) -> frozenset[int]:
+    """Every ``k`` of the top-k shares in a problem."""
+    expressions = (problem.objective, *(target.expression for target in problem.subject_to))
+    inside = (_inside(e) for e in expressions)
+    return frozenset(node.k for found in inside for node in found if isinstance(node, TopK))
 
 
 def numbered(problem: S, classes: Sequence[Any]) -> S:
-    """The same problem with every class called by its column.
+    """The problem with every class called by its column instead of its name.
 
     >>> from setpoint.problems import Problem
     >>> print(numbered(Problem.parse('maximize recall of "dog"'), ["cat", "dog"]))
@@ -231,6 +171,57 @@ def numbered(problem: S, classes: Sequence[Any]) -> S:
         )
     objective = _numbered(problem.objective, names)
     return problem.changed(objective=objective, subject_to=tuple(targets))
+
+
+def decide(scores: Any, shifts: Any) -> Ints:
+    """``argmax(score - shift)`` in float64, ``[n]``; of equal ones the first."""
+    return np.asarray(np.argmax(np.asarray(scores, np.float64) - np.asarray(shifts), axis=1))
+
+
+def best_other(shifted: Floats, column: int) -> tuple[Floats, Ints]:
+    """The highest shifted score beside ``column``, and whose it is: ``[n]`` both."""
+    others = shifted.copy()
+    others[:, column] = -np.inf
+    best = np.argmax(others, axis=1)
+    return others[np.arange(len(others)), best], best
+
+
+def all_rivals(shifted: Floats) -> Floats:
+    """For every class the highest shifted score of the others, ``[n, K]``."""
+    rows = np.arange(len(shifted))
+    first = np.argmax(shifted, axis=1)
+    top = shifted[rows, first]
+    rest = shifted.copy()
+    rest[rows, first] = -np.inf
+    best = np.repeat(top[:, None], shifted.shape[1], axis=1)
+    best[rows, first] = rest.max(axis=1)
+    return best
+
+
+def class_spreads(scores: Floats) -> Floats:
+    """The variance of each class's centred scores, ``[K]``: it breaks ties between classes.
+
+    Neither the order of the classes nor a constant added to the scores of one changes it.
+    """
+    return np.asarray((scores - scores.mean(1, keepdims=True)).var(0))
+
+
+def added(places: Ints, weights: Any, count: int) -> Floats:
+    """The sum of the weights at each of ``count`` places."""
+    return np.bincount(places, weights, count).astype(np.float64)
+
+
+def _members(problem: Specification, where: Where, groups: Any, first: Floats) -> NDArray[np.bool_]:
+    inside = np.ones(first.shape, dtype=bool)
+    for column, value in where:
+        inside &= np.asarray(group_column(problem, column, groups, first) == value)
+    return inside
+
+
+def _inside(expression: Any) -> Any:
+    yield expression
+    for child in expression.children:
+        yield from _inside(child)
 
 
 def _numbered(expression: Expression, names: tuple[Any, ...]) -> Expression:

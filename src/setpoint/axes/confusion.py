@@ -1,23 +1,28 @@
-"""The confusion matrix as a table of counts: ``entries[true, predicted]``, hard or soft."""
+"""Confusion matrices ``[true, predicted]`` as tables of counts: one, or all along a moving shift.
+
+Lower the shift of a class, and examples come to it one after the other, each from the class that
+was its second best. The matrices at all cuts of this path are read as running sums, without ever
+being written down.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from setpoint.axes.arrays import Floats
+from setpoint.axes.arrays import Floats, Ints
 from setpoint.axes.class_data import ClassData, added
 from setpoint.rates import ClassCounts, Classes, Counts, Reduction, Where
 
 
 class Gathering:
-    """One number from one a class (the first axis), with 0/0 as it was told."""
+    """The mean or an extreme of one value per class (the first axis), with a rule for 0/0."""
 
     undefined: float | None
-    """What 0/0 counts as. None: such a class does not count at all (it is not in the batch)."""
+    """What 0/0 counts as; None: a class with 0/0 is left out (it is not in the batch)."""
 
     def gather(self, kind: Reduction, values: Any) -> Any:
         """The mean, smallest or largest; NaN if no class counts."""
@@ -123,3 +128,200 @@ def ranks(shifted: Floats, labels: Any) -> Any:
     own = shifted[np.arange(len(labels)), labels][:, None]
     before = (shifted > own) | ((shifted == own) & (np.arange(shifted.shape[1]) < labels[:, None]))
     return before.sum(1)
+
+
+@dataclass(frozen=True)
+class ShiftPath:
+    """The examples that come to class ``column`` as its shift falls, in order, and from where."""
+
+    data: ClassData
+    column: int
+    order: Ints  # examples that may come, the first to come first
+    left: Ints  # for each of them the class it leaves
+    start: Ints  # for every example its class before any has come
+    margins: Floats  # falling, of the examples in order
+    shifted: Floats  # all scores minus their shifts
+
+    @property
+    def places(self) -> Floats:
+        """A shift inside every cut of the margins."""
+        ends = np.concatenate([[self.margins[0] + 1], self.margins, [self.margins[-1] - 1]])
+        return np.asarray((ends[:-1] + ends[1:]) / 2)
+
+
+@dataclass(frozen=True)
+class MatricesAlongPath(Gathering):
+    """The confusion matrices along a path, read without ever writing them down."""
+
+    path: ShiftPath
+    where: Where
+    undefined: float | None = None
+    _known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def table(self) -> Counts:
+        """The counts of right and wrong decisions, with the matrices behind them."""
+        return self._once("table", self._table)
+
+    def against_rest(self, classes: Classes) -> Counts:
+        """The counts of a set of classes against all others."""
+        return self._once(classes, lambda: self._against_rest(classes))
+
+    def each(self) -> Counts:
+        """The counts of every class against the rest; classes are the first axis."""
+        return self._once("each", self._each)
+
+    def _once(self, key: Any, make: Callable[[], Counts]) -> Counts:
+        if key not in self._known:
+            self._known[key] = make()
+        found: Counts = self._known[key]
+        return found
+
+    def _table(self) -> Counts:
+        path, total = self.path, self.weights.sum()
+        right = self._run(
+            self.weights @ (path.start == self.labels),
+            1.0 * (path.column == self.came) - (path.left == self.came),
+        )
+        return ClassCounts(right, 0.0, total - right, 0.0, total, 0.0, confusion=self)
+
+    @property
+    def weights(self) -> Floats:
+        """Of all rows in this slice."""
+        return self.path.data.inside[self.where]
+
+    @property
+    def labels(self) -> Ints:
+        """The true class of all rows."""
+        return self.path.data.labels
+
+    @property
+    def came(self) -> Ints:
+        """The true class of those who come, in order."""
+        return self.labels[self.path.order]
+
+    def _run(self, first: Any, steps: Any) -> Any:
+        """A count along the path: ``first``, then one more of the weighted ``steps`` each."""
+        first = np.asarray(first, np.float64)
+        run = np.empty((*first.shape, 1, 1, len(self.path.order) + 1))
+        run[..., 0, 0, 0] = first
+        np.cumsum(steps * self.weights[self.path.order], -1, out=run[..., 0, 0, 1:])
+        run[..., 1:] += first[..., None, None, None]
+        return run
+
+    def _against_rest(self, classes: Classes) -> Counts:
+        one, path = self.path.data.members[classes], self.path
+        steps = one[path.column] - one[path.left]
+        taken, is_in, came_in = one[path.start], one[self.labels], one[self.came]
+        tp = self._run(self.weights @ (taken * is_in), steps * came_in)
+        fp = self._run(self.weights @ (taken * (1 - is_in)), steps * (1 - came_in))
+        positives = self.weights @ is_in
+        negatives = self.weights.sum() - positives
+        return Counts(tp, fp, positives - tp, negatives - fp, positives, negatives)
+
+    def _each(self) -> Counts:
+        path, count = self.path, self.path.shifted.shape[1]
+        right = path.start == self.labels
+        steps = np.zeros((count, len(path.order)))
+        steps[path.left, np.arange(len(path.order))] = -1
+        steps[path.column] += 1
+        of_class = self.came == np.arange(count)[:, None]
+        tp = self._run(np.bincount(self.labels, self.weights * right, count), steps * of_class)
+        fp = self._run(np.bincount(path.start, self.weights * ~right, count), steps * ~of_class)
+        truth = self.truth()[:, None, None, None]
+        others = truth.sum() - truth
+        return Counts(tp, fp, truth - tp, others - fp, truth, others)
+
+    def entries(self, classes: Classes | None, slopes: tuple[Any, ...]) -> Any:
+        """Not along a path: only values are scanned."""
+        raise NotImplementedError
+
+    def hits(self, k: int) -> Any:
+        """Of each class, how many have their own among the ``k`` highest, at every cut."""
+        return _hits_along(self.path, self.weights, k)[:, None, None]
+
+    def truth(self) -> Floats:
+        """How many there are of each class."""
+        return added(self.labels, self.weights, self.path.shifted.shape[1])
+
+    def cost(self, costs: Any) -> Any:
+        """The sum of the costs of all decisions."""
+        prices, path = np.asarray(costs), self.path
+        first = self.weights @ prices[self.labels, path.start]
+        return self._run(first, prices[self.came, path.column] - prices[self.came, path.left])
+
+    def chosen(self, classes: Classes) -> Floats:
+        """1 for the members of a set of classes, else 0."""
+        return self.path.data.members[classes]
+
+
+@dataclass(frozen=True)
+class MatrixAtCut(Gathering):
+    """The confusion matrix at one cut of the path of a shift."""
+
+    along: MatricesAlongPath
+    cut: Any
+    undefined: float | None = None
+
+    def table(self) -> Counts:
+        """The counts of right and wrong decisions."""
+        t = self._at(self.along.table())
+        every = (t.tp, t.fp, t.fn, t.tn, t.positives, t.negatives)
+        return ClassCounts(*every, confusion=self)
+
+    def against_rest(self, classes: Classes) -> Counts:
+        """The counts of a set of classes against all others."""
+        return self._at(self.along.against_rest(classes))
+
+    def each(self) -> Counts:
+        """The counts of every class against the rest."""
+        return self._at(self.along.each())
+
+    def hits(self, k: int) -> Any:
+        """Of each class, how many have their own among the ``k`` highest."""
+        return self._pick(self.along.hits(k))
+
+    def cost(self, costs: Any) -> Any:
+        """The sum of the costs of all decisions."""
+        return self._pick(self.along.cost(costs))
+
+    def truth(self) -> Floats:
+        """How many there are of each class."""
+        return self.along.truth()
+
+    def chosen(self, classes: Classes) -> Floats:
+        """1 for the members of a set of classes, else 0."""
+        return self.along.chosen(classes)
+
+    def _pick(self, values: Any) -> Any:
+        moves = np.ndim(values) and np.shape(values)[-1] > 1
+        return values[..., 0, 0, self.cut] if moves else np.asarray(values)[..., 0]
+
+    def _at(self, t: Counts) -> Counts:
+        every = (t.tp, t.fp, t.fn, t.tn, t.positives, t.negatives)
+        return Counts(*(self._pick(x) if np.ndim(x) else x for x in every))
+
+
+def _hits_along(path: ShiftPath, weights: Floats, k: int) -> Floats:
+    """Of each class, the weight of those whose own is among the ``k`` highest, ``[K, n + 1]``.
+
+    While the shift of one class moves, an example of that class is among the first ``k`` as long as
+    the shift is below some value, an example of another class as long as it is above one.
+    """
+    labels, k = path.data.labels, min(k, path.shifted.shape[1])
+    own = path.shifted[np.arange(len(labels)), labels]
+    others = path.shifted.copy()
+    others[:, path.column] = -np.inf
+    mine = labels == path.column
+    rival = -np.partition(-others, k - 1, axis=1)[:, k - 1]  # what the moving class must beat
+    before = (others > own[:, None]).sum(1)
+    turn = path.data.scores[:, path.column] - np.where(mine, rival, own)
+    sure, may = ~mine & (before < k - 1), mine | (before == k - 1)
+    hit = np.empty((path.shifted.shape[1], len(path.margins) + 1))
+    for column in range(len(hit)):
+        here = labels == column
+        order = np.argsort(turn[here & may])
+        sums = np.concatenate([[0.0], np.cumsum(weights[here & may][order])])
+        below = sums[np.searchsorted(turn[here & may][order], path.places)]
+        changing = sums[-1] - below if column == path.column else below
+        hit[column] = weights[here & sure].sum() + changing
+    return hit

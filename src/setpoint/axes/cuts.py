@@ -1,4 +1,11 @@
-"""What the scan needs to know of sorted scores, in rows or query by query."""
+"""Every way to cut sorted scores, with the counts at each cut.
+
+Sort the scores from high to low. Cut ``k`` accepts the ``k`` highest, so running sums give the
+counts at all ``n + 1`` cuts at once. Equal scores are never split. Written once on what numpy and
+torch have in common (``xp`` is either module), and without a branch on data.
+
+Shapes: ``c`` outputs, ``m`` thresholds of each, ``n`` scores: cuts are ``[c, m, n + 1]``.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +20,7 @@ from setpoint.rates import Array, Counts, Tables, Where
 
 
 class AnyCuts(Protocol):
-    """Counts at every cut; ``r`` is the number of rows or of queries, ``m`` of thresholds."""
+    """What the scan reads: counts at every cut, for ``r`` outputs or queries, ``m`` thresholds."""
 
     @property
     def xp(self) -> Any:
@@ -50,16 +57,6 @@ class AnyCuts(Protocol):
 
     def above(self, values: Array, *, equal: bool = False) -> Array:
         """How many scores are above ``values`` [r, m] (or equal)."""
-
-
-# ------------------------------------------------------------------------------------------------
-# Every way to cut sorted scores, with the counts at each cut.
-#
-# Sort the scores from high to low. Cut ``k`` accepts the ``k`` highest, so running sums give the
-# counts at all ``n + 1`` cuts at once. Equal scores are never split. Written once on what numpy and
-# torch have in common (``xp`` is either module), and without a branch on data.
-#
-# Shapes: ``c`` outputs, ``m`` thresholds of each, ``n`` scores: cuts are ``[c, m, n + 1]``.
 
 
 @dataclass(frozen=True)

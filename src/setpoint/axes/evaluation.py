@@ -1,4 +1,4 @@
-"""The true value of a problem on data: hard counts, exact thresholds, numpy."""
+"""Choose thresholds and evaluate problems on true counts, whoever shares a threshold."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import plural
-from setpoint.axes.areas import area
 from setpoint.axes.arrays import Floats, quiet, to_numpy
-from setpoint.axes.choice import Choice, check_feasible, defined, representable, tables_at, value_of
+from setpoint.axes.choice import (
+    Choice,
+    area,
+    check_feasible,
+    defined,
+    representable,
+    tables_at,
+    value_of,
+)
 from setpoint.axes.class_choice import choose_classes, evaluate_classes
 from setpoint.axes.cuts import Cuts
-from setpoint.axes.group_choice import choose_groups, threshold_column
+from setpoint.axes.group_cells import threshold_column
+from setpoint.axes.group_search import choose_groups
 from setpoint.axes.inputs import Masks, read
 from setpoint.axes.query_choice import choose_queries, evaluate_queries
 from setpoint.axes.scan import place

@@ -1,4 +1,4 @@
-"""Groups as cells: everyone belongs to one, each has its own sorted scores and its own cut.
+"""Groups as cells: each has its own sorted scores and its own cut.
 
 A slice of the data (everyone, one group, all women of whatever race) is a union of cells, and its
 counts are the sums of theirs, each at its own cut.
@@ -14,38 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.axes.arrays import Floats
+from setpoint.axes.arrays import Floats, Ints, to_numpy
 from setpoint.axes.cuts import Cuts
+from setpoint.axes.inputs import group_column
 from setpoint.axes.specification import Specification
 from setpoint.rates import Counts, Expression, Tables, Value, Where
 
 Pairs = Sequence[tuple[Floats, Floats]]
 """For each cell, the weight of every example as a positive and as a negative."""
-
-
-def columns_of(problem: Specification) -> tuple[str, ...]:
-    """The columns that a problem tells groups apart by, sorted."""
-    return tuple(sorted({column for where in problem.slices for column, _ in where}))
-
-
-def cells_of(problem: Specification) -> tuple[Where, ...]:
-    """The groups a problem names: its slices, or all intersections if they overlap."""
-    columns = columns_of(problem)
-    named = [where for where in problem.slices if where]
-    if all(len(where) == len(columns) for where in named):
-        return tuple(named)
-    values: dict[str, dict[Value, None]] = {column: {} for column in columns}
-    for where in named:
-        for column, value in where:
-            values[column].setdefault(value)
-    return tuple(
-        tuple(zip(columns, cell, strict=True)) for cell in product(*map(list, values.values()))
-    )
-
-
-def key_of(where: Where) -> Any:
-    """How a group is called in a dict of thresholds: its value, or a tuple of them."""
-    return where[0][1] if len(where) == 1 else tuple(value for _, value in where)
 
 
 @dataclass(frozen=True)
@@ -127,6 +103,73 @@ class Cells:
         return found
 
 
+def columns_of(problem: Specification) -> tuple[str, ...]:
+    """The columns that a problem tells groups apart by, sorted."""
+    return tuple(sorted({column for where in problem.slices for column, _ in where}))
+
+
+def cells_of(problem: Specification) -> tuple[Where, ...]:
+    """The groups a problem names: its slices, or all intersections if they overlap."""
+    columns = columns_of(problem)
+    named = [where for where in problem.slices if where]
+    if all(len(where) == len(columns) for where in named):
+        return tuple(named)
+    values: dict[str, dict[Value, None]] = {column: {} for column in columns}
+    for where in named:
+        for column, value in where:
+            values[column].setdefault(value)
+    return tuple(
+        tuple(zip(columns, cell, strict=True)) for cell in product(*map(list, values.values()))
+    )
+
+
+def key_of(where: Where) -> Any:
+    """How a group is called in a dict of thresholds: its value, or a tuple of them."""
+    return where[0][1] if len(where) == 1 else tuple(value for _, value in where)
+
+
+def codes_of(problem: Specification, groups: Any, s: Floats) -> tuple[tuple[Where, ...], Ints]:
+    """The groups, and the place of each example's group among them; -1 for groups not named.
+
+    A problem that names no group takes them from the data.
+    """
+    columns = columns_of(problem) or _only(groups)
+    values = {column: group_column(problem, column, groups, s) for column in columns}
+    wheres = cells_of(problem)
+    if not wheres:
+        ((column, array),) = values.items()
+        wheres = tuple(((column, value),) for value in np.unique(array).tolist())
+    codes = np.full(len(s), -1, np.int64)
+    for i, where in enumerate(wheres):
+        inside = np.ones(len(s), bool)
+        for column, value in where:
+            inside &= np.asarray(values[column] == value)
+        codes[inside] = i
+    return wheres, codes
+
+
+def threshold_column(problem: Specification, thresholds: Any, groups: Any, s: Floats) -> Floats:
+    """The threshold of each example, that of its group."""
+    if not isinstance(thresholds, Mapping):
+        raise TypeError("This problem has one threshold per group: pass {group: threshold}.")
+    columns = columns_of(problem) or _only(groups)
+    values = {column: group_column(problem, column, groups, s) for column in columns}
+    found, known = np.zeros(len(s)), np.zeros(len(s), bool)
+    for key, threshold in thresholds.items():
+        parts = (key,) if len(columns) == 1 else key
+        inside = np.ones(len(s), bool)
+        for column, value in zip(columns, parts, strict=True):
+            inside &= np.asarray(values[column] == value)
+        found[inside] = to_numpy(threshold, "thresholds")
+        known |= inside
+    if not known.all():
+        row = int((~known).argmax())
+        whose = [array[row].item() for array in values.values()]
+        missing = whose[0] if len(whose) == 1 else tuple(whose)
+        raise ValueError(f"No threshold for group {missing!r}; add it to thresholds=.")
+    return found
+
+
 def _cell(
     where: Where, index: int, slices: tuple[Where, ...], scores: Floats, p: Floats, n: Floats
 ) -> Cell:
@@ -135,3 +178,9 @@ def _cell(
     cuts = Cuts.sort(np, scores[here][None], masks)
     tp, fp = (side[0] for side in cuts.running[()])
     return Cell(where, index, cuts, slices, tp, fp)
+
+
+def _only(groups: Any) -> tuple[str]:
+    """The column of a problem that names none: the only one given."""
+    alone = isinstance(groups, Mapping) and len(groups) == 1
+    return (str(next(iter(groups))) if alone else "group",)

@@ -1,4 +1,14 @@
-"""What is asked of groups, sorted by whom it binds: one cell, all in a window, or all jointly."""
+"""One threshold per group: the best cuts on these data, under bounds between the groups.
+
+Exact for one window (any of the named fairness constraints, :mod:`setpoint.axes.windows`), bounds
+inside groups, and objectives that add up over groups, are a ratio over everyone or are the worst of
+the groups. A second window is scanned over levels of its own, bounds on everyone get a price each
+(a multiplier, found by bisection), and the cuts are then improved one or two groups at a time.
+
+A ratio over everyone (precision) is replaced by its tangent at the present choice; choosing by it
+and taking the next tangent is Dinkelbach's method, which never gets worse and ends at the best
+ratio.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats, Ints, no_nan, quiet
-from setpoint.axes.group_cells import Cell, Cells
-from setpoint.axes.scan import TOLERANCE, Hold, admissible, hold_of, tolerance
+from setpoint.axes.choice import Choice, check_feasible, representable, value_of
+from setpoint.axes.group_cells import Cell, Cells, codes_of, columns_of, key_of
+from setpoint.axes.inputs import group_column, read
+from setpoint.axes.scan import TOLERANCE, Hold, admissible, hold_of, sit, tolerance
 from setpoint.axes.specification import Specification
-from setpoint.axes.windows import Window, best_alone, best_together, conditions, home, window_of
+from setpoint.axes.windows import (
+    Window,
+    best_alone,
+    best_together,
+    slice_of,
+    split_targets,
+    window_of,
+)
 from setpoint.rates import (
     ONE,
     Bound,
@@ -27,332 +46,74 @@ from setpoint.rates import (
     minimum,
 )
 
-
-@dataclass(frozen=True)
-class Together:
-    """A window, and the cells and rates it binds."""
-
-    window: Window
-    cells: tuple[int, ...]
-    rates: tuple[Floats, ...]
-
-
-class Asked:
-    """The targets of a problem on these cells.
-
-    If they are only a ``sample`` to learn from, rates of groups may differ by what one example of
-    the smallest group changes: a batch that cannot resolve 2 % should not be pushed to the ends
-    where all rates are 0 or 1.
-    """
-
-    def __init__(self, problem: Specification, cells: Cells, *, sample: bool = False) -> None:
-        asked = (_present(target, cells) for target in conditions(problem.subject_to))
-        self.targets = [target for target in asked if target is not None]
-        self.coarse: list[tuple[Bound | Setpoint, float]] = []
-        self.local: list[list[Hold]] = [[] for _ in cells.cells]
-        self.windows: list[Together] = []
-        self.joint: list[Bound | Setpoint] = []
-        for target in self.targets:
-            g, window = cells.cell_of(home(target.expression)), window_of(target)
-            together = None if window is None else _bound_by(window, cells)
-            if sample and together is not None:
-                together = self._resolved(target, together, cells)
-            if g is not None:
-                self.local[g].append(hold_of(target))
-            elif together is not None:
-                self.windows.append(together)
-            else:
-                self.joint.append(target)
-
-    def _resolved(self, target: Bound | Setpoint, together: Together, cells: Cells) -> Together:
-        """The window, as wide as one example of the smallest group if it is narrower."""
-        window = together.window
-        pairs = zip(together.cells, together.rates, strict=True)
-        rates = [rate[cells.cells[g].valid] for g, rate in pairs]
-        steps = [np.nanmax(abs(np.diff(rate)), initial=0.0) for rate in rates]
-        if window.width >= max(steps) or not all(part.direction for part in window.parts):
-            return together
-        if window.factor == 1:
-            self.coarse.append((target, max(steps)))
-        return replace(together, window=replace(window, least=max(steps)))
-
-    def slack(self, target: Bound | Setpoint) -> float:
-        """By how much a target may be missed because the examples are too few for it."""
-        missed = [step - target.level for coarse, step in self.coarse if coarse == target]
-        return max(0.0, *missed) + TOLERANCE if missed else 0.0
-
-    def violation(self, tables: Any) -> Any:
-        """By how much all targets together are missed; within tolerance counts as met."""
-        total: Any = 0.0
-        for target in self.targets:
-            hold = hold_of(target)
-            gap = no_nan(np, hold.gap(target.expression.of(tables), target.level))
-            close = max(hold.tolerance, self.slack(target))
-            total = total + np.where(gap > close, gap, 0.0)
-        return total
-
-
-def allowed(cell: Cell, targets: list[Hold]) -> NDArray[np.bool_]:
-    """The cuts of a cell that miss its own targets least."""
-    values = [cell.values(hold.expression)[None, None] for hold in targets]
-    zero = np.zeros((1, 1, len(cell.tp)))
-    best, _ = admissible(cell.cuts, targets, values, cell.cuts.valid(), zero)
-    found: NDArray[np.bool_] = best[0, 0]
-    return found
-
-
-def pull(target: Bound | Setpoint, cells: Cells, tables: Any) -> Floats:
-    """The direction in counts that raises what a joint target bounds."""
-    e = target.expression
-    if isinstance(e, Fold) and e.kind == "abs":
-        e = e.parts[0]
-    slopes = cells.slopes(_linear(e, target.level), tables)
-    turn = -1.0 if isinstance(target, Bound) and target.sense == ">=" else 1.0
-    return turn * np.nan_to_num(slopes, posinf=0.0, neginf=0.0)
-
-
-def excess(target: Bound | Setpoint, tables: Any) -> float:
-    """How far a joint target is missed, signed if it has two sides; 0 inside."""
-    e, level = target.expression, target.level
-    if isinstance(target, Setpoint):
-        return float(e.of(tables)) - level
-    if isinstance(e, Fold) and e.kind == "abs" and target.sense == "<=":
-        value = float(e.parts[0].of(tables))
-        return value - level if value > level else value + level if value < -level else 0.0
-    return max(0.0, float(target.gap(tables)))
-
-
-def _linear(e: Any, level: float) -> Any:
-    """``precision >= 0.9`` as ``TP - 0.9 (TP + FP) >= 0``: the same, in counts that add up."""
-    if isinstance(e, Rate) and not e.is_steady:
-        return Rate(e.numerator - level * e.denominator, ONE, e.where)
-    return e
-
-
-def _bound_by(window: Window, cells: Cells) -> Together | None:
-    """The cells of a window's parts, if each is one of its own."""
-    found = [cells.cell_of(home(part)) for part in window.parts]
-    places = tuple(g for g in found if g is not None)
-    if len(set(places)) < len(found):
-        return None
-    pairs = zip(places, window.parts, strict=True)
-    return Together(window, places, tuple(cells.cells[g].values(part) for g, part in pairs))
-
-
-def _present(target: Bound | Setpoint, cells: Cells) -> Bound | Setpoint | None:
-    """The target without the groups that cannot be judged here; None if nothing is left of it."""
-    if cells.defined(target.expression):
-        return target
-    window = window_of(target)
-    parts = [] if window is None else [p for p in window.parts if cells.defined(p)]
-    if window is None or len(parts) < 2:
-        return None
-    apart = maximum(*parts) - window.factor * minimum(*parts)
-    return apart <= window.width
-
-
-# ------------------------------------------------------------------------------------------------
-# What a choice of cuts costs, group by group.
-#
-# Most objectives add up over groups once they are written for each (``error``), or are the worst of
-# them. A ratio over everyone (precision) is replaced by its tangent at the present choice; choosing
-# by it and taking the next tangent is Dinkelbach's method, which never gets worse and ends at the
-# best ratio.
-
-
-WORST = 1e300
+_WORST = 1e300
 """The cost of 0/0: worse than any, and still a number that adds up."""
-
-
-class Costs:
-    """The objective of a problem, to be minimized, at every cut of every cell."""
-
-    def __init__(self, problem: Specification, cells: Cells) -> None:
-        self.cells = cells
-        self.sign = -1.0 if problem.maximize else 1.0
-        self.objective = problem.objective
-        worst = "min" if problem.maximize else "max"
-        e = problem.objective
-        parts = e.parts if isinstance(e, Fold) and e.kind == worst else ()
-        parts = tuple(part for part in parts if cells.defined(part))
-        self.is_worst = bool(parts) and all(self._home(part) is not None for part in parts)
-        self.total: Callable[..., Any] = np.max if self.is_worst else np.sum
-        self.fixed = [np.zeros(len(cell.tp)) for cell in cells.cells]
-        self.bent: list[tuple[float, Expression]] = []
-        if self.is_worst:
-            self.fixed = [np.full(len(cell.tp), -WORST) for cell in cells.cells]
-            for part in parts:
-                self._add(part, 1.0, np.maximum)
-        else:
-            for weight, term in e.terms if isinstance(e, Combination) else ((1.0, e),):
-                self._add(term, weight, np.add)
-
-    def _home(self, expression: Expression) -> int | None:
-        return self.cells.cell_of(home(expression))
-
-    def _add(self, term: Expression, weight: float, combine: Callable[..., Any]) -> None:
-        """A term of one cell at all its cuts; one that adds up over cells; else its tangent."""
-        g = self._home(term)
-        if g is not None:
-            values = self.sign * weight * self.cells.cells[g].values(term)
-            values = np.where(np.isnan(values), WORST, values)
-            self.fixed[g] = combine(self.fixed[g], values)
-        elif isinstance(term, Rate) and term.is_steady:
-            everyone = [len(cell.tp) - 1 for cell in self.cells.cells]
-            slopes = self.cells.slopes(term, self.cells.tables(everyone))
-            self._lean(self.fixed, weight * np.nan_to_num(slopes))
-        else:
-            self.bent.append((weight, term))
-
-    def _lean(self, costs: list[Floats], slopes: Floats) -> None:
-        for g, (cell, (by_tp, by_fp)) in enumerate(zip(self.cells.cells, slopes, strict=True)):
-            costs[g] = costs[g] + self.sign * (by_tp * cell.tp + by_fp * cell.fp)
-
-    def at(self, picks: Sequence[int]) -> list[Floats]:
-        """The cost of every cut of every cell, bent terms by their tangent at ``picks``."""
-        costs = list(self.fixed)
-        for weight, term in self.bent:
-            slopes = self.cells.slopes(term, self.cells.tables(picks))
-            self._lean(costs, weight * np.nan_to_num(slopes, posinf=0.0, neginf=0.0))
-        return costs
-
-    def value(self, tables: Any) -> Any:
-        """The true objective, to be minimized; 0/0 is the worst."""
-        values = self.sign * np.asarray(self.objective.of(tables), float)
-        return np.where(np.isnan(values), WORST, values)
-
-
-# ------------------------------------------------------------------------------------------------
-# Beyond the scan: prices for what everyone is asked together, and small moves that improve.
-
-
-HALVINGS, ROUNDS, SWEEPS, NEAR, CLOSE = 40, 3, 10, 32, 1e-3
+_TANGENTS = 20
+_LEVELS = 32
+_HALVINGS = 40
+_ROUNDS = 3
+_SWEEPS = 10
+_NEAR = 32
+_CLOSE = 1e-3
 Picks = list[int]
 Judged = tuple[Picks, tuple[float, float]]
 
 
-def priced(solver: Solver, picks: Picks) -> Picks:
-    """A price on each joint target, found by bisection, in turns."""
-    prices = [np.zeros((len(solver.cells.cells), 2)) for _ in solver.asked.joint]
-    best = (picks, solver.judge(picks))
-    for _ in range(1 if len(prices) == 1 else ROUNDS):
-        for j in range(len(prices)):
-            best = _bisect(solver, prices, j, best)
-    solver.prices = prices
-    return best[0]
+def choose_groups(
+    problem: Specification, scores: Any, labels: Any, weights: Any, groups: Any
+) -> Choice:
+    """See :meth:`setpoint.problems.Problem.choose`."""
+    s, masks = read(problem, scores, labels, weights, groups)
+    wheres, codes = codes_of(problem, groups, s)
+    everyone = sum(masks[()])
+    strangers = np.flatnonzero((codes < 0) & (everyone > 0))
+    if len(strangers):
+        raise ValueError(_unnamed_group(problem, groups, s, int(strangers[0])))
+    pairs = [(masks[()][0] * (codes == i), masks[()][1] * (codes == i)) for i in range(len(wheres))]
+    with quiet(np):
+        cells = Cells(wheres, problem.slices, s, pairs)
+        solver = Solver(problem, cells)
+        picks = solver.solve()
+        tables = cells.tables(picks)
+        check_feasible(problem, tables, masks)
+        value = value_of(problem, tables, s, masks)
+        rates = {str(problem.objective): value}
+        for target in problem.subject_to:
+            rates.setdefault(str(target.expression), float(target.expression.of(tables)))
+        found = {}
+        for cell, own, cut in zip(cells.cells, solver.asked.local, picks, strict=True):
+            placed = sit(cell.cuts, own, np.array([[cut]]), np.zeros((1, 1)))
+            threshold = float(placed.threshold[0, 0])
+            mine = s[codes == cell.index]
+            found[key_of(cell.where)] = representable(threshold, scores, mine)
+    return Choice(found, value, rates)
 
 
-def _bisect(solver: Solver, prices: list[Floats], j: int, best: Judged) -> Judged:
-    """The smallest price at which a joint target is met; the best choice on the way."""
-    target = solver.asked.joint[j]
-    prices[j] = 0 * prices[j]
-    start = solver.tangents(prices)
-    best = _keep(solver, start, best)
-    tables = solver.cells.tables(start)
-    missed = excess(target, tables)
-    direction = pull(target, solver.cells, tables)
-    if not missed or np.isnan(missed) or not direction.any():
-        return best
-    turn, low, high, price = np.sign(missed), 0.0, 0.0, _unit(solver, direction)
-    for _ in range(HALVINGS):
-        prices[j] = turn * price * direction
-        trial = solver.tangents(prices)
-        best = _keep(solver, trial, best)
-        if turn * excess(target, solver.cells.tables(trial)) > 0:
-            low, price = price, (2 * price if not high else (price + high) / 2)
-        else:
-            high, price = price, (low + price) / 2
-        if high and high - low <= CLOSE * high:
-            break
-    prices[j] = turn * (high or price) * direction
-    return best
-
-
-def _unit(solver: Solver, direction: Floats) -> float:
-    """A price at which the target weighs about as much as the objective."""
-    moves = [np.ptp(cost[abs(cost) < WORST / 2]) for cost in solver.costs.fixed]
-    totals = np.array([(cell.tp[-1], cell.fp[-1]) for cell in solver.cells.cells])
-    return float(max(*moves, 1e-3) / max((abs(direction) * totals).max(), 1e-12))
-
-
-def _keep(solver: Solver, new: Picks, old: Judged) -> Judged:
-    score = solver.judge(new)
-    return (new, score) if solver.better(score, old[1]) else old
-
-
-def improved(solver: Solver, picks: Picks) -> Picks:
-    """Move the cuts of one or two groups at a time to better places, while there are any."""
-    best = (picks, solver.judge(picks))
-    places = [np.flatnonzero(ok) for ok in solver.allowed]
-    for _ in range(SWEEPS):
-        before = best[0]
-        for g, h in moves(len(places)):
-            best = _keep(solver, _moved(solver, best[0], places, g, h), best)
-        if best[0] == before:
-            break
-    return best[0]
-
-
-def _moved(solver: Solver, picks: Picks, places: list[Ints], g: int, h: int) -> Picks:
-    """The best cuts of groups g and h, those of the others staying."""
-    if g == h:
-        along = {g: places[g]}
-        grid: tuple[Ints, ...] = (places[g],)
-    else:
-        near = [around(places[i], picks[i]) for i in (g, h)]
-        grid = tuple(np.meshgrid(*near, indexing="ij"))
-        along = dict(zip((g, h), grid, strict=True))
-    tables = solver.cells.tables(picks, along)
-    violation = np.broadcast_to(solver.asked.violation(tables), grid[0].shape)
-    cost = np.broadcast_to(solver.costs.value(tables), grid[0].shape)
-    cost = np.where(violation <= violation.min() + TOLERANCE, cost, np.inf)
-    best = np.unravel_index(best_alone(cost.reshape(-1), solver.slack), cost.shape)
-    moved = list(picks)
-    for i, cuts in zip((g, h), grid, strict=False):
-        moved[i] = int(cuts[best])
-    return moved
-
-
-def moves(count: int) -> Iterator[tuple[int, int]]:
-    """Every group by itself, then every two."""
-    yield from ((g, g) for g in range(count))
-    yield from combinations(range(count), 2)
-
-
-def around(places: Ints, now: int) -> Ints:
-    """The allowed cuts nearest to the present one."""
-    at = int(np.searchsorted(places, now))
-    start = max(0, min(at - NEAR, len(places) - 2 * NEAR))
-    return places[start : start + 2 * NEAR]
-
-
-# ------------------------------------------------------------------------------------------------
-# One threshold per group: the best cuts on these data, under what is asked between the groups.
-#
-# Exact for one window (any of the named fairness constraints), bounds inside groups, and objectives
-# that add up over groups, are a ratio over everyone or are the worst of the groups: see
-# :mod:`setpoint.axes.windows`. A second window is scanned over levels of its own, and bounds on
-# everyone get a price each; the cuts are then improved one group at a time.
-
-
-TANGENTS, LEVELS = 20, 32
+def _unnamed_group(problem: Specification, groups: Any, s: Floats, row: int) -> str:
+    """The message for an example whose group the problem does not name."""
+    values = {c: group_column(problem, c, groups, s)[row] for c in columns_of(problem)}
+    text = " and ".join(f"{column} = {value!s}" for column, value in values.items())
+    return (
+        f"Row {row} has {text}, a group that the problem names nowhere. With one threshold per "
+        "group, name it in the problem, or leave its rows out."
+    )
 
 
 @dataclass
 class Solver:
-    """The inner problem on some data."""
+    """The search for the best cut of every group on some data."""
 
     problem: Specification
     cells: Cells
     sample: bool = False
-    """Whether these are examples to learn from, not all that are to be judged."""
+    """Whether the data are only a sample, such as a batch: see :class:`GroupTargets`."""
 
     def __post_init__(self) -> None:
         with quiet(np):
-            self.asked = Asked(self.problem, self.cells, sample=self.sample)
-            self.costs = Costs(self.problem, self.cells)
+            self.asked = GroupTargets(self.problem, self.cells, sample=self.sample)
+            self.costs = GroupCosts(self.problem, self.cells)
             pairs = zip(self.cells.cells, self.asked.local, strict=True)
-            self.allowed = [allowed(cell, own) for cell, own in pairs]
+            self.allowed = [_allowed(cell, own) for cell, own in pairs]
         self.slack = tolerance(self.problem.objective)
         self.prices: list[Floats] = []
 
@@ -362,9 +123,9 @@ class Solver:
             picks = self.tangents([np.zeros((len(self.cells.cells), 2))])
             joint = self.asked.joint
             if joint:
-                picks = priced(self, picks)
+                picks = _priced(self, picks)
             if joint or len(self.asked.windows) > 1:
-                picks = improved(self, picks)
+                picks = _improved(self, picks)
             return picks
 
     def judge(self, picks: Sequence[int]) -> tuple[float, float]:
@@ -379,10 +140,10 @@ class Solver:
         return first[1] < second[1] - self.slack
 
     def tangents(self, prices: list[Floats]) -> Picks:
-        """Choose by tangents until none moves the choice: once is enough for sums."""
+        """Choose by tangents until the choice stays; once is enough for objectives that add up."""
         picks = [_middle(ok) for ok in self.allowed]
         best: Picks | None = None
-        for _ in range(TANGENTS):
+        for _ in range(_TANGENTS):
             costs = self._priced_costs(picks, prices)
             picks = self._scan(costs, self.asked.windows)
             if not self.costs.bent or picks == best:
@@ -429,16 +190,16 @@ class Solver:
         everything = everything[~np.isnan(everything)]
         low, high, best = 0, len(everything) - 1, None
         while True:
-            places = np.unique(np.linspace(low, high, LEVELS).round().astype(int))
+            places = np.unique(np.linspace(low, high, _LEVELS).round().astype(int))
             tried = [self._inside(costs, outer, others, everything[i]) for i in places]
             judged = [self.judge(picks) for picks in tried]
             for i, picks, score in zip(places, tried, judged, strict=True):
                 if best is None or self.better(score, best[2]):
                     best = (i, picks, score)
             assert best is not None
-            if len(places) < LEVELS:  # every level was tried
+            if len(places) < _LEVELS:  # every level was tried
                 return best[1]
-            step = max(1, (high - low) // (LEVELS - 1))
+            step = max(1, (high - low) // (_LEVELS - 1))
             low, high = max(low, best[0] - step), min(high, best[0] + step)
 
     def _inside(
@@ -458,3 +219,279 @@ def _middle(allowed: NDArray[np.bool_]) -> int:
     """A cut to start from, with examples on both sides if possible."""
     places = np.flatnonzero(allowed)
     return int(places[len(places) // 2])
+
+
+@dataclass(frozen=True)
+class Together:
+    """A window, and the cells and rates it binds."""
+
+    window: Window
+    cells: tuple[int, ...]
+    rates: tuple[Floats, ...]
+
+
+class GroupTargets:
+    """The targets of a problem on these cells: of one cell, in a window, or on all jointly.
+
+    On a ``sample``, such as a batch, rates of groups may differ by what one example of the smallest
+    group changes: a batch that cannot resolve 2 % should not be pushed to the ends where all rates
+    are 0 or 1.
+    """
+
+    def __init__(self, problem: Specification, cells: Cells, *, sample: bool = False) -> None:
+        asked = (_present(target, cells) for target in split_targets(problem.subject_to))
+        self.targets = [target for target in asked if target is not None]
+        self.coarse: list[tuple[Bound | Setpoint, float]] = []
+        self.local: list[list[Hold]] = [[] for _ in cells.cells]
+        self.windows: list[Together] = []
+        self.joint: list[Bound | Setpoint] = []
+        for target in self.targets:
+            g, window = cells.cell_of(slice_of(target.expression)), window_of(target)
+            together = None if window is None else _bound_by(window, cells)
+            if sample and together is not None:
+                together = self._resolved(target, together, cells)
+            if g is not None:
+                self.local[g].append(hold_of(target))
+            elif together is not None:
+                self.windows.append(together)
+            else:
+                self.joint.append(target)
+
+    def _resolved(self, target: Bound | Setpoint, together: Together, cells: Cells) -> Together:
+        """The window, as wide as one example of the smallest group if it is narrower."""
+        window = together.window
+        pairs = zip(together.cells, together.rates, strict=True)
+        rates = [rate[cells.cells[g].valid] for g, rate in pairs]
+        steps = [np.nanmax(abs(np.diff(rate)), initial=0.0) for rate in rates]
+        if window.width >= max(steps) or not all(part.direction for part in window.parts):
+            return together
+        if window.factor == 1:
+            self.coarse.append((target, max(steps)))
+        return replace(together, window=replace(window, least=max(steps)))
+
+    def slack(self, target: Bound | Setpoint) -> float:
+        """By how much a target may be missed because the examples are too few for it."""
+        missed = [step - target.level for coarse, step in self.coarse if coarse == target]
+        return max(0.0, *missed) + TOLERANCE if missed else 0.0
+
+    def violation(self, tables: Any) -> Any:
+        """By how much all targets together are missed; within tolerance counts as met."""
+        total: Any = 0.0
+        for target in self.targets:
+            hold = hold_of(target)
+            gap = no_nan(np, hold.gap(target.expression.of(tables), target.level))
+            close = max(hold.tolerance, self.slack(target))
+            total = total + np.where(gap > close, gap, 0.0)
+        return total
+
+
+def _allowed(cell: Cell, targets: list[Hold]) -> NDArray[np.bool_]:
+    """The cuts of a cell that miss its own targets least."""
+    values = [cell.values(hold.expression)[None, None] for hold in targets]
+    zero = np.zeros((1, 1, len(cell.tp)))
+    best, _ = admissible(cell.cuts, targets, values, cell.cuts.valid(), zero)
+    found: NDArray[np.bool_] = best[0, 0]
+    return found
+
+
+def _raising(target: Bound | Setpoint, cells: Cells, tables: Any) -> Floats:
+    """The direction in counts that raises what a joint target bounds."""
+    e = target.expression
+    if isinstance(e, Fold) and e.kind == "abs":
+        e = e.parts[0]
+    slopes = cells.slopes(_linear(e, target.level), tables)
+    turn = -1.0 if isinstance(target, Bound) and target.sense == ">=" else 1.0
+    return turn * np.nan_to_num(slopes, posinf=0.0, neginf=0.0)
+
+
+def _excess(target: Bound | Setpoint, tables: Any) -> float:
+    """How far a joint target is missed, signed if it has two sides; 0 inside."""
+    e, level = target.expression, target.level
+    if isinstance(target, Setpoint):
+        return float(e.of(tables)) - level
+    if isinstance(e, Fold) and e.kind == "abs" and target.sense == "<=":
+        value = float(e.parts[0].of(tables))
+        return value - level if value > level else value + level if value < -level else 0.0
+    return max(0.0, float(target.gap(tables)))
+
+
+def _linear(e: Any, level: float) -> Any:
+    """``precision >= 0.9`` as ``TP - 0.9 (TP + FP) >= 0``: the same, in counts that add up."""
+    if isinstance(e, Rate) and not e.is_steady:
+        return Rate(e.numerator - level * e.denominator, ONE, e.where)
+    return e
+
+
+def _bound_by(window: Window, cells: Cells) -> Together | None:
+    """The cells of a window's parts, if each is one of its own."""
+    found = [cells.cell_of(slice_of(part)) for part in window.parts]
+    places = tuple(g for g in found if g is not None)
+    if len(set(places)) < len(found):
+        return None
+    pairs = zip(places, window.parts, strict=True)
+    return Together(window, places, tuple(cells.cells[g].values(part) for g, part in pairs))
+
+
+def _present(target: Bound | Setpoint, cells: Cells) -> Bound | Setpoint | None:
+    """The target without the groups that cannot be judged here; None if nothing is left of it."""
+    if cells.defined(target.expression):
+        return target
+    window = window_of(target)
+    parts = [] if window is None else [p for p in window.parts if cells.defined(p)]
+    if window is None or len(parts) < 2:
+        return None
+    apart = maximum(*parts) - window.factor * minimum(*parts)
+    return apart <= window.width
+
+
+class GroupCosts:
+    """The objective of a problem, to be minimized, at every cut of every cell."""
+
+    def __init__(self, problem: Specification, cells: Cells) -> None:
+        self.cells = cells
+        self.sign = -1.0 if problem.maximize else 1.0
+        self.objective = problem.objective
+        worst = "min" if problem.maximize else "max"
+        e = problem.objective
+        parts = e.parts if isinstance(e, Fold) and e.kind == worst else ()
+        parts = tuple(part for part in parts if cells.defined(part))
+        self.is_worst = bool(parts) and all(self._home(part) is not None for part in parts)
+        self.total: Callable[..., Any] = np.max if self.is_worst else np.sum
+        self.fixed = [np.zeros(len(cell.tp)) for cell in cells.cells]
+        self.bent: list[tuple[float, Expression]] = []
+        if self.is_worst:
+            self.fixed = [np.full(len(cell.tp), -_WORST) for cell in cells.cells]
+            for part in parts:
+                self._add(part, 1.0, np.maximum)
+        else:
+            for weight, term in e.terms if isinstance(e, Combination) else ((1.0, e),):
+                self._add(term, weight, np.add)
+
+    def _home(self, expression: Expression) -> int | None:
+        return self.cells.cell_of(slice_of(expression))
+
+    def _add(self, term: Expression, weight: float, combine: Callable[..., Any]) -> None:
+        """A term of one cell at all its cuts; one that adds up over cells; else its tangent."""
+        g = self._home(term)
+        if g is not None:
+            values = self.sign * weight * self.cells.cells[g].values(term)
+            values = np.where(np.isnan(values), _WORST, values)
+            self.fixed[g] = combine(self.fixed[g], values)
+        elif isinstance(term, Rate) and term.is_steady:
+            everyone = [len(cell.tp) - 1 for cell in self.cells.cells]
+            slopes = self.cells.slopes(term, self.cells.tables(everyone))
+            self._lean(self.fixed, weight * np.nan_to_num(slopes))
+        else:
+            self.bent.append((weight, term))
+
+    def _lean(self, costs: list[Floats], slopes: Floats) -> None:
+        for g, (cell, (by_tp, by_fp)) in enumerate(zip(self.cells.cells, slopes, strict=True)):
+            costs[g] = costs[g] + self.sign * (by_tp * cell.tp + by_fp * cell.fp)
+
+    def at(self, picks: Sequence[int]) -> list[Floats]:
+        """The cost of every cut of every cell, bent terms by their tangent at ``picks``."""
+        costs = list(self.fixed)
+        for weight, term in self.bent:
+            slopes = self.cells.slopes(term, self.cells.tables(picks))
+            self._lean(costs, weight * np.nan_to_num(slopes, posinf=0.0, neginf=0.0))
+        return costs
+
+    def value(self, tables: Any) -> Any:
+        """The true objective, to be minimized; 0/0 is the worst."""
+        values = self.sign * np.asarray(self.objective.of(tables), float)
+        return np.where(np.isnan(values), _WORST, values)
+
+
+def _priced(solver: Solver, picks: Picks) -> Picks:
+    """The best cuts with a price on each joint target, found by bisection, one after the other."""
+    prices = [np.zeros((len(solver.cells.cells), 2)) for _ in solver.asked.joint]
+    best = (picks, solver.judge(picks))
+    for _ in range(1 if len(prices) == 1 else _ROUNDS):
+        for j in range(len(prices)):
+            best = _bisect(solver, prices, j, best)
+    solver.prices = prices
+    return best[0]
+
+
+def _bisect(solver: Solver, prices: list[Floats], j: int, best: Judged) -> Judged:
+    """The smallest price at which a joint target is met; the best choice on the way."""
+    target = solver.asked.joint[j]
+    prices[j] = 0 * prices[j]
+    start = solver.tangents(prices)
+    best = _keep(solver, start, best)
+    tables = solver.cells.tables(start)
+    missed = _excess(target, tables)
+    direction = _raising(target, solver.cells, tables)
+    if not missed or np.isnan(missed) or not direction.any():
+        return best
+    turn, low, high, price = np.sign(missed), 0.0, 0.0, _unit(solver, direction)
+    for _ in range(_HALVINGS):
+        prices[j] = turn * price * direction
+        trial = solver.tangents(prices)
+        best = _keep(solver, trial, best)
+        if turn * _excess(target, solver.cells.tables(trial)) > 0:
+            low, price = price, (2 * price if not high else (price + high) / 2)
+        else:
+            high, price = price, (low + price) / 2
+        if high and high - low <= _CLOSE * high:
+            break
+    prices[j] = turn * (high or price) * direction
+    return best
+
+
+def _unit(solver: Solver, direction: Floats) -> float:
+    """A price at which the target weighs about as much as the objective."""
+    moves = [np.ptp(cost[abs(cost) < _WORST / 2]) for cost in solver.costs.fixed]
+    totals = np.array([(cell.tp[-1], cell.fp[-1]) for cell in solver.cells.cells])
+    return float(max(*moves, 1e-3) / max((abs(direction) * totals).max(), 1e-12))
+
+
+def _keep(solver: Solver, new: Picks, old: Judged) -> Judged:
+    score = solver.judge(new)
+    return (new, score) if solver.better(score, old[1]) else old
+
+
+def _improved(solver: Solver, picks: Picks) -> Picks:
+    """Move the cuts of one or two groups at a time to better places, while there are any."""
+    best = (picks, solver.judge(picks))
+    places = [np.flatnonzero(ok) for ok in solver.allowed]
+    for _ in range(_SWEEPS):
+        before = best[0]
+        for g, h in _pairs(len(places)):
+            best = _keep(solver, _moved(solver, best[0], places, g, h), best)
+        if best[0] == before:
+            break
+    return best[0]
+
+
+def _moved(solver: Solver, picks: Picks, places: list[Ints], g: int, h: int) -> Picks:
+    """The best cuts of groups g and h, those of the others staying."""
+    if g == h:
+        along = {g: places[g]}
+        grid: tuple[Ints, ...] = (places[g],)
+    else:
+        near = [_nearest(places[i], picks[i]) for i in (g, h)]
+        grid = tuple(np.meshgrid(*near, indexing="ij"))
+        along = dict(zip((g, h), grid, strict=True))
+    tables = solver.cells.tables(picks, along)
+    violation = np.broadcast_to(solver.asked.violation(tables), grid[0].shape)
+    cost = np.broadcast_to(solver.costs.value(tables), grid[0].shape)
+    cost = np.where(violation <= violation.min() + TOLERANCE, cost, np.inf)
+    best = np.unravel_index(best_alone(cost.reshape(-1), solver.slack), cost.shape)
+    moved = list(picks)
+    for i, cuts in zip((g, h), grid, strict=False):
+        moved[i] = int(cuts[best])
+    return moved
+
+
+def _pairs(count: int) -> Iterator[tuple[int, int]]:
+    """Every group by itself, then every pair of groups."""
+    yield from ((g, g) for g in range(count))
+    yield from combinations(range(count), 2)
+
+
+def _nearest(places: Ints, now: int) -> Ints:
+    """The allowed cuts nearest to the present one."""
+    at = int(np.searchsorted(places, now))
+    start = max(0, min(at - _NEAR, len(places) - 2 * _NEAR))
+    return places[start : start + 2 * _NEAR]

@@ -1,4 +1,4 @@
-"""Scores, labels, weights and groups of numpy, torch or plain lists, as checked numpy arrays."""
+"""Scores, labels, weights and groups from numpy, torch or plain lists, as checked numpy arrays."""
 
 from __future__ import annotations
 

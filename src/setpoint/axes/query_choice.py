@@ -1,4 +1,4 @@
-"""What each query is worth at its thresholds, which can be judged at all, and their mean."""
+"""The true value of a problem per query: thresholds of each query, and the mean over queries."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import plural
-from setpoint.axes.areas import area, worst
 from setpoint.axes.arrays import Floats, quiet, rounded_like, to_numpy
-from setpoint.axes.choice import Choice, Infeasible
+from setpoint.axes.choice import Choice, Infeasible, area, worst
 from setpoint.axes.cuts import Cuts, counts_at
 from setpoint.axes.inputs import Masks, read
 from setpoint.axes.query_cuts import QueryCuts
@@ -18,63 +17,6 @@ from setpoint.axes.scan import TOLERANCE, Placement, holds, place
 from setpoint.axes.segments import Grouped, Segments, queries_among, query_column
 from setpoint.axes.specification import Specification
 from setpoint.rates import Bound, Tables
-
-
-def objectives(problem: Specification, tables: Tables, cuts: QueryCuts) -> Floats:
-    """The objective of each query; NaN where no threshold has any."""
-    values = np.asarray(problem.objective.of(tables))
-    values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (len(cuts.present), 1)))
-    if np.isnan(values).any():
-        none, everyone = np.zeros((len(values), 1), int), cuts.examples.lengths[:, None]
-        ends = problem.objective.of(cuts.tables_at(np.concatenate([none, everyone], -1)))
-        hopeless = np.isnan(ends).all(-1, keepdims=True)
-        values = np.where(np.isnan(values) & ~hopeless, worst(problem), values)
-    undefined = [np.isnan(t.expression.of(tables)).any(-1) for t in problem.subject_to]
-    lost = np.any(undefined, axis=0) if undefined else False
-    return np.where(lost, np.nan, values.mean(-1))
-
-
-def areas(problem: Specification, s: Floats, masks: Masks, grouped: Grouped, part: slice) -> Floats:
-    """The exact area of every query, one after the other."""
-    starts = grouped.starts[part.start : part.stop + 1] - grouped.starts[part.start]
-    found = []
-    for first, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        rows = {w: (p[None, first:end], n[None, first:end]) for w, (p, n) in masks.items()}
-        found.append(area(problem, Cuts.sort(np, s[None, first:end], rows)))
-    return np.asarray(found)
-
-
-def mean_of(problem: Specification, values: Floats) -> float:
-    """The mean over the queries that can be judged."""
-    judged = values[~np.isnan(values)]
-    if not len(judged):
-        raise ValueError(
-            f"`{problem}` is undefined on these data: a rate of it is 0/0 in every {problem.query} "
-            f"({len(values):,} in all). Pass some with examples of every kind it counts."
-        )
-    return float(judged.mean())
-
-
-def check_every_query(
-    problem: Specification, placed: Placement, tables: Tables, names: Any
-) -> None:
-    """Bounds must hold in every query that can tell; a setpoint is the nearest rate there is."""
-    bounds = [t for point in problem.points for t in point if isinstance(t, Bound)]
-    if not bounds:
-        return
-    told = ~np.any([np.isnan(t.expression.of(tables)).any(-1) for t in problem.subject_to], axis=0)
-    missed = told & (placed.violation > TOLERANCE).any(-1)
-    if missed.any():
-        first, more = names.tolist()[int(missed.argmax())], int(missed.sum()) - 1
-        others = f" and in {more:,} others" if more else ""
-        raise Infeasible(
-            f"No threshold reaches `{' and '.join(map(str, problem.subject_to))}` in "
-            f"{problem.query} {first!r}{others}. Loosen the target, or pass more documents."
-        )
-
-
-# ------------------------------------------------------------------------------------------------
-# The true value of a problem asked of every query: the mean over queries, hard counts, numpy.
 
 
 def evaluate_queries(
@@ -100,12 +42,12 @@ def evaluate_queries(
     with quiet(np):
         for part, own, mine in _parts(s, masks, grouped):
             if given is None:
-                values += [areas(problem, own, mine, grouped, part)]
+                values += [_areas(problem, own, mine, grouped, part)]
                 continue
             segments = _segments(grouped, part)
             tables = _decided(own, mine, segments, given[part])
-            values += [objectives(problem, tables, _cuts(own, mine, segments))]
-    return mean_of(problem, np.concatenate(values))
+            values += [_objectives(problem, tables, _cuts(own, mine, segments))]
+    return _mean_of(problem, np.concatenate(values))
 
 
 def choose_queries(
@@ -121,18 +63,71 @@ def choose_queries(
             cuts = _cuts(own, mine, _segments(grouped, part))
             placed = place(cuts, problem, targets)
             tables = cuts.tables_at(placed.cut)
-            check_every_query(problem, placed, tables, grouped.names[part])
+            _check_feasible(problem, placed, tables, grouped.names[part])
             thresholds.append(_representable(placed, cuts, scores))
-            values.append(objectives(problem, tables, cuts))
+            values.append(_objectives(problem, tables, cuts))
             for found, target in zip(reached, problem.subject_to, strict=True):
                 found.append(np.mean(target.expression.of(tables), -1))
-    value = mean_of(problem, np.concatenate(values))
+    value = _mean_of(problem, np.concatenate(values))
     rates = {str(problem.objective): value}
     for found, target in zip(reached, problem.subject_to, strict=True):
         rates.setdefault(str(target.expression), float(np.nanmean(np.concatenate(found))))
     rows = np.concatenate(thresholds).tolist()
     chosen = [row[0] if len(row) == 1 else tuple(row) for row in rows]
     return Choice(dict(zip(grouped.names.tolist(), chosen, strict=True)), value, rates)
+
+
+def _objectives(problem: Specification, tables: Tables, cuts: QueryCuts) -> Floats:
+    """The objective of each query; NaN where no threshold has any."""
+    values = np.asarray(problem.objective.of(tables))
+    values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (len(cuts.present), 1)))
+    if np.isnan(values).any():
+        none, everyone = np.zeros((len(values), 1), int), cuts.examples.lengths[:, None]
+        ends = problem.objective.of(cuts.tables_at(np.concatenate([none, everyone], -1)))
+        hopeless = np.isnan(ends).all(-1, keepdims=True)
+        values = np.where(np.isnan(values) & ~hopeless, worst(problem), values)
+    undefined = [np.isnan(t.expression.of(tables)).any(-1) for t in problem.subject_to]
+    lost = np.any(undefined, axis=0) if undefined else False
+    return np.where(lost, np.nan, values.mean(-1))
+
+
+def _areas(
+    problem: Specification, s: Floats, masks: Masks, grouped: Grouped, part: slice
+) -> Floats:
+    """The exact area of every query, one after the other."""
+    starts = grouped.starts[part.start : part.stop + 1] - grouped.starts[part.start]
+    found = []
+    for first, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        rows = {w: (p[None, first:end], n[None, first:end]) for w, (p, n) in masks.items()}
+        found.append(area(problem, Cuts.sort(np, s[None, first:end], rows)))
+    return np.asarray(found)
+
+
+def _mean_of(problem: Specification, values: Floats) -> float:
+    """The mean over the queries that can be judged."""
+    judged = values[~np.isnan(values)]
+    if not len(judged):
+        raise ValueError(
+            f"`{problem}` is undefined on these data: a rate of it is 0/0 in every {problem.query} "
+            f"({len(values):,} in all). Pass some with examples of every kind it counts."
+        )
+    return float(judged.mean())
+
+
+def _check_feasible(problem: Specification, placed: Placement, tables: Tables, names: Any) -> None:
+    """Bounds must hold in every query that can tell; a setpoint is the nearest rate there is."""
+    bounds = [t for point in problem.points for t in point if isinstance(t, Bound)]
+    if not bounds:
+        return
+    told = ~np.any([np.isnan(t.expression.of(tables)).any(-1) for t in problem.subject_to], axis=0)
+    missed = told & (placed.violation > TOLERANCE).any(-1)
+    if missed.any():
+        first, more = names.tolist()[int(missed.argmax())], int(missed.sum()) - 1
+        others = f" and in {more:,} others" if more else ""
+        raise Infeasible(
+            f"No threshold reaches `{' and '.join(map(str, problem.subject_to))}` in "
+            f"{problem.query} {first!r}{others}. Loosen the target, or pass more documents."
+        )
 
 
 def _grouped(problem: Specification, queries: Any, groups: Any, s: Floats) -> Grouped:

@@ -1,8 +1,8 @@
-"""Stretches of a flat array, one after the other: what each adds up to, without a loop.
+"""Queries as segments of a flat array, one after the other: sums and extremes without a loop.
 
-Queries have different numbers of documents. Laid end to end they need no padding: a reduction over
-each stretch takes one pass over all of them. Written for numpy and for torch (``xp`` is either
-module); in torch all shapes are known beforehand, and a stretch may be empty.
+Queries have different numbers of examples. Laid end to end they need no padding: a reduction over
+each segment takes one pass over all of them. Written for numpy and for torch (``xp`` is either
+module); in torch all shapes are known beforehand, and a segment may be empty.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from setpoint.rates import Array
 
 @dataclass(frozen=True)
 class Segments:
-    """``q`` stretches of an array of length ``n``."""
+    """``q`` segments of an array of length ``n``."""
 
     xp: Any
-    ids: Array  # [n] which stretch an entry is in: 0, 0, ..., 1, 1, ...
+    ids: Array  # [n] which segment an entry is in: 0, 0, ..., 1, 1, ...
     starts: Array  # [q]
     lengths: Array  # [q]
 
     @classmethod
     def of(cls, xp: Any, ids: Array, count: int) -> Segments:
-        """The stretches of equal ``ids``, which rise from 0 to less than ``count``."""
+        """The segments of equal ``ids``, which rise from 0 to less than ``count``."""
         if xp is np:
             lengths = np.bincount(ids, minlength=count)
         else:
@@ -38,14 +38,14 @@ class Segments:
         return cls(xp, ids, xp.cumsum(lengths, 0) - lengths, lengths)
 
     def total(self, values: Array) -> Array:
-        """The sum over each stretch, ``[..., n]`` to ``[..., q]``."""
+        """The sum over each segment, ``[..., n]`` to ``[..., q]``."""
         if self.xp is np:
             return np.add.reduceat(values, self.starts, axis=-1)
         zeros = values.new_zeros((*values.shape[:-1], len(self.starts)))
         return zeros.index_add(-1, self.ids, values)
 
     def extreme(self, reduce: str, values: Array) -> Array:
-        """The smallest (``"amin"``) or largest (``"amax"``) of each stretch."""
+        """The smallest (``"amin"``) or largest (``"amax"``) of each segment."""
         if self.xp is np:
             ufunc = np.minimum if reduce == "amin" else np.maximum
             return ufunc.reduceat(values, self.starts, axis=-1)
@@ -54,26 +54,26 @@ class Segments:
         return values.new_zeros(shape).scatter_reduce(-1, into, values, reduce, include_self=False)
 
     def each(self, values: Array) -> Array:
-        """The value of its stretch for every entry, ``[..., q]`` to ``[..., n]``."""
+        """The value of its segment for every entry, ``[..., q]`` to ``[..., n]``."""
         if self.xp is np:
             return np.repeat(values, self.lengths, axis=-1)
         return values[..., self.ids]
 
     def running(self, values: Array) -> Array:
-        """The sum within the stretch up to and including every entry, ``[n]``."""
+        """The sum within the segment up to and including every entry, ``[n]``."""
         sums = self.xp.cumsum(values, -1)
         return sums - self.each((sums - values)[self._inside(self.starts)])
 
     def positions(self) -> Array:
-        """The place of every entry in its stretch: 0, 1, 2, ..., ``[n]``."""
+        """The place of every entry in its segment: 0, 1, 2, ..., ``[n]``."""
         return self.xp.arange(len(self.ids), **_on(self.ids)) - self.each(self.starts)
 
     def at(self, values: Array, place: Array) -> Array:
-        """``values`` [n] at the ``place`` [q, m] within each stretch."""
+        """``values`` [n] at the ``place`` [q, m] within each segment."""
         return values[self._inside(self.starts[:, None] + place)]
 
     def longer(self) -> Segments:
-        """Every stretch with one more entry in front."""
+        """Every segment with one more entry in front."""
         xp, (q,) = self.xp, self.starts.shape
         more = xp.arange(q, **_on(self.ids))
         heads, places = self.starts + more, self.places()
@@ -86,11 +86,11 @@ class Segments:
         return Segments(xp, ids, heads, self.lengths + 1)
 
     def places(self) -> Array:
-        """Where every entry is once each stretch is longer by one in front."""
+        """Where every entry is once each segment is longer by one in front."""
         return self.xp.arange(len(self.ids), **_on(self.ids)) + self.ids + 1
 
     def fronted(self, values: Array, front: Array) -> Array:
-        """``values`` [n] with ``front`` [q] put before each stretch."""
+        """``values`` [n] with ``front`` [q] put before each segment."""
         xp, (q,) = self.xp, self.starts.shape
         heads = self.starts + xp.arange(q, **_on(self.ids))
         if xp is np:
@@ -102,7 +102,7 @@ class Segments:
         return out.index_copy(0, heads, front).index_copy(0, self.places(), values)
 
     def _inside(self, index: Array) -> Array:
-        """An index that exists: an empty stretch at the end starts behind everything."""
+        """An index that exists: an empty segment at the end starts behind everything."""
         return self.xp.minimum(index, self.xp.full_like(index, max(len(self.ids) - 1, 0)))
 
 
@@ -111,13 +111,8 @@ def _on(like: Array) -> dict[str, Any]:
     return {"device": like.device} if hasattr(like, "new_zeros") else {}
 
 
-# ------------------------------------------------------------------------------------------------
-# Which examples belong to which query, and whole queries some at a time.
-
-
 CHUNK = 2**16
-"""Examples taken at once, in whole queries: what a processor's cache holds, and a bounded memory
-however many queries there are."""
+"""Examples taken at once, in whole queries: what fits into a processor's cache."""
 
 
 @dataclass(frozen=True)

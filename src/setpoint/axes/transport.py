@@ -1,14 +1,31 @@
-"""How many examples every class is to have."""
+"""Shifts of classes from how many examples each class is to have: a transport problem.
+
+1. :func:`quotas_of`: how many examples every class gets.
+2. :func:`assign`: send every example to a class, so many to each, with the largest sum of scores.
+   The prices of the classes in that problem are the shifts: ``argmax(score - shift)`` is the best
+   plan. Smoothed by a softmax the dual is convex in K variables, and Newton's method solves it in a
+   few steps; single examples are then moved along shortest paths until the counts are exact.
+3. :func:`shifts_for`: the shifts that lead to an assignment. An example of class ``i`` asks that
+   ``t_i - t_j <= s_i - s_j`` for every other class ``j``. Shifts are reported from the middle of
+   what all examples allow, as a threshold is half way between two scores; in training they sit at
+   an edge of it, where K - 1 examples are between two classes, so that no slope is zero.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from setpoint.axes.arrays import Floats, Ints
-from setpoint.axes.class_data import traits
+from setpoint.axes.class_data import class_spreads
+
+_WIDTHS = (0.25, 0.02)
+"""Widths of the softmax in units of the spread: a wide one to start, then a narrow one."""
+_NEWTON_STEPS = 30
+_ENOUGH = 1e-3
+"""Newton stops when no count is off by more than this share of one example."""
 
 
-def shared_out(wanted: dict[int, float], truth: Floats, weights: Floats) -> Floats:
+def quotas_of(wanted: dict[int, float], truth: Floats, weights: Floats) -> Floats:
     """What each class gets of the whole weight; whole numbers if all weights are 1."""
     total, quotas = float(weights.sum()), truth.astype(float)
     for column, weight in wanted.items():
@@ -18,10 +35,10 @@ def shared_out(wanted: dict[int, float], truth: Floats, weights: Floats) -> Floa
     if free:
         own = quotas[free].sum()
         quotas[free] = quotas[free] * left / own if own > 0 else left / len(free)
-    return whole_numbers(quotas, wanted, free) if np.all(weights == 1) else quotas
+    return _rounded(quotas, wanted, free) if np.all(weights == 1) else quotas
 
 
-def whole_numbers(quotas: Floats, wanted: dict[int, float], free: list[int]) -> Floats:
+def _rounded(quotas: Floats, wanted: dict[int, float], free: list[int]) -> Floats:
     """Ints numbers near the quotas that add up to the same.
 
     A wanted count is rounded to the nearest, half down, as a setpoint is; the others take the rest.
@@ -44,23 +61,7 @@ def whole_numbers(quotas: Floats, wanted: dict[int, float], free: list[int]) -> 
     return np.maximum(counts, 0.0)
 
 
-# ------------------------------------------------------------------------------------------------
-# Shifts that give every class its share: the dual of a transport problem.
-#
-# Send every example to a class, so many to each, so that the scores add up to as much as possible.
-# The prices of the classes in that problem are the shifts: ``argmax(score - shift)`` is the best
-# plan. Smoothed by a softmax the dual is convex in K variables and Newton's method solves it in a
-# few steps; single examples are then moved until the counts are those wanted.
-
-
-WIDTHS = (0.25, 0.02)
-"""Of the softmax, in units of the spread: first to come near, then near enough."""
-NEWTON_STEPS = 30
-ENOUGH = 1e-3
-"""Newton stops when no count is off by more than this share of one example."""
-
-
-def transport(scores: Floats, quotas: Floats, weights: Floats) -> Ints:
+def assign(scores: Floats, quotas: Floats, weights: Floats) -> Ints:
     """The class of each example, ``[n]``, such that class ``i`` has a weight of ``quotas[i]``.
 
     With weights of 1 and whole quotas that add up to n the counts are exact. Otherwise no single
@@ -71,7 +72,7 @@ def transport(scores: Floats, quotas: Floats, weights: Floats) -> Ints:
         return np.full(len(scores), used[0] if len(used) else 0)
     few = scores[:, used]
     shifts = _smooth(few, quotas[used], weights)
-    return used[finish(few, shifts, quotas[used], weights)]
+    return used[correct_counts(few, shifts, quotas[used], weights)]
 
 
 def _smooth(scores: Floats, quotas: Floats, weights: Floats) -> Floats:
@@ -80,7 +81,7 @@ def _smooth(scores: Floats, quotas: Floats, weights: Floats) -> Floats:
     spread = float(np.sqrt(((centred - centred.mean(0)) ** 2).mean())) or 1.0
     shifts = np.average(centred, axis=0, weights=weights)
     shares = quotas / quotas.sum() * weights.sum()
-    for width in WIDTHS:
+    for width in _WIDTHS:
         shifts = _newton(centred, shifts, shares, weights, width * spread)
     return shifts
 
@@ -90,10 +91,10 @@ def _newton(
 ) -> Floats:
     """Minimize ``sum w h log sum exp((s - t) / h) + quotas . t``, which is convex in the shifts."""
     value, p = _dual(scores, shifts, quotas, weights, width)
-    for _ in range(NEWTON_STEPS):
+    for _ in range(_NEWTON_STEPS):
         taken = weights @ p
         slope = quotas - taken
-        if np.abs(slope).max() <= ENOUGH * weights.max():
+        if np.abs(slope).max() <= _ENOUGH * weights.max():
             break
         hessian = np.diag(taken) - (p * weights[:, None]).T @ p
         hessian += np.eye(len(shifts)) * 1e-12 * taken.max() + taken.mean() / len(shifts)  # gauge
@@ -122,11 +123,7 @@ def _dual(
     return value, powers / total
 
 
-# ------------------------------------------------------------------------------------------------
-# Single examples moved from class to class along shortest paths, until counts are exact.
-
-
-def finish(scores: Floats, shifts: Floats, quotas: Floats, weights: Floats) -> Ints:
+def correct_counts(scores: Floats, shifts: Floats, quotas: Floats, weights: Floats) -> Ints:
     """Move single examples along shortest paths while the counts come closer."""
     shifts = shifts.copy()
     held = np.argmax(scores - shifts, axis=1)
@@ -198,16 +195,7 @@ def _prices(scores: Floats, shifts: Floats, held: Ints) -> tuple[Floats, Ints]:
     return price, whom
 
 
-# ------------------------------------------------------------------------------------------------
-# From who goes where to the shifts that make it so.
-#
-# An example with class ``i`` asks that ``t_i - t_j <= s_i - s_j`` for every other class ``j``. The
-# shifts are reported from the middle of what all examples allow, as a threshold is half way between
-# two scores; in training they sit at an edge of it, where K - 1 examples are between two classes,
-# so that no slope is zero.
-
-
-def settle(scores: Floats, held: Ints) -> tuple[Floats, Floats]:
+def shifts_for(scores: Floats, held: Ints) -> tuple[Floats, Floats]:
     """The shifts in the middle and those at the edge, ``[K]`` each, that give every row ``held``.
 
     Where no shifts can (equal rows in different classes), the middle is as near as can be.
@@ -215,7 +203,7 @@ def settle(scores: Floats, held: Ints) -> tuple[Floats, Floats]:
     room = _room(scores, held)
     slack = _least_mean_cycle(room)
     middle = _farthest(room - slack).mean(1)  # no class is the one to start from
-    root = int(np.lexsort((traits(scores), np.bincount(held, minlength=len(room))))[-1])
+    root = int(np.lexsort((class_spreads(scores), np.bincount(held, minlength=len(room))))[-1])
     edge = _farthest(room - min(slack, 0.0))[:, root]
     return _centred(middle), _centred(edge)
 
@@ -223,7 +211,7 @@ def settle(scores: Floats, held: Ints) -> tuple[Floats, Floats]:
 def _room(scores: Floats, held: Ints) -> Floats:
     """How much ``t_i - t_j`` may be at most, ``[K, K]``: the least ``s_i - s_j`` in class ``i``.
 
-    A class that nobody has is treated as if it had one more example, out of the reach of all.
+    A class without examples is treated as if it had one more, out of the reach of all others.
     """
     count = scores.shape[1]
     room = np.empty((count, count))

@@ -1,8 +1,13 @@
-"""What is asked between groups, in the forms that a scan over one common level understands.
+"""Bounds between groups as windows: rates of all groups that must lie close together.
 
 ``max(r on a, r on b) - min(r on a, r on b) <= width`` says that the rates of all groups lie in one
 window: whatever the smallest is, the largest is at most ``factor * smallest + width``. Given the
-smallest, every group is free to choose inside the window, which is what makes the scan exact.
+smallest, every group is free to choose inside the window.
+
+So the best cuts are found by a scan over the smallest rate. Sort every group's cuts by the rate;
+for each level, the cuts that a group may choose from are one range of its sorted cuts, and the best
+of a range comes from minima over powers of two: O(G n log n) for G groups with n cuts in all, exact
+for costs that add up over groups and for the largest of them.
 """
 
 from __future__ import annotations
@@ -32,16 +37,16 @@ from setpoint.rates import (
 
 @dataclass(frozen=True)
 class Window:
-    """Expressions, one of each group, that lie together."""
+    """Expressions, one per group, whose values must lie close together."""
 
     target: Bound | Setpoint
     parts: tuple[Expression, ...]
     width: float
     factor: float = 1.0
-    of_none: bool = True
+    may_be_zero: bool = True
     """Whether all rates may be zero: for a ratio that would be 0/0."""
     least: float = 0.0
-    """How far apart rates may always be: what one example changes, if less cannot be resolved."""
+    """How far apart rates may be in any case: what one example changes, on a small sample."""
 
     def upper(self, level: Array) -> Array:
         """The largest value allowed when the smallest is ``level``, for numbers and arrays."""
@@ -53,7 +58,7 @@ class Window:
         return self.width <= 0 and self.factor <= 1
 
 
-def home(expression: Expression) -> Where | None:
+def slice_of(expression: Expression) -> Where | None:
     """The one slice that all rates of an expression live on, or None."""
     wheres = {rate.where for rate in expression.rates()}
     return wheres.pop() if len(wheres) == 1 else None
@@ -68,10 +73,10 @@ def window_of(target: Target) -> Window | None:
         found = _at_most(target, target.expression, target.level)
     elif isinstance(target, Bound):
         found = _at_least(target, target.expression, target.level)
-    return found if found and all(home(part) is not None for part in found.parts) else None
+    return found if found and all(slice_of(part) is not None for part in found.parts) else None
 
 
-def conditions(targets: tuple[Target, ...]) -> list[Bound | Setpoint]:
+def split_targets(targets: tuple[Target, ...]) -> list[Bound | Setpoint]:
     """The targets with ``max(...) <= level`` and ``min(...) >= level`` taken apart."""
     found: list[Bound | Setpoint] = []
     for target in targets:
@@ -79,7 +84,7 @@ def conditions(targets: tuple[Target, ...]) -> list[Bound | Setpoint]:
         e = target.expression
         parts = e.parts if isinstance(e, Fold) and isinstance(target, Bound) else ()
         if isinstance(target, Bound) and parts and _all_of(e, target.sense):
-            found += conditions(tuple(Bound(part, target.sense, target.level) for part in parts))
+            found += split_targets(tuple(Bound(part, target.sense, target.level) for part in parts))
         else:
             found.append(target)
     return found
@@ -103,17 +108,17 @@ def _at_most(target: Bound, e: Expression, level: float) -> Window | None:
 
 def _at_least(target: Bound, e: Expression, level: float) -> Window | None:
     if isinstance(e, Quotient) and level > 0 and e.bottom.is_share:
-        low, top, factor, of_none = e.top, e.bottom, 1 / level, False
+        low, top, factor, may_be_zero = e.top, e.bottom, 1 / level, False
     elif isinstance(e, Combination) and len(e.terms) == 2 and level == 0 == e.constant:
         (a, low), (b, top) = sorted(e.terms, key=lambda term: -term[0])
         if not a > 0 > b:
             return None
-        factor, of_none = -a / b, True
+        factor, may_be_zero = -a / b, True
     else:
         return None
     if not (_is_fold(low, "min") and _is_fold(top, "max") and _same(top, low)):
         return None
-    return Window(target, top.children, 0.0, factor, of_none)
+    return Window(target, top.children, 0.0, factor, may_be_zero)
 
 
 def _difference(target: Bound | Setpoint, e: Expression, level: float) -> Window | None:
@@ -130,15 +135,6 @@ def _is_fold(e: Expression, kind: str) -> bool:
 
 def _same(a: Expression, b: Expression) -> bool:
     return set(a.children) == set(b.children)
-
-
-# ------------------------------------------------------------------------------------------------
-# The scan over a common level: of all cuts of all groups that lie together, the best ones.
-#
-# Sort every group's cuts by the rate that is compared. For each level that any group can take as
-# the smallest, the cuts a group may choose from are one stretch of its sorted cuts, and the best of
-# a stretch comes from minima over powers of two: O(G n log n) for G groups with n cuts in all,
-# exact for costs that add up over groups and for the largest of them.
 
 
 def best_alone(cost: Floats, slack: float) -> int:
@@ -166,10 +162,10 @@ def best_together(
     if not all(len(cost) for _, cost, _ in rows):
         return [best_alone(cost, slack) for cost in costs]  # some rate is 0/0 at every cut
     levels = np.unique(np.concatenate([rate for rate, _, _ in rows]))
-    if not window.of_none and levels[-1] > 0:
+    if not window.may_be_zero and levels[-1] > 0:
         levels = levels[levels > 0]
     room = np.maximum(window.upper(levels), levels + _least_excess(levels, rows, window))
-    found = [_stretch(rate, levels, room) for rate, _, _ in rows]
+    found = [_inside(rate, levels, room) for rate, _, _ in rows]
     values = [_minima(cost, *ends) for (_, cost, _), ends in zip(rows, found, strict=True)]
     overall = total(np.stack(values), axis=0)
     best = int(np.flatnonzero(overall <= overall.min() + slack)[-1])
@@ -199,14 +195,14 @@ def _least_excess(levels: Floats, rows: Any, window: Window) -> float:
     return 0.0 if fits.any() else float(np.min(nearest - levels))
 
 
-def _stretch(rate: Floats, levels: Floats, room: Floats) -> tuple[Ints, Ints]:
+def _inside(rate: Floats, levels: Floats, room: Floats) -> tuple[Ints, Ints]:
     """For each level, the first cut inside the window and the first one beyond."""
     start = np.searchsorted(rate, levels - TOLERANCE, "left")
     return start, np.searchsorted(rate, room + TOLERANCE, "right")
 
 
 def _minima(values: Floats, start: Ints, end: Ints) -> Floats:
-    """The smallest of ``values[start:end]`` for many stretches; infinity for empty ones."""
+    """The smallest of ``values[start:end]`` for many ranges; infinity for empty ones."""
     length, found = end - start, np.full(len(start), np.inf)
     table, width = values, 1
     while width <= len(values):

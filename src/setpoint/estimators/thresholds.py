@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import share
-from setpoint.axes.group_cells import cells_of, columns_of, key_of
-from setpoint.axes.group_choice import codes_of
+from setpoint.axes.group_cells import cells_of, codes_of, columns_of, key_of
 from setpoint.axes.windows import window_of
 from setpoint.certificates import CannotPromise, Certificate, certify
 from setpoint.estimators.inputs import Goal, as_problem

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from setpoint._checks import is_number
-from setpoint.axes.areas import worst
+from setpoint.axes.choice import worst
 from setpoint.certificates import CannotPromise, Certificate, certify
 from setpoint.problems import Choice, Infeasible, Problem
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.axes.areas import worst
-from setpoint.axes.choice import Choice, Infeasible
+from setpoint.axes.choice import Choice, Infeasible, worst
 from setpoint.axes.evaluation import choose, evaluate
 from setpoint.axes.specification import PER_GROUP, Specification
 from setpoint.problems.parser import parse

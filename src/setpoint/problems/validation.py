@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from setpoint._checks import whole
-from setpoint.axes.class_search import covered
+from setpoint.axes.class_search import coverage_target
 from setpoint.axes.specification import DEFAULT_POINTS, PER_GROUP, Specification
 from setpoint.axes.windows import window_of
 from setpoint.rates import (
@@ -218,7 +218,7 @@ def _check_setpoints(setpoints: list[Setpoint]) -> None:
                 f"`{target}`. Use bounds (<=, >=) for both."
             )
         seen[of] = target
-        found = covered(target)
+        found = coverage_target(target)
         total += found[1] if found is not None and not found[2] else 0.0
     if total > 1 + 1e-9:
         raise ValueError(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from setpoint._checks import whole
 from setpoint.axes.arrays import to_numpy
-from setpoint.axes.group_choice import threshold_column
+from setpoint.axes.group_cells import threshold_column
 from setpoint.problems import Infeasible, Problem, refuse_classes, refuse_queries
 from setpoint.results.bootstrap import resampled
 
