@@ -4,13 +4,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from setpoint.pareto import Front, Point
+from setpoint.pareto import Front, FrontPoint
 
 POINTS = (
-    Point(0, 3.0, 0.0, status="settled", steps=9, measures={"accuracy": 0.7}),
-    Point(1, 2.0, 1.5, level=1.0, measures={"accuracy": float("nan")}),
-    Point(2, 1.0, 1.25, level=1.3, measures={"accuracy": 0.75}),
-    Point(3, 0.0, 2.0, measures={"accuracy": 0.8}),
+    FrontPoint(0, 3.0, 0.0, status="settled", steps=9, measures={"accuracy": 0.7}),
+    FrontPoint(1, 2.0, 1.5, level=1.0, measures={"accuracy": float("nan")}),
+    FrontPoint(2, 1.0, 1.25, level=1.3, measures={"accuracy": 0.75}),
+    FrontPoint(3, 0.0, 2.0, measures={"accuracy": 0.8}),
 )
 STATES = [{"w": torch.full((2,), float(i)), "n": torch.tensor(i)} for i in range(4)]
 FRONT = Front(("loss", "gap"), "barrier", POINTS, STATES, {"names": ["loss", "gap"], "seed": 3})

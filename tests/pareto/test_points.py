@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.pareto.points import Point, hypervolume, non_dominated, unevenness
+from setpoint.pareto.points import FrontPoint, hypervolume, non_dominated, unevenness
 
 WHOLE = st.integers(0, 6).map(float)  # small numbers, so that ties happen
 PAIRS = st.lists(st.tuples(WHOLE, WHOLE), min_size=1, max_size=12)
@@ -51,5 +51,5 @@ def test_unevenness_is_the_coefficient_of_variation_of_the_gaps():
 
 
 def test_the_gap_is_what_is_held_minus_its_level():
-    assert Point(1, 0.0, 0.5, level=0.4).gap == pytest.approx(0.1)
-    assert Point(0, 0.0, 0.5).gap is None
+    assert FrontPoint(1, 0.0, 0.5, level=0.4).gap == pytest.approx(0.1)
+    assert FrontPoint(0, 0.0, 0.5).gap is None

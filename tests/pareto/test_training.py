@@ -7,7 +7,7 @@ from torch import nn
 from torch.optim import Adam
 
 from setpoint import pareto_front
-from setpoint.pareto.rules import END_PUSH, MEND, REACH, AtMost, Lexicographic, Tchebycheff
+from setpoint.pareto.rules import END_PUSH, MEND, REACH, AtMost, LexicographicEnd, Tchebycheff
 
 
 def test_every_point_draws_batches_of_its_own():
@@ -45,7 +45,7 @@ def test_exact_steps_go_straight_to_their_level_and_batches_keep_the_slow_defaul
     slow = AtMost(optimizer, 0.5, exact=False, steps=9).barrier
     assert (slow.fraction, slow.push.alpha, slow.push.beta) == (None, 1.0, 1.0)
     assert slow.gain > 0
-    assert Lexicographic(optimizer, held_first=True).barrier.push.beta == END_PUSH
+    assert LexicographicEnd(optimizer, held_first=True).barrier.push.beta == END_PUSH
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,6 @@
 import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
 from setpoint.pareto.api import pareto_front
 from setpoint.pareto.front import Front
-from setpoint.pareto.points import Point
+from setpoint.pareto.points import FrontPoint
 
-__all__ = ["Front", "Point", "pareto_front"]
+__all__ = ["Front", "FrontPoint", "pareto_front"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,10 +18,8 @@ from setpoint.pareto.job import ORDERS, Job, MakeOptimizer, Measure, Objectives,
 from setpoint.pareto.rules import FRONT_METHODS, FrontMethod
 from setpoint.pareto.sources import source_of
 from setpoint.pareto.store import Store
-from setpoint.pareto.training import walk
+from setpoint.pareto.training import train_points
 from setpoint.train.loop import ProgressLine
-
-JSON = "front.json"
 
 
 def pareto_front(
@@ -66,7 +64,7 @@ def pareto_front(
         method: ``barrier``, or what to compare it with: ``linear`` (weights on an even grid, as
             they come), ``scaled linear`` (losses divided by their range between the ends) and
             ``tchebycheff`` (a smooth maximum). All share the ends, the budget and the route.
-        order: Which neighbour a point starts from: ``tighten`` walks from the smallest minimised
+        order: Which neighbour a point starts from: ``tighten`` goes from the smallest minimised
             loss to the smallest held one, ``loosen`` back, ``inward`` from both ends (two
             processes), ``bisect`` by halves (many processes, longer jumps).
         seed: Decides first weights and batches.
@@ -85,7 +83,7 @@ def pareto_front(
     Raises:
         ValueError: A loss is not finite, the folder holds another front, or the arguments are bad.
 
-    Example:
+    Examples:
         >>> import torch
         >>> class Number(nn.Module):
         ...     def __init__(self):
@@ -117,7 +115,13 @@ def pareto_front(
         measure=measure,
         exact=source.exact if exact is None else bool(exact),
     )
-    return walked(job, folder, processes, progress)
+    if folder is None:
+        with TemporaryDirectory(prefix="setpoint-front-") as made:
+            front = _train(job, Store(Path(made), job.recipe()), processes, progress)
+            return replace(front, state_dicts=list(front.state_dicts))  # before the files go
+    front = _train(job, Store(Path(folder), job.recipe()), processes, progress)
+    write_file(Path(folder) / "front.json", front.to_json().encode())
+    return front
 
 
 def _choice(value: object, allowed: tuple[str, ...], name: str) -> None:
@@ -125,28 +129,9 @@ def _choice(value: object, allowed: tuple[str, ...], name: str) -> None:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}.")
 
 
-def walked(job: Job, folder: str | Path | None, processes: Processes, shown: bool) -> Front:
+def _train(job: Job, store: Store, processes: Processes, shown: bool) -> Front:
     """Train what is missing and read the whole front; ``shown`` draws a bar."""
-    with _opened(folder) as where:
-        front = _walk(job, Store(where, job.recipe()), processes, shown)
-        if folder is None:
-            return _in_memory(front)
-        write_file(where / JSON, front.to_json().encode())
-    return front
-
-
-@contextmanager
-def _opened(folder: str | Path | None) -> Iterator[Path]:
-    """The caller's folder, or one that is gone afterwards."""
-    if folder is not None:
-        yield Path(folder)
-        return
-    with TemporaryDirectory(prefix="setpoint-front-") as made:
-        yield Path(made)
-
-
-def _walk(job: Job, store: Store, processes: Processes, shown: bool) -> Front:
-    line = ProgressLine(sum(map(job.steps_of, job.legs())), shown=shown)
+    line = ProgressLine(sum(map(job.steps_of, job.planned())), shown=shown)
     taken = 0
 
     def on_steps(count: int) -> None:
@@ -154,11 +139,6 @@ def _walk(job: Job, store: Store, processes: Processes, shown: bool) -> Front:
         taken += count
         line.update(taken, "of the front")
 
-    walk(job, store, processes, on_steps)
+    train_points(job, store, processes, on_steps)
     line.close()
     return front_in(store)
-
-
-def _in_memory(front: Front) -> Front:
-    """The front with its weights, before the files go."""
-    return Front(front.names, front.method, front.points, list(front.state_dicts), front.recipe)

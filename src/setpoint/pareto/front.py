@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from setpoint._checks import number
 from setpoint.pareto.points import (
+    FrontPoint,
     Pair,
-    Point,
     hypervolume,
     non_dominated,
     read_json,
@@ -37,9 +37,10 @@ class Front:
         state_dicts: Their weights, in the same order; from the files if there are any.
         recipe: Everything else that decided the numbers.
 
-    Example:
-        >>> points = [Point(0, 3.0, 0.0), Point(1, 1.0, 1.01, level=1.0), Point(2, 0.0, 2.0)]
-        >>> print(Front(("loss", "gap"), "barrier", tuple(points)))
+    Examples:
+        >>> ends = FrontPoint(0, 3.0, 0.0), FrontPoint(2, 0.0, 2.0)
+        >>> between = FrontPoint(1, 1.0, 1.01, level=1.0)
+        >>> print(Front(("loss", "gap"), "barrier", (ends[0], between, ends[1])))
         place  loss   gap  at most  g - c  status
             0     3     0
             1     1  1.01        1  +0.01
@@ -49,7 +50,7 @@ class Front:
 
     names: tuple[str, str]
     method: str
-    points: tuple[Point, ...]
+    points: tuple[FrontPoint, ...]
     state_dicts: Sequence[Tensors] = field(default=(), repr=False, compare=False)
     recipe: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -80,7 +81,7 @@ class Front:
         """
         return hypervolume([p.pair for p in self.points], reference or self.reference)
 
-    def best(self, *, at_most: float) -> Point:
+    def best(self, *, at_most: float) -> FrontPoint:
         """The point with the smallest minimised objective whose held one is at most a value."""
         limit = number(at_most, "at_most")
         allowed = [point for point in self.points if point.held <= limit]
@@ -155,7 +156,7 @@ def front_in(store: Store) -> Front:
     return Front((first, second), recipe["method"], tuple(done.values()), states, recipe)
 
 
-def _table(names: tuple[str, str], points: Sequence[Point], flags: Sequence[bool]) -> str:
+def _table(names: tuple[str, str], points: Sequence[FrontPoint], flags: Sequence[bool]) -> str:
     """One line a point, the measures behind; a dominated point says so."""
     measures = list(dict.fromkeys(name for point in points for name in point.measures))
     rows = [["place", *names, "at most", "g - c", *measures, "status"]]

@@ -1,7 +1,6 @@
-"""In which order a front is walked: the ends first, then every point from a finished neighbour.
+"""The job of a front, checked once, and the order in which its points are trained.
 
-A leg depends on nothing but its start and the two ends, so the result is the same on one process or
-on eight, and whatever is finished need not be walked again.
+The ends come first, then every point starts from a finished neighbour.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from typing import Any, Literal, NamedTuple, get_args
 
 import torch
@@ -17,67 +15,70 @@ from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from setpoint.pareto.rules import FrontMethod
-from setpoint.pareto.sources import Source
+from setpoint.pareto.sources import Source, digest
 
 Order = Literal["tighten", "loosen", "inward", "bisect"]
 ORDERS: tuple[str, ...] = get_args(Order)
 
 
-class Leg(NamedTuple):
+class PlannedPoint(NamedTuple):
     """One point to train: its place on the grid, and the place whose weights it starts from."""
 
     place: int
     start: int | None  # None: a fresh model
 
 
-def route(points: int, order: Order) -> tuple[Leg, ...]:
-    """All legs of a front; a leg stands behind the one it starts from.
+def plan_points(points: int, order: Order) -> tuple[PlannedPoint, ...]:
+    """All points of a front; each comes after the one it starts from.
+
+    A point depends only on its start and the two ends, so the result is the same on one process or
+    on eight, and finished points need not be trained again.
 
     Args:
         points: How many, both ends included: place 0 has the smallest held objective.
-        order: ``tighten`` walks from the last place down, ``loosen`` from the first place up,
+        order: ``tighten`` goes from the last place down, ``loosen`` from the first place up,
             ``inward`` from both ends to the middle (two chains), ``bisect`` halves the widest gap
             (as many chains as there are processes, but longer jumps).
 
-    Example:
-        >>> [tuple(leg) for leg in route(5, "inward")]
+    Examples:
+        >>> [tuple(point) for point in plan_points(5, "inward")]
         [(0, None), (4, None), (1, 0), (3, 4), (2, 1)]
     """
     last = points - 1
-    ends = [Leg(0, None), Leg(last, None)]
+    ends = [PlannedPoint(0, None), PlannedPoint(last, None)]
     if order == "tighten":
-        inner = [Leg(place, place + 1) for place in range(last - 1, 0, -1)]
+        inner = [PlannedPoint(place, place + 1) for place in range(last - 1, 0, -1)]
     elif order == "loosen":
-        inner = [Leg(place, place - 1) for place in range(1, last)]
+        inner = [PlannedPoint(place, place - 1) for place in range(1, last)]
     elif order == "inward":
         middle = last / 2
-        inner = [Leg(p, p - 1) for p in range(1, last) if p <= middle]
-        inner += [Leg(p, p + 1) for p in range(last - 1, 0, -1) if p > middle]
-        inner.sort(key=lambda leg: min(leg.place, last - leg.place))
+        inner = [PlannedPoint(p, p - 1) for p in range(1, last) if p <= middle]
+        inner += [PlannedPoint(p, p + 1) for p in range(last - 1, 0, -1) if p > middle]
+        inner.sort(key=lambda point: min(point.place, last - point.place))
     else:
         inner = list(_halves(0, last))
     return (*ends, *inner)
 
 
-def ready(legs: Collection[Leg], done: Collection[int]) -> list[Leg]:
-    """The legs that can be walked now: not done, both ends and their own start done."""
-    ends = [leg.place for leg in legs if leg.start is None]
+def ready(planned: Collection[PlannedPoint], done: Collection[int]) -> list[PlannedPoint]:
+    """The points that can be trained now: not done, and both ends and their own start are."""
+    ends = [point.place for point in planned if point.start is None]
     ends_done = all(place in done for place in ends)
     return [
-        leg
-        for leg in legs
-        if leg.place not in done and (leg.start is None or (ends_done and leg.start in done))
+        point
+        for point in planned
+        if point.place not in done and (point.start is None or (ends_done and point.start in done))
     ]
 
 
-def _halves(low: int, high: int) -> Iterator[Leg]:
+def _halves(low: int, high: int) -> Iterator[PlannedPoint]:
     """The middle of every open gap, widest gaps first; it starts from the upper neighbour."""
     gaps = [(low, high)]
     while gaps:
         below, above = gaps.pop(0)
         if above - below > 1:
             middle = (below + above + 1) // 2
-            yield Leg(middle, above)
+            yield PlannedPoint(middle, above)
             gaps += [(below, middle), (middle, above)]
 
 
@@ -88,7 +89,7 @@ MakeOptimizer = Callable[[Iterable[Tensor]], Optimizer]
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that decides the numbers of a front."""
+    """Everything that decides the numbers of a front: plain data and the caller's functions."""
 
     make_model: Callable[[], nn.Module]
     objectives: Objectives
@@ -105,13 +106,13 @@ class Job:
     measure: Measure | None
     exact: bool
 
-    def legs(self) -> tuple[Leg, ...]:
+    def planned(self) -> tuple[PlannedPoint, ...]:
         """All points to train, in an order in which one process can."""
-        return route(self.points, self.order)
+        return plan_points(self.points, self.order)
 
-    def steps_of(self, leg: Leg) -> int:
-        """How many batches a point is trained on."""
-        if leg.start is not None:
+    def steps_of(self, point: PlannedPoint) -> int:
+        """The number of batches that a point is trained on."""
+        if point.start is not None:
             return self.steps
         return self.end_steps + (self.steps if self.exact else 0)
 
@@ -128,13 +129,9 @@ class Job:
         )
 
     def recipe(self) -> dict[str, Any]:
-        """What must be the same for a folder to be continued: not the code of the functions."""
+        """What must be the same for a folder to be continued; not the code of the functions."""
         with torch.random.fork_rng(devices=[]):
-            weights = sha256()
-            for name, tensor in self.fresh_model().state_dict().items():
-                plain = torch.as_tensor(tensor).detach().cpu().contiguous()
-                weights.update(f"{name} {tuple(plain.shape)} {plain.dtype}".encode())
-                weights.update(plain.reshape(-1).view(torch.uint8).numpy().tobytes())
+            weights = digest({f"{name} ": x for name, x in self.fresh_model().state_dict().items()})
         return {
             "names": list(self.names),
             "method": self.method,
@@ -147,12 +144,12 @@ class Job:
             "exact": self.exact,
             "seed": self.seed,
             "data": self.source.describe(),
-            "model": f"sha256 {weights.hexdigest()[:16]}",
+            "model": f"sha256 {weights}",
         }
 
 
 def _name_of(function: Any) -> str:
-    """What a function is called, and of a partial one what it was given."""
+    """The name of a function, and of a partial one its arguments."""
     if isinstance(function, partial):
         return f"{_name_of(function.func)} {function.args} {function.keywords}"
     return str(getattr(function, "__qualname__", type(function).__qualname__))
@@ -180,7 +177,7 @@ def read_losses(found: Any) -> tuple[tuple[str, str], tuple[Tensor, Tensor]]:
 def names_of(
     make_model: Callable[[], nn.Module], objectives: Objectives, source: Source
 ) -> tuple[str, str]:
-    """What the objectives call themselves, from a first look that changes nothing."""
+    """The names of the objectives, from one evaluation that changes nothing."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
         for batch in source.draw(1, 0):

@@ -19,7 +19,7 @@ Pair = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Point:
+class FrontPoint:
     """One trained model.
 
     Attributes:
@@ -56,7 +56,7 @@ class Point:
 def non_dominated(pairs: Sequence[Pair]) -> list[bool]:
     """Which pairs no other pair dominates; of equal pairs all or none.
 
-    Example:
+    Examples:
         >>> non_dominated([(0.0, 2.0), (1.0, 1.0), (1.0, 1.5), (2.0, 0.0)])
         [True, True, False, True]
     """
@@ -75,7 +75,7 @@ def non_dominated(pairs: Sequence[Pair]) -> list[bool]:
 def hypervolume(pairs: Sequence[Pair], reference: Pair) -> float:
     """The area between the pairs and ``reference`` that some pair dominates.
 
-    Example:
+    Examples:
         >>> hypervolume([(0.0, 1.0), (1.0, 0.0)], reference=(2.0, 2.0))
         3.0
     """
@@ -90,7 +90,7 @@ def hypervolume(pairs: Sequence[Pair], reference: Pair) -> float:
 def unevenness(values: Sequence[float]) -> float:
     """The coefficient of variation of the gaps between neighbours: 0 is an even spread.
 
-    Example:
+    Examples:
         >>> unevenness([0.0, 1.0, 2.0]), unevenness([0.0, 0.0, 2.0])
         (0.0, 1.0)
     """
@@ -100,7 +100,7 @@ def unevenness(values: Sequence[float]) -> float:
     return pstdev(gaps) / middle if middle > 0 else 0.0
 
 
-def to_plain(point: Point) -> dict[str, Any]:
+def to_plain(point: FrontPoint) -> dict[str, Any]:
     """A point as JSON; a measure that is no finite number is null."""
     plain = asdict(point)
     measures = point.measures.items()
@@ -108,11 +108,11 @@ def to_plain(point: Point) -> dict[str, Any]:
     return plain
 
 
-def from_plain(plain: Mapping[str, Any]) -> Point:
+def from_plain(plain: Mapping[str, Any]) -> FrontPoint:
     """And back."""
     measures = plain["measures"].items()
     numbers = {name: math.nan if x is None else float(x) for name, x in measures}
-    return Point(**{**plain, "measures": numbers})
+    return FrontPoint(**{**plain, "measures": numbers})
 
 
 def write_json(content: Mapping[str, Any]) -> str:
@@ -120,7 +120,7 @@ def write_json(content: Mapping[str, Any]) -> str:
     return json.dumps({"format": FORMAT, **content}, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def read_json(text: str) -> tuple[tuple[str, str], str, tuple[Point, ...], dict[str, Any]]:
+def read_json(text: str) -> tuple[tuple[str, str], str, tuple[FrontPoint, ...], dict[str, Any]]:
     """Names, method, points and recipe of a front.
 
     Raises:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from setpoint.pareto.points import Point
+from setpoint.pareto.points import FrontPoint
 from setpoint.solvers import Barrier, at_most
 
 FrontMethod = Literal["barrier", "linear", "scaled linear", "tchebycheff"]
@@ -33,18 +33,18 @@ at zero, most of its gradient is jitter that no step gains from, and the multipl
 about ``beta``: with 1, points of an L_0.5 front end 0.4 above their level, with 10 on it."""
 
 
-class Rule(Protocol):
-    """One way to combine two losses."""
+class PointRule(Protocol):
+    """Combines two losses into one gradient."""
 
     def backward(self, minimized: Tensor, held: Tensor) -> None:
         """Fill the gradients."""
 
     @property
     def status(self) -> str:
-        """How it is going, in words."""
+        """The state of the training in words."""
 
 
-class Lexicographic:
+class LexicographicEnd:
     """An end point: one loss as small as it gets, and the other without hurting the first.
 
     Both from the first step on. With the first loss alone for half of the steps its gradients are
@@ -57,13 +57,13 @@ class Lexicographic:
         self.held_first = held_first
 
     def backward(self, minimized: Tensor, held: Tensor) -> None:
-        """The more important loss stands behind ``after``."""
+        """Fill the gradients; the more important loss is ``after``."""
         first, second = (held, minimized) if self.held_first else (minimized, held)
         self.barrier.backward(second, after=first)
 
     @property
     def status(self) -> str:
-        """The barrier's own words."""
+        """The status of the barrier."""
         return str(self.barrier.report()["status"])
 
 
@@ -101,7 +101,7 @@ class AtMost:
         self.holds_first = holds_first
 
     def backward(self, minimized: Tensor, held: Tensor) -> None:
-        """One constraint."""
+        """Fill the gradients, with one constraint."""
         if self.holds_first:
             minimized, held = held, minimized
         step = self.barrier.backward(minimized, subject_to=[at_most(held, self.level)])
@@ -113,24 +113,24 @@ class AtMost:
 
     @property
     def status(self) -> str:
-        """The barrier's own words."""
+        """The status of the barrier."""
         return str(self.barrier.report()["status"])
 
 
 def parameters(optimizer: Optimizer) -> list[Tensor]:
-    """What an optimizer trains."""
+    """The parameters that an optimizer trains."""
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 
 def inner_rule(
     method: FrontMethod,
     share: float,
-    ends: tuple[Point, Point],
+    ends: tuple[FrontPoint, FrontPoint],
     optimizer: Optimizer,
     *,
     exact: bool,
     steps: int,
-) -> tuple[Rule, float | None]:
+) -> tuple[PointRule, float | None]:
     """The rule for a point between the ends, and its level if it has one.
 
     Args:
@@ -165,7 +165,7 @@ class Linear:
     status: str = "weighted"
 
     def backward(self, minimized: Tensor, held: Tensor) -> None:
-        """One backward pass."""
+        """Fill the gradients, with one backward pass."""
         (s, t), w = self.scales, self.weight
         torch.autograd.backward((1 - w) * minimized / s + w * held / t)
 
@@ -180,7 +180,7 @@ class Tchebycheff:
     status: str = "weighted"
 
     def backward(self, minimized: Tensor, held: Tensor) -> None:
-        """One backward pass."""
+        """Fill the gradients, with one backward pass."""
         (s, t), w = self.scales, self.weight
         first = (1 - w) * (minimized - self.best[0]) / s
         second = w * (held - self.best[1]) / t

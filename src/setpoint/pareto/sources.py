@@ -17,17 +17,17 @@ Batch = tuple[Any, ...]
 
 
 class Source(Protocol):
-    """What a front is trained on."""
+    """The data that a front is trained on."""
 
     @property
     def exact(self) -> bool:
         """Whether every step sees all data, so that losses and gradients have no noise."""
 
     def draw(self, steps: int, seed: int) -> Iterator[Batch]:
-        """The arguments of so many steps, behind the model."""
+        """Yield the arguments of ``steps`` calls of the objectives, after the model."""
 
     def everything(self) -> Iterator[tuple[Batch, float]]:
-        """All data, for judging: batches, and what each counts."""
+        """All data, for evaluation: batches, and the weight of each."""
 
     def describe(self) -> str:
         """What must be the same for a folder to be continued."""
@@ -42,7 +42,7 @@ class Rows:
 
     @property
     def exact(self) -> bool:
-        """If a batch is everything."""
+        """Whether a batch is all rows."""
         return self.size is None or self.size >= len(self.tensors[0])
 
     def draw(self, steps: int, seed: int) -> Iterator[Batch]:
@@ -58,14 +58,9 @@ class Rows:
         yield self.tensors, 1.0
 
     def describe(self) -> str:
-        """How many rows in which batches, and a digest of their content."""
-        digest = sha256()
-        for tensor in self.tensors:
-            plain = tensor.detach().cpu().contiguous()
-            digest.update(f"{tuple(plain.shape)} {plain.dtype}".encode())
-            digest.update(plain.reshape(-1).view(torch.uint8).numpy().tobytes())
+        """The number of rows and of rows in a batch, and a digest of their content."""
         steps = "all at once" if self.exact else f"in batches of {self.size:,}"
-        return f"{len(self.tensors[0]):,} rows {steps}, sha256 {digest.hexdigest()[:16]}"
+        return f"{len(self.tensors[0]):,} rows {steps}, sha256 {digest(self.tensors)}"
 
 
 @dataclass(frozen=True)
@@ -95,7 +90,7 @@ class Loader:
             yield parts, float(len(rows))
 
     def describe(self) -> str:
-        """Its kind: the content cannot be looked at without drawing it."""
+        """The type of the iterable: its content cannot be read without drawing it."""
         return type(self.batches).__name__
 
 
@@ -119,7 +114,7 @@ class Nothing:
 
 
 def source_of(data: Any, batch_size: int | None) -> Source:
-    """What the caller passed as ``data``, checked."""
+    """``data`` as a source; raises if it is none."""
     if batch_size is not None:
         batch_size = whole(batch_size, "batch_size", least=1)
     if isinstance(data, Tensor):
@@ -148,3 +143,14 @@ def source_of(data: Any, batch_size: int | None) -> Source:
 
 def _batch(batch: Any) -> Batch:
     return tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
+
+
+def digest(tensors: Sequence[Tensor] | Mapping[str, Tensor]) -> str:
+    """The first 16 digits of the SHA-256 of shapes, types and content, and of names if given."""
+    found = sha256()
+    named = tensors.items() if isinstance(tensors, Mapping) else (("", part) for part in tensors)
+    for name, tensor in named:
+        plain = torch.as_tensor(tensor).detach().cpu().contiguous()
+        found.update(f"{name}{tuple(plain.shape)} {plain.dtype}".encode())
+        found.update(plain.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()[:16]

@@ -13,7 +13,7 @@ from typing import Any, overload
 
 from torch import Tensor
 
-from setpoint.pareto.points import Point, from_plain, to_plain
+from setpoint.pareto.points import FrontPoint, from_plain, to_plain
 from setpoint.train import load_checkpoint, save_checkpoint
 
 Tensors = Mapping[str, Tensor]
@@ -27,7 +27,7 @@ class Store:
     folder: Path
     recipe: Recipe
 
-    def write(self, point: Point, tensors: Tensors) -> None:
+    def write(self, point: FrontPoint, tensors: Tensors) -> None:
         """Keep a finished point."""
         odd = [name for name, value in tensors.items() if not isinstance(value, Tensor)]
         if odd:
@@ -35,14 +35,14 @@ class Store:
         record = {"recipe": dict(self.recipe), "point": to_plain(point)}
         save_checkpoint(self._place(point.place), dict(tensors), record)
 
-    def read(self, place: int) -> tuple[Point, Tensors]:
+    def read(self, place: int) -> tuple[FrontPoint, Tensors]:
         """A finished point and its weights."""
         found = self.find(place)
         if found is None:
             raise FileNotFoundError(f"{self._place(place)} is missing; run the front again.")
         return found
 
-    def find(self, place: int) -> tuple[Point, Tensors] | None:
+    def find(self, place: int) -> tuple[FrontPoint, Tensors] | None:
         """The same, or None if it is not finished; an error if it is of another front."""
         found = load_checkpoint(self._place(place))
         if found is None:
@@ -58,7 +58,7 @@ class Store:
             )
         return from_plain(record["point"]), tensors
 
-    def done(self) -> dict[int, Point]:
+    def done(self) -> dict[int, FrontPoint]:
         """All finished points by their place."""
         found = ((place, self.find(place)) for place in range(self.recipe["points"]))
         return {place: one[0] for place, one in found if one is not None}
