@@ -46,7 +46,7 @@ def hostile(tmp_path_factory):
 def classes(tmp_path_factory):
     """A run for several classes, one of them called by an attacker."""
     odd = HOSTILE[2] + HOSTILE[3]
-    run = class_result(names=(odd, "dog", "bird"), goal="maximize macro(recall)")
+    run = class_result(classes=(odd, "dog", "bird"), goal="maximize macro(recall)")
     path = tmp_path_factory.mktemp("classes") / "report.html"
     path.write_text(page(run), encoding="utf-8")
     return path

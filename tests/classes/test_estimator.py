@@ -13,7 +13,7 @@ from setpoint.certificates import ClassCertificate
 from setpoint.estimators import CertifiedThreshold, Classifier, NotCertifiedWarning
 from setpoint.estimators.calibration import ClassCalibrator
 from setpoint.reports import page
-from setpoint.results import class_findings
+from setpoint.results import Findings
 from setpoint.results.confusion import Confusions
 from setpoint.solvers import CLASS_METHODS
 from setpoint.train import Classwise
@@ -65,7 +65,7 @@ def test_the_confusion_before_and_after_is_shown(fitted):
     assert "Before" in shown
     assert "After" in shown
     assert "<b>" not in shown.replace("<body>", "")  # names of classes are text
-    assert np.array_equal(class_findings(run).confusions.after, model.confusions_.after)
+    assert np.array_equal(Findings(run).confusions.after, model.confusions_.after)
     with pytest.raises(ValueError, match="goals about several classes"):
         Classifier().class_run(x, names)
     gone = Confusions(("a", "b"), np.diag([2.0, 0.0]), np.diag([2.0, 0.0]))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from setpoint.results import ClassRun
+from setpoint.results import RunResult
 
 NAMES = ("cat", "dog", "bird")
 
@@ -24,9 +24,9 @@ def class_result(**changes):
     splits = {name: draw(seed=i) for i, name in enumerate(parts)}
     given = {
         "goal": 'maximize macro(recall) subject to recall of "bird" >= 0.6',
-        "names": NAMES,
+        "classes": NAMES,
         "splits": splits,
-        "shifts": (0.5, 0.0, -0.5),
+        "threshold": (0.5, 0.0, -0.5),
         "certificate": {
             "status": "certified",
             "confidence": 0.95,
@@ -40,4 +40,4 @@ def class_result(**changes):
         "baseline": {name: s + np.sin(99 * s) for name, (s, _) in splits.items()},
         "columns": ["a", "b"],
     }
-    return ClassRun(**{**given, **changes})
+    return RunResult(**{**given, **changes})

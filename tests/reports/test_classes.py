@@ -12,7 +12,7 @@ from reports.test_page import Reader, block
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix
 
 from setpoint.reports import page
-from setpoint.results import class_findings
+from setpoint.results import Findings
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_what_was_asked_for_is_shown_split_by_split(shown):
     assert "✓ Certified" in text
     assert 'recall of "bird" ≥ 0.6, with 95 % confidence' in text
     assert "at least 71.0 % is proved" in text
-    found = class_findings(class_result())
+    found = Findings(class_result())
     assert [row.name for row in found.classes] == list(NAMES)
     labels, taken = decided()
     bird = found.classes[2]
@@ -59,7 +59,7 @@ def test_what_was_asked_for_is_shown_split_by_split(shown):
     assert bird.precision.value == (labels[taken == 2] == 2).mean()
     assert bird.coverage.value == (taken == 2).mean()
     assert bird.recall.interval.low < bird.recall.value < bird.recall.interval.high
-    assert found.judged.targets == (bird.recall.value,)
+    assert [m.value for m in found.judged.bounds] == [bird.recall.value]
     assert found.judged.theirs != found.judged.objective
 
 
@@ -78,7 +78,7 @@ def test_it_is_the_same_self_contained_page(shown):
 @pytest.mark.parametrize("bad", HOSTILE)
 def test_names_of_classes_are_text(bad):
     names = (bad, "dog", "bird")
-    run = class_result(names=names, goal="maximize macro(recall)", label=bad, notes=[bad])
+    run = class_result(classes=names, goal="maximize macro(recall)", label=bad, notes=[bad])
     shown = page(run)
     shown.encode("utf-8")
     reader = Reader(shown)
@@ -105,9 +105,9 @@ def test_many_classes_are_taken_together_and_a_missing_one_is_no_trouble():
     splits = {"test": draw(2000, count=25)}
     run = class_result(
         goal="minimize error subject to coverage of 3 at 0.1".replace(" 3", ' "class 03"'),
-        names=names,
+        classes=names,
         splits=splits,
-        shifts=np.zeros(25),
+        threshold=np.zeros(25),
         baseline=None,
         certificate=None,
     )
@@ -120,14 +120,14 @@ def test_many_classes_are_taken_together_and_a_missing_one_is_no_trouble():
     assert sum(int(re.sub(r"<.*?>|,", "", cell)) for cell in counts) == 2000
     scores, labels = draw()
     gone = page(class_result(splits={"test": (scores, labels.clip(max=1))}, baseline=None))
-    assert block(gone)["splits"][0]["objective"] is None
+    assert block(gone)["splits"][0]["objective"]["value"] is None
 
 
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"shifts": (0.0, 1.0)}, "3 names and 2 shifts"),
-        ({"names": ("a", "a", "b")}, "2 names"),
+        ({"threshold": (0.0, 1.0)}, "3 names and 2 shifts"),
+        ({"classes": ("a", "a", "b")}, "2 names"),
         ({"splits": {}}, "got none"),
         ({"splits": {"exam": draw()}}, "'exam'"),
         ({"splits": {"test": draw(count=4)}}, "a score for each of 3 classes"),

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from reports.sample import HOSTILE, certificate, draw, result
 
+from setpoint.rates import fpr, recall
 from setpoint.reports import page
-from setpoint.reports.html import Html, escape, json_block, tag
+from setpoint.reports.text import bounds_in_words, clip, name
 
 
 class Reader(html.parser.HTMLParser):
@@ -226,16 +227,20 @@ def test_the_same_run_gives_the_same_page(shown):
     assert page(result()) == shown
 
 
-def test_the_pieces_escape():
-    assert escape('<a b="c">&\x00\ud800') == "&lt;a b=&quot;c&quot;&gt;&amp;\ufffd\ufffd"
-    assert tag("p", Html("<b>x</b>"), "<i>", title='"') == (
-        '<p title="&quot;"><b>x</b>&lt;i&gt;</p>'
-    )
-    shown = json_block({"</script>": "<!--"}, id_="x")
-    assert shown.count("<") == 2
-    assert block(shown) == {"</script>": "<!--"}
-    with pytest.raises(ValueError, match="JSON"):
-        json_block(float("nan"), id_="x")
+def test_users_words_are_escaped_where_text_is_made():
+    bad = '<a b="c">&\x00\ud800'
+    assert name(bad) == "<bdi>&lt;a b=&#34;c&#34;&gt;&amp;\ufffd\ufffd</bdi>"
+    assert clip("x" * 200, 10) == "x" * 9 + "…"
+    words = bounds_in_words([fpr <= 0.01, recall >= 0.5], bad)
+    assert words.startswith("at most 1 % of the negatives are flagged by mistake and at least 50 %")
+    assert "<a" not in words
+
+
+def test_the_json_block_cannot_be_closed_by_its_data():
+    shown = page(result(columns=["</script>", "<!--"]))
+    inside = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', shown, re.S)[1]
+    assert "<" not in inside
+    assert block(shown)["columns"] == ["</script>", "<!--"]
 
 
 def test_neither_torch_nor_matplotlib_is_needed():

@@ -17,7 +17,7 @@ from setpoint.datasets import Split
 from setpoint.distributed import Processes, check_sendable, open_pool
 from setpoint.problems import Infeasible, Problem
 from setpoint.rates import Bound, Counts, Setpoint, Target, Where
-from setpoint.results.measured import tables_of
+from setpoint.results import count_decisions
 from setpoint.solvers import Method, methods_named
 from setpoint.train import Best, Fitted, Validation, fit_best, score
 from setpoint.train.networks import network
@@ -81,7 +81,7 @@ def missed(problem: Problem, accepted: NDArray[np.bool_], labels: NDArray[Any]) 
     A bound is missed when it is broken; a setpoint when its rate is more than two standard errors
     away, a share of so many examples as it counts (negatives for fpr, the accepted for precision).
     """
-    tables = tables_of(accepted, labels == 1, {})
+    tables: dict[Where, Counts] = {(): count_decisions(accepted, labels == 1)}
     for target in filter(_can_be_missed, problem.subject_to):
         if not target.gap(tables) <= _tolerated(target, tables):
             reached = float(target.expression.of(tables))

@@ -53,8 +53,7 @@ from setpoint.estimators.thresholds import (
 )
 from setpoint.problems import merit
 from setpoint.rates import ClassArea
-from setpoint.results.confusion import Confusions
-from setpoint.results.run import ClassRun
+from setpoint.results import Confusions, RunResult
 from setpoint.train import score as scores_of
 from setpoint.train.loop import group_rows
 
@@ -283,7 +282,7 @@ class ManyClasses(ClassPromises):
             classes=self.classes_.tolist(),
         )
 
-    def class_run(self: Any, X: Any, y: Any, *, groups: Any = None) -> ClassRun:
+    def class_run(self: Any, X: Any, y: Any, *, groups: Any = None) -> RunResult:
         """For a goal about classes: these data as test data, for :func:`setpoint.reports.page`.
 
         Example:
@@ -293,11 +292,11 @@ class ManyClasses(ClassPromises):
         if not self._about_classes:
             raise ValueError("class_run is for goals about several classes, after fit.")
         promise = self.certificate_
-        return ClassRun(
+        return RunResult(
             goal=str(self.problem_),
-            names=[str(name) for name in self.classes_.tolist()],
+            classes=[str(name) for name in self.classes_.tolist()],
             splits={"test": (self._scores(X), numbers_of(y, self.classes_), groups)},
-            shifts=self.shifts_.tolist(),
+            threshold=self.shifts_.tolist(),
             certificate=None if promise is None else json.loads(promise.to_json()),
             method=self.method_,
             history=self.history_,

@@ -6,35 +6,25 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from setpoint.certificates.classes import ASSUMED
-from setpoint.results import (
-    ClassFindings,
-    ClassRun,
-    Findings,
-    Measured,
-    RunResult,
-    class_findings,
-    findings,
-)
-from setpoint.results.run import read_verdict
+from setpoint.results import Findings, Measured, RunResult
 
 
-def model_card(run: RunResult | ClassRun) -> str:
+def model_card(run: RunResult) -> str:
     """The card of a run, from the same numbers as its report.
 
     Args:
         run: As ``setpoint train`` leaves it in its folder, for two classes or for several.
     """
-    if isinstance(run, ClassRun):
-        several = class_findings(run)
-        status, measured = several.verdict.status, _class_tables(several)
+    found = Findings(run)
+    if run.classes:
+        measured = _class_tables(found)
         what, rule = "which class", "the highest of `score - shift`"
     else:
-        two = findings(run)
-        status, measured = two.verdict.status, _table(two)
+        measured = _table(found)
         what, rule = f"{_plain(run.positive)} or not", "`score > threshold`, strictly"
     parts = [
         f"# {_plain(run.label)}: {what}",
-        _summary(run, status, rule),
+        _summary(run, found.verdict.status, rule),
         "## Promise",
         _promise(run.certificate),
         "## Measured",
@@ -42,12 +32,12 @@ def model_card(run: RunResult | ClassRun) -> str:
         "## Data and training",
         _training(run),
         "## Limits",
-        _limits(run),
+        _limits(found),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _summary(run: RunResult | ClassRun, status: str, rule: str) -> str:
+def _summary(run: RunResult, status: str, rule: str) -> str:
     return (
         f"A {run.model or 'model'} trained by {run.method or 'an unnamed method'} for the goal "
         f"{_code(run.goal)}. Verdict: **{_plain(status)}**. "
@@ -78,14 +68,13 @@ def _table(found: Findings) -> str:
     return "\n".join(lines)
 
 
-def _class_tables(found: ClassFindings) -> str:
+def _class_tables(found: Findings) -> str:
     """The goal on every split, then every class on the one nearest to new data."""
-    asked = [found.problem.objective]
-    asked += [target.expression for target in found.problem.subject_to]
+    asked = [found.goal.objective, *(bound.expression for bound in found.goal.bounds)]
     head = ["split", "cases", *(_plain(expression) for expression in asked)]
     lines = [_line(head), _line(["---"] * len(head))]
     for split in found.splits:
-        values = (f"{value:.4g}" for value in (split.objective, *split.targets))
+        values = (f"{rate.value:.4g}" for rate in (split.wanted, *split.bounds))
         lines.append(_line([split.name, f"{split.count:,}", *values]))
     rows = ["class", "cases", "shift", "recall", "precision", "predicted"]
     lines += ["", f"On {found.judged.name} data, by class:", ""]
@@ -109,7 +98,7 @@ def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _training(run: RunResult | ClassRun) -> str:
+def _training(run: RunResult) -> str:
     columns = ", ".join(_code(name) for name in run.columns) or "not recorded"
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     lines = [f"- features: {columns}", f"- seed: {run.seed}"]
@@ -121,9 +110,10 @@ def _training(run: RunResult | ClassRun) -> str:
     return "\n".join(lines)
 
 
-def _limits(run: RunResult | ClassRun) -> str:
+def _limits(found: Findings) -> str:
+    run = found.run
     assumed = () if run.certificate is None else run.certificate.get("assumptions", ())
-    if isinstance(run, ClassRun) and read_verdict(run.certificate).status == "certified":
+    if run.classes and found.verdict.status == "certified":
         assumed = ASSUMED
     lines = [f"- {_plain(line)}" for line in assumed]
     lines.append("- Other data than these, other uses, and other groups were not judged.")

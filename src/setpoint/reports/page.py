@@ -1,90 +1,145 @@
-"""One self-contained page: no script runs, nothing is loaded, every word of the user's is text."""
+"""One self-contained HTML page: no script runs, nothing is loaded, users' words are only text.
+
+Templates in ``templates/`` have the words and the order of the sections; they escape every value
+(Jinja's autoescape) that is not markup of their own. Numbers come from
+:class:`setpoint.results.Findings`, pictures from :mod:`setpoint.reports.charts`.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from functools import cache
 from importlib.resources import files
 from itertools import count
 from typing import Any
 
-from setpoint.certificates.classes import ASSUMED
-from setpoint.reports import background, classes, compared, operating, sections
-from setpoint.reports.banner import banner
-from setpoint.reports.confusion import confusion
-from setpoint.reports.embed import class_data, data
-from setpoint.reports.html import Html, clip, join, json_block, name, tag
-from setpoint.reports.words import pretty
-from setpoint.results.findings import ClassFindings, Findings, class_findings, findings
-from setpoint.results.run import ClassRun, RunResult
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+from setpoint.reports import text
+from setpoint.reports.charts import PLOTS
+from setpoint.reports.svg import Plot
+from setpoint.results import Findings, RunResult
+
+FILTERS = (
+    text.asked_and_proved,
+    text.asked_level,
+    text.bounds_in_words,
+    text.capital,
+    text.clip,
+    text.cut,
+    text.full_sentence,
+    text.gap_in_points,
+    text.level,
+    text.name,
+    text.percent,
+    text.points,
+    text.pretty,
+    text.rate_interval,
+    text.rate_name,
+    text.rate_value,
+    text.share_or_number,
+    text.thousands,
+)
 
 
-def page(run: RunResult | ClassRun) -> str:
+def page(run: RunResult) -> str:
     """The report of a run as one HTML document; write it as UTF-8."""
-    return _of_classes(class_findings(run)) if isinstance(run, ClassRun) else _of_two(findings(run))
+    found, numbers = Findings(run), count(1)
+
+    def plots(section: str) -> list[tuple[int, Plot]]:
+        """The plots of a section, numbered in the order of the page."""
+        return [(next(numbers), plot) for plot in PLOTS[section](found)]
+
+    template = _environment().get_template("page.html.jinja")
+    return template.render(found=found, run=run, plots=plots, numbers=json_numbers(found)) + "\n"
 
 
-def _of_two(found: Findings) -> str:
-    number = count(1)  # pictures, in the order of the page
-    made = join(
-        "Report on finding “", name(found.run.positive, 60), "” in ", name(found.run.label, 60)
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("setpoint.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
     )
-    main = (
-        banner(found),
-        sections.by_split(found, number),
-        operating.curves(found, number),
-        operating.sensitivity(found),
-        operating.scores(found, number),
-        compared.comparison(found),
-        background.groups(found),
-        background.training(found, number),
-        background.facts(found),
-    )
-    return _document(found, made, main, data(found))
+    environment.filters.update({function.__name__: function for function in FILTERS})
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "indent": 1}
+    style = files("setpoint.reports").joinpath("templates/style.css").read_text(encoding="utf-8")
+    environment.globals["style"] = Markup(style)
+    return environment
 
 
-def _of_classes(found: ClassFindings) -> str:
-    made = join(f"Report on telling {len(found.run.names)} classes apart in ")
-    main = (
-        classes.banner(found),
-        classes.by_split(found),
-        confusion(found),
-        classes.classes(found),
-        background.training(found, count(1)),
-        background.rests_on(found, classes.facts(found), ASSUMED),
-    )
-    return _document(found, join(made, name(found.run.label, 60)), main, class_data(found))
+def _shown(value: object) -> str:
+    """What a template writes for a value, before it is escaped; nothing for None."""
+    if value is None or isinstance(value, Markup):
+        return value or ""
+    return text.printable(value)
 
 
-def _document(
-    found: Findings | ClassFindings, made: Html, main: tuple[Html | None, ...], numbers: Any
-) -> str:
-    body = tag(
-        "body",
-        tag("header", tag("p", made, class_="made"), tag("h1", _sentence(found.run.goal))),
-        tag("main", *main),
-        tag(
-            "footer",
-            "Made by setpoint. This page loads nothing and runs nothing; "
-            "its numbers are also in it as JSON.",
-        ),
-        json_block(numbers, id_="setpoint-report"),
-    )
-    return "<!DOCTYPE html>\n" + tag("html", _head(found), body, lang="en") + "\n"
+def json_numbers(found: Findings) -> dict[str, Any]:
+    """The numbers of the page for machines, as plain JSON: no scores of single cases, no NaN."""
+    run = found.run
+    told = {
+        "format": "setpoint report 1",
+        "goal": run.goal,
+        "status": found.verdict.status,
+        "confidence": found.verdict.confidence,
+        "judged_on": found.judged.name,
+        "label": run.label,
+        "method": run.method,
+        "model": run.model,
+        "seed": run.seed,
+        "created": run.created,
+        "versions": run.versions,
+        "splits": [_split(asdict(row), several=bool(run.classes)) for row in found.splits],
+        "certificate": run.certificate,
+        "history": run.history,
+        "columns": run.columns,
+        "notes": run.notes,
+    }
+    if found.confusions is not None:
+        told |= {
+            "format": "setpoint report of classes 1",
+            "classes": run.classes,
+            "shifts": run.threshold,
+            "confusion": {"before": found.confusions.before, "after": found.confusions.after},
+            "by_class": found.classes,
+        }
+    else:
+        told |= {
+            "threshold": run.threshold,
+            "positive": run.positive,
+            "sensitivity": found.sensitivity,
+            "comparison": found.comparison,
+            "groups": found.groups,
+        }
+    return {key: _plain(value) for key, value in told.items()}
 
 
-def _head(found: Findings | ClassFindings) -> Html:
-    style = files("setpoint.reports").joinpath("style.css").read_text(encoding="utf-8")
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("link", rel="icon", href="data:,"),
-        tag("title", f"{found.verdict.status.capitalize()}: {clip(pretty(found.run.goal))}"),
-        tag("style", Html(style)),
-    )
+def _split(row: dict[str, Any], *, several: bool) -> dict[str, Any]:
+    """The entries that a split of two classes has, or of several."""
+    two = ("positives", "negatives", "fpr", "recall", "precision", "coverage")
+    absent = two if several else ("before", "theirs")
+    return {key: value for key, value in row.items() if key not in absent}
 
 
-def _sentence(goal: str) -> str:
-    return clip(pretty(goal[:1].upper() + goal[1:]), 300)
+def _plain(value: Any) -> Any:
+    """A value as JSON knows it; NaN and infinity are null."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        if hasattr(value, "_asdict"):
+            return _plain(value._asdict())
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, bool | int | str | None) else str(value)

@@ -1,29 +1,32 @@
 """Results in plain numbers: what a run reached, with intervals, from its scores. Never torch."""
 
 from setpoint.results.bootstrap import Paired, Summary, gain, paired_bootstrap, summarize
+from setpoint.results.confusion import Confusions
 from setpoint.results.curves import (
     Curve,
     Histogram,
     PrecisionRecall,
+    TrainingSeries,
+    corner,
     histogram,
     mean_curve,
     pr_curve,
     roc_curve,
+    thin,
     tpr_at,
 )
 from setpoint.results.diagnosis import Diagnosis, diagnose
-from setpoint.results.findings import ClassFindings, Findings, class_findings, findings
-from setpoint.results.measured import Interval, Measured, clopper_pearson, measure
-from setpoint.results.rows import GroupRow, Neighbour, group_rates, sensitivity
-from setpoint.results.run import ClassRun, RunResult, Scored
+from setpoint.results.findings import Curves, Findings
+from setpoint.results.measured import Interval, Measured, clopper_pearson, count_decisions, measure
+from setpoint.results.rows import Neighbour, SliceRow, SplitRow, group_rates, sensitivity
+from setpoint.results.run import RunResult, Scored, Verdict
 
 __all__ = [
-    "ClassFindings",
-    "ClassRun",
+    "Confusions",
     "Curve",
+    "Curves",
     "Diagnosis",
     "Findings",
-    "GroupRow",
     "Histogram",
     "Interval",
     "Measured",
@@ -32,11 +35,15 @@ __all__ = [
     "PrecisionRecall",
     "RunResult",
     "Scored",
+    "SliceRow",
+    "SplitRow",
     "Summary",
-    "class_findings",
+    "TrainingSeries",
+    "Verdict",
     "clopper_pearson",
+    "corner",
+    "count_decisions",
     "diagnose",
-    "findings",
     "gain",
     "group_rates",
     "histogram",
@@ -47,5 +54,6 @@ __all__ = [
     "roc_curve",
     "sensitivity",
     "summarize",
+    "thin",
     "tpr_at",
 ]

@@ -10,15 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.problems import PER_GROUP, Infeasible, Problem
-from setpoint.rates import fpr, precision, recall
-from setpoint.results.measured import (
-    GoalParts,
-    Interval,
-    Measured,
-    goal_tables,
-    margins,
-    measure_known,
-)
+from setpoint.results.measured import GoalParts, Interval, Measured
+from setpoint.results.rows import split_row
 from setpoint.results.run import RunResult, Scored, Threshold
 
 
@@ -194,36 +187,25 @@ def against_baseline(run: RunResult, goal: GoalParts, confidence: float) -> Agai
     if run.baseline is None or run.judged not in run.baseline:
         return None
     mine, other = run.splits[run.judged], run.baseline[run.judged]
-    other = Scored(other.scores, other.labels, mine.groups)
-    tuned = run.baseline_threshold
-    if tuned is None:
-        tuned = _tuned(run, goal)
+    tuned = _tuned(run, goal) if run.baseline_threshold is None else run.baseline_threshold
     paired = None
-    if goal.problem is not None and goal.problem.thresholds != PER_GROUP and _both(mine):
-        paired = paired_bootstrap(
-            goal.problem,
-            mine.scores,
-            other.scores,
-            mine.labels,
-            groups=mine.groups,
-            confidence=confidence,
-        )
+    both = 0 < mine.labels.sum() < mine.labels.size
+    if goal.problem is not None and goal.problem.thresholds != PER_GROUP and both:
+        scores = (mine.scores, other.scores, mine.labels)
+        given = {"groups": mine.groups, "confidence": confidence}
+        paired = paired_bootstrap(goal.problem, *scores, **given)
     return AgainstBaseline(
-        deployed(run.method or "this model", mine, run.threshold, goal, confidence),
-        deployed(run.baseline_name, other, tuned, goal, confidence),
+        _deployed(run.method or "this model", mine, run.threshold, goal, confidence),
+        _deployed(run.baseline_name, other, tuned, goal, confidence),
         paired,
     )
 
 
-def deployed(
+def _deployed(
     name: str, split: Scored, threshold: Threshold, goal: GoalParts, confidence: float
 ) -> Deployed:
-    """The rates of one model at its threshold."""
-    accepted = margins(split, threshold).accepted
-    tables = goal_tables(goal, accepted, split.labels, split.groups)
-    bounds = tuple(measure_known(b.expression, tables, confidence) for b in goal.bounds)
-    rates = (measure_known(rate, tables, confidence) for rate in (fpr, recall, precision))
-    return Deployed(name, threshold, bounds, *rates)
+    row = split_row(name, split, threshold, goal, confidence)
+    return Deployed(name, threshold, row.bounds, row.fpr, row.recall, row.precision)
 
 
 def _tuned(run: RunResult, goal: GoalParts) -> float | None:
@@ -234,11 +216,7 @@ def _tuned(run: RunResult, goal: GoalParts) -> float | None:
         return None
     split = baseline[name]
     try:
-        found = goal.problem.choose(split.scores, split.labels, groups=run.splits[name].groups)
+        found = goal.problem.choose(split.scores, split.labels, groups=split.groups)
     except Infeasible:
         return None
     return found.thresholds[0] if len(found.thresholds) == 1 else None
-
-
-def _both(split: Scored) -> bool:
-    return bool(split.labels.any()) and not bool(split.labels.all())

@@ -41,6 +41,21 @@ class Confusions:
         """The share of each class's predictions that is right; NaN where there are none."""
         return _shares(matrix.diagonal(), matrix.sum(0))
 
+    def most_frequent(self, most: int) -> tuple[Confusions, int]:
+        """The ``most`` frequent classes with the others taken together, and how many those are.
+
+        A decision among classes that are taken together is counted where it is right or wrong.
+        """
+        count = len(self.names)
+        if count <= most:
+            return self, 0
+        frequent = np.sort(np.argsort(-self.before.sum(1), kind="stable")[:most])
+        rest = np.setdiff1d(np.arange(count), frequent)
+        together = [[i] for i in frequent] + [rest.tolist()]
+        to = np.array([[i in group for i in range(count)] for group in together], float)
+        names = (*(self.names[i] for i in frequent), "others")
+        return Confusions(names, *(to @ m @ to.T for m in (self.before, self.after))), len(rest)
+
     def __str__(self) -> str:
         return "\n\n".join(
             f"{title}\n{self._text(matrix)}"

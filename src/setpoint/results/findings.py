@@ -1,16 +1,20 @@
-"""Everything a report says about a run, computed once from its scores."""
+"""Everything the report and the model card say about a run, computed from its scores.
+
+A new plot or table of the report starts here, as a property of :class:`Findings` that computes its
+numbers; :mod:`setpoint.reports.charts` draws them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
 from setpoint.axes.class_data import decide
-from setpoint.problems import Problem
-from setpoint.rates import Bound, Counts, Expression, Where, coverage, precision, recall, top_k
+from setpoint.certificates.classes import ASSUMED
+from setpoint.rates import Bound
 from setpoint.results.bootstrap import AgainstBaseline, against_baseline
 from setpoint.results.confusion import Confusions
 from setpoint.results.curves import (
@@ -23,19 +27,27 @@ from setpoint.results.curves import (
     roc_curve,
     training_series,
 )
-from setpoint.results.measured import GoalParts, Measured, margins, measure, read_goal
+from setpoint.results.measured import GoalParts, Margins, Measured, margins, read_goal
 from setpoint.results.rows import (
-    GroupRow,
     Mix,
     Neighbour,
+    SliceRow,
     SplitRow,
     at_prevalences,
+    class_rates,
+    class_split_row,
     group_rates,
     sensitivity,
     split_row,
     widest_gap,
 )
-from setpoint.results.run import ClassRun, RunResult, Scored, Verdict, read_verdict
+from setpoint.results.run import RunResult, Scored, Verdict, read_verdict
+
+ASSUMPTIONS = (
+    "The calibration cases were drawn like the cases to come, independently of each other.",
+    "Neither training nor the choice of the model has looked at the calibration data.",
+    "Scores are computed in the same way and precision as here, and compared with a strict >.",
+)
 
 
 @dataclass(frozen=True)
@@ -49,28 +61,99 @@ class Curves:
 
 @dataclass(frozen=True)
 class Findings:
-    """All numbers of a report. ``judged`` is the row of the split nearest to new data."""
+    """All numbers of a report, each computed when it is first asked for.
+
+    What a run does not have (curves of several classes, a confusion matrix of two) is empty or
+    None.
+
+    Args:
+        run: For two classes, with or without groups, or for several.
+    """
 
     run: RunResult
-    goal: GoalParts
-    verdict: Verdict
-    splits: tuple[SplitRow, ...]
-    judged: SplitRow
-    curves: tuple[Curves, ...]
-    sensitivity: tuple[Neighbour, ...]
-    histogram: Histogram
-    comparison: AgainstBaseline | None
-    groups: tuple[GroupRow, ...]
-    history: tuple[TrainingSeries, ...]
+
+    @cached_property
+    def goal(self) -> GoalParts:
+        """Objective and bounds."""
+        return read_goal(self.run.goal)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What the certificate says."""
+        return read_verdict(self.run.certificate)
 
     @property
-    def prevalence(self) -> list[Mix]:
-        """Precision at other shares of positives than the judged split has."""
-        row = self.judged
-        if not row.positives or not row.negatives:
-            return []
-        own = row.positives / (row.positives + row.negatives)
-        return at_prevalences(row.recall.value, row.fpr.value, own)
+    def assumptions(self) -> tuple[str, ...]:
+        """What the certificate assumes."""
+        return ASSUMED if self.run.classes else self.verdict.assumptions or ASSUMPTIONS
+
+    @cached_property
+    def splits(self) -> tuple[SplitRow, ...]:
+        """The goal, and the usual rates, on every split."""
+        if self.run.classes:
+            return tuple(class_split_row(self.run, name, self.goal) for name in self.run.splits)
+        given = (self.run.threshold, self.goal, self.verdict.confidence)
+        return tuple(split_row(name, split, *given) for name, split in self.run.splits.items())
+
+    @property
+    def judged(self) -> SplitRow:
+        """The row of the split nearest to new data."""
+        return next(row for row in self.splits if row.name == self.run.judged)
+
+    @property
+    def contradicted(self) -> tuple[Bound, Measured] | None:
+        """A certified bound that the test data break beyond chance, and the rate there."""
+        if self.judged.name != "test" or self.verdict.status != "certified":
+            return None
+        for bound, rate in zip(self.goal.bounds, self.judged.bounds, strict=True):
+            if isinstance(bound, Bound) and rate.against(bound) == "broken":
+                return bound, rate
+        return None
+
+    @cached_property
+    def curves(self) -> tuple[Curves, ...]:
+        """Curves on the judged split, ours first; none if it has one class only, or several."""
+        split = self._split
+        if self.run.classes or not 0 < split.labels.sum() < split.labels.size:
+            return ()
+        named = [(self.run.method or "this model", self._margins.values)]
+        if self.run.baseline is not None and self.run.judged in self.run.baseline:
+            named.append((self.run.baseline_name, self.run.baseline[self.run.judged].scores))
+        return tuple(
+            Curves(name, roc_curve(s, split.labels), pr_curve(s, split.labels)) for name, s in named
+        )
+
+    @cached_property
+    def sensitivity(self) -> tuple[Neighbour, ...]:
+        """What neighbouring thresholds would do."""
+        if self.run.classes:
+            return ()
+        sure = self.verdict.confidence
+        return tuple(sensitivity(self._margins, self._split.labels, confidence=sure))
+
+    @cached_property
+    def histogram(self) -> Histogram | None:
+        """How the scores of both classes are spread."""
+        if self.run.classes:
+            return None
+        cut = self._margins.cut if np.isfinite(self._margins.cut) else None
+        return histogram(self._margins.values, self._split.labels, show=cut)
+
+    @cached_property
+    def comparison(self) -> AgainstBaseline | None:
+        """The baseline on the same rows."""
+        if self.run.classes:
+            return None
+        return against_baseline(self.run, self.goal, self.verdict.confidence)
+
+    @cached_property
+    def groups(self) -> tuple[SliceRow, ...]:
+        """Rates by group."""
+        split = self._split
+        if split.groups is None or self.run.classes:
+            return ()
+        given = (self._margins.accepted, split.labels, split.groups)
+        return tuple(group_rates(*given, confidence=self.verdict.confidence))
 
     @property
     def gaps(self) -> dict[str, Measured]:
@@ -84,6 +167,40 @@ class Findings:
         found = {name: widest_gap(rates, sure) for name, rates in columns.items()}
         return {name: gap for name, gap in found.items() if gap is not None}
 
+    @cached_property
+    def confusions(self) -> Confusions | None:
+        """For several classes, what each is taken for before the shifts and with them."""
+        if not self.run.classes:
+            return None
+        split, names = self._split, tuple(self.run.classes)
+        before, after = (decide(split.scores, t) for t in (np.zeros(len(names)), self.run.shifts))
+        return Confusions.of(names, split.labels, before, after)
+
+    @cached_property
+    def classes(self) -> tuple[SliceRow, ...]:
+        """For several classes, each against the rest."""
+        if self.confusions is None:
+            return ()
+        return tuple(class_rates(self.run, self.confusions, self.verdict.confidence))
+
+    @property
+    def least_found(self) -> SliceRow:
+        """Of several classes that are there, the one with the lowest recall."""
+        return min((row for row in self.classes if row.count), key=lambda row: row.recall.value)
+
+    @cached_property
+    def history(self) -> tuple[TrainingSeries, ...]:
+        """The numbers noted in training."""
+        return tuple(training_series(self.run.history))
+
+    @property
+    def prevalence(self) -> list[Mix]:
+        """Precision at other shares of positives than the judged split has."""
+        row = self.judged
+        if not row.positives or not row.negatives:
+            return []
+        return at_prevalences(row.recall.value, row.fpr.value, row.positives / row.count)
+
     @property
     def one_threshold(self) -> bool:
         """Whether everyone has the same threshold; if not, scores are shown as margins to it."""
@@ -92,151 +209,20 @@ class Findings:
     @property
     def cut(self) -> float | None:
         """Where the threshold stands among the values of the histogram, if anywhere."""
-        if isinstance(self.run.threshold, Mapping):
-            return 0.0
-        value = self.run.threshold
-        return None if value is None or not np.isfinite(value) else float(value)
+        if self.run.threshold is None or not np.isfinite(self._margins.cut):
+            return None
+        return float(self._margins.cut)
 
     @property
     def bound(self) -> Bound | None:
         """The first bound of the goal: the one that pictures mark."""
         return next((b for b in self.goal.bounds if isinstance(b, Bound)), None)
 
+    @property
+    def _split(self) -> Scored:
+        found: Scored = self.run.splits[self.run.judged]
+        return found
 
-def findings(run: RunResult) -> Findings:
-    """Measure ``run``: every split, the curves, the neighbourhood of the threshold, the rest."""
-    goal, verdict = read_goal(run.goal), read_verdict(run.certificate)
-    rows = {name: split_row(run, name, goal, verdict.confidence) for name in run.splits}
-    split = run.splits[run.judged]
-    here = margins(split, run.threshold)
-    cut = here.cut if np.isfinite(here.cut) else None
-    groups = []
-    if split.groups is not None:
-        groups = group_rates(
-            here.accepted, split.labels, split.groups, confidence=verdict.confidence
-        )
-    return Findings(
-        run,
-        goal,
-        verdict,
-        tuple(rows.values()),
-        rows[run.judged],
-        _curves(run),
-        tuple(sensitivity(here, split.labels, confidence=verdict.confidence)),
-        histogram(here.values, split.labels, show=cut),
-        against_baseline(run, goal, verdict.confidence),
-        tuple(groups),
-        tuple(training_series(run.history)),
-    )
-
-
-def _curves(run: RunResult) -> tuple[Curves, ...]:
-    """Ours first; none if the judged split has one class only."""
-    split = run.splits[run.judged]
-    if not 0 < split.labels.sum() < split.labels.size:
-        return ()
-    named = [(run.method or "this model", margins(split, run.threshold).values)]
-    if run.baseline is not None and run.judged in run.baseline:
-        named.append((run.baseline_name, run.baseline[run.judged].scores))
-    return tuple(
-        Curves(name, roc_curve(s, split.labels), pr_curve(s, split.labels)) for name, s in named
-    )
-
-
-# ------------------------------------------------------------------------------------------------
-# Everything a report says about a run for several classes, computed once from its scores.
-
-
-@dataclass(frozen=True)
-class ClassRow:
-    """One class on the judged split, against the rest, with the shifts."""
-
-    name: str
-    count: int
-    shift: float
-    recall: Measured
-    precision: Measured
-    coverage: Measured
-
-
-@dataclass(frozen=True)
-class ClassSplit:
-    """What the goal asks for on one split, with the shifts and (``before``) without them."""
-
-    name: str
-    count: int
-    objective: float
-    before: float
-    targets: tuple[float, ...]
-    theirs: float | None
-    """The objective of the other model, with its own shifts."""
-
-
-@dataclass(frozen=True)
-class ClassFindings:
-    """All numbers of a report. ``judged`` is the split nearest to new data."""
-
-    run: ClassRun
-    problem: Problem
-    verdict: Verdict
-    splits: tuple[ClassSplit, ...]
-    judged: ClassSplit
-    confusions: Confusions
-    classes: tuple[ClassRow, ...]
-    history: tuple[TrainingSeries, ...]
-
-
-def class_findings(run: ClassRun) -> ClassFindings:
-    """Measure ``run``: every split, every class, who is taken for whom."""
-    problem, verdict = Problem.parse(run.goal), read_verdict(run.certificate)
-    splits = {name: _split(run, problem, name) for name in run.splits}
-    part = run.splits[run.judged]
-    before, after = (decide(part.scores, t) for t in (np.zeros(len(run.names)), run.shifts))
-    confusions = Confusions.of(tuple(run.names), part.labels, before, after)
-    return ClassFindings(
-        run,
-        problem,
-        verdict,
-        tuple(splits.values()),
-        splits[run.judged],
-        confusions,
-        tuple(_rows(run, confusions, verdict.confidence)),
-        tuple(training_series(run.history)),
-    )
-
-
-def _split(run: ClassRun, problem: Problem, name: str) -> ClassSplit:
-    part = run.splits[name]
-    zero = np.zeros(len(run.names))
-    wanted = (problem.objective, *(target.expression for target in problem.subject_to))
-    found = [_value(run, e, part, part.scores, run.shifts) for e in wanted]
-    theirs = None
-    if run.baseline is not None and name in run.baseline:
-        shifts = zero if run.baseline_shifts is None else run.baseline_shifts
-        theirs = _value(run, problem.objective, part, run.baseline[name], shifts)
-    before = _value(run, problem.objective, part, part.scores, zero)
-    return ClassSplit(name, len(part.labels), found[0], before, tuple(found[1:]), theirs)
-
-
-def _value(run: ClassRun, expression: Expression, part: Scored, scores: Any, shifts: Any) -> float:
-    """An expression on a split; NaN where it has no value, such as a class that is not there."""
-    groups = None if part.groups is None else {run.group: part.groups}
-    classes = top_k(1) >= 0  # accuracy by itself would be that of two
-    problem = Problem(maximize=expression, subject_to=classes)
-    try:
-        return problem.evaluate(scores, part.labels, shifts, groups=groups, classes=run.names)
-    except ValueError:
-        return float("nan")
-
-
-def _rows(run: ClassRun, confusions: Confusions, confidence: float) -> Any:
-    """Every class against the rest."""
-    matrix = confusions.after
-    total = int(matrix.sum())
-    for i, name in enumerate(run.names):
-        tp, taken, there = (int(x) for x in (matrix[i, i], matrix[:, i].sum(), matrix[i].sum()))
-        others = total - there
-        counts = Counts(tp, taken - tp, there - tp, others - taken + tp, there, others)
-        tables: dict[Where, Counts] = {(): counts}
-        rates = (measure(rate, tables, confidence) for rate in (recall, precision, coverage))
-        yield ClassRow(name, there, run.shifts[i], *rates)
+    @cached_property
+    def _margins(self) -> Margins:
+        return margins(self._split, self.run.threshold)

@@ -1,4 +1,4 @@
-"""What a threshold does on one split."""
+"""Rows of the report's tables: splits, groups, classes, neighbouring thresholds, other mixes."""
 
 from __future__ import annotations
 
@@ -11,64 +11,122 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.rates import coverage, fpr, precision, recall
+from setpoint.problems import Problem
+from setpoint.rates import Counts, Expression, Where, coverage, fpr, precision, recall, top_k
+from setpoint.results.confusion import Confusions
 from setpoint.results.measured import (
+    UNKNOWN,
     GoalParts,
     Interval,
     Margins,
     Measured,
     clopper_pearson,
-    goal_tables,
+    count_decisions,
     margins,
     measure,
-    measure_known,
-    tables_of,
 )
-from setpoint.results.run import RunResult
+from setpoint.results.run import RunResult, Scored, Threshold
+
+MOST_GROUPS = 20
+"""More groups than this are not shown one by one."""
+_FACTORS = (0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0)
+_PREVALENCES = (0.5, 0.1, 0.01, 0.001)
 
 
 @dataclass(frozen=True)
 class SplitRow:
-    """What the threshold does on one split; ``bounds`` in the order of the goal's."""
+    """What the decisions come to on one split.
+
+    Attributes:
+        name: Of the split.
+        count: How many examples it has.
+        bounds: What the goal bounds, in its order.
+        objective: What the goal makes large or small; None for bounds alone and areas.
+        before: For several classes, the objective without the shifts.
+        theirs: For several classes, the objective of the baseline with its own shifts.
+        positives: For two classes, as are the rates below.
+    """
 
     name: str
-    positives: int
-    negatives: int
+    count: int
     bounds: tuple[Measured, ...]
     objective: Measured | None
-    fpr: Measured
-    recall: Measured
-    precision: Measured
-    coverage: Measured
+    before: Measured | None = None
+    theirs: Measured | None = None
+    positives: int = 0
+    negatives: int = 0
+    fpr: Measured = UNKNOWN
+    recall: Measured = UNKNOWN
+    precision: Measured = UNKNOWN
+    coverage: Measured = UNKNOWN
+
+    @property
+    def wanted(self) -> Measured:
+        """What is shown beside the bounds: the objective, or recall if there is none."""
+        return self.recall if self.objective is None else self.objective
 
 
-def split_row(run: RunResult, name: str, goal: GoalParts, confidence: float) -> SplitRow:
-    """The rates of the goal, and the usual ones, with their intervals."""
-    split = run.splits[name]
-    accepted = margins(split, run.threshold).accepted
-    tables = goal_tables(goal, accepted, split.labels, split.groups)
-    rates = (measure_known(r, tables, confidence) for r in (fpr, recall, precision, coverage))
+def split_row(
+    name: str, split: Scored, threshold: Threshold, goal: GoalParts, confidence: float
+) -> SplitRow:
+    """The rates of the goal and the usual ones at ``threshold``, for two classes."""
+    tables = goal.tables(margins(split, threshold).accepted, split.labels, split.groups)
+    positives = int(split.labels.sum())
     return SplitRow(
         name,
-        int(split.labels.sum()),
-        int((~split.labels).sum()),
-        tuple(measure_known(b.expression, tables, confidence) for b in goal.bounds),
-        None if goal.objective is None else measure_known(goal.objective, tables, confidence),
-        *rates,
+        len(split.labels),
+        tuple(measure(bound.expression, tables, confidence) for bound in goal.bounds),
+        None if goal.objective is None else measure(goal.objective, tables, confidence),
+        None,
+        None,
+        positives,
+        len(split.labels) - positives,
+        *_rates(tables[()], confidence),
     )
 
 
-# ------------------------------------------------------------------------------------------------
-# The same threshold rules, group by group: does one group pay for the others?
+def class_split_row(run: RunResult, name: str, goal: GoalParts) -> SplitRow:
+    """The goal on one split with the shifts and without them, for several classes."""
+    split, objective = run.splits[name], goal.objective
+    zero = (0.0,) * len(run.classes)
+
+    def value(expression: Expression | None, scored: Scored, shifts: Threshold) -> Measured | None:
+        return None if expression is None else _class_value(run, expression, scored, shifts)
+
+    bounds = (value(bound.expression, split, run.threshold) for bound in goal.bounds)
+    theirs = None
+    if run.baseline is not None and name in run.baseline:
+        shifts = zero if run.baseline_threshold is None else run.baseline_threshold
+        theirs = value(objective, run.baseline[name], shifts)
+    return SplitRow(
+        name,
+        len(split.labels),
+        tuple(bound for bound in bounds if bound is not None),
+        value(objective, split, run.threshold),
+        value(objective, split, zero),
+        theirs,
+    )
 
 
-MOST_GROUPS = 20
-"""More groups than this are not shown one by one."""
+def _class_value(
+    run: RunResult, expression: Expression, split: Scored, shifts: Threshold
+) -> Measured:
+    """An expression on a split; NaN where it has no value, such as for a class that is absent."""
+    groups = None if split.groups is None else {run.group: split.groups}
+    classes = top_k(1) >= 0  # accuracy by itself would be that of two
+    problem = Problem(maximize=expression, subject_to=classes)
+    try:
+        found = problem.evaluate(
+            split.scores, split.labels, shifts, groups=groups, classes=run.classes
+        )
+    except ValueError:
+        return UNKNOWN
+    return Measured(float(found))
 
 
 @dataclass(frozen=True)
-class GroupRow:
-    """Rates of one group, each with its interval."""
+class SliceRow:
+    """Rates of one group, or of one class against the rest (with its shift), on one split."""
 
     name: str
     count: int
@@ -76,6 +134,50 @@ class GroupRow:
     recall: Measured
     precision: Measured
     coverage: Measured
+    shift: float | None = None
+
+
+def _rates(table: Counts, confidence: float) -> tuple[Measured, Measured, Measured, Measured]:
+    tables: dict[Where, Counts] = {(): table}
+    return (
+        measure(fpr, tables, confidence),
+        measure(recall, tables, confidence),
+        measure(precision, tables, confidence),
+        measure(coverage, tables, confidence),
+    )
+
+
+def group_rates(
+    accepted: NDArray[np.bool_], labels: Any, groups: Any, *, confidence: float = 0.95
+) -> list[SliceRow]:
+    """Rates of the largest groups, in the order of their names.
+
+    Examples:
+        >>> rows = group_rates(np.array([True, False]), [1, 1], ["b", "a"])
+        >>> [(row.name, row.recall.value) for row in rows]
+        [('a', 0.0), ('b', 1.0)]
+    """
+    y = np.asarray(labels) == 1
+    column = np.asarray(groups)
+    largest = [group for group, _ in Counter(column.tolist()).most_common(MOST_GROUPS)]
+    masks = {str(group): np.asarray(column == group) for group in sorted(largest, key=str)}
+    return [
+        SliceRow(
+            name, int(mine.sum()), *_rates(count_decisions(accepted[mine], y[mine]), confidence)
+        )
+        for name, mine in masks.items()
+    ]
+
+
+def class_rates(run: RunResult, confusions: Confusions, confidence: float) -> list[SliceRow]:
+    """Every class against the rest, with the shifts; ``count`` is that of the class alone."""
+    matrix, rows = confusions.after, []
+    for i, name in enumerate(run.classes):
+        tp, taken, there = (int(x) for x in (matrix[i, i], matrix[:, i].sum(), matrix[i].sum()))
+        others = int(matrix.sum()) - there
+        table = Counts(tp, taken - tp, there - tp, others - taken + tp, there, others)
+        rows.append(SliceRow(name, there, *_rates(table, confidence), run.shifts[i]))
+    return rows
 
 
 def widest_gap(rates: Sequence[Measured], confidence: float = 0.95) -> Measured | None:
@@ -84,7 +186,7 @@ def widest_gap(rates: Sequence[Measured], confidence: float = 0.95) -> Measured 
     All groups' intervals hold together (the risk is shared by all their ends), so it does not
     matter that the two groups were picked by looking. None if fewer than two groups have the rate.
 
-    Example:
+    Examples:
         >>> rows = group_rates(np.arange(200) < 100, np.ones(200), np.repeat(["a", "b"], 100))
         >>> gap = widest_gap([row.recall for row in rows])
         >>> gap.value, round(gap.interval.low, 3)
@@ -98,36 +200,7 @@ def widest_gap(rates: Sequence[Measured], confidence: float = 0.95) -> Measured 
     values = [rate.value for rate in known]
     low = max(0.0, max(end.low for end in ends) - min(end.high for end in ends))
     high = max(end.high for end in ends) - min(end.low for end in ends)
-    return Measured(max(values) - min(values), Interval(low, high), None, None)
-
-
-def group_rates(
-    accepted: NDArray[np.bool_], labels: Any, groups: Any, *, confidence: float = 0.95
-) -> list[GroupRow]:
-    """Rates of the largest groups, in the order of their names.
-
-    Example:
-        >>> rows = group_rates(np.array([True, False]), [1, 1], ["b", "a"])
-        >>> [(row.name, row.recall.value) for row in rows]
-        [('a', 0.0), ('b', 1.0)]
-    """
-    y = np.asarray(labels) == 1
-    column = np.asarray(groups)
-    largest = [group for group, _ in Counter(column.tolist()).most_common(MOST_GROUPS)]
-    rows = []
-    for group in sorted(largest, key=str):
-        mine = np.asarray(column == group)
-        tables = tables_of(accepted[mine], y[mine], {})
-        rates = (measure(r, tables, confidence) for r in (fpr, recall, precision, coverage))
-        rows.append(GroupRow(str(group), int(mine.sum()), *rates))
-    return rows
-
-
-# ------------------------------------------------------------------------------------------------
-# What a slightly different threshold would do: more alerts and more found, or fewer of both.
-
-
-FACTORS = (0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0)
+    return Measured(max(values) - min(values), Interval(low, high))
 
 
 @dataclass(frozen=True)
@@ -147,13 +220,13 @@ def sensitivity(
     labels: Any,
     *,
     confidence: float = 0.95,
-    factors: Sequence[float] = FACTORS,
+    factors: Sequence[float] = _FACTORS,
 ) -> list[Neighbour]:
     """Rates at thresholds that raise ``factors`` times the alerts of the present one.
 
     The thresholds are scores of these data, from strict to loose; ties may merge some of them.
 
-    Example:
+    Examples:
         >>> scores, labels = np.arange(100.0), np.arange(100) >= 95
         >>> [s.alerts_per_1000 for s in sensitivity(Margins(scores, 89.0), labels)]
         [50.0, 70.0, 90.0, 100.0, 110.0, 120.0, 150.0, 200.0]
@@ -173,22 +246,8 @@ def sensitivity(
 
 
 def _step(cut: float, accepted: Any, labels: Any, confidence: float, chosen: float) -> Neighbour:
-    tables = tables_of(accepted, labels, {})
-    return Neighbour(
-        cut,
-        measure(fpr, tables, confidence),
-        measure(recall, tables, confidence),
-        measure(precision, tables, confidence),
-        1000 * float(accepted.mean()),
-        cut == chosen,
-    )
-
-
-# ------------------------------------------------------------------------------------------------
-# Precision where positives are rarer or more frequent than in the data at hand.
-
-
-COMMON = (0.5, 0.1, 0.01, 0.001)
+    rates = _rates(count_decisions(accepted, labels), confidence)[:3]
+    return Neighbour(cut, *rates, 1000 * float(accepted.mean()), cut == chosen)
 
 
 @dataclass(frozen=True)
@@ -204,13 +263,13 @@ class Mix:
 def at_prevalences(recall: float, fpr: float, own: float) -> list[Mix]:
     """The data's ``own`` prevalence among common ones, from frequent to rare.
 
-    Example:
+    Examples:
         >>> [round(m.precision, 2) for m in at_prevalences(0.57, 0.01, 0.5)]
         [0.98, 0.86, 0.37, 0.05]
     """
     if math.isnan(recall) or math.isnan(fpr):
         return []
-    shares = sorted({own, *(p for p in COMMON if abs(math.log(p / own)) > 0.1)}, reverse=True)
+    shares = sorted({own, *(p for p in _PREVALENCES if abs(math.log(p / own)) > 0.1)}, reverse=True)
     mixes = []
     for share in shares:
         found, alarms = share * recall, (1 - share) * fpr

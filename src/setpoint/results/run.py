@@ -1,10 +1,9 @@
-"""What every run says of itself, whatever it decides: plain data, and no torch."""
+"""What a training run asked for, was given, scored and had certified: plain data, never torch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,13 +14,14 @@ from setpoint.axes.class_data import check_class_labels
 from setpoint.batch import check_labels, check_length, check_scores
 
 SPLITS = ("train", "validation", "calibration", "test")
+Threshold = float | Mapping[Any, float] | Sequence[float] | None
 
 
 class Scored(NamedTuple):
-    """Scores, labels and (or None) group values of the examples of one split.
+    """Scores, labels and group values (or None) of the examples of one split.
 
-    Of two classes the scores are ``[n]`` and the labels 0/1; of several ``[n, K]``, and the labels
-    are columns.
+    For two classes the scores are ``[n]`` and the labels 0/1; for several the scores are
+    ``[n, K]`` and the labels column numbers.
     """
 
     scores: NDArray[Any]
@@ -29,31 +29,46 @@ class Scored(NamedTuple):
     groups: NDArray[Any] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Described:
-    """What a run asked for, what it was given and how it was made.
+@dataclass(frozen=True)
+class RunResult:
+    """What a run asked for, what it was given and what it scored.
 
     Args:
-        goal: The sentence.
+        goal: The sentence, ``minimize fnr subject to fpr <= 0.01``, or bounds alone.
         splits: Scores, labels and groups (or None) of train, validation, calibration and test;
             any may be absent, and plain tuples will do.
+        threshold: Decisions are ``score > threshold``. A mapping for one threshold per group; None
+            if there is none (infeasible); minus infinity accepts everyone. For several classes one
+            shift per class: decisions are the highest ``score - shift``.
+        classes: The names of several classes, in the order of the columns of the scores; empty for
+            two classes.
+        positive: The name of the positive class of two.
         certificate: As from ``Certificate.to_json``, as a dict; None if nothing was certified.
         label: The column that was learned.
         method: What it was trained with, ``implicit``.
         model: What was trained, ``mlp``.
-        seed: What all randomness came from.
+        seed: Where all randomness came from.
         versions: Of the libraries, by name.
         created: When, in ISO format.
-        history: One dict an epoch: epoch, loss, metrics by name.
-        baseline: What another model scored on the same splits, row by row.
-        baseline_name: What to call it.
+        history: One dict per epoch: epoch, loss, metrics by name.
+        baseline: Scores of another model on the same splits, row by row, or ``(scores, labels)``.
+        baseline_name: The name of the other model.
+        baseline_threshold: Its threshold, or its shifts. Without it the best threshold on
+            validation (or calibration) data, or no shifts.
         columns: The features used.
         group: The column that groups come from.
         notes: What was done to the data, in sentences.
+
+    Raises:
+        ValueError: Splits, names, shifts or a baseline do not fit together.
     """
 
-    goal: str = field(kw_only=False)
-    splits: Mapping[str, Any] = field(kw_only=False)
+    goal: str
+    splits: Mapping[str, Any]
+    threshold: Threshold
+    _: KW_ONLY
+    classes: Sequence[str] = ()
+    positive: str = "1"
     certificate: Mapping[str, Any] | None = None
     label: str = "label"
     method: str = ""
@@ -64,147 +79,99 @@ class Described:
     history: Sequence[Mapping[str, Any]] = ()
     baseline: Mapping[str, Any] | None = None
     baseline_name: str = "cross-entropy"
+    baseline_threshold: float | Sequence[float] | None = None
     columns: Sequence[str] = ()
     group: str = "group"
     notes: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", tuple(map(str, self.classes)))
+        if self.classes:
+            object.__setattr__(self, "threshold", _shifts_of(self.classes, self.threshold))
+        splits = _known_splits(self.splits, "splits")
+        splits = {name: self._read(*given) for name, given in splits.items()}
+        object.__setattr__(self, "splits", splits)
+        if self.baseline:
+            theirs = _known_splits(self.baseline, "baseline")
+            theirs = {name: self._read_baseline(name, given) for name, given in theirs.items()}
+            object.__setattr__(self, "baseline", theirs)
+
     @property
     def judged(self) -> str:
-        """The split nearest to new data, whose rows the model knows least: test, or the best."""
+        """The split whose rows the model knows least: test, or else the one before it."""
         return next(name for name in reversed(SPLITS) if name in self.splits)
 
+    @property
+    def shifts(self) -> tuple[float, ...]:
+        """For several classes, one shift per class; empty for two classes."""
+        given = self.threshold if self.classes else ()
+        return given if isinstance(given, tuple) else ()
 
-def checked(splits: Mapping[str, Any], what: str, read: Callable[..., Scored]) -> dict[str, Scored]:
-    """Splits by their known names, in order, each read."""
-    unknown = [name for name in splits if name not in SPLITS]
+    def _read(self, scores: Any, labels: Any, groups: Any = None) -> Scored:
+        s, y, count = np.asarray(scores), np.asarray(labels), len(self.classes)
+        check_scores(s)
+        if count and (s.ndim != 2 or s.shape[1] != count or s.size == 0):
+            raise ValueError(
+                f"A split has a score for each of {count} classes and at least one example; got "
+                f"the shape {s.shape}."
+            )
+        rows = s[:, 0] if count else s
+        if count:
+            check_length(y, rows, "labels")
+            check_class_labels(y, count)
+        else:
+            check_labels(y, s)
+        if s.size == 0 or rows.ndim != 1:
+            raise ValueError(
+                f"A split has one score per example, at least one; got the shape {s.shape}."
+            )
+        column = None if groups is None else np.asarray(groups)
+        if column is not None:
+            check_length(column, rows, "groups")
+        return Scored(s, y.astype(np.int64) if count else y == 1, column)
+
+    def _read_baseline(self, name: str, given: Any) -> Scored:
+        """Another model's scores of one split, with the run's labels and groups."""
+        if name not in self.splits:
+            raise ValueError(f"The baseline has a split {name!r} that the run has not.")
+        mine = self.splits[name]
+        scores, labels = given[:2] if isinstance(given, tuple) else (given, mine.labels)
+        if np.shape(scores) != mine.scores.shape:
+            raise ValueError(
+                f"The baseline must be scored on the same rows; its scores of {name!r} have the "
+                f"shape {np.shape(scores)}."
+            )
+        theirs = self._read(scores, labels, mine.groups)
+        if not np.array_equal(theirs.labels, mine.labels):
+            raise ValueError(
+                f"The baseline must be scored on the same rows; the labels of {name!r} differ "
+                "from the run's."
+            )
+        return theirs
+
+
+def _shifts_of(names: Sequence[str], given: Any) -> tuple[float, ...]:
+    shifts = tuple(float(shift) for shift in given)
+    if len(names) < 2 or len(set(names)) < len(names) or len(shifts) != len(names):
+        raise ValueError(
+            "A run for several classes has two names at least, all different, and a shift for "
+            f"each; got {len(set(names))} names and {len(shifts)} shifts."
+        )
+    return shifts
+
+
+def _known_splits(given: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """The splits in their usual order; ValueError for another name, or if there is none."""
+    unknown = [name for name in given if name not in SPLITS]
     if unknown:
         raise ValueError(f"{what} are named {', '.join(SPLITS)}; got {unknown[0]!r}.")
-    if not splits:
+    if not given:
         raise ValueError(f"{what} are at least one of {', '.join(SPLITS)}; got none.")
-    return {name: read(*splits[name]) for name in SPLITS if name in splits}
-
-
-def read_groups(groups: Any, rows: NDArray[Any]) -> NDArray[Any] | None:
-    """A group value for every row, or None."""
-    if groups is None:
-        return None
-    found = np.asarray(groups)
-    check_length(found, rows, "groups")
-    return found
-
-
-# ------------------------------------------------------------------------------------------------
-# One training run for two classes: all a report or a comparison needs.
-
-
-Threshold = float | Mapping[Any, float] | None
-
-
-@dataclass(frozen=True)
-class RunResult(Described):
-    """What a run asked for, what it was given and what it scored.
-
-    Args:
-        goal: The sentence, ``minimize fnr subject to fpr <= 0.01``, or bounds alone.
-        splits: Scores, 0/1 labels and groups (or None), ``[n]`` each, by name.
-        threshold: Decisions are ``score > threshold``. One for each group as a mapping; None if
-            there is none (infeasible); minus infinity accepts everyone.
-        positive: What the positive class is called.
-        baseline: Scores and labels of another model on the same splits, row by row.
-        baseline_threshold: Its threshold; None: the best one on validation (or calibration) data.
-
-    The rest is as in :class:`setpoint.results.run.Described`.
-    """
-
-    threshold: Threshold
-    positive: str = field(default="1", kw_only=True)
-    baseline_threshold: float | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "splits", checked(self.splits, "splits", _scored))
-        if self.baseline:
-            object.__setattr__(self, "baseline", checked(self.baseline, "baseline", _scored))
-            for name, theirs in self.baseline.items():
-                if name not in self.splits:
-                    raise ValueError(f"The baseline has a split {name!r} that the run has not.")
-                if not np.array_equal(theirs.labels, self.splits[name].labels):
-                    raise ValueError(
-                        f"The baseline must be scored on the same rows; the labels of {name!r} "
-                        "differ from the run's."
-                    )
-
-
-def _scored(scores: Any, labels: Any, groups: Any = None) -> Scored:
-    s, y = np.asarray(scores), np.asarray(labels)
-    check_scores(s)
-    check_labels(y, s)
-    if s.ndim != 1 or s.size == 0:
-        raise ValueError(f"A split has one score an example, at least one; got shape {s.shape}.")
-    return Scored(s, y == 1, read_groups(groups, s))
-
-
-# ------------------------------------------------------------------------------------------------
-# One training run for several classes: all a report needs.
-
-
-@dataclass(frozen=True)
-class ClassRun(Described):
-    """What a run for several classes asked for, what it was given and what it scored.
-
-    Args:
-        goal: The sentence, ``maximize macro(recall)``.
-        splits: Scores ``[n, K]``, the column of the true class ``[n]`` and groups (or None).
-        names: What the classes are called, in the order of the columns of the scores.
-        shifts: Decisions are the highest ``score - shift``; one for each class.
-        baseline: Scores of another model on the same splits, row by row.
-        baseline_shifts: Its shifts; None: the highest score decides.
-
-    The rest is as in :class:`setpoint.results.run.Described`.
-    """
-
-    names: Sequence[str]
-    shifts: Sequence[float]
-    baseline_shifts: Sequence[float] | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        names = tuple(map(str, self.names))
-        shifts = tuple(float(t) for t in self.shifts)
-        if len(names) < 2 or len(set(names)) < len(names) or len(shifts) != len(names):
-            raise ValueError(
-                "A run for several classes has two names at least, all different, and a shift for "
-                f"each; got {len(set(names))} names and {len(shifts)} shifts."
-            )
-        object.__setattr__(self, "names", names)
-        object.__setattr__(self, "shifts", shifts)
-        parts = checked(self.splits, "splits", partial(_class_scored, len(names)))
-        object.__setattr__(self, "splits", parts)
-        for name, theirs in (self.baseline or {}).items():
-            if name not in parts or np.shape(theirs) != parts[name].scores.shape:
-                raise ValueError(
-                    f"The baseline must be scored on the same rows; its scores of {name!r} have "
-                    f"the shape {np.shape(theirs)}."
-                )
-
-
-def _class_scored(count: int, scores: Any, labels: Any, groups: Any = None) -> Scored:
-    s, y = np.asarray(scores), np.asarray(labels)
-    check_scores(s)
-    if s.ndim != 2 or s.shape[1] != count or s.size == 0:
-        raise ValueError(
-            f"A split has a score for each of {count} classes and at least one example; got the "
-            f"shape {s.shape}."
-        )
-    check_length(y, s[:, 0], "labels")
-    check_class_labels(y, count)
-    return Scored(s, y.astype(np.int64), read_groups(groups, s[:, 0]))
-
-
-# ------------------------------------------------------------------------------------------------
-# What a certificate says, read from its plain dict.
+    return {name: given[name] for name in SPLITS if name in given}
 
 
 Status = Literal["certified", "not certified", "infeasible", "no certificate"]
-KNOWN: tuple[Status, ...] = ("certified", "not certified", "infeasible", "no certificate")
+STATUSES: tuple[Status, ...] = ("certified", "not certified", "infeasible", "no certificate")
 
 
 @dataclass(frozen=True)
@@ -221,9 +188,12 @@ class Verdict:
 
 
 def read_verdict(certificate: Mapping[str, Any] | None) -> Verdict:
-    """Read a certificate's dict; what is missing is missing, but an unknown status is an error.
+    """Read a certificate's dict; missing entries are left empty.
 
-    Example:
+    Raises:
+        ValueError: The status is none of :data:`STATUSES`.
+
+    Examples:
         >>> read_verdict({"status": "certified", "confidence": 0.9}).confidence
         0.9
         >>> read_verdict(None).status
@@ -232,9 +202,9 @@ def read_verdict(certificate: Mapping[str, Any] | None) -> Verdict:
     if certificate is None:
         return Verdict("no certificate", 0.95)
     given = str(certificate.get("status", "")).replace("_", " ")
-    status = next((known for known in KNOWN if known == given), None)
+    status = next((known for known in STATUSES if known == given), None)
     if status is None:
-        raise ValueError(f"A certificate's status is one of {', '.join(KNOWN)}; got {given!r}.")
+        raise ValueError(f"A certificate's status is one of {', '.join(STATUSES)}; got {given!r}.")
     return Verdict(
         status,
         float(certificate.get("confidence") or 0.95),
@@ -253,7 +223,7 @@ def _sentences(found: object) -> tuple[str, ...]:
 
 
 def _proved(claims: object) -> dict[str, float]:
-    """What is proved for each bound."""
+    """The proved value of each bound."""
     rows = claims if isinstance(claims, Sequence) and not isinstance(claims, str) else ()
     known = (row for row in rows if isinstance(row, Mapping) and is_number(row.get("proved")))
     return {str(row.get("bound")): float(row["proved"]) for row in known}

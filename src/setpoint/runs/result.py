@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from setpoint.axes.class_choice import best_shifts
 from setpoint.certificates import Certificate, ClassCertificate
 from setpoint.problems import Problem
-from setpoint.results import ClassRun, RunResult
+from setpoint.results import RunResult
 from setpoint.runs.folder import CERTIFICATE, HISTORY, SCORES, RunError
 from setpoint.runs.manifest import Manifest, read_digested
 from setpoint.tables.training_file import PARTS
@@ -125,7 +125,7 @@ def _part(arrays: Arrays, name: str, classes: int) -> tuple[Any, Any, Any]:
     return scores, labels, names[arrays[f"{name}/groups"]]
 
 
-def read_result(folder: Path, manifest: Manifest) -> RunResult | ClassRun:
+def read_result(folder: Path, manifest: Manifest) -> RunResult:
     """All of a run that the report draws."""
     splits, baseline = read_scores(folder, manifest)
     certificate = read_certificate(folder, manifest)
@@ -138,7 +138,7 @@ def result_of(
     history: list[dict[str, Any]],
     splits: Splits,
     baseline: Mapping[str, Any] | None,
-) -> RunResult | ClassRun:
+) -> RunResult:
     """The result of a run; ``baseline`` holds another model's scores of the same rows, by part."""
     fields: dict[str, Any] = {
         "goal": manifest.goal,
@@ -154,23 +154,19 @@ def result_of(
         "columns": list(manifest.encoder.names),
         "group": manifest.group or "group",
         "notes": list(manifest.notes),
+        "baseline": baseline,
     }
     if manifest.classes:
-        return ClassRun(
+        return RunResult(
             **fields,
-            names=manifest.classes,
-            shifts=certificate.shifts,
-            baseline=baseline,
-            baseline_shifts=_baseline_shifts(manifest, splits, baseline),
+            threshold=certificate.shifts,
+            classes=manifest.classes,
+            baseline_threshold=_baseline_shifts(manifest, splits, baseline),
         )
-    theirs = None
-    if baseline is not None:
-        theirs = {name: (scores, splits[name][1]) for name, scores in baseline.items()}
     return RunResult(
         **fields,
         threshold=certificate.threshold if certificate.certified else None,
         positive=manifest.positive,
-        baseline=theirs,
     )
 
 

@@ -18,7 +18,7 @@ from setpoint._checks import listed, plural, quoted
 from setpoint.axes.class_data import numbered
 from setpoint.certificates import certify, certify_shifts, shifts_to_prove
 from setpoint.problems import Problem
-from setpoint.results import ClassRun, RunResult
+from setpoint.results import RunResult
 from setpoint.runs.folder import CERTIFICATE, HISTORY, MODEL, REPORT, RUN, SCORES, write_folder
 from setpoint.runs.manifest import Manifest, digest, versions
 from setpoint.runs.model import model_bytes
@@ -60,7 +60,7 @@ class Finished:
     history: list[dict[str, Any]]
     splits: dict[str, Any]
     baseline: dict[str, Any] | None
-    result: RunResult | ClassRun
+    result: RunResult
 
     def write(self, folder: Path, page: bytes, *, force: bool) -> None:
         """Write the folder completely or not at all; ``page`` is its report."""
