@@ -96,10 +96,10 @@ def test_one_threshold_for_everyone_may_be_given_too() -> None:
 
 
 def test_a_gap_of_many_groups_is_taken_apart_into_pairs() -> None:
-    parts = [str(atom.bound) for atom in inequalities(demographic_parity(0.1, **THREE), None)]
+    parts = [str(atom.bound) for atom in inequalities([demographic_parity(0.1, **THREE)], None)]
     assert len(parts) == 6
     assert str(coverage.on(g="a") - coverage.on(g="b") <= 0.1) in parts
-    assert len(inequalities(four_fifths(**THREE), None)) == 6
+    assert len(inequalities([four_fifths(**THREE)], None)) == 6
 
 
 def test_slips_are_named() -> None:

@@ -147,17 +147,17 @@ def test_what_is_not_about_one_share():
 
 
 def test_bounds_are_split_into_inequalities():
-    assert [str(a.bound) for a in inequalities(abs(A - B) <= 0.1, None)] == [
+    assert [str(a.bound) for a in inequalities([abs(A - B) <= 0.1], None)] == [
         'tpr on group="a" - tpr on group="b" <= 0.1',
         'tpr on group="a" - tpr on group="b" >= -0.1',
     ]
-    assert [str(a.bound) for a in inequalities(maximum(fpr, fnr) <= 0.1, None)] == [
+    assert [str(a.bound) for a in inequalities([maximum(fpr, fnr) <= 0.1], None)] == [
         "fpr <= 0.1",
         "fnr <= 0.1",
     ]
-    (ratio,) = inequalities(A / B >= 0.8, None)
+    (ratio,) = inequalities([A / B >= 0.8], None)
     assert str(ratio.bound) == 'tpr on group="a" - 0.8 tpr on group="b" >= 0'
-    (above,) = inequalities(lift >= 2, None)
+    (above,) = inequalities([lift >= 2], None)
     assert str(above.bound) == "precision - 2 prevalence >= 0"
 
 
@@ -172,7 +172,7 @@ def test_bounds_are_split_into_inequalities():
     ids=str,
 )
 def test_which_bounds_are_caps(bound, caps):
-    assert inequalities(bound, None)[0].caps is caps
+    assert inequalities([bound], None)[0].caps is caps
 
 
 @pytest.mark.parametrize(
@@ -187,4 +187,4 @@ def test_which_bounds_are_caps(bound, caps):
 )
 def test_bounds_without_a_question_are_refused(bound, message):
     with pytest.raises(ValueError, match=message):
-        inequalities(bound, None)
+        inequalities([bound], None)

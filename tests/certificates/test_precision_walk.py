@@ -43,7 +43,7 @@ def test_walks_prove_what_the_definition_says(seed, tied, level):
     scores, labels = sample(seed, 400, 0.4)
     scores = halves(scores) if tied else scores
     cuts, proved = by_hand(scores, labels, level, 0.05)
-    (inequality,) = inequalities(precision >= level, None)
+    (inequality,) = inequalities([precision >= level], None)
     walked = walk(inequality, Sample(scores, labels, {}, "float64"), 0.05)
     inside = {
         i
@@ -57,7 +57,7 @@ def test_walks_prove_what_the_definition_says(seed, tied, level):
 @pytest.mark.parametrize("seed", range(4))
 def test_npv_is_precision_seen_from_the_other_end(seed):
     scores, labels = sample(seed, 400, 0.4)
-    (up,), (down,) = inequalities(precision >= 0.8, None), inequalities(npv >= 0.8, None)
+    (up,), (down,) = inequalities([precision >= 0.8], None), inequalities([npv >= 0.8], None)
     walked = walk(up, Sample(scores, labels, {}, "float64"), 0.05).ranges
     mirror = walk(down, Sample(-scores, ~labels, {}, "float64"), 0.05).ranges
     # score > t accepts those above t, -score <= -t rejects them and t itself: one step apart
@@ -92,7 +92,7 @@ def test_long_walks_are_taken_in_parts(monkeypatch):
     from setpoint.certificates import precision_walk
 
     scores, labels = sample(1, 3000, 0.4)
-    (inequality,) = inequalities(precision >= 0.7, None)
+    (inequality,) = inequalities([precision >= 0.7], None)
     rows = Sample(halves(scores), labels, {}, "float64")
     whole = walk(inequality, rows, 0.05)
     monkeypatch.setattr(precision_walk, "_CHUNK", 7)

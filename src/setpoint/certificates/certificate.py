@@ -11,8 +11,15 @@ from setpoint.certificates.drift import Check, check
 from setpoint.certificates.goals import read_goal
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certificates.storage import need, read_fields, to_json
-from setpoint.certificates.text import Rows, as_html, as_text, percent, rows_of
-from setpoint.rates import Value
+from setpoint.certificates.text import (
+    Rows,
+    as_html,
+    as_text,
+    claim_rows,
+    listed,
+    share_text,
+)
+from setpoint.rates import Value, numeral
 
 _Record = TypeVar("_Record", bound="Record")
 
@@ -51,6 +58,18 @@ class Point:
     positives: int | None
     alerts: int
     true_alerts: int | None
+
+    def describe(self, precision: str) -> str:
+        """``score > 2.5 (float64), accepts 60 of 1,000 rows (40 of 200 positives)``."""
+        if self.threshold is None:
+            positive = "" if self.positives is None else f", {self.positives:,} of them positive"
+            return f"none; {self.examples:,} rows{positive}"
+        accepted = f"accepts {self.alerts:,} of {self.examples:,} rows"
+        if self.positives is not None:
+            accepted += f" ({self.true_alerts:,} of {self.positives:,} positives)"
+        if self.threshold == -math.inf:
+            return f"none needed: {accepted}"
+        return f"score > {numeral(self.threshold)} ({precision}), {accepted}"
 
 
 class Record:
@@ -99,9 +118,10 @@ class Record:
 
     def _headline(self) -> str:
         """``certified: fpr <= 0.01 with 95 % confidence``."""
-        return f"{self.status}: {self.goal} with {percent(self.confidence)} confidence"
+        raise NotImplementedError
 
     def _rows(self) -> Rows:
+        """A name and a text per line."""
         raise NotImplementedError
 
 
@@ -206,12 +226,21 @@ class Certificate(Record):
             raise ValueError(f"There is no threshold, the goal is {self.status}{why}.")
 
     def _headline(self) -> str:
-        if self.guarantee == "mean":
-            return f"{self.status}: {self.goal} on average"
-        return super()._headline()
+        sure = f"with {share_text(self.confidence)} confidence"
+        return f"{self.status}: {self.goal} {'on average' if self.guarantee == 'mean' else sure}"
 
     def _rows(self) -> Rows:
-        return rows_of(self)
+        for point in self.points:
+            name = "threshold" if self.column is None else f"{self.column} = {point.group!r}"
+            yield name, point.describe(self.dtype)
+        yield from claim_rows(self.claims)
+        sure = f"{share_text(self.confidence)} confidence of its own"
+        for estimate in self.objective:
+            value, low, high = map(share_text, (estimate.value, estimate.low, estimate.high))
+            yield estimate.name, f"{value} measured, between {low} and {high} ({sure})"
+        yield from listed("notes", self.notes)
+        yield from listed("assumes", self.assumptions)
+        yield from listed("would change it", self.advice)
 
     @classmethod
     def _checked(cls, given: dict[str, Any]) -> dict[str, Any]:

@@ -93,14 +93,16 @@ def certify(
         >>> certify(s, y, "fpr <= 0.1 %").notes[0]
         '`fpr <= 0.001` needs 2,995 negatives, you have 2,000'
     """
-    refuse_weights(weights)
+    if weights is not None:
+        refuse_weights()
     wanted, count = read_goal(goal), whole(candidates, "candidates", least=1)
     delta, mean = risk_of(confidence) / count, guarantee == "mean"
     _check_settings(wanted, labels, guarantee, count, thresholds, prevalence)
     goals = goals_by_group(wanted, groups, given=thresholds is not None)
     wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
     sample = read_sample(scores, labels, groups, wheres, prevalence)
-    check_clusters(clusters, sample.scores)
+    if clusters is not None:
+        check_clusters(clusters, sample.scores)
     _check_classes(wanted, sample)
     copies = check_copies(sample)
     if thresholds is None:
@@ -239,7 +241,8 @@ def _estimates(
             objective = goal.objective
             if objective is None:
                 objective = _other_rate(goal, goals.where(group), sample)
-            if sample.labels is not None and _has_examples(objective, sample):
+            counted = [s for s in signs(objective, sample.prevalence) if s.kind != PRIOR]
+            if sample.labels is not None and all(map(sample.size, counted)):
                 expressions.append(objective)
     if found.thresholds:
         compared = [rate for bound in goals.between for rate in bound.expression.rates()]
@@ -258,9 +261,3 @@ def _other_rate(goal: Goal, where: Where, sample: Sample) -> Expression:
     kinds = {s.kind for b in goal.bounds for s in signs(b.expression, sample.prevalence)}
     rate = fpr if kinds == {POSITIVES} else recall
     return rate.on(**dict(where)) if where else rate
-
-
-def _has_examples(expression: Expression, sample: Sample) -> bool:
-    """Whether there are examples of every kind that the expression counts."""
-    subsets = signs(expression, sample.prevalence)
-    return all(sample.size(subset) for subset in subsets if subset.kind != PRIOR)

@@ -30,7 +30,7 @@ from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certificates.regions import is_plain_share
 from setpoint.certificates.storage import need
 from setpoint.certificates.tails import allowed, at_least, at_most, lower, needed, upper
-from setpoint.certificates.text import Rows, claim_rows, listed
+from setpoint.certificates.text import Rows, claim_rows, listed, share_text
 from setpoint.problems import Infeasible, Problem
 from setpoint.rates import Across, Bound, numeral, quote
 
@@ -148,9 +148,8 @@ class ClassCertificate(Record):
         ]
 
     def _headline(self) -> str:
-        if self.status == NO_CERTIFICATE:
-            return f"{self.status}: {self.goal}"
-        return super()._headline()
+        sure = f" with {share_text(self.confidence)} confidence"
+        return f"{self.status}: {self.goal}{'' if self.status == NO_CERTIFICATE else sure}"
 
     def _rows(self) -> Rows:
         pairs = zip(self.classes, self.shifts, strict=True)

@@ -128,7 +128,7 @@ def check(
     tests: list[Finding] = []
     if labels is not None:
         there = [bound for bound in goals.bounds if _is_present(bound, sample)]
-        every = [i for bound in there for i in inequalities(bound, sample.prevalence)]
+        every = inequalities(there, sample.prevalence)
         tests = [_test_bound(each, sample, thresholds, level / len(every)) for each in every]
     return verdict_on(certificate.goal, len(array), labels is not None, level, tests, found)
 

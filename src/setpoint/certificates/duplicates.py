@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,21 +18,18 @@ _MANY = 0.2
 """Scores that come in steps (trees, few bits) have fewer distinct values than this share."""
 
 
-def refuse_weights(weights: Any) -> None:
+def refuse_weights() -> NoReturn:
     """Weighted counts do not follow the binomial law."""
-    if weights is not None:
-        raise ValueError(
-            "A certificate counts independent examples, and weighted counts do not follow the "
-            "binomial law that it rests on. If weights undo a resampling, certify the sample as it "
-            "was drawn: fpr, recall, fnr and tnr do not depend on the share of positives, and for "
-            "precision and the like pass prevalence=."
-        )
+    raise ValueError(
+        "A certificate counts independent examples, and weighted counts do not follow the "
+        "binomial law that it rests on. If weights undo a resampling, certify the sample as it "
+        "was drawn: fpr, recall, fnr and tnr do not depend on the share of positives, and for "
+        "precision and the like pass prevalence=."
+    )
 
 
 def check_clusters(clusters: Any, scores: NDArray[Any]) -> None:
     """Each cluster may have one row."""
-    if clusters is None:
-        return
     column = read_column(clusters, scores, "clusters")
     _, counts = np.unique(
         column.astype(str) if column.dtype.kind == "O" else column, return_counts=True

@@ -191,17 +191,20 @@ class Inequality:
         return value <= level if self.bound.sense == "<=" else value >= level
 
 
-def inequalities(bound: Bound, prevalence: float | None) -> list[Inequality]:
-    """The inequalities that must all hold for ``bound`` to hold.
+def inequalities(bounds: Iterable[Bound], prevalence: float | None) -> list[Inequality]:
+    """The inequalities that must all hold for all ``bounds`` to hold.
 
     Raises:
-        CannotPromise: The bound does not depend on the threshold, always holds, or never does.
+        CannotPromise: A bound does not depend on the threshold, always holds, or never does.
     """
     found = []
-    for part in _simpler(bound):
-        if not any(s.kind != PRIOR for s in signs(part.expression, prevalence)):
-            raise CannotPromise(f"`{bound}` does not depend on the threshold: nothing to certify.")
-        found.append(Inequality(part, bound, share_of(part, prevalence), part.caps))
+    for source in bounds:
+        for bound in _simpler(source):
+            if all(s.kind == PRIOR for s in signs(bound.expression, prevalence)):
+                raise CannotPromise(
+                    f"`{source}` does not depend on the threshold: nothing to certify."
+                )
+            found.append(Inequality(bound, source, share_of(bound, prevalence), bound.caps))
     return found
 
 

@@ -24,10 +24,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from setpoint.certificates.goals import Inequality, Share
+from setpoint.certificates.goals import Inequality
 from setpoint.certificates.proofs import (
     Proof,
     Threshold,
@@ -60,28 +61,14 @@ _FACTORS = tuple(1.25**i for i in range(1, 60))
 
 
 @dataclass(frozen=True)
-class Limit:
-    """Up to where an inequality is proved: from the threshold upwards (a cap), or downwards."""
-
-    threshold: Threshold | None
-    proved: float | None
-    """What is proved of the bound's expression: a little more than was asked for."""
-    note: str
-    """The counts behind it, or what is missing."""
-
-
 class OrderStatistic:
-    """Bounds of one direction that are monotone in the threshold.
+    """Bounds of one direction that are monotone in the threshold."""
 
-    Args:
-        caps: Whether they limit what is accepted (fpr, coverage), or what is rejected (recall).
-        on_average: Keep the rate on average over calibration samples, instead of with confidence.
-    """
-
-    joint = True
-
-    def __init__(self, *, caps: bool, on_average: bool = False) -> None:
-        self.caps, self.on_average = caps, on_average
+    caps: bool
+    """Whether they limit what is accepted (fpr, coverage), or what is rejected (recall)."""
+    on_average: bool = False
+    """Keep the rate on average over calibration samples, instead of with confidence."""
+    joint: ClassVar[bool] = True
 
     def takes(self, inequality: Inequality) -> bool:
         """Whether it is monotone in the threshold, in this direction."""
@@ -89,53 +76,48 @@ class OrderStatistic:
 
     def prove(self, family: Sequence[Inequality], sample: Sample, delta: float) -> Proof:
         """All thresholds on one side of the strictest limit."""
-        limits = {each: self.limit(each, sample, delta) for each in family}
-        proved = {each: (found.proved, found.note) for each, found in limits.items()}
-        missing = [found.note for found in limits.values() if found.threshold is None]
+        found = [self._prove_one(each, sample, delta) for each in family]
+        proved = {each: known for proof in found for each, known in proof.proved.items()}
+        missing = [note for proof in found if not proof.feasible for note in proof.notes]
         if missing:
             return Proof(proved, (), tuple(missing), feasible=False)
-        ends = [found.threshold for found in limits.values() if found.threshold is not None]
+        ends = [proof.end for proof in found if proof.end is not None]
         end = (max if self.caps else min)(ends, key=lambda t: t.value(sample))
         end = end if len(ends) == 1 else replace(end, chosen=True)
         at = end.value(sample)
-        side = "from" if self.caps else "up to"
+        low, high = (at, math.inf) if self.caps else (-math.inf, at)
         notes = tuple(
-            f"`{each.source}` is proved {side} {threshold.value(sample):.6g}"
-            for each, threshold in zip(family, ends, strict=True)
+            f"`{each.source}` is proved {'from' if self.caps else 'up to'} {t.value(sample):.6g}"
+            for each, t in zip(family, ends, strict=True)
         )
-        admissible = ThresholdRange(at, math.inf) if self.caps else ThresholdRange(-math.inf, at)
-        return Proof(proved, (admissible,), notes, end=end)
+        return Proof(proved, (ThresholdRange(low, high),), notes, end=end)
 
-    def limit(self, inequality: Inequality, sample: Sample, delta: float) -> Limit:
+    def _prove_one(self, inequality: Inequality, sample: Sample, delta: float) -> Proof:
         """The last threshold at which one inequality can be proved."""
-        share = inequality.share
-        if share is not None and inequality.kind in (POSITIVES, NEGATIVES, EVERYONE):
-            return self._limit_of_share(inequality, share, sample, delta)
-        if self.on_average:
-            raise ValueError(
-                f'`{inequality.source}`: guarantee="mean" is for bounds on one kind of examples '
-                "(fpr, recall, fnr, tnr, coverage)."
-            )
-        return _limit_by_bisection(inequality, sample, delta)
-
-    def _limit_of_share(
-        self, inequality: Inequality, share: Share, sample: Sample, delta: float
-    ) -> Limit:
-        n, mean = sample.size(share.subset), self.on_average
+        share, mean = inequality.share, self.on_average
+        if share is None or share.subset.kind not in (POSITIVES, NEGATIVES, EVERYONE):
+            if mean:
+                raise ValueError(
+                    f'`{inequality.source}`: guarantee="mean" is for bounds on one kind of '
+                    "examples (fpr, recall, fnr, tnr, coverage)."
+                )
+            return _prove_by_bisection(inequality, sample, delta)
+        n = sample.size(share.subset)
         m = allowed_on_average(n, share.risk) if mean else allowed(n, share.risk, delta)
         if m < 0:
             count = needed_on_average(share.risk) if mean else needed(share.risk, delta)
-            return Limit(None, None, shortage(inequality, share.subset, n, count))
+            note = shortage(inequality, share.subset, n, count)
+            return Proof({inequality: (None, note)}, (), (note,), feasible=False)
         scores = sample.sorted(share.subset)
         if share.at_most:
-            threshold = Threshold(float(scores[n - m - 1]), anchor=share.subset)
+            end = Threshold(float(scores[n - m - 1]), anchor=share.subset)
             reached = (m + 1) / (n + 1) if mean else float(upper(m, n, delta))
         else:
-            threshold = Threshold(float(scores[m]), inclusive=True, anchor=share.subset)
+            end = Threshold(float(scores[m]), inclusive=True, anchor=share.subset)
             reached = (n - m) / (n + 1) if mean else float(lower(n - m, n, delta))
         side = "above" if share.at_most else "at or below"
         note = f"at most {m:,} of {count_text(n, share.subset)} may lie {side} the threshold"
-        return Limit(threshold, share.value(reached), note)
+        return Proof({inequality: (share.value(reached), note)}, (), (), end=end)
 
 
 def shortage(inequality: Inequality, subset: Subset, n: int, needs: int | None) -> str:
@@ -145,7 +127,7 @@ def shortage(inequality: Inequality, subset: Subset, n: int, needs: int | None) 
     return f"`{inequality.source}` needs {count_text(needs, subset)}, you have {n:,}"
 
 
-def _limit_by_bisection(inequality: Inequality, sample: Sample, delta: float) -> Limit:
+def _prove_by_bisection(inequality: Inequality, sample: Sample, delta: float) -> Proof:
     """Over all scores of several subsets: the proof gets easier in one direction."""
     caps = bool(inequality.caps)
     subsets = [s for s in signs(inequality.bound.expression, sample.prevalence) if s.kind != PRIOR]
@@ -158,13 +140,14 @@ def _limit_by_bisection(inequality: Inequality, sample: Sample, delta: float) ->
 
     low, high = -1, len(scores) - 1
     if not inequality.holds(proved(high)):
-        return Limit(None, None, _shortage_of_several(inequality, subsets, sample, delta))
+        note = _shortage_of_several(inequality, subsets, sample, delta)
+        return Proof({inequality: (None, note)}, (), (note,), feasible=False)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if inequality.holds(proved(middle)) else (middle, high)
     counted = ", ".join(count_text(sample.size(subset), subset) for subset in subsets)
     threshold = Threshold(float(scores[high]), inclusive=not caps, chosen=True)
-    return Limit(threshold, proved(high), f"from {counted}")
+    return Proof({inequality: (proved(high), f"from {counted}")}, (), (), end=threshold)
 
 
 def _shortage_of_several(

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,7 @@ _CHUNK = 2**16
 class PrecisionWalk:
     """Bounds on the accepted or the rejected examples; each is a family of its own."""
 
-    joint = False
+    joint: ClassVar[bool] = False
 
     def takes(self, inequality: Inequality) -> bool:
         """Whether it is about the accepted or the rejected examples."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +98,7 @@ class Method(Protocol):
     proved by the first that takes it.
     """
 
-    joint: bool
+    joint: ClassVar[bool]
     """Whether all inequalities that it takes are one family, or each is one by itself.
 
     Each family gets an equal part of ``delta``.
@@ -244,7 +244,7 @@ def proved_together(
 def measure(expression: Expression, sample: Sample, values: Any) -> Floats:
     """The value of an expression at each of several thresholds of everyone; 0/0 is NaN."""
     tables = {
-        where: sample.declared_table(where, np.asarray(values))
+        where: sample.table(where, np.asarray(values), declared=True)
         for where in {rate.where for rate in expression.rates()}
     }
     with np.errstate(all="ignore"):
@@ -259,7 +259,7 @@ def measure_at(expression: Expression, sample: Sample, thresholds: Thresholds) -
         accepted = sample.above(subset, thresholds[()].value(sample))
         return float(accepted / sample.size(subset))
     wheres = {rate.where for rate in expression.rates()}
-    tables = {w: sample.declared_table(w, thresholds[w].value(sample)) for w in wheres}
+    tables = {w: sample.table(w, thresholds[w].value(sample), declared=True) for w in wheres}
     with np.errstate(all="ignore"):
         value = float(expression.of(tables))
     return value if np.isfinite(value) else None

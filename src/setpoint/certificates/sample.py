@@ -70,18 +70,14 @@ class Sample:
                 halves = [self.sorted(Subset(subset.where, k)) for k in (POSITIVES, NEGATIVES)]
                 # two runs that are sorted already: a stable sort merges them
                 self._sorted[subset] = np.sort(np.concatenate(halves), kind="stable")
-            else:
-                self._sorted[subset] = np.sort(self.scores[self._members(subset)])
+                return self._sorted[subset]
+            inside = self.slices.get(subset.where, np.ones(len(self.scores), bool))
+            if subset.kind != EVERYONE:
+                if self.labels is None:
+                    raise ValueError("This goal counts positives and negatives: pass labels.")
+                inside = inside & (self.labels == (subset.kind == POSITIVES))
+            self._sorted[subset] = np.sort(self.scores[inside])
         return self._sorted[subset]
-
-    def _members(self, subset: Subset) -> _Bools:
-        inside = self.slices.get(subset.where)
-        if subset.kind == EVERYONE:
-            return np.ones(len(self.scores), bool) if inside is None else inside
-        if self.labels is None:
-            raise ValueError("This goal counts positives and negatives: pass labels.")
-        of_class = self.labels if subset.kind == POSITIVES else ~self.labels
-        return of_class if inside is None else of_class & inside
 
     def size(self, subset: Subset) -> int:
         """How many examples a subset has."""
@@ -93,22 +89,15 @@ class Sample:
         cast = np.asarray(score, dtype=scores.dtype)  # else searching converts all scores
         return len(scores) - np.searchsorted(scores, cast, "left" if reaching else "right")
 
-    def table(self, where: Where, thresholds: Any) -> Counts:
-        """The counts of a slice at thresholds."""
+    def table(self, where: Where, thresholds: Any, *, declared: bool = False) -> Counts:
+        """The counts of a slice at thresholds, at the ``declared`` prevalence if there is one."""
         p, n = Subset(where, POSITIVES), Subset(where, NEGATIVES)
         tp, fp = self.above(p, thresholds) * 1.0, self.above(n, thresholds) * 1.0
         positives, negatives = float(self.size(p)), float(self.size(n))
-        return Counts(tp, fp, positives - tp, negatives - fp, positives, negatives)
-
-    def declared_table(self, where: Where, thresholds: Any) -> Counts:
-        """The counts at thresholds, with as many positives as the declared prevalence says."""
-        found = self.table(where, thresholds)
-        positives, negatives = found.positives, found.negatives
-        if self.prevalence is None or not positives or not negatives:
-            return found
-        total = positives + negatives
-        a, b = total * self.prevalence / positives, total * (1 - self.prevalence) / negatives
-        tp, fp, positives, negatives = a * found.tp, b * found.fp, a * positives, b * negatives
+        if declared and self.prevalence is not None and positives and negatives:
+            total = positives + negatives
+            a, b = total * self.prevalence / positives, total * (1 - self.prevalence) / negatives
+            tp, fp, positives, negatives = a * tp, b * fp, a * positives, b * negatives
         return Counts(tp, fp, positives - tp, negatives - fp, positives, negatives)
 
     def rows(self, chosen: NDArray[Any]) -> Sample:

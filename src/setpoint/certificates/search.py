@@ -15,7 +15,7 @@ is false with probability ``delta`` at most, however many bounds and groups ther
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -43,7 +43,7 @@ from setpoint.certificates.proofs import (
 from setpoint.certificates.regions import signs, value_range
 from setpoint.certificates.sample import PRIOR, Sample
 from setpoint.certificates.selection import choose, merit_of, prefers_low
-from setpoint.certificates.split_test import OtherBounds, Trial, split_test
+from setpoint.certificates.split_test import Trial, split_test
 from setpoint.rates import Bound, Quotient
 
 METHODS: Mapping[str, Sequence[Method]] = {
@@ -74,7 +74,7 @@ def search(goals: GroupGoals, sample: Sample, delta: float, guarantee: str) -> O
         return Outcome(status, Thresholds(), proved, notes)
     if not goals.between:
         return Outcome(CERTIFIED, thresholds, proved)
-    between = _inequalities(goals.between, sample)
+    between = inequalities(goals.between, sample.prevalence)
     _check_slices(goals, between, sample)
     values = proved_together(between, sample, thresholds, tail)
     proved |= {each: (value, "") for each, value in zip(between, values, strict=True)}
@@ -90,7 +90,7 @@ def search(goals: GroupGoals, sample: Sample, delta: float, guarantee: str) -> O
 
 def search_one(goal: Goal, sample: Sample, delta: float, guarantee: str) -> Outcome:
     """The verdict on a goal with one threshold: the best of those that are proved."""
-    every = _inequalities(goal.bounds, sample)
+    every = inequalities(goal.bounds, sample.prevalence)
     families, rest = _families(every, METHODS[guarantee])
     if goal.objective is None and len(rest) == len(every):
         _check_accepts(goal, every, sample.prevalence)
@@ -118,10 +118,6 @@ def search_one(goal: Goal, sample: Sample, delta: float, guarantee: str) -> Outc
     if rest:
         return _tested_there(found, rest, sample, tail, threshold)
     return replace(found, thresholds=Thresholds({(): threshold}))
-
-
-def _inequalities(bounds: Iterable[Bound], sample: Sample) -> list[Inequality]:
-    return [each for bound in bounds for each in inequalities(bound, sample.prevalence)]
 
 
 def _families(
@@ -179,10 +175,12 @@ def _by_split_test(
     ranges: Sequence[ThresholdRange],
 ) -> Outcome:
     """Select a threshold for the remaining inequalities on some rows, test it on the others."""
-    others = OtherBounds(
-        list(found.proved), lambda t: any(each.low <= t <= each.high for each in ranges)
-    )
-    taken, trials = split_test(rest, sample, delta, merit_of(goal), others)
+    others = list(found.proved)
+
+    def admissible(threshold: float) -> bool:
+        return any(each.low <= threshold <= each.high for each in ranges)
+
+    taken, trials = split_test(rest, sample, delta, merit_of(goal), others, admissible)
     if taken is None:
         notes = _how_near(rest, trials[0], sample) if trials else ()
         notes = notes or (f"no threshold that was tried satisfies all of `{goal.text}`",)
@@ -224,7 +222,7 @@ def _check_accepts(goal: Goal, every: list[Inequality], prevalence: float | None
 def prove_given(goals: GroupGoals, sample: Sample, given: Any, delta: float) -> Outcome:
     """The verdict at thresholds that were chosen on other data, one or ``{group: threshold}``."""
     thresholds = _read_thresholds(goals, given)
-    every = _inequalities(goals.bounds, sample)
+    every = inequalities(goals.bounds, sample.prevalence)
     _check_slices(goals, every, sample)
     values = {each: proved_at(each, sample, thresholds, delta) for each in every}
     failed: dict[Bound, list[float]] = {}

@@ -50,32 +50,28 @@ class Trial:
     holds: bool
 
 
-@dataclass(frozen=True)
-class OtherBounds:
-    """Other bounds of the goal, and whether a threshold is proved to keep them.
-
-    The proof looks at all rows, so it must not influence which thresholds are tested; what the
-    selection rows show of the bounds may.
-    """
-
-    inequalities: Sequence[Inequality]
-    proved_at: Callable[[float], bool]
-
-
 def split_test(
     family: Sequence[Inequality],
     sample: Sample,
     delta: float,
     merit: Merit | None,
-    others: OtherBounds,
+    others: Sequence[Inequality],
+    admissible: Callable[[float], bool],
 ) -> tuple[Trial | None, list[Trial]]:
-    """The best threshold at which all inequalities are proved (None: there is none), and all tests.
+    """The best threshold at which all inequalities are proved, and all tests that were made.
 
-    Without ``merit`` one threshold is as good as another.
+    Args:
+        family: The inequalities to prove.
+        sample: All rows.
+        delta: The probability of a wrong proof.
+        merit: How good a threshold is; None: one is as good as another.
+        others: The goal's other inequalities. A candidate must keep them on the selection rows.
+        admissible: Whether a threshold is proved to keep the others. That proof looks at all rows,
+            so it must not influence which thresholds are tested, only which of them is taken.
     """
     selection, test = split_rows(sample)
     thresholds = candidates(selection, family)
-    for other in others.inequalities:  # keep those where the other bounds hold on these rows
+    for other in others:  # keep those where the other bounds hold on these rows
         values = measure(other.bound.expression, selection, thresholds)
         kept = np.array([other.holds(value) for value in values.tolist()], bool)
         thresholds = thresholds[kept]
@@ -91,9 +87,9 @@ def split_test(
     tried: list[Trial] = []
     for i in order:
         tried.append(_test(family, test, float(thresholds[i]), delta))
-        if not tried[-1].holds or (merit is None and others.proved_at(tried[-1].threshold)):
+        if not tried[-1].holds or (merit is None and admissible(tried[-1].threshold)):
             break
-    passed = [trial for trial in tried if trial.holds and others.proved_at(trial.threshold)]
+    passed = [trial for trial in tried if trial.holds and admissible(trial.threshold)]
     if merit is None or not passed:
         return (passed[0] if passed else None), tried
     found = merit(sample, np.array([trial.threshold for trial in passed]))

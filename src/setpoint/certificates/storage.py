@@ -12,21 +12,16 @@ import json
 import math
 import sys
 from dataclasses import asdict, fields, is_dataclass
-from typing import Any, ClassVar, Protocol, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    from setpoint.certificates.certificate import Record
 
 _LONGEST = 50_000_000
 """Characters of a file that are read at all."""
 
 
-class Stored(Protocol):
-    """A dataclass that is kept in a file, marked with its kind and the version of its format."""
-
-    kind: ClassVar[str]
-    version: ClassVar[int]
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-
-def to_json(certificate: Stored) -> str:
+def to_json(certificate: Record) -> str:
     """The certificate with its checksum. Minus infinity (accept all) is written as null."""
     body = {"kind": certificate.kind, "version": certificate.version, **asdict(certificate)}
     for point in body.get("points", ()):
@@ -42,7 +37,7 @@ def checksum(body: dict[str, Any]) -> str:
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def read_fields(cls: type[Stored], text: object) -> dict[str, Any]:
+def read_fields(cls: type[Record], text: object) -> dict[str, Any]:
     """The fields of a certificate; lists are checked entry by entry, single values not yet.
 
     Raises:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from scipy.special import ndtri
 
 from setpoint._checks import plural
-from setpoint.certificates.goals import Inequality
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED, Outcome
 from setpoint.certificates.regions import signs
 from setpoint.certificates.sample import (
@@ -21,10 +20,9 @@ from setpoint.certificates.sample import (
     Sample,
     count_text,
 )
-from setpoint.rates import numeral
 
 if TYPE_CHECKING:
-    from setpoint.certificates.certificate import Certificate, Claim, Point
+    from setpoint.certificates.certificate import Claim, Point
 
 Rows = Iterator[tuple[str, str]]
 _WIDTH = 96
@@ -70,19 +68,15 @@ def advice(outcome: Outcome, sample: Sample, delta: float, mean: bool) -> Iterat
         yield "More data, a looser bound, a lower confidence, or a better model."
     elif not mean:
         for inequality in outcome.proved:
-            if inequality.kind in (POSITIVES, NEGATIVES, EVERYONE):
-                yield from _more_data(inequality, sample, delta)
-
-
-def _more_data(inequality: Inequality, sample: Sample, delta: float) -> Iterator[str]:
-    """How much data would let most of the allowed rate be used."""
-    share = inequality.share
-    assert share is not None
-    enough = float(ndtri(1 - delta)) ** 2 * (1 - share.risk) / share.risk / (1 - _ROOMY) ** 2
-    count = float(f"{enough:.2g}")
-    if sample.size(share.subset) < enough:
-        used = f"{100 * _ROOMY:.0f} % of what `{inequality.source}` allows"
-        yield f"About {count_text(count, share.subset)} would let {used} be used."
+            share = inequality.share
+            if share is None or share.subset.kind not in (POSITIVES, NEGATIVES, EVERYONE):
+                continue
+            odds = (1 - share.risk) / share.risk
+            enough = float(ndtri(1 - delta)) ** 2 * odds / (1 - _ROOMY) ** 2
+            if sample.size(share.subset) < enough:
+                more = count_text(float(f"{enough:.2g}"), share.subset)
+                used = f"{100 * _ROOMY:.0f} % of what `{inequality.source}` allows"
+                yield f"With about {more} the threshold could use {used}."
 
 
 def remarks(points: Iterable[Point]) -> Iterator[str]:
@@ -96,36 +90,6 @@ def remarks(points: Iterable[Point]) -> Iterator[str]:
             )
         if point.threshold is not None and point.alerts == point.examples:
             yield f"The threshold accepts all of the rows{of}."
-
-
-def rows_of(certificate: Certificate) -> Rows:
-    """A certificate of thresholds, line by line: a name and a text."""
-    for point in certificate.points:
-        yield _threshold(certificate, point)
-    yield from claim_rows(certificate.claims)
-    for estimate in certificate.objective:
-        low, high = share_text(estimate.low), share_text(estimate.high)
-        sure = f"{percent(certificate.confidence)} confidence of its own"
-        yield (
-            estimate.name,
-            f"{share_text(estimate.value)} measured, between {low} and {high} ({sure})",
-        )
-    yield from listed("notes", certificate.notes)
-    yield from listed("assumes", certificate.assumptions)
-    yield from listed("would change it", certificate.advice)
-
-
-def _threshold(certificate: Certificate, point: Point) -> tuple[str, str]:
-    name = "threshold" if certificate.column is None else f"{certificate.column} = {point.group!r}"
-    if point.threshold is None:
-        positive = "" if point.positives is None else f", {point.positives:,} of them positive"
-        return name, f"none; {point.examples:,} rows{positive}"
-    accepted = f"accepts {point.alerts:,} of {point.examples:,} rows"
-    if point.positives is not None:
-        accepted += f" ({point.true_alerts:,} of {point.positives:,} positives)"
-    if point.threshold == -float("inf"):
-        return name, f"none needed: {accepted}"
-    return name, f"score > {numeral(point.threshold)} ({certificate.dtype}), {accepted}"
 
 
 def claim_rows(claims: Iterable[Claim]) -> Rows:
@@ -179,10 +143,7 @@ def as_html(title: str, rows: Rows, status: str) -> str:
 
 
 def share_text(value: float) -> str:
-    """``0.61 %``; numbers that are not shares as they are."""
-    return percent(value) if -1 <= value <= 1 else f"{value:.6g}"
-
-
-def percent(value: float) -> str:
-    """Three digits and a percent sign."""
+    """``0.61 %``, with three digits; numbers that are not shares as they are."""
+    if not -1 <= value <= 1:
+        return f"{value:.6g}"
     return f"{100 * value:.3g} %" if abs(value) < 0.99 else f"{100 * value:.6g} %"

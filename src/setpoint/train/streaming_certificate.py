@@ -61,7 +61,7 @@ def certified_threshold(read: Chunks, bound: Bound, *, confidence: float = 0.95)
         >>> certified_threshold(lambda: [(scores, labels)], fpr <= 0.01).threshold
         995.0
     """
-    found = inequalities(bound, None)
+    found = inequalities([bound], None)
     share = found[0].share if len(found) == 1 else None
     if (
         share is None
