@@ -42,3 +42,9 @@ def test_a_million_scores_are_light(goal):
     assert status == "certified"
     assert seconds < 5  # of CPU; 0.4 to 0.6 s were measured
     assert megabytes < 150  # import included; ten million take under 1 GB
+
+
+def test_the_room_needs_no_torch():
+    code = "import sys, setpoint.certificates; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -146,8 +146,7 @@ def _check_two(text: str, problem: Problem) -> None:
         advice = "write 'subject to' and bounds, as in 'maximize recall subject to fpr <= 0.01'"
         raise UserError(f"--goal {text!r} promises nothing that can be certified: {advice}.")
     try:
-        for bound in read_certified(problem).bounds:
-            inequalities(bound, None)
+        inequalities(read_certified(problem).bounds, None)
     except CannotPromise as refused:  # a bound that always or never holds
         raise UserError(f"--goal {text!r}: {refused}") from None
     if problem.thresholds != 1:

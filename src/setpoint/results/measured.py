@@ -37,7 +37,7 @@ def clopper_pearson(count: int, total: int, confidence: float = 0.95) -> Interva
         (0.0, 0.01)
     """
     n = whole(total, "total", least=0)
-    k = whole(count, "count_decisions", least=0)
+    k = whole(count, "count", least=0)
     if k > n:
         raise ValueError(f"count is a part of total; got {k} of {n}.")
     tail = 1 - share(confidence, "confidence", ends=False)
