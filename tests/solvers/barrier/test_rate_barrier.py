@@ -1,5 +1,8 @@
 """A problem of rates by the barrier: values are true rates, gradients those of soft ones."""
 
+import runpy
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -140,3 +143,13 @@ def test_bad_input_says_what_to_do():
     with pytest.raises(TypeError, match="not both"):
         RateBarrier(PROBLEM, weight, barrier=Barrier(weight))
     assert "minimize fnr" in repr(RateBarrier(PROBLEM, weight))
+
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "barrier.py"
+
+
+def test_the_example_holds_its_bounds_and_settles(capsys):
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert printed.count("held") == 3
+    assert "settled" in printed
