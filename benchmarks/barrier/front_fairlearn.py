@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from benchmarks.barrier.front_data import Adult
-from setpoint.pareto.goals import judged
+from setpoint.pareto.goals import decision_rates
 
 SETTINGS = 5  # of ExponentiatedGradient: each is up to ten trainings
 PEERS = ("fairlearn ExponentiatedGradient", "fairlearn GridSearch")
@@ -39,7 +39,7 @@ def fairlearn_points(name: str, data: Adult, points: int) -> list[dict[str, floa
 def _judged(decisions: Any, data: Adult) -> dict[str, float]:
     scores = torch.as_tensor(np.asarray(decisions, dtype=np.float32)) - 0.5
     groups = torch.stack([1 - data.sex_test, data.sex_test], dim=1)
-    return judged(scores, data.y_test, groups)
+    return decision_rates(scores, data.y_test, groups)
 
 
 def _expected(shares: Any, data: Adult) -> dict[str, float]:

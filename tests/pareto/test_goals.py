@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from setpoint.pareto.goals import GOALS, Judge, TableLosses, judged
+from setpoint.pareto.goals import GOAL_LOSSES, Judge, TableLosses, decision_rates
 
 DRAW = np.random.default_rng(0)
 SCORES = DRAW.normal(size=200)
@@ -18,7 +18,7 @@ def tensors(codes=CODES, groups=3):
 
 
 def value(name, **options):
-    return float(GOALS[name](*tensors(**options)).detach())
+    return float(GOAL_LOSSES[name](*tensors(**options)).detach())
 
 
 def chances():
@@ -50,19 +50,19 @@ def test_losses_are_means_over_their_classes():
     assert value("false_alarms") == pytest.approx(nats[LABELS == 0].mean(), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", GOALS)
+@pytest.mark.parametrize("name", GOAL_LOSSES)
 def test_gradients_are_those_of_finite_differences(name):
     scores, labels, groups = tensors()
-    assert torch.autograd.gradcheck(lambda s: GOALS[name](s, labels, groups), scores)
+    assert torch.autograd.gradcheck(lambda s: GOAL_LOSSES[name](s, labels, groups), scores)
 
 
-@pytest.mark.parametrize("name", GOALS)
+@pytest.mark.parametrize("name", GOAL_LOSSES)
 def test_nothing_is_nan_without_a_group_or_without_a_gap(name):
     scores, labels, groups = tensors()
     for given in (scores, torch.zeros_like(scores, requires_grad=True)):
         absent = groups.clone()
         absent[:, 1] = 0
-        found = GOALS[name](given, labels, absent)
+        found = GOAL_LOSSES[name](given, labels, absent)
         (gradient,) = torch.autograd.grad(found, given)
         assert torch.isfinite(found)
         assert torch.isfinite(gradient).all()
@@ -73,7 +73,9 @@ def test_a_group_that_is_absent_has_no_gap_to_the_others(name):
     scores, labels, groups = tensors()
     few = groups.clone()
     few[:, 1] = 0
-    assert_close(GOALS[name](scores, labels, few), GOALS[name](scores, labels, groups[:, ::2]))
+    assert_close(
+        GOAL_LOSSES[name](scores, labels, few), GOAL_LOSSES[name](scores, labels, groups[:, ::2])
+    )
 
 
 def test_one_forward_pass_gives_both_goals_by_name():
@@ -82,13 +84,13 @@ def test_one_forward_pass_gives_both_goals_by_name():
     groups = torch.eye(2).repeat(4, 1)
     found = TableLosses("coverage_gap", "loss")(model, x, y, groups)
     assert list(found) == ["coverage_gap", "loss"]
-    assert_close(found["loss"], GOALS["loss"](model(x)[:, 0], y, groups))
-    assert Judge(x, y, groups)(model) == judged(model(x)[:, 0], y, groups)
+    assert_close(found["loss"], GOAL_LOSSES["loss"](model(x)[:, 0], y, groups))
+    assert Judge(x, y, groups)(model) == decision_rates(model(x)[:, 0], y, groups)
 
 
 def test_decisions_are_counted_group_by_group():
     scores, labels, groups = tensors()
-    found = judged(scores, labels, groups)
+    found = decision_rates(scores, labels, groups)
     decided = SCORES > 0
     coverages = [decided[code == CODES].mean() for code in range(3)]
     recalls = [decided[(code == CODES) & (LABELS == 1)].mean() for code in range(3)]
@@ -96,8 +98,8 @@ def test_decisions_are_counted_group_by_group():
     assert found["coverage gap"] == pytest.approx(max(coverages) - min(coverages), rel=1e-9)
     assert found["tpr gap"] == pytest.approx(max(recalls) - min(recalls), rel=1e-9)
     assert found["impact ratio"] == pytest.approx(min(coverages) / max(coverages), rel=1e-9)
-    nobody = judged(-torch.ones(200), labels, groups)
+    nobody = decision_rates(-torch.ones(200), labels, groups)
     assert nobody["impact ratio"] == 1
-    alone = judged(scores, labels, groups[:, :1] * 0 + 1)
+    alone = decision_rates(scores, labels, groups[:, :1] * 0 + 1)
     assert alone["fnr"] == pytest.approx(1 - decided[LABELS == 1].mean(), rel=1e-9)
     assert alone["fpr"] == pytest.approx(decided[LABELS == 0].mean(), rel=1e-9)

@@ -7,7 +7,7 @@ from torch import nn
 from torch.optim import Adam
 
 from setpoint import pareto_front
-from setpoint.pareto.rules import END_PUSH, MEND, REACH, AtMost, LexicographicEnd, Tchebycheff
+from setpoint.pareto.rules import END_PUSH, MEND, PUSH_CAP, AtMost, LexicographicEnd, Tchebycheff
 
 
 def test_every_point_draws_batches_of_its_own():
@@ -41,7 +41,7 @@ def test_numbers_of_a_point_are_those_of_its_model_in_evaluation():
 def test_exact_steps_go_straight_to_their_level_and_batches_keep_the_slow_defaults():
     optimizer = Adam(Number().parameters(), lr=0.1)
     straight = AtMost(optimizer, 0.5, exact=True, steps=9).barrier
-    assert (straight.fraction, straight.push.beta, straight.gain) == (MEND, REACH, 0.0)
+    assert (straight.fraction, straight.push.beta, straight.gain) == (MEND, PUSH_CAP, 0.0)
     slow = AtMost(optimizer, 0.5, exact=False, steps=9).barrier
     assert (slow.fraction, slow.push.alpha, slow.push.beta) == (None, 1.0, 1.0)
     assert slow.gain > 0

@@ -12,14 +12,14 @@ from setpoint._checks import number
 from setpoint.pareto.points import (
     FrontPoint,
     Pair,
+    front_from_json,
+    front_to_json,
     hypervolume,
     non_dominated,
-    read_json,
     to_plain,
     unevenness,
-    write_json,
 )
-from setpoint.pareto.store import Store, StoredStates, Tensors, open_store
+from setpoint.pareto.store import Store, StoredStates, Weights, open_store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ class Front:
     names: tuple[str, str]
     method: str
     points: tuple[FrontPoint, ...]
-    state_dicts: Sequence[Tensors] = field(default=(), repr=False, compare=False)
+    state_dicts: Sequence[Weights] = field(default=(), repr=False, compare=False)
     recipe: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -115,12 +115,12 @@ class Front:
         content: dict[str, Any] = {"names": list(self.names), "method": self.method}
         content |= {"hypervolume": self.hypervolume(), "reference": list(self.reference)}
         content["points"] = points
-        return write_json(content | {"unevenness": self.unevenness, "recipe": self.recipe})
+        return front_to_json(content | {"unevenness": self.unevenness, "recipe": self.recipe})
 
     @classmethod
     def from_json(cls, text: str) -> Front:
         """What :meth:`to_json` wrote; without weights."""
-        names, method, points, recipe = read_json(text)
+        names, method, points, recipe = front_from_json(text)
         return cls(names, method, points, (), recipe)
 
     @classmethod
@@ -194,9 +194,9 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([*numbers, row[-1]]).rstrip()
 
 
-INK, FAINT = "#24292f", "#d9dde2"
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")  # Okabe and Ito's
-MARKS = ("o", "*", "^", "s", "D", "v")
+_INK, _FAINT = "#24292f", "#d9dde2"
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")  # Okabe and Ito's
+_MARKS = ("o", "*", "^", "s", "D", "v")
 
 
 def _draw(front: Front, others: Mapping[str, Front], path: Path | None) -> Figure:
@@ -210,12 +210,12 @@ def _draw(front: Front, others: Mapping[str, Front], path: Path | None) -> Figur
         _draw_frame(axes, front.names[1], front.names[0])
         for point in front.points:
             if point.level is not None:
-                axes.axvline(point.level, color=FAINT, linewidth=0.7, zorder=0.5)
+                axes.axvline(point.level, color=_FAINT, linewidth=0.7, zorder=0.5)
         series = {front.method: front, **others}
         for number, (name, one) in enumerate(series.items()):
             _draw_points(axes, one, name, number)
         if others:
-            axes.legend(frameon=False, labelcolor=INK)
+            axes.legend(frameon=False, labelcolor=_INK)
         if path is not None:
             undated = {"Date": None} if path.suffix == ".svg" else None
             figure.savefig(path, dpi=160, metadata=undated)
@@ -224,17 +224,17 @@ def _draw(front: Front, others: Mapping[str, Front], path: Path | None) -> Figur
 
 def _draw_frame(axes: Any, x: str, y: str) -> None:
     """Few lines: the eye should find the points."""
-    axes.set_xlabel(x, color=INK)
-    axes.set_ylabel(y, color=INK)
+    axes.set_xlabel(x, color=_INK)
+    axes.set_ylabel(y, color=_INK)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(INK)
-    axes.tick_params(colors=INK)
+    axes.spines[["left", "bottom"]].set_color(_INK)
+    axes.tick_params(colors=_INK)
     axes.set_axisbelow(True)
 
 
 def _draw_points(axes: Any, front: Front, name: str, number: int) -> None:
     """The points of one front, joined along the held objective."""
-    colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
+    colour, mark = _COLOURS[number % len(_COLOURS)], _MARKS[number % len(_MARKS)]
     ordered = sorted(zip(front.points, front.non_dominated, strict=True), key=lambda p: p[0].held)
     kept = [point for point, flag in ordered if flag]
     axes.plot([p.held for p in kept], [p.minimized for p in kept], color=colour, linewidth=1.2)

@@ -1,8 +1,8 @@
 """Goals of a classifier by name, to be traded for each other: losses, and gaps between groups.
 
-Predictions are probabilities here (the sigmoid of a score), so the gaps have gradients; what
-decisions really do is for :func:`judged`, which counts. Groups are one-hot columns ``[n, k]``; one
-column of ones where there are none.
+Predictions are probabilities here (the sigmoid of a score), so that gaps have gradients;
+:func:`decision_rates` counts decisions. Groups are one-hot columns ``[n, k]``; one column of ones
+where there are none.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from torch import Tensor, nn
 
 from setpoint.solvers import cross_entropy
 
-ROUND = 1e-3
+_ROUND = 1e-3
 """Gaps below this are rounded off: at zero a plain gap has a kink, where no step comes to rest."""
 
 
 @dataclass(frozen=True)
 class TableLosses:
-    """Two goals of one model, by their names in :data:`GOALS`; call it as ``objectives``."""
+    """Two goals of one model, by their names in :data:`GOAL_LOSSES`; call it as ``objectives``."""
 
     minimize: str
     hold: str
@@ -28,7 +28,7 @@ class TableLosses:
     def __call__(self, model: nn.Module, x: Tensor, y: Tensor, groups: Tensor) -> dict[str, Tensor]:
         """Both losses on a batch; one forward pass."""
         scores = model(x).reshape(-1)
-        return {name: GOALS[name](scores, y, groups) for name in (self.minimize, self.hold)}
+        return {name: GOAL_LOSSES[name](scores, y, groups) for name in (self.minimize, self.hold)}
 
 
 def covariance(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ def false_alarms(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
     return cross_entropy(scores, labels, (labels <= 0).to(scores.dtype))
 
 
-GOALS = {
+GOAL_LOSSES = {
     "loss": loss,
     "misses": misses,
     "false_alarms": false_alarms,
@@ -94,18 +94,18 @@ class Judge:
     def __call__(self, model: nn.Module) -> dict[str, float]:
         """What the model's decisions do there."""
         with torch.no_grad():
-            return judged(model(self.x).reshape(-1), self.y, self.groups)
+            return decision_rates(model(self.x).reshape(-1), self.y, self.groups)
 
 
-def judged(scores: Tensor, labels: Tensor, groups: Tensor) -> dict[str, float]:
+def decision_rates(scores: Tensor, labels: Tensor, groups: Tensor) -> dict[str, float]:
     """True counts at a probability of one half: accuracy, gaps, and the ratio of coverages.
 
     Without groups: accuracy, misses and false alarms.
 
-    Example:
+    Examples:
         >>> scores, labels = torch.tensor([1.0, -1.0, 1.0, 1.0]), torch.tensor([1, 0, 0, 1])
         >>> groups = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-        >>> judged(scores, labels, groups)
+        >>> decision_rates(scores, labels, groups)
         {'accuracy': 0.75, 'coverage gap': 0.5, 'tpr gap': 0.0, 'impact ratio': 0.5}
     """
     decided, positive = (scores > 0).to(groups.dtype), (labels > 0).to(groups.dtype)
@@ -135,7 +135,7 @@ def _gap(values: Tensor, groups: Tensor) -> Tensor:
 
 def _rounded(square: Tensor) -> Tensor:
     """The root of a square, without the kink at zero."""
-    return (square + ROUND**2).sqrt() - ROUND
+    return (square + _ROUND**2).sqrt() - _ROUND
 
 
 def _means(values: Tensor, groups: Tensor) -> Tensor:

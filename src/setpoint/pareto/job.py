@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from setpoint.pareto.rules import FrontMethod
-from setpoint.pareto.sources import Source, digest
+from setpoint.pareto.sources import Source, tensor_digest
 
 Order = Literal["tighten", "loosen", "inward", "bisect"]
 ORDERS: tuple[str, ...] = get_args(Order)
@@ -131,7 +131,9 @@ class Job:
     def recipe(self) -> dict[str, Any]:
         """What must be the same for a folder to be continued; not the code of the functions."""
         with torch.random.fork_rng(devices=[]):
-            weights = digest({f"{name} ": x for name, x in self.fresh_model().state_dict().items()})
+            weights = tensor_digest(
+                {f"{name} ": x for name, x in self.fresh_model().state_dict().items()}
+            )
         return {
             "names": list(self.names),
             "method": self.method,

@@ -14,7 +14,7 @@ from itertools import pairwise
 from statistics import fmean, pstdev
 from typing import Any
 
-FORMAT = "setpoint front 1"
+_FORMAT = "setpoint front 1"
 Pair = tuple[float, float]
 
 
@@ -115,12 +115,14 @@ def from_plain(plain: Mapping[str, Any]) -> FrontPoint:
     return FrontPoint(**{**plain, "measures": numbers})
 
 
-def write_json(content: Mapping[str, Any]) -> str:
+def front_to_json(content: Mapping[str, Any]) -> str:
     """A front's content, with the format it is written in."""
-    return json.dumps({"format": FORMAT, **content}, indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps({"format": _FORMAT, **content}, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def read_json(text: str) -> tuple[tuple[str, str], str, tuple[FrontPoint, ...], dict[str, Any]]:
+def front_from_json(
+    text: str,
+) -> tuple[tuple[str, str], str, tuple[FrontPoint, ...], dict[str, Any]]:
     """Names, method, points and recipe of a front.
 
     Raises:
@@ -128,7 +130,7 @@ def read_json(text: str) -> tuple[tuple[str, str], str, tuple[FrontPoint, ...], 
     """
     try:
         content = json.loads(text)
-        if content["format"] != FORMAT:
+        if content["format"] != _FORMAT:
             raise ValueError(f"its format is {content['format']!r}")
         plain = [dict(point) for point in content["points"]]
         for point in plain:

@@ -27,7 +27,7 @@ MEND = 0.8
 """The share of a gap that a step closes, whatever the rate has fallen to. Chosen on L_0.5 codes: a
 fixed alpha of 1 ends half way to its level; shares of 0.25, 0.5 and 0.8 leave the hardest point of
 20 newsgroups 0.09, 0.04 and 0.008 above it."""
-REACH = 10.0
+PUSH_CAP = 10.0
 """The cap of the push (the paper's beta, 1 there). Where the held loss has kinks, such as |z|^0.5
 at zero, most of its gradient is jitter that no step gains from, and the multiplier never exceeds
 about ``beta``: with 1, points of an L_0.5 front end 0.4 above their level, with 10 on it."""
@@ -92,7 +92,7 @@ class AtMost:
         self.trained = parameters(optimizer)
         if exact:
             self.barrier = Barrier(
-                self.trained, fraction=MEND, optimizer=optimizer, beta=REACH, gain=0.0
+                self.trained, fraction=MEND, optimizer=optimizer, beta=PUSH_CAP, gain=0.0
             )
         else:
             self.barrier = Barrier(self.trained)
@@ -152,7 +152,7 @@ def inner_rule(
     return Linear(weight, (scales[0], scales[1]) if method == "scaled linear" else (1, 1)), None
 
 
-SMOOTHNESS = 0.05
+_SMOOTHNESS = 0.05
 """Of the smooth maximum, in units of the range between the ends."""
 
 
@@ -184,5 +184,5 @@ class Tchebycheff:
         (s, t), w = self.scales, self.weight
         first = (1 - w) * (minimized - self.best[0]) / s
         second = w * (held - self.best[1]) / t
-        both = torch.stack([first, second]) / SMOOTHNESS
-        torch.autograd.backward(SMOOTHNESS * both.logsumexp(0))
+        both = torch.stack([first, second]) / _SMOOTHNESS
+        torch.autograd.backward(_SMOOTHNESS * both.logsumexp(0))

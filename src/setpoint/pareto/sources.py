@@ -13,7 +13,7 @@ from torch import Tensor
 from setpoint._checks import whole
 from setpoint.train import batches
 
-Batch = tuple[Any, ...]
+Arguments = tuple[Any, ...]
 
 
 class Source(Protocol):
@@ -23,10 +23,10 @@ class Source(Protocol):
     def exact(self) -> bool:
         """Whether every step sees all data, so that losses and gradients have no noise."""
 
-    def draw(self, steps: int, seed: int) -> Iterator[Batch]:
+    def draw(self, steps: int, seed: int) -> Iterator[Arguments]:
         """Yield the arguments of ``steps`` calls of the objectives, after the model."""
 
-    def everything(self) -> Iterator[tuple[Batch, float]]:
+    def everything(self) -> Iterator[tuple[Arguments, float]]:
         """All data, for evaluation: batches, and the weight of each."""
 
     def describe(self) -> str:
@@ -34,7 +34,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class Rows:
+class TensorRows:
     """Tensors with a row for each example; a step takes ``size`` of them, or all."""
 
     tensors: tuple[Tensor, ...]
@@ -45,7 +45,7 @@ class Rows:
         """Whether a batch is all rows."""
         return self.size is None or self.size >= len(self.tensors[0])
 
-    def draw(self, steps: int, seed: int) -> Iterator[Batch]:
+    def draw(self, steps: int, seed: int) -> Iterator[Arguments]:
         """Pass after pass in a new order; all rows as they are if a batch is everything."""
         if self.size is None or self.exact:
             yield from [self.tensors] * steps
@@ -53,24 +53,24 @@ class Rows:
         for rows in batches(len(self.tensors[0]), self.size, steps=steps, seed=seed):
             yield tuple(tensor[rows.to(tensor.device)] for tensor in self.tensors)
 
-    def everything(self) -> Iterator[tuple[Batch, float]]:
+    def everything(self) -> Iterator[tuple[Arguments, float]]:
         """All rows at once: an objective need not be a mean over examples."""
         yield self.tensors, 1.0
 
     def describe(self) -> str:
-        """The number of rows and of rows in a batch, and a digest of their content."""
+        """The number of rows and of rows in a batch, and a tensor_digest of their content."""
         steps = "all at once" if self.exact else f"in batches of {self.size:,}"
-        return f"{len(self.tensors[0]):,} rows {steps}, sha256 {digest(self.tensors)}"
+        return f"{len(self.tensors[0]):,} rows {steps}, sha256 {tensor_digest(self.tensors)}"
 
 
 @dataclass(frozen=True)
-class Loader:
+class BatchLoader:
     """Batches of an iterable such as a DataLoader, from the beginning again when it ends."""
 
     batches: Iterable[Any]
     exact: bool = False
 
-    def draw(self, steps: int, seed: int) -> Iterator[Batch]:
+    def draw(self, steps: int, seed: int) -> Iterator[Arguments]:
         """As they come; the point's own random state decides a shuffled order."""
         left = steps
         while left:
@@ -83,7 +83,7 @@ class Loader:
             if left == before:
                 raise ValueError("data gave no batch; pass tensors or an iterable with batches.")
 
-    def everything(self) -> Iterator[tuple[Batch, float]]:
+    def everything(self) -> Iterator[tuple[Arguments, float]]:
         """Batch by batch, each counted by its rows."""
         for parts in map(_batch, self.batches):
             rows = next(iter(parts[0].values())) if isinstance(parts[0], Mapping) else parts[0]
@@ -95,16 +95,16 @@ class Loader:
 
 
 @dataclass(frozen=True)
-class Nothing:
+class NoData:
     """The objectives need only the model: they draw their own batches, or need none."""
 
     exact: bool = True  # unless the caller says that they draw batches
 
-    def draw(self, steps: int, seed: int) -> Iterator[Batch]:
+    def draw(self, steps: int, seed: int) -> Iterator[Arguments]:
         """No arguments."""
         yield from [()] * steps
 
-    def everything(self) -> Iterator[tuple[Batch, float]]:
+    def everything(self) -> Iterator[tuple[Arguments, float]]:
         """One call."""
         yield (), 1.0
 
@@ -124,16 +124,16 @@ def source_of(data: Any, batch_size: int | None) -> Source:
         lengths = [len(part) for part in data]
         if len(set(lengths)) > 1 or not lengths[0]:
             raise ValueError(f"data must be tensors with as many rows each; got {lengths} rows.")
-        return Rows(tuple(data), batch_size)
+        return TensorRows(tuple(data), batch_size)
     if batch_size is not None:
         raise ValueError(
             f"batch_size={batch_size} needs data as tensors, such as data=(x, y); a loader has a "
             "batch size of its own."
         )
     if data is None:
-        return Nothing()
+        return NoData()
     if isinstance(data, Iterable) and not isinstance(data, Iterator):
-        return Loader(data)
+        return BatchLoader(data)
     raise TypeError(
         "data must be tensors such as (x, y), a DataLoader or another iterable that can be read "
         "again and again, or None if the objectives need only the model; "
@@ -141,11 +141,11 @@ def source_of(data: Any, batch_size: int | None) -> Source:
     )
 
 
-def _batch(batch: Any) -> Batch:
+def _batch(batch: Any) -> Arguments:
     return tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
 
 
-def digest(tensors: Sequence[Tensor] | Mapping[str, Tensor]) -> str:
+def tensor_digest(tensors: Sequence[Tensor] | Mapping[str, Tensor]) -> str:
     """The first 16 digits of the SHA-256 of shapes, types and content, and of names if given."""
     found = sha256()
     named = tensors.items() if isinstance(tensors, Mapping) else (("", part) for part in tensors)

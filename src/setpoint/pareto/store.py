@@ -16,8 +16,7 @@ from torch import Tensor
 from setpoint.pareto.points import FrontPoint, from_plain, to_plain
 from setpoint.train import load_checkpoint, save_checkpoint
 
-Tensors = Mapping[str, Tensor]
-Recipe = Mapping[str, Any]
+Weights = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -25,9 +24,9 @@ class Store:
     """A folder with a point in each folder below it, all of one recipe."""
 
     folder: Path
-    recipe: Recipe
+    recipe: Mapping[str, Any]
 
-    def write(self, point: FrontPoint, tensors: Tensors) -> None:
+    def write(self, point: FrontPoint, tensors: Weights) -> None:
         """Keep a finished point."""
         odd = [name for name, value in tensors.items() if not isinstance(value, Tensor)]
         if odd:
@@ -35,14 +34,14 @@ class Store:
         record = {"recipe": dict(self.recipe), "point": to_plain(point)}
         save_checkpoint(self._place(point.place), dict(tensors), record)
 
-    def read(self, place: int) -> tuple[FrontPoint, Tensors]:
+    def read(self, place: int) -> tuple[FrontPoint, Weights]:
         """A finished point and its weights."""
         found = self.find(place)
         if found is None:
             raise FileNotFoundError(f"{self._place(place)} is missing; run the front again.")
         return found
 
-    def find(self, place: int) -> tuple[FrontPoint, Tensors] | None:
+    def find(self, place: int) -> tuple[FrontPoint, Weights] | None:
         """The same, or None if it is not finished; an error if it is of another front."""
         found = load_checkpoint(self._place(place))
         if found is None:
@@ -76,7 +75,7 @@ def open_store(folder: Path) -> Store:
     raise FileNotFoundError(f"{folder} holds no point of a front; name a folder that has one.")
 
 
-class StoredStates(Sequence[Tensors]):
+class StoredStates(Sequence[Weights]):
     """The weights of a front, read from its files when they are asked for."""
 
     def __init__(self, store: Store, places: Sequence[int]) -> None:
@@ -86,10 +85,10 @@ class StoredStates(Sequence[Tensors]):
         return len(self.places)
 
     @overload
-    def __getitem__(self, index: int) -> Tensors: ...
+    def __getitem__(self, index: int) -> Weights: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Tensors]: ...
-    def __getitem__(self, index: int | slice) -> Tensors | list[Tensors]:
+    def __getitem__(self, index: slice) -> list[Weights]: ...
+    def __getitem__(self, index: int | slice) -> Weights | list[Weights]:
         if isinstance(index, slice):
             return [self.store.read(place)[1] for place in self.places[index]]
         return self.store.read(self.places[index])[1]

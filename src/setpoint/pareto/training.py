@@ -29,7 +29,7 @@ from setpoint.pareto.rules import AtMost, LexicographicEnd, PointRule, inner_rul
 from setpoint.pareto.store import Store
 
 _SEED_STEP = 1_000_003  # points of one front draw different batches, and so do neighbouring seeds
-LAST_RATE, CONSTANT_AT_ENDS = 0.01, 0.75
+_LAST_RATE, _CONSTANT_AT_ENDS = 0.01, 0.75
 
 _ADVICE = "Finished points are kept if folder= was given; run it again."
 
@@ -90,7 +90,7 @@ def _train_end(job: Job, place: int, model: nn.Module) -> str:
     held_first = place == 0
     optimizer = job.make_optimizer(model)
     rule = LexicographicEnd(optimizer, held_first=held_first)
-    _descend(job, place, model, optimizer, rule, steps=job.end_steps, constant=CONSTANT_AT_ENDS)
+    _descend(job, place, model, optimizer, rule, steps=job.end_steps, constant=_CONSTANT_AT_ENDS)
     if job.exact:
         level = _evaluate(job, model.eval(), place)[1 if held_first else 0]
         optimizer = job.make_optimizer(model)
@@ -142,7 +142,7 @@ def rate_after(share: float, constant: float) -> float:
         >>> [round(rate_after(share, 0.5), 2) for share in (0.0, 0.5, 0.75, 1.0)]
         [1.0, 1.0, 0.1, 0.01]
     """
-    return float(LAST_RATE ** (max(0.0, share - constant) / (1 - constant)))
+    return float(_LAST_RATE ** (max(0.0, share - constant) / (1 - constant)))
 
 
 @torch.no_grad()

@@ -20,7 +20,7 @@ from setpoint.rates import Bound, Range, fnr, fpr, tpr
 from setpoint.solvers.base import BatchCriterion, LastBatch
 
 Surrogate = Literal["squared_hinge", "sigmoid"]
-LARGEST = torch.finfo(torch.float32).max
+_LARGEST = torch.finfo(torch.float32).max
 """Squares of huge scores end where single precision does: the loss stays a number."""
 
 
@@ -89,7 +89,7 @@ class Pairwise(BatchCriterion):
             value, gradient = squared_hinge(ranked, self.scale)
         else:
             value, gradient = _sigmoid(ranked, self.scale)
-        return (value / pairs).clamp(max=LARGEST), gradient / pairs[:, None]
+        return (value / pairs).clamp(max=_LARGEST), gradient / pairs[:, None]
 
     @property
     def status(self) -> str:
@@ -175,11 +175,11 @@ def _arrived(values: Tensor, first: Tensor) -> Tensor:
     return steps.scatter_add_(-1, first, values).cumsum(-1)[..., :-1]
 
 
-POINTS = 14
-FAR = 40
+_POINTS = 14
+_FAR = 40
 FEW_PAIRS = 2**17
 """Up to here all pairs at once are faster."""
-CELLS = 32
+_CELLS = 32
 """Cells taken at once: with their neighbours some megabytes."""
 
 
@@ -196,7 +196,7 @@ def sigmoid_sums(x: Tensor, y: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]
         return value @ weights, (value * torch.sigmoid(x[:, None] - y)) @ weights
     cells, place = torch.unique(torch.cat([x, y]).floor(), return_inverse=True)
     at_x, at_y = place[: len(x)], place[len(x) :]
-    moments = x.new_zeros(len(cells), POINTS)
+    moments = x.new_zeros(len(cells), _POINTS)
     moments.index_add_(0, at_y, weights[:, None] * _basis(y - cells[at_y]))
     potentials = _between(cells, moments)
     basis = _basis(x - cells[at_x])
@@ -210,11 +210,11 @@ def _between(cells: Tensor, moments: Tensor) -> tuple[Tensor, Tensor]:
     apart = (nodes - nodes[:, None])[:, None]  # of source q above target p
     above = moments.sum(-1).flip(0).cumsum(0).flip(0)
     above = torch.cat([above, above.new_zeros(1)])
-    low = torch.searchsorted(cells, cells - FAR).tolist()
-    high = torch.searchsorted(cells, cells + FAR, right=True).tolist()
+    low = torch.searchsorted(cells, cells - _FAR).tolist()
+    high = torch.searchsorted(cells, cells + _FAR, right=True).tolist()
     values, slopes = [], []
-    for start in range(0, len(cells), CELLS):
-        stop = min(start + CELLS, len(cells))
+    for start in range(0, len(cells), _CELLS):
+        stop = min(start + _CELLS, len(cells))
         near = slice(low[start], high[stop - 1])
         distance = (cells[near] - cells[start:stop, None])[:, None, :, None] + apart
         step = torch.sigmoid(distance)
@@ -226,7 +226,7 @@ def _between(cells: Tensor, moments: Tensor) -> tuple[Tensor, Tensor]:
 
 def _nodes(like: Tensor) -> Tensor:
     """Chebyshev points of a cell, measured from its lower end."""
-    angles = (torch.arange(POINTS, dtype=like.dtype, device=like.device) + 0.5) * math.pi / POINTS
+    angles = (torch.arange(_POINTS, dtype=like.dtype, device=like.device) + 0.5) * math.pi / _POINTS
     return 0.5 + 0.5 * torch.cos(angles)
 
 
@@ -235,8 +235,8 @@ def _basis(inside: Tensor) -> Tensor:
 
     By the discrete orthogonality of Chebyshev polynomials: ``(1 + 2 sum T_r(node) T_r(t)) / P``.
     """
-    degrees = torch.arange(1, POINTS, dtype=inside.dtype, device=inside.device)
+    degrees = torch.arange(1, _POINTS, dtype=inside.dtype, device=inside.device)
     angle = torch.acos((2 * inside - 1).clamp(-1, 1))
     at_nodes = torch.acos(2 * _nodes(inside) - 1)
     here, there = (torch.cos(a[:, None] * degrees) for a in (angle, at_nodes))
-    return (1 + 2 * here @ there.T) / POINTS
+    return (1 + 2 * here @ there.T) / _POINTS

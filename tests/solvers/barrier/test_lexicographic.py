@@ -21,11 +21,11 @@ from setpoint.solvers.barrier.lexicographic import (
     trusted,
 )
 from setpoint.solvers.barrier.rules import Push
-from setpoint.solvers.barrier.state import LEARNT
+from setpoint.solvers.barrier.state import LEVEL_MEANS
 
 
 def nothing_seen(levels=1):
-    learnt = {name: np.zeros(levels) for name in LEARNT}
+    learnt = {name: np.zeros(levels) for name in LEVEL_MEANS}
     return Seen(learnt, pace=1.0, spent=1.0, looks=0, weights=np.zeros(0))
 
 
@@ -51,7 +51,7 @@ def test_noise_or_not_the_main_loss_keeps_half_of_its_descent(seed):
 def test_a_low_enough_loss_leaves_more_to_the_next():
     """Eq. (8): close to its lower bound the main loss asks for less, with more beta for more."""
     main, side = np.array([1.0, 0.0]), np.array([-1.0, 0.0])
-    learnt = {name: np.ones(1) for name in LEARNT}
+    learnt = {name: np.ones(1) for name in LEVEL_MEANS}
     exact = Seen(learnt, pace=0.1, spent=0.05, looks=10, weights=np.ones(2))
 
     def share(side, gap=np.inf, beta=1.0):
@@ -77,7 +77,7 @@ def test_the_square_of_the_true_gradient_is_estimated_without_bias():
     truth = np.array([0.3, -0.2, 0.1])
     found = []
     for _ in range(400):
-        learnt = {name: np.zeros(1) for name in LEARNT}
+        learnt = {name: np.zeros(1) for name in LEVEL_MEANS}
         mean, spent = np.zeros(3), 0.0
         for step in range(30):
             row = truth + rng.normal(size=3)
@@ -98,7 +98,7 @@ def test_the_square_of_the_true_gradient_is_estimated_without_bias():
     ids=["noise that went", "exact ones that vanished", "noise"],
 )
 def test_gradients_are_as_clear_as_now_or_as_all_steps_say(all_steps, now, clear):
-    learnt = {name: np.ones(1) for name in LEARNT} | {"signal": np.array([all_steps])}
+    learnt = {name: np.ones(1) for name in LEVEL_MEANS} | {"signal": np.array([all_steps])}
     seen = Seen({}, pace=0.01, spent=1e-9, looks=10**6, weights=np.zeros(0))
     assert_allclose(learn(learnt, 0, 1.0, now, seen), clear, rtol=1e-4)
 
@@ -226,7 +226,7 @@ def test_means_are_compared_with_means_and_batches_with_batches():
     """Both losses are as noisy: then noise is no reason for a smaller share."""
 
     def share(square, recent, after, clear=0.0):
-        learnt = {name: np.zeros(1) for name in LEARNT} | {"recent": np.array([recent])}
+        learnt = {name: np.zeros(1) for name in LEVEL_MEANS} | {"recent": np.array([recent])}
         return trusted(learnt, 0, square, after, clear, looks=0)
 
     assert share(1.0, 100.0, (1.0, 100.0)) == pytest.approx(0.5)

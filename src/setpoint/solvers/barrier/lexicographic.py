@@ -42,18 +42,18 @@ from setpoint.solvers.barrier.gradients import LossGradients, dot_products
 from setpoint.solvers.barrier.kkt import kkt_score, relative_length
 from setpoint.solvers.barrier.quadratic_program import Mask, Vector
 from setpoint.solvers.barrier.rules import Push
-from setpoint.solvers.barrier.state import LEARNT, BarrierState, Direction
+from setpoint.solvers.barrier.state import LEVEL_MEANS, BarrierState, Direction
 
-LEAST = 1e-12
+_LEAST = 1e-12
 """The share of a loss that may have none: on what it alone reaches, others are measured by it."""
-TRUST, TRUST_EXACT = 0.5, 4.0
+_TRUST, _TRUST_EXACT = 0.5, 4.0
 """How long the mean of the less important part may be next to that of the level: noise, exact."""
-PATIENCE, HASTE, RUSH = 0.01, 0.5, 0.8
+_PATIENCE, HASTE, RUSH = 0.01, 0.5, 0.8
 """Of its own descent, what a level keeps: of exact gradients little while the next loss has a way
 to go and most of it once the two oppose each other; half where gradients are noise."""
-OPPOSED = 0.5
+_OPPOSED = 0.5
 """Sine of the angle between two gradients below which they begin to count as opposed."""
-HALF = (torch.float16, torch.bfloat16)
+_HALF = (torch.float16, torch.bfloat16)
 
 
 class Lexicographic(nn.Module):
@@ -93,7 +93,7 @@ class Lexicographic(nn.Module):
         pace = max(1 - self.memory, 1 / (1 + looks))
         spent = (1 - pace) ** 2 * float(numbers["spent"]) + pace**2
         numbers["spent"], numbers["looks"] = np.array(spent), np.array(looks + 1.0)
-        learnt = {name: numbers[name] for name in LEARNT}
+        learnt = {name: numbers[name] for name in LEVEL_MEANS}
         return Seen(learnt, pace, spent, looks, numbers["weights"])
 
 
@@ -129,7 +129,7 @@ def ranked(grams: Vector, gaps: Vector, seen: Seen, push: Push) -> Direction:
         most = min(
             harmless(gram, after, *each, _helped(gram, each[0], i + 2, seen)) for each in above
         )
-        shares[i], binds[i] = max(min(longest, most), LEAST), most < longest
+        shares[i], binds[i] = max(min(longest, most), _LEAST), most < longest
         now, mean = now + shares[i] * rows[i + 1], mean + shares[i] * means[i + 1]
         if i + 1 < levels:
             gram = gram + grams[i + 1] / shares[i] ** 2
@@ -173,7 +173,7 @@ def _direction(
 
 @dataclass(frozen=True)
 class Seen:
-    """What earlier steps say about each level (the numbers ``LEARNT`` of the state).
+    """What earlier steps say about each level (the numbers ``LEVEL_MEANS`` of the state).
 
     A batch's gradient is mostly noise, so neither its length nor its angle to another one says what
     a loss does to the next on average. Running means do: of ``n`` noisy gradients the mean is ``n``
@@ -244,7 +244,7 @@ def trusted(
     allowed = max(square, clear * float(learnt["signal"][i]))
     if not lengths[0] or not lengths[1] or not allowed:
         return 1.0  # nothing to hurt, or nothing that could
-    trust = TRUST * float((TRUST_EXACT / TRUST) ** clear)
+    trust = _TRUST * float((_TRUST_EXACT / _TRUST) ** clear)
     by_mean = trust * float(np.sqrt(allowed / lengths[0]))
     by_batch = float(np.sqrt(learnt["recent"][i] / lengths[1]))
     return min(by_mean, by_batch / (1 - clear)) if clear < 1 else by_mean
@@ -268,9 +268,9 @@ def harmless(
     if pull >= 0:
         return inf
     sine = max(1 - pull**2 / (square * float(after @ gram @ after)), 0.0) ** 0.5
-    opposed = max(0.0, 1 - (sine / OPPOSED) ** 2)
+    opposed = max(0.0, 1 - (sine / _OPPOSED) ** 2)
     most = HASTE + (RUSH - HASTE) * clear * opposed
-    part = max(HASTE + (PATIENCE - HASTE) * clear, most * opposed)
+    part = max(HASTE + (_PATIENCE - HASTE) * clear, most * opposed)
     return float((square - min(part * asked, most * square) + helped) / -pull)
 
 
@@ -325,7 +325,7 @@ def _moved(mean: Tensor | None, part: Tensor | None, pace: float) -> Tensor | No
     """A tensor of the mean; half precision would lose steps of a hundredth."""
     if part is None:
         return None if mean is None else mean.mul_(1 - pace)
-    wide = part.float() if part.dtype in HALF else part
+    wide = part.float() if part.dtype in _HALF else part
     if mean is None:
         return wide * pace
     if mean.device != wide.device:

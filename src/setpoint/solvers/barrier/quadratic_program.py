@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-TOLERANCE = 1e-11
+_TOLERANCE = 1e-11
 """How closely a bound must be kept, relative to the largest need."""
-RIDGES = (0.0, 1e-13, 1e-12)
+_RIDGES = (0.0, 1e-13, 1e-12)
 """Added to the scaled Gram matrix, which has a unit diagonal; more than 0 for dependent rows."""
 
 
@@ -55,7 +55,7 @@ def solve(gram: Vector, needed: Vector, free: Mask, *, cap: float = 1e4) -> Solu
         return Solution(np.zeros(len(needed)))
     wanted = wanted / size
     scaled[flat, flat] = 1.0
-    for ridge in RIDGES:
+    for ridge in _RIDGES:
         found = _pivot(scaled, wanted, free, ridge)
         if found is not None and np.abs(found).max() <= cap and _kept(scaled, wanted, free, found):
             return Solution(found * size / units)
@@ -67,7 +67,7 @@ def _kept(scaled: Vector, wanted: Vector, free: Mask, found: Vector) -> bool:
     """Whether every bound is kept."""
     over = scaled @ found - wanted
     missing = np.where(free, np.abs(over), -over)
-    return bool((missing <= TOLERANCE * (1 + np.abs(found).max())).all())
+    return bool((missing <= _TOLERANCE * (1 + np.abs(found).max())).all())
 
 
 def _pivot(scaled: Vector, wanted: Vector, free: Mask, ridge: float) -> Vector | None:
@@ -90,7 +90,7 @@ def _pivot(scaled: Vector, wanted: Vector, free: Mask, ridge: float) -> Vector |
                 return None
         over = matrix @ found - wanted
         over[index] = 0.0
-        wrong = np.where(binds, (found < 0) & ~free, over < -TOLERANCE)
+        wrong = np.where(binds, (found < 0) & ~free, over < -_TOLERANCE)
         count = int(wrong.sum())
         if count == 0:
             return found

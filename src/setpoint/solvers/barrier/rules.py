@@ -20,7 +20,7 @@ from setpoint.solvers.barrier.kkt import kkt_score, relative_length
 from setpoint.solvers.barrier.quadratic_program import Mask, Vector, solve
 from setpoint.solvers.barrier.state import BarrierState, Direction
 
-JUMPS = 3.0
+_JUMPS = 3.0
 """A gap counts up to this many standard deviations of the batch noise."""
 HIGHEST = 30.0
 """The largest floor of a multiplier, in units of the ratio of gradient lengths."""
@@ -174,7 +174,7 @@ def raise_floors(
         return floors
     squares = np.where(squares > 0, squares, np.inf)
     mean = np.abs(state.numbers["mean_gap"])
-    noise = JUMPS * np.sqrt(state.numbers["mean_jump"] / 2)
+    noise = _JUMPS * np.sqrt(state.numbers["mean_jump"] / 2)
     share = np.where(mean > noise, noise / np.where(mean > 0, mean, 1.0), 1.0)
     share = np.where(gaps * floors < 0, 1.0, share)  # a floor that is too high may always fall
     limit = HIGHEST * np.sqrt(float(state.numbers["mean_pull"]) / squares)

@@ -17,8 +17,8 @@ from torch import nn
 from setpoint.solvers.barrier.constraints import Losses
 from setpoint.solvers.barrier.quadratic_program import Mask, Vector
 
-KINDS = ("<=", ">=", "==", "after")
-PER_BOUND = (
+_KINDS = ("<=", ">=", "==", "after")
+_PER_BOUND = (
     "multiplier",  # of the last step
     "largest",  # the largest multiplier so far
     "binds",  # whether the bound changed the direction of the last step
@@ -31,20 +31,20 @@ PER_BOUND = (
     "mean_printed",  # of the multiplier without the noise correction
     "mean_multiplier",
 )
-LEARNT = (  # lexicographic: of the direction of each level,
+LEVEL_MEANS = (  # lexicographic: of the direction of each level,
     "recent",  # the mean of its squared length, with the weights of the running mean of gradients
     "signal",  # the mean over all steps of the squared length of the true gradient
     "square",  # the same of the batch's gradient
     "next",  # the same of the next level's gradient, as far as it is no noise
     "next_batch",  # the same of its batches
 )
-COUNTS = ("steps", "opposed", "skipped", "looks")
-SCALARS = ("mean_pull", "residual", "spent")
-MEMORY = 0.05
+_COUNTS = ("steps", "opposed", "skipped", "looks")
+_SCALARS = ("mean_pull", "residual", "spent")
+_MEMORY = 0.05
 """The share of the newest step in running means; before the 20th step they are plain means."""
-SETTLED = 0.3
+_SETTLED = 0.3
 """An order of losses is settled when no more than this share of the last gradient is left."""
-CLOSE = 0.01
+_CLOSE = 0.01
 """A bound counts as held within this share of its level, besides the noise of batches."""
 
 
@@ -86,13 +86,13 @@ class BarrierState(nn.Module):
 
     def reset(self) -> None:
         """Forget everything."""
-        names = (*PER_BOUND, *LEARNT, "kinds", "weights")
+        names = (*_PER_BOUND, *LEVEL_MEANS, "kinds", "weights")
         self.numbers.update({name: np.zeros(0) for name in names})
-        self.numbers.update({name: np.zeros(()) for name in (*COUNTS, *SCALARS)})
+        self.numbers.update({name: np.zeros(()) for name in (*_COUNTS, *_SCALARS)})
 
     def check(self, kinds: Sequence[str]) -> None:
         """Raise if earlier steps had other bounds."""
-        known = [KINDS[int(code)] for code in self.numbers["kinds"]]
+        known = [_KINDS[int(code)] for code in self.numbers["kinds"]]
         if known and known != list(kinds):
             raise ValueError(
                 f"This barrier has kept the bounds ({', '.join(known)}) so far and now got "
@@ -103,11 +103,13 @@ class BarrierState(nn.Module):
     def open(self, kinds: Sequence[str]) -> None:
         """In the first step, make room for these bounds."""
         if not len(self.numbers["kinds"]):
-            self.numbers.update({name: np.zeros(len(kinds)) for name in (*PER_BOUND, *LEARNT)})
-            self.numbers["kinds"] = np.array([KINDS.index(kind) for kind in kinds], dtype=float)
+            self.numbers.update(
+                {name: np.zeros(len(kinds)) for name in (*_PER_BOUND, *LEVEL_MEANS)}
+            )
+            self.numbers["kinds"] = np.array([_KINDS.index(kind) for kind in kinds], dtype=float)
 
     def count(self, name: str) -> int:
-        """One of the numbers in ``COUNTS``."""
+        """One of the numbers in ``_COUNTS``."""
         return int(self.numbers[name])
 
     def follow(self, name: str, values: Vector) -> None:
@@ -117,7 +119,7 @@ class BarrierState(nn.Module):
 
     def pace(self) -> float:
         """The share of this step in running means."""
-        return max(MEMORY, 1 / (1 + self.count("steps")))
+        return max(_MEMORY, 1 / (1 + self.count("steps")))
 
     def add(self, values: Vector, direction: Direction | None, gram: Vector) -> None:
         """Take in one step; without a direction the weights of an earlier step were used again."""
@@ -196,7 +198,7 @@ def summary(last: dict[str, Any], state: BarrierState) -> BarrierReport:
     report = BarrierReport({"status": "resumed", "steps": steps, **last})
     report["binding"] = (numbers["binding"] / steps).tolist()
     report["largest_multiplier"] = numbers["largest"].tolist()
-    if KINDS.index("after") not in numbers["kinds"]:
+    if _KINDS.index("after") not in numbers["kinds"]:
         report["mean_slack"] = (-numbers["mean_gap"]).tolist()
         report["noise_ratio"] = _ratio(numbers["mean_printed"], numbers["mean_multiplier"])
     else:
@@ -216,7 +218,7 @@ def _ratio(asked: Vector, given: Vector) -> list[float]:
 
 def _status(losses: Losses, direction: Direction | None, state: BarrierState) -> str:
     if losses.ranked:
-        return "settled" if state.numbers["residual"] < SETTLED else "descending"
+        return "settled" if state.numbers["residual"] < _SETTLED else "descending"
     if direction is not None and direction.opposed:
         return (
             "opposed: no direction keeps all bounds, so the least broken one was taken; "
@@ -234,7 +236,7 @@ def _word(i: int, losses: Losses, state: BarrierState) -> str:
     # the running mean of batches: their deviation over the root of how many it looks at
     noise = 2 * float(np.sqrt(state.numbers["mean_jump"][i] / 2 * state.pace()))
     off = abs(mean) if losses.kinds[i] == "==" else mean
-    if off <= max(noise, CLOSE * max(abs(level), CLOSE)):
+    if off <= max(noise, _CLOSE * max(abs(level), _CLOSE)):
         idle = state.numbers["multiplier"][i] == 0 and losses.kinds[i] != "=="
         return "slack" if idle else "held"
     if state.numbers["mean_square"][i] == 0:
