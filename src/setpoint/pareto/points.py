@@ -1,7 +1,7 @@
-"""Points of a front, and what can be said of them: who dominates whom, and the area they claim.
+"""Points of a front, their dominance and hypervolume, and their JSON.
 
 Both objectives are minimised. One point dominates another when it is at least as good in both and
-better in one; the front is what nobody dominates.
+better in one; the front is the set of points that no other one dominates.
 """
 
 from __future__ import annotations

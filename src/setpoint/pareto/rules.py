@@ -1,9 +1,8 @@
-"""What one point of a front is trained by: each rule turns two losses into one gradient.
+"""Rules for one point of a front: each turns two losses into one gradient.
 
 The barrier holds ``g <= c`` itself, so evenly spaced levels give evenly spaced points, whatever the
-shape of the front. The rules in :mod:`setpoint.pareto.rules` weigh the losses, as is done
-everywhere; they are here because a claim of being better needs the same budget, starts and files
-for everybody.
+shape of the front. The other rules weigh the losses, as is done everywhere; they are here so that
+all methods are compared with the same budget, starts and files.
 """
 
 from __future__ import annotations

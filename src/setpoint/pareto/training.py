@@ -2,12 +2,12 @@
 
 The rate falls by the same factor every step, to a hundredth: each size of step gets its share, so
 the last ones leave the point on its level (at a constant rate it would circle around it) although
-nobody knows in advance which rate suits the losses. The ends have a long way to go instead, from a
-fresh model to a minimum: their rate falls only in the last quarter. If steps are exact an end is
+it is not known in advance which rate suits the losses. The ends have a long way to go instead, from
+a fresh model to a minimum: their rate falls only in the last quarter. If steps are exact an end is
 then settled like any other point: as little of its second loss as there is where the first stays.
 
-Weights travel through the store's files, never through pipes, so a process needs to be told only
-which point to train, and one that is killed costs its own point.
+Weights travel through the store's files, never through pipes, so a process only needs to know
+which point to train, and one that is killed costs only that point.
 """
 
 from __future__ import annotations

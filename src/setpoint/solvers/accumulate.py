@@ -24,17 +24,23 @@ from setpoint._checks import whole
 
 @dataclass
 class ForwardState:
-    """What a forward pass depends on: chance and buffers, and which weights they were."""
+    """A snapshot of the random state, the buffers and the versions of the weights.
 
-    chance: Tensor
+    Attributes:
+        random: The random state of the CPU.
+        devices: Those of the GPUs.
+        buffers: Copies of the model's buffers.
+        versions: Torch's version counter of each weight, which a change in place raises.
+    """
+
+    random: Tensor
     devices: list[Tensor]
     buffers: list[Tensor]
     versions: list[int]
-    """Of each weight, as torch counts: a change in place, such as a step, is one more."""
 
     @classmethod
     def of(cls, model: nn.Module) -> ForwardState:
-        """Now."""
+        """The present state of a model."""
         started = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
         devices = torch.cuda.get_rng_state_all() if started else []
         buffers = [buffer.detach().clone() for buffer in model.buffers()]
@@ -43,8 +49,8 @@ class ForwardState:
 
     @torch.no_grad()
     def restore(self, model: nn.Module) -> None:
-        """Chance and buffers as they were."""
-        torch.set_rng_state(self.chance)
+        """Set the random state and the buffers back."""
+        torch.set_rng_state(self.random)
         if self.devices:
             torch.cuda.set_rng_state_all(self.devices)
         for buffer, then in zip(model.buffers(), self.buffers, strict=True):
@@ -53,7 +59,7 @@ class ForwardState:
 
 @dataclass
 class _Micro:
-    """A micro-batch, its scores, and the moment before its first pass."""
+    """A micro-batch, its scores, and the state of the model before its first pass."""
 
     inputs: tuple[Any, ...]
     labels: Any
@@ -70,7 +76,7 @@ class Accumulated:
         criterion: The criterion of the whole batch.
         count: How many micro-batches make one.
 
-    Example:
+    Examples:
         >>> from setpoint import Implicit, fnr_at_fpr
         >>> model = nn.Linear(3, 1)
         >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -39,7 +39,7 @@ class Pairwise(BatchCriterion):
         reduction: Under ``torch.distributed``, what becomes of the ranks' gradients: ``"mean"``,
             ``"sum"`` or ``"none"``; :meth:`attach` finds it out.
 
-    Example:
+    Examples:
         >>> from setpoint import Pairwise, roc_auc
         >>> criterion = Pairwise(roc_auc(fpr=(0, 0.5)))
         >>> scores = torch.tensor([2.0, 0.5, 0.0, -3.0], requires_grad=True)
@@ -73,7 +73,7 @@ class Pairwise(BatchCriterion):
         Args:
             scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs.
             labels: 0 or 1, in the shape of the scores.
-            weights: Optional, one an example; weight 2 is two copies, weight 0 is absent.
+            weights: Optional, one per example; weight 2 is two copies, weight 0 is absent.
         """
         loss = batch_loss(self._measure, scores, labels, weights)
         if scores.numel():
@@ -106,7 +106,7 @@ class Pairwise(BatchCriterion):
 
 
 def fpr_range(problem: object) -> tuple[float, float]:
-    """The range of false positive rates of a problem, or an error that says who can train it."""
+    """The range of false positive rates of a problem; raises if it has none."""
     if not isinstance(problem, Problem):
         raise TypeError(f"Pairwise takes a Problem, such as roc_auc(fpr=(0, 0.05)); got {problem}.")
     refuse_queries(problem.query, "Pairwise")

@@ -1,4 +1,4 @@
-"""Losses that judge every example by itself: what people train with today."""
+"""Losses that are means over examples: cross-entropy and focal, with gradients in closed form."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _mean(losses: Tensor, weights: Tensor | None) -> Tensor:
 
 
 def _shares(losses: Tensor, weights: Tensor | None) -> Tensor | float:
-    """What each example's loss counts in the mean."""
+    """The weight of each example's loss in the mean."""
     if weights is None:
         return 1 / losses.numel()
     weights = weights if weights.ndim == losses.ndim else weights.reshape(len(losses), -1)

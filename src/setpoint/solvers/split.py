@@ -21,7 +21,7 @@ class Split(nn.Module):
         head: The head or its name, such as ``"fc"``; without it, of an ``nn.Sequential``, the last
             layer that has weights (and what follows it).
 
-    Example:
+    Examples:
         >>> import torch
         >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
         >>> split, x = Split(model), torch.randn(5, 4)
@@ -103,7 +103,7 @@ def _last_layer(model: nn.Module) -> tuple[nn.Module, nn.Module]:
 
 
 def check_head(head: object) -> nn.Module:
-    """A head gives the same scores each time it is called, or gradients cannot be told apart."""
+    """``head``, if it has weights and gives the same scores each time it is called."""
     if not isinstance(head, nn.Module):
         raise TypeError(f"head must be a torch module, such as model.fc; got {head!r}.")
     for part in head.modules():
@@ -118,7 +118,7 @@ def check_head(head: object) -> nn.Module:
 
 
 def check_steady(head: nn.Module, features: Tensor) -> None:
-    """Call a head twice: chance in its own code is not seen from outside."""
+    """Raise if two calls of the head give different scores."""
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         try:
             first, second = head(features), head(features)
@@ -130,7 +130,7 @@ def check_steady(head: nn.Module, features: Tensor) -> None:
 
 
 def check_features(features: object, head: nn.Module) -> None:
-    """Features have the width that the head takes."""
+    """Raise unless the features have the width that the head takes."""
     if not isinstance(features, Tensor):
         raise TypeError(f"Features must be a torch tensor; got {type(features).__name__}.")
     width = next((p.in_features for p in head.modules() if isinstance(p, nn.Linear)), None)

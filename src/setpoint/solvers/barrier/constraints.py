@@ -1,4 +1,4 @@
-"""What a loss is held to: ``at_most(loss, 0.35)``, ``at_least(...)``, ``equal_to(...)``.
+"""Bounds on losses: ``at_most(loss, 0.35)``, ``at_least(...)``, ``equal_to(...)``.
 
 ``loss <= 0.35`` on tensors compares two numbers and forgets the graph, so bounds on losses are
 written as words.
@@ -51,10 +51,10 @@ def at_most(loss: Tensor, level: float, *, name: str = "") -> Constraint:
 
     Args:
         loss: A scalar with a graph, such as ``cross_entropy(out, y)``.
-        level: The most it may be.
-        name: What reports and errors call it.
+        level: The largest allowed value.
+        name: Its name in reports and errors.
 
-    Example:
+    Examples:
         >>> str(at_most(torch.tensor(0.5, requires_grad=True), 0.35, name="error"))
         'error <= 0.35'
     """
@@ -82,7 +82,7 @@ def together(constraints: Iterable[Constraint], *, width: float = 0.01) -> Const
         constraints: Bounds of :func:`at_most` and :func:`at_least`, in comparable units.
         width: How soft the maximum is, in units of the losses.
 
-    Example:
+    Examples:
         >>> losses = torch.tensor([0.2, 0.5], requires_grad=True)
         >>> folded = together([at_most(loss, 0.4) for loss in losses])
         >>> round(folded.loss.item(), 3), str(folded)
@@ -103,7 +103,7 @@ def together(constraints: Iterable[Constraint], *, width: float = 0.01) -> Const
 
 
 def scalar(loss: object, where: str, name: str = "") -> Tensor:
-    """``loss`` if it is a single number with a graph, else an error that says what to pass."""
+    """``loss``, if it is a single number with a graph; raises otherwise."""
     named = f"{where} ({name})" if name else where
     if not isinstance(loss, Tensor):
         raise TypeError(f"{named} takes a loss, a scalar tensor; got {_shown(loss)}.")
@@ -128,7 +128,7 @@ def scalar(loss: object, where: str, name: str = "") -> Tensor:
 
 
 def listed_constraints(given: object) -> list[Constraint]:
-    """``subject_to`` as a list, or an error with the likely slip."""
+    """``subject_to`` as a list; raises if it holds anything but bounds."""
     many: list[Any] = list(given) if isinstance(given, (list, tuple)) else [given]
     for each in many:
         if isinstance(each, Tensor):
@@ -153,11 +153,11 @@ def _shown(value: object) -> str:
 
 @dataclass(frozen=True)
 class Losses:
-    """What is differentiated, and how to read it.
+    """The losses of one step, in the order in which they are differentiated.
 
     Attributes:
         tensors: Gaps of the bounds or losses in order of priority, then the objective.
-        names: What errors and reports call them.
+        names: Their names in errors and reports.
         kinds: The sense of each bound, or ``"after"``.
         signs: 1, or -1 where the tensor is the gap of a floor.
         levels: What is subtracted to get the gap: the bound, or a lower bound of the loss
@@ -181,9 +181,9 @@ class Losses:
         return np.array([kind == "==" for kind in self.kinds])
 
     def values(self, group: dist.ProcessGroup | None, rows: int | None) -> tuple[Vector, float]:
-        """The tensors as numbers, and what this worker counts for beside a mean one.
+        """The tensors as numbers, and this worker's share of the rows relative to a mean worker.
 
-        Of several workers they are means, weighted by how many ``rows`` each has.
+        With several workers the numbers are means, weighted by how many ``rows`` each has.
         """
         with torch.no_grad():
             first = self.tensors[0]
@@ -211,13 +211,13 @@ class Losses:
         return values[:-1] - self.levels if self.ranked else values[:-1]
 
     def read(self, values: Vector) -> list[float]:
-        """The losses as the user knows them, the objective last."""
+        """The values of the losses as the user passed them, the objective last."""
         held = values[:-1] if self.ranked else values[:-1] * self.signs + self.levels
         return [*held.tolist(), float(values[-1])]
 
 
 def collect(objective: object, subject_to: object, after: object, lower: object) -> Losses:
-    """The losses of one call of ``backward``, or an error that says what to pass instead."""
+    """The losses of one call of ``backward``; raises if the arguments do not fit."""
     last = scalar(objective, "backward")
     if (subject_to is None) == (after is None):
         raise TypeError(

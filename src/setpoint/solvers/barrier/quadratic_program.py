@@ -71,7 +71,7 @@ def _kept(scaled: Vector, wanted: Vector, free: Mask, found: Vector) -> bool:
 
 
 def _pivot(scaled: Vector, wanted: Vector, free: Mask, ridge: float) -> Vector | None:
-    """Block principal pivoting: guess who binds, solve, move all wrong guesses at once.
+    """Block principal pivoting: guess which bounds bind, solve, move all wrong guesses at once.
 
     If that makes no progress three times, only the last wrong guess is moved (Murty's rule, which
     ends for any positive definite matrix).
