@@ -1,7 +1,7 @@
 """Which constraints are active at a solution, and how the solution moves with them.
 
 At a vertex the tight rows alone determine the solution: ``M z = r``, where ``M`` keeps the tight
-inequalities, all equalities, and the columns of variables that do not sit at their bound. So when
+inequalities, all equalities, and the columns of variables that are not at their bound. So when
 ``M`` and ``r`` move, ``M dz = dr - dM z``, and for a gradient ``g`` of a loss by ``z`` one vector
 ``u`` with ``M' u = g`` carries everything: ``dL/dr = u``, ``dL/dM = -u z'`` (Meng et al. 2021,
 section 4.2, without the ridge of the published code, which biases both by 1 %).
@@ -80,7 +80,7 @@ def follow(program: ProgramBatch, near: ActiveSet, gradient: Tensor) -> tuple[Te
         rows, bounds = near.support[square], near.support_bounds[square]
         vertices = Vertices(program.pick(square), rows, bounds)
         members = square.nonzero()[vertices.regular, 0]
-        u, w = vertices.transposed(gradient[square])
+        u, w = vertices.solve_transposed(gradient[square])
         by_b[members], by_h[members] = u[vertices.regular], w[vertices.regular]
         left[members] = False
     for i in left.nonzero()[:, 0].tolist():
@@ -112,11 +112,22 @@ def is_square(program: ProgramBatch, rows: Tensor, bounds: Tensor) -> Tensor:
 
 
 class Vertices:
-    """Factored systems of square members; ``regular`` says which could be factored."""
+    """The square linear systems of vertices: ``M z = r``, and ``M' u = g``.
+
+    ``M`` holds the chosen inequalities, all equalities, and the chosen bounds. A batch of dense
+    programs is factored at once; a single or sparse one without the columns fixed by its bounds.
+
+    Args:
+        program: Square members (:func:`is_square`), scaled: otherwise small pivots say nothing.
+        rows: The chosen inequalities, ``[batch, m]``.
+        bounds: The chosen bounds, ``[batch, n]``.
+
+    Attributes:
+        regular: Which systems could be factored, ``[batch]``.
+    """
 
     def __init__(self, program: ProgramBatch, rows: Tensor, bounds: Tensor) -> None:
-        self.program, self.rows, self.bounds = program, rows, bounds
-        self.regular = torch.ones(program.members, dtype=torch.bool, device=rows.device)
+        self.program = program
         self._systems: list[_ReducedSystem] = []
         if program.is_sparse or program.members == 1:
             self._systems = [
@@ -136,7 +147,7 @@ class Vertices:
         self.regular = pivots.amin(1) > SINGULAR * pivots.amax(1)
 
     def solve(self, b: Tensor, h: Tensor) -> Tensor:
-        """``z`` where the chosen constraints hold with these right sides."""
+        """The ``z`` of ``M z = r``, where ``r`` has these right sides, ``[batch, n]``."""
         if self._systems:
             return _to_tensor([one.solve(b[i], h[i]) for i, one in enumerate(self._systems)], b)
         zeros = torch.zeros_like(self.program.c)
@@ -144,11 +155,11 @@ class Vertices:
         z: Tensor = torch.linalg.lu_solve(self._lu, self._pivots, right[..., None])[..., 0]
         return z
 
-    def transposed(self, g: Tensor) -> tuple[Tensor, Tensor]:
-        """The ``u`` of ``M' u = g`` for the inequalities and the equalities."""
+    def solve_transposed(self, g: Tensor) -> tuple[Tensor, Tensor]:
+        """The ``u`` of ``M' u = g``: its parts for the inequalities and for the equalities."""
         m, p = self.program.b.shape[1], self.program.h.shape[1]
         if self._systems:
-            u = _to_tensor([one.transposed(g[i]) for i, one in enumerate(self._systems)], g)
+            u = _to_tensor([one.solve_transposed(g[i]) for i, one in enumerate(self._systems)], g)
         else:
             right = g[..., None]
             chosen = torch.linalg.lu_solve(self._lu, self._pivots, right, adjoint=True)[..., 0]
@@ -157,7 +168,7 @@ class Vertices:
 
 
 class _ReducedSystem:
-    """One member's system without the variables that sit at their bound."""
+    """The system of one member, without the variables that are at their bound."""
 
     def __init__(self, program: ProgramBatch, rows: Tensor, bounds: Tensor, i: int) -> None:
         self.m, self.n = len(rows), len(bounds)
@@ -176,7 +187,7 @@ class _ReducedSystem:
             z[self.free] = self._solve(right, False)
         return z
 
-    def transposed(self, g: Tensor) -> Any:
+    def solve_transposed(self, g: Tensor) -> Any:
         count = len(self.free) - len(self.rows)
         u = np.zeros(self.m + count)
         if self._solve is not None:
@@ -186,23 +197,23 @@ class _ReducedSystem:
 
 
 def _factor(M: Any) -> Any:
-    """``solve(right, transposed)``, or ``None`` if the matrix is singular."""
+    """A function ``solve(right, transposed)``, or ``None`` if the matrix is singular."""
     if not M.shape[0]:
         return lambda right, transposed: right
     if issparse(M):
         if structural_rank(csr_array(M)) < M.shape[0]:  # SuperLU may corrupt memory on these
             return None
         if M.nnz == M.shape[0]:
-            return _permuted(csc_array(M))
+            return _factor_permutation(csc_array(M))
         try:
             factor = splu(csc_array(M))
         except RuntimeError:  # "Factor is exactly singular"
             return None
-        if not _is_regular(factor.U.diagonal()):
+        if not _pivots_are_regular(factor.U.diagonal()):
             return None
         return lambda right, transposed: factor.solve(right, "T" if transposed else "N")
     lu, pivots, _ = torch.linalg.lu_factor_ex(torch.from_numpy(M))
-    if not _is_regular(lu.diagonal().numpy()):
+    if not _pivots_are_regular(lu.diagonal().numpy()):
         return None
 
     def solve(right: Any, transposed: bool) -> Any:
@@ -212,9 +223,9 @@ def _factor(M: Any) -> Any:
     return solve
 
 
-def _permuted(M: Any) -> Any:
+def _factor_permutation(M: Any) -> Any:
     """The same for a matrix with one entry in every row and column."""
-    if not _is_regular(M.data):
+    if not _pivots_are_regular(M.data):
         return None
 
     def solve(right: Any, transposed: bool) -> Any:
@@ -227,7 +238,7 @@ def _permuted(M: Any) -> Any:
     return solve
 
 
-def _is_regular(pivots: Any) -> bool:
+def _pivots_are_regular(pivots: Any) -> bool:
     size = np.abs(pivots)
     return bool(size.min() > SINGULAR * size.max())
 

@@ -21,14 +21,12 @@ def solve_by_highs(program: ProgramBatch) -> SolutionBatch:
     """Solve each member, scaled; status and multipliers are HiGHS's."""
     program, scales = equilibrate(program)
     found = [_solve_one(program.member(i)) for i in range(program.members)]
-    sizes = (program.c.shape[1], program.b.shape[1], program.h.shape[1], program.c.shape[1])
     parts = []
-    for k, size in enumerate(sizes):
-        rows = np.array([f[0][k] for f in found]).reshape(len(found), size)
-        parts.append(torch.from_numpy(rows).to(program.c.device))
-    status = tuple(f[1] for f in found)
+    for k, like in enumerate((program.c, program.b, program.h, program.c)):
+        rows = np.array([numbers[k] for numbers, _, _ in found]).reshape(like.shape)
+        parts.append(torch.from_numpy(rows).to(like.device))
+    status, steps = tuple(word for _, word, _ in found), tuple(count for _, _, count in found)
     z, v, w, s = parts
-    steps = tuple(f[2] for f in found)
     return scales.unscale(SolutionBatch(z, v, w, s, status, ("highs",) * len(found), steps))
 
 

@@ -39,7 +39,7 @@ class MatrixBatch:
         return self.row is not None
 
     def detach(self) -> MatrixBatch:
-        """The same numbers without their history."""
+        """The same matrices outside the graph."""
         return replace(self, values=self.values.detach())
 
     def pick(self, members: Tensor) -> MatrixBatch:
@@ -67,7 +67,7 @@ class MatrixBatch:
         return u[:, self.row] * x[:, self.column]
 
     def size(self) -> MatrixBatch:
-        """Absolute values, to see how large a product can be."""
+        """The matrices of absolute values, which bound any product."""
         return replace(self, values=self.values.abs())
 
     def scale(self, rows: Tensor, columns: Tensor) -> MatrixBatch:

@@ -130,7 +130,7 @@ def polish(program: ProgramBatch, at: PrimalDual) -> tuple[PrimalDual, Tensor]:
 def _solve_vertex(program: ProgramBatch, rows: Tensor, bounds: Tensor) -> tuple[PrimalDual, Tensor]:
     system = Vertices(program, rows, bounds)
     z = system.solve(program.b, program.h)
-    v, w = system.transposed(-program.c)
+    v, w = system.solve_transposed(-program.c)
     s = program.c + program.A.adjoint(v) + program.E.adjoint(w)
     if program.nonnegative:
         lack = torch.cat([program.A.times(z) - program.b, -z], 1)

@@ -28,7 +28,7 @@ def solve_unrolled(
     With a sketch every step sees a sample of the rows (equations 6 and 7, with the residual where
     the paper's equation 6 has a step function).
     """
-    A, b = _inequalities(program)
+    A, b = _as_inequalities(program)
     n = program.c.shape[1]
     y = _ridge_least_squares(A[:, :n], b[:, :n], FIRST_RIDGE)
     for _ in range(FULL_STEPS):
@@ -42,7 +42,7 @@ def solve_unrolled(
     return z, _as_solution(program.detach(), z.detach(), v.detach())
 
 
-def _inequalities(program: ProgramBatch) -> tuple[Tensor, Tensor]:
+def _as_inequalities(program: ProgramBatch) -> tuple[Tensor, Tensor]:
     """Everything as ``A z <= b`` (section 3.1): an equality is two, a bound one more."""
     A, E, n = program.A.values, program.E.values, program.c.shape[1]
     rows, right = [A, E, -E], [program.b, program.h, -program.h]
