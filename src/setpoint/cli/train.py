@@ -91,26 +91,29 @@ def run(given: argparse.Namespace) -> int:
 
 def _session(given: argparse.Namespace, problem: Problem, unfinished: Path, told: bool) -> Any:
     from setpoint.runs.session import Session
-    from setpoint.runs.training import Watch
+    from setpoint.runs.training import Recipe, Watch
     from setpoint.solvers import methods_named
 
     methods_named(given.method, problem.kind)
+    recipe = Recipe(
+        problem=problem,
+        method=given.method,
+        model=given.model,
+        epochs=given.epochs,
+        batch_size=given.batch_size,
+        learning_rate=given.learning_rate,
+        seed=given.seed,
+        group=given.group,
+    )
     return Session(
         file=given.file,
         label=given.label,
-        problem=problem,
-        model=given.model,
-        method=given.method,
-        group=given.group,
+        recipe=recipe,
         test=given.test,
         positive=given.positive,
         drop=tuple(given.drop),
         keep=tuple(given.keep),
         confidence=given.confidence,
-        epochs=given.epochs,
-        batch_size=given.batch_size,
-        learning_rate=given.learning_rate,
-        seed=given.seed,
         baseline=not given.no_baseline and given.method != "cross_entropy",
         watch=Watch(unfinished, _say if told else _hush, told and sys.stderr.isatty()),
     )

@@ -45,7 +45,6 @@ from setpoint.tables.training_file import (
     read_parts,
     survey,
 )
-from setpoint.train.networks import HIDDEN, LEARNING_RATES
 
 _LEAST_ROWS = {"two": 10, "several": 3}  # of each class in each part
 
@@ -91,21 +90,24 @@ class Session:
 
     file: Path
     label: str
-    problem: Problem
-    model: str
-    method: str
-    group: str | None
+    recipe: Recipe
     test: Path | None
     positive: str | None
     drop: tuple[str, ...]
     keep: tuple[str, ...]
     confidence: float
-    epochs: int | None
-    batch_size: int
-    learning_rate: float | None
-    seed: int
     baseline: bool
     watch: Watch
+
+    @property
+    def problem(self) -> Problem:
+        """The goal, with classes as the file names them."""
+        return self.recipe.problem
+
+    @property
+    def group(self) -> str | None:
+        """The column of groups."""
+        return self.recipe.group
 
     @property
     def several(self) -> bool:
@@ -128,7 +130,7 @@ class Session:
             TableError: The file cannot be used, with the reason.
         """
         self.watch.tell(f"Reading {self.file}, twice: what its columns hold, then the rows.")
-        shares = Shares(self.seed)
+        shares = Shares(self.recipe.seed)
         seen = on_first_rank(lambda: self._survey(shares))
         self._introduce(seen)
         columns = (self.label, seen.classes, seen.encoder)
@@ -197,20 +199,11 @@ class Session:
             raise TableError(self.file, wrong, column=self.group)
 
     def _train(self, seen: Survey, parts: dict[str, TablePart]) -> Finished:
-        recipe = Recipe(
-            problem=self._numbered(seen),
-            method=self.method,
-            model=self.model,
-            hidden=HIDDEN if self.model == "mlp" else 0,
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate or LEARNING_RATES[self.model],
-            seed=self.seed,
-            group=self.group,
-            outputs=len(seen.classes.names) if self.several else 1,
-        )
+        outputs = len(seen.classes.names) if self.several else 1
+        recipe = replace(self.recipe, problem=self._numbered(seen), outputs=outputs)
         train, validation = parts["train"], parts["validation"]
-        self.watch.tell(f"Training {self.model} with {self.method}: {recipe.steps(train):,} steps.")
+        steps = f"{recipe.steps(train):,} steps"
+        self.watch.tell(f"Training {recipe.model} with {recipe.method}: {steps}.")
         trained = train_model(recipe, train, validation, self.watch)
         splits = {n: all_rows(p, scores_of(trained.model, p)) for n, p in parts.items()}
         baseline = None
@@ -219,9 +212,9 @@ class Session:
             other = replace(recipe, method="cross_entropy")
             theirs = train_model(other, train, validation, self.watch)
             baseline = {n: all_rows(p, scores_of(theirs.model, p))[0] for n, p in parts.items()}
-        return self._finish(self._manifest(seen, recipe), trained, splits, baseline)
+        return self._finish(self._manifest(seen), trained, splits, baseline)
 
-    def _manifest(self, seen: Survey, recipe: Recipe) -> Manifest:
+    def _manifest(self, seen: Survey) -> Manifest:
         names = seen.classes.names
         negative, positive = ("", "") if self.several else names
         return Manifest(
@@ -229,10 +222,10 @@ class Session:
             label=self.label,
             negative=negative,
             positive=positive,
-            method=self.method,
-            model=self.model,
-            hidden=recipe.hidden,
-            seed=self.seed,
+            method=self.recipe.method,
+            model=self.recipe.model,
+            hidden=self.recipe.hidden,
+            seed=self.recipe.seed,
             created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             encoder=seen.encoder,
             group=self.group,

@@ -23,7 +23,7 @@ from setpoint.solvers import methods_named
 from setpoint.tables import RowRange, TableSource, open_table
 from setpoint.tables.training_file import TablePart, count_rows
 from setpoint.train import OtherRun, fit_best
-from setpoint.train.networks import steps_for
+from setpoint.train.networks import HIDDEN, LEARNING_RATES, steps_for
 from setpoint.train.ranks import added_up, from_first
 from setpoint.train.validation import Validation, score
 
@@ -39,13 +39,17 @@ class Recipe:
     problem: Problem
     method: str
     model: str
-    hidden: int
     epochs: int | None
     batch_size: int
-    learning_rate: float
+    learning_rate: float | None
     seed: int
     group: str | None = None
     outputs: int = 1
+
+    @property
+    def hidden(self) -> int:
+        """Units of the hidden layer; 0 without one."""
+        return HIDDEN if self.model == "mlp" else 0
 
     def steps(self, train: TablePart) -> int:
         """How many batches the epochs make, of the rows of all ranks."""
@@ -102,7 +106,7 @@ def _train(
         torch.from_numpy(train.y),
         steps=recipe.steps(train),
         batch_size=recipe.batch_size,
-        learning_rate=recipe.learning_rate,
+        learning_rate=recipe.learning_rate or LEARNING_RATES[recipe.model],
         seed=recipe.seed,
         groups=groups_of(recipe.problem, recipe.group, train.groups),
         validation=judge,
