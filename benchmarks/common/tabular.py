@@ -7,7 +7,7 @@ import pandas as pd
 
 from benchmarks.common import paper_tables
 from benchmarks.common.folder import path
-from setpoint.datasets import Split, Table, letter, split
+from setpoint.datasets import DataSplit, Table, letter, split
 
 NAMES = ("letter", "ijcnn1", "adult", "spambase", "crime", "compas", "heart")
 FARTHEST = 20.0  # deviations: beyond, a standardised value is an error of measurement
@@ -20,10 +20,10 @@ def load(name: str) -> Table:
     return _READERS[name]()
 
 
-def parts(name: str, seed: int) -> Split:
+def parts(name: str, seed: int) -> DataSplit:
     """50/25/25, standardised on the training part, far values clipped."""
     found = split(load(name), seed)
-    return Split(*(Table(part.x.clip(-FARTHEST, FARTHEST), part.y) for part in found))
+    return DataSplit(*(Table(part.x.clip(-FARTHEST, FARTHEST), part.y) for part in found))
 
 
 def _npz(file: str) -> Table:

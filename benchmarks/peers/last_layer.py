@@ -21,7 +21,7 @@ from benchmarks.common import tabular
 from benchmarks.peers.page import fill, gain, spread, table
 from benchmarks.peers.runs import Rows, opened, options
 from setpoint import Infeasible, LastLayer, Penalty, Split, fnr_at_fpr, retarget
-from setpoint.datasets import Split as Parts
+from setpoint.datasets import DataSplit as Parts
 from setpoint.datasets import Table
 from setpoint.solvers import METHODS, Method
 from setpoint.train import Validation, fit_best, score

@@ -31,7 +31,7 @@ from benchmarks.points.judging import Cell, Judge
 from benchmarks.points.methods import READINGS, RUNS, Column
 from benchmarks.points.training import LOOKS, train_stack
 from setpoint import pr_auc
-from setpoint.datasets import Split
+from setpoint.datasets import DataSplit
 from setpoint.train import Shuffled
 
 STEPS = 500
@@ -50,13 +50,13 @@ def trial(data: str, seed: int, steps: int, peers: list[str]) -> Judge:
     return judge
 
 
-def _judged(data: str, seed: int, goal: str) -> tuple[Split, Judge]:
+def _judged(data: str, seed: int, goal: str) -> tuple[DataSplit, Judge]:
     parts = tabular.parts(data, seed)
     return parts, Judge({name: getattr(parts, name).y for name in parts._fields}, [goal])
 
 
 def _train_peer(
-    name: str, column: Column, parts: Split, steps: int, seed: int, judge: Judge
+    name: str, column: Column, parts: DataSplit, steps: int, seed: int, judge: Judge
 ) -> None:
     x, y = torch.as_tensor(parts.train.x), torch.as_tensor(parts.train.y)
     features = {part: torch.as_tensor(getattr(parts, part).x) for part in parts._fields}

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from benchmarks.points.stack import Stack, Stepper
 from setpoint import Implicit, retarget
 from setpoint.axes.scan import place as placed
-from setpoint.datasets import Split
+from setpoint.datasets import DataSplit
 from setpoint.solvers.mix import attach, mix
 from setpoint.solvers.schedule import Seat
 from setpoint.thresholds import Sample
@@ -30,7 +30,7 @@ class Seeing(Protocol):
 class Finishing(Protocol):
     """A loss that has something to do with the averaged weights at the end of a run."""
 
-    def finish(self, stepper: Stepper, columns: slice, parts: Split) -> None:
+    def finish(self, stepper: Stepper, columns: slice, parts: DataSplit) -> None:
         """Change the averaged weights of its own columns."""
 
 
@@ -94,7 +94,7 @@ def mixing(step: int, n: int) -> tuple[float, Tensor]:
 class HeadAgain(Implicit):
     """At the end the head is trained again on cached features; kept where validation prefers it."""
 
-    def finish(self, stepper: Stepper, columns: slice, parts: Split) -> None:
+    def finish(self, stepper: Stepper, columns: slice, parts: DataSplit) -> None:
         """Train the head of every averaged network again."""
         hidden = stepper.stack.hidden
         weight, bias, head, shift = stepper.average

@@ -12,7 +12,7 @@ from benchmarks.points.ideas_seeing import Finishing, Seeing
 from benchmarks.points.judging import Cell, Judge, Scores
 from benchmarks.points.methods import RUNS, Column, columns_of
 from benchmarks.points.stack import Stack, Stepper
-from setpoint.datasets import Split
+from setpoint.datasets import DataSplit
 
 LOOKS = 20  # how often a run is judged on validation
 RATES = {
@@ -26,7 +26,7 @@ HIDDEN = {"linear": 0, "mlp": 64}
 
 
 def train(
-    cell: Cell, parts: Split, goals: list[str], runs: list[str], steps: int
+    cell: Cell, parts: DataSplit, goals: list[str], runs: list[str], steps: int
 ) -> list[dict[str, Any]]:
     """One row for every reading and goal, its rate and setting picked on validation."""
     known = judged(int((parts.test.y == 0).sum()))
@@ -42,7 +42,7 @@ def train(
 
 
 def train_stack(
-    cell: Cell, parts: Split, columns: list[Column], sampler: Any, steps: int, judge: Judge
+    cell: Cell, parts: DataSplit, columns: list[Column], sampler: Any, steps: int, judge: Judge
 ) -> None:
     """Train all columns on the same batches, and let the judge look on the way."""
     features = {name: torch.as_tensor(getattr(parts, name).x) for name in parts._fields}

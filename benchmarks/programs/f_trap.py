@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from benchmarks.common.tabular import parts
 from benchmarks.programs.trap_table import METHODS, table
 from setpoint import Implicit, Problem, __version__, f_score
-from setpoint.datasets import Split, Table, split
+from setpoint.datasets import DataSplit, Table, split
 from setpoint.losses import f_score_loss, structural_loss
 from setpoint.solvers import cross_entropy
 
@@ -64,7 +64,7 @@ FREE = ("f1, best threshold", "f1, best threshold, warm start", "Implicit")
 """Methods whose scores have no threshold at 0: theirs is the best on the training part."""
 
 
-def data(name: str, seed: int) -> Split:
+def data(name: str, seed: int) -> DataSplit:
     """A split of a table, or of one with little signal: an AUC of about 0.65 is possible."""
     if name != "weak":
         return parts(name, seed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from setpoint._extras import advice
+from setpoint._extras import install_advice
 from setpoint._version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def __getattr__(name: str) -> object:
     try:
         value = getattr(import_module(f"setpoint.{_ROOMS[name]}"), name)
     except ModuleNotFoundError as missing:
-        raise advice(missing) from None
+        raise install_advice(missing) from None
     globals()[name] = value
     return value
 

@@ -69,7 +69,7 @@ def quoted(text: object, longest: int = 60) -> str:
     return literal if len(literal) <= longest else f"{literal[: longest - 1]}…"
 
 
-def listed(names: Iterable[object], most: int = 8) -> str:
+def quoted_list(names: Iterable[object], most: int = 8) -> str:
     """The first ``most`` names, quoted, for a message."""
     every = [quoted(name, 30) for name in names]
     more = f" and {len(every) - most:,} more" if len(every) > most else ""

@@ -27,11 +27,11 @@ _EXTRAS = {
 }
 
 
-def advice(missing: ModuleNotFoundError) -> ModuleNotFoundError:
+def install_advice(missing: ModuleNotFoundError) -> ModuleNotFoundError:
     """The same error with the extra that installs the library, if it is one of ours.
 
     Examples:
-        >>> advice(ModuleNotFoundError("No module named 'torch'", name="torch"))
+        >>> install_advice(ModuleNotFoundError("No module named 'torch'", name="torch"))
         ModuleNotFoundError('torch is not installed: pip install "setpoint[train]"')
     """
     library = (missing.name or "").partition(".")[0]
@@ -55,6 +55,6 @@ def import_lazily(room: str, places: Mapping[str, str]) -> Callable[[str], objec
         try:
             return getattr(import_module(f"{room}.{places[name]}"), name)
         except ModuleNotFoundError as missing:
-            raise advice(missing) from None
+            raise install_advice(missing) from None
 
     return find

@@ -2,10 +2,10 @@
 
 from importlib import import_module
 
-from setpoint._extras import advice
+from setpoint._extras import install_advice
 
 try:
     for library in ("torch", "safetensors"):
         import_module(library)
 except ModuleNotFoundError as missing:
-    raise advice(missing) from None
+    raise install_advice(missing) from None

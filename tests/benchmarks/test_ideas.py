@@ -12,7 +12,7 @@ from benchmarks.points.ideas_seeing import AveragedThreshold, HeadAgain, Mixup
 from benchmarks.points.report import SCREENING, TRYING, text
 from benchmarks.points.stack import Stack, Stepper
 from setpoint import Implicit
-from setpoint.datasets import Split, Table
+from setpoint.datasets import DataSplit, Table
 
 OFF = {
     FarSide: ("TAIL", 0.0),
@@ -79,7 +79,7 @@ def test_training_the_head_again_changes_no_other_column_and_no_body():
     part = Table(x.numpy(), y.numpy())
     stepper = Stepper(Stack(4, 5, 3, seed=1, zero_head=True), torch.full((3,), 0.1), "adam")
     before = [w.clone() for w in stepper.average]
-    HeadAgain(GOALS["f1"], steps=3).finish(stepper, slice(1, 2), Split(part, part, part))
+    HeadAgain(GOALS["f1"], steps=3).finish(stepper, slice(1, 2), DataSplit(part, part, part))
     changed = [(now != old).any(0) for now, old in zip(stepper.average, before, strict=True)]
     assert not any(weights.any() for weights in changed[:2])
     assert changed[2].tolist() == [False, True, False]
@@ -95,7 +95,7 @@ def test_ideas_have_splits_of_their_own():
 def test_every_idea_has_a_line_with_its_pairs(monkeypatch):
     monkeypatch.setitem(training.RATES, ("mlp", "adam"), (0.01,))
     monkeypatch.setitem(training.RATES, ("linear", "adam"), (0.01,))
-    parts = Split(*(Table(*(t.numpy() for t in draw(600, seed))) for seed in range(3)))
+    parts = DataSplit(*(Table(*(t.numpy() for t in draw(600, seed))) for seed in range(3)))
     rows, finished = [], []
     monkeypatch.setattr(HeadAgain, "finish", lambda self, *given: finished.append(given))
     for job in list(STAGES["ideas"](1))[:2]:

@@ -23,7 +23,7 @@ from setpoint import (
 )
 from setpoint.comparison import Comparison, Trial
 from setpoint.comparison.pictures import draw_comparison, rates_at
-from setpoint.datasets import Split, Table, split
+from setpoint.datasets import DataSplit, Table, split
 from setpoint.problems import Problem
 from setpoint.solvers import METHODS, Method, cross_entropy
 
@@ -184,7 +184,7 @@ def test_the_order_of_methods_changes_no_value():
 def test_areas_own_models_and_own_splits():
     def parts(seed):
         made = split(Table(*data()), seed)
-        assert isinstance(made, Split)
+        assert isinstance(made, DataSplit)
         return made
 
     own = {"model": lambda: nn.Linear(4, 1), "learning_rates": 0.03}

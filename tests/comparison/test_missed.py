@@ -48,13 +48,13 @@ def test_setpoints_are_missed_beyond_two_standard_errors_and_bounds_at_once(
 
 def test_a_setpoint_that_was_missed_is_counted():
     """The validation part has scores 1 higher: its threshold accepts too few of the test part."""
-    from setpoint.datasets import Split, Table
+    from setpoint.datasets import DataSplit, Table
 
     def parts(_seed):
         r = np.random.default_rng(0)
         y = (np.arange(600) % 3 == 0).astype(np.int64)
         x = (r.normal(size=(600, 1)) + 2 * y[:, None]).astype(np.float32)
-        return Split(Table(x, y), Table(x + 1, y), Table(x, y))
+        return DataSplit(Table(x, y), Table(x + 1, y), Table(x, y))
 
     found = compare(goal(fpr.at(0.1)), parts, ["focal"], steps=20, batch_size=100, seeds=1)
     assert found.trials[0].status.startswith("missed: fpr at 0.1 became 0.0")

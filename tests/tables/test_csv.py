@@ -84,7 +84,7 @@ def test_a_long_or_strange_name_stays_on_one_line(tmp_path):
 
 
 def test_scores_are_read_across_chunks(tmp_path, monkeypatch):
-    monkeypatch.setattr("setpoint.tables.csv_file.CHUNK", 7)
+    monkeypatch.setattr("setpoint.tables.csv_file.CHUNK_ROWS", 7)
     rows = "".join(f"{i / 8},{i % 2},g{i % 3}\n" for i in range(100))
     data = read_scores(table(tmp_path, "s,y,g\n" + rows), "s", "y", "g")
     assert data.scores.tolist() == [i / 8 for i in range(100)]
@@ -191,7 +191,7 @@ def test_a_file_is_written_completely_or_not_at_all(tmp_path):
 
 @pytest.mark.parametrize("chunk", [3, 100])
 def test_a_range_of_rows(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr("setpoint.tables.csv_file.CHUNK", chunk)
+    monkeypatch.setattr("setpoint.tables.csv_file.CHUNK_ROWS", chunk)
     source = table(tmp_path, "x\n" + "".join(f"{i}\n" for i in range(10)))
     found = list(RowRange(source, 2, 8).chunks())
     assert [x for c in found for x in c.columns["x"]] == [str(i) for i in range(2, 8)]

@@ -92,7 +92,7 @@ def folder_of(tmp_path, *sizes):
 @pytest.mark.parametrize("chunk", [4, 100])
 @pytest.mark.parametrize(("start", "stop"), [(0, 30), (0, 10), (3, 12), (10, 21), (29, 30), (5, 5)])
 def test_a_range_of_rows_of_several_files(tmp_path, monkeypatch, chunk, start, stop):
-    monkeypatch.setattr("setpoint.tables.parquet.CHUNK", chunk)
+    monkeypatch.setattr("setpoint.tables.parquet.CHUNK_ROWS", chunk)
     found = list(RowRange(folder_of(tmp_path, 10, 1, 19), start, stop).chunks())
     assert [v for c in found for v in c.columns["x"].tolist()] == list(range(start, stop))
     assert [row for c in found for row in c.rows] == list(range(start + 1, stop + 1))

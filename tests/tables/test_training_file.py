@@ -5,7 +5,7 @@ import pytest
 
 from setpoint.tables import TableError, open_table
 from setpoint.tables.encoder import read_encoder
-from setpoint.tables.training_file import PARTS, Shares, read_all, read_parts, survey
+from setpoint.tables.training_file import PART_NAMES, Shares, read_all, read_parts, survey
 
 ROWS = 400
 
@@ -89,7 +89,7 @@ def test_an_infinite_value_is_named(tmp_path):
 
 @pytest.mark.parametrize("chunk", [7, 65_536])
 def test_a_slip_in_a_column_of_numbers_is_named(tmp_path, columns, monkeypatch, chunk):
-    monkeypatch.setattr("setpoint.tables.csv_file.CHUNK", chunk)
+    monkeypatch.setattr("setpoint.tables.csv_file.CHUNK_ROWS", chunk)
     x = columns["x"].astype(object)
     x[150] = "3;14"
     table = write(tmp_path / "t.csv", {**columns, "x": x})
@@ -111,7 +111,7 @@ def test_features_do_not_depend_on_the_size_of_chunks(tmp_path, columns, monkeyp
     source = write(tmp_path / "t.csv", columns)
     results = []
     for size in (ROWS, 33):
-        monkeypatch.setattr("setpoint.tables.csv_file.CHUNK", size)
+        monkeypatch.setattr("setpoint.tables.csv_file.CHUNK_ROWS", size)
         seen = survey(source, "y", Shares(3))
         deal = Shares(3).dealer()
         with read_parts(source, "y", seen.classes, seen.encoder, deal, ROWS, "city") as parts:
@@ -129,7 +129,7 @@ def test_only_training_rows_are_standardised_by(tmp_path, columns):
     with read_parts(source, "y", seen.classes, seen.encoder, deal, ROWS) as parts:
         train, *others = parts
         assert sum(map(len, parts)) == ROWS
-        assert len(PARTS) == len(parts)
+        assert len(PART_NAMES) == len(parts)
         np.testing.assert_allclose(train.x[:, 0].mean(), 0, atol=1e-6)
         np.testing.assert_allclose(train.x[:, 0].std(), 1, atol=1e-6)
         assert abs(others[1].x[:, 0].mean()) > 1e-3

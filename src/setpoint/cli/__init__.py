@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from setpoint._extras import advice
+from setpoint._extras import install_advice
 from setpoint._version import __version__
 from setpoint.cli.common import BAD_USAGE, INTERRUPTED, UserError, one_line
 
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BAD_USAGE
     except ModuleNotFoundError as missing:
-        return _fail(one_line(advice(missing)))
+        return _fail(one_line(install_advice(missing)))
     except (UserError, OSError, ValueError, TypeError, NotImplementedError) as error:
         return _fail(one_line(error))
     except MemoryError:

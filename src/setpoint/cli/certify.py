@@ -11,13 +11,13 @@ from setpoint.certificates import Certificate, certify
 from setpoint.certificates.goals import read_goal as read_certified
 from setpoint.cli.common import (
     DONE,
-    NOT_CERTIFIED,
+    NOT_PROVED,
     UserError,
     as_json,
     check_file,
     count,
-    read_goal,
-    share,
+    fraction,
+    parse_goal,
 )
 from setpoint.rates import coverage
 from setpoint.tables import open_table, read_scores
@@ -30,10 +30,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--score", required=True, metavar="COLUMN", help="the scores: higher is more positive")
     add("--label", metavar="COLUMN", help="the true class; not needed for coverage alone")
     add("--goal", required=True, help='what to prove, as in "fpr <= 0.01" or "recall >= 0.95"')
-    add("--confidence", type=share, default=0.95, metavar="SHARE", help="default: 0.95")
-    add("--candidates", type=count, default=1, metavar="N", help="models tried on these rows")
+    add("--confidence", type=fraction, default=0.95, metavar="SHARE", help="default: 0.95")
+    add(
+        "--candidates",
+        type=count,
+        default=1,
+        metavar="N",
+        help="models tried on these rows",
+    )
     add("--guarantee", choices=("pac", "mean"), default="pac", help="default: pac")
-    add("--prevalence", type=share, metavar="SHARE", help="share of positives where it is used")
+    add(
+        "--prevalence",
+        type=fraction,
+        metavar="SHARE",
+        help="share of positives where it is used",
+    )
     add("--group", metavar="COLUMN", help="one threshold for each value of this column")
     add("--clusters", metavar="COLUMN", help="who a row belongs to: one row each, or refused")
     add("--positive", metavar="VALUE", help="which label is the positive one")
@@ -68,12 +79,12 @@ def run(given: argparse.Namespace) -> int:
     if given.out is not None:
         write_file(given.out, f"{_indented(certificate)}\n".encode())
     print(_indented(certificate) if given.json else certificate)
-    return DONE if certificate.status == "certified" else NOT_CERTIFIED
+    return DONE if certificate.status == "certified" else NOT_PROVED
 
 
 def _check_goal(text: str, label: str | None, group: str | None) -> None:
     """UserError for a mistake in the goal, before the file is read."""
-    found = read_goal(text, read_certified)
+    found = parse_goal(text, read_certified)
     alerts = coverage.numerator, coverage.denominator
     if label is None and any((r.numerator, r.denominator) != alerts for r in found.rates):
         raise UserError(f"--goal {text!r} counts positives and negatives: add --label COLUMN.")

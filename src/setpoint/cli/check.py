@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from setpoint.certificates import ClassCertificate
-from setpoint.cli.common import DONE, NOT_CERTIFIED, UserError, share
+from setpoint.cli.common import DONE, NOT_PROVED, UserError, fraction
 from setpoint.runs import Manifest, parse_certificate, read_certificate, read_manifest
 from setpoint.tables import NO_ROWS, TableError, TableSource, need_column, open_table, read_scores
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--label", metavar="COLUMN", help="the true class, if it is known by now")
     add("--group", metavar="COLUMN", help="the groups, if the certificate is about groups")
     add("--positive", metavar="VALUE", help="which label is the positive one")
-    add("--significance", type=share, default=0.001, metavar="SHARE", help="default: 0.001")
+    add("--significance", type=fraction, default=0.001, metavar="SHARE", help="default: 0.001")
 
 
 def run(given: argparse.Namespace) -> int:
@@ -49,7 +49,7 @@ def run(given: argparse.Namespace) -> int:
     columns = None if given.group is None else {given.group: groups}
     found = certificate.check(scores, labels, groups=columns, significance=given.significance)
     print(found)
-    return DONE if found.exit_code == 0 else NOT_CERTIFIED
+    return DONE if found.exit_code == 0 else NOT_PROVED
 
 
 def _check_several(given: argparse.Namespace) -> None:

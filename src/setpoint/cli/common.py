@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from setpoint._checks import quoted, whole
 
-DONE, NOT_CERTIFIED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
-T = TypeVar("T")
+DONE, NOT_PROVED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+_T = TypeVar("_T")
 
 
 class UserError(Exception):
@@ -35,7 +35,7 @@ def seed(text: str) -> int:
     return int(text)
 
 
-def share(text: str) -> float:
+def fraction(text: str) -> float:
     """A number between 0 and 1, ends excluded, for argparse."""
     value = _number(text)
     if not 0 < value < 1:
@@ -60,7 +60,7 @@ def _number(text: str) -> float:
         return float("nan")
 
 
-def read_goal(text: str, read: Callable[[str], T]) -> T:
+def parse_goal(text: str, read: Callable[[str], _T]) -> _T:
     """The goal in ``text`` by ``read``; UserError with the first line of what is wrong."""
     try:
         return read(text)

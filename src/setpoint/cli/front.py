@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._checks import listed
+from setpoint._checks import quoted_list
 from setpoint._files import write_file
 from setpoint.cli.common import DONE, UserError, as_json, count, seed
-from setpoint.runs.manifest import MODELS
+from setpoint.runs.manifest import MODEL_KINDS
 from setpoint.tables import TableError, need_column, open_table
 from setpoint.tables.training_file import Shares, Survey, TablePart, read_parts, survey
 
@@ -36,14 +36,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     both = "default: loss and coverage_gap with --group, else misses and false_alarms"
     add("--minimize", choices=(*LOSSES, *GAPS), help=both)
     add("--hold", choices=(*LOSSES, *GAPS), help="what the points are evenly spaced along")
-    add("--points", type=count, default=12, metavar="N", help="models, ends included (default: 12)")
+    add(
+        "--points",
+        type=count,
+        default=12,
+        metavar="N",
+        help="models, ends included (default: 12)",
+    )
     add("--out", required=True, type=Path, metavar="FOLDER", help="where they go")
-    add("--model", choices=MODELS, default="linear", help="default: linear")
+    add("--model", choices=MODEL_KINDS, default="linear", help="default: linear")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--drop", action="append", default=[], metavar="COLUMN", help="do not learn from it")
     add("--keep", action="append", default=[], metavar="COLUMN", help="no identifier: use it")
     add("--learn-from-group", action="store_true", help="let the models see the group")
-    add("--steps", type=count, default=200, metavar="N", help="of each model (default: 200)")
+    add(
+        "--steps",
+        type=count,
+        default=200,
+        metavar="N",
+        help="of each model (default: 200)",
+    )
     add("--processes", type=count, default=1, metavar="N", help="default: 1")
     add("--seed", type=seed, default=0, metavar="N", help="default: 0")
     add("--quiet", action="store_true", help="print only the table")
@@ -96,7 +108,7 @@ def _groups(given: argparse.Namespace, *parts: TablePart) -> list[str]:
     """The names of the groups; TableError unless every part has enough rows of each."""
     names = sorted({str(g) for part in parts for g in ([] if part.groups is None else part.groups)})
     if given.group is not None and len(names) < 2:
-        problem = f"a group column has two values at least; this one has only {listed(names)}."
+        problem = f"a group column has two values at least; this one has only {quoted_list(names)}."
         raise TableError(given.file, problem, column=given.group)
     for part in parts:
         for name in names or [""]:

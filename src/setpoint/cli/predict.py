@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.axes.class_data import decide
-from setpoint.cli.common import DONE, NOT_CERTIFIED, UserError, check_file
+from setpoint.cli.common import DONE, NOT_PROVED, UserError, check_file
 from setpoint.runs import Manifest, read_certificate, read_manifest
 from setpoint.tables import TableSource, cells, open_table, safe_cell, write_csv
 
@@ -36,7 +36,7 @@ def run(given: argparse.Namespace) -> int:
         what = "shifts" if manifest.classes else "threshold"
         why = f"{given.run_folder} has no certified {what} ({certificate.status})"
         print(f"setpoint: error: {why}; train with more rows or a looser goal.", file=sys.stderr)
-        return NOT_CERTIFIED
+        return NOT_PROVED
     source = open_table(given.file)
     new = [*(f"score {name}" for name in manifest.classes or ("",)), "decision"]
     header = [safe_cell(name) for name in [*source.names, *_new_names(source.names, new)]]

@@ -8,7 +8,7 @@ from pathlib import Path
 from setpoint._files import write_file
 from setpoint.cli.common import DONE
 from setpoint.reports import page
-from setpoint.runs import REPORT, read_manifest, read_result
+from setpoint.runs import REPORT_FILE, read_manifest, read_result
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Replace report.html of the run."""
     result = read_result(given.run_folder, read_manifest(given.run_folder))
-    write_file(given.run_folder / REPORT, page(result).encode())
-    print(f"Written: {given.run_folder / REPORT}")
+    write_file(given.run_folder / REPORT_FILE, page(result).encode())
+    print(f"Written: {given.run_folder / REPORT_FILE}")
     return DONE

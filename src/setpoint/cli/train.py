@@ -15,19 +15,19 @@ from setpoint.certificates.goals import inequalities
 from setpoint.certificates.goals import read_goal as read_certified
 from setpoint.cli.common import (
     DONE,
-    NOT_CERTIFIED,
+    NOT_PROVED,
     UserError,
     count,
+    fraction,
+    parse_goal,
     positive_number,
-    read_goal,
     seed,
-    share,
 )
 from setpoint.problems import Problem
 from setpoint.rates import Bound, ClassArea
 from setpoint.reports import page
-from setpoint.runs import REPORT, check_free
-from setpoint.runs.manifest import MODELS
+from setpoint.runs import REPORT_FILE, check_free
+from setpoint.runs.manifest import MODEL_KINDS
 
 _RESUME = "The last finished pass is kept: the same command, with any number of processes, goes on."
 _METHODS = "implicit (the default), cross_entropy, focal, weighted, resampled, ..., or auto"
@@ -41,17 +41,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     goal = '"maximize recall subject to fpr <= 0.01"; of several classes "maximize macro(recall)"'
     add("--goal", required=True, help=goal)
     add("--out", required=True, type=Path, metavar="FOLDER", help="where the run goes")
-    add("--model", choices=MODELS, default="mlp", help="default: mlp")
+    add("--model", choices=MODEL_KINDS, default="mlp", help="default: mlp")
     add("--method", default="implicit", metavar="NAME", help=_METHODS)
     add("--group", metavar="COLUMN", help="its values are groups: for the goal and the report")
     add("--test", type=Path, metavar="FILE", help="rows to judge by, used for nothing else")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--drop", action="append", default=[], metavar="COLUMN", help="do not learn from it")
     add("--keep", action="append", default=[], metavar="COLUMN", help="no identifier: use it")
-    add("--confidence", type=share, default=0.95, metavar="SHARE", help="default: 0.95")
-    add("--epochs", type=count, metavar="N", help="passes (default: 1,500 steps, 10 at least)")
+    add("--confidence", type=fraction, default=0.95, metavar="SHARE", help="default: 0.95")
+    add(
+        "--epochs",
+        type=count,
+        metavar="N",
+        help="passes (default: 1,500 steps, 10 at least)",
+    )
     add("--batch-size", type=count, default=512, metavar="N", help="default: 512")
-    add("--learning-rate", type=positive_number, metavar="R", help="default: linear 0.03, mlp 0.01")
+    add(
+        "--learning-rate",
+        type=positive_number,
+        metavar="R",
+        help="default: linear 0.03, mlp 0.01",
+    )
     add("--seed", type=seed, default=0, metavar="N", help="default: 0")
     add("--no-baseline", action="store_true", help="do not train cross-entropy to compare with")
     add("--force", action="store_true", help="replace a run that is in --out already")
@@ -60,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Train, certify, write the folder, print the certificate."""
-    problem = read_goal(given.goal, Problem.parse)
+    problem = parse_goal(given.goal, Problem.parse)
     _check_goal(given.goal, problem, given.group, given.positive)
     if given.out.name in ("", ".."):
         raise UserError(f"--out {given.out}: name the folder itself, as in --out run.")
@@ -79,23 +89,23 @@ def run(given: argparse.Namespace) -> int:
                 finished.write(given.out, page(finished.result).encode(), force=given.force)
                 shutil.rmtree(unfinished, ignore_errors=True)
                 print(finished.certificate)
-                print(f"\nWritten to {given.out}: {given.out / REPORT} shows it.")
+                print(f"\nWritten to {given.out}: {given.out / REPORT_FILE} shows it.")
     except KeyboardInterrupt:
         if unfinished.exists() and told:
             _say("The same command goes on from the last pass.")
         raise
     except RankLost as lost:
         raise UserError(str(lost)) from None
-    return NOT_CERTIFIED if finished.certificate.exit_code else DONE
+    return NOT_PROVED if finished.certificate.exit_code else DONE
 
 
 def _session(given: argparse.Namespace, problem: Problem, unfinished: Path, told: bool) -> Any:
     from setpoint.runs.session import Session
-    from setpoint.runs.training import Recipe, Watch
+    from setpoint.runs.training import RunRecipe, Watch
     from setpoint.solvers import methods_named
 
     methods_named(given.method, problem.kind)
-    recipe = Recipe(
+    recipe = RunRecipe(
         problem=problem,
         method=given.method,
         model=given.model,

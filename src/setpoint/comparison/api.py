@@ -13,7 +13,7 @@ from torch import nn
 from setpoint._checks import positive, whole
 from setpoint.comparison.tables import Comparison
 from setpoint.comparison.trials import ComparisonPlan, Members, run_cells
-from setpoint.datasets import Split, Table, split
+from setpoint.datasets import DataSplit, Table, split
 from setpoint.distributed import Processes, check_processes
 from setpoint.problems import Problem, check_plain
 from setpoint.solvers import Method, methods_named
@@ -72,7 +72,7 @@ def _shown(value: object) -> str:
 
 
 USUAL = ("cross_entropy", "focal", "resampled", "implicit")
-Data = tuple[Any, Any] | Table | Callable[[int], Split]
+Data = tuple[Any, Any] | Table | Callable[[int], DataSplit]
 
 
 def compare(
@@ -96,7 +96,7 @@ def compare(
     Args:
         problem: What is wanted.
         data: ``(x, y)``, split 50/25/25 anew for every seed; or a function from a seed to a
-            :class:`setpoint.datasets.Split`.
+            :class:`setpoint.datasets.DataSplit`.
         methods: Names of :data:`setpoint.solvers.METHODS`, ``"auto"`` for the portfolio, or methods
             of your own by name. The others are compared with the first.
         seeds: How many splits, or which.
@@ -137,18 +137,18 @@ def compare(
     return Comparison(problem, tuple(trials), labels)
 
 
-def _splitter(data: Data) -> Callable[[int], Split]:
+def _splitter(data: Data) -> Callable[[int], DataSplit]:
     if callable(data):
         return data
     try:
         x, y = data
     except (TypeError, ValueError):
-        raise TypeError("data must be (x, y), or a function from a seed to a Split.") from None
+        raise TypeError("data must be (x, y), or a function from a seed to a DataSplit.") from None
     features, labels = np.asarray(x, np.float32), np.asarray(y)
     if features.ndim != 2 or labels.shape != features.shape[:1]:
         raise ValueError(
             f"data must be features [n, d] and labels [n]; got {features.shape} and "
-            f"{labels.shape}. For images pass a function from a seed to a Split."
+            f"{labels.shape}. For images pass a function from a seed to a DataSplit."
         )
     bad = np.argwhere(~np.isfinite(features))
     if len(bad):

@@ -18,7 +18,7 @@ from torch import nn
 
 from setpoint._version import __version__
 from setpoint.certificates import Certificate, certify
-from setpoint.datasets import Split, letter, split
+from setpoint.datasets import DataSplit, letter, split
 from setpoint.problems import Problem, fnr_at_fpr, pr_auc, precision_at_recall
 from setpoint.results import Curve, RunResult, roc_curve
 from setpoint.solvers import Implicit, cross_entropy
@@ -143,7 +143,7 @@ class _Bench:
 
     plan: DemoPlan
     model: DemoModel
-    parts: Split
+    parts: DataSplit
     seed: int
     on_step: Callable[[], None]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from setpoint.certificates.regions import is_plain_share
-from setpoint.datasets import Split
+from setpoint.datasets import DataSplit
 from setpoint.distributed import Processes, check_sendable, open_pool
 from setpoint.problems import Infeasible, Problem
 from setpoint.rates import Bound, Counts, Setpoint, Target, Where
@@ -149,7 +149,7 @@ class Bench:
     """What all methods share on one split."""
 
     problem: Problem
-    parts: Split
+    parts: DataSplit
     make_model: Callable[[], nn.Module]
     steps: int
     batch_size: int
@@ -246,7 +246,7 @@ class ComparisonPlan:
     """What all cells share; data come from a function of the seed."""
 
     problem: Problem
-    split: Callable[[int], Split]
+    split: Callable[[int], DataSplit]
     model: str | Callable[[], nn.Module]
     steps: int
     batch_size: int

@@ -1,7 +1,5 @@
 """Small real data inside the package, and the split every comparison uses. Never torch."""
 
-from setpoint.datasets.letter import letter
-from setpoint.datasets.split import Split, split
-from setpoint.datasets.table import Table
+from setpoint.datasets.tabular import DataSplit, Table, letter, split
 
-__all__ = ["Split", "Table", "letter", "split"]
+__all__ = ["DataSplit", "Table", "letter", "split"]

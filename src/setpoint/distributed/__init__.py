@@ -1,7 +1,7 @@
 """Several processes: ranks of ``torch.distributed``, and a pool of workers. Needs torch."""
 
 import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
-from setpoint.distributed.gather import columns_of, gather_columns, gather_rows, layout_of
+from setpoint.distributed.gather import batch_columns, gather_columns, gather_rows, layout_of
 from setpoint.distributed.pool import (
     Pool,
     Processes,
@@ -13,12 +13,12 @@ from setpoint.distributed.pool import (
 from setpoint.distributed.ranks import (
     RankLost,
     Reduction,
+    in_global_batch,
     is_launched,
     join_launched,
     rank_of,
     refuse_several_ranks,
     several_ranks,
-    together,
     workers,
 )
 from setpoint.distributed.reduce import Row, average_gradients, sum_over_ranks
@@ -32,12 +32,13 @@ __all__ = [
     "Row",
     "Selected",
     "average_gradients",
+    "batch_columns",
     "check_processes",
     "check_sendable",
-    "columns_of",
     "count_step",
     "gather_columns",
     "gather_rows",
+    "in_global_batch",
     "is_launched",
     "join_launched",
     "layout_of",
@@ -47,6 +48,5 @@ __all__ = [
     "select",
     "several_ranks",
     "sum_over_ranks",
-    "together",
     "workers",
 ]

@@ -34,7 +34,7 @@ def gather_rows(
     Returns:
         The batch, the number of rows of each rank, and their mode.
     """
-    columns = columns_of(given)
+    columns = batch_columns(given)
     if workers(group) == 1:
         return dict(given), [len(next(iter(columns.values()), ()))], mode
     found, sizes, agreed = gather_columns(columns, group, mode)
@@ -45,7 +45,7 @@ def gather_rows(
     return nested, sizes, agreed
 
 
-def columns_of(given: Mapping[str, Any]) -> dict[str, Column]:
+def batch_columns(given: Mapping[str, Any]) -> dict[str, Column]:
     """The columns of a batch by name, those inside dicts as ``"name key"``; None is left out."""
     columns: dict[str, Column] = {}
     for name, values in given.items():

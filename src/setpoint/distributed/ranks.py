@@ -42,7 +42,7 @@ def several_ranks(group: dist.ProcessGroup | None = None) -> bool:
 
 
 @contextmanager
-def together() -> Iterator[None]:
+def in_global_batch() -> Iterator[None]:
     """Inside, the examples at hand are those of all ranks: nothing is gathered twice."""
     _Depth.count += 1
     try:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from setpoint._checks import positive, share, whole
-from setpoint.integrations.shared import advice
+from setpoint._extras import install_advice
 from setpoint.problems import Problem, merit
 from setpoint.solvers import Implicit
 from setpoint.steps import Sigmoid
@@ -202,7 +202,7 @@ def _lightgbm(
     try:
         import lightgbm
     except ModuleNotFoundError as missing:
-        raise advice(missing, "boosting") from None
+        raise install_advice(missing) from None
     data = lightgbm.Dataset(x, y, weight=weights, free_raw_data=False)
     first, later = ({"verbosity": -1, **given} for given in params)
     booster = None
@@ -225,7 +225,7 @@ def _xgboost(
     try:
         import xgboost
     except ModuleNotFoundError as missing:
-        raise advice(missing, "boosting") from None
+        raise install_advice(missing) from None
     data = xgboost.DMatrix(x, label=y, weight=weights)
     first, later = ({**given, "objective": "binary:logistic"} for given in params)
     booster = None

@@ -16,15 +16,16 @@ import torch.distributed as dist
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from setpoint._extras import install_advice
 from setpoint.certificates import Certificate
-from setpoint.integrations.shared import advice, judged, promised, scalars
+from setpoint.integrations.shared import judged, promised, scalars
 from setpoint.problems import Choice, Problem
 from setpoint.solvers import Implicit
 
 try:
     from transformers import EvalPrediction, Trainer, TrainerCallback, TrainingArguments
 except ModuleNotFoundError as missing:
-    raise advice(missing, "transformers") from None
+    raise install_advice(missing) from None
 
 STATE = "setpoint_criterion.safetensors"
 IGNORED = -100

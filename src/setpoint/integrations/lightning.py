@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import DistributedSampler
 
+from setpoint._extras import install_advice
 from setpoint.certificates import Certificate
-from setpoint.integrations.shared import advice, promised, scalars, write
+from setpoint.integrations.shared import promised, scalars, write
 from setpoint.problems import Problem
 from setpoint.solvers import Barrier
 from setpoint.solvers.base import BatchCriterion
@@ -23,7 +24,7 @@ except ImportError:
     try:
         import pytorch_lightning as pl
     except ModuleNotFoundError as missing:
-        raise advice(missing, "lightning") from None
+        raise install_advice(missing) from None
 
 from setpoint.integrations.metrics import GoalMetric
 

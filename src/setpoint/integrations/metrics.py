@@ -12,15 +12,16 @@ import torch
 from torch import Tensor
 
 from setpoint._checks import number
+from setpoint._extras import install_advice
 from setpoint.batch import check_labels, check_scores
-from setpoint.integrations.shared import advice, judged
+from setpoint.integrations.shared import judged
 from setpoint.problems import PER_GROUP, Choice, Problem
 from setpoint.rates import Counts, Rate, Tables
 
 try:
     from torchmetrics import Metric
 except ModuleNotFoundError as missing:
-    raise advice(missing, "metrics") from None
+    raise install_advice(missing) from None
 
 PRECISIONS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 

@@ -86,14 +86,3 @@ def scalars(stats: Mapping[str, Any], prefix: str = "setpoint/") -> dict[str, fl
         elif isinstance(value, bool) or is_number(value):
             found[prefix + name] = float(value)
     return found
-
-
-# ------------------------------------------------------------------------------------------------
-# What to install when a library is not there.
-
-
-def advice(missing: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
-    """The same error, with the extra that brings the library."""
-    return ModuleNotFoundError(
-        f'{missing.name} is not installed: pip install "setpoint[{extra}]"', name=missing.name
-    )

@@ -13,12 +13,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from setpoint.integrations.shared import advice
+from setpoint._extras import install_advice
 
 try:
     from skorch import NeuralNetBinaryClassifier
 except ModuleNotFoundError as missing:
-    raise advice(missing, "skorch") from None
+    raise install_advice(missing) from None
 
 
 def both_classes(scores: Tensor) -> Tensor:

@@ -16,9 +16,9 @@ class RunError(ValueError):
     """A run folder that cannot be written or must not be trusted."""
 
 
-RUN, CERTIFICATE, MODEL = "run.json", "certificate.json", "model.safetensors"
-HISTORY, SCORES, REPORT = "history.jsonl", "scores.safetensors", "report.html"
-FILES = (RUN, CERTIFICATE, MODEL, HISTORY, SCORES, REPORT)
+RUN_FILE, CERTIFICATE_FILE, MODEL_FILE = "run.json", "certificate.json", "model.safetensors"
+HISTORY_FILE, SCORES_FILE, REPORT_FILE = "history.jsonl", "scores.safetensors", "report.html"
+FILES = (RUN_FILE, CERTIFICATE_FILE, MODEL_FILE, HISTORY_FILE, SCORES_FILE, REPORT_FILE)
 LARGEST_JSON = 64 * 2**20
 
 

@@ -18,21 +18,21 @@ from typing import Any
 from setpoint._version import __version__
 from setpoint.problems import Problem
 from setpoint.runs.folder import (
-    CERTIFICATE,
-    HISTORY,
+    CERTIFICATE_FILE,
+    HISTORY_FILE,
     LARGEST_JSON,
-    MODEL,
-    RUN,
-    SCORES,
+    MODEL_FILE,
+    RUN_FILE,
+    SCORES_FILE,
     RunError,
     read_file,
 )
-from setpoint.tables import Classes
+from setpoint.tables import LabelNames
 from setpoint.tables.encoder import Encoder, read_encoder
 
-FORMAT = "setpoint run 1"
-DIGESTED = frozenset({CERTIFICATE, MODEL, HISTORY, SCORES})
-MODELS = ("linear", "mlp")
+_FORMAT = "setpoint run 1"
+DIGESTED = frozenset({CERTIFICATE_FILE, MODEL_FILE, HISTORY_FILE, SCORES_FILE})
+MODEL_KINDS = ("linear", "mlp")
 _WIDEST = 100_000
 
 
@@ -58,15 +58,15 @@ class Manifest:
     files: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def label_names(self) -> Classes:
+    def label_names(self) -> LabelNames:
         """The classes of the label column; of two, the negative one first."""
-        return Classes(self.classes or (self.negative, self.positive))
+        return LabelNames(self.classes or (self.negative, self.positive))
 
     def to_bytes(self) -> bytes:
         """The content of run.json, with a digest of itself."""
         content = {name: getattr(self, name) for name in _FIELDS}
         content["classes"] = list(self.classes)
-        content |= {"format": FORMAT, "columns": self.encoder.to_json(), "notes": list(self.notes)}
+        content |= {"format": _FORMAT, "columns": self.encoder.to_json(), "notes": list(self.notes)}
         content["digest"] = _digest(content)
         return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
@@ -95,10 +95,10 @@ def read_manifest(folder: Path) -> Manifest:
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise RunError(f"{folder} {what}; name a folder that `setpoint train` wrote.")
-    path = folder / RUN
-    content = read_json(folder, RUN)
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise RunError(f"{path} is not a run of this version of setpoint ({FORMAT!r}).")
+    path = folder / RUN_FILE
+    content = _read_json(folder, RUN_FILE)
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise RunError(f"{path} is not a run of this version of setpoint ({_FORMAT!r}).")
     if content.pop("digest", None) != _digest(content):
         raise RunError(f"{path} was changed after it was written; train again.")
     try:
@@ -115,7 +115,7 @@ def read_digested(folder: Path, manifest: Manifest, name: str) -> bytes:
     return content
 
 
-def read_json(folder: Path, name: str) -> Any:
+def _read_json(folder: Path, name: str) -> Any:
     """A JSON file of a run; NaN and Infinity are not JSON."""
     content = read_file(folder, name, largest=LARGEST_JSON)
     try:
@@ -131,8 +131,8 @@ def _checked(content: dict[str, Any]) -> Manifest:
     for name, least, most in (("hidden", 0, _WIDEST), ("seed", 0, 2**63)):
         if type(content[name]) is not int or not least <= content[name] < most:
             raise ValueError(f"{name} must be a whole number.")
-    if content["model"] not in MODELS:
-        raise ValueError(f"model must be one of {', '.join(MODELS)}.")
+    if content["model"] not in MODEL_KINDS:
+        raise ValueError(f"model must be one of {', '.join(MODEL_KINDS)}.")
     if content["group"] is not None and not isinstance(content["group"], str):
         raise ValueError("group must be a column.")
     if not isinstance(content["notes"], list) or not _texts(content["notes"]):

@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from setpoint.runs.folder import MODEL, RunError
+from setpoint.runs.folder import MODEL_FILE, RunError
 from setpoint.runs.manifest import Manifest, read_digested
 from setpoint.train.networks import network
 
@@ -35,8 +35,8 @@ def load_model(folder: Path, manifest: Manifest) -> nn.Module:
     Raises:
         RunError: The file is damaged, or does not fit the columns in run.json.
     """
-    path = folder / MODEL
-    found = _tensors(path, read_digested(folder, manifest, MODEL))
+    path = folder / MODEL_FILE
+    found = _tensors(path, read_digested(folder, manifest, MODEL_FILE))
     outputs = len(manifest.classes) or 1
     model = build_model(manifest.model, manifest.encoder.width, manifest.hidden, outputs=outputs)
     wanted = model.state_dict()

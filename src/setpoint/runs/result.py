@@ -14,20 +14,20 @@ from setpoint.axes.class_choice import best_shifts
 from setpoint.certificates import Certificate, ClassCertificate
 from setpoint.problems import Problem
 from setpoint.results import RunResult
-from setpoint.runs.folder import CERTIFICATE, HISTORY, SCORES, RunError
+from setpoint.runs.folder import CERTIFICATE_FILE, HISTORY_FILE, SCORES_FILE, RunError
 from setpoint.runs.manifest import Manifest, read_digested
-from setpoint.tables.training_file import PARTS
+from setpoint.tables.training_file import PART_NAMES
 
 Splits = Mapping[str, tuple[Any, Any, Any]]
 """Scores, labels and groups (or None) of each part."""
 Arrays = dict[str, NDArray[Any]]
 _DTYPES = {"F32": "<f4", "U8": "u1", "I32": "<i4", "I64": "<i8"}
-Kind = TypeVar("Kind", Certificate, ClassCertificate)
+_Kind = TypeVar("_Kind", Certificate, ClassCertificate)
 
 
 def read_certificate(folder: Path, manifest: Manifest) -> Certificate | ClassCertificate:
     """certificate.json of a run; RunError if it is damaged or does not belong to run.json."""
-    path, content = folder / CERTIFICATE, read_digested(folder, manifest, CERTIFICATE)
+    path, content = folder / CERTIFICATE_FILE, read_digested(folder, manifest, CERTIFICATE_FILE)
     if not manifest.classes:
         return parse_certificate(path, content)
     found = _parsed(ClassCertificate, path, content)
@@ -41,7 +41,7 @@ def parse_certificate(path: Path, content: bytes) -> Certificate:
     return _parsed(Certificate, path, content)
 
 
-def _parsed(kind: type[Kind], path: Path, content: bytes) -> Kind:
+def _parsed(kind: type[_Kind], path: Path, content: bytes) -> _Kind:
     try:
         return kind.from_json(content.decode())
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
@@ -51,25 +51,25 @@ def _parsed(kind: type[Kind], path: Path, content: bytes) -> Kind:
 
 def read_history(folder: Path, manifest: Manifest) -> list[dict[str, Any]]:
     """history.jsonl of a run: one dict per epoch."""
-    lines = read_digested(folder, manifest, HISTORY).decode().splitlines()
+    lines = read_digested(folder, manifest, HISTORY_FILE).decode().splitlines()
     try:
         history = [json.loads(line) for line in lines]
     except (ValueError, RecursionError):
         history = [None]
     if not all(isinstance(entry, dict) for entry in history):
-        raise RunError(f"{folder / HISTORY} is damaged; train again.")
+        raise RunError(f"{folder / HISTORY_FILE} is damaged; train again.")
     return history
 
 
-def read_scores(folder: Path, manifest: Manifest) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def read_splits(folder: Path, manifest: Manifest) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The splits of scores.safetensors, and the baseline's scores of each part if there are any.
 
     Raises:
         RunError: The file is damaged.
     """
     try:
-        arrays = _load_arrays(read_digested(folder, manifest, SCORES))
-        there = [name for name in (*PARTS, "test") if f"{name}/scores" in arrays]
+        arrays = _load_arrays(read_digested(folder, manifest, SCORES_FILE))
+        there = [name for name in (*PART_NAMES, "test") if f"{name}/scores" in arrays]
         splits = {name: _part(arrays, name, len(manifest.classes)) for name in there}
         if not splits or not all(len(scores) for scores, _, _ in splits.values()):
             raise ValueError("no scores")
@@ -78,7 +78,7 @@ def read_scores(folder: Path, manifest: Manifest) -> tuple[dict[str, Any], dict[
         if any(baseline[name].shape != splits[name][0].shape for name in baseline):
             raise ValueError("shapes differ")
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-        raise RunError(f"{folder / SCORES} is damaged; train again.") from None
+        raise RunError(f"{folder / SCORES_FILE} is damaged; train again.") from None
     return splits, baseline or None
 
 
@@ -127,7 +127,7 @@ def _part(arrays: Arrays, name: str, classes: int) -> tuple[Any, Any, Any]:
 
 def read_result(folder: Path, manifest: Manifest) -> RunResult:
     """All of a run that the report draws."""
-    splits, baseline = read_scores(folder, manifest)
+    splits, baseline = read_splits(folder, manifest)
     certificate = read_certificate(folder, manifest)
     return result_of(manifest, certificate, read_history(folder, manifest), splits, baseline)
 

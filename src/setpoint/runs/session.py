@@ -14,30 +14,38 @@ import numpy as np
 from safetensors.numpy import save
 from torch import nn
 
-from setpoint._checks import listed, plural, quoted
+from setpoint._checks import plural, quoted, quoted_list
 from setpoint.axes.class_data import numbered
 from setpoint.certificates import certify, certify_shifts, shifts_to_prove
 from setpoint.problems import Problem
 from setpoint.results import RunResult
-from setpoint.runs.folder import CERTIFICATE, HISTORY, MODEL, REPORT, RUN, SCORES, write_folder
+from setpoint.runs.folder import (
+    CERTIFICATE_FILE,
+    HISTORY_FILE,
+    MODEL_FILE,
+    REPORT_FILE,
+    RUN_FILE,
+    SCORES_FILE,
+    write_folder,
+)
 from setpoint.runs.manifest import Manifest, digest, versions
 from setpoint.runs.model import model_bytes
 from setpoint.runs.result import result_of, score_arrays
 from setpoint.runs.training import (
-    Recipe,
+    RunRecipe,
     Trained,
     Watch,
     all_rows,
     groups_of,
     on_first_rank,
-    own_rows,
-    own_rows_of_unknown,
-    scores_of,
+    part_scores,
+    rank_rows,
+    rank_rows_of_unknown,
     train_model,
 )
 from setpoint.tables import TableError, need_column, open_table
 from setpoint.tables.training_file import (
-    PARTS,
+    PART_NAMES,
     Shares,
     Survey,
     TablePart,
@@ -68,14 +76,14 @@ class Finished:
             json.dumps(_finite(entry), allow_nan=False) + "\n" for entry in self.history
         )
         files = {
-            MODEL: model_bytes(self.model),
-            CERTIFICATE: f"{certificate}\n".encode(),
-            HISTORY: history.encode(),
-            SCORES: save(score_arrays(self.splits, self.baseline)),
+            MODEL_FILE: model_bytes(self.model),
+            CERTIFICATE_FILE: f"{certificate}\n".encode(),
+            HISTORY_FILE: history.encode(),
+            SCORES_FILE: save(score_arrays(self.splits, self.baseline)),
         }
         digests = {name: digest(content) for name, content in files.items()}
-        files[RUN] = replace(self.manifest, files=digests).to_bytes()
-        files[REPORT] = page
+        files[RUN_FILE] = replace(self.manifest, files=digests).to_bytes()
+        files[REPORT_FILE] = page
         write_folder(folder, files, force=force)
 
 
@@ -90,7 +98,7 @@ class Session:
 
     file: Path
     label: str
-    recipe: Recipe
+    recipe: RunRecipe
     test: Path | None
     positive: str | None
     drop: tuple[str, ...]
@@ -135,13 +143,13 @@ class Session:
         self._introduce(seen)
         columns = (self.label, seen.classes, seen.encoder)
         with ExitStack() as stack:
-            own = own_rows(self.file, seen.rows)
+            own = rank_rows(self.file, seen.rows)
             reading = read_parts(own, *columns, shares.dealer(own.start), len(own), self.group)
-            parts = dict(zip(PARTS, stack.enter_context(reading), strict=True))
+            parts = dict(zip(PART_NAMES, stack.enter_context(reading), strict=True))
             for name, part in parts.items():
                 self._check(name, part, seen)
             if self.test is not None:
-                rows = own_rows_of_unknown(self.test, self.label)
+                rows = rank_rows_of_unknown(self.test, self.label)
                 (parts["test"],) = stack.enter_context(read_all(rows, *columns, self.group))
             return self._train(seen, parts)
 
@@ -195,7 +203,7 @@ class Session:
         there = set() if groups is None else set(groups.tolist())
         for value in asked - there:
             wrong = f"the goal asks about {quoted(value)}, which the {name} part does not have; "
-            wrong += f"it has {listed(sorted(there))}."
+            wrong += f"it has {quoted_list(sorted(there))}."
             raise TableError(self.file, wrong, column=self.group)
 
     def _train(self, seen: Survey, parts: dict[str, TablePart]) -> Finished:
@@ -205,13 +213,13 @@ class Session:
         steps = f"{recipe.steps(train):,} steps"
         self.watch.tell(f"Training {recipe.model} with {recipe.method}: {steps}.")
         trained = train_model(recipe, train, validation, self.watch)
-        splits = {n: all_rows(p, scores_of(trained.model, p)) for n, p in parts.items()}
+        splits = {n: all_rows(p, part_scores(trained.model, p)) for n, p in parts.items()}
         baseline = None
         if self.baseline:
             self.watch.tell("Training the same with cross_entropy, to compare.")
             other = replace(recipe, method="cross_entropy")
             theirs = train_model(other, train, validation, self.watch)
-            baseline = {n: all_rows(p, scores_of(theirs.model, p))[0] for n, p in parts.items()}
+            baseline = {n: all_rows(p, part_scores(theirs.model, p))[0] for n, p in parts.items()}
         return self._finish(self._manifest(seen), trained, splits, baseline)
 
     def _manifest(self, seen: Survey) -> Manifest:

@@ -29,11 +29,11 @@ from setpoint.train.validation import Validation, score
 
 _RESUMED = "Going on where a run that was stopped has left off."
 _ANEW = "An unfinished run of other settings or data is in the way; it goes, and training starts."
-Found = TypeVar("Found")
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
-class Recipe:
+class RunRecipe:
     """How to train: everything that decides the numbers, beside the data."""
 
     problem: Problem
@@ -73,7 +73,9 @@ class Trained:
     history: list[dict[str, Any]]
 
 
-def train_model(recipe: Recipe, train: TablePart, validation: TablePart, watch: Watch) -> Trained:
+def train_model(
+    recipe: RunRecipe, train: TablePart, validation: TablePart, watch: Watch
+) -> Trained:
     """Train one model; the pass that is best by the goal's own metric is kept.
 
     A run that was killed goes on from its last pass and ends with the same numbers.
@@ -91,7 +93,11 @@ def train_model(recipe: Recipe, train: TablePart, validation: TablePart, watch: 
 
 
 def _train(
-    recipe: Recipe, train: TablePart, validation: TablePart, watch: Watch, folder: Path | None
+    recipe: RunRecipe,
+    train: TablePart,
+    validation: TablePart,
+    watch: Watch,
+    folder: Path | None,
 ) -> Trained:
     judge = Validation(
         recipe.problem,
@@ -122,17 +128,17 @@ def groups_of(problem: Problem, group: str | None, column: Any) -> dict[str, Any
     return {group: column} if any(problem.slices) and group is not None else None
 
 
-def scores_of(model: nn.Module, part: TablePart) -> NDArray[np.float32]:
+def part_scores(model: nn.Module, part: TablePart) -> NDArray[np.float32]:
     """The scores of a part, in the precision that decisions are made in."""
     found: Tensor = score(model, torch.from_numpy(part.x))
     return found.numpy().astype(np.float32, copy=False)
 
 
-def on_first_rank(look: Callable[[], Found]) -> Found:
+def on_first_rank(look: Callable[[], _Found]) -> _Found:
     """What ``look`` returns on rank 0, on all ranks; an error on rank 0 is one on all ranks."""
     if workers() == 1:
         return look()
-    found: Found | None = None
+    found: _Found | None = None
     trouble = None
     if rank_of() == 0:
         try:
@@ -144,22 +150,22 @@ def on_first_rank(look: Callable[[], Found]) -> Found:
         raise trouble
     if told is not None:
         raise ValueError(f"rank {rank_of()} stops with rank 0: {told}")
-    result: Found = answer
+    result: _Found = answer
     return result
 
 
-def own_rows(file: Path, rows: int) -> RowRange:
+def rank_rows(file: Path, rows: int) -> RowRange:
     """The range of a table of ``rows`` rows that this rank reads."""
     size, rank = workers(), rank_of()
     return RowRange(open_table(file), rank * rows // size, (rank + 1) * rows // size)
 
 
-def own_rows_of_unknown(file: Path, label: str) -> TableSource:
+def rank_rows_of_unknown(file: Path, label: str) -> TableSource:
     """The range that this rank reads of a table whose length is not known yet."""
     source = open_table(file)
     if workers() == 1:
         return source
-    return own_rows(file, on_first_rank(lambda: count_rows(source, label)))
+    return rank_rows(file, on_first_rank(lambda: count_rows(source, label)))
 
 
 def all_rows(part: TablePart, scores: Any = None) -> tuple[Any, Any, Any]:

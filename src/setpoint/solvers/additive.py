@@ -18,7 +18,13 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
-from setpoint.distributed import columns_of, layout_of, several_ranks, sum_over_ranks, together
+from setpoint.distributed import (
+    batch_columns,
+    in_global_batch,
+    layout_of,
+    several_ranks,
+    sum_over_ranks,
+)
 from setpoint.solvers.base import BatchCriterion, scale_gradient
 
 
@@ -57,7 +63,7 @@ class AdditiveCriterion(BatchCriterion, Generic[Own]):
             if known is not None and added is not None:
                 if known.learns and not scores.requires_grad:
                     scores = scores.detach().requires_grad_()  # no rows: it steps like the others
-                with together(), self._sharing(added):
+                with in_global_batch(), self._sharing(added):
                     return super().__call__(scale_gradient(scores, self._factor()), labels, **more)
         return super().__call__(scores, labels, **more)
 
@@ -82,7 +88,7 @@ class AdditiveCriterion(BatchCriterion, Generic[Own]):
         sound = True
         try:
             if len(scores):
-                sound = layout_of(columns_of(mine), self._mode(scores)) == known.layout
+                sound = layout_of(batch_columns(mine), self._mode(scores)) == known.layout
             own = self._own(**(mine if sound and len(scores) else known.nobody))
         except (TypeError, ValueError):
             sound, own = False, self._own(**known.nobody)
@@ -103,7 +109,7 @@ class AdditiveCriterion(BatchCriterion, Generic[Own]):
         """As ever; keeps in mind what a batch looks like."""
         whole, labels, more = super()._gather(scores, labels, given)
         found = {"scores": whole.detach(), "labels": labels, **more}
-        layout = layout_of(columns_of(found), self._mode(whole))
+        layout = layout_of(batch_columns(found), self._mode(whole))
         self._known = _Known(layout, _nobody(found), whole.requires_grad)
         return whole, labels, more
 

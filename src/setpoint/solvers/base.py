@@ -23,9 +23,9 @@ from setpoint.distributed import (
     average_gradients,
     gather_columns,
     gather_rows,
+    in_global_batch,
     rank_of,
     several_ranks,
-    together,
     workers,
 )
 from setpoint.problems import PER_GROUP, Infeasible, Problem, refuse_classes, refuse_queries
@@ -54,7 +54,7 @@ class BatchCriterion(nn.Module):
             return super().__call__(scores, labels, **more)
         if not self._alone():
             scores, labels, more = self._gather(scores, labels, more)
-        with together():
+        with in_global_batch():
             return super().__call__(scores, labels, **more)
 
     def attach(self: Self, model: nn.Module) -> Self:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import plural, quoted
-from setpoint.tables.source import Floats, coded, number_of, numbers
+from setpoint.tables.source import FloatColumn, coded, number_of, numbers
 
 Role = Literal["number", "category", "drop"]
 MOST_VALUES = 10_000  # different texts remembered
@@ -89,7 +89,9 @@ class ColumnSummary:
         if len(self.values) > MOST_VALUES:
             self.values = None
 
-    def _numbers(self, found: Floats, training: NDArray[np.bool_], rows: Sequence[int]) -> None:
+    def _numbers(
+        self, found: FloatColumn, training: NDArray[np.bool_], rows: Sequence[int]
+    ) -> None:
         there = ~np.isnan(found)
         infinite = np.isinf(found)
         if infinite.any() and self.infinite is None:
@@ -104,7 +106,7 @@ class ColumnSummary:
         self.largest = max(self.largest, float(values.max()))
         self._moments(found[there & ~infinite & training])
 
-    def _moments(self, values: Floats) -> None:
+    def _moments(self, values: FloatColumn) -> None:
         """Chan's update of mean and sum of squares: stable over any number of chunks."""
         if not len(values):
             return

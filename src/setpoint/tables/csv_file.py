@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from setpoint._files import replacing
 from setpoint.tables.source import (
-    CHUNK,
+    CHUNK_ROWS,
     Chunk,
     TableError,
     TableSource,
-    as_text,
     check_names,
     number_of,
+    number_text,
     rows_between,
 )
 
@@ -58,7 +58,7 @@ class CsvSource(TableSource):
             for number, line in lines:
                 rows.append(number)
                 kept.append([line[place] for place in places])
-                if len(rows) == CHUNK:
+                if len(rows) == CHUNK_ROWS:
                     yield self._chunk(wanted, rows, kept)
                     rows, kept = [], []
             if rows:
@@ -129,7 +129,7 @@ def cells(column: NDArray[Any]) -> list[str]:
     """A column of a chunk as cells for :func:`write_csv`; a missing value is empty."""
     if column.dtype == object:
         return ["" if text is None else safe_cell(text) for text in column]
-    return [safe_cell(as_text(float(value))) for value in column]
+    return [safe_cell(number_text(float(value))) for value in column]
 
 
 def safe_cell(text: str) -> str:

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint._checks import is_number, listed, quoted
+from setpoint._checks import is_number, quoted, quoted_list
 from setpoint.tables.columns import ColumnSummary
 from setpoint.tables.source import (
     Chunk,
     TableError,
     TableSource,
-    as_text,
     coded,
+    number_text,
     numbers,
 )
 
-Matrix = NDArray[np.float32]
+Features = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class Number:
         """How many features it makes."""
         return 2 if self.missing else 1
 
-    def encode(self, chunk: Chunk, out: Matrix) -> None:
+    def encode(self, chunk: Chunk, out: Features) -> None:
         """Write the features of these rows into ``out`` [n, width]."""
         column = chunk.columns[self.name]
         found, wrong = numbers(column)
         if wrong is None and np.isinf(found).any():
             wrong = int(np.argmax(np.isinf(found)))
         if wrong is not None:
-            shown = column[wrong] if column.dtype == object else as_text(float(column[wrong]))
+            shown = column[wrong] if column.dtype == object else number_text(float(column[wrong]))
             problem = f"{quoted(shown)} is not a finite number, as this column had in training."
             raise chunk.error(problem, wrong, self.name)
         absent = np.isnan(found)
@@ -68,7 +68,7 @@ class Category:
         """How many features it makes."""
         return len(self.values)
 
-    def encode(self, chunk: Chunk, out: Matrix) -> None:
+    def encode(self, chunk: Chunk, out: Features) -> None:
         """Write the features of these rows into ``out`` [n, width]."""
         values, codes = coded(chunk.columns[self.name])
         places = {value: place for place, value in enumerate(self.values)}
@@ -77,7 +77,7 @@ class Category:
             row = int(np.argmin(found))
             new = values[codes[row]]
             shown = "a missing value" if new is None else f"the category {quoted(new)}"
-            known = listed([v for v in self.values if v is not None], 5)
+            known = quoted_list([v for v in self.values if v is not None], 5)
             problem = f"{shown} did not occur in training; known: {known}."
             raise chunk.error(problem, row, self.name)
         out[:] = 0
@@ -100,7 +100,7 @@ class Encoder:
         """The columns it needs, by name."""
         return tuple(column.name for column in self.columns)
 
-    def encode(self, chunk: Chunk) -> Matrix:
+    def encode(self, chunk: Chunk) -> Features:
         """The features of these rows, [n, width]."""
         out = np.empty((len(chunk), self.width), dtype=np.float32)
         start = 0
@@ -111,7 +111,7 @@ class Encoder:
 
     def chunks(
         self, source: TableSource, also: Iterable[str] = ()
-    ) -> Iterator[tuple[Chunk, Matrix]]:
+    ) -> Iterator[tuple[Chunk, Features]]:
         """The chunks of a table with the features of each; ``also`` names further columns.
 
         Raises:
@@ -119,7 +119,7 @@ class Encoder:
         """
         missing = [name for name in self.names if name not in source.names]
         if missing:
-            problem = f"columns of training are missing: {listed(missing)}; add them."
+            problem = f"columns of training are missing: {quoted_list(missing)}; add them."
             raise TableError(source.path, problem)
         for chunk in source.chunks(dict.fromkeys([*self.names, *also])):
             yield chunk, self.encode(chunk)
@@ -130,7 +130,7 @@ class Encoder:
         return [{"name": c.name, "kind": kinds[type(c)], **asdict(c)} for c in self.columns]
 
 
-def column_of(summary: ColumnSummary, role: str) -> Number | Category:
+def encoded_column(summary: ColumnSummary, role: str) -> Number | Category:
     """How a column with this role is encoded."""
     if role == "number":
         return Number(summary.name, summary.mean, summary.scale, summary.missing > 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from setpoint._checks import listed, quoted
+from setpoint._checks import quoted, quoted_list
 from setpoint.tables.source import (
     NO_ROWS,
     Chunk,
@@ -26,7 +26,7 @@ NEGATIVE = frozenset({"0", "-1", "false", "no", "n", "f", "negative", "neg"})
 
 
 @dataclass(frozen=True)
-class Classes:
+class LabelNames:
     """The values of a label column as texts, in the order of the columns of scores.
 
     Of two classes the first is the negative and the second the positive one.
@@ -43,7 +43,7 @@ class Classes:
             place = int(np.argmin(found))
             value = values[codes[place]]
             shown = "missing" if value is None else quoted(value)
-            wanted = f"one of {listed(self.names, 5)}"
+            wanted = f"one of {quoted_list(self.names, 5)}"
             if len(self.names) == 2:
                 wanted = " or ".join(map(quoted, self.names))
             raise chunk.error(f"the label is {shown}; it must be {wanted}.", place, column)
@@ -68,7 +68,7 @@ class LabelCount:
             if len(self.seen) > self.most:
                 raise self._not_two() if self.most == MOST_LABELS else self._too_many()
 
-    def all_classes(self) -> Classes:
+    def all_classes(self) -> LabelNames:
         """All classes, at least two: numbers by size, texts by the alphabet.
 
         A class that is written in one way is called so; ``1`` and ``1.0`` are called ``1``.
@@ -76,15 +76,15 @@ class LabelCount:
         self._need_rows()
         if len(self.seen) < 2:
             raise self._error(
-                f"a label column has two classes at least; this one has {listed(self.seen)}."
+                f"a label column has two classes at least; this one has {quoted_list(self.seen)}."
             )
         numeric = all(number_of(value) is not None for value in self.seen)
         order = sorted(self.seen, key=lambda v: (float(v), v) if numeric else (0.0, v))
         spelled = [self.spelled[value] for value in order]
         names = (min(s) if len(s) == 1 else v for s, v in zip(spelled, order, strict=True))
-        return Classes(tuple(names))
+        return LabelNames(tuple(names))
 
-    def two_classes(self, positive: str | None = None, *, one_will_do: bool = False) -> Classes:
+    def two_classes(self, positive: str | None = None, *, one_will_do: bool = False) -> LabelNames:
         """The negative and the positive class.
 
         Args:
@@ -97,7 +97,7 @@ class LabelCount:
             if positive is None and value.lower() not in POSITIVE | NEGATIVE:
                 raise self._not_plain()
             is_it = value.lower() in POSITIVE if positive is None else value == normal(positive)
-            return Classes(("", value) if is_it else (value, ""))
+            return LabelNames(("", value) if is_it else (value, ""))
         if len(self.seen) != 2:
             raise self._not_two()
         if positive is not None:
@@ -105,16 +105,16 @@ class LabelCount:
         yes = [value for value in self.seen if value.lower() in POSITIVE]
         no = [value for value in self.seen if value.lower() in NEGATIVE]
         if len(yes) == 1 and len(no) == 1:
-            return Classes((no[0], yes[0]))
+            return LabelNames((no[0], yes[0]))
         raise self._not_plain()
 
-    def _chosen(self, positive: str) -> Classes:
+    def _chosen(self, positive: str) -> LabelNames:
         wanted = normal(positive)
         others = [value for value in self.seen if value != wanted]
         if wanted is None or len(others) != 1:
             problem = f"--positive {quoted(positive)} is no label; the labels are "
-            raise self._error(f"{problem}{listed(sorted(self.seen))}.")
-        return Classes((others[0], wanted))
+            raise self._error(f"{problem}{quoted_list(sorted(self.seen))}.")
+        return LabelNames((others[0], wanted))
 
     def _need_rows(self) -> None:
         if not self.seen:
@@ -124,14 +124,16 @@ class LabelCount:
         return TableError(self.path, problem, column=self.name)
 
     def _not_plain(self) -> TableError:
-        problem = f"the labels are {listed(sorted(self.seen))}; say which is the positive one: "
+        problem = (
+            f"the labels are {quoted_list(sorted(self.seen))}; say which is the positive one: "
+        )
         return self._error(f"{problem}--positive VALUE.")
 
     def _not_two(self) -> TableError:
         many = len(self.seen) > MOST_LABELS
         several = f"more than {MOST_LABELS}" if many else str(len(self.seen))
         problem = f"a label column has two different values; this one has {several}: "
-        problem += f"{listed(sorted(self.seen), 5)}."
+        problem += f"{quoted_list(sorted(self.seen), 5)}."
         if len(self.seen) > 2 and not many:
             problem += (
                 " For several, train for a goal about classes, as in 'maximize macro(recall)'."
@@ -139,5 +141,5 @@ class LabelCount:
         return self._error(problem)
 
     def _too_many(self) -> TableError:
-        problem = f"more than {self.most:,} different labels: {listed(sorted(self.seen), 5)}. "
+        problem = f"more than {self.most:,} different labels: {quoted_list(sorted(self.seen), 5)}. "
         return self._error(f"{problem}Is this a column of classes?")

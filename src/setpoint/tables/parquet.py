@@ -18,7 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import quoted
-from setpoint.tables.source import CHUNK, Chunk, TableError, TableSource, check_names, rows_between
+from setpoint.tables.source import (
+    CHUNK_ROWS,
+    Chunk,
+    TableError,
+    TableSource,
+    check_names,
+    rows_between,
+)
 
 SUFFIXES = (".parquet", ".pq")
 
@@ -69,7 +76,9 @@ class ParquetSource(TableSource):
 
     def _rows(self, file: Path, wanted: list[str], first: int) -> Iterator[Chunk]:
         with self._open(file) as opened:
-            for batch in opened.iter_batches(batch_size=CHUNK, columns=wanted, use_threads=False):
+            for batch in opened.iter_batches(
+                batch_size=CHUNK_ROWS, columns=wanted, use_threads=False
+            ):
                 columns = {name: self._values(batch.column(name), name) for name in wanted}
                 yield Chunk(self.path, columns, range(first + 1, first + 1 + batch.num_rows))
                 first += batch.num_rows

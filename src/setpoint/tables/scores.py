@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.tables.csv_file import CsvSource
-from setpoint.tables.labels import Classes, LabelCount
+from setpoint.tables.labels import LabelCount, LabelNames
 from setpoint.tables.parquet import SUFFIXES, ParquetSource
-from setpoint.tables.source import NO_ROWS, Codes, Floats, TableError, TableSource, need_column
+from setpoint.tables.source import NO_ROWS, Codes, FloatColumn, TableError, TableSource, need_column
 
 
 def open_table(path: Path) -> TableSource:
@@ -36,7 +36,7 @@ def open_table(path: Path) -> TableSource:
 class Scores:
     """One score per row; labels (0 or 1), groups and clusters (texts) if columns were named."""
 
-    scores: Floats
+    scores: FloatColumn
     labels: Codes | None
     groups: NDArray[Any] | None
     clusters: NDArray[Any] | None
@@ -53,7 +53,7 @@ def read_scores(
     positive: str | None = None,
     *,
     clusters: str | None = None,
-    classes: Classes | None = None,
+    classes: LabelNames | None = None,
     one_will_do: bool = False,
 ) -> Scores:
     """The named columns, checked: scores finite, two classes, no group or cluster missing.

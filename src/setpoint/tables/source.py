@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint._checks import listed, quoted
+from setpoint._checks import quoted, quoted_list
 
-CHUNK = 65_536  # rows
+CHUNK_ROWS = 65_536  # rows
 NO_ROWS = "has a header and no rows."
-Floats = NDArray[np.float64]
+FloatColumn = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 
@@ -58,7 +58,7 @@ class Chunk:
         columns = {name: column[start:stop] for name, column in self.columns.items()}
         return Chunk(self.path, columns, self.rows[start:stop])
 
-    def scores(self, name: str) -> Floats:
+    def scores(self, name: str) -> FloatColumn:
         """A column of finite numbers.
 
         Raises:
@@ -171,7 +171,7 @@ def need_column(source: TableSource, name: str, option: str) -> str:
     """``name`` if the table has it; a TableError that lists its columns otherwise."""
     if name not in source.names:
         problem = f"there is no column {quoted(name)} ({option}); the columns are "
-        raise TableError(source.path, f"{problem}{listed(source.names)}.")
+        raise TableError(source.path, f"{problem}{quoted_list(source.names)}.")
     return name
 
 
@@ -185,7 +185,7 @@ def number_of(text: str) -> float | None:
         return None
 
 
-def numbers(column: NDArray[Any]) -> tuple[Floats, int | None]:
+def numbers(column: NDArray[Any]) -> tuple[FloatColumn, int | None]:
     """A column as floats, NaN where a value is missing, and the place of the first non-number."""
     if column.dtype != object:
         return column, None
@@ -202,14 +202,14 @@ def coded(column: NDArray[Any]) -> tuple[list[str | None], Codes]:
     """The different values of a column as texts (None: missing), and the place of each row's."""
     if column.dtype != object:
         values, codes = np.unique(column, return_inverse=True)
-        shown = [None if np.isnan(value) else as_text(float(value)) for value in values]
+        shown = [None if np.isnan(value) else number_text(float(value)) for value in values]
         return shown, codes.astype(np.int64)
     places: dict[str | None, int] = {}
     found = np.fromiter((places.setdefault(t, len(places)) for t in column), np.int64, len(column))
     return list(places), found
 
 
-def as_text(value: float) -> str:
+def number_text(value: float) -> str:
     """The shortest text that reads back as ``value``; 3.0 is ``3``, and NaN is empty."""
     if np.isnan(value):
         return ""
@@ -222,4 +222,4 @@ def normal(text: str | None) -> str | None:
         return None
     stripped = text.strip()
     value = number_of(stripped)
-    return stripped if value is None or not np.isfinite(value) else as_text(value)
+    return stripped if value is None or not np.isfinite(value) else number_text(value)

@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 
 from setpoint._checks import quoted
 from setpoint.tables.columns import ColumnSummary, role_of
-from setpoint.tables.encoder import Category, Encoder, Matrix, Number, column_of
-from setpoint.tables.labels import MOST_CLASSES, MOST_LABELS, Classes, LabelCount
+from setpoint.tables.encoder import Category, Encoder, Features, Number, encoded_column
+from setpoint.tables.labels import MOST_CLASSES, MOST_LABELS, LabelCount, LabelNames
 from setpoint.tables.source import NO_ROWS, Codes, TableError, TableSource, need_column
 
-PARTS = ("train", "validation", "calibration")
+PART_NAMES = ("train", "validation", "calibration")
 IN_MEMORY = 2**30  # bytes of features
 _STREAM = 0x5E7901  # made-up data often come from default_rng(seed) themselves
 
 Deal = Callable[[int], Codes]
-"""Gives the parts (places in ``PARTS``) of the next rows of a file, given how many."""
+"""Gives the parts (places in ``PART_NAMES``) of the next rows of a file, given how many."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Shares:
 class Survey:
     """What the first pass found."""
 
-    classes: Classes
+    classes: LabelNames
     encoder: Encoder
     rows: int
     notes: tuple[str, ...]
@@ -95,7 +95,7 @@ def survey(
     deal, rows = shares.dealer(), 0
     for chunk in source.chunks([label, *left]):
         labels.update(chunk)
-        training = deal(len(chunk)) == PARTS.index("train")
+        training = deal(len(chunk)) == PART_NAMES.index("train")
         for column in columns:
             column.update(chunk.columns[column.name], training, chunk.rows)
         rows += len(chunk)
@@ -106,7 +106,7 @@ def survey(
         _check_values(source, column, keep)
         role, note = role_of(column, keep)
         notes += [note] if note else []
-        used += [column_of(column, role)] if role != "drop" else []
+        used += [encoded_column(column, role)] if role != "drop" else []
     if not used:
         why = f" ({notes[0]})" if notes else ""
         raise TableError(source.path, f"no column is left to learn from{why}")
@@ -128,7 +128,7 @@ def _check_values(source: TableSource, column: ColumnSummary, keep: Collection[s
 class TablePart:
     """Examples in the order of the file: features [n, d], labels [n], groups [n] or None."""
 
-    x: Matrix
+    x: Features
     y: Codes
     groups: NDArray[Any] | None
 
@@ -140,12 +140,12 @@ class TablePart:
 def read_parts(
     source: TableSource,
     label: str,
-    classes: Classes,
+    classes: LabelNames,
     encoder: Encoder,
     deal: Deal,
     rows: int,
     group: str | None = None,
-    parts: int = len(PARTS),
+    parts: int = len(PART_NAMES),
 ) -> Iterator[list[TablePart]]:
     """Every part of a file of ``rows`` rows; temporary files are gone when the context ends."""
     also = [need_column(source, label, "--label")]
@@ -164,7 +164,7 @@ def read_parts(
 
 
 def read_all(
-    source: TableSource, label: str, classes: Classes, encoder: Encoder, group: str | None = None
+    source: TableSource, label: str, classes: LabelNames, encoder: Encoder, group: str | None = None
 ) -> AbstractContextManager[list[TablePart]]:
     """One part with every row of a file, such as a test file; see :func:`read_parts`."""
 
@@ -190,13 +190,15 @@ class _Store:
         self._count = 0
         shape = (max(most, 1), width)
         if 4 * most * width <= IN_MEMORY:
-            self._x: Matrix = np.empty(shape, np.float32)  # pages that are not written cost nothing
+            self._x: Features = np.empty(
+                shape, np.float32
+            )  # pages that are not written cost nothing
         else:
             self._x = np.memmap(path, np.float32, "w+", shape=shape)
         self._y: list[Codes] = []
         self._groups: list[NDArray[Any]] = []
 
-    def add(self, x: Matrix, y: Codes, groups: NDArray[Any] | None) -> None:
+    def add(self, x: Features, y: Codes, groups: NDArray[Any] | None) -> None:
         self._x[self._count : self._count + len(x)] = x
         self._count += len(x)
         self._y.append(y)
