@@ -30,13 +30,13 @@ def numbers(folder):
 DIES = """
 import os, signal, sys
 from setpoint import cli
-from setpoint.train import run
-step = run.Run.step
+from setpoint.train import loop
+step = loop.Run.step
 def dying(self, batch):
     if len(self.progress.history) == 3 and self.losses:
         os.kill(os.getpid(), signal.SIGKILL)
     return step(self, batch)
-run.Run.step = dying
+loop.Run.step = dying
 cli.main(sys.argv[1:])
 """
 

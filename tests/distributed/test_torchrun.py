@@ -20,15 +20,15 @@ EPOCHS, ROWS = 5, 1203
 PROGRAM = """
 import os, pathlib, signal, sys, time
 from setpoint import cli
-from setpoint.train import run
-step = run.Run.step
+from setpoint.train import loop
+step = loop.Run.step
 def dying(self, batch):
     if os.environ["RANK"] == "1" and len(self.progress.history) == 3 and self.losses:
         pathlib.Path(os.environ["DIES"]).write_text(str(time.time()))
         os.kill(os.getpid(), signal.SIGKILL)
     return step(self, batch)
 if os.environ.get("DIES"):
-    run.Run.step = dying
+    loop.Run.step = dying
 sys.exit(cli.main(sys.argv[1:]))
 """
 
