@@ -2,10 +2,12 @@
 
 import pytest
 import torch
+from distributed.pool_tasks import add, die, fail
 from distributed.toy_data import parts
 from pareto.toys import Number, squares
 
 from setpoint import compare, fnr_at_fpr, pareto_front
+from setpoint.distributed import open_pool
 from setpoint.solvers import Method
 
 PROBLEM = fnr_at_fpr(0.2)
@@ -54,3 +56,29 @@ def test_what_cannot_be_sent_and_other_words():
         compare(PROBLEM, parts, seeds=1, steps=2, processes="dask")
     with pytest.raises(ValueError, match="at least 1"):
         compare(PROBLEM, parts, seeds=1, steps=2, processes=0)
+
+
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_pool_shares_counts_and_raises(processes):
+    steps = []
+    with open_pool(processes, on_steps=steps.append) as pool:
+        shared = pool.share([1, 2])
+        running = [pool.submit(add, shared, number) for number in range(3)]
+        assert [pool.result(task) for task in running] == [3, 4, 5]
+        task = pool.submit(fail, 7)
+        with pytest.raises(KeyError, match="7"):
+            pool.result(task)
+        left = {pool.submit(add, shared, number) for number in range(3)}
+        while left:
+            for task in pool.finished(list(left)):
+                assert pool.result(task) in (3, 4, 5)
+                left.remove(task)
+    assert sum(steps) == 12
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_an_error_with_advice():
+    with open_pool(2, advice="Run it again.") as pool:
+        task = pool.submit(die)
+        with pytest.raises(RuntimeError, match=r"worker process was killed.*Run it again\."):
+            pool.result(task)

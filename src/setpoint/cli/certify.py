@@ -31,20 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--label", metavar="COLUMN", help="the true class; not needed for coverage alone")
     add("--goal", required=True, help='what to prove, as in "fpr <= 0.01" or "recall >= 0.95"')
     add("--confidence", type=fraction, default=0.95, metavar="SHARE", help="default: 0.95")
-    add(
-        "--candidates",
-        type=count,
-        default=1,
-        metavar="N",
-        help="models tried on these rows",
-    )
+    add("--candidates", type=count, default=1, metavar="N", help="models tried on these rows")
     add("--guarantee", choices=("pac", "mean"), default="pac", help="default: pac")
-    add(
-        "--prevalence",
-        type=fraction,
-        metavar="SHARE",
-        help="share of positives where it is used",
-    )
+    add("--prevalence", type=fraction, metavar="SHARE", help="share of positives where it is used")
     add("--group", metavar="COLUMN", help="one threshold for each value of this column")
     add("--clusters", metavar="COLUMN", help="who a row belongs to: one row each, or refused")
     add("--positive", metavar="VALUE", help="which label is the positive one")

@@ -11,13 +11,7 @@ from setpoint.cli.common import DONE, count, make_folder, require
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """How many seeds, and where the picture goes."""
     add = parser.add_argument
-    add(
-        "--seeds",
-        type=count,
-        default=3,
-        metavar="N",
-        help="how many repetitions (default: 3)",
-    )
+    add("--seeds", type=count, default=3, metavar="N", help="how many repetitions (default: 3)")
     where = "where the picture and results.json go (default: setpoint_demo/)"
     add("--out", type=Path, default=Path("setpoint_demo"), metavar="FOLDER", help=where)
     add("--quick", action="store_true", help="a few seconds: see that it runs, not what it learns")

@@ -36,26 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     both = "default: loss and coverage_gap with --group, else misses and false_alarms"
     add("--minimize", choices=(*LOSSES, *GAPS), help=both)
     add("--hold", choices=(*LOSSES, *GAPS), help="what the points are evenly spaced along")
-    add(
-        "--points",
-        type=count,
-        default=12,
-        metavar="N",
-        help="models, ends included (default: 12)",
-    )
+    add("--points", type=count, default=12, metavar="N", help="models, ends included (default: 12)")
     add("--out", required=True, type=Path, metavar="FOLDER", help="where they go")
     add("--model", choices=MODEL_KINDS, default="linear", help="default: linear")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--drop", action="append", default=[], metavar="COLUMN", help="do not learn from it")
     add("--keep", action="append", default=[], metavar="COLUMN", help="no identifier: use it")
     add("--learn-from-group", action="store_true", help="let the models see the group")
-    add(
-        "--steps",
-        type=count,
-        default=200,
-        metavar="N",
-        help="of each model (default: 200)",
-    )
+    add("--steps", type=count, default=200, metavar="N", help="of each model (default: 200)")
     add("--processes", type=count, default=1, metavar="N", help="default: 1")
     add("--seed", type=seed, default=0, metavar="N", help="default: 0")
     add("--quiet", action="store_true", help="print only the table")

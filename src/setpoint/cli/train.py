@@ -49,19 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--drop", action="append", default=[], metavar="COLUMN", help="do not learn from it")
     add("--keep", action="append", default=[], metavar="COLUMN", help="no identifier: use it")
     add("--confidence", type=fraction, default=0.95, metavar="SHARE", help="default: 0.95")
-    add(
-        "--epochs",
-        type=count,
-        metavar="N",
-        help="passes (default: 1,500 steps, 10 at least)",
-    )
+    add("--epochs", type=count, metavar="N", help="passes (default: 1,500 steps, 10 at least)")
     add("--batch-size", type=count, default=512, metavar="N", help="default: 512")
-    add(
-        "--learning-rate",
-        type=positive_number,
-        metavar="R",
-        help="default: linear 0.03, mlp 0.01",
-    )
+    add("--learning-rate", type=positive_number, metavar="R", help="default: linear 0.03, mlp 0.01")
     add("--seed", type=seed, default=0, metavar="N", help="default: 0")
     add("--no-baseline", action="store_true", help="do not train cross-entropy to compare with")
     add("--force", action="store_true", help="replace a run that is in --out already")

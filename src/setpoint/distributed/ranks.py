@@ -68,7 +68,7 @@ _TIMEOUT = "SETPOINT_TIMEOUT"
 """Seconds after which a rank gives up on one that is silent (not dead: that is seen at once)."""
 _LOST = re.compile(
     r"closed by peer|reset by peer|Broken pipe|[Tt]imed? ?out|Connection refused|NCCL|"
-    r"remote worker|no longer alive",
+    r"remote worker|no longer alive"
 )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from setpoint._checks import is_number
+from setpoint._files import write_file
 from setpoint.axes.choice import worst
 from setpoint.certificates import CannotPromise, Certificate, certify
 from setpoint.problems import Choice, Infeasible, Problem
@@ -49,9 +50,8 @@ def promised(
 def write(certificate: Certificate, folder: Path) -> Path:
     """Write the certificate completely or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f"{FILE}.part"
-    draft.write_text(certificate.to_json(), encoding="utf-8")
-    return draft.replace(folder / FILE)
+    write_file(folder / FILE, certificate.to_json().encode())
+    return folder / FILE
 
 
 # ------------------------------------------------------------------------------------------------

@@ -157,17 +157,11 @@ def result_of(
         "baseline": baseline,
     }
     if manifest.classes:
-        return RunResult(
-            **fields,
-            threshold=certificate.shifts,
-            classes=manifest.classes,
-            baseline_threshold=_baseline_shifts(manifest, splits, baseline),
-        )
-    return RunResult(
-        **fields,
-        threshold=certificate.threshold if certificate.certified else None,
-        positive=manifest.positive,
-    )
+        shifts = _baseline_shifts(manifest, splits, baseline)
+        fields |= {"classes": manifest.classes, "baseline_threshold": shifts}
+        return RunResult(**fields, threshold=certificate.shifts)
+    threshold = certificate.threshold if certificate.certified else None
+    return RunResult(**fields, threshold=threshold, positive=manifest.positive)
 
 
 def _baseline_shifts(

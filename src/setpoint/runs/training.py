@@ -93,11 +93,7 @@ def train_model(
 
 
 def _train(
-    recipe: RunRecipe,
-    train: TablePart,
-    validation: TablePart,
-    watch: Watch,
-    folder: Path | None,
+    recipe: RunRecipe, train: TablePart, validation: TablePart, watch: Watch, folder: Path | None
 ) -> Trained:
     judge = Validation(
         recipe.problem,

@@ -7,13 +7,7 @@ from, and :mod:`setpoint.tables.encoder` turns their columns into features.
 from setpoint.tables.csv_file import cells, safe_cell, write_csv
 from setpoint.tables.labels import LabelNames
 from setpoint.tables.scores import Scores, open_table, read_scores
-from setpoint.tables.source import (
-    NO_ROWS,
-    RowRange,
-    TableError,
-    TableSource,
-    need_column,
-)
+from setpoint.tables.source import NO_ROWS, RowRange, TableError, TableSource, need_column
 
 __all__ = [
     "NO_ROWS",

@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 
 from setpoint._checks import is_number, quoted, quoted_list
 from setpoint.tables.columns import ColumnSummary
-from setpoint.tables.source import (
-    Chunk,
-    TableError,
-    TableSource,
-    coded,
-    number_text,
-    numbers,
-)
+from setpoint.tables.source import Chunk, TableError, TableSource, coded, number_text, numbers
 
 Features = NDArray[np.float32]
 

@@ -9,15 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from setpoint._checks import quoted, quoted_list
-from setpoint.tables.source import (
-    NO_ROWS,
-    Chunk,
-    Codes,
-    TableError,
-    coded,
-    normal,
-    number_of,
-)
+from setpoint.tables.source import NO_ROWS, Chunk, Codes, TableError, coded, normal, number_of
 
 MOST_LABELS = 20  # different labels of a column that should have two
 MOST_CLASSES = 1000  # different labels of a column of classes
