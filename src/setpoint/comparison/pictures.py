@@ -22,7 +22,7 @@ def draw_comparison(problem: Problem, trials: Sequence[Trial], labels: Mapping[i
     A dot is where a method is judged: the mean over seeds of its exact operating point on the test
     part (several dots for an area).
     """
-    known = [t for t in trials if t.scores is not None]
+    known = [t for t in trials if t.scores]
     if not known or not labels:
         raise ValueError("There are no scores to draw: a comparison read from JSON has none.")
     try:
@@ -38,7 +38,7 @@ def draw_comparison(problem: Problem, trials: Sequence[Trial], labels: Mapping[i
         left, right = figure.subplots(1, 2)
         for method in dict.fromkeys(t.method for t in known):
             mine = [t for t in known if t.method == method]
-            pairs = [(t.scores, labels[t.seed]) for t in mine]
+            pairs = [(t.scores["test"], labels[t.seed]) for t in mine]
             levels = np.geomspace(LOWEST, 1, 300)
             curve = mean_curve([roc_curve(*pair) for pair in pairs], levels)
             (line,) = left.plot(curve.fpr, curve.tpr, label=method, lw=1.4)

@@ -137,7 +137,7 @@ class Comparison:
 
 
 def _plain(trial: Trial) -> dict[str, Any]:
-    record = asdict(replace(trial, scores=None))
+    record = asdict(replace(trial, scores={}))
     del record["scores"]
     return {k: None if isinstance(v, float) and v != v else v for k, v in record.items()}
 
@@ -180,16 +180,16 @@ def table(comparison: Comparison) -> str:
 
 def _cells(row: MethodRow, seeds: int, notes: dict[str, int]) -> tuple[str, ...]:
     value = "none" if row.value is None else _both(row.value.mean, row.value.spread, "")
-    better, verdict = "", ""
+    better, told = "", ""
     if row.gain is not None:
         better = _both(row.gain.mean, row.gain.standard_error, "+")
-        verdict = _verdict(row.gain)
+        told = verdict(row.gain, level=row.gain.mean == 0)
     speed = "" if row.ms_per_step != row.ms_per_step else f"{row.ms_per_step:.2f}"
     missed = f"{row.missed} of {row.judged}" if row.judged else ""
     trouble = _trouble(row, seeds)
     if trouble:
         trouble += f" [{notes.setdefault(row.trouble, len(notes) + 1)}]"
-    return row.method, value, better, verdict, speed, missed, trouble
+    return row.method, value, better, told, speed, missed, trouble
 
 
 def _trouble(row: MethodRow, seeds: int) -> str:
@@ -219,8 +219,9 @@ def _both(mean: float, size: float, sign: str) -> str:
     return f"{mean:{sign}.4f}{after}"
 
 
-def _verdict(gain: Summary) -> str:
-    if gain.mean == 0:
+def verdict(gain: Summary, *, level: bool) -> str:
+    """A gain in a word: ``better ?`` if it is less than two standard errors."""
+    if level:
         return "level"
     clear = abs(gain.mean) > 2 * gain.standard_error
     return ("better" if gain.mean > 0 else "worse") + ("" if clear else " ?")

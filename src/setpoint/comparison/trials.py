@@ -1,4 +1,7 @@
-"""What went wrong in a trial, in words: rows never hide a failure."""
+"""Trials: one method on one split, trained, chosen on validation, judged on the test part.
+
+A failure is a status of its trial, in words, and never hides the other trials.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from torch import nn
 
 from setpoint.certificates.regions import is_plain_share
 from setpoint.datasets import DataSplit
-from setpoint.distributed import Processes, check_sendable, open_pool
+from setpoint.distributed import Processes, check_sendable, count_step, open_pool
 from setpoint.problems import Infeasible, Problem
 from setpoint.rates import Bound, Counts, Setpoint, Target, Where
 from setpoint.results import count_decisions
 from setpoint.solvers import Method, methods_named
-from setpoint.train import Best, Fitted, Validation, fit_best, score
+from setpoint.train import Best, Fitted, Validation, fit, fit_best, score
 from setpoint.train.networks import network
 
 OK = "ok"
@@ -28,6 +31,192 @@ DIVERGING = "diverging"
 """How a criterion's status begins when its multipliers have left all bounds."""
 CANNOT = "cannot express"
 AT_RATE = "at the learning rate "
+Members = str | Mapping[str, Method]
+"""A method by its name, or methods of one's own."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a method reached on one split.
+
+    Attributes:
+        method: Its name.
+        seed: Decides split, initial weights and batches.
+        value: The goal's metric on the test part, at the threshold that is exact there: how well
+            the model ranks. None if there is none.
+        carried: The objective on the test part at the threshold chosen on validation: what a user
+            gets. None for areas, and where ``value`` is None.
+        validation: The metric on the validation part, by which rate and pass were chosen.
+        learning_rate: The one of those tried that was chosen.
+        steps: Training steps taken at one learning rate.
+        ms_per_step: Median time of a step.
+        status: ``ok``, or what went wrong: which bound was missed and by how much, that training
+            failed (at which learning rate, though another may have worked) or its multipliers were
+            diverging when it ended, or why the method cannot express the problem.
+        scores: Of every part (train, validation, test) by its name; empty where training failed.
+    """
+
+    method: str
+    seed: int
+    value: float | None
+    carried: float | None
+    validation: float | None
+    learning_rate: float | None
+    steps: int
+    ms_per_step: float
+    status: str
+    scores: Mapping[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all methods share on one split: data, initial weights, batches and budget."""
+
+    problem: Problem
+    parts: DataSplit
+    make_model: Callable[[], nn.Module]
+    steps: int
+    batch_size: int
+    learning_rates: Sequence[float]
+    seed: int
+
+    def run(self, name: str, members: Mapping[str, Method]) -> Trial:
+        """Train at every learning rate, keep what is best on validation, judge it on the test part.
+
+        Several members are a portfolio, from one start.
+        """
+        model = self.make_model()
+        try:
+            for method in members.values():
+                method.build(model, self.problem, self.steps)
+        except (NotImplementedError, TypeError, ValueError) as error:
+            return self._nothing(name, inexpressible(error))
+        except (ArithmeticError, RuntimeError) as error:
+            return self._nothing(name, f"failed when it was made: {reason(error)}")
+        validation = Validation(self.problem, *self._tensors("validation"))
+        validation.check()  # data that cannot judge are no method's fault
+        best: Fitted | None = None
+        chosen, steps, troubles = None, 0, list[str]()
+        for rate in self.learning_rates:
+            try:
+                trained = self._train_best(members, rate, validation)
+            except (ArithmeticError, ValueError, RuntimeError) as error:
+                troubles.append(failed(rate, error))  # scores that are not finite, singular systems
+                continue
+            fitted = trained.fitted[trained.name]
+            if fitted.best is None:
+                troubles.append(untrained(fitted, rate))
+            elif best is None or validation.better(fitted.best, best.best):
+                best, chosen, steps = fitted, rate, trained.steps
+        if best is None or chosen is None:
+            return self._nothing(name, troubles[0])
+        judged = replace(self.judge(name, self.problem, best), learning_rate=chosen, steps=steps)
+        status = [judged.status] if judged.status != OK or not troubles else []
+        return replace(judged, status="; ".join([*status, *troubles]))
+
+    def train(self, method: Method, problem: Problem) -> Fitted:
+        """Train by one method at the first learning rate, without a look at validation data."""
+        module, criterion = method.build(self._start(), problem, self.steps)
+        sampler = method.sampler(self.batch_size)
+        rate = self.learning_rates[0]
+        return fit(module, criterion, *self._tensors("train"), sampler=sampler, **self._given(rate))
+
+    def judge(self, name: str, problem: Problem, fitted: Fitted) -> Trial:
+        """The trial of a trained model, by the metric of ``problem`` on the test part."""
+        parts = self.parts._asdict()
+        scores = {part: score(fitted.model, self._tensors(part)[0]).numpy() for part in parts}
+        labels = self.parts.test.y
+        value, carried, status = None, None, OK
+        try:
+            value = problem.evaluate(scores["test"], labels)
+        except Infeasible as error:
+            status = f"infeasible on the test part: {error}"
+        if problem.swept is None and value is not None:
+            chosen = problem.choose(scores["validation"], self.parts.validation.y).thresholds
+            carried = problem.evaluate(scores["test"], labels, thresholds=chosen)
+            status = missed(problem, scores["test"] > chosen[0], labels) or status
+        reached = (value, carried, fitted.best, self.learning_rates[0], self.steps)
+        speed, status = 1000 * fitted.seconds_per_step, ended(fitted, status)
+        return Trial(name, self.seed, *reached, speed, status, scores)
+
+    def _train_best(
+        self, members: Mapping[str, Method], rate: float, validation: Validation
+    ) -> Best:
+        given = self._given(rate)
+        return fit_best(
+            self._start(), members, *self._tensors("train"), validation=validation, **given
+        )
+
+    def _given(self, rate: float) -> dict[str, Any]:
+        """The budget; every step is counted for a progress bar."""
+        return {
+            "steps": self.steps,
+            "batch_size": self.batch_size,
+            "learning_rate": rate,
+            "seed": self.seed,
+            "on_step": lambda _step, _loss: count_step(),
+        }
+
+    def _start(self) -> nn.Module:
+        """The model with the initial weights of this seed."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            return self.make_model()
+
+    def _tensors(self, part: str) -> tuple[torch.Tensor, torch.Tensor]:
+        x, y = getattr(self.parts, part)
+        return torch.from_numpy(x), torch.from_numpy(y)
+
+    def _nothing(self, name: str, status: str) -> Trial:
+        return Trial(name, self.seed, None, None, None, None, 0, float("nan"), status)
+
+
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """What all cells share; data come from a function of the seed."""
+
+    problem: Problem
+    split: Callable[[int], DataSplit]
+    model: str | Callable[[], nn.Module]
+    steps: int
+    batch_size: int
+    learning_rates: Sequence[float]
+
+    def bench(self, seed: int) -> Bench:
+        """What all methods share on one split."""
+        parts = self.split(seed)
+        given = (self.steps, self.batch_size, self.learning_rates, seed)
+        return Bench(self.problem, parts, self._maker(parts.train.x.shape[1]), *given)
+
+    def _maker(self, columns: int) -> Callable[[], nn.Module]:
+        model = self.model
+        return model if callable(model) else lambda: network(model, columns)
+
+
+def run_cells(
+    plan: ComparisonPlan, methods: Mapping[str, Members], seeds: Sequence[int], processes: Processes
+) -> Iterator[Trial]:
+    """All trials, split by split; the same ones however many processes there are."""
+    if processes == 1:
+        for seed in seeds:
+            bench = plan.bench(seed)
+            for name, members in methods.items():
+                yield bench.run(name, _members(members))
+        return
+    check_sendable((plan, methods), "data, model and methods of your own")
+    with open_pool(processes) as pool:
+        shared = pool.share(plan)
+        cells = [(seed, name, members) for seed in seeds for name, members in methods.items()]
+        for task in [pool.submit(_cell, shared, *cell) for cell in cells]:
+            yield pool.result(task)
+
+
+def _cell(plan: ComparisonPlan, seed: int, name: str, members: Members) -> Trial:
+    return plan.bench(seed).run(name, _members(members))
+
+
+def _members(members: Members) -> Mapping[str, Method]:
+    return methods_named(members) if isinstance(members, str) else members
 
 
 def inexpressible(error: Exception) -> str:
@@ -105,185 +294,3 @@ def _tolerated(target: Bound | Setpoint, tables: Mapping[Where, Counts]) -> floa
 
 def _ended(fitted: Fitted) -> str:
     return str(fitted.history[-1]["status"]) if fitted.history else ""
-
-
-# ------------------------------------------------------------------------------------------------
-# One method on one split: trained, chosen on validation, judged on the test part.
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What a method reached on one split.
-
-    Attributes:
-        method: Its name.
-        seed: Decides split, initial weights and batches.
-        value: The goal's metric on the test part, at the threshold that is exact there: how well
-            the model ranks. None if there is none.
-        carried: The objective on the test part at the threshold chosen on validation: what a user
-            gets. None for areas, and where ``value`` is None.
-        validation: The metric on the validation part, by which rate and pass were chosen.
-        learning_rate: The one of those tried that was chosen.
-        steps: Training steps taken at one learning rate.
-        ms_per_step: Median time of a step.
-        status: ``ok``, or what went wrong: which bound was missed and by how much, that training
-            failed (at which learning rate, though another may have worked) or its multipliers were
-            diverging when it ended, or why the method cannot express the problem.
-        scores: Of the test part, for curves.
-    """
-
-    method: str
-    seed: int
-    value: float | None
-    carried: float | None
-    validation: float | None
-    learning_rate: float | None
-    steps: int
-    ms_per_step: float
-    status: str
-    scores: NDArray[Any] | None = field(default=None, repr=False, compare=False)
-
-
-@dataclass(frozen=True)
-class Bench:
-    """What all methods share on one split."""
-
-    problem: Problem
-    parts: DataSplit
-    make_model: Callable[[], nn.Module]
-    steps: int
-    batch_size: int
-    learning_rates: Sequence[float]
-    seed: int
-
-    def run(self, name: str, members: Mapping[str, Method]) -> Trial:
-        """Train at every rate, keep what validation prefers, judge it.
-
-        Several members are a portfolio, from one start.
-        """
-        model = self.make_model()
-        try:
-            for method in members.values():
-                method.build(model, self.problem, self.steps)
-        except (NotImplementedError, TypeError, ValueError) as error:
-            return self._nothing(name, inexpressible(error))
-        except (ArithmeticError, RuntimeError) as error:
-            return self._nothing(name, f"failed when it was made: {reason(error)}")
-        judge = Validation(self.problem, *self._tensors("validation"))
-        judge.check()  # data that cannot judge are no method's fault
-        best: Fitted | None = None
-        chosen, steps, troubles = None, 0, list[str]()
-        for rate in self.learning_rates:
-            try:
-                trained = self._train(members, rate, judge)
-            except (ArithmeticError, ValueError, RuntimeError) as error:
-                troubles.append(failed(rate, error))  # scores that are not finite, singular systems
-                continue
-            fitted = trained.fitted[trained.name]
-            if fitted.best is None:
-                troubles.append(untrained(fitted, rate))
-            elif best is None or judge.better(fitted.best, best.best):
-                best, chosen, steps = fitted, rate, trained.steps
-        if best is None or chosen is None:
-            return self._nothing(name, troubles[0])
-        judged = self._judged(name, best, chosen, steps)
-        status = [judged.status] if judged.status != OK or not troubles else []
-        return replace(judged, status="; ".join([*status, *troubles]))
-
-    def _train(self, members: Mapping[str, Method], rate: float, judge: Validation) -> Best:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
-            model = self.make_model()
-        return fit_best(
-            model,
-            members,
-            *self._tensors("train"),
-            steps=self.steps,
-            batch_size=self.batch_size,
-            learning_rate=rate,
-            seed=self.seed,
-            validation=judge,
-        )
-
-    def _tensors(self, part: str) -> tuple[torch.Tensor, torch.Tensor]:
-        x, y = getattr(self.parts, part)
-        return torch.from_numpy(x), torch.from_numpy(y)
-
-    def _judged(self, name: str, fitted: Fitted, rate: float, steps: int) -> Trial:
-        scores, seen = (
-            score(fitted.model, self._tensors(part)[0]).numpy() for part in ("test", "validation")
-        )
-        labels = self.parts.test.y
-        value, status = None, OK
-        try:
-            value = self.problem.evaluate(scores, labels)
-        except Infeasible as error:
-            status = f"infeasible on the test part: {error}"
-        carried = None
-        if self.problem.swept is None and value is not None:
-            thresholds = self.problem.choose(seen, self.parts.validation.y).thresholds
-            carried = self.problem.evaluate(scores, labels, thresholds=thresholds)
-            status = missed(self.problem, scores > thresholds[0], labels) or status
-        speed = 1000 * fitted.seconds_per_step
-        reached = (value, carried, fitted.best)
-        status = ended(fitted, status)
-        return Trial(name, self.seed, *reached, rate, steps, speed, status, scores)
-
-    def _nothing(self, name: str, status: str) -> Trial:
-        return Trial(name, self.seed, None, None, None, None, 0, float("nan"), status)
-
-
-# ------------------------------------------------------------------------------------------------
-# The cells of a comparison, a method on a split each: here, in processes, or on a cluster.
-
-
-Members = str | Mapping[str, Method]
-"""A method by its name, or methods of one's own."""
-
-
-@dataclass(frozen=True)
-class ComparisonPlan:
-    """What all cells share; data come from a function of the seed."""
-
-    problem: Problem
-    split: Callable[[int], DataSplit]
-    model: str | Callable[[], nn.Module]
-    steps: int
-    batch_size: int
-    learning_rates: Sequence[float]
-
-    def bench(self, seed: int) -> Bench:
-        """What all methods share on one split."""
-        parts = self.split(seed)
-        given = (self.steps, self.batch_size, self.learning_rates, seed)
-        return Bench(self.problem, parts, self._maker(parts.train.x.shape[1]), *given)
-
-    def _maker(self, columns: int) -> Callable[[], nn.Module]:
-        model = self.model
-        return model if callable(model) else lambda: network(model, columns)
-
-
-def run_cells(
-    plan: ComparisonPlan, methods: Mapping[str, Members], seeds: Sequence[int], processes: Processes
-) -> Iterator[Trial]:
-    """All trials, split by split; the same ones however many processes there are."""
-    if processes == 1:
-        for seed in seeds:
-            bench = plan.bench(seed)
-            for name, members in methods.items():
-                yield bench.run(name, _members(members))
-        return
-    check_sendable((plan, methods), "data, model and methods of your own")
-    with open_pool(processes) as pool:
-        shared = pool.share(plan)
-        cells = [(seed, name, members) for seed in seeds for name, members in methods.items()]
-        for task in [pool.submit(_cell, shared, *cell) for cell in cells]:
-            yield pool.result(task)
-
-
-def _cell(plan: ComparisonPlan, seed: int, name: str, members: Members) -> Trial:
-    return plan.bench(seed).run(name, _members(members))
-
-
-def _members(members: Members) -> Mapping[str, Method]:
-    return methods_named(members) if isinstance(members, str) else members
