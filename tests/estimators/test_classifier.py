@@ -224,7 +224,7 @@ def test_a_module_of_ones_own_is_copied_and_trained():
 
 
 def test_a_module_with_two_scores_a_row_is_refused():
-    with pytest.raises(ValueError, match=r"one score a row.*\(512, 2\) for 512 rows"):
+    with pytest.raises(ValueError, match=r"one score per row.*\(512, 2\) for 512 rows"):
         Classifier(GOAL, model=nn.Linear(4, 2), **QUICK).fit(*data())
 
 
@@ -319,7 +319,7 @@ def test_goals_about_groups_are_trained_validated_and_certified():
         (
             Problem(minimize=fnr, subject_to=fpr.on(sex="f") <= 0.1),
             np.zeros(199),
-            r"one value an example, \(200,\); got \(199,\)",
+            r"one value per row, \(200,\); got \(199,\)",
         ),
     ],
 )
@@ -332,7 +332,7 @@ def test_mistakes_of_certify_are_not_hidden(monkeypatch):
     def broken(*_, **__):
         raise ValueError("a mistake of ours")
 
-    monkeypatch.setattr("setpoint.estimators.thresholds.certify", broken)
+    monkeypatch.setattr("setpoint.estimators.decisions.certify", broken)
     with pytest.raises(ValueError, match="a mistake of ours"):
         Classifier(GOAL, **QUICK).fit(*data(300))
 

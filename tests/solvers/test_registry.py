@@ -6,8 +6,7 @@ from torch import nn
 
 from setpoint import CrossEntropy, Implicit, LastLayer, Penalty, Split, Validation, fit, fnr_at_fpr
 from setpoint.solvers import METHODS, Method
-from setpoint.train import fit_best
-from setpoint.train.networks import network
+from setpoint.train import fit_best, network
 
 PROBLEM = fnr_at_fpr(0.2)
 

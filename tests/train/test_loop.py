@@ -159,7 +159,7 @@ def test_groups_come_with_their_rows(as_tensor):
         expected = labels + 10 if as_tensor else np.where(labels == 1, "yes", "no")
         assert (seen["group"] == expected).all()
     fit(linear(), cross_entropy, x, y, groups=groups, **BUDGET)  # a loss that takes none
-    with pytest.raises(ValueError, match=r"one value an example, \(400,\); got \(399,\)"):
+    with pytest.raises(ValueError, match=r"one value per example, \(400,\); got \(399,\)"):
         fit(linear(), cross_entropy, x, y, groups=groups[1:], **BUDGET)
 
 

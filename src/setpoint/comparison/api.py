@@ -17,7 +17,7 @@ from setpoint.datasets import DataSplit, Table, split
 from setpoint.distributed import Processes, check_processes
 from setpoint.problems import Problem, check_plain
 from setpoint.solvers import Method, methods_named
-from setpoint.train.networks import LEARNING_RATES
+from setpoint.train import LEARNING_RATES
 
 OWN = 'For one of your own pass {"mine": Method(lambda problem, steps: ...)}.'
 

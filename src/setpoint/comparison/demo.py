@@ -24,8 +24,7 @@ from setpoint.distributed import Processes, open_pool
 from setpoint.problems import Problem, fnr_at_fpr, pr_auc, precision_at_recall
 from setpoint.results import RunResult
 from setpoint.solvers import Implicit, Method, cross_entropy
-from setpoint.train import Shuffled
-from setpoint.train.networks import LEARNING_RATES
+from setpoint.train import LEARNING_RATES, Shuffled
 
 HELD_FPR = 0.01
 GOALS: dict[str, Problem] = {

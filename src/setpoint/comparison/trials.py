@@ -22,8 +22,7 @@ from setpoint.problems import Infeasible, Problem
 from setpoint.rates import Bound, Counts, Setpoint, Target, Where
 from setpoint.results import count_decisions
 from setpoint.solvers import Method, methods_named
-from setpoint.train import Best, Fitted, Validation, fit, fit_best, score
-from setpoint.train.networks import network
+from setpoint.train import Best, Fitted, Validation, fit, fit_best, network, score
 
 OK = "ok"
 MISSED = "missed: "

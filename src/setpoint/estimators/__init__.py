@@ -1,17 +1,25 @@
-"""scikit-learn estimators: train for an operating point, or only certify a threshold."""
+"""scikit-learn estimators: train for an operating point, or only certify a threshold.
+
+:class:`CertifiedThreshold` needs numpy, scipy and scikit-learn alone. :class:`Classifier` and
+:class:`Ranker` train with torch, which is imported when one of them is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from setpoint._extras import import_lazily, install_advice
 
 try:
     import sklearn as _sklearn  # noqa: F401
-except ModuleNotFoundError as _error:
-    if _error.name != "sklearn":
-        raise
-    raise ModuleNotFoundError(
-        'setpoint.estimators needs scikit-learn: pip install "setpoint[sklearn]"', name="sklearn"
-    ) from None
 
-from setpoint.estimators.certified_threshold import CertifiedThreshold
-from setpoint.estimators.classifier import Classifier
-from setpoint.estimators.ranker import Ranker
-from setpoint.estimators.thresholds import NotCertifiedWarning
+    from setpoint.estimators.certified_threshold import CertifiedThreshold
+    from setpoint.estimators.decisions import NotCertifiedWarning
+except ModuleNotFoundError as missing:
+    raise install_advice(missing) from None
+
+if TYPE_CHECKING:
+    from setpoint.estimators.classifier import Classifier
+    from setpoint.estimators.ranker import Ranker
 
 __all__ = ["CertifiedThreshold", "Classifier", "NotCertifiedWarning", "Ranker"]
+
+__getattr__ = import_lazily(__name__, {"Classifier": "classifier", "Ranker": "ranker"})

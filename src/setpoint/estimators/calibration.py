@@ -1,20 +1,24 @@
 """Probabilities from scores: a monotone curve fitted on validation data.
 
-Losses for an operating point fix scores only up to shift and scale, so ``sigmoid(score)`` means
-nothing. Two numbers, fitted by likelihood (Platt, 1999), give them units again; the slope is kept
-positive, so that a higher score is never a lower probability.
+Losses for an operating point fix scores only up to shift and scale, so ``sigmoid(score)`` is no
+probability. A slope and an offset (one per class, for several classes) are fitted by maximum
+likelihood (Platt, 1999). The slope is positive: a higher score is never a lower probability.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
-Floats = NDArray[np.float64]
+from setpoint.axes.arrays import Floats
+
+_PRIOR = 1.0
+"""The weight, in examples, of the prior that pulls offsets to zero; separable data stay finite."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,9 @@ class Calibrator:
     offset: float
 
     @classmethod
-    def fit(cls, scores: Floats, labels: Floats, weights: Floats | None = None) -> Calibrator:
+    def fit(cls, scores: Floats, labels: NDArray[Any], weights: Floats | None = None) -> Calibrator:
         """The likeliest curve, with Platt's targets, which keep it finite on separable data."""
+        labels = labels.astype(np.float64)
         weights = np.ones_like(scores) if weights is None else weights
         centre = float(np.average(scores, weights=weights))
         spread = float(np.sqrt(np.average((scores - centre) ** 2, weights=weights))) or 1.0
@@ -54,14 +59,6 @@ class Calibrator:
         return np.asarray(expit(self.slope * (scores - self.centre) + self.offset))
 
 
-# ------------------------------------------------------------------------------------------------
-# Probabilities of several classes from their scores: one slope, one offset a class.
-
-
-PULL = 1.0
-"""How many examples the wish for offsets of zero weighs: it keeps separable data finite."""
-
-
 @dataclass(frozen=True)
 class ClassCalibrator:
     """``softmax(slope * score + offset)``; the slope is positive."""
@@ -71,7 +68,7 @@ class ClassCalibrator:
 
     @classmethod
     def fit(
-        cls, scores: Floats, labels: NDArray[np.int64], weights: Floats | None = None
+        cls, scores: Floats, labels: NDArray[Any], weights: Floats | None = None
     ) -> ClassCalibrator:
         """The likeliest curve on these examples."""
         weights = np.ones(len(scores)) if weights is None else weights
@@ -86,9 +83,9 @@ class ClassCalibrator:
             logits = slope * z + offsets
             wrong = weights[:, None] * (softmax(logits, axis=1) - truth)
             value = -float(weights @ log_softmax(logits, axis=1)[rows, labels])
-            value += PULL * float(parameters @ parameters) / 2
+            value += _PRIOR * float(parameters @ parameters) / 2
             by = np.concatenate([[slope * float((wrong * z).sum())], wrong.sum(0)])
-            return value / total, (by + PULL * parameters) / total
+            return value / total, (by + _PRIOR * parameters) / total
 
         start = np.zeros(1 + z.shape[1])
         limits = [(-7.0, 7.0), *[(-50.0, 50.0)] * z.shape[1]]

@@ -1,4 +1,7 @@
-"""What a wrapped classifier answers for itself."""
+"""Any binary classifier, with a threshold that is certified for new data.
+
+What scikit-learn's ``TunedThresholdClassifierCV`` leaves out: a constraint, and a guarantee.
+"""
 
 from __future__ import annotations
 
@@ -13,102 +16,34 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
 
 from setpoint._checks import share
-from setpoint.estimators.decisions import Decisions
+from setpoint.estimators.decisions import Decisions, ScoredRows, find_decision
 from setpoint.estimators.inputs import (
     FEWEST,
     Array,
-    Goal,
+    GoalLike,
     Labels,
-    check_both,
-    read_classes,
+    as_problem,
+    check_both_classes,
+    read_decision_goal,
     read_groups,
+    read_labels,
+    rows_of_groups,
     three_parts,
 )
-from setpoint.estimators.thresholds import (
-    Promise,
-    cautious,
-    chosen,
-    promised,
-    read_goal,
-    warn_not_certified,
-)
 from setpoint.problems import refuse_classes
-from setpoint.train.loop import group_rows
+
+PREFIT = "prefit"
 
 
 def _has(name: str) -> Any:
-    def check(self: Delegated) -> bool:
+    def check(self: CertifiedThreshold) -> bool:
         getattr(getattr(self, "estimator_", self.estimator), name)
         return True
 
     return check
 
 
-class Delegated:
-    """Probabilities, and the columns a classifier was fitted on, are the classifier's own."""
-
-    estimator: Any
-    estimator_: Any
-
-    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """The classifier's own probabilities."""
-        check_is_fitted(self, "estimator_")
-        return np.asarray(self.estimator_.predict_proba(X))
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns the classifier was fitted on."""
-        try:
-            return int(self.estimator_.n_features_in_)
-        except AttributeError:
-            raise AttributeError("n_features_in_ is known after fit.") from None
-
-    @property
-    def feature_names_in_(self) -> Array:
-        """The names of the columns the classifier was fitted on, if they had names."""
-        try:
-            return np.asarray(self.estimator_.feature_names_in_)
-        except AttributeError:
-            raise AttributeError("feature_names_in_ needs columns with names.") from None
-
-    def _scores(self, X: Any) -> Array:
-        """One score a row: the decision function, or the probability of the positive class."""
-        check_is_fitted(self, "estimator_")
-        if hasattr(self.estimator_, "decision_function"):
-            return np.asarray(self.estimator_.decision_function(X))
-        if hasattr(self.estimator_, "predict_proba"):
-            return np.asarray(self.estimator_.predict_proba(X)[:, 1])
-        raise TypeError(
-            f"{type(self.estimator_).__name__} has neither decision_function nor predict_proba: "
-            "there is no score to put a threshold on."
-        )
-
-
-def _cut_params(params: dict[str, Any], rows: Array, count: int) -> dict[str, Any]:
-    """Parameters with one entry a row keep those of ``rows``; others stay as they are."""
-    return {name: _cut(value, rows, count) for name, value in params.items()}
-
-
-def _cut(value: Any, rows: Array, count: int) -> Any:
-    try:
-        per_row = not isinstance(value, (str, bytes)) and _num_samples(value) == count
-    except TypeError:
-        return value
-    return _safe_indexing(value, rows) if per_row else value
-
-
-# ------------------------------------------------------------------------------------------------
-# Any classifier, with a threshold that keeps its promise on new data.
-#
-# What scikit-learn's ``TunedThresholdClassifierCV`` leaves out: a constraint, and a guarantee.
-
-
-PREFIT = "prefit"
-
-
 class CertifiedThreshold(
-    Delegated,
     Decisions,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
@@ -137,7 +72,7 @@ class CertifiedThreshold(
         estimator_: The fitted classifier.
         threshold_: Decisions are ``score > threshold_``; with one per group, a dict of them, chosen
             on every other calibration row and proved on the rest.
-        certificate_: What is promised, or None if a class had under 20 rows.
+        certificate_: What is certified, or None if a class had under 20 rows.
         splits_: The rows of ``train`` and ``calibration``.
         problem_: The goal, read.
     """
@@ -146,7 +81,7 @@ class CertifiedThreshold(
         self,
         estimator: Any,
         *,
-        goal: Goal = "minimize fnr subject to fpr <= 0.01",
+        goal: GoalLike = "minimize fnr subject to fpr <= 0.01",
         confidence: float = 0.95,
         calibration_fraction: float = 0.2,
         cv: str | None = None,
@@ -161,6 +96,8 @@ class CertifiedThreshold(
         self.unseen = unseen
         self.random_state = random_state
 
+    estimator_: Any
+
     def fit(self, X: Any, y: Any, *, groups: Any = None, **fit_params: Any) -> CertifiedThreshold:
         """Fit the classifier (unless it is), then certify its threshold on rows it has not seen.
 
@@ -174,18 +111,19 @@ class CertifiedThreshold(
         """
         X, y = indexable(X, y)
         y = _check_y(y)
-        self.problem_ = read_goal(self.goal, self.unseen)
-        refuse_classes(self.problem_, "CertifiedThreshold")
-        groups = read_groups(groups, self.problem_, len(y))
+        problem = as_problem(self.goal)
+        refuse_classes(problem, "CertifiedThreshold")
+        self.problem_ = read_decision_goal(problem, self.unseen)
+        columns = read_groups(groups, self.problem_, len(y))
         weights = fit_params.get("sample_weight")
         if weights is not None and np.any(np.asarray(weights) == 0):
             rows = np.flatnonzero(np.asarray(weights) != 0)
-            fit_params, groups = _cut_params(fit_params, rows, len(y)), group_rows(groups, rows)
+            fit_params, columns = _cut(fit_params, rows, len(y)), rows_of_groups(columns, rows)
             X, y = _safe_indexing(X, rows), y[rows]
         check_classification_targets(y)
-        self.classes_, labels = read_classes(y)
+        self.classes_, labels = read_labels(y, self.problem_)
         self._fit_estimator(X, y, labels, fit_params)
-        self._set_threshold(X, labels, groups)
+        self._set_threshold(X, labels, columns)
         return self
 
     def _fit_estimator(self, X: Any, y: Array, labels: Labels, params: Any) -> None:
@@ -200,11 +138,11 @@ class CertifiedThreshold(
             fraction = share(self.calibration_fraction, "calibration_fraction", ends=False)
             random = check_random_state(self.random_state)
             parts = three_parts(labels, 0.0, fraction, random)
-            check_both(labels, {"calibration": parts["calibration"]})
+            check_both_classes(labels, {"calibration": parts["calibration"]})
             self.splits_ = {name: parts[name] for name in ("train", "calibration")}
             rows = parts["train"]
             self.estimator_ = clone(self.estimator)
-            own = _cut_params(params, rows, len(labels))
+            own = _cut(params, rows, len(labels))
             self.estimator_.fit(_safe_indexing(X, rows), y[rows], **own)
         known = list(self.estimator_.classes_)
         if known != list(self.classes_):
@@ -212,36 +150,75 @@ class CertifiedThreshold(
                 f"The classifier was fitted on the classes {known}; y has {list(self.classes_)}."
             )
 
-    def _set_threshold(self, X: Any, labels: Labels, groups: Any) -> None:
-        rows = self.splits_["calibration"]
-        promise = Promise(reason=f"a class has under {FEWEST} rows, so none are split off.")
+    def _set_threshold(self, X: Any, labels: Labels, groups: dict[str, Array] | None) -> None:
+        """Choose and certify on calibration rows; without any, choose on the training rows.
+
+        Thresholds per group are chosen on every other calibration row and proved on the rest.
+        """
+        rows, reason = self.splits_["calibration"], ""
         kept = len(rows) > 0
-        rows = rows if kept else self.splits_["train"]
-        scores, own = self._scores(_safe_indexing(X, rows)), group_rows(groups, rows)
-        before = None
-        if self.problem_.kind == "groups":  # choose on every other row, prove on the rest
-            half = np.arange(0, len(rows), 2 if kept else 1)
-            mine, part = group_rows(own, half), (scores[half], labels[rows][half])
-            before = cautious(self.problem_, *part, mine, self.confidence) if kept else None
-            before = before or chosen(self.problem_, *part, groups=mine)
-        if kept:
-            rest = np.arange(len(rows)) if before is None else np.arange(1, len(rows), 2)
-            promise = promised(
-                self.problem_,
-                scores[rest],
-                labels[rows][rest],
-                self.confidence,
-                group_rows(own, rest),
-                before,
-            )
-        self.certificate_, threshold = promise.certificate, promise.threshold
-        if threshold is None:
-            warn_not_certified(promise.reason)
-            threshold = before or chosen(self.problem_, scores, labels[rows], groups=own)
-        self.threshold_ = threshold if before else float(threshold)
+        if not kept:
+            rows = self.splits_["train"]
+            reason = f"a class has under {FEWEST} rows, so none are split off."
+        scores = self._scores(_safe_indexing(X, rows))
+        selection = ScoredRows(scores, labels[rows], groups=rows_of_groups(groups, rows))
+        calibration = selection if kept else None
+        if kept and self.problem_.kind == "groups":
+            odd = np.arange(len(rows)) % 2 == 1
+            selection, calibration = selection.part(~odd), selection.part(odd)
+        decision = find_decision(
+            self.problem_, selection, calibration, self.confidence, reason=reason
+        )
+        self.threshold_, self.certificate_ = decision.at, decision.certificate
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """The classifier's own probabilities."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns the classifier was fitted on."""
+        try:
+            return int(self.estimator_.n_features_in_)
+        except AttributeError:
+            raise AttributeError("n_features_in_ is known after fit.") from None
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """The names of the columns the classifier was fitted on, if they had names."""
+        try:
+            return np.asarray(self.estimator_.feature_names_in_)
+        except AttributeError:
+            raise AttributeError("feature_names_in_ needs columns with names.") from None
+
+    def _scores(self, X: Any) -> Array:
+        """One score per row: the decision function, or the probability of the positive class."""
+        check_is_fitted(self, "estimator_")
+        if hasattr(self.estimator_, "decision_function"):
+            return np.asarray(self.estimator_.decision_function(X))
+        if hasattr(self.estimator_, "predict_proba"):
+            return np.asarray(self.estimator_.predict_proba(X)[:, 1])
+        raise TypeError(
+            f"{type(self.estimator_).__name__} has neither decision_function nor predict_proba: "
+            "there is no score to put a threshold on."
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+
+def _cut(params: dict[str, Any], rows: Array, count: int) -> dict[str, Any]:
+    """Parameters of ``fit`` for some rows: values with one entry per row are cut, others kept."""
+
+    def per_row(value: Any) -> bool:
+        try:
+            return not isinstance(value, (str, bytes)) and _num_samples(value) == count
+        except TypeError:
+            return False
+
+    return {k: _safe_indexing(v, rows) if per_row(v) else v for k, v in params.items()}

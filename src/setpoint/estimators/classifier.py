@@ -1,9 +1,8 @@
-"""From a trained module to scores, probabilities and a threshold with its promise."""
+"""A classifier trained for its operating point, with scikit-learn's contract."""
 
 from __future__ import annotations
 
 import json
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,301 +13,43 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
-from setpoint._checks import share
-from setpoint.axes.class_choice import best_shifts
+from setpoint._checks import whole
 from setpoint.axes.class_data import decide, numbered
-from setpoint.certificates import (
-    Certificate,
-    certify_shifts,
-    shifts_to_prove,
-    why_unprovable,
-)
+from setpoint.certificates import why_unprovable
 from setpoint.estimators.calibration import Calibrator, ClassCalibrator
-from setpoint.estimators.decisions import Decisions
+from setpoint.estimators.decisions import AnyCertificate, Decisions, ScoredRows, find_decision
 from setpoint.estimators.inputs import (
     FEWEST,
+    FEWEST_PER_CLASS,
     Array,
-    Goal,
+    GoalLike,
     Labels,
     as_problem,
-    check_both,
-    check_device,
-    numbers_of,
-    read_classes,
+    check_both_classes,
+    columns_of_labels,
+    read_decision_goal,
     read_groups,
-    read_many,
+    read_labels,
     read_weights,
-    refuse_label,
+    rows_of_groups,
     three_parts,
 )
-from setpoint.estimators.networks import Portfolio
-from setpoint.estimators.thresholds import (
-    NotCertifiedWarning,
-    Promise,
-    cautious,
-    chosen,
-    promised,
-    read_goal,
-    warn_not_certified,
+from setpoint.estimators.networks import (
+    build,
+    check_device,
+    read_epochs,
+    read_learning_rate,
+    score_rows,
+    tensors_of_rows,
 )
-from setpoint.problems import merit
-from setpoint.rates import ClassArea
 from setpoint.results import Confusions, RunResult
-from setpoint.train import score as scores_of
-from setpoint.train.loop import group_rows
+from setpoint.solvers import methods_named
+from setpoint.train import Best, Validation, fit_best, steps_for
+
+_FLOATS = [np.float64, np.float32]
 
 
-class ScoredRows(Decisions):
-    """Rows are scored by ``module_``; validation rows calibrate, calibration rows certify."""
-
-    module_: nn.Module
-    splits_: dict[str, Array]
-    calibrator_: Calibrator
-    certificate_: Certificate | None
-    calibration_fraction: float
-    confidence: float
-    device: str
-
-    def _set_threshold(self, x: Array, labels: Labels, weights: Array | None, groups: Any) -> None:
-        rows = self.splits_["validation"]
-        seen = self._score_rows(x[rows])
-        counts = None if weights is None else weights[rows]
-        self.calibrator_ = Calibrator.fit(seen.astype(float), labels[rows].astype(float), counts)
-        before = None  # thresholds of groups are chosen here and proved on the calibration rows
-        if self.problem_.kind == "groups":
-            own = group_rows(groups, rows)
-            if counts is None and len(self.splits_["calibration"]):
-                before = cautious(self.problem_, seen, labels[rows], own, self.confidence)
-            before = before or chosen(self.problem_, seen, labels[rows], counts, own)
-        promise = self._promise(x, labels, weights, groups, before)
-        self.certificate_, threshold = promise.certificate, promise.threshold
-        if threshold is None:
-            if promise.reason:
-                warn_not_certified(promise.reason)
-            own = group_rows(groups, rows)
-            threshold = before or chosen(self.problem_, seen, labels[rows], counts, own)
-        self.threshold_ = threshold if before else float(threshold)
-
-    def _promise(
-        self, x: Array, labels: Labels, weights: Array | None, groups: Any, before: Any
-    ) -> Promise:
-        rows = self.splits_["calibration"]
-        if len(rows):
-            scores = self._score_rows(x[rows])
-            own = group_rows(groups, rows)
-            return promised(self.problem_, scores, labels[rows], self.confidence, own, before)
-        if self._promised_share(None) == 0:
-            return Promise()  # nobody asked for one
-        if weights is not None:
-            return Promise(reason="sample weights break the binomial law behind it.")
-        return Promise(reason=f"a class has under {FEWEST} rows, so none are split off.")
-
-    def _promised_share(self, weights: Array | None) -> float:
-        """The share of rows to certify on: none for a goal without bounds, none with weights."""
-        wanted = bool(self.problem_.subject_to) and weights is None
-        return self.calibration_fraction if wanted else 0.0
-
-    def _scores(self, X: Any) -> Array:
-        check_is_fitted(self)
-        x = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return self._score_rows(x)
-
-    def _score_rows(self, x: Array) -> Array:
-        tensor = torch.as_tensor(np.ascontiguousarray(x), device=self.device)
-        return scores_of(self.module_, tensor).cpu().numpy()
-
-    def predict_proba(self, X: Any) -> Array:
-        """The probability of each class, by the curve fitted on validation rows.
-
-        Its argmax is the decision at 0.5, not that of ``predict``, which decides at ``threshold_``.
-        """
-        scores = self._scores(X).astype(np.float64)
-        positive = self.calibrator_(scores)
-        columns = [1 - positive, positive]
-        return np.column_stack(columns if self._place else columns[::-1])
-
-
-# ------------------------------------------------------------------------------------------------
-# Shifts of several classes: chosen with the model, proved on rows that nothing has seen.
-
-
-FEWEST_PER_CLASS = 5
-"""With fewer rows of a class than this, nothing is split off to choose by."""
-
-
-class ClassPromises(ScoredRows):
-    """Shifts from the validation rows, a certificate of their bounds from the calibration rows."""
-
-    shifts_: Array
-    confusions_: Confusions
-
-    def _set_shifts(
-        self: Any, x: Array, labels: Labels, weights: Array | None, groups: Any
-    ) -> None:
-        rows = self.splits_["validation"]
-        scores, own = self._score_rows(x[rows]).astype(np.float64), group_rows(groups, rows)
-        counts = None if weights is None else weights[rows]
-        given = {"groups": own, "classes": self.classes_.tolist()}
-        if len(self.splits_["calibration"]):
-            sure = share(self.confidence, "confidence", ends=False)
-            found = shifts_to_prove(self.problem_, scores, labels[rows], confidence=sure, **given)
-        else:
-            found = best_shifts(self.problem_, scores, labels[rows], weights=counts, **given)
-        self.shifts_, missed = found
-        if missed:
-            warnings.warn(missed, NotCertifiedWarning, stacklevel=4)
-        self.calibrator_ = ClassCalibrator.fit(scores, labels[rows], counts)
-        names = tuple(self.classes_.tolist())
-        self.confusions_ = Confusions.of(
-            names, labels[rows], scores.argmax(1), decide(scores, self.shifts_), counts
-        )
-
-    def _prove_shifts(
-        self: Any, x: Array, labels: Labels, weights: Array | None, groups: Any
-    ) -> None:
-        """A certificate if one is wanted and can be had; why not is said in a warning."""
-        rows, self.certificate_ = self.splits_["calibration"], None
-        if len(rows):
-            self.certificate_ = certify_shifts(
-                self._score_rows(x[rows]),
-                labels[rows],
-                self.problem_,
-                self.shifts_,
-                classes=self.classes_.tolist(),
-                confidence=self.confidence,
-                groups=group_rows(groups, rows),
-            )
-            found = self.certificate_
-            reason = "" if found.certified else "; ".join([found.status, *found.notes]) + "."
-        else:
-            reason = self._why_no_rows(weights)
-        if reason:
-            warn_not_certified(reason, "The shifts are the best ones", depth=5)
-
-    def _why_no_rows(self: Any, weights: Array | None) -> str:
-        """Why no rows were kept to certify on; nothing if nobody asked for a certificate."""
-        if self._promised_share(None) == 0:
-            return ""
-        if weights is not None:
-            return "sample weights break the binomial law behind it."
-        unsaid = why_unprovable(self.problem_)
-        return (
-            unsaid[0]
-            if unsaid
-            else f"a class has under {FEWEST_PER_CLASS} rows, so none are split off."
-        )
-
-
-# ------------------------------------------------------------------------------------------------
-# Several classes: fit a goal about them, decide by shifted scores.
-
-
-class ManyClasses(ClassPromises):
-    """What :class:`Classifier` does with a goal about classes.
-
-    Every class is called in the goal as in ``y``. The shifts are chosen on validation rows, with
-    room for a proof of the bounds, which is then tried on the calibration rows.
-    """
-
-    def _fit_classes(self: Any, x: Array, y: Array, sample_weight: Any, groups: Any) -> None:
-        if isinstance(self.problem_.objective, ClassArea):
-            raise ValueError(
-                f"`{self.problem_}` is an area: it has no decisions to predict with. Name what "
-                "they are judged by, such as 'maximize macro(recall)'."
-            )
-        self.classes_, labels = read_many(y)
-        goal = numbered(self.problem_, self.classes_.tolist())
-        weights = read_weights(sample_weight, x, labels)
-        groups = read_groups(groups, self.problem_, len(labels))
-        random = check_random_state(self.random_state)
-        kept = 0.0 if why_unprovable(self.problem_) else self._promised_share(weights)
-        self.splits_ = three_parts(labels, self.validation_fraction, kept, random, FEWEST_PER_CLASS)
-        portfolio = Portfolio(goal, self.model, self.method, int(self.verbose) > 0)
-        portfolio.outputs = len(self.classes_)
-        portfolio.budget(self.epochs, self.batch_size, self.learning_rate)
-        seed = random.randint(2**31 - 1)
-        trained = portfolio.train(x, labels, weights, self.splits_, seed, self.device, groups)
-        self.method_, self.module_ = trained.method, trained.module
-        self.history_, self.histories_ = trained.history, trained.histories
-        self._set_shifts(x, labels, weights, groups)
-        self._prove_shifts(x, labels, weights, groups)
-
-    @property
-    def _about_classes(self) -> bool:
-        problem = getattr(self, "problem_", None)
-        return problem is not None and problem.kind == "classes"
-
-    def decision_function(self, X: Any, *, groups: Any = None) -> Array:
-        """The score minus ``threshold_``: positive for what ``predict`` accepts.
-
-        For a goal about classes: the scores minus their shifts, ``[n, K]``, of which the highest
-        decides; of two classes their difference.
-        """
-        if not self._about_classes:
-            return super().decision_function(X, groups=groups)
-        shifted = self._scores(X).astype(np.float64) - self.shifts_
-        return np.asarray(shifted[:, 1] - shifted[:, 0] if shifted.shape[1] == 2 else shifted)
-
-    def predict(self, X: Any, *, groups: Any = None) -> Array:
-        """The label of each row: that of the highest shifted score, or by ``threshold_``."""
-        if not self._about_classes:
-            return super().predict(X, groups=groups)
-        return np.asarray(self.classes_[decide(self._scores(X), self.shifts_)])
-
-    def predict_proba(self, X: Any) -> Array:
-        """The probability of each class, by the curve fitted on validation rows.
-
-        Its argmax is not the decision of ``predict``, which is made for the goal.
-        """
-        if not self._about_classes:
-            return super().predict_proba(X)
-        return np.asarray(self.calibrator_(self._scores(X).astype(np.float64)))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> float:
-        """The goal's metric on these data, greater is better: negated if it is minimized.
-
-        It is taken at the best threshold, or the best shifts, on these very data, so that models
-        are compared at the same operating point; a model that cannot meet the bounds gets the
-        worst value.
-        """
-        if not self._about_classes:
-            return super().score(X, y, sample_weight, groups=groups)
-        return merit(
-            self.problem_,
-            self._scores(X),
-            numbers_of(y, self.classes_),
-            weights=sample_weight,
-            groups=groups,
-            classes=self.classes_.tolist(),
-        )
-
-    def class_run(self: Any, X: Any, y: Any, *, groups: Any = None) -> RunResult:
-        """For a goal about classes: these data as test data, for :func:`setpoint.reports.page`.
-
-        Example:
-            ``Path("report.html").write_text(page(model.class_run(X_test, y_test)))`` shows the
-            confusion matrices before the shifts and with them.
-        """
-        if not self._about_classes:
-            raise ValueError("class_run is for goals about several classes, after fit.")
-        promise = self.certificate_
-        return RunResult(
-            goal=str(self.problem_),
-            classes=[str(name) for name in self.classes_.tolist()],
-            splits={"test": (self._scores(X), numbers_of(y, self.classes_), groups)},
-            threshold=self.shifts_.tolist(),
-            certificate=None if promise is None else json.loads(promise.to_json()),
-            method=self.method_,
-            history=self.history_,
-            group=next((c for where in self.problem_.slices for c, _ in where), "group"),
-        )
-
-
-# ------------------------------------------------------------------------------------------------
-# A classifier trained for its operating point, with scikit-learn's contract.
-
-
-class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Train for a goal, choose the threshold, and prove what it promises.
 
     The rows are split in three, class by class: to train on, to choose the best pass and method by
@@ -364,7 +105,7 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def __init__(
         self,
-        goal: Goal = "minimize fnr subject to fpr <= 0.01",
+        goal: GoalLike = "minimize fnr subject to fpr <= 0.01",
         *,
         pos_label: Any = None,
         model: str | nn.Module = "linear",
@@ -395,8 +136,14 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.device = device
         self.verbose = verbose
 
+    module_: nn.Module
+    splits_: dict[str, Labels]
+    calibrator_: Calibrator | ClassCalibrator
+    certificate_: AnyCertificate | None
+    confusions_: Confusions
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Classifier:
-        """Split, train, choose, certify.
+        """Split the rows, train, choose the threshold, certify it.
 
         Args:
             X: Features, numbers without gaps, ``[n, d]``.
@@ -404,30 +151,150 @@ class Classifier(ManyClasses, ClassifierMixin, BaseEstimator):  # type: ignore[m
             sample_weight: Optional, weight 2 is two copies; see above.
             groups: A column of group values, or a dict of columns, for a goal about slices.
         """
-        x, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        x, y = validate_data(self, X, y, dtype=_FLOATS)
         check_classification_targets(y)
         check_device(self.device)
-        self.problem_ = read_goal(self.goal, self.unseen)
-        if self.problem_.kind == "classes":
-            refuse_label(self.pos_label, self.problem_)
-            self._fit_classes(x, y, sample_weight, groups)
-            return self
-        self.classes_, labels = read_classes(y, self.pos_label)
+        self.problem_ = problem = read_decision_goal(self.goal, self.unseen)
+        self.classes_, labels = read_labels(y, problem, self.pos_label)
         self._place = int(self.pos_label is None or self.classes_[1] == self.pos_label)
+        if problem.kind == "classes":
+            problem = numbered(problem, self.classes_.tolist())
         weights = read_weights(sample_weight, x, labels)
-        groups = read_groups(groups, self.problem_, len(labels))
+        columns = read_groups(groups, self.problem_, len(labels))
         random = check_random_state(self.random_state)
-        shares = (self.validation_fraction, self._promised_share(weights))
-        self.splits_ = three_parts(labels, *shares, random)
-        check_both(labels, {n: self.splits_[n] for n in ("validation", "calibration")})
-        portfolio = Portfolio(self.problem_, self.model, self.method, int(self.verbose) > 0)
-        portfolio.budget(self.epochs, self.batch_size, self.learning_rate)
-        seed = random.randint(2**31 - 1)
-        trained = portfolio.train(x, labels, weights, self.splits_, seed, self.device, groups)
-        self.method_, self.module_ = trained.method, trained.module
-        self.history_, self.histories_ = trained.history, trained.histories
-        self._set_threshold(x, labels, weights, groups)
+        wanted = bool(problem.subject_to) and not self._obstacle(weights)
+        shares = (self.validation_fraction, self.calibration_fraction if wanted else 0.0)
+        self.splits_ = three_parts(labels, *shares, random, self._fewest)
+        if problem.kind != "classes":
+            check_both_classes(
+                labels, {name: self.splits_[name] for name in ("validation", "calibration")}
+            )
+        best = self._train(problem, x, labels, weights, columns, random.randint(2**31 - 1))
+        self.method_, self.module_ = best.name, best.model
+        self.histories_ = {name: one.history for name, one in best.fitted.items()}
+        self.history_ = self.histories_[best.name]
+        self._set_decision(x, labels, weights, columns)
         return self
+
+    def _train(
+        self,
+        problem: Any,
+        x: Array,
+        labels: Labels,
+        weights: Array | None,
+        groups: dict[str, Array] | None,
+        seed: int,
+    ) -> Best:
+        """Train every method asked for from one start, with the same budget and batches."""
+        passes, size = read_epochs(self.epochs), whole(self.batch_size, "batch_size", least=1)
+        rate = read_learning_rate(self.model, self.learning_rate)
+        rows, held_out = self.splits_["train"], self.splits_["validation"]
+        seen = tensors_of_rows(x, labels, weights, held_out, self.device)
+        own = tensors_of_rows(x, labels, weights, rows, self.device)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            outputs = len(self.classes_) if problem.kind == "classes" else 1
+            module = build(self.model, x[rows], None if weights is None else weights[rows], outputs)
+            return fit_best(
+                module.to(self.device),
+                methods_named(self.method, problem.kind),
+                *own[:2],
+                validation=Validation(problem, *seen, rows_of_groups(groups, held_out)),
+                steps=steps_for(len(rows), size, passes),
+                batch_size=size,
+                learning_rate=rate,
+                seed=seed,
+                weights=own[2],
+                groups=rows_of_groups(groups, rows),
+                progress=int(self.verbose) > 0,
+            )
+
+    def _set_decision(
+        self, x: Array, labels: Labels, weights: Array | None, groups: dict[str, Array] | None
+    ) -> None:
+        """Calibrate probabilities and choose on validation rows, certify on calibration rows."""
+
+        def scored(rows: Labels) -> ScoredRows:
+            scores = score_rows(self.module_, x[rows], self.device)
+            own = None if weights is None else weights[rows]
+            return ScoredRows(scores, labels[rows], own, rows_of_groups(groups, rows))
+
+        many, names = self.problem_.kind == "classes", self.classes_.tolist()
+        selection, calibration, reason = scored(self.splits_["validation"]), None, ""
+        if len(self.splits_["calibration"]):
+            calibration = scored(self.splits_["calibration"])
+        elif self.problem_.subject_to and self.calibration_fraction:
+            reason = self._obstacle(weights)
+            reason = reason or f"a class has under {self._fewest} rows, so none are split off."
+        precise = selection.scores.astype(np.float64)
+        calibrator = ClassCalibrator if many else Calibrator
+        self.calibrator_ = calibrator.fit(precise, selection.labels, selection.weights)
+        selection = selection._replace(scores=precise) if many else selection
+        decision = find_decision(
+            self.problem_, selection, calibration, self.confidence, classes=names, reason=reason
+        )
+        self.certificate_ = decision.certificate
+        if not many:
+            self.threshold_ = decision.at
+            return
+        self.shifts_ = decision.at
+        before, after = precise.argmax(1), decide(precise, self.shifts_)
+        counted = (selection.labels, before, after, selection.weights)
+        self.confusions_ = Confusions.of(tuple(names), *counted)
+
+    @property
+    def _fewest(self) -> int:
+        """The rows that the rarest class must have for the rows to be split."""
+        return FEWEST_PER_CLASS if self.problem_.kind == "classes" else FEWEST
+
+    def _obstacle(self, weights: Array | None) -> str:
+        """Why no certificate can be had, whatever the rows; empty if one can."""
+        if weights is not None:
+            return "sample weights break the binomial law behind it."
+        unsaid = why_unprovable(self.problem_) if self.problem_.kind == "classes" else []
+        return unsaid[0] if unsaid else ""
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        x = validate_data(self, X, dtype=_FLOATS, reset=False)
+        return score_rows(self.module_, x, self.device)
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each class, by the curve fitted on validation rows.
+
+        Its argmax is not the decision of ``predict``, which is made for the goal: at
+        ``threshold_``, or with ``shifts_``.
+        """
+        scores = self._scores(X).astype(np.float64)
+        found = self.calibrator_(scores)
+        if self.problem_.kind == "classes":
+            return found
+        columns = [1 - found, found]
+        return np.column_stack(columns if self._place else columns[::-1])
+
+    def class_run(self, X: Any, y: Any, *, groups: Any = None) -> RunResult:
+        """For a goal about classes: these data as test data, for :func:`setpoint.reports.page`.
+
+        ``Path("report.html").write_text(page(model.class_run(X_test, y_test)))`` shows the
+        confusion matrices before the shifts and with them.
+
+        Raises:
+            ValueError: The goal is not about classes, or the model is not fitted.
+        """
+        problem = getattr(self, "problem_", None)
+        if problem is None or problem.kind != "classes":
+            raise ValueError("class_run is for goals about several classes, after fit.")
+        certificate = self.certificate_
+        return RunResult(
+            goal=str(self.problem_),
+            classes=[str(name) for name in self.classes_.tolist()],
+            splits={"test": (self._scores(X), columns_of_labels(y, self.classes_), groups)},
+            threshold=self.shifts_.tolist(),
+            certificate=None if certificate is None else json.loads(certificate.to_json()),
+            method=self.method_,
+            history=self.history_,
+            group=next((c for where in self.problem_.slices for c, _ in where), "group"),
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,27 +1,216 @@
-"""From scores to decisions: what both estimators share."""
+"""Where to decide: thresholds and shifts are chosen on some rows and certified on others.
+
+What is found depends on who shares a threshold: one threshold for everyone, one per group (a dict
+by group), or a shift per class (subtracted from its score before the highest decides). A threshold
+for everyone is chosen by its certificate. Those of groups and classes are chosen on the selection
+rows, with room for a proof, and proved on the calibration rows.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.estimators.thresholds import thresholds_of_rows
-from setpoint.problems import Problem, merit
+from setpoint._checks import share
+from setpoint.axes.class_choice import best_shifts
+from setpoint.axes.class_data import decide
+from setpoint.axes.group_cells import cells_of, codes_of, columns_of, key_of
+from setpoint.axes.windows import window_of
+from setpoint.certificates import (
+    CannotPromise,
+    Certificate,
+    ClassCertificate,
+    certify,
+    certify_shifts,
+    shifts_to_prove,
+)
+from setpoint.estimators.inputs import Array, Labels, columns_of_labels, rows_of_groups
+from setpoint.problems import Infeasible, Problem, merit
+from setpoint.rates import Bound
 
-Array = NDArray[Any]
+AnyCertificate = Certificate | ClassCertificate
+
+_USER = 5
+"""Frames from a warning here to the line that called ``fit``."""
+
+
+class NotCertifiedWarning(UserWarning):
+    """The threshold in use is not certified for new data."""
+
+
+class ScoredRows(NamedTuple):
+    """Scores ``[n]`` (or ``[n, K]`` for K classes), labels, and optional weights and groups."""
+
+    scores: Array
+    labels: Labels
+    weights: Array | None = None
+    groups: dict[str, Array] | None = None
+
+    def part(self, rows: Array) -> ScoredRows:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        groups = rows_of_groups(self.groups, rows)
+        return ScoredRows(self.scores[rows], self.labels[rows], weights, groups)
+
+
+class Decision(NamedTuple):
+    """Where to decide (a threshold, a dict of them by group, or shifts), and its certificate."""
+
+    at: Any
+    certificate: AnyCertificate | None
+
+
+def find_decision(
+    problem: Problem,
+    selection: ScoredRows,
+    calibration: ScoredRows | None,
+    confidence: float,
+    *,
+    classes: Sequence[Any] = (),
+    reason: str = "",
+) -> Decision:
+    """Choose where to decide and certify it, or warn that it is not certified.
+
+    A goal that cannot be certified (an exact value) and data that prove nothing are no errors: the
+    decision is then the best one on the selection rows.
+
+    Args:
+        problem: The goal.
+        selection: Rows to choose by.
+        calibration: Rows to certify on, or None if there are none.
+        confidence: Of the certificate.
+        classes: For a goal about classes, what the columns of the scores are called.
+        reason: Why there are no calibration rows; empty if no certificate is wanted.
+    """
+    if calibration is not None:
+        confidence = share(confidence, "confidence", ends=False)
+    chosen: Any = None
+    if problem.kind == "groups":
+        if calibration is not None:
+            chosen = _provable_thresholds(problem, selection, confidence)
+        chosen = chosen or _best_threshold(problem, selection)
+    elif problem.kind == "classes":
+        chosen = _shifts(problem, selection, confidence if calibration else None, classes)
+    certificate = None
+    if calibration is not None:
+        certificate, reason = _certify(problem, calibration, confidence, chosen, classes)
+    if isinstance(certificate, Certificate) and certificate.certified and chosen is None:
+        return Decision(float(certificate.threshold), certificate)
+    if reason:
+        many = problem.kind == "classes"
+        used = "The shifts are the best ones" if many else "The threshold is the best one"
+        warnings.warn(
+            f"No certificate: {reason} {used} on the data at hand, without a promise for new data.",
+            NotCertifiedWarning,
+            stacklevel=_USER - 1,
+        )
+    return Decision(_best_threshold(problem, selection) if chosen is None else chosen, certificate)
+
+
+def _certify(
+    problem: Problem, rows: ScoredRows, confidence: float, at: Any, classes: Sequence[Any]
+) -> tuple[AnyCertificate | None, str]:
+    """A certificate and why it proves nothing (empty if it does), or None and why there is none."""
+    scores, labels, _, groups = rows
+    if problem.kind == "groups" and len(columns_of(problem)) > 1:
+        return None, "with thresholds per group it is about one column of groups."
+    options: dict[str, Any] = {"confidence": confidence, "groups": groups}
+    certificate: AnyCertificate
+    try:
+        if problem.kind == "classes":
+            certificate = certify_shifts(scores, labels, problem, at, classes=classes, **options)
+        else:
+            certificate = certify(scores, labels, problem, thresholds=at, **options)
+    except CannotPromise as refused:
+        return None, str(refused)
+    if certificate.certified:
+        return certificate, ""
+    return certificate, "; ".join([certificate.status, *certificate.notes]) + "."
+
+
+def _best_threshold(problem: Problem, rows: ScoredRows) -> Any:
+    """The best threshold on these rows (with one per group, a dict of them).
+
+    Where none reaches the targets, the one that accepts nobody, with a warning.
+    """
+    scores, labels, weights, groups = rows
+    try:
+        choice = problem.choose(scores, labels, weights=weights, groups=groups)
+    except Infeasible as error:
+        warnings.warn(f"{error} Nobody is accepted.", NotCertifiedWarning, stacklevel=_USER)
+        nobody = float(np.max(scores))
+        if problem.kind == "groups":
+            return {key_of(where): nobody for where in cells_of(problem)}
+        return nobody
+    return dict(choice.thresholds) if problem.kind == "groups" else float(choice.thresholds[0])
+
+
+def _shifts(
+    problem: Problem, rows: ScoredRows, confidence: float | None, classes: Sequence[Any]
+) -> Array:
+    """The best shifts of classes, with room for a proof of the bounds if one is to be tried."""
+    scores, labels, weights, groups = rows
+    options: dict[str, Any] = {"groups": groups, "classes": classes}
+    if confidence is None:
+        found = best_shifts(problem, scores, labels, weights=weights, **options)
+    else:
+        found = shifts_to_prove(problem, scores, labels, confidence=confidence, **options)
+    shifts, missed = found
+    if missed:
+        warnings.warn(missed, NotCertifiedWarning, stacklevel=_USER)
+    return shifts
+
+
+def _provable_thresholds(
+    problem: Problem, rows: ScoredRows, confidence: float
+) -> dict[Any, float] | None:
+    """Thresholds per group that leave room for a proof on other rows; None if there are none.
+
+    Thresholds that use up the whole gap allowed cannot be proved on other rows. So smaller gaps
+    are asked for, the largest for which these rows themselves would prove the goal, with a fifth
+    of the error probability.
+    """
+    if len(columns_of(problem)) > 1:
+        return None
+    scores, labels, _, groups = rows
+    options: dict[str, Any] = {"confidence": 1 - (1 - confidence) / 5, "groups": groups}
+    for factor in (1.0, 0.75, 0.5, 0.25):
+        with suppress(Infeasible, CannotPromise):
+            found = _tightened(problem, factor).choose(scores, labels, groups=groups).thresholds
+            if certify(scores, labels, problem, thresholds=found, **options).certified:
+                return dict(found)
+    return None
+
+
+def _tightened(problem: Problem, factor: float) -> Problem:
+    """The problem with gaps between groups at most ``factor`` times as wide."""
+    targets = []
+    for target in problem.subject_to:
+        if window_of(target) is not None and isinstance(target, Bound):
+            width = factor * (target.level if target.sense == "<=" else 1 - target.level)
+            level = width if target.sense == "<=" else 1 - width
+            target = Bound(target.expression, target.sense, level)
+        targets.append(target)
+    goal = {"maximize" if problem.maximize else "minimize": problem.objective}
+    return Problem(**goal, subject_to=targets, thresholds=problem.thresholds)
 
 
 class Decisions:
-    """Decide by ``score > threshold_``."""
+    """Decide by ``score > threshold_``, or by the highest of the scores minus ``shifts_``."""
 
     problem_: Problem
     threshold_: Any
+    shifts_: Array
     classes_: Array
+    unseen: str
 
     _place = 1
-    """Of the positive class in ``classes_``."""
+    """The place of the positive class in ``classes_``."""
 
     def _scores(self, X: Any) -> Array:
         raise NotImplementedError
@@ -33,35 +222,87 @@ class Decisions:
         grows with the score. With one threshold per group, ``groups`` says whose it is. If
         ``pos_label`` is the first of ``classes_`` its sign is turned: for scikit-learn it speaks
         for the second.
+
+        For a goal about classes: the scores minus their shifts, ``[n, K]``, of which the highest
+        decides; for two classes their difference.
         """
-        margins = self._margins(X, groups)
+        scores = self._scores(X).astype(np.float64)
+        if self.problem_.kind == "classes":
+            shifted = scores - self.shifts_
+            return np.asarray(shifted[:, 1] - shifted[:, 0] if shifted.shape[1] == 2 else shifted)
+        margins = self._margins(scores, groups)
         return margins if self._place else -margins
 
-    def _margins(self, X: Any, groups: Any) -> Array:
-        """How far scores are above the threshold."""
-        scores = self._scores(X).astype(np.float64)
-        threshold = self.threshold_
-        if self.problem_.kind == "groups":
-            unseen = getattr(self, "unseen", "error")
-            threshold = thresholds_of_rows(self.problem_, threshold, groups, len(scores), unseen)
-        accepting = np.where(scores < 0, 1 / (1 - np.minimum(scores, 0)), 1 + scores)
-        everybody = np.asarray(threshold) == -np.inf
-        return np.where(everybody, accepting, scores - np.where(everybody, 0.0, threshold))
-
     def predict(self, X: Any, *, groups: Any = None) -> Array:
-        """The label of each row: the positive class where its score is above ``threshold_``."""
-        accepted = self._margins(X, groups) > 0
+        """The label of each row: by its ``threshold_``, or by the highest shifted score."""
+        scores = self._scores(X)
+        if self.problem_.kind == "classes":
+            return np.asarray(self.classes_[decide(scores, self.shifts_)])
+        accepted = self._margins(scores.astype(np.float64), groups) > 0
         return np.asarray(self.classes_[np.where(accepted, self._place, 1 - self._place)])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> float:
         """The goal's metric on these data, greater is better: negated if it is minimized.
 
-        It is taken at the best threshold that meets the goal's bounds on these very data, so that
-        models are compared at the same operating point, whatever their own thresholds; a model
-        that cannot meet them gets the worst value. For what ``threshold_`` itself reaches use
-        ``certificate_.check`` or ``problem_.evaluate(scores, labels, thresholds=...)``.
+        It is taken at the best threshold, or the best shifts, that meet the goal's bounds on these
+        very data, so that models are compared at the same operating point, whatever their own
+        thresholds; a model that cannot meet them gets the worst value. For what ``threshold_``
+        itself reaches use ``certificate_.check`` or
+        ``problem_.evaluate(scores, labels, thresholds=...)``.
         """
+        scores = self._scores(X)
+        options = {"weights": sample_weight, "groups": groups}
+        if self.problem_.kind == "classes":
+            labels = columns_of_labels(y, self.classes_)
+            return merit(self.problem_, scores, labels, classes=self.classes_.tolist(), **options)
+        if self.problem_.kind != "groups":
+            scores = self._margins(scores.astype(np.float64), None)
         labels = (np.asarray(y) == self.classes_[self._place]).astype(np.int64)
-        grouped = self.problem_.kind == "groups"
-        scores = self._scores(X) if grouped else self._margins(X, None)
-        return merit(self.problem_, scores, labels, weights=sample_weight, groups=groups)
+        return merit(self.problem_, scores, labels, **options)
+
+    def _margins(self, scores: Array, groups: Any) -> Array:
+        """How far scores are above their threshold."""
+        threshold = self.threshold_
+        if self.problem_.kind == "groups":
+            options = (groups, len(scores), self.unseen)
+            threshold = thresholds_of_rows(self.problem_, threshold, *options)
+        accepting = np.where(scores < 0, 1 / (1 - np.minimum(scores, 0)), 1 + scores)
+        everybody = np.asarray(threshold) == -np.inf
+        return np.where(everybody, accepting, scores - np.where(everybody, 0.0, threshold))
+
+
+def thresholds_of_rows(
+    problem: Problem, thresholds: Mapping[Any, float], groups: Any, rows: int, unseen: str
+) -> NDArray[np.float64]:
+    """The threshold of every row: that of its group.
+
+    Args:
+        problem: The goal, which names the groups.
+        thresholds: By group.
+        groups: The column of groups, or a dict of columns.
+        rows: How many rows there are.
+        unseen: ``"error"``, or which threshold a group without one gets: the ``"highest"`` or the
+            ``"lowest"`` of all.
+
+    Raises:
+        ValueError: There are no groups, or a row is of a group without a threshold and ``unseen``
+            is ``"error"``.
+    """
+    if groups is None:
+        raise ValueError(
+            "There is one threshold for each group, so predict and decision_function need to know "
+            "them: predict(X, groups=...)."
+        )
+    wheres, codes = codes_of(problem, groups, np.zeros(rows))
+    known = [thresholds.get(key_of(where), np.nan) for where in wheres]
+    found = np.append(known, np.nan)[codes]  # the last is for groups that are not named
+    unknown = np.isnan(found)
+    if unknown.any() and unseen == "error":
+        row = int(unknown.argmax())
+        names = ", ".join(map(repr, thresholds))
+        raise ValueError(
+            f"Row {row} is of a group without a threshold; there are thresholds for {names}. Leave "
+            "such rows out, or say what to do with them: unseen='highest' (or 'lowest')."
+        )
+    fallback = max(thresholds.values()) if unseen == "highest" else min(thresholds.values())
+    return np.where(unknown, fallback, found)

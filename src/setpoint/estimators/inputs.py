@@ -1,4 +1,4 @@
-"""A goal as users write it: a problem, a sentence, or only what must hold."""
+"""What ``fit`` is given, read and checked: goal, labels, weights, groups, and the split of rows."""
 
 from __future__ import annotations
 
@@ -11,24 +11,43 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
 from setpoint._checks import share
-from setpoint.certificates.goals import read_goal as read_promise
-from setpoint.problems import Problem
-from setpoint.rates import Bound, fnr, fpr, npv, recall, tpr
-from setpoint.train.loop import group_columns
+from setpoint.axes.group_cells import cells_of
+from setpoint.certificates.goals import read_goal
+from setpoint.problems import Problem, refuse_queries
+from setpoint.rates import Bound, ClassArea, fnr, fpr, npv, recall, tpr
 
-Goal = str | Problem | Bound | Sequence[Bound]
+Array = NDArray[Any]
+Labels = NDArray[np.int64]
+GoalLike = str | Problem | Bound | Sequence[Bound]
+"""A goal as users write it: a problem, a sentence, or only the bounds that must hold."""
+
+FEWEST = 20
+"""If a class has fewer rows than this, the rows are not split: all are needed to learn from."""
+FEWEST_PER_CLASS = 5
+"""The same for a goal about several classes."""
+UNSEEN = ("error", "highest", "lowest")
+"""What may be done with a group that has no threshold."""
+
 _BOUND = re.compile(r"\s*(?!minimize|maximize).*(<=|>=)")
-FLOORS = {recall, tpr, fnr, npv}
-"""Rates whose bound asks for alerts: what is left to wish for is that they are few."""
+_FLOORS = {recall, tpr, fnr, npv}  # their bounds ask for alerts; what is left is to have few
+_SHOWN = 5  # labels in an error
 
 
-def as_problem(goal: Goal) -> Problem:
-    """Bounds alone become a problem: find the most, or where recall is bounded, alarm the least.
+def as_problem(goal: GoalLike) -> Problem:
+    """A goal as a problem.
 
-    >>> print(as_problem("fpr <= 0.01"))
-    maximize recall subject to fpr <= 0.01
-    >>> print(as_problem(recall >= 0.95))
-    minimize fpr subject to recall >= 0.95
+    Bounds alone become a problem that maximizes recall, or minimizes the false positive rate if
+    only recall, tpr, fnr or npv are bounded.
+
+    Raises:
+        TypeError: The goal is neither a problem, nor a sentence, nor a bound.
+        ValueError: The sentence cannot be read.
+
+    Examples:
+        >>> print(as_problem("fpr <= 0.01"))
+        maximize recall subject to fpr <= 0.01
+        >>> print(as_problem(recall >= 0.95))
+        minimize fpr subject to recall >= 0.95
     """
     if isinstance(goal, Problem):
         return goal
@@ -39,40 +58,73 @@ def as_problem(goal: Goal) -> Problem:
             "goal must be a Problem, a sentence such as 'minimize fnr subject to fpr <= 0.01', or "
             f"a bound such as 'fpr <= 0.01'; got {goal!r}."
         )
-    bounds = read_promise(goal).bounds
-    if all(bound.expression in FLOORS for bound in bounds):
+    bounds = read_goal(goal).bounds
+    if all(bound.expression in _FLOORS for bound in bounds):
         return Problem(minimize=fpr, subject_to=bounds)
     return Problem(maximize=recall, subject_to=bounds)
 
 
-# ------------------------------------------------------------------------------------------------
-# What ``fit`` is given, checked: two classes, weights that count, groups where the goal asks.
+def read_decision_goal(goal: GoalLike, unseen: str) -> Problem:
+    """The goal as a problem that decisions can be made for.
 
-
-Array = NDArray[Any]
-Labels = NDArray[np.int64]
-
-
-SHOWN = 5  # labels in an error
-
-
-def read_classes(y: Array, pos_label: Any = None) -> tuple[Array, Labels]:
-    """Both classes in sorted order, and 1 for every row of the positive one, else the second."""
-    classes, labels = np.unique(y, return_inverse=True)
-    seen = ", ".join(repr(label) for label in classes.tolist()[:SHOWN])
-    seen += ", ..." if len(classes) > SHOWN else ""
-    if len(classes) > 2:
+    Raises:
+        ValueError: The goal is about queries, is an area, or wants a threshold per group without
+            naming the groups; or ``unseen`` is not one of :data:`UNSEEN`.
+    """
+    problem = as_problem(goal)
+    refuse_queries(problem.query, "A classifier")
+    if problem.swept is not None:
         raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: "
-            f"y has {len(classes)} classes ({seen})."
+            f"`{problem}` is an area: it has no single threshold to decide with. Name the "
+            "operating point, such as 'maximize precision subject to recall >= 0.95'."
         )
+    if isinstance(problem.objective, ClassArea):
+        raise ValueError(
+            f"`{problem}` is an area: it has no decisions to predict with. Name what "
+            "they are judged by, such as 'maximize macro(recall)'."
+        )
+    if unseen not in UNSEEN:
+        known = ", ".join(map(repr, UNSEEN))
+        raise ValueError(f"unseen must be one of {known}; got {unseen!r}.")
+    if problem.kind == "groups" and not cells_of(problem):
+        raise ValueError(
+            f"`{problem}` names no group to find a threshold for. Name them, as in "
+            'demographic_parity(0.02, sex=["f", "m"]).'
+        )
+    return problem
+
+
+def read_labels(y: Array, problem: Problem, pos_label: Any = None) -> tuple[Array, Labels]:
+    """The classes in sorted order, and the number of each row's class.
+
+    With two classes the number is 1 for the positive class: ``pos_label``, or the second.
+
+    Raises:
+        ValueError: There is one class only, or there are more than two and the goal is not about
+            several classes; ``pos_label`` is not in ``y``, or the goal has no positive class.
+    """
+    classes, labels = np.unique(y, return_inverse=True)
+    labels = labels.astype(np.int64)
+    seen = ", ".join(repr(label) for label in classes.tolist()[:_SHOWN])
+    seen += ", ..." if len(classes) > _SHOWN else ""
     if len(classes) < 2:
         found = f"all labels are {classes.tolist()[0]!r}" if len(classes) else "there are 0 samples"
         raise ValueError(
             "Classifier can't train when only one class is present: "
             f"{found} (rows whose sample_weight is 0 are absent)."
         )
-    labels = labels.astype(np.int64)
+    if problem.kind == "classes":
+        if pos_label is not None:
+            raise ValueError(
+                f"pos_label={pos_label!r} is for two classes, and `{problem}` is about each of "
+                "several; leave it out."
+            )
+        return classes, labels
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"y has {len(classes)} classes ({seen})."
+        )
     if pos_label is None:
         return classes, labels
     if not any(label == pos_label for label in classes.tolist()):
@@ -80,35 +132,25 @@ def read_classes(y: Array, pos_label: Any = None) -> tuple[Array, Labels]:
     return classes, labels if classes.tolist()[1] == pos_label else 1 - labels
 
 
-def refuse_label(pos_label: Any, problem: Problem) -> None:
-    """A goal about several classes has no positive one."""
-    if pos_label is not None:
-        raise ValueError(
-            f"pos_label={pos_label!r} is for two classes, and `{problem}` is about each of "
-            "several; leave it out."
-        )
+def columns_of_labels(y: Any, classes: Array) -> Labels:
+    """The column of each label's class in ``classes``, which are sorted.
 
-
-def check_device(device: Any) -> None:
-    """Somewhere that this torch can compute."""
-    import torch
-
-    try:
-        kind = torch.device(device).type
-    except (RuntimeError, TypeError):
-        raise ValueError(
-            f"device must be a device of torch, such as 'cpu' or 'cuda'; got {device!r}."
-        ) from None
-    backend = getattr(torch, kind, None)
-    if kind != "cpu" and backend is not None and not backend.is_available():
-        raise ValueError(
-            f"device={device!r}: torch {torch.__version__} finds no such device here. Train with "
-            "device='cpu', or install a build of torch for it (https://pytorch.org/get-started)."
-        )
+    Raises:
+        ValueError: A label is not in ``classes``.
+    """
+    labels = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+    strange = np.asarray(y) != classes[labels]
+    if strange.any():
+        raise ValueError(f"y has a class that was not there in fit: {np.asarray(y)[strange][0]!r}.")
+    return np.asarray(labels, np.int64)
 
 
 def read_weights(given: Any, x: Array, labels: Labels) -> NDArray[np.float64] | None:
-    """The weights, or None if all are the same."""
+    """The weights, or None if all are the same.
+
+    Raises:
+        ValueError: A weight is negative, or only one class has a positive weight.
+    """
     if given is None:
         return None
     weights = np.asarray(_check_sample_weight(given, x, ensure_non_negative=True), np.float64)
@@ -117,8 +159,13 @@ def read_weights(given: Any, x: Array, labels: Labels) -> NDArray[np.float64] | 
     return None if np.all(weights == weights[0]) and weights[0] > 0 else weights
 
 
-def read_groups(groups: Any, problem: Problem, count: int) -> Any:
-    """The group columns a goal looks at, or None if it looks at none."""
+def read_groups(groups: Any, problem: Problem, count: int) -> dict[str, Array] | None:
+    """The group columns that a goal names, one value per row, or None if it names none.
+
+    Raises:
+        ValueError: A column that the goal names is missing or has not ``count`` values, or groups
+            are given and the goal names none.
+    """
     asked = sorted({column for where in problem.slices for column, _ in where})
     if not asked:
         if groups is not None:
@@ -133,62 +180,38 @@ def read_groups(groups: Any, problem: Problem, count: int) -> Any:
     missing = [column for column in asked if column not in named]
     if missing:
         raise ValueError(f"`{problem}` needs the group column {missing[0]!r}; pass it in groups=.")
-    return group_columns({column: named[column] for column in asked}, count)
+    columns = {name: _column(named[name]) for name in asked}
+    for column in columns.values():
+        if column.shape != (count,):
+            shape = column.shape
+            raise ValueError(f"groups must have one value per row, ({count},); got {shape}.")
+    return columns
 
 
-def check_both(labels: Labels, parts: Mapping[str, Array]) -> None:
-    """Every part that is split off must hold both classes, or there is nothing to judge by."""
-    for name, rows in parts.items():
-        positives = int(labels[rows].sum())
-        if len(rows) and positives in (0, len(rows)):
-            raise ValueError(
-                f"The {name} part has {len(rows):,} rows, all of one class: raise "
-                f"{name}_fraction, or pass more rows of the rarer class."
-            )
+def _column(values: Any) -> Array:
+    """A column as an array; a tensor is read from wherever it lies."""
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
-# ------------------------------------------------------------------------------------------------
-# Labels of several classes, as the user calls them and as columns of scores.
-
-
-def read_many(y: Array) -> tuple[Array, Labels]:
-    """All classes in sorted order, and for every row the number of its own."""
-    classes, labels = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        found = f"all labels are {classes[0]!r}" if len(classes) else "there are 0 samples"
-        raise ValueError(f"Classifier can't train when only one class is present: {found}.")
-    return classes, labels.astype(np.int64)
-
-
-def numbers_of(y: Any, classes: Array) -> Labels:
-    """For every label the number of its class; a class that is not known is an error."""
-    labels = np.searchsorted(classes, y).clip(max=len(classes) - 1)
-    strange = np.asarray(y) != classes[labels]
-    if strange.any():
-        raise ValueError(f"y has a class that was not there in fit: {np.asarray(y)[strange][0]!r}.")
-    return np.asarray(labels, np.int64)
-
-
-# ------------------------------------------------------------------------------------------------
-# Three parts of the data with three jobs: to learn from, to choose by, to promise on.
-
-
-Rows = NDArray[np.int64]
-FEWEST = 20
-"""With fewer of a class than this, nothing is split off: there is hardly enough to learn from."""
+def rows_of_groups(groups: dict[str, Array] | None, rows: Array) -> dict[str, Array] | None:
+    """The group columns of some rows."""
+    return None if groups is None else {name: column[rows] for name, column in groups.items()}
 
 
 def three_parts(
-    labels: NDArray[np.int64],
+    labels: Labels,
     validation: float,
     calibration: float,
     random: np.random.RandomState,
     fewest: int = FEWEST,
-) -> dict[str, Rows]:
-    """Rows of the parts ``train``, ``validation`` and ``calibration``, class by class.
+) -> dict[str, Labels]:
+    """Rows of the parts ``train``, ``validation`` and ``calibration``, split class by class.
 
-    Data with fewer than ``fewest`` rows of a class are not split: then ``train`` and ``validation``
-    are all rows, and ``calibration`` is empty.
+    If a class has fewer than ``fewest`` rows, or ``validation`` is 0, nothing is held out:
+    ``train`` and ``validation`` are the same rows. In the first case ``calibration`` is empty.
+
+    Raises:
+        ValueError: The shares are not between 0 and 1, or leave nothing to train on.
     """
     shares = (
         share(validation, "validation_fraction"),
@@ -203,13 +226,24 @@ def three_parts(
     counts = np.bincount(labels, minlength=2)
     if counts.min() < fewest:
         return {"train": everyone, "validation": everyone, "calibration": everyone[:0]}
-    parts: list[list[Rows]] = [[], [], []]
+    parts: list[list[Labels]] = [[], [], []]
     for value in range(len(counts)):
         rows = random.permutation(np.flatnonzero(labels == value))
         ends = np.round(np.cumsum(shares) * len(rows)).astype(int)
         for part, piece in zip(parts, np.split(rows, ends), strict=True):
             part.append(piece)
-    chosen, promised, learnt = (np.sort(np.concatenate(part)) for part in parts)
-    if not len(chosen):
-        chosen = learnt
-    return {"train": learnt, "validation": chosen, "calibration": promised}
+    held_out, certified, train = (np.sort(np.concatenate(part)) for part in parts)
+    if not len(held_out):
+        held_out = train
+    return {"train": train, "validation": held_out, "calibration": certified}
+
+
+def check_both_classes(labels: Labels, parts: Mapping[str, Array]) -> None:
+    """Raise a ValueError if a part that is split off holds one class only."""
+    for name, rows in parts.items():
+        positives = int(labels[rows].sum())
+        if len(rows) and positives in (0, len(rows)):
+            raise ValueError(
+                f"The {name} part has {len(rows):,} rows, all of one class: raise "
+                f"{name}_fraction, or pass more rows of the rarer class."
+            )

@@ -1,4 +1,4 @@
-"""What a ranker is given, checked: relevance, queries by name or size, parts of whole queries."""
+"""A ranker trained for what it is judged by, with the calls of LightGBM's and XGBoost's rankers."""
 
 from __future__ import annotations
 
@@ -12,84 +12,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from torch import nn
 
-from setpoint._checks import positive, share, whole
+from setpoint._checks import share, whole
 from setpoint.axes.segments import Grouped, query_column
-from setpoint.estimators.networks import assemble, rate_of
+from setpoint.estimators.inputs import Array
+from setpoint.estimators.networks import (
+    build,
+    read_epochs,
+    read_learning_rate,
+    score_rows,
+    tensors_of_rows,
+)
 from setpoint.problems import Problem, merit
 from setpoint.solvers import Implicit
-from setpoint.train import Validation, WholeQueries, fit
-from setpoint.train import score as scores_of
+from setpoint.train import Validation, WholeQueries, fit, steps_for
 
-_STEPS, _LEAST_PASSES = 300, 10
-"""Without a number of passes: enough for so many steps, but never fewer passes than this."""
-
-
-def read_relevance(y: Any) -> NDArray[np.int64]:
-    """1 for every relevant document: those graded above 0."""
-    grades = np.asarray(y)
-    if grades.dtype.kind not in "biuf":
-        raise ValueError(f"Relevance must be numbers; got {grades.dtype}.")
-    wrong = ~(grades >= 0)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise ValueError(f"Relevance must be at least 0; got {grades[row]} in row {row}.")
-    return (grades > 0).astype(np.int64)
-
-
-def read_queries(qid: Any, group: Any, count: int) -> Array:
-    """The query of each row, from names or from sizes."""
-    if (qid is None) == (group is None):
-        raise ValueError(
-            "A ranker needs to know which rows belong together: pass qid=, the query of each row, "
-            "or group=, the number of rows of each query."
-        )
-    if group is None:
-        return query_column("query", qid, np.empty(count, dtype=bool))
-    sizes = np.asarray(group)
-    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 0).any():
-        raise ValueError(f"group must be whole numbers of rows, one a query; got {group!r:.60}.")
-    if int(sizes.sum()) != count:
-        raise ValueError(f"group adds up to {int(sizes.sum())} rows; there are {count}.")
-    return np.repeat(np.arange(len(sizes)), sizes)
-
-
-def query_parts(
-    queries: Array, fraction: float, random: np.random.RandomState
-) -> dict[str, NDArray[np.int64]]:
-    """Rows of the parts ``train`` and ``validation``, whole queries each.
-
-    With less than two queries, or a fraction of 0, both are all rows.
-    """
-    grouped = Grouped.by(queries)
-    held_out = round(fraction * len(grouped))
-    everyone = np.arange(len(queries))
-    if held_out == 0 or len(grouped) < 2:
-        return {"train": everyone, "validation": everyone}
-    if held_out == len(grouped):
-        raise ValueError(
-            f"validation_fraction {fraction:g} of {len(grouped)} queries leaves none to train on."
-        )
-    names = grouped.names[random.permutation(len(grouped))[:held_out]]
-    kept = np.isin(queries, names)
-    return {"train": everyone[~kept], "validation": everyone[kept]}
-
-
-def steps_of(epochs: int | str, each: int) -> int:
-    """How many batches to train on, ``each`` a pass."""
-    each = max(1, each)
-    if epochs == "auto":
-        return each * max(_LEAST_PASSES, -(-_STEPS // each))
-    if isinstance(epochs, str):
-        raise ValueError(f"epochs must be a number or 'auto'; got {epochs!r}.")
-    return each * whole(epochs, "epochs", least=1)
-
-
-# ------------------------------------------------------------------------------------------------
-# A ranker trained for what it is judged by, with the calls of LightGBM's and XGBoost's rankers.
-
-
-Array = NDArray[Any]
-PARTS = ("train", "validation")
+_STEPS = 300
+"""With ``epochs="auto"``, passes enough for so many steps."""
 
 
 class Ranker(BaseEstimator):  # type: ignore[misc]
@@ -100,8 +38,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     Args:
         goal: A sentence or a :class:`setpoint.Problem`; one that is not per query is asked of
             every query.
-        model: ``"linear"``, ``"mlp"`` (64 hidden units) or an ``nn.Module`` that gives one score a
-            row; it is copied.
+        model: ``"linear"``, ``"mlp"`` (64 hidden units) or an ``nn.Module`` that gives one score
+            per row; it is copied.
         epochs: Passes over the training queries; ``"auto"``: enough for 300 steps, at least 10.
         batch_size: Queries in a batch; they are never split.
         learning_rate: Of Adam; ``"auto"``: 0.03 for linear, 0.01 for mlp, 0.001 for a module.
@@ -112,11 +50,11 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     Attributes:
         module_: The trained network, ``[n, d]`` raw features to scores ``[n]``.
-        history_: One dict a pass: epoch, step, loss, validation, seconds, status.
+        history_: One dict per pass: epoch, step, loss, validation, seconds, status.
         splits_: The rows of ``train`` and ``validation``.
         problem_: The goal, read.
 
-    Example:
+    Examples:
         >>> rng = np.random.default_rng(0)
         >>> X, qid = rng.normal(size=(600, 3)), np.repeat(np.arange(30), 20)
         >>> y = X[:, 0] + rng.normal(size=600) > 1
@@ -156,7 +94,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         Args:
             X: Features, numbers without gaps, ``[n, d]``.
             y: Relevance, numbers of at least 0: a document is relevant if it is above 0.
-            sample_weight: Optional, one a document; weight 2 is two copies.
+            sample_weight: Optional, one per document; weight 2 is two copies.
             qid: The query of each row, numbers or strings in any order (XGBoost's ``qid``), or
             group: the number of rows of each query, query after query (LightGBM's ``group``).
         """
@@ -177,42 +115,36 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _train(
         self, x: Array, labels: Array, queries: Array, weights: Array | None, seed: int
     ) -> None:
-        name = self.problem_.query
-        train, held_out = (self._tensors(x, labels, weights, self.splits_[part]) for part in PARTS)
-        x_seen, y_seen, w_seen = held_out
-        own, seen = ({name: queries[self.splits_[part]]} for part in PARTS)
-        sampler = WholeQueries(own[name], whole(self.batch_size, "batch_size", least=1))
+        rows, held_out = self.splits_["train"], self.splits_["validation"]
+        own = tensors_of_rows(x, labels, weights, rows, self.device)
+        seen = tensors_of_rows(x, labels, weights, held_out, self.device)
+        name = str(self.problem_.query)
+        sampler = WholeQueries(queries[rows], whole(self.batch_size, "batch_size", least=1))
+        steps = steps_for(len(rows), sampler.size, read_epochs(self.epochs), fewest=_STEPS)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            rows = self.splits_["train"]
-            module = assemble(self.model, x[rows], None if weights is None else weights[rows])
-            steps = steps_of(self.epochs, len(rows) // sampler.size)
+            module = build(self.model, x[rows], None if weights is None else weights[rows])
             fitted = fit(
                 module.to(self.device),
                 Implicit(self.problem_, steps=steps),
-                *train[:2],
+                *own[:2],
                 steps=steps,
                 batch_size=sampler.size,
-                learning_rate=positive(rate_of(self.model, self.learning_rate), "learning_rate"),
+                learning_rate=read_learning_rate(self.model, self.learning_rate),
                 seed=seed,
-                weights=train[2],
-                groups=own,
+                weights=own[2],
+                groups={name: queries[rows]},
                 sampler=sampler,
-                validation=Validation(self.problem_, x_seen, y_seen, w_seen, seen),
+                validation=Validation(self.problem_, *seen, {name: queries[held_out]}),
                 progress=int(self.verbose) > 0,
             )
         self.module_, self.history_ = fitted.model, fitted.history
-
-    def _tensors(self, x: Array, labels: Array, weights: Array | None, rows: Array) -> Any:
-        parts = (x, labels, weights)
-        return [None if p is None else torch.as_tensor(p[rows], device=self.device) for p in parts]
 
     def predict(self, X: Any) -> Array:
         """The score of each row: within a query, higher is more relevant."""
         check_is_fitted(self)
         x = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        tensor = torch.as_tensor(np.ascontiguousarray(x), device=self.device)
-        return scores_of(self.module_, tensor).cpu().numpy()
+        return score_rows(self.module_, x, self.device)
 
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None, group: Any = None
@@ -221,3 +153,61 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         scores, labels = self.predict(X), read_relevance(y)
         queries = read_queries(qid, group, len(labels))
         return merit(self.problem_, scores, labels, weights=sample_weight, queries=queries)
+
+
+def read_relevance(y: Any) -> NDArray[np.int64]:
+    """1 for every relevant document (a grade above 0), else 0.
+
+    Raises:
+        ValueError: A grade is negative or not a number.
+    """
+    grades = np.asarray(y)
+    if grades.dtype.kind not in "biuf":
+        raise ValueError(f"Relevance must be numbers; got {grades.dtype}.")
+    wrong = ~(grades >= 0)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(f"Relevance must be at least 0; got {grades[row]} in row {row}.")
+    return (grades > 0).astype(np.int64)
+
+
+def read_queries(qid: Any, group: Any, count: int) -> Array:
+    """The query of each row, from names or from sizes.
+
+    Raises:
+        ValueError: Both are given or none, or the sizes do not add up to ``count``.
+    """
+    if (qid is None) == (group is None):
+        raise ValueError(
+            "A ranker needs to know which rows belong together: pass qid=, the query of each row, "
+            "or group=, the number of rows of each query."
+        )
+    if group is None:
+        return query_column("query", qid, np.empty(count, dtype=bool))
+    sizes = np.asarray(group)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 0).any():
+        raise ValueError(f"group must be whole numbers of rows, one per query; got {group!r:.60}.")
+    if int(sizes.sum()) != count:
+        raise ValueError(f"group adds up to {int(sizes.sum())} rows; there are {count}.")
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def query_parts(
+    queries: Array, fraction: float, random: np.random.RandomState
+) -> dict[str, NDArray[np.int64]]:
+    """Rows of the parts ``train`` and ``validation``, whole queries each.
+
+    With fewer than two queries, or a fraction of 0, both are all rows.
+    """
+    grouped = Grouped.by(queries)
+    held_out = round(fraction * len(grouped))
+    everyone = np.arange(len(queries))
+    if held_out == 0 or len(grouped) < 2:
+        return {"train": everyone, "validation": everyone}
+    if held_out == len(grouped):
+        raise ValueError(
+            f"validation_fraction {fraction:g} of {len(grouped)} queries leaves none to train on."
+        )
+    names = grouped.names[random.permutation(len(grouped))[:held_out]]
+    kept = np.isin(queries, names)
+    return {"train": everyone[~kept], "validation": everyone[kept]}

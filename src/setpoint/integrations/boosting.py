@@ -25,16 +25,18 @@ from scipy.special import expit
 
 from setpoint._checks import positive, share, whole
 from setpoint._extras import install_advice
+from setpoint.axes.arrays import Floats
 from setpoint.problems import Problem, merit
 from setpoint.solvers import Implicit
 from setpoint.steps import Sigmoid
 from setpoint.thresholds import read, spread
 
-Floats = NDArray[np.float64]
+Library = Literal["lightgbm", "xgboost"]
+_LIBRARIES = ("lightgbm", "xgboost")
+
 REACH = 0.5671432904097838
 """The root of ``r = exp(-r)``: how far a Newton step may go, in widths of the step."""
-SMALLEST = 1e-16
-"""Both libraries divide by sums of the curvature."""
+_SMALLEST = 1e-16  # of a curvature: both libraries divide by sums of it
 
 
 class Objective:
@@ -49,7 +51,7 @@ class Objective:
         width: The width of the soft step, as a share of the spread of the scores.
         groups: For problems with slices, a column or a dict of columns of the training rows.
 
-    Example:
+    Examples:
         >>> from setpoint import fnr_at_fpr
         >>> labels, scores = np.arange(100) % 5 == 0, np.linspace(-1, 1, 100)
         >>> gradient, curvature = Objective(fnr_at_fpr(0.1)).derivatives(scores, labels)
@@ -96,7 +98,7 @@ class Objective:
         factor = (1 - self.main_share) * np.abs(main).sum() / (total or 1.0)
         gradient = self.main_share * main + factor * goal
         curvature = self.main_share * main_slope + factor * np.abs(goal) / (REACH * width)
-        return gradient, np.maximum(curvature, SMALLEST)
+        return gradient, np.maximum(curvature, _SMALLEST)
 
     def _goal(self, s: Floats, y: Floats, weights: Floats) -> tuple[Floats, float]:
         """The bare implicit gradient on all rows, and the width of its step."""
@@ -131,14 +133,6 @@ class Objective:
         return (*self.metric(scores, data), False)
 
 
-# ------------------------------------------------------------------------------------------------
-# Trees for log-loss first, then trees for the goal: scores at zero have no threshold to move.
-
-
-Library = Literal["lightgbm", "xgboost"]
-LIBRARIES = ("lightgbm", "xgboost")
-
-
 def boost(
     objective: Objective,
     x: Any,
@@ -152,6 +146,8 @@ def boost(
     weights: Any = None,
 ) -> Any:
     """Train ``rounds`` trees: a share of ``warm`` for log-loss, the others for the goal.
+
+    At the start all scores are equal and there is no threshold to move, so log-loss comes first.
 
     Args:
         objective: What the later trees are trained for.
@@ -168,8 +164,8 @@ def boost(
     Returns:
         The library's own booster, with all trees in it; see :func:`raw_scores`.
     """
-    if library not in LIBRARIES:
-        raise ValueError(f"library must be one of {', '.join(LIBRARIES)}; got {library!r}.")
+    if library not in _LIBRARIES:
+        raise ValueError(f"library must be one of {', '.join(_LIBRARIES)}; got {library!r}.")
     given = dict(params or {})
     if "objective" in given:
         raise ValueError("Leave the objective out of params: log-loss first, then the one given.")

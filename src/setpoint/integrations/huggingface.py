@@ -18,20 +18,20 @@ from torch import Tensor, nn
 
 from setpoint._extras import install_advice
 from setpoint.certificates import Certificate
-from setpoint.integrations.shared import judged, promised, scalars
+from setpoint.integrations.shared import best_choice, scalars, try_certify
 from setpoint.problems import Choice, Problem
-from setpoint.solvers import Implicit
+from setpoint.solvers import BatchCriterion, Implicit
 
 try:
     from transformers import EvalPrediction, Trainer, TrainerCallback, TrainingArguments
 except ModuleNotFoundError as missing:
     raise install_advice(missing) from None
 
-STATE = "setpoint_criterion.safetensors"
-IGNORED = -100
+_STATE = "setpoint_criterion.safetensors"
+_IGNORED = -100
 
 
-class Goal(TrainerCallback):  # type: ignore[misc]
+class TrainerGoal(TrainerCallback):  # type: ignore[misc]
     """A goal for a Trainer of a binary classifier.
 
     ``Trainer(..., compute_loss_func=goal.loss, compute_metrics=goal.metrics, callbacks=[goal])``.
@@ -55,16 +55,20 @@ class Goal(TrainerCallback):  # type: ignore[misc]
     def on_train_begin(
         self, args: TrainingArguments, state: Any, control: Any, **more: Any
     ) -> None:
-        """Know the number of steps and of processes; go on from a checkpoint's state."""
+        """Build the criterion for the planned steps; restore its state from a checkpoint."""
         if self.criterion is None:
             steps = state.max_steps * args.gradient_accumulation_steps
             self.criterion = Implicit(self.problem, steps=steps)
         self.criterion.to(args.device)
         self._averages = bool(args.average_tokens_across_devices)
         self._devices = args.n_gpu if args.n_gpu > 1 else args.world_size
-        if args.world_size > 1 and getattr(self.criterion, "reduction", "known") is None:
-            self.criterion.reduction = "mean"  # type: ignore[assignment]  # the Trainer wraps the model itself
-        saved = Path(args.output_dir) / f"checkpoint-{state.global_step}" / STATE
+        if (
+            args.world_size > 1
+            and isinstance(self.criterion, BatchCriterion)
+            and self.criterion.reduction is None
+        ):
+            self.criterion.reduction = "mean"  # what the Trainer's own wrapper of the model does
+        saved = Path(args.output_dir) / f"checkpoint-{state.global_step}" / _STATE
         if state.global_step and saved.exists():
             self.criterion.load_state_dict(load_file(saved))
 
@@ -77,7 +81,7 @@ class Goal(TrainerCallback):  # type: ignore[misc]
         if num_items_in_batch is None:
             return loss
         total = torch.as_tensor(num_items_in_batch, device=scores.device).reshape(-1)[0].double()
-        mine = torch.stack([labels.ne(IGNORED).sum().to(total), total])
+        mine = torch.stack([labels.ne(_IGNORED).sum().to(total), total])
         if dist.is_initialized() and dist.get_world_size() > 1:
             dist.all_reduce(mine)
             if self._averages:  # the Trainer has already added up the total of all processes
@@ -87,8 +91,8 @@ class Goal(TrainerCallback):  # type: ignore[misc]
 
     def metrics(self, prediction: EvalPrediction) -> dict[str, float]:
         """For ``compute_metrics``: the goal's value, the rates and the best threshold."""
-        scores, labels = _told(prediction)
-        self.choice, status = judged(self.problem, scores, labels)
+        scores, labels = _scores_and_labels(prediction)
+        self.choice, status = best_choice(self.problem, scores, labels)
         found = {"goal": self.choice.value, "status": status, **self.choice.rates}
         found["threshold"] = [*self.choice.thresholds]
         if len(self.choice.thresholds) == 1:
@@ -105,12 +109,12 @@ class Goal(TrainerCallback):  # type: ignore[misc]
             }
 
     def on_save(self, args: TrainingArguments, state: Any, control: Any, **more: Any) -> None:
-        """Keep what the criterion has learnt beside the checkpoint."""
+        """Save the criterion's state beside the checkpoint."""
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         if state.is_world_process_zero and folder.is_dir() and self.criterion is not None:
             state_of = self.criterion.state_dict()
             save_file(
-                {k: v.detach().cpu().contiguous() for k, v in state_of.items()}, folder / STATE
+                {k: v.detach().cpu().contiguous() for k, v in state_of.items()}, folder / _STATE
             )
 
     def certify(
@@ -121,36 +125,40 @@ class Goal(TrainerCallback):  # type: ignore[misc]
         Args:
             trainer: The Trainer, trained.
             dataset: Rows that neither trained nor chose the model.
-            confidence: Of the promise.
+            confidence: Of the certificate.
             candidates: From how many models this one was chosen by looking at these very rows.
 
         Raises:
-            ValueError: The goal is of a kind that nobody can promise.
+            ValueError: The goal cannot be certified.
         """
-        scores, labels = _told(trainer.predict(dataset))
-        certificate, why = promised(self.problem, scores, labels, confidence, candidates)
+        scores, labels = _scores_and_labels(trainer.predict(dataset))
+        certificate, reason = try_certify(self.problem, scores, labels, confidence, candidates)
         if certificate is None:
-            raise ValueError(f"No certificate: {why}")
+            raise ValueError(f"No certificate: {reason}")
         kept: dict[str, Any] = {"goal": str(self.problem), "certified": certificate.certified}
         kept["thresholds"] = [certificate.threshold] if certificate.certified else []
         trainer.model.config.setpoint = {**kept, "certificate": certificate.to_json()}
         return certificate
 
 
-def _told(prediction: Any) -> tuple[Tensor, Tensor]:
-    """Scores and labels; a model that returns more than logits returns these first."""
+def _scores_and_labels(prediction: Any) -> tuple[Tensor, Tensor]:
+    """Scores and labels; of a model with several outputs the first are the logits."""
     logits = prediction.predictions
     scores = scores_of(torch.as_tensor(logits[0] if isinstance(logits, tuple) else logits))
     return scores, torch.as_tensor(prediction.label_ids).reshape(-1)
 
 
 def scores_of(logits: Tensor) -> Tensor:
-    """One score an example ``[n]``: the only logit, or the second minus the first."""
+    """One score per example ``[n]``: the only logit, or the second minus the first.
+
+    Raises:
+        ValueError: There are more than two logits per example.
+    """
     if logits.ndim == 2 and logits.shape[1] == 2:
         return logits[:, 1] - logits[:, 0]
     if logits.ndim == 1 or (logits.ndim == 2 and logits.shape[1] == 1):
         return logits.reshape(-1)
     raise ValueError(
-        "A goal is about one score an example: logits of shape [n], [n, 1] or [n, 2]; "
+        "A goal is about one score per example: logits of shape [n], [n, 1] or [n, 2]; "
         f"got {tuple(logits.shape)}. Use a model with num_labels=1 or 2."
     )

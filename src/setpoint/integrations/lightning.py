@@ -1,4 +1,8 @@
-"""Lightning under either of its names: the package ``lightning``, or ``pytorch_lightning``."""
+"""Lightning: a callback that recalibrates the threshold, and barrier steps.
+
+A criterion needs no adapter: return its loss from ``training_step``. The callback does what a loop
+of one's own would do besides: choose, certify and log the threshold after every validation.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,9 @@ from torch.utils.data import DistributedSampler
 
 from setpoint._extras import install_advice
 from setpoint.certificates import Certificate
-from setpoint.integrations.shared import promised, scalars, write
+from setpoint.integrations.shared import scalars, try_certify, write_certificate
 from setpoint.problems import Problem
-from setpoint.solvers import Barrier
-from setpoint.solvers.base import BatchCriterion
+from setpoint.solvers import Barrier, BatchCriterion
 
 try:
     import lightning.pytorch as pl
@@ -28,37 +31,6 @@ except ImportError:
 
 from setpoint.integrations.metrics import GoalMetric
 
-# ------------------------------------------------------------------------------------------------
-# The rows of a validation: scores and labels as the module gives them, each row once.
-
-
-def scores_of(outputs: Any) -> tuple[Tensor, Tensor]:
-    """Scores and labels, as ``validation_step`` returned them."""
-    if isinstance(outputs, dict) and {"scores", "labels"} <= set(outputs):
-        outputs = outputs["scores"], outputs["labels"]
-    if not (isinstance(outputs, (tuple, list)) and len(outputs) == 2):
-        raise TypeError(
-            "Recalibrate needs the scores: return (scores, labels) from validation_step, or a dict "
-            f"with these names; it returned {type(outputs).__name__}."
-        )
-    scores, labels = (torch.as_tensor(part).reshape(-1) for part in outputs)
-    return scores, labels
-
-
-def own_rows(trainer: pl.Trainer, place: int) -> int:
-    """How many rows this rank has without those a sampler repeats to make ranks equal."""
-    loaders = trainer.val_dataloaders
-    loader = loaders[place] if isinstance(loaders, (list, tuple)) else loaders
-    sampler = getattr(loader, "sampler", None)
-    if not isinstance(sampler, DistributedSampler):
-        return sys.maxsize
-    rows: int = len(range(sampler.rank, len(sampler.dataset), sampler.num_replicas))  # type: ignore[arg-type]
-    return rows
-
-
-# ------------------------------------------------------------------------------------------------
-# Thresholds recalibrated at the end of every validation.
-
 
 class Recalibrate(pl.Callback):  # type: ignore[misc]
     """Find and certify the threshold at the end of every validation.
@@ -68,8 +40,8 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
     certificate is written beside the checkpoints and kept inside them. A criterion that is an
     attribute of the module is attached to the wrapped model, and its numbers are logged.
 
-    The same rows judge many epochs, and the best of them is kept. So the promise is made for all
-    validations planned (``candidates``); after ``trainer.validate`` on rows of their own, for one.
+    The same rows judge many epochs, and the best is kept. So the certificate is corrected for
+    all validations planned (``candidates``); after ``trainer.validate`` on other rows, for one.
 
     Args:
         problem: The goal.
@@ -96,7 +68,7 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
         self._validations = 0
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Tell criteria what becomes of their gradients on several ranks."""
+        """Tell criteria that gradients of several ranks are averaged."""
         if trainer.world_size > 1:
             for part in pl_module.children():
                 if isinstance(part, BatchCriterion) and part.reduction is None:
@@ -105,7 +77,7 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, *given: Any
     ) -> None:
-        """Log what criteria say of the batch, as often as the trainer logs."""
+        """Log the statistics of criteria, as often as the trainer logs."""
         if (trainer.global_step + 1) % trainer.log_every_n_steps == 0:
             for part in pl_module.children():
                 if isinstance(part, BatchCriterion):
@@ -128,7 +100,7 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
         dataloader_idx: int = 0,
     ) -> None:
         """Collect scores and labels, each row once."""
-        scores, labels = scores_of(outputs)
+        scores, labels = _scores_and_labels(outputs)
         seen = self._seen.get(dataloader_idx, 0)
         left = own_rows(trainer, dataloader_idx) - seen
         self._seen[dataloader_idx] = seen + len(scores)
@@ -143,7 +115,7 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
             seen = self.metric.seen()  # first: compute gives each rank its own rows back
             value = float(self.metric.compute())
         count = self._count(trainer)
-        self.certificate, self.status = promised(self.problem, *seen, self.confidence, count)
+        self.certificate, self.status = try_certify(self.problem, *seen, self.confidence, count)
         found = {"status": self.metric.status, "value": value, "rates": self.metric.choice.rates}
         at = [*self.metric.thresholds]
         if self.certificate:
@@ -151,10 +123,10 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
         found |= {"certified": bool(self.certificate), "threshold": at[0] if len(at) == 1 else at}
         pl_module.log_dict(scalars(found, "setpoint/val/"), rank_zero_only=True)
         if trainer.is_global_zero and self.certificate is not None:
-            write(self.certificate, Path(self.folder or trainer.log_dir or "."))
+            write_certificate(self.certificate, Path(self.folder or trainer.log_dir or "."))
 
     def _count(self, trainer: pl.Trainer) -> int:
-        """From how many validations the best one will have been chosen."""
+        """The number of validations that the best one is chosen from."""
         if self.candidates is not None:
             return self.candidates
         if trainer.state.fn != "fit":
@@ -170,14 +142,38 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
         return {"certificate": found, "validations": self._validations}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Read it back, checked."""
+        """Restore :meth:`state_dict`; a changed certificate is a ValueError."""
         found = state_dict["certificate"]
         self.certificate = None if found is None else Certificate.from_json(found)
         self._validations = int(state_dict["validations"])
 
 
-# ------------------------------------------------------------------------------------------------
-# The dynamic barrier under Lightning's manual optimisation.
+def _scores_and_labels(outputs: Any) -> tuple[Tensor, Tensor]:
+    """Scores and labels, as ``validation_step`` returned them.
+
+    Raises:
+        TypeError: It returned something else.
+    """
+    if isinstance(outputs, dict) and {"scores", "labels"} <= set(outputs):
+        outputs = outputs["scores"], outputs["labels"]
+    if not (isinstance(outputs, (tuple, list)) and len(outputs) == 2):
+        raise TypeError(
+            "Recalibrate needs the scores: return (scores, labels) from validation_step, or a dict "
+            f"with these names; it returned {type(outputs).__name__}."
+        )
+    scores, labels = (torch.as_tensor(part).reshape(-1) for part in outputs)
+    return scores, labels
+
+
+def own_rows(trainer: pl.Trainer, place: int) -> int:
+    """How many rows this rank has, not counting those a sampler repeats to make ranks equal."""
+    loaders = trainer.val_dataloaders
+    loader = loaders[place] if isinstance(loaders, (list, tuple)) else loaders
+    sampler = getattr(loader, "sampler", None)
+    if not isinstance(sampler, DistributedSampler):
+        return sys.maxsize
+    rows: int = len(range(sampler.rank, len(sampler.dataset), sampler.num_replicas))  # type: ignore[arg-type]
+    return rows
 
 
 def barrier_step(

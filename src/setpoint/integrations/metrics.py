@@ -14,7 +14,7 @@ from torch import Tensor
 from setpoint._checks import number
 from setpoint._extras import install_advice
 from setpoint.batch import check_labels, check_scores
-from setpoint.integrations.shared import judged
+from setpoint.integrations.shared import best_choice
 from setpoint.problems import PER_GROUP, Choice, Problem
 from setpoint.rates import Counts, Rate, Tables
 
@@ -23,7 +23,7 @@ try:
 except ModuleNotFoundError as missing:
     raise install_advice(missing) from None
 
-PRECISIONS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
+_PRECISIONS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
 
 class GoalMetric(Metric):  # type: ignore[misc]
@@ -36,7 +36,7 @@ class GoalMetric(Metric):  # type: ignore[misc]
         problem: The goal, with shared thresholds and no slices.
         **options: Those of ``torchmetrics.Metric``, such as ``sync_on_compute``.
 
-    Example:
+    Examples:
         >>> from setpoint import tpr_at_fpr
         >>> metric = GoalMetric(tpr_at_fpr(0.5))
         >>> metric.update(torch.tensor([0.9, 0.8]), torch.tensor([1, 0]))
@@ -75,13 +75,13 @@ class GoalMetric(Metric):  # type: ignore[misc]
         flat, target = scores.detach().reshape(-1), labels.detach().reshape(-1)
         check_scores(flat)
         check_labels(target, flat)
-        self.precision.clamp_(min=PRECISIONS.index(flat.dtype))
+        self.precision.clamp_(min=_PRECISIONS.index(flat.dtype))
         self.scores.append(flat.double())
         self.labels.append(target.double())
 
     def compute(self) -> Tensor:
         """The goal's value."""
-        self.choice, self.status = judged(self.problem, *self.seen())
+        self.choice, self.status = best_choice(self.problem, *self.seen())
         return torch.tensor(self.choice.value, device=self.device)
 
     def seen(self) -> tuple[Tensor, Tensor]:
@@ -91,7 +91,7 @@ class GoalMetric(Metric):  # type: ignore[misc]
             torch.cat([none, *states]) if isinstance(states, list) else states
             for states in (self.scores, self.labels)
         )
-        return scores.to(PRECISIONS[max(0, int(self.precision))]), labels
+        return scores.to(_PRECISIONS[max(0, int(self.precision))]), labels
 
     @property
     def thresholds(self) -> tuple[float, ...]:
@@ -100,7 +100,7 @@ class GoalMetric(Metric):  # type: ignore[misc]
         return found
 
     def _sync_dist(self, *given: Any, **options: Any) -> None:
-        """A rank without data still takes part, with nothing of the right type."""
+        """Give a rank without data empty states of the right type, so that it can take part."""
         for states in (self.scores, self.labels):
             if isinstance(states, list) and not states:
                 states.append(torch.empty(0, dtype=torch.float64, device=self.device))

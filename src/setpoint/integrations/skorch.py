@@ -22,7 +22,7 @@ except ModuleNotFoundError as missing:
 
 
 def both_classes(scores: Tensor) -> Tensor:
-    """Sigmoids of both signs, ``[n, 2]``: in order, but no probabilities."""
+    """Sigmoids of both signs, ``[n, 2]``: ordered like the scores, but no probabilities."""
     flat = scores.reshape(-1)
     return torch.stack([torch.sigmoid(-flat), torch.sigmoid(flat)], 1)
 
@@ -31,11 +31,11 @@ class OperatingNet(NeuralNetBinaryClassifier):  # type: ignore[misc]
     """A binary classifier of skorch whose raw scores are seen by thresholds.
 
     ``OperatingNet(module, criterion=Implicit, criterion__problem=problem)``; wrap it in
-    :class:`setpoint.CertifiedThreshold` for decisions with a promise. By itself ``predict`` uses
-    the threshold the criterion held last, on a batch of training data: no promise.
+    :class:`setpoint.CertifiedThreshold` for certified decisions. By itself ``predict`` uses the
+    threshold that the criterion held last, on a batch of training data, without a certificate.
 
     Args:
-        module: Gives one logit an example.
+        module: Gives one logit per example.
         *args: Those of ``NeuralNetBinaryClassifier``.
         criterion: A criterion of setpoint, with ``criterion__problem=`` and its other options.
         predict_nonlinearity: From scores to the two columns of ``predict_proba``.

@@ -19,7 +19,7 @@ from setpoint.pareto.rules import FRONT_METHODS, FrontMethod
 from setpoint.pareto.sources import source_of
 from setpoint.pareto.store import Store
 from setpoint.pareto.training import train_points
-from setpoint.train.loop import ProgressLine
+from setpoint.train import ProgressLine
 
 
 def pareto_front(

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from setpoint.runs.folder import MODEL_FILE, RunError
 from setpoint.runs.manifest import Manifest, read_digested
-from setpoint.train.networks import network
+from setpoint.train import network
 
 
 def build_model(kind: str, inputs: int, hidden: int, seed: int = 0, outputs: int = 1) -> nn.Module:

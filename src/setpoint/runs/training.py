@@ -22,10 +22,17 @@ from setpoint.runs.model import build_model
 from setpoint.solvers import methods_named
 from setpoint.tables import RowRange, TableSource, open_table
 from setpoint.tables.training_file import TablePart, count_rows
-from setpoint.train import OtherRun, fit_best
-from setpoint.train.networks import HIDDEN, LEARNING_RATES, steps_for
-from setpoint.train.ranks import added_up, from_first
-from setpoint.train.validation import Validation, score
+from setpoint.train import (
+    HIDDEN,
+    LEARNING_RATES,
+    OtherRun,
+    Validation,
+    broadcast,
+    fit_best,
+    score,
+    steps_for,
+    sum_over_ranks,
+)
 
 _RESUMED = "Going on where a run that was stopped has left off."
 _ANEW = "An unfinished run of other settings or data is in the way; it goes, and training starts."
@@ -53,7 +60,7 @@ class RunRecipe:
 
     def steps(self, train: TablePart) -> int:
         """How many batches the epochs make, of the rows of all ranks."""
-        return steps_for(added_up(len(train)), self.batch_size, self.epochs)
+        return steps_for(sum_over_ranks(len(train)), self.batch_size, self.epochs)
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,7 @@ def on_first_rank(look: Callable[[], _Found]) -> _Found:
             found = look()
         except (OSError, ValueError) as error:
             trouble = error
-    told, answer = from_first((None if trouble is None else str(trouble), found))
+    told, answer = broadcast((None if trouble is None else str(trouble), found))
     if trouble is not None:
         raise trouble
     if told is not None:

@@ -1,6 +1,7 @@
 """Training: the loop, validation, checkpoints, averaged weights, portfolios of methods."""
 
 import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
+from setpoint.solvers.registry import Criterion
 from setpoint.solvers.samplers import (
     Batch,
     Classwise,
@@ -16,12 +17,16 @@ from setpoint.train.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
-from setpoint.train.loop import Criterion, Fitted, fit
+from setpoint.train.loop import Fitted, ProgressLine, fit
+from setpoint.train.networks import HIDDEN, LEARNING_RATES, network, steps_for
 from setpoint.train.portfolio import Best, fit_best
+from setpoint.train.ranks import broadcast, sum_over_ranks
 from setpoint.train.retargeting import Cached, Retargeted, cached_features, retarget
 from setpoint.train.validation import Validation, score
 
 __all__ = [
+    "HIDDEN",
+    "LEARNING_RATES",
     "Averaged",
     "Batch",
     "Best",
@@ -30,6 +35,7 @@ __all__ = [
     "Criterion",
     "Fitted",
     "OtherRun",
+    "ProgressLine",
     "Retargeted",
     "Sampler",
     "Shuffled",
@@ -37,11 +43,15 @@ __all__ = [
     "Validation",
     "WholeQueries",
     "batches",
+    "broadcast",
     "cached_features",
     "fit",
     "fit_best",
     "load_checkpoint",
+    "network",
     "retarget",
     "save_checkpoint",
     "score",
+    "steps_for",
+    "sum_over_ranks",
 ]

@@ -1,7 +1,7 @@
-"""An exponential average of a model's weights: free, and better than the last step's.
+"""An exponential average of a model's weights, which is better than the weights of the last step.
 
-The threshold of a rate sits where few examples are, so single steps are noisy there; the average of
-the last hundred or so is not. It forgets quickly at first, when the weights are still far off.
+The threshold of a rate lies where few examples are, so single steps are noisy there; the average of
+the last hundred or so is not. The decay is small at first, when the weights are still far off.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
-LONGEST_DECAY = 0.99
+_LONGEST_DECAY = 0.99
 
 
 class Averaged(AveragedModel):
@@ -25,7 +25,7 @@ class Averaged(AveragedModel):
     Args:
         model: The model being trained. It is copied here, and read at every update.
 
-    Example:
+    Examples:
         >>> model = nn.Linear(2, 1)
         >>> averaged = Averaged(model)
         >>> for _ in range(3):
@@ -42,19 +42,19 @@ class Averaged(AveragedModel):
         self._trained = (model,)  # in a tuple, so that it does not become a part of this module
 
     def update(self) -> None:
-        """Take in the model's present weights; the first update copies them."""
+        """Add the model's present weights to the average; the first update copies them."""
         self.update_parameters(self._trained[0])
 
 
 def decay(updates: int) -> float:
-    """How much of the average is kept at an update, after so many before it."""
-    return min(LONGEST_DECAY, (1 + updates) / (10 + updates))
+    """The share of the average that is kept, after ``updates`` earlier updates."""
+    return min(_LONGEST_DECAY, (1 + updates) / (10 + updates))
 
 
 @torch.no_grad()
 def _follow(averaged: Any, current: Any, updates: Tensor | int) -> None:
-    """Move tensors of one type towards the present ones; called by torch for each type."""
+    """Move tensors of one dtype towards the present ones; torch calls it for each dtype."""
     if averaged[0].is_floating_point() or averaged[0].is_complex():
         torch._foreach_lerp_(averaged, current, 1 - decay(int(updates)))
-    else:  # a counter: there is no half of a batch
+    else:  # a counter is copied
         torch._foreach_copy_(averaged, current)

@@ -1,4 +1,4 @@
-"""A run on disk: one safetensors file, replaced as a whole, so that no moment can break it.
+"""A run on disk: one safetensors file, replaced as a whole, so that a crash cannot break it.
 
 Everything is in one file (the JSON is its header) because two files cannot be replaced at once.
 Nothing is pickled, and nothing in the file is code.
@@ -23,16 +23,94 @@ from torch.optim import Optimizer
 
 from setpoint._files import write_file
 from setpoint.train.averaging import Averaged
-from setpoint.train.ranks import added_up, first_row
-
-_NAME = "checkpoint.safetensors"
-_KEY = "setpoint"
+from setpoint.train.ranks import first_row_of_rank, sum_over_ranks
 
 Tensors = dict[str, Tensor]
+History = list[dict[str, Any]]
+Words = NDArray[np.uint64]
+
+_NAME = "checkpoint.safetensors"
+_KEY = "setpoint"  # of the JSON record in the header
+_RNG = "rng"
+_CHUNK = 2**18  # rows read at once for a digest: data may be a file much larger than memory
+_TEXTS = "OUS"  # kinds of arrays whose values are compared by how they are written
 
 
 class OtherRun(ValueError):
     """A checkpoint that cannot be continued: of other settings or data, or damaged."""
+
+
+@dataclass
+class Progress:
+    """How far a run is: plain data, one dict of history per pass."""
+
+    step: int = 0
+    best: float | None = None
+    best_epoch: int | None = None
+    finished: bool = False
+    history: History = field(default_factory=list)
+
+
+@dataclass
+class RunState:
+    """All parts of a run that change while it trains; ``best`` holds the best weights so far."""
+
+    model: nn.Module
+    optimizer: Optimizer
+    average: Averaged | None
+    criterion: Any
+    best: dict[str, Tensor]
+
+    @property
+    def current(self) -> nn.Module:
+        """The model as it is judged: with averaged weights, if they are averaged."""
+        return self.model if self.average is None else self.average.module
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Every tensor by name, and the state of the random number generator.
+
+        Raises:
+            TypeError: A part has state that is not a tensor.
+        """
+        named = {_RNG: torch.get_rng_state()}
+        for prefix, module in self._modules():
+            named.update(_prefixed(prefix, module.state_dict()))
+        for index, slots in self.optimizer.state_dict()["state"].items():
+            named.update(_prefixed(f"optimizer.{index}", slots))
+        named.update(_prefixed("best", self.best))
+        return named
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Restore what :meth:`tensors` returned."""
+        for prefix, module in self._modules():
+            module.load_state_dict(_under(prefix, tensors))
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _under("optimizer", tensors).items():
+            index, slot = name.split(".", 1)
+            state.setdefault(int(index), {})[slot] = tensor
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+        self.best = _under("best", tensors)
+        torch.set_rng_state(tensors[_RNG])
+
+    def _modules(self) -> list[tuple[str, nn.Module]]:
+        parts = (("model", self.model), ("average", self.average), ("criterion", self.criterion))
+        return [(name, part) for name, part in parts if isinstance(part, nn.Module)]
+
+
+def _prefixed(prefix: str, tensors: Mapping[str, Any]) -> dict[str, Tensor]:
+    for name, value in tensors.items():
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"{prefix}.{name} is a {type(value).__name__}; checkpoints hold tensors only. "
+                "Keep state in buffers, or train without checkpoints."
+            )
+    return {f"{prefix}.{name}": value for name, value in tensors.items()}
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    start = f"{prefix}."
+    return {name[len(start) :]: t for name, t in tensors.items() if name.startswith(start)}
 
 
 def save_checkpoint(folder: Path, tensors: Tensors, record: dict[str, Any]) -> Path:
@@ -65,149 +143,54 @@ def load_checkpoint(folder: Path) -> tuple[Tensors, dict[str, Any]] | None:
     return tensors, record
 
 
-# ------------------------------------------------------------------------------------------------
-# What a run knows between two steps, as named tensors and a JSON record, and back again.
-
-
-History = list[dict[str, Any]]
-_RNG = "rng"
-
-
-@dataclass
-class Progress:
-    """How far a run is: plain data."""
-
-    step: int = 0
-    best: float | None = None
-    best_epoch: int | None = None
-    finished: bool = False
-    history: History = field(default_factory=list)
-
-
-@dataclass
-class RunState:
-    """All parts of a run that change while it trains; ``best`` holds the best weights so far."""
-
-    model: nn.Module
-    optimizer: Optimizer
-    average: Averaged | None
-    criterion: object
-    best: dict[str, Tensor]
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Every tensor under its own name."""
-        named = {_RNG: torch.get_rng_state()}
-        for prefix, module in self._modules():
-            named.update(_prefixed(prefix, module.state_dict()))
-        for index, slots in self.optimizer.state_dict()["state"].items():
-            named.update(_prefixed(f"optimizer.{index}", slots))
-        named.update(_prefixed("best", self.best))
-        return named
-
-    def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take up where :meth:`tensors` was called."""
-        for prefix, module in self._modules():
-            module.load_state_dict(_under(prefix, tensors))
-        state: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in _under("optimizer", tensors).items():
-            index, slot = name.split(".", 1)
-            state.setdefault(int(index), {})[slot] = tensor
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
-        self.best = _under("best", tensors)
-        torch.set_rng_state(tensors[_RNG])
-
-    def _modules(self) -> list[tuple[str, nn.Module]]:
-        parts = (("model", self.model), ("average", self.average), ("criterion", self.criterion))
-        return [(name, part) for name, part in parts if isinstance(part, nn.Module)]
-
-
-def _prefixed(prefix: str, tensors: Mapping[str, Any]) -> dict[str, Tensor]:
-    for name, value in tensors.items():
-        if not isinstance(value, Tensor):
-            raise TypeError(
-                f"{prefix}.{name} is a {type(value).__name__}; checkpoints hold tensors only. "
-                "Keep state in buffers, or train without checkpoints."
-            )
-    return {f"{prefix}.{name}": value for name, value in tensors.items()}
-
-
-def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    start = f"{prefix}."
-    return {name[len(start) :]: t for name, t in tensors.items() if name.startswith(start)}
-
-
-# ------------------------------------------------------------------------------------------------
-# What must be the same for a checkpoint to be continued: settings, data, start.
-#
-# Not the number of processes: the rows of all of them count as one table.
-
-
-def recipe(
-    criterion: object,
-    settings: Mapping[str, object],
-    rows: Mapping[str, tuple[Any, ...] | None],
-    *,
-    start: Mapping[str, Any],
+def recipe_of(
+    state: RunState, settings: Mapping[str, object], rows: Mapping[str, tuple[Any, ...] | None]
 ) -> dict[str, Any]:
-    """Settings as they are written, and digests of the data and of the initial model.
+    """What must be the same for a checkpoint to be resumed: settings, data and initial weights.
+
+    The number of processes may differ: the rows of all ranks count as one table.
 
     Args:
-        criterion: Its ``repr``, or the name of a function.
+        state: The run before its first step.
         settings: Everything else that decides the numbers.
-        rows: Columns with a row for each of this rank's examples, by what they are for.
-        start: The ``state_dict`` that training begins with.
+        rows: Columns with one row per example of this rank, by what they are for.
     """
-    name = repr(criterion) if isinstance(criterion, nn.Module) else _name_of(criterion)
+    criterion = state.criterion
+    name = getattr(criterion, "__qualname__", type(criterion).__qualname__)
+    name = repr(criterion) if isinstance(criterion, nn.Module) else name
     written = {key: str(value) for key, value in settings.items()}
     digests = {key: _digest(part) for key, part in rows.items() if part is not None}
-    return {"criterion": name, **written, **digests, "start": _digest_of_state(start)}
+    start = _digest_of_state(state.model.state_dict())
+    return {"criterion": name, **written, **digests, "start": start}
 
 
 def _digest(columns: tuple[Any, ...]) -> str:
     """The number of rows of all ranks, and their fingerprint."""
     count = len(columns[0])
-    total = added_up(fingerprint(columns, first_row(count)))
-    return f"{added_up(count):,} rows {total:016x}"
+    total = sum_over_ranks(fingerprint(columns, first_row_of_rank(count)))
+    return f"{sum_over_ranks(count):,} rows {total:016x}"
 
 
 def _digest_of_state(state: Mapping[str, Any]) -> str:
     found = hashlib.blake2b(digest_size=16)
     for name, value in state.items():
-        if isinstance(value, Tensor):  # what is none is refused when the checkpoint is written
+        if isinstance(value, Tensor):  # anything else is refused when the checkpoint is written
             tensor = value.detach().cpu().contiguous()
             found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
             found.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
     return found.hexdigest()
 
 
-def _name_of(criterion: object) -> str:
-    return getattr(criterion, "__qualname__", type(criterion).__qualname__)
-
-
-# ------------------------------------------------------------------------------------------------
-# A digest of rows that does not depend on how they are dealt out over processes.
-#
-# Each row becomes one number, mixed with its place; the digest is their sum, so the sum over ranks
-# is the digest of all rows. It tells data apart that were mixed up, not data that someone forged.
-
-
-_CHUNK = 2**18
-"""Rows read at once: data may be a file much larger than memory."""
-
-TEXTS = "OUS"
-"""Kinds of arrays whose values are compared by how they are written."""
-
-Words = NDArray[np.uint64]
-
-
 def fingerprint(part: Any, first: int = 0, name: str = "") -> int:
-    """The digest of columns with a row an example, of which ``first`` is the number of the first.
+    """A digest of columns that does not depend on how their rows are split over processes.
+
+    Each row becomes one number, mixed with its position; the digest is their sum, so the sum over
+    ranks is the digest of all rows. It tells apart data that were mixed up, not forged data.
 
     Args:
-        part: A tensor, an array, or a dict or tuple of them; None counts nothing.
-        first: Where these rows are among all.
-        name: What tells columns apart that hold the same.
+        part: A tensor, an array, or a dict or tuple of them; None adds nothing.
+        first: The position of the first of these rows among those of all ranks.
+        name: Distinguishes columns with the same values.
     """
     if part is None:
         return 0
@@ -218,7 +201,7 @@ def fingerprint(part: Any, first: int = 0, name: str = "") -> int:
         found = (fingerprint(one, first, f"{name}.{i}") for i, one in enumerate(part))
         return sum(found) % 2**64
     column = part.detach().cpu() if isinstance(part, Tensor) else np.asarray(part)
-    text = isinstance(column, np.ndarray) and column.dtype.kind in TEXTS
+    text = isinstance(column, np.ndarray) and column.dtype.kind in _TEXTS
     salt = f"{name} {'text' if text else column.dtype}"
     total = np.uint64(0)
     with np.errstate(over="ignore"):
@@ -233,7 +216,7 @@ def _words(rows: Any) -> Words:
     """Rows as 64-bit words, ``[n, k]``."""
     if isinstance(rows, Tensor):
         raw = rows.contiguous().reshape(len(rows), -1).view(torch.uint8).numpy()
-    elif rows.dtype.kind in TEXTS:
+    elif rows.dtype.kind in _TEXTS:
         values, codes = np.unique(rows.astype(str), return_inverse=True)
         texts = [hashlib.blake2b(v.encode(), digest_size=8).digest() for v in values.tolist()]
         raw = np.frombuffer(b"".join(texts), np.uint8).reshape(-1, 8)[codes.reshape(-1)]
@@ -245,7 +228,7 @@ def _words(rows: Any) -> Words:
 
 
 def _row_sums(words: Words, salt: str) -> Words:
-    """One number a row: its words times odd numbers that the salt and the place choose."""
+    """One number per row: its words times odd numbers that depend on salt and position."""
     seed = np.frombuffer(hashlib.blake2b(salt.encode(), digest_size=8).digest(), np.uint64)[0]
     odd = _mixed(np.arange(1, words.shape[1] + 1, dtype=np.uint64) * seed) | np.uint64(1)
     sums: Words = (_mixed(words) * odd).sum(1, dtype=np.uint64)
@@ -253,7 +236,7 @@ def _row_sums(words: Words, salt: str) -> Words:
 
 
 def _mixed(numbers: Words) -> Words:
-    """Every bit of a number to every place (the finish of splitmix64)."""
+    """Numbers whose bits depend on all bits of the given ones (the finish of splitmix64)."""
     mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

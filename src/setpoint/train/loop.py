@@ -1,15 +1,20 @@
-"""One training run: its steps, its passes, and where it left off."""
+"""The training loop: draw a batch, score it, step, average the weights.
+
+After every pass over the data the goal's own metric is taken on validation data, the best weights
+are kept, and all state is written to a checkpoint, so that a killed run goes on where it was.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from inspect import signature
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +22,8 @@ from torch import Tensor, nn
 
 from setpoint._checks import whole
 from setpoint.distributed import rank_of
-from setpoint.solvers.samplers import Batch, Sampler, Shuffled, batches
+from setpoint.solvers.registry import Criterion
+from setpoint.solvers.samplers import Batch, Sampler, Shuffled
 from setpoint.train.averaging import Averaged
 from setpoint.train.checkpoints import (
     History,
@@ -25,167 +31,13 @@ from setpoint.train.checkpoints import (
     Progress,
     RunState,
     load_checkpoint,
-    recipe,
+    recipe_of,
     save_checkpoint,
 )
-from setpoint.train.ranks import Team, from_first
+from setpoint.train.ranks import RankView, broadcast
 from setpoint.train.validation import Validation
 
-
-class Examples(NamedTuple):
-    """All examples: features, labels, weights and group columns, or None."""
-
-    x: Tensor
-    y: Tensor
-    weights: Tensor | None = None
-    groups: dict[str, Any] | Any = None
-
-
-@dataclass
-class Run:
-    """A run in progress; :func:`setpoint.train.fit` drives it."""
-
-    state: RunState
-    team: Team
-    data: Examples
-    validation: Validation | None
-    patience: int | None
-    folder: Path | None
-    recipe: dict[str, Any] = field(default_factory=dict)
-    progress: Progress = field(default_factory=Progress)
-    seconds: list[float] = field(default_factory=list)
-    losses: list[Tensor] = field(default_factory=list)
-    note: str = ""
-
-    def resume(self) -> None:
-        """Go on from the checkpoint, if there is one of this very run."""
-        if self.folder is None:
-            return
-        found = from_first(load_checkpoint(self.folder) if rank_of() == 0 else None)
-        if found is None:
-            return
-        tensors, record = found
-        if record.get("recipe") != self.recipe:
-            was = {k: v for k, v in record.get("recipe", {}).items() if self.recipe.get(k) != v}
-            raise OtherRun(
-                f"The checkpoint in {self.folder} is of another run (it had {was}). "
-                "Use another folder, or delete it."
-            )
-        self.state.restore(tensors)
-        self.progress = Progress(**record["progress"])
-
-    def step(self, batch: Batch) -> Tensor:
-        """Train on one batch; returns its loss."""
-        start = perf_counter()
-        batch = self.team.own(batch)
-        x, y, weights, groups = self.data
-        rows = batch.rows.to(x.device)
-        options = self._weighed(
-            batch.weights, None if weights is None else weights[rows].to(x.device)
-        )
-        if groups is not None and _takes("groups", self.state.criterion):
-            options["groups"] = group_rows(groups, batch.rows)
-        scores = self.team.model(x[rows]).squeeze(-1)
-        loss = self.team.criterion(scores, y[rows], **options)
-        self.state.optimizer.zero_grad()
-        loss.backward()
-        self.state.optimizer.step()
-        if self.state.average is not None:
-            self.state.average.update()
-        self.seconds.append(perf_counter() - start)
-        self.losses.append(loss.detach())
-        self.progress.step += 1
-        return cast(Tensor, loss.detach())
-
-    def _weighed(self, drawn: Tensor | None, own: Tensor | None) -> dict[str, Tensor]:
-        """Weights of the sampler and of the examples, apart where the criterion takes them so."""
-        if drawn is not None:
-            drawn = drawn.to(self.data.x.device)
-            if _takes("resampling", self.state.criterion):
-                return {"resampling": drawn} | ({} if own is None else {"weights": own})
-            own = drawn if own is None else drawn * own
-        return {} if own is None else {"weights": own}
-
-    def end_of_pass(self, *, last: bool) -> None:
-        """Judge the model, write history, keep the best weights, and checkpoint."""
-        done = self.progress
-        epoch = len(done.history) + 1
-        value, trouble = None, ""
-        if self.validation is not None:
-            value, trouble = self.validation.metric(self._current())
-            if self.validation.better(value, done.best):
-                done.best, done.best_epoch = value, epoch
-                current = self._current().state_dict()
-                self.state.best = {name: t.detach().clone() for name, t in current.items()}
-        done.history.append(
-            {
-                "epoch": epoch,
-                "step": done.step,
-                "loss": float(torch.stack(self.losses).mean()),
-                "validation": value,
-                "seconds": sum(self.seconds[-len(self.losses) :]),
-                "status": trouble or str(getattr(self.state.criterion, "status", "")),
-            }
-        )
-        self.losses = []
-        self.note = "" if value is None else f"validation {value:.4g}"
-        waited = epoch - (done.best_epoch or 0)
-        done.finished = last or (self.patience is not None and waited >= self.patience)
-        if self.folder is not None and rank_of() == 0:
-            record = {"recipe": self.recipe, "progress": asdict(done)}
-            save_checkpoint(self.folder, self.state.tensors(), record)
-
-    def result(self) -> nn.Module:
-        """The best model there was, in evaluation mode."""
-        model = self._current()
-        if self.state.best:
-            model.load_state_dict(self.state.best)
-        return model.eval()
-
-    def _current(self) -> nn.Module:
-        average = self.state.average
-        return self.state.model if average is None else average.module
-
-
-def _takes(keyword: str, criterion: object) -> bool:
-    call = criterion.forward if isinstance(criterion, nn.Module) else criterion
-    return keyword in signature(cast(Any, call)).parameters
-
-
-# ------------------------------------------------------------------------------------------------
-# Group columns: one of them or a dict by name, arrays or tensors, cut to some of the rows.
-
-
-def group_columns(groups: Any, count: int) -> Any:
-    """Columns that rows can be taken from, each checked to have one value an example."""
-    if groups is None:
-        return None
-    if isinstance(groups, Mapping):
-        return {name: group_columns(column, count) for name, column in groups.items()}
-    column = groups if isinstance(groups, Tensor) else np.asarray(groups)
-    if column.shape != (count,):
-        shape = tuple(column.shape)
-        raise ValueError(f"groups must have one value an example, ({count},); got {shape}.")
-    return column
-
-
-def group_rows(groups: Any, rows: Any) -> Any:
-    """The values of some rows, given as an array or a tensor of indices."""
-    if groups is None:
-        return None
-    if isinstance(groups, Mapping):
-        return {name: group_rows(column, rows) for name, column in groups.items()}
-    if isinstance(groups, Tensor):
-        return groups[rows.to(groups.device) if isinstance(rows, Tensor) else rows]
-    return groups[rows.cpu().numpy() if isinstance(rows, Tensor) else rows]
-
-
-# ------------------------------------------------------------------------------------------------
-# The loop: draw a batch, score it, step, average; judge every pass by the goal's own metric.
-
-
-Criterion = Callable[..., Tensor]
-__all__ = ["Criterion", "Fitted", "batches", "fit"]
+OnStep = Callable[[int, Tensor], None]
 
 
 @dataclass(frozen=True)
@@ -194,8 +46,8 @@ class Fitted:
 
     Attributes:
         model: The model of the best pass by the validation metric, or of the last step without it.
-        seconds_per_step: The median (NaN if a finished run was only read back).
-        history: One plain dict a pass: epoch, step, loss, validation, seconds, status.
+        seconds_per_step: The median; NaN if a finished run was only read back.
+        history: One dict per pass: epoch, step, loss, validation, seconds, status.
         best: The best value of the validation metric, and ``best_epoch`` the pass that had it.
     """
 
@@ -224,7 +76,7 @@ def fit(
     patience: int | None = None,
     checkpoint: str | Path | None = None,
     progress: bool = False,
-    on_step: Callable[[int, Tensor], None] | None = None,
+    on_step: OnStep | None = None,
 ) -> Fitted:
     """Train ``model`` in place with Adam for a number of steps.
 
@@ -233,7 +85,7 @@ def fit(
     process with the rows of all (in the order of the ranks) would draw.
 
     Args:
-        model: Gives one score an example.
+        model: Gives one score per example, or one per class.
         criterion: Called like any PyTorch loss, ``criterion(scores, labels)``; with
             ``weights=`` too when the sampler or ``weights`` below give any.
         x: The features of all examples.
@@ -243,7 +95,7 @@ def fit(
         learning_rate: Of Adam.
         seed: Decides which examples come in which batch, and nothing else.
         averaged: Return the running average of the weights instead of the last ones.
-        weights: One an example, optional.
+        weights: Optional, one per example.
         groups: A column of group values, or a dict of columns, for a criterion that takes
             ``groups=``; others are not asked.
         sampler: Which examples make a batch, such as ``Stratified(512)``; takes the place of
@@ -260,10 +112,19 @@ def fit(
 
     Returns:
         The averaged model (or ``model`` itself), its history and the median time of a step.
+
+    Raises:
+        ValueError: The data do not fit together, the goal cannot be measured on the validation
+            data, or the checkpoint is of another run (:class:`OtherRun`).
     """
     sampler = sampler if sampler is not None else Shuffled(whole(batch_size, "batch_size", least=1))
     steps = whole(steps, "steps", least=1)
-    _check(x, y, validation, patience)
+    if len(x) != len(y):
+        raise ValueError(f"x and y must have one row per example; got {len(x)} and {len(y)}.")
+    if patience is not None and validation is None:
+        raise ValueError("patience needs validation=: there is nothing to be patient about.")
+    if validation is not None:
+        validation.check()
     run = Run(
         state=RunState(
             model,
@@ -272,75 +133,213 @@ def fit(
             criterion,
             {},
         ),
-        team=Team.of(model, criterion, y),
-        data=Examples(x, y, weights, group_columns(groups, len(y))),
+        view=RankView.of(model, criterion, y),
+        x=x,
+        y=y,
+        weights=weights,
+        groups=_read_groups(groups, len(y)),
         validation=validation,
         patience=None if patience is None else whole(patience, "patience", least=1),
-        folder=None if checkpoint is None else Path(checkpoint),
     )
     if checkpoint is not None:
-        chosen = {"patience": patience, "averaged": averaged, "learning_rate": learning_rate}
-        run.recipe = _recipe(run, chosen | {"steps": steps, "seed": seed, "sampler": sampler})
-    return _train(run, sampler, steps, seed, ProgressLine(steps, shown=progress), on_step)
+        settings = {
+            "patience": patience,
+            "averaged": averaged,
+            "learning_rate": learning_rate,
+            "steps": steps,
+            "seed": seed,
+            "sampler": sampler,
+        }
+        run.resume(Path(checkpoint), settings)
+    line = ProgressLine(steps, shown=progress)
+    return run.train(sampler, steps, seed, line, on_step)
 
 
-def _check(x: Tensor, y: Tensor, validation: Validation | None, patience: int | None) -> None:
-    if len(x) != len(y):
-        raise ValueError(f"x and y must have one row an example; got {len(x)} and {len(y)}.")
-    if patience is not None and validation is None:
-        raise ValueError("patience needs validation=: there is nothing to be patient about.")
-    if validation is not None:
-        validation.check()
+@dataclass
+class Run:
+    """A run in progress; :func:`fit` drives it.
+
+    Attributes:
+        state: What changes while it trains.
+        view: This rank's view of the model, the criterion and the rows of all ranks.
+        x: The features of this rank's examples; likewise labels, weights and group columns.
+        validation: Held-out data, or None.
+        patience: After how many passes without a better metric to stop, or None.
+        folder: Where checkpoints are written, or None.
+        recipe: What a checkpoint must have been made with to be resumed.
+        progress: How far the run is.
+        seconds: The time of each step since the run was started or resumed.
+        losses: The loss of each step since the last pass ended.
+        note: The last validation metric, for the progress line.
+    """
+
+    state: RunState
+    view: RankView
+    x: Tensor
+    y: Tensor
+    weights: Tensor | None
+    groups: Any
+    validation: Validation | None
+    patience: int | None
+    folder: Path | None = None
+    recipe: dict[str, Any] = field(default_factory=dict)
+    progress: Progress = field(default_factory=Progress)
+    seconds: list[float] = field(default_factory=list)
+    losses: list[Tensor] = field(default_factory=list)
+    note: str = ""
+
+    def resume(self, folder: Path, settings: dict[str, Any]) -> None:
+        """Write checkpoints to ``folder``, and go on from the one that is there.
+
+        Raises:
+            OtherRun: It was made with other settings, data or initial weights.
+        """
+        held_out = None
+        if self.validation is not None:
+            settings["goal"] = self.validation.problem
+            held_out = self.validation.parts
+        rows = {"data": (self.x, self.y, self.weights, self.groups), "validation": held_out}
+        self.folder = folder
+        self.recipe = recipe_of(self.state, {"goal": "", **settings}, rows)
+        found = broadcast(load_checkpoint(folder) if rank_of() == 0 else None)
+        if found is None:
+            return
+        tensors, record = found
+        if record.get("recipe") != self.recipe:
+            was = {k: v for k, v in record.get("recipe", {}).items() if self.recipe.get(k) != v}
+            raise OtherRun(
+                f"The checkpoint in {folder} is of another run (it had {was}). "
+                "Use another folder, or delete it."
+            )
+        self.state.restore(tensors)
+        self.progress = Progress(**record["progress"])
+
+    def train(
+        self, sampler: Sampler, steps: int, seed: int, line: ProgressLine, on_step: OnStep | None
+    ) -> Fitted:
+        """Take all steps that are left, pass after pass; returns the best model there was."""
+        labels, done = self.view.labels, self.progress
+        pass_length = max(1, len(labels) // min(sampler.size, max(1, len(labels))))
+        self.state.model.train()
+        for step, batch in enumerate(sampler.draw(labels, steps=steps, seed=seed)):
+            if done.finished or step < done.step:  # already done before a restart
+                continue
+            loss = self.step(batch)
+            line.update(step + 1, self.note)
+            if on_step is not None:
+                on_step(step, loss)
+            if (step + 1) % pass_length == 0 or step + 1 == steps:
+                self.end_of_pass(last=step + 1 == steps)
+        line.close()
+        model = self.state.current
+        if self.state.best:
+            model.load_state_dict(self.state.best)
+        seconds = median(self.seconds) if self.seconds else float("nan")
+        return Fitted(model.eval(), seconds, done.history, done.best, done.best_epoch)
+
+    def step(self, batch: Batch) -> Tensor:
+        """Train on one batch; returns its loss."""
+        start = perf_counter()
+        batch = self.view.local(batch)
+        rows = batch.rows.to(self.x.device)
+        scores = self.view.model(self.x[rows]).squeeze(-1)
+        loss = self.view.criterion(scores, self.y[rows], **self._options(batch, rows))
+        self.state.optimizer.zero_grad()
+        loss.backward()
+        self.state.optimizer.step()
+        if self.state.average is not None:
+            self.state.average.update()
+        self.seconds.append(perf_counter() - start)
+        self.losses.append(loss.detach())
+        self.progress.step += 1
+        return self.losses[-1]
+
+    @cached_property
+    def _keywords(self) -> frozenset[str]:
+        """The arguments that the criterion takes."""
+        criterion = self.state.criterion
+        call = criterion.forward if isinstance(criterion, nn.Module) else criterion
+        return frozenset(signature(call).parameters)
+
+    def _options(self, batch: Batch, rows: Tensor) -> dict[str, Any]:
+        """Weights and groups of a batch, under the keywords that the criterion takes.
+
+        A criterion that takes ``resampling=`` gets the sampler's weights apart from those of the
+        examples, any other their product.
+        """
+        options = {}
+        if self.groups is not None and "groups" in self._keywords:
+            options["groups"] = _take_groups(self.groups, batch.rows)
+        own = None if self.weights is None else self.weights[rows].to(self.x.device)
+        if batch.weights is not None:
+            drawn = batch.weights.to(self.x.device)
+            if "resampling" in self._keywords:
+                options["resampling"] = drawn
+            else:
+                own = drawn if own is None else drawn * own
+        if own is not None:
+            options["weights"] = own
+        return options
+
+    def end_of_pass(self, *, last: bool) -> None:
+        """Measure the goal, write history, keep the best weights, and checkpoint."""
+        done, value, trouble = self.progress, None, ""
+        epoch = len(done.history) + 1
+        if self.validation is not None:
+            value, trouble = self.validation.metric(self.state.current)
+            if self.validation.better(value, done.best):
+                done.best, done.best_epoch = value, epoch
+                current = self.state.current.state_dict()
+                self.state.best = {name: t.detach().clone() for name, t in current.items()}
+        done.history.append(
+            {
+                "epoch": epoch,
+                "step": done.step,
+                "loss": float(torch.stack(self.losses).mean()),
+                "validation": value,
+                "seconds": sum(self.seconds[-len(self.losses) :]),
+                "status": trouble or str(getattr(self.state.criterion, "status", "")),
+            }
+        )
+        self.losses = []
+        self.note = "" if value is None else f"validation {value:.4g}"
+        waited = epoch - (done.best_epoch or 0)
+        done.finished = last or (self.patience is not None and waited >= self.patience)
+        if self.folder is not None and rank_of() == 0:
+            record = {"recipe": self.recipe, "progress": asdict(done)}
+            save_checkpoint(self.folder, self.state.tensors(), record)
 
 
-def _recipe(run: Run, settings: dict[str, Any]) -> Any:
-    """What a checkpoint must have been made with to be gone on from."""
-    validation = run.validation
-    settings["goal"] = "" if validation is None else validation.problem
-    held_out = None if validation is None else validation.parts
-    rows = {"data": tuple(run.data), "validation": held_out}
-    return recipe(run.state.criterion, settings, rows, start=run.state.model.state_dict())
+def _read_groups(groups: Any, count: int) -> Any:
+    """Group columns that rows can be taken from: a column, or a dict of them, or None.
+
+    Raises:
+        ValueError: A column has not one value per example.
+    """
+    if groups is None:
+        return None
+    if isinstance(groups, Mapping):
+        return {name: _read_groups(column, count) for name, column in groups.items()}
+    column = groups if isinstance(groups, Tensor) else np.asarray(groups)
+    if column.shape != (count,):
+        shape = tuple(column.shape)
+        raise ValueError(f"groups must have one value per example, ({count},); got {shape}.")
+    return column
 
 
-def _train(
-    run: Run,
-    sampler: Sampler,
-    steps: int,
-    seed: int,
-    line: ProgressLine,
-    on_step: Callable[[int, Tensor], None] | None,
-) -> Fitted:
-    """All steps that are left, pass after pass."""
-    y = run.team.labels
-    run.resume()
-    pass_length = max(1, len(y) // min(sampler.size, max(1, len(y))))
-    run.state.model.train()
-    for step, batch in enumerate(sampler.draw(y, steps=steps, seed=seed)):
-        if run.progress.finished or step < run.progress.step:  # already done before a restart
-            continue
-        loss = run.step(batch)
-        line.update(step + 1, run.note)
-        if on_step is not None:
-            on_step(step, loss)
-        if (step + 1) % pass_length == 0 or step + 1 == steps:
-            run.end_of_pass(last=step + 1 == steps)
-    line.close()
-    seconds = median(run.seconds) if run.seconds else float("nan")
-    done = run.progress
-    return Fitted(run.result(), seconds, done.history, done.best, done.best_epoch)
-
-
-# ------------------------------------------------------------------------------------------------
-# One line on stderr that says how far a run is; nothing where nobody watches.
+def _take_groups(groups: Any, rows: Tensor) -> Any:
+    """The group values of some rows."""
+    if isinstance(groups, Mapping):
+        return {name: _take_groups(column, rows) for name, column in groups.items()}
+    return groups[rows.to(groups.device) if isinstance(groups, Tensor) else rows.cpu().numpy()]
 
 
 _WIDTH = 30
-_EVERY = 0.1
-"""Seconds between two looks."""
+_EVERY = 0.1  # seconds between two drawings
 
 
 class ProgressLine:
-    """A bar that is drawn over itself.
+    """A progress bar: one line on stderr that is drawn over itself.
 
     Args:
         total: The number of steps.
@@ -353,7 +352,7 @@ class ProgressLine:
         self._drawn = -_EVERY
 
     def update(self, done: int, note: str = "") -> None:
-        """Draw the bar, unless that was done a moment ago."""
+        """Draw the bar, unless it was drawn less than 0.1 seconds ago."""
         elapsed = perf_counter() - self._start
         if not self.shown or (elapsed - self._drawn < _EVERY and done < self.total):
             return
@@ -364,6 +363,6 @@ class ProgressLine:
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Leave the line."""
+        """End the line."""
         if self.shown:
             sys.stderr.write("\n")

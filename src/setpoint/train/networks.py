@@ -5,13 +5,19 @@ from __future__ import annotations
 from torch import nn
 
 HIDDEN = 64
+"""Hidden units of ``"mlp"``."""
 LEARNING_RATES = {"linear": 0.03, "mlp": 0.01}
-STEPS, LEAST_PASSES = 1500, 10
-"""Without a number of passes: enough for so many steps, but never fewer passes than this."""
+"""Of Adam, for each network."""
+
+_STEPS, _FEWEST_PASSES = 1500, 10
 
 
 def network(name: str, columns: int, hidden: int = HIDDEN, outputs: int = 1) -> nn.Module:
-    """An untrained network that gives one score a row (or several), ``[n, outputs]``."""
+    """An untrained network, ``[n, columns]`` features to ``[n, outputs]`` scores.
+
+    Raises:
+        ValueError: The name is neither "linear" nor "mlp".
+    """
     if name == "linear":
         return nn.Linear(columns, outputs)
     if name == "mlp":
@@ -20,7 +26,12 @@ def network(name: str, columns: int, hidden: int = HIDDEN, outputs: int = 1) -> 
     raise ValueError(f"model must be {known}; got {name!r}.")
 
 
-def steps_for(rows: int, batch_size: int, passes: int | None = None) -> int:
-    """How many batches make so many passes over the rows."""
-    each = max(1, rows // batch_size)
-    return each * (passes or max(LEAST_PASSES, -(-STEPS // each)))
+def steps_for(
+    rows: int, batch_size: int, passes: int | None = None, *, fewest: int = _STEPS
+) -> int:
+    """The number of batches in ``passes`` passes over the rows.
+
+    Without ``passes``: as many whole passes as give ``fewest`` batches, and at least 10.
+    """
+    batches = max(1, rows // batch_size)
+    return batches * (passes or max(_FEWEST_PASSES, -(-fewest // batches)))

@@ -1,8 +1,8 @@
-"""Several methods for less than the price of two: one start, then each goes its own way.
+"""Train several methods for less than the cost of two, and keep the best on validation data.
 
-Losses differ little while features are being learnt, and every loss here starts well as the focal
-loss. So the first part of the training is done once, the rest by every member from there; the model
-that is best on validation data wins. On few rows that may be one of the shared part.
+Losses differ little while features are being learnt, and every method here can start with the focal
+loss. So the first part of the training is done once, by the focal loss, and every method continues
+from there. On few rows the best model may be one of the shared part.
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ from setpoint._checks import share as share_between
 from setpoint._checks import whole
 from setpoint.solvers import Method, Split, focal
 from setpoint.solvers.classes.losses import class_focal
+from setpoint.solvers.registry import Criterion
 from setpoint.solvers.samplers import Sampler, Shuffled, Stratified
-from setpoint.train.loop import Criterion, Fitted, fit
+from setpoint.train.loop import Fitted, fit
 from setpoint.train.validation import Validation
 
 SHARED = 0.6
-"""The part of the steps that is done once: three members then cost 0.6 + 3 x 0.4 = 1.8 runs."""
+"""The share of the steps that is taken once: three members then cost 0.6 + 3 x 0.4 = 1.8 runs."""
 START = "focal"
-"""What the shared start is trained by, and the member whose early passes it has."""
+"""The method of the shared start."""
 
 
 @dataclass(frozen=True)
 class Best:
-    """The winner, and how all members went.
+    """The best method on validation data, and the results of all.
 
     Attributes:
-        name: The member that is best on validation data.
-        fitted: Every member's result, by name; their histories begin after the shared start. That
-            of ``focal``, which need not be a member, is the start itself if none of its later
-            passes is better.
+        name: The method that is best on validation data.
+        fitted: The result of every method, by name; histories begin after the shared start. The
+            result of ``focal``, which need not be a member, is the shared start itself if none of
+            its later passes is better.
         steps: Training steps taken in all.
     """
 
@@ -47,7 +48,7 @@ class Best:
 
     @property
     def model(self) -> nn.Module:
-        """The winner's model, in evaluation mode."""
+        """The model of the best method, in evaluation mode."""
         return self.fitted[self.name].model
 
 
@@ -67,21 +68,21 @@ def fit_best(
     """Train every member from one start and keep the best on validation data.
 
     Args:
-        model: Gives one score an example; it is trained in place by the shared start.
+        model: Gives one score per example; it is trained in place by the shared start.
         members: The methods, by name, such as some of :data:`setpoint.solvers.METHODS`. A tie on
             validation goes to the first.
         x: The features of all examples.
         y: Their labels.
         validation: Held-out data and the goal they are judged by.
-        steps: What one member alone would train for. In all, ``shared`` of it is done once and the
-            rest by every member.
+        steps: The steps of one member alone: ``shared`` of them are taken once, the rest by every
+            member.
         batch_size: Examples in a batch.
-        shared: The part of the steps that is done once, by the focal loss.
+        shared: The share of the steps that is taken once, by the focal loss.
         checkpoint: A folder; a killed run goes on from it.
         **options: As for :func:`setpoint.fit`: ``learning_rate``, ``seed``, ``weights``, ...
 
     Returns:
-        The winner's name and every member's result.
+        The name of the best method and every member's result.
     """
     if not members:
         raise ValueError("A portfolio needs at least one member.")
@@ -112,10 +113,7 @@ def fit_best(
 
 
 def _begun(model: nn.Module, x: Tensor, y: Tensor, kind: str, given: dict[str, Any]) -> Fitted:
-    """The best pass of the steps that all members share; ``model`` is left as the last one had it.
-
-    What is returned is an average, so it is another module.
-    """
+    """Train ``model`` for the shared steps; returns the best pass, whose model is an average."""
     loss: Criterion = focal
     sampler: Sampler = Stratified(given["batch_size"], share=0.0)
     if kind == "classes":
@@ -124,7 +122,7 @@ def _begun(model: nn.Module, x: Tensor, y: Tensor, kind: str, given: dict[str, A
 
 
 def _winner(fitted: Mapping[str, Fitted], validation: Validation) -> str:
-    """The best on validation data, of equals the first."""
+    """The best on validation data; if several are, the first of them."""
     best = next(iter(fitted))
     for name, one in fitted.items():
         if validation.better(one.best, fitted[best].best):

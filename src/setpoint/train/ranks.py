@@ -1,7 +1,8 @@
-"""The processes that train together: which rows each has, and what it calls.
+"""Training on several processes: which rows each has, and the model and criterion that it calls.
 
-Batches are drawn from the rows of all, the same on every rank; a rank trains on those that it has.
-So a run on four processes draws the batches of a run on one, and goes on where that one was.
+Batches are drawn from the rows of all ranks, the same batches on every rank; a rank trains on those
+rows of a batch that it has. So a run on four processes draws the batches of a run on one, and can
+resume its checkpoint.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from setpoint.solvers.samplers import Batch
 
 
 @dataclass(frozen=True)
-class Team:
+class RankView:
     """One rank's view of a run.
 
     Attributes:
-        model: As it is called: wrapped, if there are several ranks.
-        criterion: The same: that of the global batch.
-        labels: Of the rows of all ranks.
-        first: Which of them is this rank's first.
-        count: How many it has.
+        model: The model to call: wrapped in DistributedDataParallel if there are several ranks.
+        criterion: The criterion to call: that of the global batch.
+        labels: The labels of all ranks' rows, rank after rank.
+        first: The position of this rank's first row among them.
+        count: How many rows this rank has.
     """
 
     model: nn.Module
@@ -38,8 +39,8 @@ class Team:
     count: int
 
     @classmethod
-    def of(cls, model: nn.Module, criterion: Any, labels: Tensor) -> Team:
-        """All processes of the process group, each with its own ``labels``; or this one alone."""
+    def of(cls, model: nn.Module, criterion: Any, labels: Tensor) -> RankView:
+        """The view of this rank, which has ``labels``, in the process group (if there is one)."""
         if workers() == 1:
             return cls(model, criterion, labels, 0, len(labels))
         found, sizes, _ = gather_columns({"labels": labels})
@@ -49,8 +50,8 @@ class Team:
         first = sum(sizes[: rank_of()])
         return cls(wrapped, called.attach(wrapped), all_labels, first, len(labels))
 
-    def own(self, batch: Batch) -> Batch:
-        """The rows of a batch that are here, by their places here."""
+    def local(self, batch: Batch) -> Batch:
+        """The part of a batch that this rank has, by positions among its own rows."""
         if self.count == len(self.labels):
             return batch
         here = (batch.rows >= self.first) & (batch.rows < self.first + self.count)
@@ -58,28 +59,24 @@ class Team:
         return Batch(batch.rows[here] - self.first, weights)
 
 
-def first_row(count: int) -> int:
-    """Which of all ranks' rows is this rank's first, if it has ``count``."""
-    return 0 if workers() == 1 else sum(sizes_of(count)[: rank_of()])
-
-
-def sizes_of(count: int) -> list[int]:
-    """How many rows every rank has."""
+def first_row_of_rank(count: int) -> int:
+    """The position of this rank's first row among those of all ranks, if it has ``count`` rows."""
     if workers() == 1:
-        return [count]
-    return [int(size) for size in gather_columns({"count": torch.tensor([count])})[0]["count"]]
+        return 0
+    sizes = gather_columns({"count": torch.tensor([count])})[0]["count"]
+    return sum(int(size) for size in sizes[: rank_of()])
 
 
-def from_first(value: Any) -> Any:
-    """What rank 0 has, on all ranks."""
+def broadcast(value: Any) -> Any:
+    """The value that rank 0 has, on all ranks."""
     if workers() == 1:
         return value
-    told = [value]
-    dist.broadcast_object_list(told, src=0)
-    return told[0]
+    sent = [value]
+    dist.broadcast_object_list(sent, src=0)
+    return sent[0]
 
 
-def added_up(number: int) -> int:
+def sum_over_ranks(number: int) -> int:
     """The sum over all ranks, modulo 2^64."""
     if workers() == 1:
         return number

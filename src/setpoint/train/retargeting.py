@@ -1,4 +1,11 @@
-"""What the body of a trained network makes of data, computed once."""
+"""A trained network at a new operating point: its features are kept, only its head is trained.
+
+Features are computed once; after that a step is a step of a linear model, and a whole training
+takes seconds. The same features serve the next operating point, too.
+
+A new head can be worse than the old one when few rows lie near the new operating point. So rows
+that did not train it decide which is kept: by cross-validation if none are given.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +28,15 @@ from setpoint.solvers.split import check_features, check_head
 from setpoint.train.loop import fit
 from setpoint.train.validation import Validation, score
 
+_FOLDS = 3
+_OTHERWISE = (
+    "Train the head by fit(head, Implicit(problem), features, labels, groups=...) on "
+    "cached_features."
+)
+
 
 class Cached(NamedTuple):
-    """What a body makes of some data: features ``[n, ...]``, labels, and weights if there are."""
+    """Features ``[n, ...]`` that the body of a network computed, labels, and optional weights."""
 
     features: Tensor
     labels: Tensor
@@ -40,6 +53,10 @@ def cached_features(
         model: A trained model.
         head: Its last layer, or its name; None for the last layer of an ``nn.Sequential``.
         loader: Gives ``(x, y)`` or ``(x, y, weights)``, batch by batch.
+
+    Raises:
+        TypeError: The loader gives something else.
+        ValueError: The loader gives nothing.
     """
     split = model if isinstance(model, Split) else Split(model, head)
     modes = [(part, part.training) for part in split.modules()]
@@ -63,92 +80,8 @@ def cached_features(
     return Cached(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
-# ------------------------------------------------------------------------------------------------
-# Heads of a frozen body: trained on its features, and judged by rows they have not seen.
-
-
-FOLDS = 3
 Judged = tuple[nn.Module, Cached]
 """A head, and rows it is judged by."""
-
-
-def trained_head(
-    head: nn.Module,
-    problem: Problem,
-    data: Cached,
-    judges: Cached | None = None,
-    *,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
-    seed: int,
-) -> nn.Module:
-    """A copy of the head, trained; with data that judge, its best pass."""
-    return fit(
-        deepcopy(head).requires_grad_().train(),
-        Implicit(problem, steps=steps),
-        *data[:2],
-        steps=steps,
-        batch_size=batch_size,
-        sampler=Stratified(batch_size),
-        learning_rate=learning_rate,
-        seed=seed,
-        weights=data.weights,
-        validation=None if judges is None else Validation(problem, *judges),
-    ).model
-
-
-def by_folds(train: Callable[[Cached], nn.Module], data: Cached, seed: int) -> list[Judged]:
-    """Heads, and rows that each has not seen; with too few of a class, the very rows it has."""
-    labels = data.labels.reshape(len(data.labels), -1)[:, 0]
-    if min((labels > 0).sum(), (labels <= 0).sum()) < FOLDS:
-        return [(train(data), data)]
-    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
-    order = order[labels[order].argsort(stable=True)]  # in turns within each class
-    fold = torch.empty_like(order)
-    fold[order] = torch.arange(len(order)) % FOLDS
-    return [(train(_rows(data, fold != k)), _rows(data, fold == k)) for k in range(FOLDS)]
-
-
-def _rows(data: Cached, which: Tensor) -> Cached:
-    which = which.to(data.features.device)
-    weights = None if data.weights is None else data.weights[which]
-    return Cached(data.features[which], data.labels[which], weights)
-
-
-def merit_of(problem: Problem, head: nn.Module, data: Cached) -> float:
-    """The goal's value by a head's scores; greater is better."""
-    return merit(problem, score(head, data.features), data.labels, weights=data.weights)
-
-
-def thresholds_of(problem: Problem, head: nn.Module, data: Cached) -> tuple[float, ...]:
-    """The exact ones on these data, or an error that says what to do."""
-    try:
-        scores = score(head, data.features)
-        chosen = problem.choose(scores, data.labels, weights=data.weights)
-    except Infeasible:
-        raise Infeasible(
-            f"No threshold reaches `{problem}` on these data, with the old head or a new one. "
-            "Loosen the target, or pass more data."
-        ) from None
-    found: tuple[float, ...] = chosen.thresholds
-    return found
-
-
-# ------------------------------------------------------------------------------------------------
-# A trained network at a new operating point: its features are kept, its head is trained anew.
-#
-# Features are computed once; after that a step is a step of a linear model, and a whole training
-# takes seconds. The same features serve the next operating point, too.
-#
-# A head can be worse at its new point than the old one, when few rows lie near it. So rows that did
-# not train it decide: without any given, by cross-validation.
-
-
-OF_GROUPS = (
-    "Train the head by fit(head, Implicit(problem), features, labels, groups=...) on "
-    "cached_features."
-)
 
 
 @dataclass(frozen=True)
@@ -201,13 +134,17 @@ def retarget(
         batch_size: Examples in a batch; all of them if there are fewer.
         learning_rate: Of Adam.
         seed: Decides which examples come in which batch.
+
+    Raises:
+        Infeasible: No threshold reaches the goal, with the old head or the new one.
+        NotImplementedError: The goal is about groups, classes or queries.
     """
-    check_plain(problem, "retarget", OF_GROUPS)
+    check_plain(problem, "retarget", _OTHERWISE)
     split = model if isinstance(model, Split) else Split(model, head)
     check_head(split.head)
     data = _cached(split, loader)
     train = partial(
-        trained_head,
+        _trained_head,
         split.head,
         problem,
         steps=whole(steps, "steps", least=1),
@@ -221,15 +158,13 @@ def retarget(
     else:
         judges = _cached(split, validation)
         judged = [(train(data, judges), judges)]
-    old, new = (
-        fmean(merit_of(problem, split.head if keep else head, rows) for head, rows in judged)
-        for keep in (True, False)
-    )
+    old = fmean(_merit(problem, split.head, rows) for _, rows in judged)
+    new = fmean(_merit(problem, trained, rows) for trained, rows in judged)
     chosen = split.head
     if new > old:
         chosen = train(data) if len(judged) > 1 else judged[0][0]
     seconds = perf_counter() - start
-    thresholds = thresholds_of(problem, chosen, judges)
+    thresholds = _thresholds(problem, chosen, judges)
     split.head.load_state_dict(chosen.state_dict())
     value, before = (m if problem.maximize else -m for m in (max(new, old), old))
     return Retargeted(thresholds, value, before, new > old, seconds)
@@ -244,4 +179,70 @@ def _cached(split: Split, given: Iterable[Any] | Cached) -> Cached:
             raise ValueError(
                 f"There are {rows} rows of features, but {len(column)} {what}; each row needs one."
             )
+    return found
+
+
+def _trained_head(
+    head: nn.Module,
+    problem: Problem,
+    data: Cached,
+    judges: Cached | None = None,
+    *,
+    steps: int,
+    batch_size: int,
+    learning_rate: float,
+    seed: int,
+) -> nn.Module:
+    """A trained copy of the head; with ``judges``, its best pass on them."""
+    return fit(
+        deepcopy(head).requires_grad_().train(),
+        Implicit(problem, steps=steps),
+        *data[:2],
+        steps=steps,
+        batch_size=batch_size,
+        sampler=Stratified(batch_size),
+        learning_rate=learning_rate,
+        seed=seed,
+        weights=data.weights,
+        validation=None if judges is None else Validation(problem, *judges),
+    ).model
+
+
+def by_folds(train: Callable[[Cached], nn.Module], data: Cached, seed: int) -> list[Judged]:
+    """Three heads, each with the third of the rows that did not train it.
+
+    If a class has fewer than three rows: one head, with the very rows that trained it.
+    """
+    labels = data.labels.reshape(len(data.labels), -1)[:, 0]
+    if min((labels > 0).sum(), (labels <= 0).sum()) < _FOLDS:
+        return [(train(data), data)]
+    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
+    order = order[labels[order].argsort(stable=True)]  # each class is dealt out in turn
+    fold = torch.empty_like(order)
+    fold[order] = torch.arange(len(order)) % _FOLDS
+    return [(train(_rows(data, fold != k)), _rows(data, fold == k)) for k in range(_FOLDS)]
+
+
+def _rows(data: Cached, which: Tensor) -> Cached:
+    which = which.to(data.features.device)
+    weights = None if data.weights is None else data.weights[which]
+    return Cached(data.features[which], data.labels[which], weights)
+
+
+def _merit(problem: Problem, head: nn.Module, data: Cached) -> float:
+    """The goal's value with a head's scores; greater is better."""
+    return merit(problem, score(head, data.features), data.labels, weights=data.weights)
+
+
+def _thresholds(problem: Problem, head: nn.Module, data: Cached) -> tuple[float, ...]:
+    """The exact thresholds on these data, or an error that says what to do."""
+    scores = score(head, data.features)
+    try:
+        found: tuple[float, ...]
+        found = problem.choose(scores, data.labels, weights=data.weights).thresholds
+    except Infeasible:
+        raise Infeasible(
+            f"No threshold reaches `{problem}` on these data, with the old head or a new one. "
+            "Loosen the target, or pass more data."
+        ) from None
     return found

@@ -21,11 +21,11 @@ from setpoint.distributed import Selected, select
 from setpoint.rates import Bound
 
 Chunks = Callable[[], Iterable[tuple[NDArray[Any], NDArray[Any]]]]
-"""Gives this process's scores and labels again and again, each time the same, some at a time."""
+"""Yields this process's scores and labels in chunks; it is called several times."""
 
 
 @dataclass(frozen=True)
-class Streamed:
+class StreamedThreshold:
     """What :func:`certified_threshold` found.
 
     Attributes:
@@ -45,16 +45,18 @@ class Streamed:
     note: str
 
 
-def certified_threshold(read: Chunks, bound: Bound, *, confidence: float = 0.95) -> Streamed:
+def certified_threshold(
+    read: Chunks, bound: Bound, *, confidence: float = 0.95
+) -> StreamedThreshold:
     """The threshold that :func:`setpoint.certify` gives, in bounded memory.
 
     Args:
         read: This process's calibration scores (float32 or float64) and labels, in chunks; it is
             called two to four times.
         bound: A bound on one kind of examples: ``fpr``, ``tnr``, ``recall``, ``fnr``, ``coverage``.
-        confidence: The promise fails for at most ``1 - confidence`` of all calibration samples.
+        confidence: The bound fails for at most ``1 - confidence`` of all calibration samples.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from setpoint.rates import fpr
         >>> scores, labels = np.arange(1000.0), np.zeros(1000)
@@ -91,11 +93,11 @@ def certified_threshold(read: Chunks, bound: Bound, *, confidence: float = 0.95)
     here = select(scores, rank)
     if not isinstance(here, Selected):
         note = f"`{bound}` needs {needed(risk, tail):,} {subset.kind}, you have {here:,}"
-        return Streamed(None, None, here, -1, 0, note)
+        return StreamedThreshold(None, None, here, -1, 0, note)
     m = allowed(here.size, risk, tail)
     reached = upper(m, here.size, tail) if caps else lower(here.size - m, here.size, tail)
     threshold = here.score if caps else below(here.score, dtypes[0] or "float64")
     side = "above" if caps else "at or below"
     note = f"at most {m:,} of {here.size:,} {subset.kind} may lie {side} the threshold"
     accepted = here.above if caps else here.reaching
-    return Streamed(threshold, share.value(float(reached)), here.size, m, accepted, note)
+    return StreamedThreshold(threshold, share.value(float(reached)), here.size, m, accepted, note)

@@ -1,4 +1,4 @@
-"""The goal's own metric on held-out data: what early stopping looks at, never the loss."""
+"""The goal's own metric on held-out data, by which the best pass is chosen (never by the loss)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from torch import Tensor, nn
 from setpoint.distributed import gather_rows
 from setpoint.problems import Infeasible, Problem
 
-CHUNK = 65_536
-"""Examples scored at once: a few megabytes for a small model."""
+_CHUNK = 65_536  # examples scored at once: a few megabytes for a small model
 
 
 @dataclass(frozen=True)
 class Validation:
-    """Data that training does not see, and the problem they are judged by.
+    """Data that training does not see, and the goal whose metric is taken on them.
 
     Args:
-        problem: What is wanted; its :meth:`~setpoint.Problem.evaluate` is the metric.
+        problem: The goal; its :meth:`~setpoint.Problem.evaluate` is the metric.
         x: Features.
-        y: Labels, 0 or 1; of classes, the column.
-        weights: Optional, one an example.
+        y: Labels, 0 or 1; for a goal about classes, the column of the class.
+        weights: Optional, one per example.
         groups: For problems with slices, as :meth:`~setpoint.Problem.evaluate` takes them.
     """
 
@@ -35,42 +34,39 @@ class Validation:
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """The data that decide the metric."""
+        """The columns that decide the metric."""
         return self.x, self.y, self.weights, self.groups
 
     def check(self) -> None:
-        """Raise now what :meth:`metric` would raise after a pass, such as a class that is missing.
+        """Check that the metric can be taken, so that a run does not fail after its first pass.
 
         Raises:
-            ValueError: The goal cannot be measured on these data.
+            ValueError: It cannot, because a class is missing, for example.
         """
-        labels, *rest = self._of_all(self.y)
+        _, labels, weights, groups = self._gathered(self.y)
         try:
             columns = (int(labels.max()) + 1,) if self.problem.kind == "classes" else ()
-            self._evaluate(torch.zeros(len(labels), *columns), *rest)
+            zeros = torch.zeros(len(labels), *columns)
+            self.problem.evaluate(zeros, labels, weights=weights, groups=groups)
         except Infeasible:
-            pass  # of constant scores: these, not the data, are to blame
+            pass  # constant scores miss the bounds; others may not
         except ValueError as error:
             raise ValueError(f"The validation data cannot judge the goal: {error}") from None
 
     def metric(self, model: nn.Module) -> tuple[float | None, str]:
-        """The value the goal has with ``model``, or None and the reason why it has none."""
-        scores, *rest = self._of_all(score(model, self.x))
+        """The goal's value with ``model`` and "", or None and the reason why it has none."""
+        scores, labels, weights, groups = self._gathered(score(model, self.x))
         if not bool(torch.isfinite(scores).all()):
             return None, "scores are not finite"
         try:
-            value = self._evaluate(scores, *rest)
+            return self.problem.evaluate(scores, labels, weights=weights, groups=groups), ""
         except Infeasible:
             return None, "infeasible on the validation data"
-        return value, ""
 
-    def _of_all(self, scores: Tensor) -> tuple[Any, ...]:
-        """Scores, labels, weights and groups of all ranks: each example once."""
+    def _gathered(self, scores: Tensor) -> tuple[Any, ...]:
+        """Scores, labels, weights and groups of all ranks, each example once."""
         mine = {"scores": scores, "y": self.y, "weights": self.weights, "groups": self.groups}
         return tuple(gather_rows(mine)[0].values())
-
-    def _evaluate(self, scores: Tensor, labels: Tensor, weights: Any, groups: Any) -> float:
-        return self.problem.evaluate(scores, labels, weights=weights, groups=groups)
 
     def better(self, value: float | None, best: float | None) -> bool:
         """Whether ``value`` improves on the ``best`` so far; no value never does."""
@@ -81,13 +77,10 @@ class Validation:
 
 @torch.no_grad()
 def score(model: nn.Module, x: Tensor) -> Tensor:
-    """The scores of all rows, ``[n]``, in evaluation mode, a chunk at a time.
-
-    Of a model with several outputs ``[n, K]``.
-    """
+    """The scores of all rows in evaluation mode, ``[n]``, or ``[n, K]`` for K outputs."""
     training = model.training
     model.eval()
-    parts = [model(x[i : i + CHUNK]) for i in range(0, len(x), CHUNK)]
+    parts = [model(x[i : i + _CHUNK]) for i in range(0, len(x), _CHUNK)]
     model.train(training)
     if not parts:
         return torch.zeros(0)
