@@ -7,7 +7,8 @@ import torch
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from setpoint import Barrier, at_most
+from setpoint import Barrier
+from setpoint.solvers import at_most
 
 
 def people(n: int = 2000) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -6,7 +6,8 @@ python examples/groups.py
 import numpy as np
 import torch
 
-from setpoint import Implicit, Problem, certify, equal_opportunity, error, fit
+from setpoint import Implicit, Problem, certify, error, fit
+from setpoint.fairness import equal_opportunity
 from setpoint.train import score
 
 GROUPS = {"group": ["a", "b"]}

@@ -15,20 +15,15 @@ from scipy.optimize import brentq, root
 from scipy.stats import norm
 
 from setpoint import (
-    Hinge,
     Implicit,
     Problem,
     Sigmoid,
-    Softplus,
     coverage,
     error,
     f_score,
     fnr,
     fnr_at_fpr,
     fpr,
-    hold,
-    jaccard,
-    lift,
     maximum,
     npv,
     pr_auc,
@@ -41,9 +36,11 @@ from setpoint import (
     tnr,
     tpr_at_fpr,
 )
-from setpoint.rates import Counts
+from setpoint.layers import hold
+from setpoint.rates import Counts, jaccard, lift
 from setpoint.solvers.held import hold_thresholds
 from setpoint.solvers.schedule import Seat
+from setpoint.steps import Hinge, Softplus
 from setpoint.thresholds import Reading, read
 
 EQUALITIES = [

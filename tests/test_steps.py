@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from setpoint import Hard, Hinge, Sigmoid, Softplus
-from setpoint.steps import SlopeOf
+from setpoint import Sigmoid
+from setpoint.steps import Hard, Hinge, SlopeOf, Softplus
 
 GRID = torch.linspace(-6, 6, 97, dtype=torch.float64) + 0.01  # off the kinks of the hinge
 

@@ -22,7 +22,8 @@ from benchmarks.barrier.front_data import Adult
 from benchmarks.barrier.front_rows import markdown
 from benchmarks.barrier.study import Found, by_seed, conduct, options, spread
 from benchmarks.barrier.trajectory import network, rows_of, unfairness
-from setpoint import Barrier, at_most
+from setpoint import Barrier
+from setpoint.solvers import at_most
 
 RATE, LEVEL = 0.1, 0.33
 VALUES = (0.1, 1.0, 10.0)

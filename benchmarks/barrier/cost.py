@@ -22,7 +22,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from setpoint import Barrier, at_most
+from setpoint import Barrier
+from setpoint.solvers import at_most
 from setpoint.solvers.barrier.quadratic_program import solve
 
 RESULTS = Path(__file__).parents[1] / "results" / "barrier_cost.jsonl"

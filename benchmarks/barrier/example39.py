@@ -23,7 +23,8 @@ from torch.optim import SGD
 
 from benchmarks.barrier import front_peers as peers
 from benchmarks.barrier.front_rows import Rows, markdown
-from setpoint import Barrier, at_most
+from setpoint import Barrier
+from setpoint.solvers import at_most
 
 RATE, NEAR = 0.05, 1e-3
 STARTS = (-1.9, -1.3, -0.75, -0.15, 0.25, 0.7, 1.35, 2.0)

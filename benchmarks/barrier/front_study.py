@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint import Front
+from setpoint.pareto import Front
 
 METHODS = ("barrier", "linear", "scaled linear", "tchebycheff")
 

@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, normalize
 
-from setpoint import Barrier, at_most
+from setpoint import Barrier
+from setpoint.solvers import at_most
 
 RESULTS = Path(__file__).parents[1] / "results" / "barrier_targets.jsonl"
 EXAMPLES, FEATURES, MULTIPLIER = 2000, 8, 1.68

@@ -8,16 +8,8 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.fairness.data import Part
-from setpoint import (
-    Implicit,
-    Infeasible,
-    Lagrangian,
-    Problem,
-    demographic_parity,
-    equal_opportunity,
-    error,
-    fit,
-)
+from setpoint import Implicit, Infeasible, Lagrangian, Problem, error, fit
+from setpoint.fairness import demographic_parity, equal_opportunity
 from setpoint.train import score
 
 STEPS, BATCH, RATE = 150, 512, 0.03

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from benchmarks.common import images
 from benchmarks.common.networks import SmallCNN, flipped
 from benchmarks.peers.learners import OURS, Loss, TorchLearner, one_column, shuffled
-from setpoint import Implicit, LastLayer, Pairwise, Penalty, Problem, Split, fnr_at_fpr, roc_auc
-from setpoint.solvers import METHODS
+from setpoint import Implicit, LastLayer, Pairwise, Problem, fnr_at_fpr, roc_auc
+from setpoint.solvers import METHODS, Penalty, Split
 
 TASKS = {
     "celeba": (

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from benchmarks.peers.learners import Learner, TorchLearner, ours
 from benchmarks.peers.roster import Maker, Task
-from setpoint import Implicit, Lagrangian, Problem, demographic_parity, error
+from setpoint import Implicit, Lagrangian, Problem, error
+from setpoint.fairness import demographic_parity
 
 FAIR = "error, coverage gap 5 %"
 PROBLEM = Problem(minimize=error, subject_to=demographic_parity(0.05, group=[0, 1]))

@@ -20,11 +20,11 @@ from torch import nn
 from benchmarks.common import tabular
 from benchmarks.peers.page import fill, gain, spread, table
 from benchmarks.peers.runs import Rows, opened, options
-from setpoint import Infeasible, LastLayer, Penalty, Split, fnr_at_fpr, retarget
+from setpoint import Infeasible, LastLayer, fnr_at_fpr
 from setpoint.datasets import DataSplit as Parts
 from setpoint.datasets import Table
-from setpoint.solvers import METHODS, Method
-from setpoint.train import Validation, fit_best, score
+from setpoint.solvers import METHODS, Method, Penalty, Split
+from setpoint.train import Validation, fit_best, retarget, score
 
 DATA = ("letter", "ijcnn1", "adult", "spambase")
 GOAL = fnr_at_fpr(0.01)

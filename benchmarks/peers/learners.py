@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from setpoint import CrossEntropy, Implicit, Lagrangian, LastLayer, Problem, Split
+from setpoint import CrossEntropy, Implicit, Lagrangian, LastLayer, Problem
+from setpoint.solvers import Split
 from setpoint.train import Shuffled
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]

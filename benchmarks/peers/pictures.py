@@ -25,8 +25,8 @@ from benchmarks.peers.page import fill
 from benchmarks.peers.pictures_text import PLAIN, RETRAINED, text
 from benchmarks.peers.roster import installed
 from benchmarks.peers.runs import Rows, opened, options
-from setpoint import Averaged, Infeasible, retarget
-from setpoint.train import score
+from setpoint import Infeasible
+from setpoint.train import Averaged, retarget, score
 
 STEPS, LOOKS = 200, 8
 RATES = (0.001, 0.003, 0.01)

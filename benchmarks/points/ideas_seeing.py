@@ -8,12 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.points.stack import Stack, Stepper
-from setpoint import Implicit, retarget
+from setpoint import Implicit
 from setpoint.axes.scan import place as placed
 from setpoint.datasets import DataSplit
 from setpoint.solvers.mix import attach, mix
 from setpoint.solvers.schedule import Seat
 from setpoint.thresholds import Sample
+from setpoint.train import retarget
 
 MIXED = 0.2  # of the Beta distribution that mixes two examples
 

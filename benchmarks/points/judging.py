@@ -8,7 +8,8 @@ import numpy as np
 
 from benchmarks.points.goals import GOALS, points
 from benchmarks.points.methods import READINGS, RUNS, Column
-from setpoint import Infeasible, diagnose
+from setpoint import Infeasible
+from setpoint.results import diagnose
 
 Scores = Callable[[str, bool], Any]
 """The scores ``[n, columns]`` of a part (train, validation, test) by last or averaged weights."""
@@ -90,7 +91,7 @@ class Judge:
                 }
 
     def _limits(self, goal: str, best: Best) -> dict[str, Any]:
-        """What setpoint.diagnose says of cross-entropy: does it foretell the gain?"""
+        """What setpoint.results.diagnose says of cross-entropy: does it foretell the gain?"""
         pairs = {part: (best.scores[part], self.labels[part]) for part in ("validation", "train")}
         try:
             found = diagnose(*pairs["validation"], GOALS[goal], train=pairs["train"], draws=30)

@@ -14,8 +14,7 @@ from benchmarks.common.networks import BIG, TINY, SmallCNN, flipped
 from benchmarks.points.goals import GOALS
 from benchmarks.points.judging import Cell, Judge
 from benchmarks.points.methods import RUNS, Column
-from setpoint import Averaged
-from setpoint.train import score
+from setpoint.train import Averaged, score
 
 TASKS = {
     "celeba": ("High_Cheekbones", "Smiling", "Wearing_Lipstick"),

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from benchmarks.ranking.data import Documents, Fold
 from benchmarks.ranking.metrics import KS, metrics
-from setpoint import Averaged
+from setpoint.train import Averaged
 
 BATCH = 64  # queries
 Loss = Callable[[Tensor, Documents], Tensor]

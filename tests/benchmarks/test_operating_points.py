@@ -11,8 +11,9 @@ from benchmarks.points.methods import READINGS, RUNS, Column
 from benchmarks.points.stack import Stack, Stepper
 from benchmarks.points.tables import best_baseline, cells, difference, lost, mean_ranks
 from benchmarks.points.training import _losses
-from setpoint import Averaged, Implicit, fnr_at_fpr
+from setpoint import Implicit, fnr_at_fpr
 from setpoint.solvers import cross_entropy
+from setpoint.train import Averaged
 
 
 def batch(step, n=64):

@@ -5,17 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from setpoint import (
-    Problem,
-    certify,
-    coverage,
-    demographic_parity,
-    equal_opportunity,
-    error,
-    four_fifths,
-    fpr,
-)
+from setpoint import Problem, certify, coverage, error, fpr
 from setpoint.certificates.goals import inequalities
+from setpoint.fairness import demographic_parity, equal_opportunity, four_fifths
 
 THREE = {"g": ["a", "b", "c"]}
 

@@ -20,11 +20,11 @@ from setpoint import (
     lowest,
     macro,
     recall,
-    top_k,
 )
 from setpoint.axes.class_data import decide, numbered, read_data
 from setpoint.axes.class_search import find
 from setpoint.axes.transport import assign
+from setpoint.rates import top_k
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -9,10 +9,12 @@ import pytest
 import torch
 from classes.samples import draw, loss_and_gradient
 
-from setpoint import Implicit, Problem, Program, Softplus, auc_mu, coverage, macro, recall, top_k
+from setpoint import Implicit, Problem, Program, coverage, macro, recall
+from setpoint.rates import auc_mu, top_k
 from setpoint.solvers.classes.losses import CLASS_LOSSES, class_gradient
 from setpoint.solvers.classes.opaque import as_operator, offsets_of
 from setpoint.solvers.classes.subsets import chance_of, chances
+from setpoint.steps import Softplus
 
 MACRO = Problem(maximize=macro(recall))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cli.shell import run
 
-from setpoint import Front
+from setpoint.pareto import Front
 
 
 def write_people(path, rows=600, seed=0, groups="fm", fair=False):

@@ -247,7 +247,7 @@ def test_the_room_is_no_function():
 
     assert not callable(room)
     assert setpoint.compare is room.compare
-    assert setpoint.Comparison is Comparison
+    assert room.Comparison is Comparison
 
 
 SLICED = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.1)

@@ -10,25 +10,19 @@ from torch import nn
 
 from setpoint import (
     CrossEntropy,
-    GlobalBatch,
     Implicit,
     Lagrangian,
     LastLayer,
     Pairwise,
-    Penalty,
     Problem,
     Program,
     RateBarrier,
-    Softplus,
-    Split,
     coverage,
-    demographic_parity,
     error,
     f_score,
     fnr,
     fnr_at_fpr,
     fpr,
-    jaccard,
     macro,
     pr_auc,
     precision,
@@ -38,8 +32,11 @@ from setpoint import (
     recall_at_precision,
     roc_auc,
 )
+from setpoint.fairness import demographic_parity
 from setpoint.losses import multiclass_auc_loss
-from setpoint.solvers import focal
+from setpoint.rates import jaccard
+from setpoint.solvers import GlobalBatch, Penalty, Split, focal
+from setpoint.steps import Softplus
 
 ROWS = 64
 

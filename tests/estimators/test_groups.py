@@ -10,14 +10,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from setpoint import (
-    CertifiedThreshold,
-    Classifier,
-    NotCertifiedWarning,
-    Problem,
-    demographic_parity,
-    error,
-)
+from setpoint import CertifiedThreshold, Classifier, Problem, error
+from setpoint.estimators import NotCertifiedWarning
+from setpoint.fairness import demographic_parity
 
 FAIR = demographic_parity(0.15, sex=["f", "m"])
 GOAL = Problem(minimize=error, subject_to=FAIR, thresholds="per group")

@@ -12,8 +12,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from setpoint import Problem, Ranker, WholeQueries, fnr, fpr, precision_at_k
-from setpoint.train import Validation, fit
+from setpoint import Problem, Ranker, fnr, fpr, precision_at_k
+from setpoint.train import Validation, WholeQueries, fit
 
 QUICK = {"epochs": 15, "batch_size": 10, "random_state": 0}
 

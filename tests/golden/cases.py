@@ -25,74 +25,61 @@ from safetensors.numpy import load_file
 from torch import nn
 
 from setpoint import (
-    Averaged,
     Barrier,
     Classifier,
     CrossEntropy,
-    GlobalBatch,
-    Hinge,
     Implicit,
     Lagrangian,
     LastLayer,
     Pairwise,
-    Penalty,
     Problem,
     Program,
     Ranker,
     RateBarrier,
     Sigmoid,
-    Softplus,
-    Split,
     Stratified,
     accuracy,
-    at_least,
-    at_most,
-    auc_mu,
     balanced_error,
-    bounded_group_loss,
     certify,
     cli,
     cost,
     coverage,
-    demographic_parity,
-    each,
-    equal_opportunity,
-    equal_to,
-    equalized_odds,
     error,
     f_score,
     fit,
     fnr,
     fnr_at_fpr,
-    four_fifths,
     fpr,
-    gap,
     highest,
-    jaccard,
-    largest,
-    lift,
     lowest,
     macro,
     maximum,
     npv,
-    one_vs_all_auc,
     pr_auc,
     precision,
     precision_at_k,
     precision_at_recall,
-    predictive_parity,
-    ratio,
     recall,
     recall_at_precision,
-    retarget,
     roc_auc,
-    smallest,
     tnr,
-    top_k,
     tpr,
     tpr_at_fpr,
 )
 from setpoint.certificates import certify_shifts
+from setpoint.fairness import (
+    bounded_group_loss,
+    demographic_parity,
+    each,
+    equal_opportunity,
+    equalized_odds,
+    four_fifths,
+    gap,
+    largest,
+    predictive_parity,
+    ratio,
+    smallest,
+)
 from setpoint.losses import (
     auc_loss,
     expected_f_loss,
@@ -105,7 +92,10 @@ from setpoint.losses import (
     structural_loss,
 )
 from setpoint.programs import as_program
-from setpoint.solvers import focal
+from setpoint.rates import auc_mu, jaccard, lift, one_vs_all_auc, top_k
+from setpoint.solvers import GlobalBatch, Penalty, Split, at_least, at_most, equal_to, focal
+from setpoint.steps import Hinge, Softplus
+from setpoint.train import Averaged, retarget
 
 ROWS = 48
 GROUPS = ("a", "b", "c")

@@ -11,8 +11,9 @@ from integrations.ranks import on_ranks
 from torch import nn
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
-from setpoint import Barrier, Certificate, Implicit, at_most, tpr_at_fpr
+from setpoint import Barrier, Certificate, Implicit, tpr_at_fpr
 from setpoint.integrations.lightning import Recalibrate, barrier_step, own_rows
+from setpoint.solvers import at_most
 
 GOAL = tpr_at_fpr(0.1)
 # Lightning advises about workers, loggers and GPUs, and uses what torch has deprecated

@@ -4,7 +4,7 @@ from functools import partial
 
 import torch
 
-from setpoint import balanced_error, error, f_score, jaccard
+from setpoint import balanced_error, error, f_score
 from setpoint.losses import (
     auc_loss,
     f_score_loss,
@@ -14,6 +14,7 @@ from setpoint.losses import (
     precision_at_recall_loss,
     structural_loss,
 )
+from setpoint.rates import jaccard
 
 PARTITION = [[0.0, 1.0, 4.0], [2.0, 0.0, 1.0], [3.0, 1.0, 0.5]]
 BINARY = {

@@ -162,7 +162,7 @@ def test_a_table_of_mistakes_may_be_read_in_parts(monkeypatch):
 
 
 def test_a_metric_that_errors_do_not_change_is_refused():
-    from setpoint import prevalence
+    from setpoint.rates import prevalence
 
     with pytest.raises(ValueError, match="does not change when a perfect classifier errs"):
         structural_loss(torch.zeros(2), torch.tensor([0, 1]), metric=prevalence + 0 * f_score(1))

@@ -7,7 +7,7 @@ import torch
 from losses.draws import BINARY, PARTITION, draw, value_and_gradient
 from torch.testing import assert_close
 
-from setpoint import Problem, error, f_score, jaccard, precision, precision_at_recall, roc_auc
+from setpoint import Problem, error, f_score, precision, precision_at_recall, roc_auc
 from setpoint.losses import (
     auc_loss,
     f_score_loss,
@@ -16,7 +16,7 @@ from setpoint.losses import (
     precision_at_recall_loss,
     structural_loss,
 )
-from setpoint.rates import Counts
+from setpoint.rates import Counts, jaccard
 
 seeds = pytest.mark.parametrize("seed", range(4))
 with_and_without_ties = pytest.mark.parametrize("ties", [False, True], ids=["", "ties"])

@@ -12,7 +12,8 @@ import torch
 from pareto.toys import Number, losses, noisy_data, patient, squares, x_of
 from torch import nn
 
-from setpoint import Front, pareto_front
+from setpoint import pareto_front
+from setpoint.pareto import Front
 
 PLAN = {"points": 6, "steps": 20, "order": "inward", "measure": x_of}
 

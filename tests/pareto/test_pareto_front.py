@@ -11,7 +11,8 @@ from torch.optim import SGD
 from torch.testing import assert_close
 from torch.utils.data import DataLoader, TensorDataset
 
-from setpoint import Front, pareto_front
+from setpoint import pareto_front
+from setpoint.pareto import Front
 from setpoint.pareto.rules import FRONT_METHODS
 
 QUICK = {"points": 5, "steps": 90, "end_steps": 240, "learning_rate": 0.05}

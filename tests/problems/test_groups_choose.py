@@ -8,27 +8,18 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from setpoint import (
-    Infeasible,
-    Problem,
+from setpoint import Infeasible, Problem, coverage, error, f_score, fnr, fpr, precision, recall, tpr
+from setpoint.fairness import (
     bounded_group_loss,
-    coverage,
     demographic_parity,
     each,
     equal_opportunity,
     equalized_odds,
-    error,
-    f_score,
-    fnr,
     four_fifths,
-    fpr,
     gap,
     largest,
-    precision,
     predictive_parity,
-    recall,
     smallest,
-    tpr,
 )
 from setpoint.rates import Bound, Counts, Setpoint
 

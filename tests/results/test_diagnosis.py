@@ -7,16 +7,16 @@ from setpoint import (
     Infeasible,
     Problem,
     coverage,
-    diagnose,
     error,
     f_score,
     fnr_at_fpr,
-    lift,
     macro,
     recall,
     recall_at_precision,
     roc_auc,
 )
+from setpoint.rates import lift
+from setpoint.results import diagnose
 from setpoint.results.diagnosis import BAND
 
 GOAL = fnr_at_fpr(0.01)

@@ -9,23 +9,20 @@ from torch.testing import assert_close
 
 from setpoint import (
     CrossEntropy,
-    GlobalBatch,
     Implicit,
     Lagrangian,
     LastLayer,
     Pairwise,
-    Penalty,
     Problem,
     Program,
     RateBarrier,
-    Split,
     fnr,
     fnr_at_fpr,
     fpr,
     precision_at_k,
     roc_auc,
 )
-from setpoint.solvers import focal
+from setpoint.solvers import GlobalBatch, Penalty, Split, focal
 
 BOUND = fnr_at_fpr(0.2)
 SLICED = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.2)

@@ -8,11 +8,9 @@ import torch
 from torch import nn
 
 from setpoint import (
-    Hard,
     Implicit,
     Problem,
     Sigmoid,
-    Softplus,
     coverage,
     error,
     f_score,
@@ -26,6 +24,7 @@ from setpoint import (
 from setpoint.solvers import cross_entropy, focal
 from setpoint.solvers.mix import attach
 from setpoint.solvers.pointwise import GRADIENTS
+from setpoint.steps import Hard, Softplus
 
 
 def draw(n=200, seed=0, shape=()):

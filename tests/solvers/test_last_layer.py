@@ -10,9 +10,7 @@ from setpoint import (
     CrossEntropy,
     Implicit,
     LastLayer,
-    Penalty,
     Problem,
-    Split,
     coverage,
     error,
     f_score,
@@ -25,7 +23,7 @@ from setpoint import (
     recall,
     roc_auc,
 )
-from setpoint.solvers import cross_entropy
+from setpoint.solvers import Penalty, Split, cross_entropy
 
 PROBLEMS = [
     fnr_at_fpr(0.1),

@@ -11,16 +11,13 @@ from torch.utils.checkpoint import checkpoint
 
 from setpoint import (
     CrossEntropy,
-    GlobalBatch,
     Implicit,
     Lagrangian,
     LastLayer,
     Pairwise,
-    Penalty,
     Problem,
     Program,
     RateBarrier,
-    Split,
     error,
     f_score,
     fnr_at_fpr,
@@ -30,6 +27,7 @@ from setpoint import (
     roc_auc,
 )
 from setpoint.losses import auc_loss, multiclass_auc_loss
+from setpoint.solvers import GlobalBatch, Penalty, Split
 
 BOUND = fnr_at_fpr(0.2)
 CRITERIA = {

@@ -20,12 +20,10 @@ from setpoint import (
     fnr,
     fnr_at_fpr,
     fpr,
-    jaccard,
     pr_auc,
     precision,
     precision_at_k,
     precision_at_recall,
-    prevalence,
     recall,
     recall_at_precision,
     roc_auc,
@@ -39,6 +37,7 @@ from setpoint.losses import (
     precision_at_recall_loss,
     structural_loss,
 )
+from setpoint.rates import jaccard, prevalence
 
 FITS = {
     roc_auc(fpr=(0, 0.3)): (partial_auc_loss, {"fpr": (0, 0.3)}),

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from setpoint import CrossEntropy, Implicit, LastLayer, Penalty, Split, Validation, fit, fnr_at_fpr
-from setpoint.solvers import METHODS, Method
-from setpoint.train import fit_best, network
+from setpoint import CrossEntropy, Implicit, LastLayer, fit, fnr_at_fpr
+from setpoint.solvers import METHODS, Method, Penalty, Split
+from setpoint.train import Validation, fit_best, network
 
 PROBLEM = fnr_at_fpr(0.2)
 

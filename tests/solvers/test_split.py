@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from setpoint import Split
+from setpoint.solvers import Split
 
 
 class Named(nn.Module):

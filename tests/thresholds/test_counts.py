@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from setpoint import Hinge, Sigmoid, Softplus
-from setpoint.steps import SlopeOf
+from setpoint import Sigmoid
+from setpoint.steps import Hinge, SlopeOf, Softplus
 from setpoint.thresholds import Reading, Sample, counts, read
 
 STEPS = [Sigmoid(), Softplus(), Hinge(), SlopeOf(Sigmoid()), SlopeOf(Softplus())]

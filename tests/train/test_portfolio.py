@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from setpoint import Validation, fnr_at_fpr
+from setpoint import fnr_at_fpr
 from setpoint.solvers import METHODS, Method, cross_entropy, focal
+from setpoint.train import Validation
 from setpoint.train.portfolio import Best, fit_best
 
 GOAL = fnr_at_fpr(0.1)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from setpoint import Infeasible, Problem, fnr, fnr_at_fpr, fpr, macro, precision, recall, retarget
-from setpoint.train import Cached, cached_features
+from setpoint import Infeasible, Problem, fnr, fnr_at_fpr, fpr, macro, precision, recall
+from setpoint.train import Cached, cached_features, retarget
 from setpoint.train.retargeting import by_folds
 
 

@@ -309,7 +309,7 @@ class GlobalBatch(BatchCriterion):
 
     Example:
         >>> import torch
-        >>> from setpoint import GlobalBatch
+        >>> from setpoint.solvers import GlobalBatch
         >>> from setpoint.losses import auc_loss
         >>> criterion = GlobalBatch(auc_loss)           # then criterion.attach(wrapped_model)
         >>> criterion(torch.tensor([2.0, 0.5, 0.0]), torch.tensor([1, 1, 0])).item()

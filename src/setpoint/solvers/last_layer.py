@@ -115,7 +115,7 @@ class LastLayer(BodyLosses):
 
     Args:
         problem: What is wanted.
-        head: The last layer, such as ``model.fc``, or a :class:`setpoint.Split`, which then keeps
+        head: The last layer, such as ``model.fc``, or a :class:`Split`, which then keeps
             the auxiliary head (else the criterion does).
         body: ``CrossEntropy()`` (FICO's Method 1; weighted or focal as well) or ``Penalty()``
             (Method 2; with ``everywhere=True`` the ablation).
@@ -123,11 +123,12 @@ class LastLayer(BodyLosses):
         implicit: The head's criterion, if other settings than the defaults are wanted.
         reduction: Under ``torch.distributed``, what becomes of the ranks' gradients: ``"mean"``,
             ``"sum"`` or ``"none"``; :meth:`attach` finds it out. The
-            body's own head must be a part of the model then: pass a :class:`setpoint.Split`.
+            body's own head must be a part of the model then: pass a :class:`Split`.
 
     Example:
         >>> import torch
-        >>> from setpoint import LastLayer, Split, fnr_at_fpr
+        >>> from setpoint import LastLayer, fnr_at_fpr
+        >>> from setpoint.solvers import Split
         >>> net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
         >>> split = Split(net)
         >>> criterion = LastLayer(fnr_at_fpr(0.25), split)

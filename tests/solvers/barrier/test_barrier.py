@@ -12,7 +12,8 @@ from torch import nn
 from torch.profiler import ProfilerActivity, profile
 from torch.testing import assert_close
 
-from setpoint import Barrier, at_least, at_most, equal_to
+from setpoint import Barrier
+from setpoint.solvers import at_least, at_most, equal_to
 from setpoint.solvers.barrier import together
 
 

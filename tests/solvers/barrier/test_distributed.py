@@ -13,7 +13,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.testing import assert_close
 
-from setpoint import Barrier, at_most
+from setpoint import Barrier
+from setpoint.solvers import at_most
 
 STEPS = 6
 

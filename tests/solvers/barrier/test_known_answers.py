@@ -5,7 +5,8 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
 from torch.testing import assert_close
 
-from setpoint import Barrier, at_most
+from setpoint import Barrier
+from setpoint.solvers import at_most
 
 TWO_GROUPS, FEATURES = 2000, 8
 

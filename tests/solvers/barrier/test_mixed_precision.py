@@ -8,7 +8,8 @@ import torch
 from solvers.barrier.toys import losses, problem
 from torch.testing import assert_close
 
-from setpoint import Barrier, at_most
+from setpoint import Barrier
+from setpoint.solvers import at_most
 
 
 @pytest.mark.parametrize("scale", [2.0**8, 2.0**14])

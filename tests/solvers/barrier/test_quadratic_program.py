@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from solvers.barrier.toys import none_free
 
-from setpoint import Barrier, at_least, at_most
+from setpoint import Barrier
+from setpoint.solvers import at_least, at_most
 from setpoint.solvers.barrier.quadratic_program import solve
 from setpoint.solvers.barrier.rules import Push, constrained
 

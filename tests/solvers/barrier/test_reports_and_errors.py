@@ -8,7 +8,8 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from setpoint import Barrier, at_least, at_most, equal_to
+from setpoint import Barrier
+from setpoint.solvers import at_least, at_most, equal_to
 from setpoint.solvers.barrier.state import BarrierReport
 
 W = torch.ones(2, requires_grad=True)

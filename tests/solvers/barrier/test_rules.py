@@ -6,7 +6,8 @@ import torch
 from numpy.testing import assert_allclose
 from solvers.barrier.toys import none_free
 
-from setpoint import Barrier, at_least, at_most, equal_to
+from setpoint import Barrier
+from setpoint.solvers import at_least, at_most, equal_to
 from setpoint.solvers.barrier import lexicographic_residual, together
 from setpoint.solvers.barrier.quadratic_program import solve
 from setpoint.solvers.barrier.rules import HIGHEST, Push, raise_floors

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from setpoint import at_most
+from setpoint.solvers import at_most
 
 
 def problem(seed=0, dtype=torch.float32):

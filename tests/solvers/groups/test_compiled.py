@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from setpoint import Implicit, Problem, demographic_parity, error
+from setpoint import Implicit, Problem, error
+from setpoint.fairness import demographic_parity
 
 FAIR = Problem(minimize=error, subject_to=demographic_parity(0.1, g=[0, 1]), thresholds="per group")
 

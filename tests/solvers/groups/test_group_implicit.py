@@ -11,26 +11,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from setpoint import (
-    Implicit,
-    Problem,
+from setpoint import Implicit, Problem, coverage, error, f_score, fnr, fpr, precision, recall, tpr
+from setpoint.fairness import (
     bounded_group_loss,
-    coverage,
     demographic_parity,
     each,
     equal_opportunity,
     equalized_odds,
-    error,
-    f_score,
-    fnr,
     four_fifths,
-    fpr,
     gap,
     largest,
-    precision,
     predictive_parity,
-    recall,
-    tpr,
 )
 from setpoint.rates import Counts, Expression
 from setpoint.solvers.groups import GroupImplicit

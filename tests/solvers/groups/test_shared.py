@@ -6,17 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from setpoint import (
-    Implicit,
-    Lagrangian,
-    Problem,
-    RateBarrier,
+from setpoint import Implicit, Lagrangian, Problem, RateBarrier, error, fnr
+from setpoint.fairness import (
     bounded_group_loss,
     demographic_parity,
     equal_opportunity,
     equalized_odds,
-    error,
-    fnr,
     four_fifths,
     largest,
     predictive_parity,

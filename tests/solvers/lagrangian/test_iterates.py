@@ -6,7 +6,8 @@ import torch
 from scipy.optimize import linprog
 from torch import nn
 
-from setpoint import Iterates, Problem, error, fnr, fnr_at_fpr, fpr, macro, precision, recall
+from setpoint import Problem, error, fnr, fnr_at_fpr, fpr, macro, precision, recall
+from setpoint.solvers import Iterates
 
 SCORES = torch.tensor([4.0, 3.0, 2.0, 1.0, 0.0, -1.0, -2.0, -3.0], dtype=torch.float64)
 LABELS = torch.tensor([1, 0, 1, 1, 0, 1, 0, 0])

@@ -6,18 +6,15 @@ import pytest
 import torch
 
 from setpoint import (
-    Hinge,
     Lagrangian,
     Problem,
     Sigmoid,
-    Softplus,
     coverage,
     error,
     f_score,
     fnr,
     fnr_at_fpr,
     fpr,
-    lift,
     pr_auc,
     precision,
     precision_at_recall,
@@ -25,6 +22,8 @@ from setpoint import (
     recall_at_precision,
     roc_auc,
 )
+from setpoint.rates import lift
+from setpoint.steps import Hinge, Softplus
 
 PROBLEMS = [
     fnr_at_fpr(0.1),

@@ -9,7 +9,6 @@ from setpoint import (
     Implicit,
     Problem,
     Sigmoid,
-    Softplus,
     alerts,
     coverage,
     f_score,
@@ -28,6 +27,7 @@ from setpoint.solvers.queries import QueryImplicit
 from setpoint.solvers.queries import holding as holding_module
 from setpoint.solvers.queries import parts as parts_module
 from setpoint.solvers.queries.width import spread_within
+from setpoint.steps import Softplus
 from setpoint.thresholds import read, spread
 
 PROBLEMS = [

@@ -45,7 +45,8 @@ class Barrier(nn.Module):
         group: The process group to average over; the default one under ``torch.distributed``.
 
     Examples:
-        >>> from setpoint import Barrier, at_least
+        >>> from setpoint import Barrier
+        >>> from setpoint.solvers import at_least
         >>> weight = torch.tensor([2.0], requires_grad=True)
         >>> barrier = Barrier([weight])
         >>> optimizer = torch.optim.SGD([weight], lr=0.1)

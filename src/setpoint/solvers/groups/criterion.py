@@ -45,7 +45,8 @@ class GroupImplicit(Enrolled, Implicit):
         groups: The groups, in the order of ``thresholds``: values, or tuples of them.
 
     Example:
-        >>> from setpoint import Implicit, Problem, demographic_parity, error
+        >>> from setpoint import Implicit, Problem, error
+        >>> from setpoint.fairness import demographic_parity
         >>> fair = demographic_parity(0.2, sex=["f", "m"])
         >>> criterion = Implicit(Problem(minimize=error, subject_to=fair, thresholds="per group"))
         >>> scores = torch.linspace(-1, 1, 20).requires_grad_()

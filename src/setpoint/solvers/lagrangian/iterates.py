@@ -57,7 +57,8 @@ class Iterates:
             choice needs go first.
 
     Example:
-        >>> from setpoint import Iterates, fnr_at_fpr
+        >>> from setpoint import fnr_at_fpr
+        >>> from setpoint.solvers import Iterates
         >>> model, iterates = nn.Linear(1, 1), Iterates(fnr_at_fpr(0.5))
         >>> scores, y = torch.tensor([2.0, 1.0, 0.0, -1.0]), torch.tensor([1, 0, 1, 0])
         >>> for threshold in (1.5, -0.5, -2.0):        # the last one accepts everybody
