@@ -41,7 +41,7 @@ METHODS: dict[str, Callable[[], nn.Module]] = {
     "Implicit": lambda: Implicit(fnr_at_fpr(0.05)),
 }
 ROW_BYTES = 4 + 8  # a score in single precision, a label of 64 bits
-HEADER_BYTES = 4 * 8
+HEADER_BYTES = 2 * 8
 
 
 def network(width: int) -> nn.Module:

@@ -56,7 +56,8 @@ def counted():
 
         return patch.object(dist, name, call)
 
-    with watch("all_reduce", 0), watch("all_gather_object", 1):
+    calls = ("all_reduce", 0), ("all_gather_single", 1), ("all_gather_object", 1)
+    with watch(*calls[0]), watch(*calls[1]), watch(*calls[2]):
         yield sent
 
 

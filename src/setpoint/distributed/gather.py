@@ -1,13 +1,15 @@
 """The rows of all ranks on every rank, in the order of the ranks, however many each has.
 
-Everything travels in one ``all_gather_object``. A rank whose columns cannot be sent sends None
-instead: the error is raised on every rank, and no rank waits for a message that never comes.
+Two messages: how many rows each rank has and what they look like, then the rows. A rank whose
+columns cannot be sent says so in the first: the error is raised on every rank, and no rank waits
+for a message that never comes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -71,35 +73,63 @@ def gather_columns(
     Raises:
         ValueError: The columns of this rank or of another cannot be sent, or do not match.
     """
-    error, mine = None, None
+    error, count, digest = None, -1, 0
     try:
-        packed = {name: _packed(column) for name, column in columns.items()}
-        mine = _Message(_count(columns), layout_of(columns, mode), mode, packed)
+        count = _count(columns)
+        digest = _digest(layout_of(columns, mode)) if _are_numbers(columns) else 0
     except (TypeError, ValueError) as caught:
         error = caught
-    found: list[Any] = [None] * workers(group)
-    dist.all_gather_object(found, mine, group=group)
+    heads = _all_gather(torch.tensor([[count, digest]]), group)
+    sizes: list[int] = heads[:, 0].tolist()
+    if digest and bool((heads[:, 1] == digest).all()):
+        return _gather_bytes(columns, sizes, group), sizes, mode
     if error is not None:
         raise error
-    if None in found:
+    if -1 in sizes:
         raise ValueError(
-            f"Rank {found.index(None)} got a batch that it cannot use (its own message says why), "
+            f"Rank {sizes.index(-1)} got a batch that it cannot use (its own message says why), "
             f"so rank {rank_of(group)} stops as well."
         )
-    messages: list[_Message] = found
-    filled = [rank for rank, message in enumerate(messages) if message.count] or [0]
-    first = messages[filled[0]]
+    joined, agreed = _gather_objects(columns, sizes, group, mode)
+    return joined, sizes, agreed
+
+
+def _gather_bytes(
+    columns: Mapping[str, Column], sizes: list[int], group: dist.ProcessGroup | None
+) -> dict[str, Column]:
+    """Numbers of the same layout on all ranks: rows of bytes, padded to the longest share."""
+    parts = [_as_bytes(column) for column in columns.values()]
+    rows, most = torch.cat(parts, 1), max(sizes)
+    padded = torch.zeros(most, rows.shape[1], dtype=torch.uint8)
+    padded[: len(rows)] = rows
+    found = _all_gather(padded, group) if padded.numel() else padded
+    found = torch.cat([found[i * most : i * most + size] for i, size in enumerate(sizes)])
+    joined: dict[str, Column] = {}
+    start = 0
+    for (name, column), part in zip(columns.items(), parts, strict=True):
+        own = _as_bytes(found[:, start : start + part.shape[1]])
+        start += part.shape[1]
+        whole = own.view(_dtype(column)).reshape(len(found), *column.shape[1:])
+        joined[name] = whole if isinstance(column, Tensor) else whole.numpy()
+    return joined
+
+
+def _gather_objects(
+    columns: Mapping[str, Column], sizes: list[int], group: dist.ProcessGroup | None, mode: str
+) -> tuple[dict[str, Column], str]:
+    """Columns of any kind, such as texts; ranks without rows take the layout of the others."""
+    found: list[Any] = [None] * len(sizes)
+    dist.all_gather_object(found, (layout_of(columns, mode), mode, _arrays(columns)), group=group)
+    filled = [rank for rank, size in enumerate(sizes) if size] or [0]
+    layout, agreed, first = found[filled[0]]
     for rank in filled[1:]:
-        if messages[rank].layout != first.layout:
+        if found[rank][0] != layout:
             raise ValueError(
                 "All ranks must call the criterion with the same kinds of columns and in the same "
-                f"mode; rank {filled[0]} has {first.layout}, rank {rank} has "
-                f"{messages[rank].layout}."
+                f"mode; rank {filled[0]} has {layout}, rank {rank} has {found[rank][0]}."
             )
-    joined = {
-        name: _joined([messages[rank].columns[name] for rank in filled]) for name in first.columns
-    }
-    return joined, [message.count for message in messages], first.mode
+    parts = {name: [found[rank][2][name] for rank in filled] for name in first}
+    return {name: _joined(part) for name, part in parts.items()}, agreed
 
 
 def layout_of(columns: Mapping[str, Column], mode: str) -> str:
@@ -116,28 +146,6 @@ def layout_of(columns: Mapping[str, Column], mode: str) -> str:
     return f"{listed} ({mode})"
 
 
-@dataclass(frozen=True)
-class _Packed:
-    """A tensor as bytes: numpy has no bfloat16, and tensors are slow to pickle."""
-
-    dtype: torch.dtype
-    shape: tuple[int, ...]
-    content: NDArray[np.uint8]
-
-    def tensor(self) -> Tensor:
-        return torch.from_numpy(self.content).view(self.dtype).reshape(self.shape)
-
-
-@dataclass(frozen=True)
-class _Message:
-    """What a rank sends to the others."""
-
-    count: int
-    layout: str
-    mode: str
-    columns: dict[str, _Packed | NDArray[Any]]
-
-
 def _column(values: Any) -> Column:
     return values.detach() if isinstance(values, Tensor) else np.asarray(values)
 
@@ -148,8 +156,14 @@ def _kind(column: Column) -> str:
     return f"array of {column.dtype}" if _is_number(column) else "text"
 
 
-def _is_number(column: NDArray[Any]) -> bool:
-    return column.dtype.kind in "biuf"
+def _is_number(column: Column) -> bool:
+    if isinstance(column, Tensor):
+        return True
+    return column.dtype.kind in "biuf" and column.dtype.itemsize <= 8
+
+
+def _are_numbers(columns: Mapping[str, Column]) -> bool:
+    return bool(columns) and all(map(_is_number, columns.values()))
 
 
 def _count(columns: Mapping[str, Column]) -> int:
@@ -161,14 +175,47 @@ def _count(columns: Mapping[str, Column]) -> int:
     return next(iter(lengths.values()), 0)
 
 
-def _packed(column: Column) -> _Packed | NDArray[Any]:
-    if isinstance(column, Tensor):
-        flat = column.detach().cpu().reshape(-1).contiguous()
-        return _Packed(column.dtype, tuple(column.shape), flat.view(torch.uint8).numpy())
-    return column if _is_number(column) else column.astype(object)
+def _digest(layout: str) -> int:
+    """A number that differs between layouts, never 0."""
+    return 1 + int.from_bytes(blake2b(layout.encode(), digest_size=7).digest(), "big")
+
+
+def _all_gather(mine: Tensor, group: dist.ProcessGroup | None) -> Tensor:
+    """The rows of all ranks, as many on each, one rank after the other."""
+    own = mine.to("cuda" if dist.get_backend(group) == "nccl" else "cpu")  # nccl: GPU only
+    found = own.new_empty(workers(group) * len(own), *own.shape[1:])
+    dist.all_gather_single(found, own, group=group)
+    return found.cpu()
+
+
+def _dtype(column: Column) -> torch.dtype:
+    return column.dtype if isinstance(column, Tensor) else torch.from_numpy(column[:0]).dtype
+
+
+def _as_bytes(column: Column) -> Tensor:
+    """A column as rows of bytes, ``[n, width]``."""
+    part = column if isinstance(column, Tensor) else torch.from_numpy(np.asarray(column))
+    flat = part.detach().cpu().reshape(len(part), math.prod(part.shape[1:]))
+    # A copy: without rows, contiguous() keeps strides that cannot be viewed as bytes.
+    return flat.clone(memory_format=torch.contiguous_format).view(torch.uint8)
+
+
+def _arrays(columns: Mapping[str, Column]) -> dict[str, Any]:
+    """Columns that can be pickled: tensors with their bytes, since numpy has no bfloat16."""
+    return {
+        name: (column.dtype, tuple(column.shape[1:]), _as_bytes(column).numpy())
+        if isinstance(column, Tensor)
+        else column
+        if _is_number(column)
+        else column.astype(object)
+        for name, column in columns.items()
+    }
 
 
 def _joined(parts: list[Any]) -> Column:
-    if isinstance(parts[0], _Packed):
-        return torch.cat([part.tensor() for part in parts])
-    return np.concatenate(parts)
+    """One column from the parts of :func:`_arrays`."""
+    if not isinstance(parts[0], tuple):
+        return np.concatenate(parts)
+    dtype, shape, _ = parts[0]
+    rows = torch.from_numpy(np.concatenate([content for _, _, content in parts]))
+    return rows.view(dtype).reshape(len(rows), *shape)
