@@ -24,7 +24,8 @@ LIGHT = (
     BLOCK
     + """
 import numpy as np
-from setpoint import Problem, certify, fnr, fpr
+from sklearn.linear_model import LogisticRegression
+from setpoint import CertifiedThreshold, Problem, certify, fnr, fpr
 
 rng = np.random.default_rng(0)
 y = (rng.random(2000) < 0.3).astype(int)
@@ -32,6 +33,8 @@ x = rng.normal(size=(2000, 3)) + 2 * y[:, None]
 problem = Problem(minimize=fnr, subject_to=fpr <= 0.1)
 assert 0 < problem.evaluate(x[:, 0], y) < 1
 assert certify(x[:, 0], y, fpr <= 0.1).certified
+model = CertifiedThreshold(LogisticRegression(), goal="fpr <= 0.1", random_state=0).fit(x, y)
+assert model.certificate_.certified
 """
 )
 COMMANDS = (
@@ -81,7 +84,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_certificates_and_metrics():
+def test_certificates_metrics_and_thresholds_of_scikit_learn():
     python(LIGHT)
 
 
