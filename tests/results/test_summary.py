@@ -45,7 +45,7 @@ def test_a_gain_shared_by_all_seeds_has_no_error_however_much_seeds_differ():
 
 @pytest.mark.parametrize("wrong", [[], [[1.0]]])
 def test_nothing_cannot_be_summarized(wrong):
-    with pytest.raises(ValueError, match="one value a run, at least one"):
+    with pytest.raises(ValueError, match="one value per run, at least one"):
         summarize(wrong)
 
 

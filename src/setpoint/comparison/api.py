@@ -1,4 +1,4 @@
-"""Which methods and which splits a comparison was asked for, checked."""
+"""``compare``: one problem by several methods; its arguments are checked here."""
 
 from __future__ import annotations
 
@@ -19,60 +19,9 @@ from setpoint.problems import Problem, check_plain
 from setpoint.solvers import Method, methods_named
 from setpoint.train import LEARNING_RATES
 
-OWN = 'For one of your own pass {"mine": Method(lambda problem, steps: ...)}.'
-
-
-def checked_methods(methods: object) -> dict[str, Members]:
-    """Methods by their names, or methods of one's own."""
-    chosen: dict[str, Members] = {}
-    if isinstance(methods, Mapping):
-        for name, method in methods.items():
-            if not isinstance(name, str):
-                raise TypeError(f"Methods have names, which are strings; got {name!r}.")
-            if not isinstance(method, Method):
-                raise TypeError(
-                    f"The method {name!r} must be a Method; got {type(method).__name__}. Every "
-                    f'split needs a new one: pass {{"{name}": Method(lambda problem, steps: ...)}}.'
-                )
-            chosen[name] = {name: method}
-    elif isinstance(methods, Iterable):
-        for name in [methods] if isinstance(methods, str) else methods:
-            if not isinstance(name, str):
-                raise TypeError(f"A list of methods has names; got {_shown(name)} in it. {OWN}")
-            methods_named(name)
-            chosen[name] = name
-    else:
-        raise TypeError(
-            'methods must be names, as in ["cross_entropy", "implicit"]; '
-            f"got {_shown(methods)}. {OWN}"
-        )
-    if not chosen:
-        raise ValueError("compare needs at least one method.")
-    return chosen
-
-
-def checked_seeds(seeds: object) -> list[int]:
-    """So many splits, or those that are listed."""
-    if isinstance(seeds, Integral):
-        return list(range(whole(seeds, "seeds", least=1)))
-    listed = list(seeds) if isinstance(seeds, Iterable) else [seeds]
-    if not listed:
-        raise ValueError("seeds must name at least one split; got an empty list.")
-    if not isinstance(seeds, Iterable) or not all(isinstance(one, Integral) for one in listed):
-        raise TypeError(f"seeds must be a whole number, or a list of them; got {seeds!r}.")
-    return [whole(one, "seeds", least=0) for one in listed]
-
-
-def _shown(value: object) -> str:
-    return repr(value) if len(repr(value)) <= 60 else type(value).__name__
-
-
-# ------------------------------------------------------------------------------------------------
-# The front of the room: check what is asked, run it seed by seed, return the comparison.
-
-
 USUAL = ("cross_entropy", "focal", "resampled", "implicit")
 Data = tuple[Any, Any] | Table | Callable[[int], DataSplit]
+_OWN = 'For one of your own pass {"mine": Method(lambda problem, steps: ...)}.'
 
 
 def compare(
@@ -88,7 +37,7 @@ def compare(
     processes: Processes = 1,
     on_trial: Callable[[Any], None] | None = None,
 ) -> Comparison:
-    """Train the same problem by several methods, and say which one to take.
+    """Train for the same problem by several methods, and tell which one is best.
 
     Every method gets the same splits, initial weights and number of steps. Learning rate and pass
     are chosen on the validation part by the goal's own metric; the test part only judges.
@@ -111,7 +60,7 @@ def compare(
     Returns:
         The comparison: ``print`` it, or use its rows.
 
-    Example:
+    Examples:
         >>> from setpoint import compare, fnr_at_fpr
         >>> from setpoint.datasets import letter
         >>> found = compare(fnr_at_fpr(0.01), letter(), ["focal", "implicit"], seeds=1, steps=20)
@@ -119,7 +68,7 @@ def compare(
         ['focal', 'implicit']
     """
     check_plain(problem, "compare", "Use Classifier.fit(..., groups=...).")
-    chosen, wanted = checked_methods(methods), checked_seeds(seeds)
+    chosen, wanted = _check_methods(methods), _check_seeds(seeds)
     plan = ComparisonPlan(
         problem,
         _splitter(data),
@@ -169,3 +118,48 @@ def _rates(given: float | Sequence[float] | None, model: object) -> list[float]:
     if not listed:
         raise ValueError("learning_rates must name at least one rate.")
     return [positive(rate, "learning_rates") for rate in listed]
+
+
+def _check_methods(methods: object) -> dict[str, Members]:
+    """The methods by name; TypeError or ValueError for what is neither a name nor a Method."""
+    chosen: dict[str, Members] = {}
+    if isinstance(methods, Mapping):
+        for name, method in methods.items():
+            if not isinstance(name, str):
+                raise TypeError(f"Methods have names, which are strings; got {name!r}.")
+            if not isinstance(method, Method):
+                raise TypeError(
+                    f"The method {name!r} must be a Method; got {type(method).__name__}. Every "
+                    f'split needs a new one: pass {{"{name}": Method(lambda problem, steps: ...)}}.'
+                )
+            chosen[name] = {name: method}
+    elif isinstance(methods, Iterable):
+        for name in [methods] if isinstance(methods, str) else methods:
+            if not isinstance(name, str):
+                raise TypeError(f"A list of methods has names; got {_shown(name)} in it. {_OWN}")
+            methods_named(name)
+            chosen[name] = name
+    else:
+        raise TypeError(
+            'methods must be names, as in ["cross_entropy", "implicit"]; '
+            f"got {_shown(methods)}. {_OWN}"
+        )
+    if not chosen:
+        raise ValueError("compare needs at least one method.")
+    return chosen
+
+
+def _check_seeds(seeds: object) -> list[int]:
+    """The seeds of so many splits, or those that are listed."""
+    if isinstance(seeds, Integral):
+        return list(range(whole(seeds, "seeds", least=1)))
+    listed = list(seeds) if isinstance(seeds, Iterable) else [seeds]
+    if not listed:
+        raise ValueError("seeds must name at least one split; got an empty list.")
+    if not isinstance(seeds, Iterable) or not all(isinstance(one, Integral) for one in listed):
+        raise TypeError(f"seeds must be a whole number, or a list of them; got {seeds!r}.")
+    return [whole(one, "seeds", least=0) for one in listed]
+
+
+def _shown(value: object) -> str:
+    return repr(value) if len(repr(value)) <= 60 else type(value).__name__

@@ -1,4 +1,4 @@
-"""ROC and precision-recall curves of all methods, around the operating point."""
+"""Pictures of a comparison, by matplotlib: curves of all methods, and the corner of a ROC curve."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from setpoint.comparison.trials import Trial
 from setpoint.problems import Infeasible, Problem
 from setpoint.results import mean_curve, pr_curve, roc_curve
 
-LOWEST = 1e-4
+_LOWEST = 1e-4
 
 
 def draw_comparison(problem: Problem, trials: Sequence[Trial], labels: Mapping[int, Any]) -> Any:
@@ -39,13 +39,13 @@ def draw_comparison(problem: Problem, trials: Sequence[Trial], labels: Mapping[i
         for method in dict.fromkeys(t.method for t in known):
             mine = [t for t in known if t.method == method]
             pairs = [(t.scores["test"], labels[t.seed]) for t in mine]
-            levels = np.geomspace(LOWEST, 1, 300)
+            levels = np.geomspace(_LOWEST, 1, 300)
             curve = mean_curve([roc_curve(*pair) for pair in pairs], levels)
             (line,) = left.plot(curve.fpr, curve.tpr, label=method, lw=1.4)
             _precision_recall(right, pairs, line.get_color())
             _operating_points(left, right, problem, pairs, line.get_color())
         left.set(xscale="log", xlabel="false positive rate", ylabel="true positive rate")
-        left.set_xlim(LOWEST, 1)
+        left.set_xlim(_LOWEST, 1)
         left.legend(frameon=False)
         right.set(xlabel="recall", ylabel="precision", ylim=(0, 1.02))
         figure.suptitle(str(problem), fontsize=10)
@@ -85,10 +85,6 @@ def rates_at(accepted: Any, positive: Any) -> tuple[float, float, float]:
     hits, alarms = float((accepted & positive).sum()), float((accepted & ~positive).sum())
     precision = hits / (hits + alarms) if hits + alarms else 1.0
     return alarms / max(1, (~positive).sum()), hits / max(1, positive.sum()), precision
-
-
-# ------------------------------------------------------------------------------------------------
-# The corner of a ROC curve where the decision is made: few false alarms, on a logarithmic axis.
 
 
 INK, FAINT = "#24292f", "#d9dde2"

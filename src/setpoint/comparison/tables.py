@@ -1,4 +1,4 @@
-"""All trials of a comparison, summed up a method a row. No row hides a failure."""
+"""All trials of a comparison, one row per method, and as a table that hides no failure."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ from setpoint.comparison.trials import (
 )
 from setpoint.problems import Problem
 from setpoint.results import Summary, gain, summarize
+
+_HEADER = ("method", "test value", "gain", "", "ms/step", "target missed", "")
+_WIDEST = 96
 
 
 @dataclass(frozen=True)
@@ -64,14 +67,14 @@ class Comparison:
 
     @property
     def rows(self) -> list[MethodRow]:
-        """One for each method, in the order they were asked for."""
+        """One row per method, in the order they were asked for."""
         names = dict.fromkeys(trial.method for trial in self.trials)
         first = self._values(next(iter(names)))
         return [self._row(name, first if place else None) for place, name in enumerate(names)]
 
     @property
     def best(self) -> str | None:
-        """The method with the best mean on validation, which a user may look at; None if none."""
+        """The method with the best mean on validation; None if every one failed in some seed."""
         means = {}
         for row in self.rows:
             known = [t.validation for t in self.trials if t.method == row.method]
@@ -110,8 +113,7 @@ class Comparison:
         )
 
     def __str__(self) -> str:
-
-        return table(self)
+        return _table(self)
 
     def plot(self, file: str | Path) -> None:
         """Draw ROC and precision-recall curves around the operating point (needs matplotlib)."""
@@ -146,21 +148,13 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
-# ------------------------------------------------------------------------------------------------
-# A comparison as plain text, a method a line; what failed stands below in full.
-
-
-HEADER = ("method", "test value", "gain", "", "ms/step", "target missed", "")
-WIDEST = 96
-
-
-def table(comparison: Comparison) -> str:
-    """The problem, one line a method, and how to read it."""
+def _table(comparison: Comparison) -> str:
+    """The problem, one line per method, what failed in full, and how to read it."""
     rows = comparison.rows
     seeds = len({trial.seed for trial in comparison.trials})
     notes: dict[str, int] = {}
-    lines = [HEADER, *(_cells(row, seeds, notes) for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(HEADER) - 1)]
+    lines = [_HEADER, *(_cells(row, seeds, notes) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(_HEADER) - 1)]
     text = [
         "  ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]]).rstrip()
         for line in lines
@@ -206,7 +200,7 @@ def _note(number: int, said: str) -> str:
     first = f"[{number}] "
     return fill(
         said,
-        WIDEST,
+        _WIDEST,
         initial_indent=first,
         subsequent_indent=" " * len(first),
         break_long_words=False,

@@ -172,7 +172,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """What all cells share; data come from a function of the seed."""
+    """What all trials share; the data are a function of the seed."""
 
     problem: Problem
     split: Callable[[int], DataSplit]
@@ -219,23 +219,23 @@ def _members(members: Members) -> Mapping[str, Method]:
 
 
 def inexpressible(error: Exception) -> str:
-    """Why a method cannot be made for a problem, and who can if it says so."""
+    """Why a method cannot be built for a problem."""
     said = " ".join(str(error).split())
     return said if CANNOT in said else f"{CANNOT} it: {said}"
 
 
 def failed(rate: float, error: Exception) -> str:
-    """That training broke off."""
+    """Training ended with an error."""
     return f"failed {AT_RATE}{rate:g}: {reason(error)}"
 
 
 def reason(error: Exception) -> str:
-    """What an error says in its first line: some of torch go on with advice about debugging."""
+    """The first line of an error; some of torch go on with advice about debugging."""
     return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
 
 
 def untrained(fitted: Fitted, rate: float) -> str:
-    """Why no pass of a training has a validation metric."""
+    """Why no pass over the data has a validation metric."""
     last, at = _ended(fitted), f"{AT_RATE}{rate:g}"
     if last.startswith("infeasible"):
         return f"{last}: no pass has a threshold that reaches the goal {at}"
@@ -259,7 +259,7 @@ def kind(status: str) -> str:
 
 
 def is_judged(problem: Problem) -> bool:
-    """Whether a carried threshold can be found to miss anything: an area has none to carry."""
+    """Whether a threshold carried over from validation can miss a target; areas have none."""
     return any(map(_can_be_missed, problem.subject_to))
 
 
@@ -267,7 +267,7 @@ def missed(problem: Problem, accepted: NDArray[np.bool_], labels: NDArray[Any]) 
     """Which target the carried threshold misses on new data; empty if none.
 
     A bound is missed when it is broken; a setpoint when its rate is more than two standard errors
-    away, a share of so many examples as it counts (negatives for fpr, the accepted for precision).
+    away, by the number of examples it counts (negatives for fpr, the accepted for precision).
     """
     tables: dict[Where, Counts] = {(): count_decisions(accepted, labels == 1)}
     for target in filter(_can_be_missed, problem.subject_to):
@@ -278,7 +278,7 @@ def missed(problem: Problem, accepted: NDArray[np.bool_], labels: NDArray[Any]) 
 
 
 def _can_be_missed(target: Target) -> TypeGuard[Bound | Setpoint]:
-    """Of a setpoint, say of F1, nobody may know how many examples stand behind it."""
+    """A setpoint can only if it is a share: otherwise its standard error is not known."""
     if isinstance(target, Setpoint):
         return is_plain_share(target.expression)
     return isinstance(target, Bound)

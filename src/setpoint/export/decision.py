@@ -29,7 +29,7 @@ class Decision(nn.Module):
         certificate: A certified one; with one threshold for each group, ``forward`` takes the
             number of each example's group in ``groups``.
 
-    Example:
+    Examples:
         >>> from setpoint import certify
         >>> scores, labels = torch.linspace(0, 1, 1000), torch.arange(1000) >= 500
         >>> decision = Decision(nn.Identity(), certify(scores, labels, "fpr <= 0.05"))

@@ -12,7 +12,7 @@ from torch import nn
 from setpoint.certificates import Certificate
 from setpoint.export.decision import Decision
 
-CERTIFICATE = "setpoint_certificate"
+_CERTIFICATE = "setpoint_certificate"
 
 
 def save_decision(decision: Decision, file: str | Path) -> None:
@@ -21,7 +21,7 @@ def save_decision(decision: Decision, file: str | Path) -> None:
         name: tensor.detach().cpu().contiguous().clone()
         for name, tensor in decision.state_dict().items()
     }
-    save_file(tensors, str(file), metadata={CERTIFICATE: decision.certificate.to_json()})
+    save_file(tensors, str(file), metadata={_CERTIFICATE: decision.certificate.to_json()})
 
 
 def load_decision(file: str | Path, model: nn.Module) -> Decision:
@@ -40,9 +40,9 @@ def load_decision(file: str | Path, model: nn.Module) -> Decision:
             tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise ValueError(f"{file} is no safetensors file, or it is damaged: {error}.") from None
-    if CERTIFICATE not in metadata:
+    if _CERTIFICATE not in metadata:
         raise ValueError(f"{file} has no certificate in it; write it with save_decision.")
-    decision = Decision(model, Certificate.from_json(metadata[CERTIFICATE]))
+    decision = Decision(model, Certificate.from_json(metadata[_CERTIFICATE]))
     known = tensors.get("thresholds")
     if known is None or not torch.equal(known, decision.thresholds.cpu()):
         raise ValueError(f"The threshold in {file} is not the one its certificate promises.")

@@ -1,4 +1,4 @@
-"""A few runs in two numbers: how good on average, and how sure one can be."""
+"""Comparisons with uncertainty: means over seeds, paired bootstrap, a run and its baseline."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from setpoint.axes.arrays import Floats
 from setpoint.problems import PER_GROUP, Infeasible, Problem
 from setpoint.results.measured import GoalParts, Interval, Measured
 from setpoint.results.rows import split_row
@@ -29,15 +29,15 @@ class Summary:
 
 
 def summarize(values: Sequence[float]) -> Summary:
-    """Mean and spread of one value a seed.
+    """Mean and spread of one value per seed.
 
-    Example:
+    Examples:
         >>> summarize([1.0, 2.0, 3.0])
         Summary(mean=2.0, spread=1.0, standard_error=0.577..., count=3)
     """
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.size == 0:
-        raise ValueError(f"A summary needs one value a run, at least one; got {values!r}.")
+        raise ValueError(f"A summary needs one value per run, at least one; got {values!r}.")
     spread = float(x.std(ddof=1)) if x.size > 1 else float("nan")
     return Summary(float(x.mean()), spread, spread / x.size**0.5, x.size)
 
@@ -48,7 +48,7 @@ def gain(ours: Sequence[float], theirs: Sequence[float], *, higher_is_better: bo
     Runs with the same seed share data, batches and initial weights, so their differences vary less
     than the values themselves; the standard error is that of the mean difference.
 
-    Example:
+    Examples:
         >>> gain([28, 29, 27], [38, 35, 36], higher_is_better=False).mean
         8.333...
     """
@@ -60,13 +60,9 @@ def gain(ours: Sequence[float], theirs: Sequence[float], *, higher_is_better: bo
     return summarize([sign * (a - b) for a, b in zip(ours, theirs, strict=True)])
 
 
-# ------------------------------------------------------------------------------------------------
-# Two models on the same examples: how much better is one, and could that be luck?
-
-
-WORK = 2_000_000
+_WORK = 2_000_000
 """Examples looked at in all draws together; more examples need fewer draws."""
-LARGEST = 300_000
+_LARGEST = 300_000
 """More examples than this are thinned out: the interval is then wider than it need be."""
 
 
@@ -108,10 +104,10 @@ def paired_bootstrap(
     models = (np.asarray(ours), np.asarray(theirs))
     full = [_value(problem, s, y, None, groups) for s in models]
     rows = np.arange(y.size)
-    if y.size > LARGEST:
-        rows = np.sort(generator.choice(y.size, LARGEST, replace=False))
+    if y.size > _LARGEST:
+        rows = np.sort(generator.choice(y.size, _LARGEST, replace=False))
     if draws is None:
-        draws = int(np.clip(WORK // rows.size, 60, 400))
+        draws = int(np.clip(_WORK // rows.size, 60, 400))
     kept = None if groups is None else np.asarray(groups)[rows]
     values = np.array(
         [
@@ -125,7 +121,7 @@ def paired_bootstrap(
 
 def resampled(
     problem: Problem, scores: Any, labels: Any, *, groups: Any = None, draws: int, seed: int = 0
-) -> NDArray[np.float64]:
+) -> Floats:
     """The value of ``problem`` on ``draws`` bootstrap samples; NaN where it is infeasible."""
     generator = np.random.default_rng(seed)
     s = scores if hasattr(scores, "detach") else np.asarray(scores)
@@ -133,7 +129,7 @@ def resampled(
     return np.array([_value(problem, s, y, _draw(generator, y.size), groups) for _ in range(draws)])
 
 
-def _draw(generator: np.random.Generator, count: int) -> NDArray[np.float64]:
+def _draw(generator: np.random.Generator, count: int) -> Floats:
     """How often each example is drawn when ``count`` are drawn with replacement."""
     return np.bincount(generator.integers(count, size=count), minlength=count).astype(np.float64)
 
@@ -149,16 +145,12 @@ def _value(problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any
         return float("nan")
 
 
-def _middle(gains: NDArray[np.float64], confidence: float) -> Interval | None:
+def _middle(gains: Floats, confidence: float) -> Interval | None:
     known = gains[~np.isnan(gains)]
     if known.size <= 0.9 * gains.size:
         return None
     low, high = np.quantile(known, [1 - confidence, confidence])
     return Interval(float(low), float(high))
-
-
-# ------------------------------------------------------------------------------------------------
-# Ours beside a baseline whose threshold was tuned: as deployed, and at the same bound.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Who is taken for whom, before the shifts and with them: plain numbers."""
+"""Confusion matrices for several classes, before the shifts and with them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from setpoint.axes.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Confusions:
 
 
 def confusion_matrix(labels: Any, decided: Any, count: int, weights: Any = None) -> Floats:
-    """How much weight of each true class was given to each class, ``[K, K]``."""
+    """The weight of each true class that was decided for each class, ``[true, predicted]``."""
     cells = np.asarray(labels, np.int64) * count + np.asarray(decided, np.int64)
     given = None if weights is None else np.asarray(weights, np.float64)
     return np.bincount(cells, given, count * count).reshape(count, count).astype(np.float64)

@@ -1,4 +1,4 @@
-"""ROC curves: every pair of rates that some threshold reaches."""
+"""What the plots show: ROC and precision-recall curves, histograms of scores, training curves."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setpoint._checks import is_number
+from setpoint.axes.arrays import Floats, Ints
 from setpoint.batch import check_labels, check_scores, describe
 
-Floats = NDArray[np.float64]
-SAME_COUNT = 1e-9
+_SAME_COUNT = 1e-9
 """Rates closer than this are the same count of examples, whatever floats make of them."""
 
 
 class Curve(NamedTuple):
-    """Points of a ROC curve from (0, 0) to (1, 1), one for each way to cut the scores."""
+    """Points of a ROC curve from (0, 0) to (1, 1), one per distinct score."""
 
     fpr: Floats
     tpr: Floats
@@ -27,7 +27,7 @@ class Curve(NamedTuple):
 def roc_curve(scores: Any, labels: Any) -> Curve:
     """The curve of ``scores`` [n] for ``labels`` [n], 0 or 1; equal scores are never split.
 
-    Example:
+    Examples:
         >>> roc_curve([0.9, 0.8, 0.8, 0.1], [1, 1, 0, 0]).tpr.tolist()
         [0.0, 0.5, 1.0, 1.0]
     """
@@ -50,7 +50,7 @@ def roc_curve(scores: Any, labels: Any) -> Curve:
 
 def tpr_at(curve: Curve, levels: ArrayLike) -> Floats:
     """The highest TPR with an FPR of at most each of ``levels``: what ``fnr_at_fpr`` reports."""
-    reached = np.searchsorted(curve.fpr, np.asarray(levels) + SAME_COUNT, side="right")
+    reached = np.searchsorted(curve.fpr, np.asarray(levels) + _SAME_COUNT, side="right")
     return curve.tpr[reached - 1]
 
 
@@ -62,12 +62,8 @@ def mean_curve(curves: Sequence[Curve], levels: ArrayLike) -> Curve:
     return Curve(x, np.mean([tpr_at(curve, x) for curve in curves], axis=0))
 
 
-# ------------------------------------------------------------------------------------------------
-# Precision-recall curves, and curves thinned out to what an eye can see.
-
-
 class PrecisionRecall(NamedTuple):
-    """Points of the curve from strict to loose, one for each way to cut the scores."""
+    """Points of the curve from strict to loose, one per distinct score."""
 
     recall: Floats
     precision: Floats
@@ -78,7 +74,7 @@ def pr_curve(scores: Any, labels: Any) -> PrecisionRecall:
 
     It starts at the strictest cut that accepts anyone: before it precision is 0/0.
 
-    Example:
+    Examples:
         >>> pr_curve([0.9, 0.8, 0.8, 0.1], [1, 1, 0, 0]).precision.tolist()
         [1.0, 0.666..., 0.5]
     """
@@ -92,7 +88,7 @@ def pr_curve(scores: Any, labels: Any) -> PrecisionRecall:
 def corner(curve: Curve, low: float, high: float, *, log: bool) -> Curve:
     """The part of a ROC curve between two FPRs, with the points where it enters and leaves.
 
-    A million cuts become the few hundred that can be seen, on an even or a logarithmic axis.
+    Points that lie too close to be seen, on an even or a logarithmic axis, are left out.
     """
     enters, leaves = tpr_at(curve, [low, high])
     inside = (curve.fpr > low) & (curve.fpr < high)
@@ -114,17 +110,13 @@ def thin(x: Floats, y: Floats, *, cell: float = 0.003) -> NDArray[np.bool_]:
     return np.asarray(np.concatenate([ends, moved]) | np.concatenate([moved, ends]))
 
 
-# ------------------------------------------------------------------------------------------------
-# Where the scores of both classes lie, and whether they can be told apart at all.
-
-
 @dataclass(frozen=True)
 class Histogram:
     """Counts of both classes in equal bins; ``largest_tie`` is the share of one single value."""
 
-    edges: NDArray[np.float64]
-    positives: NDArray[np.int64]
-    negatives: NDArray[np.int64]
+    edges: Floats
+    positives: Ints
+    negatives: Ints
     distinct: int
     largest_tie: float
 
@@ -134,7 +126,7 @@ def histogram(values: Any, labels: Any, *, show: float | None = None, bins: int 
 
     A few far outliers do not squeeze everyone else: they are counted in the outermost bins.
 
-    Example:
+    Examples:
         >>> h = histogram([0.0, 1.0, 2.0, 2.0], [0, 0, 1, 1], bins=2)
         >>> h.edges.tolist(), h.positives.tolist(), h.negatives.tolist(), h.largest_tie
         ([0.0, 1.0, 2.0], [0, 2], [1, 1], 0.5)
@@ -158,17 +150,13 @@ def histogram(values: Any, labels: Any, *, show: float | None = None, bins: int 
     )
 
 
-def _ends(part: NDArray[np.float64]) -> tuple[float, float]:
-    """The range of a class, but no farther out than its middle 99 % is wide."""
+def _ends(part: Floats) -> tuple[float, float]:
+    """The range of a class, at most its middle 99 % and as much again on either side."""
     low, high = np.quantile(part, [0.005, 0.995])
     return float(max(part.min(), 2 * low - high)), float(min(part.max(), 2 * high - low))
 
 
-# ------------------------------------------------------------------------------------------------
-# Training curves: one training_series for every number a run has noted.
-
-
-NOT_DRAWN = ("epoch", "step", "seconds", "time")
+_NOT_DRAWN = ("epoch", "step", "seconds", "time")
 
 
 @dataclass(frozen=True)
@@ -184,13 +172,13 @@ class TrainingSeries:
 def training_series(history: Sequence[Mapping[str, Any]]) -> list[TrainingSeries]:
     """The numbers of ``history`` in the order of their first mention; gaps are left out.
 
-    Example:
+    Examples:
         >>> noted = [{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.25, "status": "held"}]
         >>> training_series(noted)
         [TrainingSeries(name='loss', over='epoch', x=(1.0, 2.0), y=(0.5, 0.25))]
     """
     over = next((n for n in ("epoch", "step") if history and is_number(history[0].get(n))), "row")
-    names = dict.fromkeys(str(name) for row in history for name in row if name not in NOT_DRAWN)
+    names = dict.fromkeys(str(name) for row in history for name in row if name not in _NOT_DRAWN)
     found = []
     for name in names:
         points = [

@@ -2,8 +2,8 @@
 
 Three things can be in the way. The model may be too weak for its own training data (capacity):
 training for the goal then spends what there is where it counts. It may know its training data much
-better than new data (data): no loss adds examples. Or so few examples lie at the operating point
-that nobody can tell two models apart (noise).
+better than new data (data): no loss adds examples. Or too few examples lie at the operating point
+to tell two models apart (noise).
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from setpoint._checks import whole
-from setpoint.axes.arrays import to_numpy
+from setpoint.axes.arrays import Floats, to_numpy
 from setpoint.axes.group_cells import threshold_column
 from setpoint.problems import Infeasible, Problem, refuse_classes, refuse_queries
 from setpoint.results.bootstrap import resampled
 
-FEWEST = 10.0
-"""With fewer effective examples of a class in the band, a threshold may be a matter of luck."""
-HARDLY_ANY = 3.0
-"""With fewer than this it is one, whatever the bootstrap says: it has no spread at the edge."""
-LEARNT = 0.8
+BAND = 20
+"""The band around a threshold is as wide as the spread of the scores divided by this."""
+_FEWEST = 10.0
+"""With fewer effective examples of a class in the band, a threshold may be due to chance."""
+_HARDLY_ANY = 3.0
+"""With fewer than this it is, even if the bootstrap finds little noise: it has no spread there."""
+_LEARNT = 0.8
 """Of the error on new data, the training data show this share or more: the model is too weak.
 
 Over the cells of benchmarks/operating_points.py gains are larger where it is so, most of all for
-linear models; networks gain little either way (docs/when_does_it_pay.md, by what it says).
+linear models; networks gain little either way (docs/when_does_it_pay.md).
 """
 Limit = Literal["capacity", "data", "noise", "nothing", "unknown"]
 
@@ -100,7 +101,7 @@ def diagnose(
     Raises:
         Infeasible: No threshold reaches the bounds on these data.
 
-    Example:
+    Examples:
         >>> from setpoint import fnr_at_fpr
         >>> r = np.random.default_rng(0)
         >>> y = np.arange(4000) < 400
@@ -122,7 +123,7 @@ def diagnose(
     value = problem.evaluate(scores, labels, groups=groups)
     known = resampled(problem, scores, labels, groups=groups, draws=draws, seed=seed)
     noise = float(np.nanstd(known)) if np.isfinite(known).any() else float("nan")
-    support = effective(problem, scores, labels, groups)
+    support = _effective(problem, scores, labels, groups)
     left = _shortfall(problem, value, scores, labels, groups)
     fitted, unlearnt = None, None
     if train is not None:
@@ -133,7 +134,7 @@ def diagnose(
         unlearnt = _shortfall(problem, fitted, *train, train_groups)
     limit = _limit(left, unlearnt, noise, min(support))
     tied = len(np.unique(to_numpy(scores, "scores"))) == 1
-    advice = next_steps(limit, noise, support, few=min(support) < FEWEST, tied=tied)
+    advice = _next_steps(limit, noise, support, few=min(support) < _FEWEST, tied=tied)
     return Diagnosis(str(problem), value, noise, *support, fitted, limit, advice)
 
 
@@ -148,33 +149,21 @@ def _shortfall(problem: Problem, value: float, scores: Any, labels: Any, groups:
 
 
 def _limit(left: float, unlearnt: float | None, noise: float, support: float) -> Limit:
-    if support < FEWEST and not noise < left / 4:
+    if support < _FEWEST and not noise < left / 4:
         return "noise"
     if left == 0:
         return "nothing"
-    if support < HARDLY_ANY:
+    if support < _HARDLY_ANY:
         return "noise"
     if unlearnt is None:
         return "unknown"
-    return "capacity" if unlearnt >= LEARNT * left else "data"
+    return "capacity" if unlearnt >= _LEARNT * left else "data"
 
 
-# ------------------------------------------------------------------------------------------------
-# What to try next, in words: the rule of thumb of docs/when_does_it_pay.md.
-
-
-def next_steps(
+def _next_steps(
     limit: str, noise: float, support: tuple[float, float], *, few: bool, tied: bool
 ) -> tuple[str, ...]:
-    """Advice for one diagnosis, the most promising first.
-
-    Args:
-        limit: What stands in the way.
-        noise: The standard error of the metric.
-        support: Effective positives and negatives at the threshold.
-        few: Whether these are few.
-        tied: Whether all scores are the same.
-    """
+    """Advice by the rule of thumb of docs/when_does_it_pay.md, the most promising first."""
     rarer = "positives" if support[0] <= support[1] else "negatives"
     first = []
     if tied:
@@ -217,18 +206,10 @@ def _by_limit(limit: str, noise: float) -> tuple[str, ...]:
     )
 
 
-# ------------------------------------------------------------------------------------------------
-# How many examples a threshold rests on: those in a narrow band around it.
+def _effective(problem: Problem, scores: Any, labels: Any, groups: Any) -> tuple[float, float]:
+    """Effective positives and negatives in the band around the threshold.
 
-
-BAND = 20
-"""The band around a threshold is the spread of the scores over this, as in training."""
-
-
-def effective(problem: Problem, scores: Any, labels: Any, groups: Any) -> tuple[float, float]:
-    """``(sum k)^2 / sum k^2`` of the kernel at the threshold, for positives and negatives.
-
-    Of several thresholds, and of those of several groups, the one that rests on fewest.
+    ``(sum k)^2 / sum k^2`` of the kernel there; with several thresholds, the smallest.
     """
     s = to_numpy(scores, "scores").reshape(-1).astype(float)
     y = to_numpy(labels, "labels").reshape(-1) == 1
@@ -245,10 +226,8 @@ def effective(problem: Problem, scores: Any, labels: Any, groups: Any) -> tuple[
     return smallest[0], smallest[1]
 
 
-def _cut(
-    problem: Problem, thresholds: Any, groups: Any, s: NDArray[np.float64]
-) -> Iterator[tuple[Any, float]]:
-    """Every threshold, and the rows that are cut by it."""
+def _cut(problem: Problem, thresholds: Any, groups: Any, s: Floats) -> Iterator[tuple[Any, float]]:
+    """Every threshold with the rows that are compared with it."""
     if not isinstance(thresholds, Mapping):
         yield from ((slice(None), threshold) for threshold in thresholds)
         return
@@ -256,8 +235,8 @@ def _cut(
     yield from ((column == threshold, threshold) for threshold in np.unique(column))
 
 
-def _spread(s: NDArray[np.float64]) -> float:
-    """Their deviation, with outliers pulled in to one more range of the middle nine tenths."""
+def _spread(s: Floats) -> float:
+    """The standard deviation, with outliers clipped to one range of the middle 90 % beyond it."""
     low, high = np.quantile(s, (0.05, 0.95))
     reach = high - low if high > low else np.inf
     return float(np.clip(s, low - reach, high + reach).std())

@@ -1,4 +1,4 @@
-"""The small pieces: rates with intervals, decisions, neighbours, histograms, groups, history."""
+"""What findings are made of: rates with intervals, decisions, neighbours, histograms, groups."""
 
 import math
 
