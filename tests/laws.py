@@ -5,8 +5,8 @@ exact, algebra 1e-12 (float rounding of a few hundred terms), finite differences
 """
 
 import math
-from copy import copy
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ from setpoint import (
     fnr,
     fnr_at_fpr,
     fpr,
+    hold,
     maximum,
     npv,
     pr_auc,
@@ -36,12 +37,11 @@ from setpoint import (
     tnr,
     tpr_at_fpr,
 )
-from setpoint.layers import hold
+from setpoint.axes.sample import read_sample
+from setpoint.axes.scan import Placement
+from setpoint.axes.soft_counts import SoftCounts
 from setpoint.rates import Counts, jaccard, lift
-from setpoint.solvers.held import hold_thresholds
-from setpoint.solvers.schedule import Seat
 from setpoint.steps import Hinge, Softplus
-from setpoint.thresholds import Reading, read
 
 EQUALITIES = [
     Problem(minimize=fnr, subject_to=fpr.at(0.05)),
@@ -84,24 +84,15 @@ every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 
 
 def last_of(criterion):
-    """The last batch of a criterion in tensors: a plain step keeps arrays of numpy."""
-    last = in_tensors(criterion._last)
-    width = last.reading.width.expand_as(last.reading.at)
-    return replace(last, reading=replace(last.reading, width=width, _kernels=[]))
-
-
-def in_tensors(record):
-    found = copy(record)
-    for field in fields(record):
-        value = getattr(record, field.name)
-        if isinstance(value, np.ndarray):
-            object.__setattr__(found, field.name, torch.as_tensor(value))
-        elif is_dataclass(value) and not isinstance(value, (Problem, type)):
-            object.__setattr__(found, field.name, in_tensors(value))
-        elif isinstance(value, (list, tuple)):
-            items = (torch.as_tensor(v) if isinstance(v, np.ndarray) else v for v in value)
-            object.__setattr__(found, field.name, type(value)(items))
-    return found
+    """The last batch of a criterion in tensors."""
+    outcome = criterion.outcome
+    reading = outcome.counts.tensors()
+    reading = replace(reading, width=reading.width.expand_as(reading.at))
+    marginal, *holding = map(torch.as_tensor, (outcome.placed.marginal, *outcome.placed.holding))
+    slope = torch.from_numpy(outcome.anchor.slopes[..., 0, 0])
+    held = SimpleNamespace(slope=slope, gradient=torch.from_numpy(outcome.gradient))
+    seat = SimpleNamespace(marginal=marginal, holding=holding)
+    return SimpleNamespace(reading=reading, seat=seat, held=held)
 
 
 def draw(n=240, seed=0, ties=False):
@@ -332,7 +323,7 @@ def resolved(criterion, labels, groups=None):
     held = []
     for j in range(last.seat.marginal.shape[1]):
         anchor = coverage
-        for hold_, flags in zip(criterion._targets, last.seat.holding, strict=True):
+        for hold_, flags in zip(criterion.axis.targets, last.seat.holding, strict=True):
             if bool(flags[0, j]):
                 anchor = hold_.expression
         t, h = last.seat.marginal[0, j].item(), last.reading.width[0, j].item()
@@ -395,7 +386,7 @@ def test_the_closed_form_is_what_hold_gives_by_automatic_differentiation(problem
 
     def gap(s, t):
         rates = coverage.of(tables(s, t))
-        for hold_, flags in zip(criterion._targets, last.seat.holding, strict=True):
+        for hold_, flags in zip(criterion.axis.targets, last.seat.holding, strict=True):
             rates = torch.where(flags[0], hold_.expression.of(tables(s, t)), rates)
         return rates
 
@@ -438,17 +429,15 @@ def test_coupled_thresholds_follow_their_jacobian():
 def test_with_one_threshold_all_goals_pull_in_one_direction(problem, t):
     scores, labels = draw()
     slices = problem.slices
-    sample = read(slices, scores, labels)
-    at = torch.full((1, 1), t, dtype=torch.float64)
-    reading = Reading(Sigmoid(), at, torch.full_like(at, 0.2), sample, sample)
+    sample = read_sample(slices, scores, labels)
+    at = np.full((1, 1), t)
+    reading = SoftCounts(Sigmoid(), at, np.full_like(at, 0.2), sample, sample)
 
     def pull(p):
         criterion = bare(p)
-        flags = tuple(torch.ones(1, 1, dtype=torch.bool) for _ in criterion._targets)
-        fresh = replace(reading, _kernels=[])
-        return hold_thresholds(p, criterion._targets, slices, fresh, Seat(at, at, flags)).gradient[
-            0
-        ]
+        axis = criterion.axis
+        placed = Placement(at, at, at, [np.ones((1, 1), bool) for _ in axis.targets], at)
+        return torch.from_numpy(axis.held(replace(reading, _kernels=[]), placed).gradient[0])
 
     mine = pull(problem)
     reference = pull(Problem(minimize=fnr, subject_to=fpr.at(0.1)))

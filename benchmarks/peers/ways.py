@@ -13,9 +13,10 @@ from torch import Tensor
 from setpoint import Implicit, Problem
 from setpoint.axes.scan import holds, place
 from setpoint.rates import Bound
-from setpoint.solvers.held import tables_of
+from setpoint.axes.soft_counts import tables_of
 from setpoint.solvers.schedule import Seat
-from setpoint.thresholds import Reading, Sample
+from setpoint.axes.soft_counts import SoftCounts
+from setpoint.axes.sample import Sample
 
 FIRST, NEXT, ZOOMS = 65, 33, 3
 ACTIVE = 1e-3
@@ -33,12 +34,12 @@ class SoftInner(Implicit):
         super().__init__(problem, **options)
         _check(problem)
 
-    def _read(self, batch: Sample, steps: bool, share: Any) -> tuple[Reading, Seat]:
+    def _read(self, batch: Sample, steps: bool, share: Any) -> tuple[SoftCounts, Seat]:
         reading, seat = super()._read(batch.tensors(), steps, share)
         at, active = self.soft_optimum(reading)
         return replace(reading, at=at, _kernels=[]), replace(seat, marginal=at, holding=active)
 
-    def soft_optimum(self, reading: Reading) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def soft_optimum(self, reading: SoftCounts) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The best threshold ``[c, 1]``, and whether each target stops it, by ever finer grids."""
         scores, width = reading.whole.scores, reading.width[:, :1]
         low, high = scores.amin(-1, keepdim=True) - width, scores.amax(-1, keepdim=True) + width
@@ -53,7 +54,7 @@ class SoftInner(Implicit):
             high = grid.gather(-1, (best + 1).clamp(max=count - 1))
         return at, tuple(gap.gather(-1, best) >= -ACTIVE for gap in gaps)
 
-    def _at(self, grid: Tensor, reading: Reading) -> tuple[Tensor, list[Tensor]]:
+    def _at(self, grid: Tensor, reading: SoftCounts) -> tuple[Tensor, list[Tensor]]:
         """The objective, to be minimized, and the gap of every target at a grid of thresholds."""
         width = reading.width[:, :1].expand_as(grid)
         counts, _ = replace(reading, at=grid, width=width, _kernels=[]).counts()
@@ -84,7 +85,7 @@ class SlackVariables(Implicit):
         self._targets = holds(held)
         self.register_buffer("slack", torch.zeros(1, dtype=torch.float64))
 
-    def _read(self, batch: Sample, steps: bool, share: Any) -> tuple[Reading, Seat]:
+    def _read(self, batch: Sample, steps: bool, share: Any) -> tuple[SoftCounts, Seat]:
         batch = batch.tensors()
         reading, _ = super()._read(batch, steps, share)
         outputs = len(batch.scores)

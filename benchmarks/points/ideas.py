@@ -15,7 +15,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from benchmarks.points.ideas_seeing import AveragedThreshold, HeadAgain, InTensors, Mixup
 from setpoint import Implicit
 from setpoint.steps import Step
-from setpoint.thresholds import Reading, array_of
+from setpoint.axes.soft_counts import SoftCounts
+from setpoint.thresholds import array_of
 
 TAIL = 0.1  # of the far side: the logistic step's own slope is 0.25 at the threshold
 KEPT = 0.9  # of the average of older thresholds, at every batch
@@ -38,11 +39,11 @@ class Cauchy(Step):
 
 
 @dataclass(frozen=True)
-class FarReading(Reading):
+class FarReading(SoftCounts):
     """Counts by the logistic step; on the wrong side examples are pulled as by a softplus, too."""
 
     def counts(self) -> tuple[Tensor, Tensor]:
-        """As :meth:`Reading.counts`, for a batch that fits in one piece."""
+        """As :meth:`SoftCounts.counts`, for a batch that fits in one piece."""
         u = (self.whole.scores[:, None] - self.at[..., None]) / self.width[..., None]
         positive = self.whole.columns[:, None, :, 0] > 0
         away = torch.where(positive, -u, u)  # above 0: on the wrong side

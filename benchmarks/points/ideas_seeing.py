@@ -11,7 +11,7 @@ from benchmarks.points.stack import Stack, Stepper
 from setpoint import Implicit
 from setpoint.axes.scan import place as placed
 from setpoint.datasets import DataSplit
-from setpoint.solvers.mix import attach, mix
+from setpoint.solvers.main_loss import attach, mix
 from setpoint.solvers.schedule import Seat
 from setpoint.thresholds import Sample
 from setpoint.train import retarget

@@ -2,21 +2,20 @@
 
 A soft step reads ``u = (score - threshold) / width``. The width is a bandwidth: either relative to
 the spread of the scores a threshold sees (the default, free of units), or a fixed ``temperature``
-in units of the scores.
+in units of the scores. Steps take numpy arrays and torch tensors alike.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from setpoint._checks import positive
 
-A = TypeVar("A")  # an array of numpy or torch
+Values = Any
+"""A numpy array or a torch tensor."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -43,33 +42,35 @@ class Step:
             object.__setattr__(self, "width", self._usual)
 
     _usual = 0.05
-    complementary = True
-    """Whether ``value(u) + value(-u)`` is one, as counts of a class have to add up."""
 
     def __repr__(self) -> str:
         name = "width" if self.temperature is None else "temperature"
         return f"{type(self).__name__}({name}={getattr(self, name)!r})"
 
-    def width_of(self, spread: A) -> A:
-        """The width in units of the scores, for scores of this ``spread`` (numpy or torch)."""
-        if self.temperature is not None:
-            like: Any = torch if isinstance(spread, Tensor) else np
-            return cast(A, like.full_like(spread, self.temperature))
-        return cast(A, self.width * cast(Any, spread))
+    @property
+    def complementary(self) -> bool:
+        """Whether ``value(u) + value(-u)`` is one, as counts of a class have to add up."""
+        return True
 
-    def value(self, u: Tensor) -> Tensor:
+    def width_of(self, spread: Values) -> Values:
+        """The width in units of the scores, for scores of this ``spread``."""
+        if self.temperature is not None:
+            return 0 * spread + self.temperature
+        return self.width * spread
+
+    def value(self, u: Values) -> Values:
         """The step."""
         raise NotImplementedError
 
-    def slope(self, u: Tensor) -> Tensor:
+    def slope(self, u: Values) -> Values:
         """Its first derivative: the kernel that weighs examples by their distance."""
         raise NotImplementedError
 
-    def value_and_slope(self, u: Tensor) -> tuple[Tensor, Tensor]:
+    def value_and_slope(self, u: Values) -> tuple[Values, Values]:
         """Both at once, for steps that can share work."""
         return self.value(u), self.slope(u)
 
-    def curvature(self, u: Tensor) -> Tensor:
+    def curvature(self, u: Values) -> Values:
         """Its second derivative."""
         raise NotImplementedError
 
@@ -79,13 +80,13 @@ class Hard(Step):
 
     __slots__ = ()
 
-    def value(self, u: Tensor) -> Tensor:
+    def value(self, u: Values) -> Values:
         """1 above the threshold, else 0."""
-        return (u > 0).to(u.dtype)
+        return _as(u > 0, u)
 
-    def slope(self, u: Tensor) -> Tensor:
+    def slope(self, u: Values) -> Values:
         """Zero everywhere."""
-        return torch.zeros_like(u)
+        return _as(u != u, u)
 
     curvature = slope
 
@@ -95,22 +96,29 @@ class Sigmoid(Step):
 
     __slots__ = ()
 
-    def value(self, u: Tensor) -> Tensor:
+    def value(self, u: Values) -> Values:
         """``1 / (1 + exp(-u))``."""
-        return torch.sigmoid(u)
+        return self.value_and_slope(u)[0]
 
-    def slope(self, u: Tensor) -> Tensor:
+    def slope(self, u: Values) -> Values:
         """The product of both tails; ``s * (1 - s)`` would be exactly 0 from u = 37 on."""
-        return torch.sigmoid(u) * torch.sigmoid(-u)
+        return self.value_and_slope(u)[1]
 
-    def value_and_slope(self, u: Tensor) -> tuple[Tensor, Tensor]:
-        """Both tails, and their product."""
-        value = torch.sigmoid(u)
-        return value, torch.sigmoid(-u).mul_(value)
+    def value_and_slope(self, u: Values) -> tuple[Values, Values]:
+        """Both tails from one exponential, and their product."""
+        if not isinstance(u, np.ndarray):
+            value = u.sigmoid()
+            return value, (-u).sigmoid() * value
+        small = np.abs(u)
+        np.exp(np.negative(small, out=small), out=small)  # the odds of the smaller tail
+        large = 1 / (1 + small)
+        small *= large
+        return np.where(u >= 0, large, small), large * small
 
-    def curvature(self, u: Tensor) -> Tensor:
+    def curvature(self, u: Values) -> Values:
         """``-slope * tanh(u / 2)``."""
-        return -self.slope(u) * torch.tanh(u / 2)
+        value, slope = self.value_and_slope(u)
+        return -slope * (2 * value - 1)
 
 
 class Softplus(Step):
@@ -118,19 +126,23 @@ class Softplus(Step):
 
     __slots__ = ()
     _usual = 0.5
-    complementary = False
 
-    def value(self, u: Tensor) -> Tensor:
+    @property
+    def complementary(self) -> bool:
+        """Its two sides do not add up to one."""
+        return False
+
+    def value(self, u: Values) -> Values:
         """``log(1 + exp(u))``."""
-        return torch.nn.functional.softplus(u)
+        return np.logaddexp(0.0, u) if isinstance(u, np.ndarray) else u.logaddexp(0 * u)
 
-    def slope(self, u: Tensor) -> Tensor:
+    def slope(self, u: Values) -> Values:
         """The logistic function."""
-        return torch.sigmoid(u)
+        return Sigmoid().value(u)
 
-    def curvature(self, u: Tensor) -> Tensor:
+    def curvature(self, u: Values) -> Values:
         """The slope of the logistic function."""
-        return torch.sigmoid(u) * torch.sigmoid(-u)
+        return Sigmoid().slope(u)
 
 
 class Hinge(Step):
@@ -138,19 +150,23 @@ class Hinge(Step):
 
     __slots__ = ()
     _usual = 0.5
-    complementary = False
 
-    def value(self, u: Tensor) -> Tensor:
+    @property
+    def complementary(self) -> bool:
+        """Its two sides do not add up to one."""
+        return False
+
+    def value(self, u: Values) -> Values:
         """``max(0, 1 + u)``."""
-        return torch.relu(1 + u)
+        return (1 + u).clip(min=0)
 
-    def slope(self, u: Tensor) -> Tensor:
+    def slope(self, u: Values) -> Values:
         """1 from one width below the threshold on."""
-        return (u > -1).to(u.dtype)
+        return _as(u > -1, u)
 
-    def curvature(self, u: Tensor) -> Tensor:
-        """Zero (but at the kink)."""
-        return torch.zeros_like(u)
+    def curvature(self, u: Values) -> Values:
+        """Zero, except at the kink, where it is not defined."""
+        return _as(u != u, u)
 
 
 class SlopeOf(Step):
@@ -165,14 +181,19 @@ class SlopeOf(Step):
         object.__setattr__(self, "temperature", step.temperature)
 
     @property
-    def complementary(self) -> bool:  # type: ignore[override]
+    def complementary(self) -> bool:
         """As the step it is the slope of."""
         return self.step.complementary
 
-    def value(self, u: Tensor) -> Tensor:
+    def value(self, u: Values) -> Values:
         """The slope of the step."""
         return self.step.slope(u)
 
-    def slope(self, u: Tensor) -> Tensor:
+    def slope(self, u: Values) -> Values:
         """Its curvature."""
         return self.step.curvature(u)
+
+
+def _as(mask: Values, like: Values) -> Values:
+    """Ones and zeros in the precision of ``like``."""
+    return mask.to(like.dtype) if hasattr(mask, "to") else mask.astype(like.dtype)

@@ -10,8 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from setpoint import Implicit, Problem
 from setpoint.axes.class_data import members_of
-from setpoint.solvers.classes.adjusted import UNSEEN, Adjusted
-from setpoint.solvers.classes.goal_weights import log_weights
+from setpoint.solvers.logit_adjustment import UNSEEN, Adjusted, log_weights
 
 SHARES = np.array([0.6, 0.3, 0.1])
 EVEN = [

@@ -10,10 +10,9 @@ import torch
 from classes.samples import draw, loss_and_gradient
 
 from setpoint import Implicit, Problem, Program, coverage, macro, recall
+from setpoint.axes.classes import chance_of, chances
 from setpoint.rates import auc_mu, top_k
-from setpoint.solvers.classes.losses import CLASS_LOSSES, class_gradient
-from setpoint.solvers.classes.opaque import as_operator, offsets_of
-from setpoint.solvers.classes.subsets import chance_of, chances
+from setpoint.solvers.main_loss import CLASS_LOSSES, class_gradient
 from setpoint.steps import Softplus
 
 MACRO = Problem(maximize=macro(recall))
@@ -134,14 +133,15 @@ def test_a_copy_is_found_by_its_own_number(copied):
     scores, labels = draw(40)
     first = Implicit(MACRO, steps=10)
     loss_and_gradient(first, scores, labels)
-    second = copied(first)
-    given = (scores.double(), labels, None, 0.5)
-    expected = second.read(scores.double(), labels, torch.ones(40), None, 0.5)
-    del first
+    second, same = copied(first), copied(first)
+    assert len({first.number, second.number, same.number}) == 3
+    expected = loss_and_gradient(same, scores, labels)
+    del first, same
     gc.collect()
-    for one, other in zip(as_operator(second, *given), expected, strict=True):
-        assert torch.equal(one, other)
-    assert torch.equal(offsets_of(second.adjusted), second.adjusted.offsets())
+    torch._dynamo.reset()
+    compiled = torch.compile(second, fullgraph=True, backend="aot_eager")
+    for one, other in zip(loss_and_gradient(compiled, scores, labels), expected, strict=True):
+        assert torch.allclose(one, other, rtol=0, atol=1e-12)
 
 
 def test_a_checkpoint_restores_shifts_and_the_fade():

@@ -10,7 +10,7 @@ from scipy.optimize import root
 
 from setpoint import Implicit, Problem, Sigmoid
 from setpoint.axes.class_data import decide
-from setpoint.solvers.classes.soft import Soft
+from setpoint.axes.classes import ClassSoft
 
 TWO = {
     "minimize fnr subject to fpr <= 0.05": "minimize fnr of 1 subject to fpr of 1 <= 0.05",
@@ -80,19 +80,19 @@ def test_the_gradient_is_that_of_the_soft_problem_solved_again(sentence):
 
 def solved_again(criterion, scores):
     """The objective where all that is held has the level it had, found by another solver."""
-    soft, own = criterion._last.soft, criterion._last.found.anchors
+    soft, own = criterion.outcome.soft, criterion.outcome.found.anchors
     free = [i for i in range(scores.shape[1]) if i not in own]
 
     def held(shifts, data):
-        now = replace(soft, data=data, shifts=shifts)
-        shares = now.coverages()[free] / now.coverages()[free].sum()
-        rates = [rate.of(now.tables()) for rate in own.values()]
+        now = ClassSoft(data, shifts, soft.width, soft.ks)
+        shares = now.coverages[free] / now.coverages[free].sum()
+        rates = [rate.of(now.tables) for rate in own.values()]
         return np.array([*rates, *shares[1:], shifts.sum()])
 
     level = held(soft.shifts, soft.data)
     moved = replace(soft.data, scores=scores.numpy())
     shifts = root(lambda t: held(t, moved) - level, soft.shifts, tol=1e-13).x
-    value = criterion.problem.objective.of(Soft(moved, shifts, soft.width, soft.ks).tables())
+    value = criterion.problem.objective.of(ClassSoft(moved, shifts, soft.width, soft.ks).tables)
     return -value if criterion.problem.maximize else value
 
 

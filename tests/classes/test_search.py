@@ -57,13 +57,13 @@ def test_the_softmax_is_as_wide_as_a_share_of_the_spread_of_margins(classes):
         Problem.parse("maximize macro(recall)"), share=0.0, step=Sigmoid(width=0.1)
     )
     loss_and_gradient(criterion, scores, labels)
-    shifted = scores.numpy() - criterion._last.soft.shifts
+    shifted = scores.numpy() - criterion.outcome.soft.shifts
     margins = []
     for k in range(classes):
         others = np.delete(shifted, k, axis=1).max(1)
         margins.append(np.std(shifted[:, k] - others))
     # outliers count less in ours, by a few per cent
-    assert criterion._last.soft.width == pytest.approx(0.1 * np.mean(margins), rel=0.05)
+    assert criterion.outcome.soft.width == pytest.approx(0.1 * np.mean(margins), rel=0.05)
 
 
 @pytest.mark.parametrize("seed", range(3))

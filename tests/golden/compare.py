@@ -1,6 +1,7 @@
 """Compare values with those recorded.
 
-Floats agree to 1e-12 of their own size, or to 1e-14 of the largest in their list: a sum of a few
+Floats agree to 1e-12 of their own size, or to 1e-14 of the largest in their list (of 1, where they
+stand alone: rates and multipliers are of that order): a sum of a few
 hundred float64 terms in another order moves by some 1e-14 of its largest terms, which is more than
 1e-12 of what is left where these cancel. Nothing else than the order of sums may change. Numbers of
 certificates are compared exactly, and so are counts, texts and decisions.
@@ -41,7 +42,7 @@ def differences(found, expected, exact, place="", scale=0.0):
             if key not in found:
                 yield f"{place}/{key} is missing"
             else:
-                yield from differences(found[key], value, exact, f"{place}/{key}")
+                yield from differences(found[key], value, exact, f"{place}/{key}", 1.0)
     elif isinstance(expected, list) and isinstance(found, list):
         if len(found) != len(expected):
             yield f"{place} has {len(found)} entries, not {len(expected)}"

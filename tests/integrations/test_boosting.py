@@ -7,8 +7,8 @@ import torch
 import xgboost
 
 from setpoint import Implicit, Problem, Sigmoid, fnr, fnr_at_fpr, fpr, pr_auc, precision_at_recall
+from setpoint.axes import read_sample, spread
 from setpoint.integrations.boosting import REACH, Objective, boost, raw_scores
-from setpoint.thresholds import read, spread
 
 PROBLEMS = [fnr_at_fpr(0.1), precision_at_recall(0.9), pr_auc(recall=(0.5, 1.0), points=3)]
 QUIET = {"lightgbm": {"num_threads": 1}, "xgboost": {"nthread": 1}}
@@ -186,7 +186,7 @@ def test_counts_at_the_width_used_by_the_bound():
     """The width that the curvature is made of is a share of the robust spread."""
     s, y = scored()
     gradient, curvature = Objective(fnr_at_fpr(0.1), main_share=0.0).derivatives(s, y)
-    sample = read(((),), torch.from_numpy(s), torch.from_numpy(y))
+    sample = read_sample(((),), torch.from_numpy(s), torch.from_numpy(y))
     expected = 0.125 * float(spread(sample.cuts(((),)))[0])
     ratio = np.abs(gradient) / curvature / REACH
     np.testing.assert_allclose(ratio[curvature > 1e-12], expected, rtol=1e-9)

@@ -146,7 +146,7 @@ def test_scores_that_are_no_numbers_are_refused_by_row(value):
     [
         (torch.zeros(4), torch.tensor([0, 1, 2, 0]), "Labels must be 0 or 1; got 2 in row 2"),
         (torch.zeros(4), torch.tensor([-1, 1, 1, -1]), "got -1 in row 0. Map -1 to 0"),
-        (torch.zeros(4), torch.zeros(3), r"labels must be one an example, \[4\]"),
+        (torch.zeros(4), torch.zeros(3), r"labels must be one per example, \[4\]"),
         (torch.zeros(4, 3), torch.zeros(4), "look like classes"),
         (torch.zeros(4, 3), torch.zeros(4, 2), r"shape of the scores, \(4, 3\)"),
         (torch.zeros(4, 3, 2), torch.zeros(4, 3, 2), r"got the shape \(4, 3, 2\)"),
@@ -182,9 +182,9 @@ def test_a_dead_start_has_a_gradient():
     labels = (torch.arange(512) < 12).long()
     criterion = Implicit(fnr_at_fpr(0.01), share=0.5)
     criterion(leaf, labels).backward()
-    last = criterion._last
-    implicit = last.held.gradient[0]
-    distance = (last.seat.marginal.item() - leaf[:12].detach()) / last.reading.width.item()
+    outcome = criterion.outcome
+    implicit, width = outcome.gradient[0], outcome.counts.width.item()
+    distance = (outcome.placed.marginal.item() - leaf[:12].detach()) / width
     assert distance.min() > 100
     assert (implicit[:12] < 0).all()
     assert leaf.grad[:12].sum() < 0

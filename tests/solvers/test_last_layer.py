@@ -131,7 +131,7 @@ def test_method_two_is_the_penalized_objective_at_the_last_steps_threshold(
     at = criterion.held_at.clone()
     net[2].bias.data += moved  # a step was taken
     loss = criterion(split(second[0]), second[1])
-    width = torch.as_tensor(criterion.implicit._last.reading.width[0])
+    width = torch.as_tensor(criterion.implicit.outcome.counts.width[0])
     price = criterion.multipliers[0, 0]
     if eta is not None:  # of the mean gap
         price = torch.full_like(price, eta / len(price))

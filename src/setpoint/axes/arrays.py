@@ -66,3 +66,12 @@ def rounded_like(scores: Any, thresholds: Any) -> Any:
     dtype = getattr(scores, "dtype", np.dtype(float))
     floats = getattr(dtype, "kind", "") == "f"
     return np.asarray(thresholds, dtype=dtype).astype(float) if floats else thresholds
+
+
+def library_of(values: Any) -> Any:
+    """The module that computes with ``values``: numpy, or torch for tensors."""
+    if isinstance(values, np.ndarray):
+        return np
+    import torch
+
+    return torch

@@ -31,6 +31,7 @@ class ClassData:
         members: For each set of classes of the problem, 1 for its members, ``[K]``.
         names: What the classes are called, ``[K]``.
         rows: Which rows of the input these are.
+        size: How many rows the input has.
     """
 
     scores: Floats
@@ -40,6 +41,7 @@ class ClassData:
     members: Mapping[Classes, Floats]
     names: tuple[Any, ...]
     rows: Ints
+    size: int
 
     @property
     def truth(self) -> Floats:
@@ -88,6 +90,7 @@ def read_data(
         members_of(problem, names),
         names,
         rows,
+        len(s),
     )
 
 

@@ -26,10 +26,11 @@ from scipy.special import expit
 from setpoint._checks import positive, share, whole
 from setpoint._extras import install_advice
 from setpoint.axes.arrays import Floats
+from setpoint.axes.everyone import spread
+from setpoint.axes.sample import read_sample
 from setpoint.problems import Problem, merit
 from setpoint.solvers import Implicit
 from setpoint.steps import Sigmoid
-from setpoint.thresholds import read, spread
 
 Library = Literal["lightgbm", "xgboost"]
 _LIBRARIES = ("lightgbm", "xgboost")
@@ -105,8 +106,8 @@ class Objective:
         scores = torch.from_numpy(s).requires_grad_()
         labels, counted = torch.from_numpy(y), torch.from_numpy(weights)
         slices = self.problem.slices
-        sample = read(slices, scores, labels, counted, self.groups)
-        width = self.width * float(spread(sample.cuts(slices))[0]) or 1.0
+        sample = read_sample(slices, scores, labels, counted, self.groups)
+        width = self.width * float(spread(sample.cuts)[0]) or 1.0
         criterion = Implicit(self.problem, share=0.0, step=Sigmoid(temperature=width), widening=1)
         criterion(scores, labels, weights=counted, groups=self.groups).backward()
         assert scores.grad is not None

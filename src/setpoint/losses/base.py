@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from setpoint.axes import Sample, read_sample
 from setpoint.distributed import refuse_several_ranks
-from setpoint.thresholds import Sample, in_numpy, read
 
 ValueAndGradient = tuple[Tensor, Tensor]
 """One loss per output, ``[c]``, and its gradient on the scores, ``[c, n]``."""
@@ -48,7 +48,18 @@ def read_loss_batch(scores: Tensor, labels: Tensor, weights: Tensor | None) -> S
     """The checked batch in float64: one row of scores and two columns of weights per output."""
     if weights is not None:
         weights = example_weights(weights, scores)
-    return read(((),), scores, labels, weights)
+    if not torch.compiler.is_compiling():
+        return read_sample(((),), scores, labels, weights).tensors(scores.device)
+    positive = torch.as_tensor(labels).reshape(len(scores), -1).T > 0
+    columns = torch.stack([positive, ~positive], -1).double()
+    if weights is not None:
+        columns = columns * weights.double().reshape(len(scores), -1).T[..., None]
+    return Sample(scores.detach().double().reshape(len(scores), -1).T, columns)
+
+
+def in_numpy(values: Tensor) -> bool:
+    """Whether numpy can compute with them, which is faster: on the CPU, and not compiled."""
+    return values.is_cpu and not torch.compiler.is_compiling()
 
 
 def check_loss_scores(scores: object) -> None:

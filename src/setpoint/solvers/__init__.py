@@ -4,6 +4,7 @@ import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
 from setpoint.solvers.barrier import Barrier, RateBarrier, at_least, at_most, equal_to, together
 from setpoint.solvers.base import BatchCriterion, GlobalBatch
 from setpoint.solvers.baselines import CrossEntropy
+from setpoint.solvers.hold_layer import hold
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.lagrangian import Iterate, Iterates, Lagrangian
 from setpoint.solvers.last_layer import LastLayer
@@ -37,6 +38,7 @@ __all__ = [
     "cross_entropy",
     "equal_to",
     "focal",
+    "hold",
     "methods_named",
     "together",
 ]

@@ -57,7 +57,14 @@ class AdditiveCriterion(BatchCriterion, Generic[Own]):
 
     def __call__(self, scores: Tensor, labels: Any, **more: Any) -> Any:
         """The loss of a batch, of all ranks together."""
-        if self._gathers and several_ranks() and not self._alone() and self._adds():
+        compiling = torch.compiler.is_compiling()
+        if (
+            not compiling
+            and self._gathers
+            and several_ranks()
+            and not self._alone()
+            and self._adds()
+        ):
             known = self._known
             added = None if known is None else self._added(known, scores, labels, more)
             if known is not None and added is not None:

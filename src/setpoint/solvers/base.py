@@ -30,7 +30,8 @@ from setpoint.distributed import (
 )
 from setpoint.problems import PER_GROUP, Infeasible, Problem, refuse_classes, refuse_queries
 from setpoint.solvers.accumulate import Accumulated
-from setpoint.solvers.mix import Loss, value_of
+from setpoint.solvers.compiled import ClosedForm, call_compiled
+from setpoint.solvers.main_loss import Loss, value_of
 from setpoint.steps import Hard, Step
 
 SHARDED = ("FullyShardedDataParallel", "FSDPModule")
@@ -50,6 +51,8 @@ class BatchCriterion(nn.Module):
 
     def __call__(self, scores: Tensor, labels: Any, **more: Any) -> Any:
         """The loss of a batch, of all ranks together."""
+        if isinstance(self, ClosedForm) and torch.compiler.is_compiling():
+            return call_compiled(self, scores, labels, more)
         if not (self._gathers and several_ranks()):
             return super().__call__(scores, labels, **more)
         if not self._alone():

@@ -16,10 +16,10 @@ from torch import Tensor
 from setpoint._checks import at_least_zero, positive
 from setpoint.batch import check_labels, check_scores, check_weights
 from setpoint.distributed import Reduction
+from setpoint.losses import attach, example_weights
 from setpoint.problems import Problem
 from setpoint.solvers.additive import AdditiveCriterion
 from setpoint.solvers.base import LastBatch
-from setpoint.solvers.mix import attach, example_weights
 from setpoint.solvers.pointwise import (
     cross_entropy,
     cross_entropy_gradient,

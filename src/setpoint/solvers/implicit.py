@@ -1,52 +1,87 @@
 """Implicit thresholds (Kumar, Narasimhan, Cotter: Implicit rate-constrained optimization, 2021).
 
 Choose the thresholds on hard counts, then hold what was chosen: every threshold becomes a function
-of the scores whose gradient is known, and training is one forward and one backward pass.
+of the scores whose gradient is known, and training is one forward and one backward pass. Who shares
+a threshold, and how it is chosen and held, is the business of :mod:`setpoint.axes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from setpoint._checks import at_least_zero, positive
+from setpoint._checks import share as share_between
 from setpoint._checks import whole as whole_number
-from setpoint.axes.scan import holds
+from setpoint.axes import axis_of
+from setpoint.axes.axis import DEFAULTS, Outcome
+from setpoint.axes.everyone import Everyone, PlainOutcome
+from setpoint.axes.groups import Groups
+from setpoint.axes.queries import QueryOutcome
 from setpoint.distributed import Reduction
+from setpoint.losses import exact_type, example_weights
 from setpoint.problems import Problem
-from setpoint.solvers.held import hold_thresholds
-from setpoint.solvers.kinds import criterion_of
-from setpoint.solvers.mix import Loss, example_weights, product
-from setpoint.solvers.placing import Placing, check
-from setpoint.solvers.schedule import Schedule
-from setpoint.solvers.snapshot import Snapshot
-from setpoint.steps import Sigmoid, Softplus, Step
-from setpoint.thresholds import Memory
+from setpoint.rates import Array
+from setpoint.solvers.base import BatchCriterion
+from setpoint.solvers.compiled import ClosedForm, ExampleColumns
+from setpoint.solvers.logit_adjustment import Adjusted, leans
+from setpoint.solvers.main_loss import (
+    LISTWISE,
+    Loss,
+    class_gradient,
+    listwise_gradient,
+    main_loss,
+    mix,
+    product,
+    query_gradient,
+    score_gradient,
+)
+from setpoint.solvers.memory import Memory, Schedule, State
+from setpoint.steps import Hard, Sigmoid, Softplus, Step
+
+SHARE_WITHOUT_STEPS = 0.3
+"""The share of the main loss when the number of steps is not known."""
+Rule = Literal["shift", "weight"]
 
 
-class Implicit(Placing):
+class Implicit(ClosedForm, BatchCriterion, State):
     """A criterion that trains for the operating point: ``criterion(model(x), y).backward()``.
 
     The value it returns is the objective's rate on the batch, with soft counts (negated when it is
     maximized); the gradient is the mix of a main loss and the implicit loss described below.
 
+    One criterion serves every axis: one threshold for everyone, one per group
+    (``thresholds="per group"``), one shift per class (goals of classes), one threshold per query
+    (``problem.per("query")``). Defaults that differ by axis are in
+    :data:`setpoint.axes.DEFAULTS`. Thresholds are found in numpy: on a graphics card every step
+    costs one transfer of the scores.
+
     Args:
         problem: What is wanted.
         main: The loss that shapes features: ``"cross_entropy"``, ``"focal"`` or any callable
-            ``loss(scores, labels)``.
+            ``loss(scores, labels)``. For classes also ``"adjusted"`` (the default): cross-entropy
+            that leans towards classes as the goal does, see :class:`Adjusted`. For queries also
+            ``"listwise"`` (the default): within a query, every relevant document against the
+            others.
         share: The share of the main loss: a number, or ``"fade"``, linearly from 1 to ``end`` over
             ``steps`` (0.3 throughout when ``steps`` is not given). 0 is the bare implicit loss.
         steps: The number of training steps planned, for the fade.
-        end: The share that the fade ends with.
-        step: The soft step that counts are made differentiable with.
+        end: The share that the fade ends with: 0 for everyone, 0.5 for groups, 0.4 for queries,
+            for classes 0.3 if the main loss leans and 0 if not.
+        step: The soft step that counts are made differentiable with. For classes a ``Sigmoid``,
+            whose width or temperature is that of the softmax.
         widening: While the main loss has all of the share, steps are wider by this factor; they
             narrow as it fades (``width * widening ** share``). First many examples show the way,
             then the few at the threshold decide.
-        memory: How many recent scores thresholds and slopes also look at.
-        correct_every: Find the thresholds anew every so many steps (1: at every step).
+        memory: How many recent scores thresholds and slopes also look at (everyone and groups). A
+            group that is small or missing in a batch is best pooled over batches with it.
+        correct_every: Find the thresholds anew every so many steps (1: at every step; everyone).
         correction_batches: On the scores of so many last batches.
         follow: Parameters of the model: between corrections the threshold follows them linearly
             (Algorithm 1, line 10), at the price of one more backward pass.
@@ -54,62 +89,103 @@ class Implicit(Placing):
             held rate is not sensitive to the threshold.
         slope_floor: Smallest ``|width * d gap / d threshold|`` divided by. 0: no floor; only
             thresholds that were found on other batches need one.
+        classes: What the columns of the scores are called, in their order, for goals of classes;
+            without it a problem calls them by their numbers.
+        rule: How classes are decided. ``"shift"``: ``argmax(score - shift)``. ``"weight"``:
+            ``argmax(weight * score)`` for positive scores; that is a shift of their logarithms,
+            and ``thresholds`` are those shifts: the weights are ``exp(-thresholds)``.
         strict: Raise when a batch cannot hold the targets, instead of saying so in ``status``.
         reduction: Under ``torch.distributed``, what becomes of the ranks' gradients: ``"mean"``,
             ``"sum"`` or ``"none"``; :meth:`attach` finds it out.
 
-    Example:
+    Attributes:
+        thresholds: Those of the last step: ``[m]``, ``[c, m]`` for several outputs, one per group
+            in the order of :attr:`groups`, one shift per class, or ``[q, m]`` for queries.
+
+    Examples:
         >>> from setpoint import Implicit, Problem, fnr, fpr
         >>> criterion = Implicit(Problem(minimize=fnr, subject_to=fpr <= 0.25))
         >>> scores = torch.tensor([2.0, 1.0, 0.5, 0.2, 0.1, -1.0], requires_grad=True)
         >>> criterion(scores, torch.tensor([1, 0, 1, 0, 0, 0])).backward()
         >>> criterion.thresholds, criterion.status
         (tensor([0.2000], dtype=torch.float64), 'held')
+
+        One threshold per group:
+
+        >>> from setpoint import error
+        >>> from setpoint.fairness import demographic_parity
+        >>> fair = demographic_parity(0.2, sex=["f", "m"])
+        >>> criterion = Implicit(Problem(minimize=error, subject_to=fair, thresholds="per group"))
+        >>> scores = torch.linspace(-1, 1, 20).requires_grad_()
+        >>> criterion(scores, torch.arange(20) // 12, groups=["f", "m"] * 10).backward()
+        >>> criterion.status, criterion.groups
+        ('held', ('f', 'm'))
     """
 
-    def __new__(cls, problem: Problem | None = None, **options: Any) -> Implicit:
-        """The criterion of the problem's kind: one threshold, or one per group, class or query."""
-        kind = getattr(problem, "kind", "plain")  # what is no problem is refused by __init__
-        found = criterion_of(kind) if cls is Implicit and kind != "plain" else cls
-        made: Implicit = super().__new__(found)
-        return made
+    thresholds: Tensor
+    step_count: Tensor
+    _flexible = ("thresholds",)
 
     def __init__(
         self,
         problem: Problem,
         *,
-        main: str | Loss = "cross_entropy",
+        main: str | Loss | None = None,
         share: float | Literal["fade"] = "fade",
         steps: int | None = None,
-        end: float = 0.0,
-        step: Step = Sigmoid(),  # noqa: B008 (frozen)
-        widening: float = 5.0,
+        end: float | None = None,
+        step: Step | None = None,
+        widening: float | None = None,
         memory: int = 0,
         correct_every: int = 1,
         correction_batches: int = 1,
         follow: Iterable[nn.Parameter] | None = None,
         flatness: float = 0.0,
         slope_floor: float = 0.0,
+        classes: Sequence[Any] | None = None,
+        rule: Rule = "shift",
         strict: bool = False,
         reduction: Reduction | None = None,
     ) -> None:
         super().__init__()
         self.reduction = reduction
-        self.problem = problem
-        self._fade(main, share, steps, end)
-        self.step = step
-        self.widening = positive(widening, "widening")
-        self.flatness = at_least_zero(flatness, "flatness")
-        self.slope_floor = at_least_zero(slope_floor, "slope_floor")
+        self.problem = _checked(problem)
+        usual = DEFAULTS[problem.kind]
+        given: dict[str, Any] = {"memory": memory, "correct_every": correct_every, "follow": follow}
+        given |= {"correction_batches": correction_batches, "classes": classes, "rule": rule}
+        given |= {"flatness": flatness, "slope_floor": slope_floor}
+        _refuse_options(problem.kind, usual.refused, given)
+        self.main = _main(usual.main if main is None else main, usual.main)
+        self.share = _share(share, memory)
+        self.steps = None if steps is None else whole_number(steps, "steps", least=1)
+        self.step = _step(usual.step if step is None else step, problem.kind)
+        self.widening = positive(usual.widening if widening is None else widening, "widening")
         self.strict = strict
-        check(problem, step, self.share, memory)
-        self._targets = holds(problem)
-        self._slices = problem.slices
-        self._points = points = len(problem.points)
+        self.rule = rule
+        self.axis = axis_of(
+            problem,
+            classes=None if classes is None else tuple(classes),
+            flatness=at_least_zero(flatness, "flatness"),
+            slope_floor=at_least_zero(slope_floor, "slope_floor"),
+        )
         self.memory = Memory(whole_number(memory, "memory", least=0))
+        points = len(problem.points)
         self.schedule = Schedule(points, correct_every, correction_batches, follow)
-        self.register_buffer("thresholds", torch.full((points,), torch.nan, dtype=torch.float64))
+        if end is None and problem.kind == "classes" and not self._leans():
+            end = 0.0
+        self.end = share_between(usual.end if end is None else end, "end")
+        self._usual_end = end is None
+        if problem.kind == "classes":
+            self.adjusted = Adjusted(problem, classes=self.axis.classes)
+        found = torch.full((len(self.groups) or points,), torch.nan, dtype=torch.float64)
+        self.register_buffer("thresholds", found)
+        self.register_buffer("step_count", torch.zeros((), dtype=torch.long))
+        self.register_number()
         self._last: Snapshot | None = None
+
+    def _leans(self) -> bool:
+        """Whether the main loss of classes gives them weights, as the goal does."""
+        return self.main == "adjusted" and leans(self.problem, self.axis.classes)
 
     @classmethod
     def as_published(
@@ -148,6 +224,11 @@ class Implicit(Placing):
             slope_floor=1e-5,
         )
 
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """The groups, in the order of ``thresholds``: values of a column, or tuples of them."""
+        return self.axis.keys if isinstance(self.axis, Groups) else ()
+
     def forward(
         self,
         scores: Tensor,
@@ -155,45 +236,141 @@ class Implicit(Placing):
         *,
         weights: Tensor | None = None,
         groups: Any = None,
+        queries: Any = None,
         resampling: Tensor | None = None,
     ) -> Tensor:
         """The loss of a batch.
 
         Args:
-            scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs.
-            labels: 0 or 1, in the shape of the scores.
+            scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs, ``[n, K]``
+                for K classes (positive numbers if the rule is ``"weight"``).
+            labels: 0 or 1, in the shape of the scores; of classes, the column of each example.
             weights: Optional, ``[n]`` or in the shape of the scores; weight 0 is absent.
             groups: A column of group values, or a dict of columns, for problems with slices.
+            queries: The query of each document, ``[n]``: numbers or strings, in any order. It may
+                also be the column of this name in ``groups``.
             resampling: Weights that undo the choice of a sampler, such as
                 :class:`setpoint.Stratified`: rates and thresholds count by them (times
                 ``weights``), while the main loss takes the batch as it was drawn.
         """
         if scores.numel() == 0:
             return scores.sum()
-        if weights is not None:
-            weights = example_weights(weights, scores)
-        counted = weights
-        if resampling is not None:
-            counted = product(weights, example_weights(resampling, scores, "resampling"))
-        learns = torch.is_grad_enabled() and scores.requires_grad
-        steps = learns and self.training  # a look at validation data is not a step
-        batch = self._sample(scores, labels, counted, groups)
-        share = self.current_share()
-        reading, seat = self._read(batch, steps, share)
-        held = hold_thresholds(
-            self.problem,
-            self._targets,
-            self._slices,
-            reading,
-            seat,
-            flatness=self.flatness,
-            slope_floor=self.slope_floor,
+        loss = self.loss(
+            scores, labels, weights=weights, resampling=resampling, queries=queries, groups=groups
         )
-        main = self._main(scores, labels, weights)
-        self._last = Snapshot(self.problem, self._slices, reading, seat, held, share, main)
+        if loss.requires_grad and self.training and self.schedule.follow is not None:
+            self._follow(scores)
+        return loss
+
+    def value_and_gradient(
+        self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
+    ) -> tuple[Tensor, Tensor]:
+        """The loss of a batch and its gradient on the scores; in training, state changes."""
+        if self.rule == "weight":
+            weighted, scores = scores, _logarithm(scores)
+        labels = torch.as_tensor(labels, device=scores.device)
+        weights = counted = columns.weights
+        if weights is not None:
+            weights = counted = example_weights(weights, scores)
+        if columns.resampling is not None:
+            drawn = example_weights(columns.resampling, scores, "resampling")
+            counted = product(weights, drawn)
+        share = self.current_share(scores)
+        batch = self.axis.read(scores, labels, counted, columns.groups, columns.queries)
+        steps = learns and self.training  # a look at validation data is not a step
+        outcome = self._hold(batch, share, steps)
+        if steps and self.problem.kind == "classes":
+            self.adjusted.count(scores, labels.reshape(-1).long(), weights)
+        main = None
+        if learns and self.share != 0:
+            main = self._main_gradient(outcome, scores, labels, weights)
+        self._last = Snapshot(self.problem, self.axis.advice, outcome, share, main)
         if steps:
-            self._remember(scores, batch, seat)
-        return self._loss(scores, held.value, held.gradient, held.sound, main, share)
+            self._remember(batch, outcome, scores.dtype)
+        value, gradient = self._mixed(scores, outcome, main, share, learns)
+        return value, gradient / weighted if self.rule == "weight" else gradient
+
+    def _hold(self, batch: Any, share: float, steps: bool) -> Outcome:
+        """Choose and hold the thresholds, on this batch or with the memory of others."""
+        widening = self.widening**share
+        whole = own = batch
+        if self.memory.capacity:
+            whole = batch.joined(self.memory.sample(batch))
+            own = batch.standing_for(whole)
+        if self.schedule.every_batch or not isinstance(self.axis, Everyone):
+            return self.axis.hold(whole, own, self.step, widening)
+        placed = self.schedule.placement(batch, self.axis, steps)
+        return self.axis.hold(whole, own, self.step, widening, placed)
+
+    def _main_gradient(
+        self, outcome: Outcome, scores: Tensor, labels: Tensor, weights: Tensor | None
+    ) -> Array:
+        """The gradient of the main loss on the scores, ``[c, n]`` as that of the outcome."""
+        if isinstance(outcome, QueryOutcome):
+            if self.main == LISTWISE:
+                return listwise_gradient(outcome.batch, outcome.judged)[None]
+            found = query_gradient(self.main, scores, outcome.batch.given)
+        elif self.problem.kind == "classes":
+            classes = labels.reshape(-1).long()
+            if self.main == "adjusted":
+                found = self.adjusted.slopes(scores, classes, weights).double()
+            else:
+                found = class_gradient(self.main, scores, classes, weights).double()
+        else:
+            found = score_gradient(main_loss(self.main), scores, labels, weights)
+        return found.cpu().numpy().reshape(-1, len(outcome.value)).T
+
+    def _mixed(
+        self, scores: Tensor, outcome: Outcome, main: Array | None, share: float, learns: bool
+    ) -> tuple[Tensor, Tensor]:
+        """The value where it is sound, and its gradient mixed with the main one."""
+        dtype, sound, slopes = exact_type(scores), outcome.sound, outcome.gradient
+        found = float(np.where(sound, outcome.value, 0.0).sum()) / len(sound)
+        value = torch.tensor(found, dtype=dtype, device=scores.device)
+        if not learns:
+            return value, scores
+        with np.errstate(all="ignore"):
+            slopes = slopes / len(slopes) if main is None else mix(main, slopes, share)
+            sound = sound & np.isfinite(slopes.sum(-1))  # no sum with an infinity or NaN is
+        if not sound.all():
+            slopes = np.where(sound[:, None], slopes, 0.0)
+        gradient = torch.from_numpy(slopes.T.reshape(scores.shape))
+        return value, gradient.to(scores.device, dtype)
+
+    def _remember(self, batch: Any, outcome: Outcome, dtype: torch.dtype) -> None:
+        """A step was taken: keep what the next one, or a checkpoint, needs."""
+        if self.strict and self._last is not None:
+            self._last.raise_if_not_held()
+        found = torch.from_numpy(_representable(outcome, dtype)).to(self.thresholds.device)
+        if self.thresholds.shape != found.shape:
+            self.thresholds = torch.empty_like(found)
+        self.thresholds.copy_(torch.where(found.isnan(), self.thresholds, found))
+        self.step_count.add_(1)
+        if self.memory.capacity:
+            self.memory.add(batch)
+
+    def _follow(self, scores: Tensor) -> None:
+        """Note how the threshold depends on the weights of the model."""
+        assert self._last is not None
+        outcome = self._last.outcome
+        assert isinstance(outcome, PlainOutcome)
+        self.schedule.watch(scores, outcome.motion(), self._row_of_all)
+
+    def current_share(self, scores: Tensor | None = None) -> float:
+        """The main loss's share at this step (of classes, the number of columns matters)."""
+        end = self.end
+        if self._usual_end and scores is not None and self.problem.kind == "classes":
+            end = 0.0 if scores.shape[1:] == (2,) else end  # two: all is as for one threshold
+        if self.share != "fade":
+            return self.share
+        if self.steps is None:
+            return SHARE_WITHOUT_STEPS
+        return max(1 - (1 - end) * int(self.step_count) / max(1, self.steps - 1), end)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What holding the thresholds of the last batch gave; None before the first."""
+        return None if self._last is None else self._last.outcome
 
     @property
     def status(self) -> str:
@@ -203,3 +380,166 @@ class Implicit(Placing):
     def stats(self) -> dict[str, Any]:
         """The last batch in plain numbers, for any logger (lists for several thresholds)."""
         return {"status": self.status} if self._last is None else self._last.stats()
+
+    def note_undefined(self) -> None:
+        """A compiled step had scores that are not finite."""
+        self._last = Snapshot(self.problem, self.axis.advice, None, self.current_share())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_last": None}  # what happened last is not for copies
+
+    def __repr__(self) -> str:
+        follow = None if self.schedule.follow is None else f"{len(self.schedule.follow)} parameters"
+        options: dict[str, Any] = {
+            "main": self.main,
+            "share": self.share,
+            "steps": self.steps,
+            "end": self.end,
+            "step": self.step,
+            "widening": self.widening,
+            "memory": self.memory.capacity,
+            "correct_every": self.schedule.correct_every,
+            "correction_batches": self.schedule.correction_batches,
+            "follow": follow,
+            "flatness": self.axis.flatness,
+            "slope_floor": self.axis.slope_floor,
+            "strict": self.strict,
+        }
+        if self.axis.classes is not None:
+            options["classes"] = list(self.axis.classes)
+        if self.rule != "shift":
+            options["rule"] = self.rule
+        recipe = ", ".join([str(self.problem), *(f"{k}={v!r}" for k, v in options.items())])
+        return f"{type(self).__name__}({recipe})"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The last batch of a criterion; put into words and numbers only when asked.
+
+    Attributes:
+        problem: What was wanted.
+        advice: What to do if it could not be held.
+        outcome: What holding gave; None for scores that are not finite.
+        share: The share of the main loss.
+        main: Its gradient, if it had any.
+    """
+
+    problem: Problem
+    advice: str
+    outcome: Outcome | None
+    share: float
+    main: Array | None = None
+
+    @cached_property
+    def status(self) -> str:
+        """The first trouble, or *held*."""
+        if self.outcome is None:
+            return "undefined: scores are not finite"
+        if self.main is not None and not np.isfinite(self.main).all():
+            return "undefined: the main loss has no finite gradient"
+        with np.errstate(all="ignore"):
+            return self.outcome.trouble() or "held"
+
+    def stats(self) -> dict[str, Any]:
+        """Plain numbers."""
+        if self.outcome is None:
+            return {"status": self.status, "share": self.share}
+        with np.errstate(all="ignore"):
+            return {"status": self.status, **self.outcome.numbers(), "share": self.share}
+
+    def raise_if_not_held(self) -> None:
+        """For ``strict=True``: every trouble is an error."""
+        if self.status != "held":
+            raise ValueError(
+                f"Cannot hold `{self.problem}` on this batch: {self.status}. {self.advice}"
+            )
+
+
+def _checked(problem: Problem) -> Problem:
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            "Implicit takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
+            f"got {problem!r}."
+        )
+    return problem
+
+
+_WITHOUT_OPTION = {
+    "plain": "The goal is not of classes: leave {}= out.",
+    "groups": "With one threshold per group all are found on every batch: leave {}= out "
+    "(memory= pools scores over batches).",
+    "classes": "Shifts of classes are found on every batch: leave {}= out.",
+    "queries": "A query's threshold is found on its own documents whenever it is seen: leave {}= "
+    "out.",
+}
+_UNUSED: dict[str, Any] = {"memory": 0, "correct_every": 1, "correction_batches": 1, "follow": None}
+_UNUSED |= {"flatness": 0.0, "slope_floor": 0.0, "classes": None, "rule": "shift"}
+
+
+def _refuse_options(kind: str, refused: Sequence[str], given: dict[str, Any]) -> None:
+    """Raise for options that make no sense for a kind of problem."""
+    if given["rule"] not in ("shift", "weight"):
+        raise ValueError(f"rule must be 'shift' or 'weight'; got {given['rule']!r}.")
+    wrong = [name for name in refused if given[name] != _UNUSED[name]]
+    if wrong:
+        raise ValueError(_WITHOUT_OPTION[kind].format(wrong[0]))
+
+
+def _main(main: str | Loss, usual: str) -> str | Loss:
+    if main != usual:
+        main_loss(main)  # raises for what is none
+    return main
+
+
+def _share(share: object, memory: int) -> float | Literal["fade"]:
+    if isinstance(share, str):
+        if share != "fade":
+            raise ValueError(f"share must be 'fade' or a number from 0 to 1; got {share!r}.")
+        return "fade"
+    found = share_between(share, "share")
+    if found == 0 and memory:
+        raise ValueError(
+            "A memory needs a main loss (share > 0): with the bare loss thresholds from old scores "
+            "make networks collapse."
+        )
+    return found
+
+
+def _step(step: Step, kind: str) -> Step:
+    """A step that the axis can be held by, or an error."""
+    if not isinstance(step, Step):
+        raise TypeError(f"step must be a step such as Sigmoid(); got {step!r}.")
+    if isinstance(step, Hard):
+        raise ValueError("A hard step has no gradient; train with Sigmoid(), and evaluate hard.")
+    if kind == "groups" and not step.complementary:
+        raise ValueError(f"Groups are held by steps such as Sigmoid(); got {step!r}.")
+    if kind == "classes" and not isinstance(step, Sigmoid):
+        raise ValueError(f"Classes are decided by a softmax: step is Sigmoid(); got {step}.")
+    return step
+
+
+def _logarithm(scores: Tensor) -> Tensor:
+    """The logarithm of positive scores: shifting it is weighting them."""
+    if not bool((scores > 0).all()):
+        lowest = float(scores.detach().min())
+        raise ValueError(
+            f"rule='weight' multiplies scores, which must be positive; got {lowest:g}. Pass "
+            "probabilities, or use rule='shift' for logits."
+        )
+    return scores.to(exact_type(scores)).log()
+
+
+def _representable(outcome: Outcome, dtype: torch.dtype) -> Array:
+    """The thresholds in the precision of the scores, deciding the same.
+
+    Comparing scores with a number rounds the number to their precision first. Half way between two
+    scores, that may be the upper one; then the threshold is the lower one.
+    """
+    threshold, marginal = outcome.threshold, outcome.marginal
+    if dtype == torch.float64 or marginal is threshold:
+        return threshold
+    exact = torch.from_numpy(np.ascontiguousarray(threshold))
+    rounded = exact.to(dtype).double().numpy()
+    too_high = (threshold < marginal) & (rounded >= marginal)
+    return np.where(too_high, 2 * threshold - marginal, rounded) if too_high.any() else rounded

@@ -14,18 +14,20 @@ from torch import Tensor, nn
 from torch.compiler import is_compiling
 from torch.func import functional_call
 
+from setpoint.axes import PlainOutcome
 from setpoint.axes.scan import Hold, holds
 from setpoint.distributed import Reduction, workers
+from setpoint.losses import exact_type
 from setpoint.problems import Problem
 from setpoint.rates import Where
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.base import BatchCriterion, check_model
 from setpoint.solvers.baselines import CrossEntropy
+from setpoint.solvers.compiled import ClosedForm, ExampleColumns
 from setpoint.solvers.implicit import Implicit
-from setpoint.solvers.mix import attach
+from setpoint.solvers.memory import State
 from setpoint.solvers.penalty import Penalty, check_problem, penalized, running_multipliers
 from setpoint.solvers.split import Split, check_features, check_head, check_steady
-from setpoint.thresholds import State, tensor_of
 
 Weights = tuple[Tensor, ...]
 
@@ -37,6 +39,7 @@ class BodyLosses(BatchCriterion, State):
     implicit: Implicit
     held_at: Tensor
     multipliers: Tensor
+    penalty: PenalizedLoss
     _flexible = ("held_at", "multipliers")
     _head: tuple[nn.Module, ...]  # in a tuple: the head belongs to the model, not to its loss
     _targets: list[Hold]
@@ -74,31 +77,56 @@ class BodyLosses(BatchCriterion, State):
     def _penalized(self, by: Penalty, features: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
         """The body's penalized loss at the last step's threshold, and what the head is left."""
         head = self._head[0]
-        last = self.implicit._last
-        assert last is not None
-        now = tensor_of(last.seat.marginal)
-        learns = held.requires_grad or features.requires_grad
-        eta = running_multipliers(self.multipliers, last.held, last.seat)
-        known = self.held_at.shape == now.shape
-        before = self.held_at.to(now) if known else torch.full_like(now, torch.nan)
-        at = torch.where(before.isnan(), now, before)
-        if self.training and torch.is_grad_enabled() and learns:
-            both_classes = tensor_of(last.reading.whole.totals).amin(-1, keepdim=True) > 0
-            self.multipliers = eta
-            self.held_at = torch.where(both_classes, now, before)
-        if by.eta is not None:
-            eta = torch.full_like(eta, by.eta / now.shape[1])
-        value, gradient = penalized(
-            self.problem, self._targets, self._slices, last.reading, at, eta
-        )
         frozen = {name: p.detach() for name, p in head.named_parameters()}
-        whole = by.everywhere
-        scores = head(features) if whole else functional_call(head, frozen, (features,))
-        loss = value.mean().to(torch.promote_types(scores.dtype, torch.float32))
-        scores = self._of_all(scores)
-        if scores.requires_grad:
-            loss = attach(scores, loss, (gradient / len(gradient)).T.reshape(scores.shape))
-        return loss, held.detach() if whole else held
+        scores = head(features) if by.everywhere else functional_call(head, frozen, (features,))
+        # the threshold is that of the head's loss: told to compilers, which might change the order
+        loss = self.penalty(self._of_all(scores), held)
+        return loss, held.detach() if by.everywhere else held
+
+
+class PenalizedLoss(ClosedForm, BatchCriterion):
+    """The loss of :class:`Penalty` on the batch that a criterion's implicit loss has just seen.
+
+    Args:
+        owner: The criterion; it keeps the threshold of the last step and the running multipliers.
+        by: The penalty.
+    """
+
+    _gathers = False
+
+    def __init__(self, owner: BodyLosses, by: Penalty) -> None:
+        super().__init__()
+        self._owner = (owner,)  # in a tuple: the criterion is no part of its part
+        self.by = by
+        self.register_number()
+
+    def forward(self, scores: Tensor, held: Tensor) -> Tensor:
+        """The penalized loss, with its gradient on the scores; ``held`` is the head's loss."""
+        return self.loss(scores, held)
+
+    def value_and_gradient(
+        self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
+    ) -> tuple[Tensor, Tensor]:
+        """The loss and its gradient on the scores of the batch that was held."""
+        owner, outcome = self._owner[0], self._owner[0].implicit.outcome
+        assert isinstance(outcome, PlainOutcome)
+        now = torch.from_numpy(outcome.placed.marginal).to(owner.held_at.device)
+        eta = running_multipliers(owner.multipliers, outcome)
+        known = owner.held_at.shape == now.shape
+        before = owner.held_at.to(now) if known else torch.full_like(now, torch.nan)
+        at = torch.where(before.isnan(), now, before)
+        if owner.training and learns:
+            both = torch.from_numpy(outcome.counts.whole.totals.min(-1, keepdims=True) > 0)
+            owner.multipliers = eta
+            owner.held_at = torch.where(both.to(now.device), now, before)
+        if self.by.eta is not None:
+            eta = torch.full_like(eta, self.by.eta / now.shape[1])
+        value, gradient = penalized(
+            owner.problem, owner._targets, outcome.counts, at.cpu().numpy(), eta.cpu().numpy()
+        )
+        loss = scores.new_tensor(value.mean(), dtype=exact_type(scores))
+        slopes = torch.from_numpy((gradient / len(gradient)).T.reshape(scores.shape))
+        return loss, slopes.to(scores.device)
 
 
 class LastLayer(BodyLosses):
@@ -157,6 +185,8 @@ class LastLayer(BodyLosses):
         self.problem = problem
         self.implicit = Implicit(problem, steps=steps) if implicit is None else implicit
         self.body = CrossEntropy() if body is None else body
+        if isinstance(self.body, Penalty):
+            self.penalty = PenalizedLoss(self, self.body)
         if not isinstance(self.body, (CrossEntropy, Penalty)):
             raise TypeError(f"body must be CrossEntropy(...) or Penalty(...); got {body!r}.")
         self._head = (check_head(head.head if isinstance(head, Split) else head),)

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint._checks import positive
+from setpoint.axes import PlainOutcome, SoftCounts, gradient_of, tables_of
+from setpoint.axes.arrays import Floats
 from setpoint.axes.scan import Hold
 from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
-from setpoint.rates import Where
-from setpoint.solvers.held import Held, gradient_of, tables_of
-from setpoint.solvers.schedule import Seat
-from setpoint.thresholds import Reading, tensor_of
 
 PACE = 0.1
 """How fast the running multiplier follows that of the last batch."""
@@ -56,12 +55,14 @@ def check_problem(problem: object, body: object) -> None:
         )
 
 
-def running_multipliers(known: Tensor, held: Held, seat: Seat) -> Tensor:
+def running_multipliers(known: Tensor, outcome: PlainOutcome) -> Tensor:
     """``|multiplier|`` of every target ``[t, c, m]``, followed where it holds its threshold."""
-    now = tensor_of(held.multiplier).abs()
-    if not seat.holding:
+    assert outcome.held is not None
+    now = torch.from_numpy(abs(outcome.held.multipliers[..., 0])).to(known.device)
+    if not outcome.placed.holding:
         return now.new_zeros(0, *now.shape)
-    holding = torch.stack([tensor_of(h).bool() & now.isfinite() for h in seat.holding])
+    holding = torch.from_numpy(np.stack(outcome.placed.holding) > 0).to(known.device)
+    holding = holding & now.isfinite()
     if known.shape != holding.shape:  # the first batch
         return torch.where(holding, now, 0.0)
     followed = torch.where(known > 0, known + PACE * (now - known), now)
@@ -69,32 +70,35 @@ def running_multipliers(known: Tensor, held: Held, seat: Seat) -> Tensor:
 
 
 def penalized(
-    problem: Problem,
-    targets: list[Hold],
-    slices: tuple[Where, ...],
-    reading: Reading,
-    at: Tensor,
-    eta: Tensor,
-) -> tuple[Tensor, Tensor]:
+    problem: Problem, targets: list[Hold], counts: SoftCounts, at: Floats, eta: Floats
+) -> tuple[Floats, Floats]:
     """The penalized objective of every output ``[c]``, and its gradient on the scores ``[c, n]``.
 
     Both are zero for an output where they are not finite or a class is missing.
+
+    Args:
+        problem: What is wanted.
+        targets: What its thresholds have to hold.
+        counts: The batch, read around other thresholds.
+        at: The thresholds, ``[c, m]``.
+        eta: The price of every target's gap, ``[t, c, m]``.
     """
-    reading = replace(reading, at=at, _kernels=[])
-    counts, totals = reading.counts()[0], tensor_of(reading.whole.totals)
-    tables, points = tables_of(counts, totals, slices), counts.shape[1]
+    counts, slices = replace(counts, at=at, _kernels=[]), problem.slices
     sign = -1.0 if problem.maximize else 1.0
-    value = sign * torch.as_tensor(problem.objective.of(tables)).mean(-1)
-    by_count = gradient_of(problem.objective, counts, totals, slices) * (sign / points)
-    for hold, price in zip(targets, eta, strict=True):
-        rate = torch.as_tensor(hold.expression.of(tables))
-        excess = rate - rate.new_tensor(hold.levels)
-        turn = -1.0 if hold.sense == ">=" else 1.0
-        gap = abs(excess) if hold.sense == "at" else (turn * excess).clamp(min=0)
-        slope = torch.sign(excess) if hold.sense == "at" else turn * (gap > 0)
-        value = value + (price * gap).sum(-1)
-        pulls = gradient_of(hold.expression, counts, totals, slices)
-        by_count = by_count + (price * slope)[..., None] * pulls
-    gradient = reading.pull(by_count)
-    sound = (value + gradient.sum(-1)).isfinite() & (totals.amin(-1) > 0)
-    return torch.where(sound, value, 0.0), torch.where(sound[:, None], gradient, 0.0)
+    with np.errstate(all="ignore"):
+        accepted, totals = counts.counts()[0], counts.whole.totals
+        tables = tables_of(accepted, totals, slices)
+        value = sign * problem.objective.of(tables).mean(-1)
+        by_count = gradient_of(problem.objective, accepted, tables, slices)
+        by_count = by_count * (sign / accepted.shape[1])
+        for hold, price in zip(targets, eta, strict=True):
+            excess = hold.expression.of(tables) - np.array(hold.levels)
+            turn = -1.0 if hold.sense == ">=" else 1.0
+            gap = abs(excess) if hold.sense == "at" else (turn * excess).clip(min=0)
+            slope = np.sign(excess) if hold.sense == "at" else turn * (gap > 0)
+            value = value + (price * gap).sum(-1)
+            pulls = gradient_of(hold.expression, accepted, tables, slices)
+            by_count = by_count + (price * slope)[..., None] * pulls
+        gradient = counts.pull(by_count)
+        sound = np.isfinite(value + gradient.sum(-1)) & (totals.min(-1) > 0)
+    return np.where(sound, value, 0.0), np.where(sound[:, None], gradient, 0.0)

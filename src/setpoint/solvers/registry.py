@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from setpoint.problems import Problem
 from setpoint.solvers.barrier import RateBarrier
 from setpoint.solvers.baselines import CrossEntropy
-from setpoint.solvers.classes.adjusted import Adjusted
-from setpoint.solvers.classes.losses import class_cross_entropy, class_focal
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.lagrangian import Lagrangian
 from setpoint.solvers.last_layer import LastLayer
+from setpoint.solvers.logit_adjustment import Adjusted
+from setpoint.solvers.main_loss import class_cross_entropy, class_focal
 from setpoint.solvers.pairwise import Pairwise
 from setpoint.solvers.pointwise import cross_entropy, focal
 from setpoint.solvers.program import Program

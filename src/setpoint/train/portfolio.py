@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from setpoint._checks import share as share_between
 from setpoint._checks import whole
 from setpoint.solvers import Method, Split, focal
-from setpoint.solvers.classes.losses import class_focal
+from setpoint.solvers.main_loss import class_focal
 from setpoint.solvers.registry import Criterion
 from setpoint.solvers.samplers import Sampler, Shuffled, Stratified
 from setpoint.train.loop import Fitted, fit

@@ -22,13 +22,13 @@ from setpoint import (
     recall,
     roc_auc,
 )
+from setpoint.axes import Queries
+from setpoint.axes import queries as queries_module
+from setpoint.axes.everyone import spread
+from setpoint.axes.queries import spread_within
+from setpoint.axes.sample import read_sample
 from setpoint.rates import Counts
-from setpoint.solvers.queries import QueryImplicit
-from setpoint.solvers.queries import holding as holding_module
-from setpoint.solvers.queries import parts as parts_module
-from setpoint.solvers.queries.width import spread_within
 from setpoint.steps import Softplus
-from setpoint.thresholds import read, spread
 
 PROBLEMS = [
     precision_at_k(5),
@@ -182,19 +182,7 @@ def test_a_weight_is_a_number_of_copies(problem, share):
 def test_a_batch_taken_in_parts_is_the_same(problem, monkeypatch):
     scores, labels, queries = draw((9, 14, 6, 11, 8, 20))
     expected = loss_and_gradient(Implicit(problem.per()), scores, labels, queries=queries)
-    monkeypatch.setattr(parts_module, "CHUNK", 20)
-    found = loss_and_gradient(Implicit(problem.per()), scores, labels, queries=queries)
-    assert found[0] == pytest.approx(expected[0], rel=1e-12)
-    torch.testing.assert_close(found[1], expected[1], rtol=1e-10, atol=1e-15)
-
-
-@every_problem
-@pytest.mark.parametrize("ties", [False, True])
-def test_torch_and_numpy_agree(problem, ties, monkeypatch):
-    """The same code on both: torch is for graphics cards and compilers."""
-    scores, labels, queries = draw(ties=ties)
-    expected = loss_and_gradient(Implicit(problem.per()), scores, labels, queries=queries)
-    monkeypatch.setattr(parts_module, "in_numpy", lambda _: False)
+    monkeypatch.setattr(queries_module, "CHUNK", 20)
     found = loss_and_gradient(Implicit(problem.per()), scores, labels, queries=queries)
     assert found[0] == pytest.approx(expected[0], rel=1e-12)
     torch.testing.assert_close(found[1], expected[1], rtol=1e-10, atol=1e-15)
@@ -207,14 +195,13 @@ def test_the_spread_of_a_query_is_that_of_its_scores_alone(ties):
     last = torch.nonzero(torch.as_tensor(queries == 3))[:, 0]
     scores[last[:-1]] = 0.25  # almost all of one are equal: its one other score is no outlier
     weights = torch.randint(0, 3, (len(scores),), generator=torch.Generator().manual_seed(3))
-    (rows, segments), *_ = parts_module.whole_queries("query", queries, scores, 1)
-    given = {"labels": labels, "weights": weights.double(), "groups": None}
-    sample = parts_module.read_rows(((),), rows, segments, scores, given)
-    found = spread_within(sample.query_cuts(((),)))
+    axis = Queries(precision_at_k(3).per())
+    ((_, sample),) = axis.read(scores, labels, weights.double(), queries=queries).parts()
+    found = spread_within(sample.query_cuts)
     for q in range(4):
         mine = queries == q
-        own = read(((),), scores[mine], labels[mine], weights[mine].double())
-        assert found[q] == pytest.approx(spread(own.cuts(((),)))[0], rel=1e-12)
+        own = read_sample(((),), scores[mine], labels[mine], weights[mine].double())
+        assert found[q] == pytest.approx(spread(own.cuts)[0], rel=1e-12)
 
 
 # ---- gradients ---------------------------------------------------------------------------------
@@ -245,13 +232,13 @@ def resolved(problem, held, labels, queries):
 def test_the_gradient_is_that_of_the_resolved_soft_problem(problem, monkeypatch):
     scores, labels, queries = draw((12, 30, 7))
     seen = []
-    holding = holding_module.hold_thresholds
+    held_by = Queries.held
 
-    def spy(problem, targets, slices, reading, seat, **options):
-        seen.append((targets, reading, seat))
-        return holding(problem, targets, slices, reading, seat, **options)
+    def spy(axis, counts, placed):
+        seen.append((axis.targets, counts, placed))
+        return held_by(axis, counts, placed)
 
-    monkeypatch.setattr(holding_module, "hold_thresholds", spy)
+    monkeypatch.setattr(Queries, "held", spy)
     criterion = bare(problem.per("query"), step=Sigmoid(width=0.3))
     loss, gradient = loss_and_gradient(criterion, scores, labels, queries=queries)
     ((targets, reading, seat),) = seen
@@ -297,7 +284,6 @@ def test_what_is_held_holds_in_every_query(problem):
     scores, labels, queries = draw((25, 40, 33, 60), seed=3)
     criterion = bare(problem.per())
     loss_and_gradient(criterion, scores, labels, queries=queries)
-    assert isinstance(criterion, QueryImplicit)
     assert criterion.status == "held"
     for q, thresholds in enumerate(criterion.thresholds):
         own, mine = scores[queries == q], labels[queries == q]

@@ -11,23 +11,23 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint._checks import number
 from setpoint._checks import share as share_between
-from setpoint.axes.arrays import quiet
+from setpoint.axes import Sample, SoftCounts, read_sample, soft_counts, tables_of
 from setpoint.distributed import workers
+from setpoint.losses import attach, example_weights
 from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
 from setpoint.rates import Bound, Expression, Where
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to
 from setpoint.solvers.base import BatchCriterion
-from setpoint.solvers.held import tables_of
-from setpoint.solvers.mix import Loss, attach, example_weights, main_loss, mix, score_gradient
+from setpoint.solvers.main_loss import Loss, main_loss, mix, score_gradient
 from setpoint.steps import Hard, Sigmoid, Step
-from setpoint.thresholds import Reading, Sample, read, spread
 
 
 class RateBarrier(BatchCriterion):
@@ -89,8 +89,8 @@ class RateBarrier(BatchCriterion):
             return scores.sum()
         if weights is not None:
             weights = example_weights(weights, scores)
-        batch = read(self._slices, scores, labels, weights, groups)
-        reading = read_at(batch, self.threshold, self.step, self._slices)
+        batch = read_sample(self._slices, scores, labels, weights, groups)
+        reading = read_at(batch, self.threshold, self.step).tensors(scores.device)
         learns = self.training and torch.is_grad_enabled() and scores.requires_grad
         sign = -1.0 if self.problem.maximize else 1.0
         rate, gradient = soft_rate(self.problem.objective, reading, self._slices)
@@ -107,7 +107,7 @@ class RateBarrier(BatchCriterion):
             return objective
         return self.barrier.loss(objective, subject_to=held)
 
-    def _hold(self, target: Any, reading: Reading, scores: Tensor) -> Constraint:
+    def _hold(self, target: Any, reading: SoftCounts, scores: Tensor) -> Constraint:
         """The bound of a rate: the true value, with the gradient of the soft one."""
         _, gradient = soft_rate(target.expression, reading, self._slices)
         value = true_rate(target.expression, reading, self._slices, missing=target.level)
@@ -148,17 +148,15 @@ class RateBarrier(BatchCriterion):
         return f"{type(self).__name__}({self.problem}, {listed}, {self.step!r}, {self.barrier!r})"
 
 
-def read_at(batch: Sample, threshold: float, step: Step, slices: tuple[Where, ...]) -> Reading:
+def read_at(batch: Sample, threshold: float, step: Step) -> SoftCounts:
     """The batch as seen from a threshold that is the same for all outputs."""
-    cuts = batch.cuts(slices)
-    with quiet(cuts.xp):
-        width = step.width_of(torch.as_tensor(spread(cuts)))
-    width = (width + (width == 0))[:, None]
-    return Reading(step, torch.full_like(width, threshold), width, batch, batch)
+    at = np.full((len(batch.scores), 1), threshold)
+    with np.errstate(all="ignore"):
+        return soft_counts(batch, batch, at, step)
 
 
 def soft_rate(
-    rate: Expression, reading: Reading, slices: tuple[Where, ...]
+    rate: Expression, reading: SoftCounts, slices: tuple[Where, ...]
 ) -> tuple[Tensor, Tensor]:
     """A soft rate, the mean over outputs, and its gradient on the scores ``[c, n]``.
 
@@ -176,7 +174,7 @@ def soft_rate(
 
 
 def true_rate(
-    rate: Expression, reading: Reading, slices: tuple[Where, ...], missing: float
+    rate: Expression, reading: SoftCounts, slices: tuple[Where, ...], missing: float
 ) -> Tensor:
     """The rate of true decisions, the mean over outputs; ``missing`` where it is 0/0."""
     hard = replace(reading, step=Hard(), _kernels=[])

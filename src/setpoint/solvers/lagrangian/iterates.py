@@ -17,13 +17,12 @@ from scipy.optimize import linprog
 from torch import Tensor, nn
 
 from setpoint._checks import whole
+from setpoint.axes import SoftCounts, read_sample, tables_of
 from setpoint.axes.scan import tolerance
 from setpoint.problems import Problem
 from setpoint.rates import Bound
-from setpoint.solvers.held import tables_of
 from setpoint.solvers.lagrangian.lagrangian import check_shared
 from setpoint.steps import Hard
-from setpoint.thresholds import Reading, read
 
 Floats = NDArray[np.float64]
 
@@ -163,14 +162,14 @@ def measured(
 
     0/0 is the worst there is: an infinite cost, an infinite excess.
     """
-    sample = read(problem.slices, scores, labels, weights, groups)
+    sample = read_sample(problem.slices, scores, labels, weights, groups).tensors()
     at = torch.as_tensor(thresholds, dtype=torch.float64).reshape(1, -1).to(sample.scores)
     if len(sample.scores) != 1 or at.shape[1] != len(problem.points):
         raise ValueError(
             f"`{problem}` is judged at {len(problem.points)} threshold(s) of one output; "
             f"got {at.shape[1]} of {len(sample.scores)}."
         )
-    reading = Reading(Hard(), at, torch.ones_like(at), sample, sample)
+    reading = SoftCounts(Hard(), at, torch.ones_like(at), sample, sample)
     tables = tables_of(reading.counts()[0], sample.totals, problem.slices)
     values = torch.as_tensor(problem.objective.of(tables)).expand(at.shape)
     worst = float("-inf") if problem.maximize else float("inf")

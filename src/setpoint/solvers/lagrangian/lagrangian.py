@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint._checks import number, positive
 from setpoint._checks import share as share_between
-from setpoint.axes.arrays import quiet
+from setpoint.axes import Sample, SoftCounts, read_sample, spread
 from setpoint.axes.cuts import Cuts
 from setpoint.axes.scan import Hold, holds, place
 from setpoint.distributed import Reduction
+from setpoint.losses import example_weights
 from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
 from setpoint.rates import Where
 from setpoint.solvers.additive import AdditiveCriterion
+from setpoint.solvers.compiled import ClosedForm, ExampleColumns
+from setpoint.solvers.implicit import Snapshot
 from setpoint.solvers.lagrangian.multipliers import (
     Additive,
     MultiplierLog,
@@ -29,10 +33,8 @@ from setpoint.solvers.lagrangian.multipliers import (
     history_of,
 )
 from setpoint.solvers.lagrangian.terms import CountSums, Priced, Slack, has_ratios, priced
-from setpoint.solvers.mix import example_weights
-from setpoint.solvers.snapshot import Snapshot
+from setpoint.solvers.memory import State
 from setpoint.steps import Hard, Sigmoid, Step
-from setpoint.thresholds import Reading, Sample, State, read, spread
 
 FARTHEST = 0.25
 """The farthest a threshold moves in a step, in spreads of the scores."""
@@ -93,7 +95,8 @@ class Moving(State):
         if self.values.shape == like.shape:
             return self.values.to(like)
         assert cuts is not None  # only fixed thresholds do without
-        return torch.as_tensor(place(cuts, problem, targets).marginal)
+        with np.errstate(all="ignore"):
+            return torch.from_numpy(place(cuts, problem, targets).marginal).to(like)
 
     def descend(self, at: Tensor, slopes: Tensor, reach: Tensor) -> None:
         """Move down ``slopes`` [c, m], the derivatives of a mean over thresholds."""
@@ -104,7 +107,7 @@ class Moving(State):
         self.values = at.clone()
 
 
-class Advancing(AdditiveCriterion[CountSums], State):
+class Advancing(ClosedForm, AdditiveCriterion[CountSums], State):
     """The mechanics of :class:`setpoint.Lagrangian` that a user need not see."""
 
     step_count: Tensor
@@ -139,7 +142,7 @@ class Advancing(AdditiveCriterion[CountSums], State):
 
     def _read(
         self, scores: Tensor, labels: Any, weights: Any, groups: Any
-    ) -> tuple[Reading, Tensor]:
+    ) -> tuple[SoftCounts, Tensor]:
         """The batch of all ranks as seen from the thresholds, and how far its scores spread."""
         if self._shared is not None:
             own, totals = self._shared
@@ -149,19 +152,20 @@ class Advancing(AdditiveCriterion[CountSums], State):
     def _sample(self, scores: Tensor, labels: Any, weights: Any, groups: Any) -> Sample:
         if weights is not None:
             weights = example_weights(weights, scores)
-        return read(self._slices, scores, labels, weights, groups)
+        return read_sample(self._slices, scores, labels, weights, groups)
 
-    def _reading(self, batch: Sample) -> tuple[Reading, Tensor]:
+    def _reading(self, batch: Sample) -> tuple[SoftCounts, Tensor]:
         """These rows as seen from the thresholds, and how far their scores spread."""
-        cuts, reach = None, torch.ones_like(batch.totals[:, 0])
+        cuts, reach = None, torch.ones(len(batch.scores), dtype=torch.float64)
         if not self._adds():
-            cuts = batch.cuts(self._slices)
-            with quiet(cuts.xp):
-                reach = torch.as_tensor(spread(cuts))
+            cuts = batch.cuts
+            with np.errstate(all="ignore"):
+                reach = torch.from_numpy(spread(cuts))
         width = self.step.width_of(reach)
         width = (width + (width == 0))[:, None].expand(-1, len(self.problem.points))
         at = self.moving.at(self.problem, self._targets, cuts, width)
-        return Reading(self.step, at, width, batch, batch), reach
+        tensors = batch.tensors()
+        return SoftCounts(self.step, at, width, tensors, tensors), reach
 
     def _advance(self, found: Priced, reach: Tensor) -> None:
         """A step was taken: move thresholds down the Lagrangian, multipliers up their gaps."""
@@ -241,6 +245,7 @@ class Lagrangian(Advancing):
         self.moving = Moving(self.threshold, self.threshold_rate)
         self.log = MultiplierLog()
         self.register_buffer("step_count", torch.zeros((), dtype=torch.long))
+        self.register_number()
         self._last: Snapshot | None = None
         self._gaps: Tensor | None = None
 
@@ -250,8 +255,14 @@ class Lagrangian(Advancing):
         """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
         if self._empty(scores):
             return scores.sum()
-        reading, reach = self._read(scores, labels, weights, groups)
-        steps = torch.is_grad_enabled() and scores.requires_grad and self.training
+        return self.loss(scores, labels, weights=weights, groups=groups)
+
+    def value_and_gradient(
+        self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
+    ) -> tuple[Tensor, Tensor]:
+        """The loss of a batch and its gradient on the scores; in training, state changes."""
+        reading, reach = self._read(scores, labels, columns.weights, columns.groups)
+        steps = learns and self.training
         found = priced(
             self.problem,
             self._targets,
@@ -262,7 +273,7 @@ class Lagrangian(Advancing):
             proxy=self.proxy,
             steps=steps,
         )
-        self._gaps, self._last = found.gaps, found.snapshot(self.problem, self._slices)
+        self._gaps, self._last = found.gaps, found.snapshot(self.problem)
         if steps:
             self._advance(found, reach)
         return found.loss(scores)
@@ -293,6 +304,10 @@ class Lagrangian(Advancing):
         found = {**self._last.stats(), "status": self.status}
         del found["share"], found["multiplier"]
         return {**found, **described(self.problem, self.multipliers, self._gaps)}
+
+    def note_undefined(self) -> None:
+        """A compiled step had scores that are not finite."""
+        self._last = Snapshot(self.problem, "", None, 0.0)
 
     def history(self) -> list[dict[str, Any]]:
         """Multipliers and gaps of the last 1,000 steps, oldest first."""

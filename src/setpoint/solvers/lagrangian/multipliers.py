@@ -13,7 +13,7 @@ from torch import Tensor
 
 from setpoint.axes.scan import Hold
 from setpoint.problems import Problem
-from setpoint.thresholds import State
+from setpoint.solvers.memory import State
 
 LARGEST = 1e6
 """Prices stop here: a diverging run stays finite, and says so."""

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from setpoint.axes.scan import Hold
+from setpoint.axes import PlainOutcome, Sample, SoftCounts, gradient_of, tables_of
+from setpoint.axes.sample import exact
+from setpoint.axes.scan import Hold, Placement
+from setpoint.losses import exact_type
 from setpoint.problems import Problem
 from setpoint.rates import Where
-from setpoint.solvers.held import Held, gradient_of, tables_of
+from setpoint.solvers.implicit import Snapshot
 from setpoint.solvers.lagrangian.multipliers import Additive, Swap
-from setpoint.solvers.mix import attach
-from setpoint.solvers.schedule import Seat
-from setpoint.solvers.snapshot import Snapshot
+from setpoint.solvers.memory import State
 from setpoint.steps import Hard
-from setpoint.thresholds import Reading, Sample, State
 
 
 def has_ratios(problem: Problem) -> bool:
@@ -98,7 +98,7 @@ def terms_at(
     for sign, expression in zip(
         signs, (problem.objective, *(hold.expression for hold in targets)), strict=True
     ):
-        pull = gradient_of(expression, around, totals, slices)
+        pull = gradient_of(expression, around, tables, slices)
         value = torch.as_tensor(expression.of(tables)).to(counts).expand(counts.shape[:2])
         values.append(sign * (value + (pull * (counts - around)).sum(-1)))
         pulls.append(sign * pull)
@@ -106,7 +106,7 @@ def terms_at(
     return Terms(values[0], gaps, pulls[0], torch.stack(pulls)[1:])
 
 
-def true_gaps(targets: list[Hold], slices: tuple[Where, ...], reading: Reading) -> Tensor:
+def true_gaps(targets: list[Hold], slices: tuple[Where, ...], reading: SoftCounts) -> Tensor:
     """The gaps in hard counts, ``[t, c, m]``; NaN for 0/0."""
     hard = replace(reading, step=Hard(), _kernels=[])
     tables = tables_of(hard.counts()[0], hard.whole.totals, slices)
@@ -132,7 +132,7 @@ def _levels(targets: list[Hold], like: Tensor) -> Tensor:
 class Priced:
     """What a step needs: tensors ``[c, m]`` but for those that say otherwise."""
 
-    reading: Reading
+    reading: SoftCounts
     objective: Tensor
     value: Tensor
     by_count: Tensor  # [c, m, k]
@@ -146,32 +146,28 @@ class Priced:
         """How the Lagrangian changes with the thresholds; zero where it is not sound."""
         return torch.where(self.sound[:, None], (self.by_count * self.slopes).sum(-1), 0.0)
 
-    def loss(self, scores: Tensor) -> Tensor:
-        """One number with the gradient attached, if the scores have any."""
+    def loss(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean over outputs and thresholds, and its gradient in the shape of the scores."""
         loss = torch.where(self.sound, self.value.mean(-1), 0.0).mean()
-        loss = loss.to(torch.promote_types(scores.dtype, torch.float32))
-        if torch.compiler.is_compiling():  # where nothing can raise, NaN stays NaN
-            loss = loss + (0 * scores.detach()).sum()
-        if not (torch.is_grad_enabled() and scores.requires_grad):
-            return loss
         gradient = torch.where(self.sound[:, None], self.gradient, 0.0) / len(self.gradient)
-        return attach(scores, loss, gradient.T.reshape(scores.shape))
+        dtype = exact_type(scores)
+        return loss.to(dtype), gradient.T.reshape(scores.shape).to(dtype)
 
-    def snapshot(self, problem: Problem, slices: tuple[Where, ...]) -> Snapshot:
-        """The batch as other criteria keep it, for words and numbers."""
-        seat = Seat(self.reading.at, self.reading.at, (), fresh=False)
-        soft = -self.objective if problem.maximize else self.objective
-        price = self.prices[0] if len(self.prices) else torch.zeros_like(soft)
-        slope, value = torch.ones_like(soft), soft.mean(-1)
-        held = Held(value, self.gradient, soft, slope, price, self.by_count, self.sound)
-        return Snapshot(problem, slices, self.reading, seat, held, 0.0)
+    def snapshot(self, problem: Problem) -> Snapshot:
+        """The batch as :class:`setpoint.Implicit` keeps it, for words and numbers."""
+        at = exact(self.reading.at)
+        placed = Placement(at, at, at, [], at)
+        rates = exact(-self.objective if problem.maximize else self.objective)
+        value, gradient, sound = map(exact, (self.value.mean(-1), self.gradient, self.sound))
+        outcome = PlainOutcome(value, gradient, sound, problem, self.reading, placed, rates)
+        return Snapshot(problem, "", outcome, 0.0)
 
 
 def priced(
     problem: Problem,
     targets: list[Hold],
     slices: tuple[Where, ...],
-    reading: Reading,
+    reading: SoftCounts,
     slack: Slack,
     duals: Additive | Swap,
     *,
@@ -205,7 +201,7 @@ class AllCounts:
     band: Tensor  # of the kernel's weights their sum and that of their squares, [2, c, m]
 
     @classmethod
-    def of(cls, reading: Reading) -> AllCounts:
+    def of(cls, reading: SoftCounts) -> AllCounts:
         """The counts of a rank's own rows."""
         (c, m), (_, n, k) = reading.at.shape, reading.batch.columns.shape
         rows = reading.at.new_full((1,), n)
@@ -214,7 +210,7 @@ class AllCounts:
             band = reading.at.new_zeros(2, c, m)
             return cls(rows, reading.batch.totals, wide, wide, wide[..., :k], band)
         hard = replace(reading, step=Hard(), _kernels=[]).counts()[0]
-        band = torch.stack(reading.band(reading.at))
+        band = torch.stack(reading.band())
         return cls(rows, reading.batch.totals, *reading.counts(), hard[..., :k], band)
 
     def parts(self) -> list[Tensor]:
@@ -223,7 +219,7 @@ class AllCounts:
 
 
 @dataclass(frozen=True)
-class AddedReading(Reading):
+class AddedReading(SoftCounts):
     """A batch read by its own rows, with the counts of all ranks."""
 
     all_: AllCounts | None = field(default=None, kw_only=True)
@@ -235,7 +231,7 @@ class AddedReading(Reading):
             return self.all_.hard, torch.zeros_like(self.all_.hard)
         return self.all_.soft, self.all_.slopes
 
-    def band(self, at: Tensor) -> tuple[Tensor, Tensor]:
+    def band(self) -> tuple[Tensor, Tensor]:
         """Of all ranks, at the thresholds."""
         assert self.all_ is not None
         weight, squares = self.all_.band
@@ -253,11 +249,11 @@ class AddedReading(Reading):
 class CountSums:
     """A rank's own rows, read at the thresholds, and their counts."""
 
-    reading: Reading
+    reading: SoftCounts
     counts: AllCounts
 
     @classmethod
-    def of(cls, reading: Reading) -> CountSums:
+    def of(cls, reading: SoftCounts) -> CountSums:
         """Count the rows of a reading."""
         return cls(reading, AllCounts.of(reading))
 
@@ -271,8 +267,8 @@ class CountSums:
         pieces = torch.split(totals, [part.numel() for part in parts])
         counts = AllCounts(*(x.reshape_as(part) for x, part in zip(pieces, parts, strict=True)))
         own = self.reading
-        whole = Sample(own.batch.scores, own.batch.columns)
-        object.__setattr__(whole, "totals", counts.totals)
+        whole = Sample(own.batch.scores, own.batch.columns, own.batch.slices)
+        object.__setattr__(whole, "totals", counts.totals)  # those of all ranks
         return AddedReading(
             own.step, own.at, own.width, whole, own.batch, own._kernels, all_=counts
         )

@@ -9,12 +9,9 @@ scores, but when the scores move a little the gap must stay where it is, so the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
-
-Array = Any  # numpy or torch
 
 Gap = Callable[[Tensor, Tensor], Tensor]
 """``gap(scores, thresholds)``: one number for each threshold."""
@@ -40,7 +37,7 @@ def hold(
         coupled: Whether a gap depends on other thresholds than its own. The thresholds are then one
             vector, and their full Jacobian is solved.
 
-    Example:
+    Examples:
         >>> share = lambda s, t: torch.sigmoid(s - t).mean() - 0.5     # accept half of the examples
         >>> scores = torch.tensor([0.0, 1.0, 5.0], requires_grad=True)
         >>> hold(share, scores, find=torch.median).backward()
@@ -65,31 +62,6 @@ def hold(
     else:  # where the gap is flat there is nothing near the threshold, and it does not move
         moved = moved / torch.where(slope == 0, torch.inf, slope)
     return root - moved
-
-
-def through_threshold(
-    by_count: Array, gap_by_count: Array, slopes: Array, floor: Array | None = None
-) -> tuple[Array, Array, Array]:
-    """The same in closed form, for functions of counts: numpy or torch, ``[c, m, k]``.
-
-    Args:
-        by_count: The derivatives of an objective by the counts.
-        gap_by_count: The derivatives by the counts of what each threshold holds.
-        slopes: The derivatives of the counts by their threshold.
-        floor: Smallest ``|slope|`` to divide by, ``[c, m]``.
-
-    Returns:
-        The total derivative of the objective by the counts when the thresholds are held, and for
-        each threshold the slope of its gap and its multiplier (by the envelope theorem that of the
-        inner problem, where the threshold is the best one).
-    """
-    slope = (gap_by_count * slopes).sum(-1)
-    if floor is not None:
-        short = abs(slope) < floor
-        slope = slope * ~short + short * floor * ((slope > 0) * 1.0 - (slope < 0) * 1.0)
-    flat = slope == 0  # nothing near the threshold: it does not move
-    multiplier = -(by_count * slopes).sum(-1) / (slope + flat) * ~flat
-    return by_count + multiplier[..., None] * gap_by_count, slope, multiplier
 
 
 def _own_slope(gaps: Tensor, thresholds: Tensor) -> Tensor:

@@ -1,0 +1,170 @@
+"""A threshold has an axis: who shares it. Everyone, a group, a class, a query.
+
+An axis reads a batch into a checked sample, chooses thresholds on true counts, and gives soft
+counts around them; :func:`setpoint.axes.implicit_function.hold` then solves the implicit function
+theorem, for every axis alike. What differs between axes in training is one row of
+:data:`DEFAULTS`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from setpoint.axes.specification import Specification
+from setpoint.rates import Array
+from setpoint.steps import Sigmoid, Step
+
+S = TypeVar("S")  # the sample that an axis reads a batch into
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """How :class:`setpoint.Implicit` trains thresholds of an axis, unless told otherwise.
+
+    Attributes:
+        main: The loss that shapes features while it fades.
+        end: The share of the main loss that its fade ends with.
+        step: The soft step.
+        widening: How much wider steps are while the main loss has all of the share.
+        refused: Options that make no sense on this axis, and why.
+    """
+
+    main: str = "cross_entropy"
+    end: float = 0.0
+    step: Step = Sigmoid(width=0.05)  # noqa: RUF009 (frozen)
+    widening: float = 5.0
+    refused: tuple[str, ...] = ()
+
+
+_FOUND_ON_EVERY_BATCH = ("correct_every", "correction_batches", "follow")
+
+DEFAULTS = {
+    # width and widening: benchmarks/points, docs/when_does_it_pay.md
+    "plain": Defaults(refused=("classes", "rule")),
+    # few examples of each group are near its threshold: the main loss is needed to the last
+    # (docs/groups.md)
+    "groups": Defaults(
+        end=0.5, refused=(*_FOUND_ON_EVERY_BATCH, "flatness", "slope_floor", "classes", "rule")
+    ),
+    # a main loss that leans as the goal does keeps 0.3 of the share (docs/classes.md); one that
+    # does not lean fades to 0, as for everyone
+    "classes": Defaults(
+        main="adjusted",
+        end=0.3,
+        refused=("memory", *_FOUND_ON_EVERY_BATCH, "flatness", "slope_floor"),
+    ),
+    # a query has tens of documents, not hundreds: a wider band, a longer main loss
+    # (benchmarks/ranking)
+    "queries": Defaults(
+        main="listwise",
+        end=0.4,
+        step=Sigmoid(width=0.2),
+        widening=2.0,
+        refused=("memory", *_FOUND_ON_EVERY_BATCH, "classes", "rule"),
+    ),
+}
+"""The defaults of :class:`setpoint.Implicit` by axis, with their evidence."""
+
+
+@dataclass(frozen=True)
+class Outcome(ABC):
+    """What holding the thresholds of a batch gave.
+
+    Attributes:
+        value: The objective, to be minimized, one per output, ``[c]``.
+        gradient: Its gradient on the scores, ``[c, n]``; classes and queries are one output.
+        sound: Whether value and gradient of an output can be used, ``[c]``.
+    """
+
+    value: Array
+    gradient: Array
+    sound: Array
+
+    @property
+    @abstractmethod
+    def threshold(self) -> Array:
+        """The thresholds that decide; NaN for a group without examples."""
+
+    @property
+    @abstractmethod
+    def marginal(self) -> Array:
+        """The scores that the thresholds sit on in training, in the same shape."""
+
+    @abstractmethod
+    def trouble(self) -> str:
+        """Why the goal is not held on this batch, in words; empty if it is."""
+
+    @abstractmethod
+    def numbers(self) -> dict[str, Any]:
+        """The batch in plain numbers, for loggers."""
+
+
+class Axis(ABC, Generic[S]):
+    """Who shares a threshold.
+
+    Args:
+        problem: What is wanted.
+        classes: What the columns of the scores are called, in their order (the axis of classes).
+        flatness: Weight of ``(width * d gap / d threshold)^2`` (ICO, section 3.4; one threshold
+            for everyone or per query).
+        slope_floor: Smallest ``|width * d gap / d threshold|`` divided by; 0: no floor.
+    """
+
+    name: ClassVar[str]
+    advice: ClassVar[str] = (
+        "Use larger or balanced batches, pool scores over batches with memory=, or drop "
+        "strict=True."
+    )
+    """What to do about a batch on which the goal cannot be held."""
+
+    def __init__(
+        self,
+        problem: Specification,
+        *,
+        classes: Sequence[Any] | None = None,
+        flatness: float = 0.0,
+        slope_floor: float = 0.0,
+    ) -> None:
+        self.problem = problem
+        self.sign = -1.0 if problem.maximize else 1.0
+        self.classes = classes
+        self.flatness, self.slope_floor = flatness, slope_floor
+
+    @abstractmethod
+    def read(
+        self,
+        scores: Any,
+        labels: Any,
+        weights: Any = None,
+        groups: Any = None,
+        queries: Any = None,
+    ) -> S:
+        """A checked sample of a batch, in numpy."""
+
+    @abstractmethod
+    def hold(self, whole: S, own: S, step: Step, widening: float) -> Outcome:
+        """Choose thresholds on the true counts of ``whole``, and hold them.
+
+        Args:
+            whole: The examples that thresholds and slopes come from.
+            own: The examples whose scores get a gradient; the same without a memory.
+            step: The soft step.
+            widening: A factor of its width.
+        """
+
+
+def plain(values: Array) -> Any:
+    """Plain floats, None for what is no finite number (the threshold that accepts everybody).
+
+    A list for several thresholds or several outputs, nested for both.
+    """
+    flat = [x if abs(x) < float("inf") else None for x in values.reshape(-1).tolist()]
+    if len(flat) == 1:
+        return flat[0]
+    if values.ndim != 2 or 1 in values.shape:
+        return flat
+    rows, columns = values.shape
+    return [flat[i * columns : (i + 1) * columns] for i in range(rows)]

@@ -1,0 +1,413 @@
+"""One shift per class (ICO, section 6.2): decisions are ``argmax(score - shift)``.
+
+The shifts are chosen together on true counts, then held together: softly, decisions are
+``softmax((score - shift) / width)``. Every class holds something: a target of its own, if one stops
+its shift, or else its share of the predictions among the classes that have none. With the shifts
+adding up to zero these are K - 1 equations for K - 1 unknowns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint._checks import plural
+from setpoint.axes.arrays import Floats
+from setpoint.axes.axis import Axis, Outcome
+from setpoint.axes.class_data import ClassData, added, all_rivals, read_data, top_ks
+from setpoint.axes.class_search import Found, find
+from setpoint.axes.confusion import Matrix, hard_tables
+from setpoint.axes.cuts import Cuts
+from setpoint.axes.everyone import spread
+from setpoint.axes.implicit_function import Held, hold
+from setpoint.axes.scan import TOLERANCE
+from setpoint.axes.specification import Specification
+from setpoint.rates import (
+    MATRIX,
+    Across,
+    Bound,
+    ClassArea,
+    Counts,
+    Expression,
+    Rate,
+    Setpoint,
+    Tables,
+    TopK,
+    Where,
+)
+from setpoint.steps import Step
+
+
+class Classes(Axis[ClassData]):
+    """One shift per class; see :class:`setpoint.axes.axis.Axis`."""
+
+    name = "classes"
+    advice = "Use larger or balanced batches, or drop strict=True."
+
+    def __init__(self, problem: Specification, **options: Any) -> None:
+        super().__init__(problem, **options)
+        if isinstance(problem.objective, ClassArea):
+            raise ValueError(
+                f"`{problem}` is about the order of scores: there are no shifts to hold. Train it "
+                "with Program(problem)."
+            )
+        self.ks = top_ks(problem)
+
+    def read(
+        self,
+        scores: Any,
+        labels: Any,
+        weights: Any = None,
+        groups: Any = None,
+        queries: Any = None,
+    ) -> ClassData:
+        """A checked sample of a batch: scores ``[n, K]``, labels ``[n]``."""
+        return read_data(self.problem, scores, labels, weights, groups, self.classes)
+
+    def hold(self, whole: ClassData, own: ClassData, step: Step, widening: float) -> ClassOutcome:
+        """Choose the shifts of all classes, and hold them."""
+        with np.errstate(all="ignore"):  # 0/0 is a value here, not an accident
+            found = find(self.problem, whole)
+            reach = margin_spread(whole, found.edge) if len(whole.scores) else 0.0
+            width = float(step.width_of(np.float64(reach))) * widening or 1.0
+            soft = ClassSoft(whole, found.edge, width, self.ks)
+            targets = {i: soft.by_count(rate) for i, rate in found.anchors.items()}
+            anchors = ClassAnchors(
+                soft, {i: by for i, by in targets.items() if np.isfinite(by).all()}
+            )
+            held = hold(soft, anchors, self.problem.objective, self.sign)
+            rate = float(self.problem.objective.of(soft.tables))
+        gradient = np.zeros((whole.size, soft.p.shape[1]))
+        if np.isfinite(rate) and np.isfinite(held.gradient).all():
+            gradient[whole.rows] = held.gradient
+        value = self.sign * rate if np.isfinite(rate) else 0.0
+        return ClassOutcome(
+            np.array([value]),
+            gradient.reshape(1, -1),
+            np.ones(1, dtype=bool),
+            self.problem,
+            found,
+            soft,
+            held,
+            rate,
+        )
+
+
+class ClassSoft:
+    """Soft decisions between classes, and their counts.
+
+    Counts lie in one vector: per slice the confusion matrix ``[K, K]``, then for every ``k`` that
+    the problem asks the first ``k`` of, the hits of each class ``[K]``.
+    """
+
+    def __init__(self, data: ClassData, shifts: Floats, width: float, ks: frozenset[int]) -> None:
+        self.data, self.shifts, self.width, self.ks = data, shifts, width, sorted(ks)
+        self.slices = tuple(data.inside)
+        z = (data.scores - shifts) / width
+        powers = np.exp(z - z.max(1, keepdims=True, initial=-np.inf))
+        self.p: Floats = powers / powers.sum(1, keepdims=True)
+        self.chances = {k: chance_of(z, data.labels, k) for k in self.ks}
+        weights = data.inside[()]
+        self.weight = weights.sum()
+        self.coverages: Floats = weights @ self.p / self.weight
+        # shifts are known up to a common constant: that of the most frequent class is left out
+        self.moving = np.delete(np.arange(self.p.shape[1]), int(np.argmax(self.coverages)))
+
+    @cached_property
+    def tables(self) -> dict[Where, Counts]:
+        """The soft counts of every slice; classes that are not there do not count in means."""
+        labels, count = self.data.labels, self.p.shape[1]
+        tables = {}
+        for where, weights in self.data.inside.items():
+            truth = np.zeros((len(labels), count))
+            truth[np.arange(len(labels)), labels] = weights
+            hit = {k: added(labels, weights * own, count) for k, (own, _) in self.chances.items()}
+            tables[where] = Matrix(truth.T @ self.p, self.data.members, hit).table()
+        return tables
+
+    def by_count(self, expression: Expression) -> Floats:
+        """How an expression changes with each count, in one vector."""
+        count = self.p.shape[1]
+        matrices = np.zeros((len(self.slices), count, count))
+        hits = np.zeros((len(self.slices), len(self.ks), count))
+        for (where, i), slope in expression.gradient(self.tables).items():
+            place = self.slices.index(where)
+            if i < 0:
+                hits[place, self.ks.index(-i)] += slope
+            else:
+                matrices[place] += by_entry(i, slope, count)
+        return np.concatenate([matrices.reshape(-1), hits.reshape(-1)])
+
+    def by_threshold(self, by_count: Floats) -> Floats:
+        """The same by the shifts that may move, ``[K - 1]``."""
+        return np.asarray(-self.pull(by_count).sum(0)[self.moving])
+
+    def pull(self, by_count: Floats) -> Floats:
+        """The gradient on the scores, ``[n, K]``, from that on the counts."""
+        count, total = self.p.shape[1], np.zeros_like(self.p)
+        entries = len(self.slices) * count * count
+        matrices = by_count[:entries].reshape(-1, count, count)
+        hits = by_count[entries:].reshape(len(self.slices), -1, count)
+        for where, matrix, own in zip(self.slices, matrices, hits, strict=True):
+            weights = self.data.inside[where][:, None]
+            for k, slope in zip(self.ks, own, strict=True):
+                total += weights * slope[self.data.labels][:, None] * self.chances[k][1]
+            if matrix.any():
+                total += weights * self._pull_entries(matrix)
+        return total / self.width
+
+    def _pull_entries(self, slopes: Floats) -> Floats:
+        """``p_j sum_i p_i (D_j - D_i)`` for the row of the true class: nothing cancels in it."""
+        result = np.empty_like(self.p)
+        for label in np.unique(self.data.labels):
+            rows = self.data.labels == label
+            differences = slopes[label][:, None] - slopes[label]
+            result[rows] = self.p[rows] * (self.p[rows] @ differences.T)
+        return result
+
+    def coverage_slopes(self) -> Floats:
+        """How the shares of predictions change with the shifts, ``[K, K]``: minus a Laplacian."""
+        beside = (self.p * self.data.inside[()][:, None]).T @ self.p
+        np.fill_diagonal(beside, 0.0)
+        np.fill_diagonal(beside, -beside.sum(1))
+        return np.asarray(beside / (self.width * self.weight))
+
+
+class ClassAnchors:
+    """What classes keep: targets of their own by count, and the shares of the free classes."""
+
+    def __init__(self, soft: ClassSoft, targets: dict[int, Floats]) -> None:
+        self.soft, self.targets = soft, targets
+        columns = range(soft.p.shape[1])
+        self.free = np.array([i for i in columns if i not in targets], int)
+        # of the free classes all except the most frequent: their shares add up to one
+        kept = self.free if len(self.free) > 1 else self.free[:0]
+        if len(kept):
+            kept = np.delete(kept, int(np.argmax(soft.coverages[kept])))
+        self.kept = kept
+
+    @cached_property
+    def slopes(self) -> Floats:
+        """One row per thing kept, one column per shift that may move."""
+        soft = self.soft
+        rows = [soft.by_threshold(by_count) for by_count in self.targets.values()]
+        if len(self.kept):
+            slopes, coverages = soft.coverage_slopes()[:, soft.moving], soft.coverages
+            whole, together = coverages[self.free].sum(), slopes[self.free].sum(0)
+            rows += [(slopes[i] - coverages[i] / whole * together) / whole for i in self.kept]
+        return np.array(rows).reshape(-1, len(soft.moving))
+
+    def total(self, multipliers: Floats, rest: Floats) -> Floats:
+        """The sum of what is kept, each with its multiplier, by count."""
+        soft, count = self.soft, len(self.targets)
+        by_class = np.zeros(len(soft.coverages))
+        if len(self.kept):
+            whole, shares = soft.coverages[self.free].sum(), multipliers[count:]
+            by_class[self.kept] = shares / whole
+            by_class[self.free] -= shares @ soft.coverages[self.kept] / whole**2
+        columns = len(by_class)
+        entries = np.zeros((len(soft.slices), columns, columns))
+        entries[soft.slices.index(())] = by_class / soft.weight
+        hits = np.zeros(len(soft.slices) * len(soft.ks) * columns)
+        total = np.concatenate([entries.reshape(-1), hits])
+        for multiplier, by_count in zip(multipliers, self.targets.values(), strict=False):
+            total = total + multiplier * by_count
+        return total
+
+
+@dataclass(frozen=True)
+class ClassOutcome(Outcome):
+    """A batch with one shift per class; see :class:`setpoint.axes.axis.Outcome`."""
+
+    problem: Specification
+    found: Found
+    soft: ClassSoft
+    held: Held
+    rate: float
+
+    @property
+    def data(self) -> ClassData:
+        """The examples."""
+        return self.soft.data
+
+    @property
+    def threshold(self) -> Floats:
+        """The shifts that decide, ``[K]``, adding up to zero."""
+        return self.found.shifts
+
+    @property
+    def marginal(self) -> Floats:
+        """The shifts themselves: there is nothing to round them to."""
+        return self.found.shifts
+
+    @cached_property
+    def hard(self) -> Tables:
+        """True counts at the reported shifts."""
+        shifted = self.data.scores - self.found.shifts
+        return hard_tables(self.data, shifted, frozenset(self.soft.ks))
+
+    def numbers(self) -> dict[str, Any]:
+        """Plain numbers."""
+        with np.errstate(all="ignore"):
+            first = self.problem.subject_to[0].expression if self.problem.subject_to else None
+            return {
+                "threshold": self.found.shifts.tolist(),
+                "held_rate": None if first is None else _finite(first.of(self.hard)),
+                "soft_objective": _finite(self.rate),
+                "hard_objective": _finite(self.problem.objective.of(self.hard)),
+                "multiplier": self.held.multipliers.tolist(),
+                "examples_in_band": self.examples_in_band(),
+            }
+
+    def examples_in_band(self) -> float:
+        """How many examples share the gradient: those between two classes."""
+        between = self.data.weights * (1 - (self.soft.p**2).sum(1))
+        squares = float((between**2).sum())
+        return float(between.sum()) ** 2 / squares if squares > 0 else 0.0
+
+    def trouble(self) -> str:
+        """The first thing that is missing, missed, undefined or flat."""
+        with np.errstate(all="ignore"):
+            found = self._missing() or self._missed()
+            if not found and not np.isfinite(self.rate):
+                found = f"undefined: {self.problem.objective} is 0/0 in the batch"
+            return found or ("flat: no score between two classes" if self.held.flat else "")
+
+    def _missing(self) -> str:
+        """Classes that the problem looks at and the batch does not have."""
+        asked = np.zeros(len(self.data.names))
+        expressions = (self.problem.objective, *(t.expression for t in self.problem.subject_to))
+        for node in (node for expression in expressions for node in expression.nodes()):
+            if isinstance(node, Across):
+                asked += 1
+            elif isinstance(node, (Rate, TopK)) and node.classes and _counts_truth(node):
+                members = self.data.members[node.classes]
+                asked += members if members.sum() == 1 else 0
+        gone = np.flatnonzero((asked > 0) & (self.data.truth == 0))
+        if not len(gone):
+            return ""
+        names = ", ".join(repr(self.data.names[i]) for i in gone[:3])
+        more = f" and {len(gone) - 3} more" if len(gone) > 3 else ""
+        return f"no examples of {names}{more} in the batch"
+
+    def _missed(self) -> str:
+        for target in self.problem.points[0]:
+            value = float(target.expression.of(self.hard))
+            if np.isnan(value):
+                return f"undefined: {target.expression} is 0/0 in the batch"
+            gap = float(target.gap(self.hard))
+            if gap > self._room(target):
+                return f"infeasible (gap {gap:.2g}): {target} is not met, it is {value:.4g}"
+            if isinstance(target, Setpoint) and isinstance(target.expression, Rate):
+                size, aim = self._size(target.expression), min(target.level, 1 - target.level)
+                if target.expression.is_share and 0 < aim * size < 1 - TOLERANCE:
+                    return (
+                        f"too coarse: one of {plural(size, 'example')} is a rate of {1 / size:.2g},"
+                        f" more than {aim:.4g}"
+                    )
+        return ""
+
+    def _room(self, target: Bound | Setpoint) -> float:
+        """By how much a setpoint may be off: K - 1 examples."""
+        close = TOLERANCE * max(1.0, target.expression.scale)
+        if isinstance(target, Bound):
+            return close
+        sizes = [size for size in map(self._size, target.expression.rates()) if size > 0]
+        steps = (len(self.data.names) - 1) * float(self.data.weights.max(initial=0.0))
+        return close + steps * max((1 / size for size in sizes), default=0.0)
+
+    def _size(self, rate: Rate) -> float:
+        table = self.hard[rate.where]
+        return float(
+            rate.denominator.of(table.classes.against_rest(rate.classes) if rate.classes else table)
+        )
+
+
+def margin_spread(data: ClassData, shifts: Floats) -> float:
+    """The spread of the margins ``score - (best of the others)``, the mean over classes.
+
+    Two classes have one margin (the other is its negative), and this is its spread.
+    """
+    if data.scores.shape[1] == 2:
+        margins = (data.scores[:, 1] - data.scores[:, 0])[None]
+    else:
+        shifted = data.scores - shifts
+        margins = (shifted - all_rivals(shifted)).T
+    weights = np.broadcast_to(data.weights, margins.shape)
+    cuts = Cuts.sort(np, margins, {(): (weights, np.zeros_like(weights))})
+    return float(np.mean(spread(cuts)))
+
+
+def by_entry(kind: int, slope: Floats, count: int) -> Floats:
+    """Slopes by entry of the matrix; of right (TP) and wrong (FN) decisions alone for 0 and 2."""
+    if kind == MATRIX:
+        return slope
+    right = np.eye(count)
+    return slope * (right if kind == 0 else 1 - right if kind == 2 else 0 * right)
+
+
+def chances(z: Floats, k: int) -> Floats:
+    """The chance of every class to be in a random set of ``k``, ``[n, K]``; for all of them 1.
+
+    A set is drawn with a probability proportional to the product of ``exp(z)`` of its members: for
+    one member that is a softmax, and as the scores are stretched the set becomes that of the ``k``
+    highest. Sums over all sets are elementary symmetric polynomials, added up in logarithms.
+    """
+    count = z.shape[1]
+    if k <= 0:
+        return np.zeros_like(z)
+    if k >= int((z > -np.inf).sum(1).min()):
+        return np.where(z > -np.inf, 1.0, 0.0)
+    ahead = _polynomials(z, k)
+    behind = _polynomials(z[:, ::-1], k)
+    total = ahead[count][:, k]
+    result = np.empty_like(z)
+    for i in range(count):
+        others = [ahead[i][:, a] + behind[count - 1 - i][:, k - 1 - a] for a in range(k)]
+        result[:, i] = np.exp(z[:, i] + np.logaddexp.reduce(others, axis=0) - total)
+    return np.minimum(result, 1.0)
+
+
+def chance_of(z: Floats, labels: NDArray[np.int64], k: int) -> tuple[Floats, Floats]:
+    """The chance of each example's own class ``[n]``, and its slopes by ``z`` ``[n, K]``.
+
+    With ``c`` the chance of another class, and ``c'`` the same once the own one is in, the slope is
+    ``own * (c' - c)``.
+    """
+    rows = np.arange(len(labels))
+    every = chances(z, k)
+    own = every[rows, labels]
+    rest = z.copy()
+    rest[rows, labels] = -np.inf
+    slopes = own[:, None] * (chances(rest, k - 1) - every)
+    slopes[rows, labels] = own * (1 - own)
+    return own, slopes
+
+
+def _polynomials(z: Floats, k: int) -> list[Floats]:
+    """After each class the logarithms of the polynomials of order 0 to ``k``, ``[n, k + 1]``."""
+    sums = np.full((len(z), k + 1), -np.inf)
+    sums[:, 0] = 0.0
+    found = [sums]
+    for column in z.T:
+        longer = sums.copy()
+        longer[:, 1:] = np.logaddexp(sums[:, 1:], sums[:, :-1] + column[:, None])
+        sums = longer
+        found.append(sums)
+    return found
+
+
+def _counts_truth(node: Expression) -> bool:
+    """Whether a rate needs examples of its class: recall does, coverage does not."""
+    if not isinstance(node, Rate):
+        return True
+    bottom = node.denominator
+    return bottom.tp == bottom.fn and bottom.tp != 0 and bottom.fp == bottom.tn == 0
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,172 @@
+"""The examples that thresholds see: checked scores, and the weights of both classes in every slice.
+
+Everything is ``[c, n]``: ``c`` outputs (one for a binary classifier) of ``n`` examples, in float64.
+An example of weight zero is absent, which is also how a half-filled memory is empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.axes.arrays import Floats
+from setpoint.axes.cuts import Cuts
+from setpoint.batch import check_labels, check_length, check_scores, check_weights, column_of
+from setpoint.rates import Array, Where
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Scores ``[c, n]`` and the weights ``[c, n, k]`` of positives and negatives in every slice.
+
+    The columns come in pairs, positives then negatives, one pair per slice; everyone is the first.
+    Arrays of numpy, or tensors: :meth:`tensors`.
+    """
+
+    scores: Array
+    columns: Array
+    slices: tuple[Where, ...] = ((),)
+    totals: Array = field(init=False)  # the weight of each column, [c, k]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "totals", self._totals())
+
+    def _totals(self) -> Array:
+        return self.columns.sum(1)
+
+    @cached_property
+    def cuts(self) -> Cuts:
+        """The sorted scores with the counts at every cut."""
+        pairs = {
+            where: (self.columns[..., 2 * i], self.columns[..., 2 * i + 1])
+            for i, where in enumerate(self.slices)
+        }
+        return Cuts.sort(np, self.scores, pairs)
+
+    @property
+    def both_classes(self) -> Array:
+        """Whether an output has positives and negatives, ``[c]``."""
+        return (self.totals[:, :2] > 0).all(-1)
+
+    def tensors(self, device: Any = None) -> Sample:
+        """The same examples as tensors, for criteria that compute with these."""
+        import torch
+
+        parts = (torch.from_numpy(np.ascontiguousarray(x)) for x in (self.scores, self.columns))
+        scores, columns = (x.to(device) for x in parts)
+        return Sample(scores, columns, self.slices)
+
+    def joined(self, other: Sample) -> Sample:
+        """Both samples; weights scaled so that their sum stays that of this one.
+
+        Only a goal that counts heads (``alerts``) can tell the difference: ``k`` means ``k`` of a
+        batch, however long the memory.
+        """
+        columns = np.concatenate([self.columns, other.columns], 1)
+        mine, all_ = (x[..., :2].sum((1, 2), keepdims=True) for x in (self.columns, columns))
+        factor = np.divide(mine, all_, out=np.ones_like(all_), where=all_ > 0)
+        scores = np.concatenate([self.scores, other.scores], 1)
+        return Sample(scores, columns * factor, self.slices)
+
+    def standing_for(self, whole: Sample) -> Sample:
+        """This sample with the class totals of ``whole``: its mean stands for the whole.
+
+        Averaged over memory and batch instead, the gradient would shrink by the share of the batch.
+        """
+        mine = self.totals
+        factor = np.divide(whole.totals, mine, out=np.zeros_like(mine), where=mine > 0)
+        return Sample(self.scores, self.columns * factor[:, None], self.slices)
+
+
+def read_sample(
+    slices: tuple[Where, ...], scores: Any, labels: Any, weights: Any = None, groups: Any = None
+) -> Sample:
+    """A checked sample of a batch.
+
+    Args:
+        slices: The slices whose counts are needed; ``()``, everyone, is the first.
+        scores: ``[n]``, ``[n, 1]`` or ``[n, c]`` for ``c`` binary outputs.
+        labels: 0 or 1, in the shape of the scores.
+        weights: Optional, ``[n]`` or in the shape of the scores.
+        groups: A column of group values, or a dict of columns, for slices.
+    """
+    s, y = _pair(scores, labels)
+    check_scores(s)
+    check_labels(y, s)
+    w = None
+    if weights is not None:
+        given = exact(weights)
+        given = given if given.ndim == 2 else given[:, None]
+        w = np.broadcast_to(given, s.shape) if len(given) == len(s) else given
+        check_weights(w, s)
+    return Sample(s.T, _columns(slices, s, y, w, groups), slices)
+
+
+def exact(values: Any) -> NDArray[Any]:
+    """Numbers of numpy or torch (any dtype, any device) in float64; integers and booleans stay."""
+    if hasattr(values, "detach"):
+        values = values.detach()
+        values = (values.double() if values.is_floating_point() else values).cpu().numpy()
+    found: NDArray[Any] = np.asarray(values)
+    return found if found.dtype.kind in "biu" else found.astype(np.float64, copy=False)
+
+
+def _pair(scores: Any, labels: Any) -> tuple[Floats, NDArray[Any]]:
+    """Scores and labels as ``[n, c]``."""
+    s, y = exact(scores), exact(labels)
+    if s.dtype.kind != "f":
+        raise TypeError(f"Scores must be floating-point logits; got {scores.dtype}.")
+    if s.ndim not in (1, 2):
+        raise ValueError(
+            "Scores are [n] or [n, 1] for a binary classifier, [n, c] for c binary outputs; "
+            f"got the shape {s.shape}."
+        )
+    n = len(s)
+    if s.ndim == 2 and s.shape[1] > 1:
+        if y.shape == (n,):
+            raise ValueError(
+                f"Scores of shape {s.shape} with one label per example look like classes; this "
+                "goal takes binary outputs, with labels of the scores' shape."
+            )
+        return s, y
+    if y.shape not in ((n,), (n, 1)):
+        raise ValueError(f"labels must be one per example, [{n}] or [{n}, 1]; got {y.shape}.")
+    return s.reshape(n, 1), y.reshape(n, 1)
+
+
+def _columns(
+    slices: tuple[Where, ...], scores: Floats, labels: Any, weights: Floats | None, groups: Any
+) -> Floats:
+    """What every example weighs in each class of each slice, ``[c, n, k]``.
+
+    In memory every column is one piece: so they are read, one after the other.
+    """
+    positive = labels.T > 0
+    columns: Floats = np.empty((len(positive), 2 * len(slices), len(scores)))
+    for i, where in enumerate(slices):
+        inside = _members(where, slices, groups, scores) if where else True
+        columns[:, 2 * i] = positive & inside
+        columns[:, 2 * i + 1] = ~positive & inside
+    if weights is not None:
+        columns *= weights.T[:, None]
+    by_example: Floats = columns.swapaxes(1, 2)
+    return by_example
+
+
+def _members(
+    where: Where, slices: tuple[Where, ...], groups: Any, scores: Floats
+) -> NDArray[np.bool_]:
+    """Who belongs to a slice, ``[n]``; group columns may be tensors or arrays of strings."""
+    names = {column for each in slices for column, _ in each}
+    inside: Any = True
+    for column, value in where:
+        given = column_of(groups, column, names)
+        given = given.detach().cpu().numpy() if hasattr(given, "detach") else np.asarray(given)
+        matches = np.asarray(given == value).reshape(-1)
+        check_length(matches, scores[:, 0], "groups")
+        inside = matches & inside
+    return np.asarray(inside)

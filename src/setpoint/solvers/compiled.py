@@ -1,0 +1,136 @@
+"""Criteria whose gradient on the scores is known in closed form, and how compilers call them.
+
+What they compute, they compute in numpy: a compiler sees one operator and does not look inside. It
+passes tensors, numbers and text only, so the operator finds its criterion by a number and the names
+of its arguments in a text. Inside, a step runs as it does without a compiler, state included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+from weakref import WeakValueDictionary
+
+import torch
+from torch import Tensor, nn
+
+from setpoint.losses import attach, exact_type
+
+_known: WeakValueDictionary[int, Any] = WeakValueDictionary()
+_numbers = count()
+
+
+@dataclass(frozen=True)
+class ExampleColumns:
+    """What else is known of each example of a batch; see :meth:`setpoint.Implicit.forward`."""
+
+    weights: Tensor | None = None
+    resampling: Tensor | None = None
+    groups: Any = None
+    queries: Any = None
+
+
+class ClosedForm(nn.Module):
+    """A criterion that knows its gradient on the scores: :meth:`value_and_gradient`.
+
+    Its number is the one by which compiled code finds it; a copy has its own.
+    """
+
+    number: int
+
+    def register_number(self) -> None:
+        """Take the next free number."""
+        self.number = next(_numbers)
+        _known[self.number] = self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self.register_number()
+
+    def value_and_gradient(
+        self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
+    ) -> tuple[Tensor, Tensor]:
+        """The loss of a batch, and its gradient on the scores if it ``learns``.
+
+        Both in single precision at least; ``scores`` have no graph.
+        """
+        raise NotImplementedError
+
+    def note_undefined(self) -> None:
+        """Called instead of a step whose scores are not finite: compiled code cannot raise."""
+
+    def loss(self, scores: Tensor, labels: Any, **more: Any) -> Tensor:
+        """The loss of a batch, attached to the graph of the scores."""
+        learns = _learns(scores, labels)
+        columns = ExampleColumns(**more)
+        value, gradient = self.value_and_gradient(scores.detach(), labels, learns, columns)
+        return attach(scores, value, gradient) if _learns(scores) else value
+
+
+def call_compiled(
+    criterion: ClosedForm, scores: Tensor, labels: Any, more: dict[str, Any]
+) -> Tensor:
+    """``criterion(scores, labels, **more)`` inside compiled code.
+
+    The loss is NaN if scores are not finite.
+    """
+    learns = _learns(scores, labels)
+    given = {"labels": labels, **_flat(more)}
+    names = "\n".join(given)
+    tensors = [torch.as_tensor(x, device=scores.device).detach() for x in given.values()]
+    value, gradient = _call(scores.detach(), tensors, names, learns, criterion.number)
+    return attach(scores, value, gradient) if _learns(scores) else value
+
+
+@torch.library.custom_op("setpoint::value_and_gradient", mutates_args=())
+def _call(
+    scores: Tensor, given: Sequence[Tensor], names: str, learns: bool, number: int
+) -> tuple[Tensor, Tensor]:
+    criterion: ClosedForm = _known[number]
+    dtype = exact_type(scores)
+    if not bool(scores.isfinite().all()):
+        criterion.note_undefined()
+        nothing = torch.zeros_like(scores, dtype=dtype)
+        return nothing.new_tensor(torch.nan), nothing
+    labels, more = _nested(dict(zip(names.split("\n"), given, strict=True)))
+    columns = ExampleColumns(**more)
+    value, gradient = criterion.value_and_gradient(scores, labels, learns, columns)
+    return value.to(dtype).clone(), gradient.to(dtype).reshape(scores.shape).clone()
+
+
+@_call.register_fake
+def _(
+    scores: Tensor, given: Sequence[Tensor], names: str, learns: bool, number: int
+) -> tuple[Tensor, Tensor]:
+    dtype = exact_type(scores)
+    return scores.new_empty([], dtype=dtype), torch.empty_like(scores, dtype=dtype)
+
+
+def _learns(*tensors: Any) -> bool:
+    return torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in tensors)
+
+
+def _flat(more: dict[str, Any]) -> dict[str, Any]:
+    """Arguments that are there; columns of a dict under ``name.column``."""
+    found: dict[str, Any] = {}
+    for name, value in more.items():
+        if isinstance(value, Mapping):
+            found |= {f"{name}.{column}": values for column, values in value.items()}
+        elif value is not None:
+            found[name] = value
+    return found
+
+
+def _nested(flat: dict[str, Tensor]) -> tuple[Tensor, dict[str, Any]]:
+    """The inverse: labels, and the other arguments."""
+    labels = flat.pop("labels")
+    more: dict[str, Any] = {}
+    for name, value in flat.items():
+        name, _, column = name.partition(".")
+        if column:
+            more.setdefault(name, {})[column] = value
+        else:
+            more[name] = value
+    return labels, more
