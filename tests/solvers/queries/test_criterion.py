@@ -161,9 +161,9 @@ def test_other_slips_are_answered():
         Implicit(GOAL)(torch.zeros(3, 2), torch.zeros(3, 2), queries=[0, 0, 0])
     with pytest.raises(ValueError, match="nan in row 1"):
         Implicit(GOAL)(torch.tensor([1.0, torch.nan]), torch.tensor([1, 0]), queries=[0, 0])
-    with pytest.raises(ValueError, match="leave [a-z_]+= out"):
+    with pytest.raises(ValueError, match=r"leave [a-z_]+= out"):
         Implicit(GOAL, memory=100)
-    with pytest.raises(ValueError, match="leave [a-z_]+= out"):
+    with pytest.raises(ValueError, match=r"leave [a-z_]+= out"):
         Implicit.as_published(GOAL)
     with pytest.raises(ValueError, match="main must be one of"):
         Implicit(GOAL, main="pairs")
