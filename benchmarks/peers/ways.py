@@ -8,15 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from setpoint.solvers.schedule import Seat
 from torch import Tensor
 
 from setpoint import Implicit, Problem
-from setpoint.axes.scan import holds, place
-from setpoint.rates import Bound
-from setpoint.axes.soft_counts import tables_of
-from setpoint.solvers.schedule import Seat
-from setpoint.axes.soft_counts import SoftCounts
 from setpoint.axes.sample import Sample
+from setpoint.axes.scan import holds, place
+from setpoint.axes.soft_counts import SoftCounts, tables_of
+from setpoint.rates import Bound
 
 FIRST, NEXT, ZOOMS = 65, 33, 3
 ACTIVE = 1e-3

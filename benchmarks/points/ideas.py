@@ -9,14 +9,14 @@ from math import pi
 from typing import Any
 
 import torch
+from setpoint.thresholds import array_of
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from benchmarks.points.ideas_seeing import AveragedThreshold, HeadAgain, InTensors, Mixup
 from setpoint import Implicit
-from setpoint.steps import Step
 from setpoint.axes.soft_counts import SoftCounts
-from setpoint.thresholds import array_of
+from setpoint.steps import Step
 
 TAIL = 0.1  # of the far side: the logistic step's own slope is 0.25 at the threshold
 KEPT = 0.9  # of the average of older thresholds, at every batch

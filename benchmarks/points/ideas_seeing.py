@@ -5,6 +5,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
+from setpoint.solvers.schedule import Seat
+from setpoint.thresholds import Sample
 from torch import Tensor, nn
 
 from benchmarks.points.stack import Stack, Stepper
@@ -12,8 +14,6 @@ from setpoint import Implicit
 from setpoint.axes.scan import place as placed
 from setpoint.datasets import DataSplit
 from setpoint.solvers.main_loss import attach, mix
-from setpoint.solvers.schedule import Seat
-from setpoint.thresholds import Sample
 from setpoint.train import retarget
 
 MIXED = 0.2  # of the Beta distribution that mixes two examples
