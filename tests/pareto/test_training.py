@@ -41,10 +41,10 @@ def test_numbers_of_a_point_are_those_of_its_model_in_evaluation():
 def test_exact_steps_go_straight_to_their_level_and_batches_keep_the_slow_defaults():
     optimizer = Adam(Number().parameters(), lr=0.1)
     straight = AtMost(optimizer, 0.5, exact=True, steps=9).barrier
-    assert (straight.fraction, straight.push.beta, straight.gain) == (MEND, PUSH_CAP, 0.0)
+    assert (straight.fraction, straight.push.beta, straight.bounds.gain) == (MEND, PUSH_CAP, 0.0)
     slow = AtMost(optimizer, 0.5, exact=False, steps=9).barrier
     assert (slow.fraction, slow.push.alpha, slow.push.beta) == (None, 1.0, 1.0)
-    assert slow.gain > 0
+    assert slow.bounds.gain > 0
     assert LexicographicEnd(optimizer, held_first=True).barrier.push.beta == END_PUSH
 
 

@@ -128,11 +128,11 @@ def test_method_two_is_the_penalized_objective_at_the_last_steps_threshold(
     criterion = LastLayer(problem, split, body=Penalty(eta, everywhere=everywhere))
     first, second = draw(seed=7), draw(seed=8)
     criterion(split(first[0]), first[1])
-    at = criterion.held_at.clone()
+    at = criterion.penalty.held_at.clone()
     net[2].bias.data += moved  # a step was taken
     loss = criterion(split(second[0]), second[1])
     width = torch.as_tensor(criterion.implicit.outcome.counts.width[0])
-    price = criterion.multipliers[0, 0]
+    price = criterion.penalty.multipliers[0, 0]
     if eta is not None:  # of the mean gap
         price = torch.full_like(price, eta / len(price))
     assert (price > 0).all()
@@ -156,7 +156,7 @@ def test_the_running_multiplier_follows_and_starts_where_the_first_one_is():
         criterion(split(draw(seed=seed)[0]), draw(seed=seed)[1])
         now = criterion.implicit.stats()["multiplier"]
         expected = now if expected is None else expected + 0.1 * (now - expected)
-        assert float(criterion.multipliers) == pytest.approx(expected, rel=1e-12)
+        assert float(criterion.penalty.multipliers) == pytest.approx(expected, rel=1e-12)
 
 
 # ---- as a module -------------------------------------------------------------------------------
@@ -263,12 +263,12 @@ def test_the_last_threshold_is_kept_through_a_batch_without_a_class():
     criterion = LastLayer(fnr_at_fpr(0.1), split, body=Penalty())
     x, y = draw()
     criterion(split(x), torch.ones_like(y))
-    assert criterion.held_at.isnan().all()  # there is none yet
+    assert criterion.penalty.held_at.isnan().all()  # there is none yet
     criterion(split(x), y)
-    at = criterion.held_at.clone()
+    at = criterion.penalty.held_at.clone()
     assert at.isfinite().all()
     criterion(split(x), torch.ones_like(y))
-    assert torch.equal(criterion.held_at, at)
+    assert torch.equal(criterion.penalty.held_at, at)
 
 
 def test_the_last_threshold_is_kept_with_a_frozen_head():
@@ -277,10 +277,10 @@ def test_the_last_threshold_is_kept_with_a_frozen_head():
     split = Split(net)
     criterion = LastLayer(fnr_at_fpr(0.1), split, body=Penalty())
     criterion(split(draw(seed=7)[0]), draw(seed=7)[1])
-    at = criterion.held_at.clone()
+    at = criterion.penalty.held_at.clone()
     criterion(split(draw(seed=8)[0]), draw(seed=8)[1])
     assert at.numel() == 1
-    assert not torch.equal(criterion.held_at, at)
+    assert not torch.equal(criterion.penalty.held_at, at)
 
 
 class Chance(nn.Linear):

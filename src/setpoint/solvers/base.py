@@ -34,7 +34,7 @@ from setpoint.solvers.compiled import ClosedForm, call_compiled
 from setpoint.solvers.main_loss import Loss, value_of
 from setpoint.steps import Hard, Step
 
-SHARDED = ("FullyShardedDataParallel", "FSDPModule")
+_SHARDED = ("FullyShardedDataParallel", "FSDPModule")
 """Wrappers that average as well; known by name, as importing them takes its time."""
 Self = TypeVar("Self", bound="BatchCriterion")
 
@@ -232,7 +232,7 @@ def averaging_group(
         TypeError: There are several ranks and nobody averages, or the criterion has weights that
             the model does not have, so that nobody averages those.
     """
-    sharded = any(kind.__name__ in SHARDED for kind in type(model).__mro__)
+    sharded = any(kind.__name__ in _SHARDED for kind in type(model).__mro__)
     if not sharded and not isinstance(model, DistributedDataParallel):
         if told:
             return None

@@ -7,129 +7,24 @@ Thresholds are a function of the head; the body learns features by a loss of its
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.compiler import is_compiling
 from torch.func import functional_call
 
-from setpoint.axes import PlainOutcome
-from setpoint.axes.scan import Hold, holds
 from setpoint.distributed import Reduction, workers
-from setpoint.losses import exact_type
-from setpoint.problems import Problem
-from setpoint.rates import Where
+from setpoint.problems import PER_GROUP, Problem
 from setpoint.solvers.accumulate import Accumulated
-from setpoint.solvers.base import BatchCriterion, check_model
+from setpoint.solvers.base import BatchCriterion, check_model, check_problem
 from setpoint.solvers.baselines import CrossEntropy
-from setpoint.solvers.compiled import ClosedForm, ExampleColumns
 from setpoint.solvers.implicit import Implicit
-from setpoint.solvers.memory import State
-from setpoint.solvers.penalty import Penalty, check_problem, penalized, running_multipliers
+from setpoint.solvers.penalty import PenalizedLoss, Penalty
 from setpoint.solvers.split import Split, check_features, check_head, check_steady
 
-Weights = tuple[Tensor, ...]
 
-
-class BodyLosses(BatchCriterion, State):
-    """The body's part of a criterion on features: its head, its penalty, and what they remember."""
-
-    problem: Problem
-    implicit: Implicit
-    held_at: Tensor
-    multipliers: Tensor
-    penalty: PenalizedLoss
-    _flexible = ("held_at", "multipliers")
-    _head: tuple[nn.Module, ...]  # in a tuple: the head belongs to the model, not to its loss
-    _targets: list[Hold]
-    _slices: tuple[Where, ...]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._auxiliary: tuple[nn.Module, ...] = ()
-        self._first: Weights = ()
-        self._own_first: Weights = ()
-        self.register_buffer("held_at", torch.empty(0, dtype=torch.float64))
-        self.register_buffer("multipliers", torch.empty(0, dtype=torch.float64))
-
-    def _own_head(self, owner: nn.Module) -> None:
-        """Give the body a head of its own, as a part of ``owner``."""
-        auxiliary = deepcopy(self._head[0]).requires_grad_()
-        owner.auxiliary = auxiliary
-        self._auxiliary = (auxiliary,)
-        self._own_first = weights_of(auxiliary)
-
-    def _untrained(self) -> str:
-        """Which of the heads no optimizer has ever touched, in words; empty if none."""
-        if any(unchanged(head, self._own_first) for head in self._auxiliary):
-            return (
-                "the auxiliary head is not trained: give the optimizer criterion.parameters() "
-                "as well"
-            )
-        if unchanged(self._head[0], self._first):
-            return (
-                "the head is not trained: it is not part of the model that the optimizer has; "
-                "pass the model's own last layer, or Split(model, head)"
-            )
-        return ""
-
-    def _penalized(self, by: Penalty, features: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
-        """The body's penalized loss at the last step's threshold, and what the head is left."""
-        head = self._head[0]
-        frozen = {name: p.detach() for name, p in head.named_parameters()}
-        scores = head(features) if by.everywhere else functional_call(head, frozen, (features,))
-        # the threshold is that of the head's loss: told to compilers, which might change the order
-        loss = self.penalty(self._of_all(scores), held)
-        return loss, held.detach() if by.everywhere else held
-
-
-class PenalizedLoss(ClosedForm, BatchCriterion):
-    """The loss of :class:`Penalty` on the batch that a criterion's implicit loss has just seen.
-
-    Args:
-        owner: The criterion; it keeps the threshold of the last step and the running multipliers.
-        by: The penalty.
-    """
-
-    _gathers = False
-
-    def __init__(self, owner: BodyLosses, by: Penalty) -> None:
-        super().__init__()
-        self._owner = (owner,)  # in a tuple: the criterion is no part of its part
-        self.by = by
-        self.register_number()
-
-    def forward(self, scores: Tensor, held: Tensor) -> Tensor:
-        """The penalized loss, with its gradient on the scores; ``held`` is the head's loss."""
-        return self.loss(scores, held)
-
-    def value_and_gradient(
-        self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
-    ) -> tuple[Tensor, Tensor]:
-        """The loss and its gradient on the scores of the batch that was held."""
-        owner, outcome = self._owner[0], self._owner[0].implicit.outcome
-        assert isinstance(outcome, PlainOutcome)
-        now = torch.from_numpy(outcome.placed.marginal).to(owner.held_at.device)
-        eta = running_multipliers(owner.multipliers, outcome)
-        known = owner.held_at.shape == now.shape
-        before = owner.held_at.to(now) if known else torch.full_like(now, torch.nan)
-        at = torch.where(before.isnan(), now, before)
-        if owner.training and learns:
-            both = torch.from_numpy(outcome.counts.whole.totals.min(-1, keepdims=True) > 0)
-            owner.multipliers = eta
-            owner.held_at = torch.where(both.to(now.device), now, before)
-        if self.by.eta is not None:
-            eta = torch.full_like(eta, self.by.eta / now.shape[1])
-        value, gradient = penalized(
-            owner.problem, owner._targets, outcome.counts, at.cpu().numpy(), eta.cpu().numpy()
-        )
-        loss = scores.new_tensor(value.mean(), dtype=exact_type(scores))
-        slopes = torch.from_numpy((gradient / len(gradient)).T.reshape(scores.shape))
-        return loss, slopes.to(scores.device)
-
-
-class LastLayer(BodyLosses):
+class LastLayer(BatchCriterion):
     """A criterion on features: ``criterion(body(x), y).backward()``.
 
     The head gets the gradient of :class:`setpoint.Implicit` and nothing else, the body that of its
@@ -153,7 +48,7 @@ class LastLayer(BodyLosses):
             ``"sum"`` or ``"none"``; :meth:`attach` finds it out. The
             body's own head must be a part of the model then: pass a :class:`Split`.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from setpoint import LastLayer, fnr_at_fpr
         >>> from setpoint.solvers import Split
@@ -181,19 +76,26 @@ class LastLayer(BodyLosses):
         super().__init__()
         if implicit is not None and (steps is not None or implicit.problem != problem):
             raise ValueError("implicit= brings its own steps, and must be of the same problem.")
-        check_problem(problem, body)
-        self.problem = problem
+        self.problem = check_problem(problem, "LastLayer", "fnr_at_fpr(0.01)")
+        if isinstance(body, Penalty) and problem.thresholds == PER_GROUP:
+            raise NotImplementedError(
+                f"Penalty knows one threshold for everyone; `{problem}` has one per group. "
+                "LastLayer with body=CrossEntropy() trains it, and so does Implicit."
+            )
         self.implicit = Implicit(problem, steps=steps) if implicit is None else implicit
         self.body = CrossEntropy() if body is None else body
-        if isinstance(self.body, Penalty):
-            self.penalty = PenalizedLoss(self, self.body)
         if not isinstance(self.body, (CrossEntropy, Penalty)):
             raise TypeError(f"body must be CrossEntropy(...) or Penalty(...); got {body!r}.")
+        # in tuples: the heads belong to the model, not to its loss
         self._head = (check_head(head.head if isinstance(head, Split) else head),)
-        self._first = weights_of(self.head)
-        if isinstance(self.body, CrossEntropy):
-            self._own_head(head if isinstance(head, Split) else self)
-        self._targets, self._slices = holds(problem), problem.slices
+        self._auxiliary: tuple[nn.Module, ...] = ()
+        if isinstance(self.body, Penalty):
+            self.penalty = PenalizedLoss(self.implicit, self.body)
+        else:
+            owner = head if isinstance(head, Split) else self
+            owner.auxiliary = deepcopy(self.head).requires_grad_()
+            self._auxiliary = (owner.auxiliary,)
+        self._first = [_copy_of_weights(each) for each in (*self._head, *self._auxiliary)]
         self.reduction = reduction
         self._losses: tuple[Tensor, Tensor] | None = None
         self._steady = False
@@ -210,8 +112,8 @@ class LastLayer(BodyLosses):
 
         Args:
             features: What goes into the head, ``[n, width]``, attached to the body.
-            labels: 0 or 1, one an example (or in the shape of the head's scores).
-            weights: Optional, one an example; weight 0 is absent.
+            labels: 0 or 1, one per example (or in the shape of the head's scores).
+            weights: Optional, one per example; weight 0 is absent.
             groups: A column of group values, or a dict of columns, for problems with slices.
         """
         check_features(features, self.head)
@@ -224,7 +126,10 @@ class LastLayer(BodyLosses):
         given = {"weights": weights, "groups": groups}
         held = self.implicit(scores, labels, **given)
         if isinstance(self.body, Penalty):
-            body, held = self._penalized(self.body, features, held)
+            # the penalty's threshold is that of the head's loss, which is passed so that a compiler
+            # keeps the order
+            body = self.penalty(self._of_all(self._penalized_scores(features)), held)
+            held = held.detach() if self.body.everywhere else held
         else:
             body = self.body(self._auxiliary[0](features), labels, **given)
         self._losses = (body.detach(), held.detach())
@@ -264,17 +169,39 @@ class LastLayer(BodyLosses):
             found["body_loss"], found["head_loss"] = map(float, self._losses)
         return found
 
+    def _penalized_scores(self, features: Tensor) -> Tensor:
+        """Scores with gradients on the features, and on the head if the penalty trains it."""
+        if isinstance(self.body, Penalty) and self.body.everywhere:
+            return cast(Tensor, self.head(features))
+        frozen = {name: p.detach() for name, p in self.head.named_parameters()}
+        return cast(Tensor, functional_call(self.head, frozen, (features,)))
+
+    def _untrained(self) -> str:
+        """Which head no optimizer has ever changed, in words; empty if none."""
+        head, *auxiliary = map(_unchanged, (*self._head, *self._auxiliary), self._first)
+        if any(auxiliary):
+            return (
+                "the auxiliary head is not trained: give the optimizer criterion.parameters() "
+                "as well"
+            )
+        if head:
+            return (
+                "the head is not trained: it is not part of the model that the optimizer has; "
+                "pass the model's own last layer, or Split(model, head)"
+            )
+        return ""
+
     def __repr__(self) -> str:
         width = next((p.in_features for p in self.head.modules() if isinstance(p, nn.Linear)), "?")
         return f"{type(self).__name__}({self.implicit!r}, width={width}, body={self.body!r})"
 
 
-def weights_of(module: nn.Module) -> Weights:
+def _copy_of_weights(module: nn.Module) -> list[Tensor]:
     """A copy of its weights; their version counters would miss what fused optimizers write."""
-    return tuple(p.detach().clone() for p in module.parameters())
+    return [p.detach().clone() for p in module.parameters()]
 
 
-def unchanged(module: nn.Module, first: Weights) -> bool:
-    """Whether no optimizer has ever written to a weight."""
+def _unchanged(module: nn.Module, first: list[Tensor]) -> bool:
+    """Whether all weights are as they were at first."""
     pairs = zip(module.parameters(), first, strict=True)
     return all(torch.equal(p.detach().to(old), old) for p, old in pairs)

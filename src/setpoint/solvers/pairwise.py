@@ -15,9 +15,9 @@ from torch import Tensor
 from setpoint._checks import positive
 from setpoint.distributed import Reduction
 from setpoint.losses import Ranked, ValueAndGradient, batch_loss, from_zero
-from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
+from setpoint.problems import PER_GROUP, Problem
 from setpoint.rates import Bound, Range, fnr, fpr, tpr
-from setpoint.solvers.base import BatchCriterion, LastBatch
+from setpoint.solvers.base import BatchCriterion, LastBatch, check_problem
 
 Surrogate = Literal["squared_hinge", "sigmoid"]
 _LARGEST = torch.finfo(torch.float32).max
@@ -105,12 +105,9 @@ class Pairwise(BatchCriterion):
         return f"{type(self).__name__}({self.problem}, {options})"
 
 
-def fpr_range(problem: object) -> tuple[float, float]:
+def fpr_range(given: object) -> tuple[float, float]:
     """The range of false positive rates of a problem; raises if it has none."""
-    if not isinstance(problem, Problem):
-        raise TypeError(f"Pairwise takes a Problem, such as roc_auc(fpr=(0, 0.05)); got {problem}.")
-    refuse_queries(problem.query, "Pairwise")
-    refuse_classes(problem, "Pairwise")
+    problem = check_problem(given, "Pairwise", "roc_auc(fpr=(0, 0.05))")
     if problem.objective == (tpr if problem.maximize else fnr) and len(problem.subject_to) == 1:
         (target,) = problem.subject_to
         if isinstance(target, Range) and target.expression == fpr:

@@ -1,12 +1,13 @@
-"""The body's loss of FICO's Method 2: the objective and a penalty, at yesterday's threshold.
+"""The body's loss of FICO's Method 2: the objective and a penalty, at the last step's threshold.
 
-At a threshold held on this very batch the gap is zero but for smoothing and says nothing; at the
-one held a step ago it says how the scores have drifted since.
+At a threshold that was held on this very batch the gap is zero, except for smoothing; at the one of
+the last step it says how far the scores have drifted since.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,10 +16,15 @@ from torch import Tensor
 from setpoint._checks import positive
 from setpoint.axes import PlainOutcome, SoftCounts, gradient_of, tables_of
 from setpoint.axes.arrays import Floats
-from setpoint.axes.scan import Hold
-from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
+from setpoint.axes.scan import Hold, holds
+from setpoint.losses import exact_type
+from setpoint.problems import Problem
+from setpoint.solvers.base import BatchCriterion
+from setpoint.solvers.compiled import ClosedForm, ExampleColumns
+from setpoint.solvers.implicit import Implicit
+from setpoint.solvers.memory import State
 
-PACE = 0.1
+_PACE = 0.1
 """How fast the running multiplier follows that of the last batch."""
 
 
@@ -30,7 +36,7 @@ class Penalty:
 
     Args:
         eta: The price of a gap. Without it, the running multiplier of the implicit problem: with
-            a smaller one (1 at an fpr of 1 %, say) accepting everybody pays.
+            a smaller one (1 at an fpr of 1 %, say) it pays to accept all examples.
         everywhere: Train the head by it too, and not by the implicit loss: FICO's ablation.
     """
 
@@ -42,17 +48,56 @@ class Penalty:
             object.__setattr__(self, "eta", positive(self.eta, "eta"))
 
 
-def check_problem(problem: object, body: object) -> None:
-    """Raise for what :class:`setpoint.LastLayer` cannot express, and say who can."""
-    if not isinstance(problem, Problem):
-        raise TypeError(f"LastLayer takes a Problem, such as fnr_at_fpr(0.01); got {problem!r}.")
-    refuse_queries(problem.query, "LastLayer")
-    refuse_classes(problem, "LastLayer")
-    if isinstance(body, Penalty) and problem.thresholds == PER_GROUP:
-        raise NotImplementedError(
-            f"Penalty knows one threshold for everyone; `{problem}` has one per group. "
-            "LastLayer with body=CrossEntropy() trains it, and so does Implicit."
+class PenalizedLoss(ClosedForm, BatchCriterion, State):
+    """The loss of :class:`Penalty` on the batch that the implicit loss of the head has just seen.
+
+    Args:
+        implicit: The criterion of the head; its thresholds are used one step later.
+        by: The penalty.
+    """
+
+    held_at: Tensor  # the thresholds of the last step, [c, m]
+    multipliers: Tensor  # running ones, [t, c, m]
+    _flexible = ("held_at", "multipliers")
+    _gathers = False
+
+    def __init__(self, implicit: Implicit, by: Penalty) -> None:
+        super().__init__()
+        self._implicit = (implicit,)  # in a tuple: it is a part of the criterion, not of this loss
+        self._targets = holds(implicit.problem)
+        self.by = by
+        self.register_buffer("held_at", torch.empty(0, dtype=torch.float64))
+        self.register_buffer("multipliers", torch.empty(0, dtype=torch.float64))
+        self.register_number()
+
+    def forward(self, scores: Tensor, held: Tensor) -> Tensor:
+        """The penalized loss, with its gradient on the scores; ``held`` is the head's loss."""
+        return self.loss(scores, held)
+
+    def value_and_gradient(
+        self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
+    ) -> tuple[Tensor, Tensor]:
+        """The loss and its gradient on the scores of the batch that was held."""
+        outcome = self._implicit[0].outcome
+        assert isinstance(outcome, PlainOutcome)
+        now = torch.from_numpy(outcome.placed.marginal).to(self.held_at.device)
+        eta = running_multipliers(self.multipliers, outcome)
+        known = self.held_at.shape == now.shape
+        before = self.held_at.to(now) if known else torch.full_like(now, torch.nan)
+        at = torch.where(before.isnan(), now, before)
+        if self.training and learns:
+            both = torch.from_numpy(outcome.counts.whole.totals.min(-1, keepdims=True) > 0)
+            self.multipliers = eta
+            self.held_at = torch.where(both.to(now.device), now, before)
+        if self.by.eta is not None:
+            eta = torch.full_like(eta, self.by.eta / now.shape[1])
+        problem = self._implicit[0].problem
+        value, gradient = penalized(
+            problem, self._targets, outcome.counts, at.cpu().numpy(), eta.cpu().numpy()
         )
+        loss = scores.new_tensor(value.mean(), dtype=exact_type(scores))
+        slopes = torch.from_numpy((gradient / len(gradient)).T.reshape(scores.shape))
+        return loss, slopes.to(scores.device)
 
 
 def running_multipliers(known: Tensor, outcome: PlainOutcome) -> Tensor:
@@ -65,7 +110,7 @@ def running_multipliers(known: Tensor, outcome: PlainOutcome) -> Tensor:
     holding = holding & now.isfinite()
     if known.shape != holding.shape:  # the first batch
         return torch.where(holding, now, 0.0)
-    followed = torch.where(known > 0, known + PACE * (now - known), now)
+    followed = torch.where(known > 0, known + _PACE * (now - known), now)
     return torch.where(holding, followed, known)
 
 

@@ -90,18 +90,7 @@ class Stratified:
         if count == 0 or size in (1, len(positive)):  # one class only, batches of one, or whole
             yield from Shuffled(size).draw(labels, steps=steps, seed=seed)
             return
-        truth = len(rare) / len(positive)
-        weights = torch.cat(
-            [
-                torch.full((count,), truth * size / count),
-                torch.full((size - count,), (1 - truth) * size / (size - count)),
-            ]
-        )
-        generator = torch.Generator().manual_seed(seed)
-        rares = cycle(rare, count, generator)
-        others = cycle(common, size - count, generator)
-        for _ in range(whole(steps, "steps", least=1)):
-            yield Batch(torch.cat([next(rares), next(others)]), weights)
+        yield from _by_class([rare, common], [count, size - count], steps=steps, seed=seed)
 
     def _rare_in_batch(self, rare: int, total: int, size: int) -> int:
         """How many examples of the rarer class each batch holds."""
@@ -142,20 +131,7 @@ class Classwise:
             yield from Shuffled(size).draw(labels, steps=steps, seed=seed)
             return
         counts = self.counts([len(rows) for rows in classes], size)
-        generator = torch.Generator().manual_seed(seed)
-        streams = [
-            cycle(rows, count, generator)
-            for rows, count in zip(classes, counts, strict=True)
-            if count
-        ]
-        weights = torch.cat(
-            [
-                torch.full((count,), len(rows) / len(labels) * size / max(count, 1))
-                for rows, count in zip(classes, counts, strict=True)
-            ]
-        )
-        for _ in range(whole(steps, "steps", least=1)):
-            yield Batch(torch.cat([next(stream) for stream in streams]), weights)
+        yield from _by_class(classes, counts, steps=steps, seed=seed)
 
     def counts(self, sizes: list[int], size: int) -> list[int]:
         """How many of each class a batch of ``size`` holds."""
@@ -261,3 +237,18 @@ def cycle(rows: Tensor, size: int, generator: torch.Generator) -> Iterator[Tenso
         queue = torch.cat(parts)
         yield queue[:size]
         queue = queue[size:]
+
+
+def _by_class(
+    classes: list[Tensor], counts: list[int], *, steps: int, seed: int
+) -> Iterator[Batch]:
+    """Batches with ``counts`` rows of each class, weighted back to the shares of the classes."""
+    size, total = sum(counts), sum(map(len, classes))
+    pairs = list(zip(classes, counts, strict=True))
+    weights = torch.cat(
+        [torch.full((count,), len(rows) / total * size / max(count, 1)) for rows, count in pairs]
+    )
+    generator = torch.Generator().manual_seed(seed)
+    streams = [cycle(rows, count, generator) for rows, count in pairs if count]
+    for _ in range(whole(steps, "steps", least=1)):
+        yield Batch(torch.cat([next(stream) for stream in streams]), weights)

@@ -20,12 +20,12 @@ from setpoint._checks import share as share_between
 from setpoint.axes import Sample, SoftCounts, read_sample, soft_counts, tables_of
 from setpoint.distributed import workers
 from setpoint.losses import attach, example_weights
-from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
+from setpoint.problems import PER_GROUP, Problem
 from setpoint.rates import Bound, Expression, Where
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to
-from setpoint.solvers.base import BatchCriterion
+from setpoint.solvers.base import BatchCriterion, check_problem, check_soft_step
 from setpoint.solvers.main_loss import Loss, main_loss, mix, score_gradient
 from setpoint.steps import Hard, Sigmoid, Step
 
@@ -46,7 +46,7 @@ class RateBarrier(BatchCriterion):
         step: The soft step that counts are made differentiable with.
         barrier: A :class:`setpoint.Barrier` with other settings, instead of ``params``.
 
-    Example:
+    Examples:
         >>> from setpoint import Problem, RateBarrier, fnr, fpr
         >>> model = torch.nn.Linear(3, 1)
         >>> problem = Problem(minimize=fnr, subject_to=fpr <= 0.1)
@@ -69,14 +69,18 @@ class RateBarrier(BatchCriterion):
         barrier: Barrier | None = None,
     ) -> None:
         super().__init__()
-        _check_problem(problem, step)
+        self.problem = check_problem(problem, "RateBarrier")
+        if problem.swept is not None or problem.thresholds == PER_GROUP:
+            raise NotImplementedError(
+                f"RateBarrier cuts all scores at one fixed threshold; `{problem}` has several. "
+                "Train it with Implicit, or write one bound for each."
+            )
+        self.step = check_soft_step(step)
         if (params is None) == (barrier is None):
             raise TypeError("RateBarrier takes the model's parameters, or barrier=, not both.")
-        self.problem = problem
         self.threshold = number(threshold, "threshold")
         self.main = main
         self.share = share_between(share, "share")
-        self.step = step
         self.barrier = Barrier(params) if barrier is None else barrier  # type: ignore[arg-type]
         main_loss(main)  # refuses what is none
         self._slices = problem.slices
@@ -181,21 +185,3 @@ def true_rate(
     tables = tables_of(hard.counts()[0], hard.whole.totals, slices)
     value = torch.as_tensor(rate.of(tables)).mean()
     return torch.where(value.isfinite(), value, missing)
-
-
-def _check_problem(problem: object, step: object) -> None:
-    """An error unless rates of the problem can be read at one fixed threshold."""
-    if not isinstance(problem, Problem):
-        raise TypeError(
-            "RateBarrier takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
-            f"got {problem!r}."
-        )
-    refuse_queries(problem.query, "RateBarrier")
-    refuse_classes(problem, "RateBarrier")
-    if problem.swept is not None or problem.thresholds == PER_GROUP:
-        raise NotImplementedError(
-            f"RateBarrier cuts all scores at one fixed threshold; `{problem}` has several. "
-            "Train it with Implicit, or write one bound for each."
-        )
-    if not isinstance(step, Step) or isinstance(step, Hard):
-        raise TypeError(f"step must be a soft step such as Sigmoid(); got {step!r}.")

@@ -83,7 +83,9 @@ class Iterates:
         label: Any = None,
     ) -> Iterate:
         """Keep the present weights of a model, by its ``scores`` on the data that judge."""
-        objective, excess, at = measured(self.problem, scores, labels, thresholds, weights, groups)
+        objective, excess, at = measure_iterate(
+            self.problem, scores, labels, thresholds, weights, groups
+        )
         state = {name: value.detach().clone() for name, value in model.state_dict().items()}
         iterate = Iterate(state, at, objective, excess, label)
         self.kept.append(iterate)
@@ -155,7 +157,7 @@ class Iterates:
             raise ValueError("No iterate was kept yet; call add(model, scores, labels, ...).")
 
 
-def measured(
+def measure_iterate(
     problem: Problem, scores: Tensor, labels: Tensor, thresholds: Any, weights: Any, groups: Any
 ) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
     """The true objective, the excess of every target, and the thresholds they were taken at.

@@ -14,14 +14,14 @@ from torch import Tensor
 
 from setpoint._checks import number, positive
 from setpoint._checks import share as share_between
-from setpoint.axes import Sample, SoftCounts, read_sample, spread
+from setpoint.axes import SoftCounts, read_sample, spread
 from setpoint.axes.cuts import Cuts
 from setpoint.axes.scan import Hold, holds, place
 from setpoint.distributed import Reduction
 from setpoint.losses import example_weights
-from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
-from setpoint.rates import Where
+from setpoint.problems import PER_GROUP, Problem
 from setpoint.solvers.additive import AdditiveCriterion
+from setpoint.solvers.base import check_problem, check_soft_step
 from setpoint.solvers.compiled import ClosedForm, ExampleColumns
 from setpoint.solvers.implicit import Snapshot
 from setpoint.solvers.lagrangian.multipliers import (
@@ -32,50 +32,19 @@ from setpoint.solvers.lagrangian.multipliers import (
     diverging,
     history_of,
 )
-from setpoint.solvers.lagrangian.terms import CountSums, Priced, Slack, has_ratios, priced
+from setpoint.solvers.lagrangian.terms import CountSums, Priced, Slack, has_ratios, lagrangian_of
 from setpoint.solvers.memory import State
-from setpoint.steps import Hard, Sigmoid, Step
+from setpoint.steps import Sigmoid, Step
 
-FARTHEST = 0.25
+_FARTHEST = 0.25
 """The farthest a threshold moves in a step, in spreads of the scores."""
 
 
-def check(problem: object, step: object, regret: object, proxy: object) -> None:
-    """Raise for what :class:`Lagrangian` cannot express."""
-    check_shared(problem, "Lagrangian")
-    if not isinstance(step, Step) or isinstance(step, Hard):
-        raise TypeError(f"step must be a soft step such as Sigmoid(); got {step!r}.")
-    if regret not in ("external", "swap"):
-        raise ValueError(f"regret must be 'external' or 'swap'; got {regret!r}.")
-    if regret == "swap" and not proxy:
-        raise ValueError(
-            'regret="swap" answers true counts: set proxy=True. With soft counts alone '
-            "projected ascent is all that is needed."
-        )
-
-
-def check_shared(problem: object, who: str) -> Problem:
-    """A problem whose thresholds are the same for everyone, or an error."""
-    if not isinstance(problem, Problem):
-        raise TypeError(
-            f"{who} takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
-            f"got {problem!r}."
-        )
-    refuse_queries(problem.query, who)
-    refuse_classes(problem, who)
-    if problem.thresholds == PER_GROUP:
-        raise NotImplementedError(
-            f"{who} cuts everyone at the same threshold; `{problem}` has one per group. "
-            "Implicit trains those; or bound the groups' rates at a shared threshold."
-        )
-    return problem
-
-
-class Moving(State):
-    """The thresholds of a criterion, ``[c, m]``; the first batch says where they start.
+class LearnedThresholds(State):
+    """The thresholds of a Lagrangian, ``[c, m]``; they start at the first batch's exact ones.
 
     Args:
-        fixed: Where they stay, or None: they are learned.
+        fixed: Their fixed value, or None if they are learned.
         rate: How fast they are learned, in units free of the scores' scale.
     """
 
@@ -89,12 +58,12 @@ class Moving(State):
         self.register_buffer("values", torch.empty(0, dtype=torch.float64))
 
     def at(self, problem: Problem, targets: list[Hold], cuts: Cuts | None, like: Tensor) -> Tensor:
-        """Where scores are cut now; at first, where the problem's exact thresholds are."""
+        """The present thresholds; in the first batch, the problem's exact ones."""
         if self.fixed is not None:
             return torch.full_like(like, self.fixed)
         if self.values.shape == like.shape:
             return self.values.to(like)
-        assert cuts is not None  # only fixed thresholds do without
+        assert cuts is not None  # only fixed thresholds need none
         with np.errstate(all="ignore"):
             return torch.from_numpy(place(cuts, problem, targets).marginal).to(like)
 
@@ -103,87 +72,12 @@ class Moving(State):
         if self.fixed is None:
             unit = reach[:, None]
             step = self.rate * unit * slopes * at.shape[1]
-            at = at - unit * step.clamp(-FARTHEST, FARTHEST)
+            at = at - unit * step.clamp(-_FARTHEST, _FARTHEST)
         self.values = at.clone()
 
 
-class Advancing(ClosedForm, AdditiveCriterion[CountSums], State):
-    """The mechanics of :class:`setpoint.Lagrangian` that a user need not see."""
-
-    step_count: Tensor
-    problem: Problem
-    step: Step
-    dual_rate: float
-    duals: Additive | Swap
-    moving: Moving
-    log: MultiplierLog
-    _targets: list[Hold]
-    _slices: tuple[Where, ...]
-
-    def _adds(self) -> bool:
-        """Whether thresholds and widths are known beforehand.
-
-        Those that are learned, or follow the scores, are measured by the scores' spread. That is
-        robust by two quantiles, which no sum over ranks can tell.
-        """
-        return self.moving.fixed is not None and self.step.temperature is not None
-
-    def _own(
-        self, scores: Tensor, labels: Any, *, weights: Any = None, groups: Any = None
-    ) -> CountSums:
-        return CountSums.of(self._reading(self._sample(scores, labels, weights, groups))[0])
-
-    def _empty(self, scores: Tensor) -> bool:
-        """Whether nobody is there, on any rank."""
-        if self._shared is None:
-            return scores.numel() == 0
-        rows, *_ = self._shared[1]
-        return bool(rows == 0)
-
-    def _read(
-        self, scores: Tensor, labels: Any, weights: Any, groups: Any
-    ) -> tuple[SoftCounts, Tensor]:
-        """The batch of all ranks as seen from the thresholds, and how far its scores spread."""
-        if self._shared is not None:
-            own, totals = self._shared
-            return own.of_all(totals), torch.ones_like(own.reading.at[:, 0])
-        return self._reading(self._sample(scores, labels, weights, groups))
-
-    def _sample(self, scores: Tensor, labels: Any, weights: Any, groups: Any) -> Sample:
-        if weights is not None:
-            weights = example_weights(weights, scores)
-        return read_sample(self._slices, scores, labels, weights, groups)
-
-    def _reading(self, batch: Sample) -> tuple[SoftCounts, Tensor]:
-        """These rows as seen from the thresholds, and how far their scores spread."""
-        cuts, reach = None, torch.ones(len(batch.scores), dtype=torch.float64)
-        if not self._adds():
-            cuts = batch.cuts
-            with np.errstate(all="ignore"):
-                reach = torch.from_numpy(spread(cuts))
-        width = self.step.width_of(reach)
-        width = (width + (width == 0))[:, None].expand(-1, len(self.problem.points))
-        at = self.moving.at(self.problem, self._targets, cuts, width)
-        tensors = batch.tensors()
-        return SoftCounts(self.step, at, width, tensors, tensors), reach
-
-    def _advance(self, found: Priced, reach: Tensor) -> None:
-        """A step was taken: move thresholds down the Lagrangian, multipliers up their gaps."""
-        gaps = torch.where(found.sound[:, None], found.gaps, 0.0)
-        self.moving.descend(found.reading.at, found.towards(), reach)
-        self.log.add(torch.cat([found.prices.reshape(-1), gaps.reshape(-1)]))
-        if self._targets:
-            self.duals.update(gaps, self.dual_rate)
-        self.step_count.add_(1)
-
-    def __repr__(self) -> str:
-        options = ("dual_rate", "proxy", "regret", "threshold", "threshold_rate", "slack_rate")
-        listed = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*options, "step"))
-        return f"{type(self).__name__}({self.problem}, {listed})"
-
-
-class Lagrangian(Advancing):
-    """A criterion by multipliers: ``criterion(model(x), y).backward()``.
+class Lagrangian(ClosedForm, AdditiveCriterion[CountSums], State):
+    """A criterion with multipliers: ``criterion(model(x), y).backward()``.
 
     The value is the Lagrangian in soft counts, the gradient is its own. Thresholds and multipliers
     are part of the criterion's state and move at every training step; the optimizer knows nothing
@@ -204,7 +98,7 @@ class Lagrangian(Advancing):
         reduction: Under ``torch.distributed``, what becomes of the ranks' gradients: ``"mean"``,
             ``"sum"`` or ``"none"``; :meth:`attach` finds it out.
 
-    Example:
+    Examples:
         >>> from setpoint import Lagrangian, fnr_at_fpr
         >>> criterion = Lagrangian(fnr_at_fpr(0.25), threshold=0.0)
         >>> scores = torch.tensor([2.0, 1.0, 0.5, 0.2, 0.1, -1.0], requires_grad=True)
@@ -214,6 +108,8 @@ class Lagrangian(Advancing):
         >>> 0 < criterion.stats()["multipliers"]["fpr <= 0.25"] < 1
         True
     """
+
+    step_count: Tensor
 
     def __init__(
         self,
@@ -230,19 +126,25 @@ class Lagrangian(Advancing):
     ) -> None:
         super().__init__()
         self.reduction = reduction
-        check(problem, step, regret, proxy)
-        self.problem = problem
+        self.problem = check_shared(problem, "Lagrangian")
+        self.step = check_soft_step(step)
+        if regret not in ("external", "swap"):
+            raise ValueError(f"regret must be 'external' or 'swap'; got {regret!r}.")
+        if regret == "swap" and not proxy:
+            raise ValueError(
+                'regret="swap" answers true counts: set proxy=True. With soft counts alone '
+                "projected ascent is all that is needed."
+            )
         self.dual_rate = positive(dual_rate, "dual_rate")
         self.proxy = bool(proxy)
         self.regret = regret
         self.threshold = None if threshold is None else number(threshold, "threshold")
         self.threshold_rate = positive(threshold_rate, "threshold_rate")
         self.slack_rate = share_between(slack_rate, "slack_rate")
-        self.step = step
         self._targets, self._slices = holds(problem), problem.slices
         self.duals = (Additive if regret == "external" else Swap)(self._targets)
         self.slack = Slack(self.slack_rate if has_ratios(problem) else 1.0)
-        self.moving = Moving(self.threshold, self.threshold_rate)
+        self.learned = LearnedThresholds(self.threshold, self.threshold_rate)
         self.log = MultiplierLog()
         self.register_buffer("step_count", torch.zeros((), dtype=torch.long))
         self.register_number()
@@ -253,7 +155,8 @@ class Lagrangian(Advancing):
         self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
     ) -> Tensor:
         """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
-        if self._empty(scores):
+        rows = scores.numel() if self._shared is None else self._shared[1][0]  # of all ranks
+        if rows == 0:
             return scores.sum()
         return self.loss(scores, labels, weights=weights, groups=groups)
 
@@ -261,13 +164,18 @@ class Lagrangian(Advancing):
         self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
     ) -> tuple[Tensor, Tensor]:
         """The loss of a batch and its gradient on the scores; in training, state changes."""
-        reading, reach = self._read(scores, labels, columns.weights, columns.groups)
+        if self._shared is not None:
+            own, totals = self._shared
+            counts: SoftCounts = own.of_all(totals)
+            reach = torch.ones_like(counts.at[:, 0])
+        else:
+            counts, reach = self._read(scores, labels, columns.weights, columns.groups)
         steps = learns and self.training
-        found = priced(
+        found = lagrangian_of(
             self.problem,
             self._targets,
             self._slices,
-            reading,
+            counts,
             self.slack,
             self.duals,
             proxy=self.proxy,
@@ -281,7 +189,7 @@ class Lagrangian(Advancing):
     @property
     def thresholds(self) -> Tensor:
         """Where scores are cut, ``[outputs, thresholds]``; empty before the first step."""
-        return self.moving.values
+        return self.learned.values
 
     @property
     def multipliers(self) -> Tensor:
@@ -312,3 +220,58 @@ class Lagrangian(Advancing):
     def history(self) -> list[dict[str, Any]]:
         """Multipliers and gaps of the last 1,000 steps, oldest first."""
         return history_of(self.problem, *self.log.read())
+
+    def _adds(self) -> bool:
+        """Whether thresholds and widths are fixed, so that counts of ranks can be added up.
+
+        Learned ones need the spread of the scores, from two quantiles, which no sum over ranks has.
+        """
+        return self.threshold is not None and self.step.temperature is not None
+
+    def _own(
+        self, scores: Tensor, labels: Any, *, weights: Any = None, groups: Any = None
+    ) -> CountSums:
+        return CountSums.of(self._read(scores, labels, weights, groups)[0])
+
+    def _read(
+        self, scores: Tensor, labels: Any, weights: Any, groups: Any
+    ) -> tuple[SoftCounts, Tensor]:
+        """The batch around the thresholds, and the spread of its scores."""
+        if weights is not None:
+            weights = example_weights(weights, scores)
+        batch = read_sample(self._slices, scores, labels, weights, groups)
+        cuts, reach = None, torch.ones(len(batch.scores), dtype=torch.float64)
+        if not self._adds():
+            cuts = batch.cuts
+            with np.errstate(all="ignore"):
+                reach = torch.from_numpy(spread(cuts))
+        width = self.step.width_of(reach)
+        width = (width + (width == 0))[:, None].expand(-1, len(self.problem.points))
+        at = self.learned.at(self.problem, self._targets, cuts, width)
+        tensors = batch.tensors()
+        return SoftCounts(self.step, at, width, tensors, tensors), reach
+
+    def _advance(self, found: Priced, reach: Tensor) -> None:
+        """Move thresholds down the Lagrangian and multipliers up their gaps."""
+        gaps = torch.where(found.sound[:, None], found.gaps, 0.0)
+        self.learned.descend(found.reading.at, found.towards(), reach)
+        self.log.add(torch.cat([found.prices.reshape(-1), gaps.reshape(-1)]))
+        if self._targets:
+            self.duals.update(gaps, self.dual_rate)
+        self.step_count.add_(1)
+
+    def __repr__(self) -> str:
+        options = ("dual_rate", "proxy", "regret", "threshold", "threshold_rate", "slack_rate")
+        listed = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*options, "step"))
+        return f"{type(self).__name__}({self.problem}, {listed})"
+
+
+def check_shared(problem: object, who: str) -> Problem:
+    """``problem``, if its labels are binary and its thresholds the same for everyone."""
+    checked = check_problem(problem, who)
+    if checked.thresholds == PER_GROUP:
+        raise NotImplementedError(
+            f"{who} cuts everyone at the same threshold; `{problem}` has one per group. "
+            "Implicit trains those; or bound the groups' rates at a shared threshold."
+        )
+    return checked

@@ -15,7 +15,7 @@ from setpoint.axes.scan import Hold
 from setpoint.problems import Problem
 from setpoint.solvers.memory import State
 
-LARGEST = 1e6
+_LARGEST = 1e6
 """Prices stop here: a diverging run stays finite, and says so."""
 
 
@@ -38,8 +38,8 @@ class Additive(State):
     def update(self, gaps: Tensor, rate: float) -> None:
         """Move the prices of gaps ``[t, c, m]``; a gap that is no number moves nothing."""
         moved = self.values.to(gaps) + rate * torch.nan_to_num(gaps, posinf=0.0, neginf=0.0)
-        floors = gaps.new_tensor([-LARGEST if signed else 0.0 for signed in self.signed])
-        self.values = moved.clamp(max=LARGEST).maximum(floors[:, None, None])
+        floors = gaps.new_tensor([-_LARGEST if signed else 0.0 for signed in self.signed])
+        self.values = moved.clamp(max=_LARGEST).maximum(floors[:, None, None])
 
 
 class Swap(State):
@@ -88,11 +88,11 @@ class Swap(State):
         self.logarithms = (self.logarithms.to(gain) + rate * gain).log_softmax(-2)
 
 
-LENGTH = 1000
+_LENGTH = 1000
 
 
 class MultiplierLog(State):
-    """One row a step, the last :data:`LENGTH` of them."""
+    """One row a step, the last :data:`_LENGTH` of them."""
 
     rows: Tensor
     count: Tensor
@@ -105,24 +105,24 @@ class MultiplierLog(State):
 
     def add(self, row: Tensor) -> None:
         """Write down one row of numbers."""
-        if self.rows.shape != (LENGTH, len(row)):
-            self.rows = row.new_zeros(LENGTH, len(row))
-        place = (self.count % LENGTH).to(row.device)
+        if self.rows.shape != (_LENGTH, len(row)):
+            self.rows = row.new_zeros(_LENGTH, len(row))
+        place = (self.count % _LENGTH).to(row.device)
         self.rows = self.rows.to(row).index_copy(0, place[None], row[None])
         self.count = self.count + 1
 
     def read(self) -> tuple[list[int], Tensor]:
         """The numbers of the steps (1 is the first), and their rows, oldest first."""
         count = int(self.count)
-        first = max(0, count - LENGTH)
-        order = torch.arange(first, count) % LENGTH
+        first = max(0, count - _LENGTH)
+        order = torch.arange(first, count) % _LENGTH
         return list(range(first + 1, count + 1)), self.rows[order.to(self.rows.device)]
 
 
-TOO_LARGE = 1e3
+_TOO_LARGE = 1e3
 """A target that costs this much and is still broken is out of the model's reach."""
-BLOCKS, BLOCK = 5, 100
-BROKEN, STILL = 0.01, 0.8
+_BLOCKS, _BLOCK = 5, 100
+_BROKEN, _STILL = 0.01, 0.8
 """So is one that was broken by this much in each of the last blocks of steps, and in the last one
 by this share of what it was in the first."""
 
@@ -140,7 +140,7 @@ def diverging(problem: Problem, multipliers: Tensor, gaps: Tensor | None, log: T
     """Which target is not reached although its price has risen beyond reason, or for long."""
     if gaps is None:
         return ""
-    runaway = (multipliers.abs() > TOO_LARGE) & (gaps * multipliers > 0)
+    runaway = (multipliers.abs() > _TOO_LARGE) & (gaps * multipliers > 0)
     lasting = _broken_for_long(len(problem.subject_to), log)
     for place, (target, price) in enumerate(zip(problem.subject_to, multipliers, strict=True)):
         begin = f"diverging (multiplier {float(price.abs().max()):.2g}): {target}"
@@ -152,7 +152,7 @@ def diverging(problem: Problem, multipliers: Tensor, gaps: Tensor | None, log: T
         if lasting is not None and lasting[place] > 0:
             return (
                 f"{begin} has been broken by {float(lasting[place]):.2g} for "
-                f"{BLOCKS * BLOCK} steps; loosen it, train a larger model, or raise dual_rate"
+                f"{_BLOCKS * _BLOCK} steps; loosen it, train a larger model, or raise dual_rate"
             )
     return ""
 
@@ -162,13 +162,13 @@ def _broken_for_long(targets: int, log: Tensor) -> Tensor | None:
 
     A mean over a hundred steps is little noise; one that is on its way to the target shrinks.
     """
-    if not targets or len(log) < BLOCKS * BLOCK:
+    if not targets or len(log) < _BLOCKS * _BLOCK:
         return None
-    prices, gaps = log[-BLOCKS * BLOCK :].reshape(BLOCKS, BLOCK, 2, targets, -1).unbind(2)
+    prices, gaps = log[-_BLOCKS * _BLOCK :].reshape(_BLOCKS, _BLOCK, 2, targets, -1).unbind(2)
     means = gaps.mean(1)
     one_side = (means.sign() == means[0].sign()).all(0) & (means[-1] * prices[-1, -1] > 0)
     size = means.abs()
-    lasting = one_side & (size > BROKEN).all(0) & (size[-1] > STILL * size[0])
+    lasting = one_side & (size > _BROKEN).all(0) & (size[-1] > _STILL * size[0])
     return (size[-1] * lasting).amax(-1)
 
 

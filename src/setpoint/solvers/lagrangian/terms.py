@@ -65,7 +65,7 @@ class Slack(State):
 
 
 @dataclass(frozen=True)
-class Terms:
+class LagrangianTerms:
     """The objective, to be minimized, ``[c, m]``, the gaps ``[t, c, m]``, and both by the counts.
 
     Gaps are signed: positive where a price has to rise.
@@ -76,7 +76,7 @@ class Terms:
     by_count: Tensor
     gaps_by_count: Tensor
 
-    def priced(self, weight: Tensor, prices: Tensor) -> tuple[Tensor, Tensor]:
+    def weighted(self, weight: Tensor, prices: Tensor) -> tuple[Tensor, Tensor]:
         """The Lagrangian at every threshold ``[c, m]``; its mean over them by the counts."""
         value = weight * self.objective + (prices * self.gaps).sum(0)
         pulls = weight[..., None] * self.by_count + (prices[..., None] * self.gaps_by_count).sum(0)
@@ -90,7 +90,7 @@ def terms_at(
     counts: Tensor,
     around: Tensor,
     totals: Tensor,
-) -> Terms:
+) -> LagrangianTerms:
     """The tangents, at the counts ``around``, of the objective and of the gaps."""
     tables = tables_of(around, totals, slices)
     signs = [-1.0 if problem.maximize else 1.0, *(_turn(hold) for hold in targets)]
@@ -103,7 +103,7 @@ def terms_at(
         values.append(sign * (value + (pull * (counts - around)).sum(-1)))
         pulls.append(sign * pull)
     gaps = torch.stack(values)[1:] - _levels(targets, counts)
-    return Terms(values[0], gaps, pulls[0], torch.stack(pulls)[1:])
+    return LagrangianTerms(values[0], gaps, pulls[0], torch.stack(pulls)[1:])
 
 
 def true_gaps(targets: list[Hold], slices: tuple[Where, ...], reading: SoftCounts) -> Tensor:
@@ -163,7 +163,7 @@ class Priced:
         return Snapshot(problem, "", outcome, 0.0)
 
 
-def priced(
+def lagrangian_of(
     problem: Problem,
     targets: list[Hold],
     slices: tuple[Where, ...],
@@ -180,7 +180,7 @@ def priced(
     around = slack.around(counts, reading.whole.totals, sound, steps)
     terms = terms_at(problem, targets, slices, counts, *around)
     weight, prices = duals.prices(reading.at)
-    value, by_count = terms.priced(weight, prices)
+    value, by_count = terms.weighted(weight, prices)
     gradient = reading.pull(by_count)
     # counts too: on several ranks, one without rows has no gradient to tell by
     found = value.sum(-1) + gradient.sum(-1) + by_count.sum((-1, -2))
