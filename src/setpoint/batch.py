@@ -11,10 +11,10 @@ from typing import Any
 
 from setpoint._checks import plural
 
-Array = Any
+_Array = Any
 
 
-def check_scores(scores: Array) -> None:
+def check_scores(scores: _Array) -> None:
     """Scores are finite numbers."""
     finite = abs(scores) < float("inf")  # False for NaN too
     if not finite.all():
@@ -25,7 +25,7 @@ def check_scores(scores: Array) -> None:
         )
 
 
-def check_labels(labels: Array, scores: Array) -> None:
+def check_labels(labels: _Array, scores: _Array) -> None:
     """Labels are 0 or 1, one for each score."""
     check_length(labels, scores, "labels")
     wrong = (labels != 0) & (labels != 1)
@@ -35,7 +35,7 @@ def check_labels(labels: Array, scores: Array) -> None:
         raise ValueError(f"Labels must be 0 or 1; got {value:g} in row {row}.{hint}")
 
 
-def check_weights(weights: Array, scores: Array) -> None:
+def check_weights(weights: _Array, scores: _Array) -> None:
     """Weights are finite and not negative, one for each score."""
     check_length(weights, scores, "weights")
     right = (weights >= 0) & (weights < float("inf"))
@@ -44,7 +44,7 @@ def check_weights(weights: Array, scores: Array) -> None:
         raise ValueError(f"Weights must be finite and at least 0; got {value} in row {row}.")
 
 
-def check_length(values: Array, scores: Array, name: str) -> None:
+def check_length(values: _Array, scores: _Array, name: str) -> None:
     """One value for each score."""
     if tuple(values.shape) != tuple(scores.shape):
         raise ValueError(
@@ -70,7 +70,7 @@ def column_of(groups: Any, column: str, columns: set[str]) -> Any:
     return groups[column]
 
 
-def _first(wrong: Array, values: Array) -> tuple[int, float]:
+def _first(wrong: _Array, values: _Array) -> tuple[int, float]:
     """Row and value of the first wrong entry."""
     flat = wrong.reshape(-1).tolist().index(True)
     width = 1 if len(wrong.shape) < 2 else wrong.shape[1]

@@ -231,7 +231,7 @@ def error_of(sentence):
         (r'minimize fpr on a="\q"', r'"\q"', "escape"),
         (r'minimize fpr on a="\ud800"', r'a="\ud800"', "a string or a number"),
         (r'minimize fpr on "\ud800"=1', r'"\ud800"=1', "column of a slice is a string"),
-        ("minimize fpr on a=1 & a=2", "a=2", "nobody is also 2"),
+        ("minimize fpr on a=1 & a=2", "a=2", "no example is also 2"),
         ("minimize fpr on a=" + "9" * 5000, "9" * 5000, "4300 digits"),
         ("minimize fpr on a=" + "9" * 1001, "a=" + "9" * 1001, ""),
         ("minimize fnr over error in [0, 1]", "error in [0, 1]", "moves one way"),

@@ -279,7 +279,7 @@ SLIPS = {
     "two slices": (
         lambda: fpr.on(group="a").on(group="b"),
         ValueError,
-        'Already on group="a"; nobody is also "b"',
+        'Already on group="a"; no example is also "b"',
     ),
     "a column by number": (
         lambda: Rate(FP, FP + TN, ((1, "a"),)),

@@ -47,7 +47,7 @@ def tables_at(s: Floats, thresholds: Floats, masks: Masks) -> Tables:
     return tables
 
 
-def value_of(problem: Specification, tables: Tables, s: Floats, masks: Masks) -> float:
+def objective_value(problem: Specification, tables: Tables, s: Floats, masks: Masks) -> float:
     """The mean objective. 0/0 is its worst value, unless the data leave no other."""
     values = problem.objective.of(tables)
     if np.isnan(values).any():
@@ -65,6 +65,14 @@ def defined(problem: Specification, value: float, masks: Masks) -> float:
             f"The data have {_content(masks)}; pass data with examples of every kind it counts."
         )
     return value
+
+
+def rates_reached(problem: Specification, value: float, tables: Tables) -> dict[str, float]:
+    """The objective and what the targets bound, by their texts; means over several thresholds."""
+    found = {str(problem.objective): value}
+    for target in problem.subject_to:
+        found.setdefault(str(target.expression), float(np.mean(target.expression.of(tables))))
+    return found
 
 
 def check_feasible(problem: Specification, tables: Tables, masks: Masks) -> None:

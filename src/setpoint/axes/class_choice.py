@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from setpoint.axes.arrays import Floats, no_nan, quiet, to_numpy
-from setpoint.axes.choice import Choice, Infeasible, class_area, worst
+from setpoint.axes.choice import Choice, Infeasible, class_area, rates_reached, worst
 from setpoint.axes.class_data import ClassData, read_data, top_ks
 from setpoint.axes.class_search import find, mean_over_classes
 from setpoint.axes.confusion import hard_tables
@@ -54,9 +54,7 @@ def choose_classes(
     with quiet(np):
         tables = hard_tables(data, data.scores - shifts, top_ks(problem), np.nan)
         check_reached(problem, data, tables)
-        rates = {str(problem.objective): value}
-        for target in problem.subject_to:
-            rates.setdefault(str(target.expression), float(target.expression.of(tables)))
+        rates = rates_reached(problem, value, tables)
     return Choice(tuple(shifts.tolist()), value, rates)
 
 
@@ -152,7 +150,7 @@ def _value(problem: Specification, data: ClassData, shifts: Floats) -> float:
 
 
 def _other(problem: Specification, data: ClassData) -> bool:
-    """Whether the objective is defined when everybody is given some one class."""
+    """Whether the objective is defined when all examples are given some one class."""
     count = data.scores.shape[1]
     for column in range(count):
         all_one = np.tile(np.eye(count)[column], (len(data.scores), 1))

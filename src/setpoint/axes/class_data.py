@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats, Ints, to_numpy
-from setpoint.axes.inputs import group_column
+from setpoint.axes.inputs import members
 from setpoint.axes.specification import S, Specification
 from setpoint.batch import check_length, check_scores, check_weights
 from setpoint.rates import Bound, Classes, Cost, Expression, Range, Rate, TopK, Where
@@ -81,7 +80,10 @@ def read_data(
     check_weights(w, s[:, 0])
     rows = np.flatnonzero(w > 0)
     names = class_names_of(classes, s.shape[1])
-    inside = {where: w * _members(problem, where, groups, s[:, 0]) for where in problem.slices}
+    inside = {
+        where: w * members(problem, where, groups, s[:, 0], needed=False)
+        for where in problem.slices
+    }
     return ClassData(
         s[rows],
         y[rows].astype(np.int64),
@@ -212,13 +214,6 @@ def class_spreads(scores: Floats) -> Floats:
 def added(places: Ints, weights: Any, count: int) -> Floats:
     """The sum of the weights at each of ``count`` places."""
     return np.bincount(places, weights, count).astype(np.float64)
-
-
-def _members(problem: Specification, where: Where, groups: Any, first: Floats) -> NDArray[np.bool_]:
-    inside = np.ones(first.shape, dtype=bool)
-    for column, value in where:
-        inside &= np.asarray(group_column(problem, column, groups, first) == value)
-    return inside
 
 
 def _inside(expression: Any) -> Any:

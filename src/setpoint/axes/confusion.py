@@ -15,7 +15,7 @@ import numpy as np
 
 from setpoint.axes.arrays import Floats, Ints
 from setpoint.axes.class_data import ClassData, added
-from setpoint.rates import ClassCounts, Classes, Counts, Reduction, Where
+from setpoint.rates import ClassCounts, Classes, Counts, OverClasses, Where
 
 
 class Gathering:
@@ -24,7 +24,7 @@ class Gathering:
     undefined: float | None
     """What 0/0 counts as; None: a class with 0/0 is left out (it is not in the batch)."""
 
-    def gather(self, kind: Reduction, values: Any) -> Any:
+    def gather(self, kind: OverClasses, values: Any) -> Any:
         """The mean, smallest or largest; NaN if no class counts."""
         values = self._filled(values)
         here = ~np.isnan(values)
@@ -34,7 +34,7 @@ class Gathering:
         best = np.where(here, sign * values, np.inf).min(0)
         return np.where(here.any(0), sign * best, np.nan)
 
-    def shares(self, kind: Reduction, values: Any) -> Any:
+    def shares(self, kind: OverClasses, values: Any) -> Any:
         """What each class contributes; equal ones share."""
         values = self._filled(values)
         here = ~np.isnan(values)
@@ -114,7 +114,7 @@ def hard_tables(
     """The true counts of ``argmax(shifted)`` in every slice."""
     count = shifted.shape[1]
     cells = data.labels * count + np.argmax(shifted, axis=1)
-    place = ranks(shifted, data.labels) if ks else np.zeros(0)
+    place = _ranks(shifted, data.labels) if ks else np.zeros(0)
     tables = {}
     for where, weights in data.inside.items():
         matrix = added(cells, weights, count * count).reshape(count, count)
@@ -123,7 +123,7 @@ def hard_tables(
     return tables
 
 
-def ranks(shifted: Floats, labels: Any) -> Any:
+def _ranks(shifted: Floats, labels: Any) -> Any:
     """How many classes come before each example's own; of equal ones the first."""
     own = shifted[np.arange(len(labels)), labels][:, None]
     before = (shifted > own) | ((shifted == own) & (np.arange(shifted.shape[1]) < labels[:, None]))
@@ -196,7 +196,7 @@ class MatricesAlongPath(Gathering):
 
     @property
     def came(self) -> Ints:
-        """The true class of those who come, in order."""
+        """The true class of the examples that come, in order."""
         return self.labels[self.path.order]
 
     def _run(self, first: Any, steps: Any) -> Any:

@@ -13,22 +13,23 @@ from setpoint.axes.choice import (
     area,
     check_feasible,
     defined,
+    objective_value,
+    rates_reached,
     representable,
     tables_at,
-    value_of,
 )
 from setpoint.axes.class_choice import choose_classes, evaluate_classes
 from setpoint.axes.cuts import Cuts
 from setpoint.axes.group_cells import threshold_column
 from setpoint.axes.group_search import choose_groups
-from setpoint.axes.inputs import Masks, read
+from setpoint.axes.inputs import Masks, read_inputs
 from setpoint.axes.query_choice import choose_queries, evaluate_queries
 from setpoint.axes.scan import place
 from setpoint.axes.specification import PER_GROUP, Specification
 from setpoint.rates import Counts
 
 
-def evaluate(
+def evaluate_problem(
     problem: Specification,
     scores: Any,
     labels: Any,
@@ -44,17 +45,17 @@ def evaluate(
     if problem.kind == "queries" or queries is not None:
         return evaluate_queries(problem, scores, labels, thresholds, weights, groups, queries)
     if thresholds is None and problem.swept is None:
-        return choose(problem, scores, labels, weights, groups).value
-    s, masks = read(problem, scores, labels, weights, groups)
+        return choose_thresholds(problem, scores, labels, weights, groups).value
+    s, masks = read_inputs(problem, scores, labels, weights, groups)
     with quiet(np):
         if thresholds is None:
             value = area(problem, Cuts.sort(np, s[None], _rows(masks)))
             return defined(problem, value, masks)
         tables = tables_at(s, _column(problem, thresholds, groups, s), masks)
-        return value_of(problem, tables, s, masks)
+        return objective_value(problem, tables, s, masks)
 
 
-def choose(
+def choose_thresholds(
     problem: Specification,
     scores: Any,
     labels: Any,
@@ -70,16 +71,14 @@ def choose(
         return choose_queries(problem, scores, labels, weights, groups, queries)
     if problem.kind == "groups":
         return choose_groups(problem, scores, labels, weights, groups)
-    s, masks = read(problem, scores, labels, weights, groups)
+    s, masks = read_inputs(problem, scores, labels, weights, groups)
     with quiet(np):
         cuts = Cuts.sort(np, s[None], _rows(masks))
         placed = place(cuts, problem)
         tables = {where: _row(table) for where, table in cuts.tables_at(placed.cut).items()}
         check_feasible(problem, tables, masks)
-        value = value_of(problem, tables, s, masks)
-        rates = {str(problem.objective): value}
-        for target in problem.subject_to:
-            rates.setdefault(str(target.expression), float(np.mean(target.expression.of(tables))))
+        value = objective_value(problem, tables, s, masks)
+        rates = rates_reached(problem, value, tables)
     thresholds = tuple(representable(t, scores, s) for t in placed.threshold[0].tolist())
     return Choice(thresholds, value, rates)
 

@@ -20,7 +20,7 @@ from setpoint.axes.inputs import group_column
 from setpoint.axes.specification import Specification
 from setpoint.rates import Counts, Expression, Tables, Value, Where
 
-Pairs = Sequence[tuple[Floats, Floats]]
+_Pairs = Sequence[tuple[Floats, Floats]]
 """For each cell, the weight of every example as a positive and as a negative."""
 
 
@@ -52,7 +52,7 @@ class Cells:
     """All cells that have examples, and the slices they make up."""
 
     def __init__(
-        self, wheres: Sequence[Where], slices: Sequence[Where], scores: Floats, pairs: Pairs
+        self, wheres: Sequence[Where], slices: Sequence[Where], scores: Floats, pairs: _Pairs
     ) -> None:
         self.slices = tuple(slices)
         held = [i for i, (p, n) in enumerate(pairs) if (p + n).any()]

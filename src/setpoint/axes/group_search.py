@@ -21,9 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats, Ints, no_nan, quiet
-from setpoint.axes.choice import Choice, check_feasible, representable, value_of
+from setpoint.axes.choice import (
+    Choice,
+    check_feasible,
+    objective_value,
+    rates_reached,
+    representable,
+)
 from setpoint.axes.group_cells import Cell, Cells, codes_of, columns_of, key_of
-from setpoint.axes.inputs import group_column, read
+from setpoint.axes.inputs import group_column, read_inputs
 from setpoint.axes.scan import TOLERANCE, Hold, admissible, hold_of, sit, tolerance
 from setpoint.axes.specification import Specification
 from setpoint.axes.windows import (
@@ -55,15 +61,15 @@ _ROUNDS = 3
 _SWEEPS = 10
 _NEAR = 32
 _CLOSE = 1e-3
-Picks = list[int]
-Judged = tuple[Picks, tuple[float, float]]
+_Picks = list[int]
+_Judged = tuple[_Picks, tuple[float, float]]
 
 
 def choose_groups(
     problem: Specification, scores: Any, labels: Any, weights: Any, groups: Any
 ) -> Choice:
     """See :meth:`setpoint.problems.Problem.choose`."""
-    s, masks = read(problem, scores, labels, weights, groups)
+    s, masks = read_inputs(problem, scores, labels, weights, groups)
     wheres, codes = codes_of(problem, groups, s)
     everyone = sum(masks[()])
     strangers = np.flatnonzero((codes < 0) & (everyone > 0))
@@ -76,10 +82,8 @@ def choose_groups(
         picks = solver.solve()
         tables = cells.tables(picks)
         check_feasible(problem, tables, masks)
-        value = value_of(problem, tables, s, masks)
-        rates = {str(problem.objective): value}
-        for target in problem.subject_to:
-            rates.setdefault(str(target.expression), float(target.expression.of(tables)))
+        value = objective_value(problem, tables, s, masks)
+        rates = rates_reached(problem, value, tables)
         found = {}
         for cell, own, cut in zip(cells.cells, solver.asked.local, picks, strict=True):
             placed = sit(cell.cuts, own, np.array([[cut]]), np.zeros((1, 1)))
@@ -117,7 +121,7 @@ class Solver:
         self.slack = tolerance(self.problem.objective)
         self.prices: list[Floats] = []
 
-    def solve(self) -> Picks:
+    def solve(self) -> _Picks:
         """The cut of every cell: how many of its scores are accepted."""
         with quiet(np):
             picks = self.tangents([np.zeros((len(self.cells.cells), 2))])
@@ -139,10 +143,10 @@ class Solver:
             return first[0] < second[0]
         return first[1] < second[1] - self.slack
 
-    def tangents(self, prices: list[Floats]) -> Picks:
+    def tangents(self, prices: list[Floats]) -> _Picks:
         """Choose by tangents until the choice stays; once is enough for objectives that add up."""
         picks = [_middle(ok) for ok in self.allowed]
-        best: Picks | None = None
+        best: _Picks | None = None
         for _ in range(_TANGENTS):
             costs = self._priced_costs(picks, prices)
             picks = self._scan(costs, self.asked.windows)
@@ -154,7 +158,7 @@ class Solver:
                 return best
         return picks if best is None else best
 
-    def _priced_costs(self, picks: Picks, prices: list[Floats]) -> list[Floats]:
+    def _priced_costs(self, picks: _Picks, prices: list[Floats]) -> list[Floats]:
         """The cost of every cut with the prices of joint targets; infinite where not allowed."""
         costs = self.costs.at(picks)
         for price in prices:
@@ -162,13 +166,13 @@ class Solver:
                 costs[g] = costs[g] + price[g, 0] * cell.tp + price[g, 1] * cell.fp
         return [np.where(ok, c, np.inf) for ok, c in zip(self.allowed, costs, strict=True)]
 
-    def binds(self, picks: Picks, together: Together) -> bool:
+    def binds(self, picks: _Picks, together: Together) -> bool:
         """Whether groups that choose each for itself would leave the window."""
         free = self._scan(self._priced_costs(picks, self.prices), ())
         rates = [r[free[g]] for g, r in zip(together.cells, together.rates, strict=True)]
         return not max(rates) <= together.window.upper(min(rates)) + TOLERANCE
 
-    def _scan(self, costs: list[Floats], windows: Sequence[Together]) -> Picks:
+    def _scan(self, costs: list[Floats], windows: Sequence[Together]) -> _Picks:
         """The best cuts for costs that are known at every cut."""
         picks = [best_alone(cost, self.slack) for cost in costs]
         if not windows:
@@ -184,7 +188,7 @@ class Solver:
 
     def _scan_levels(
         self, costs: list[Floats], outer: Together, others: Sequence[Together]
-    ) -> Picks:
+    ) -> _Picks:
         """The outer window at many levels, the others inside it; then between the best of them."""
         everything = np.unique(np.concatenate(outer.rates))
         everything = everything[~np.isnan(everything)]
@@ -204,7 +208,7 @@ class Solver:
 
     def _inside(
         self, costs: list[Floats], outer: Together, others: Sequence[Together], level: float
-    ) -> Picks:
+    ) -> _Picks:
         """The best cuts with the outer window's smallest rate at a level."""
         inside = list(costs)
         for g, rate in zip(outer.cells, outer.rates, strict=True):
@@ -402,7 +406,7 @@ class GroupCosts:
         return np.where(np.isnan(values), _WORST, values)
 
 
-def _priced(solver: Solver, picks: Picks) -> Picks:
+def _priced(solver: Solver, picks: _Picks) -> _Picks:
     """The best cuts with a price on each joint target, found by bisection, one after the other."""
     prices = [np.zeros((len(solver.cells.cells), 2)) for _ in solver.asked.joint]
     best = (picks, solver.judge(picks))
@@ -413,7 +417,7 @@ def _priced(solver: Solver, picks: Picks) -> Picks:
     return best[0]
 
 
-def _bisect(solver: Solver, prices: list[Floats], j: int, best: Judged) -> Judged:
+def _bisect(solver: Solver, prices: list[Floats], j: int, best: _Judged) -> _Judged:
     """The smallest price at which a joint target is met; the best choice on the way."""
     target = solver.asked.joint[j]
     prices[j] = 0 * prices[j]
@@ -446,12 +450,12 @@ def _unit(solver: Solver, direction: Floats) -> float:
     return float(max(*moves, 1e-3) / max((abs(direction) * totals).max(), 1e-12))
 
 
-def _keep(solver: Solver, new: Picks, old: Judged) -> Judged:
+def _keep(solver: Solver, new: _Picks, old: _Judged) -> _Judged:
     score = solver.judge(new)
     return (new, score) if solver.better(score, old[1]) else old
 
 
-def _improved(solver: Solver, picks: Picks) -> Picks:
+def _improved(solver: Solver, picks: _Picks) -> _Picks:
     """Move the cuts of one or two groups at a time to better places, while there are any."""
     best = (picks, solver.judge(picks))
     places = [np.flatnonzero(ok) for ok in solver.allowed]
@@ -464,7 +468,7 @@ def _improved(solver: Solver, picks: Picks) -> Picks:
     return best[0]
 
 
-def _moved(solver: Solver, picks: Picks, places: list[Ints], g: int, h: int) -> Picks:
+def _moved(solver: Solver, picks: _Picks, places: list[Ints], g: int, h: int) -> _Picks:
     """The best cuts of groups g and h, those of the others staying."""
     if g == h:
         along = {g: places[g]}

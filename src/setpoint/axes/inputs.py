@@ -16,7 +16,7 @@ Masks = dict[Where, tuple[Floats, Floats]]
 """For each slice, the weight of every example as a positive and as a negative."""
 
 
-def read(
+def read_inputs(
     problem: Specification, scores: Any, labels: Any, weights: Any = None, groups: Any = None
 ) -> tuple[Floats, Masks]:
     """Checked scores ``[n]``, and for each slice of the problem the weights of both classes."""
@@ -29,7 +29,7 @@ def read(
     check_weights(w, s)
     masks: Masks = {}
     for where in problem.slices:
-        inside = w * _members(problem, where, groups, s)
+        inside = w * members(problem, where, groups, s)
         masks[where] = (inside * (y == 1), inside * (y == 0))
     return s, masks
 
@@ -43,12 +43,15 @@ def group_column(problem: Specification, column: str, groups: Any, s: Floats) ->
     return array
 
 
-def _members(problem: Specification, where: Where, groups: Any, s: Floats) -> NDArray[np.bool_]:
+def members(
+    problem: Specification, where: Where, groups: Any, s: Floats, *, needed: bool = True
+) -> NDArray[np.bool_]:
+    """Which examples are in a slice; if some are ``needed``, none with a value is an error."""
     inside = np.ones(s.shape, dtype=bool)
     for column, value in where:
         array = group_column(problem, column, groups, s)
         matches = np.asarray(array == value)
-        if not np.any(matches):
+        if needed and not np.any(matches):
             known = ", ".join(map(repr, list(dict.fromkeys(array.tolist()))[:5]))
             raise ValueError(f"No example has {column} = {value!r}; the column holds {known}.")
         inside &= matches
@@ -62,7 +65,7 @@ def _flat(values: Any, name: str) -> Floats:
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(
-            f"{name} must be one number an example, [n] or [n, 1]; got the shape {array.shape}. "
+            f"{name} must be one number per example, [n] or [n, 1]; got the shape {array.shape}. "
             "Evaluate several outputs one by one: scores[:, i]."
         )
     return array

@@ -96,7 +96,7 @@ def tolerance(expression: Expression) -> float:
 def place(cuts: AnyCuts, problem: Specification, targets: list[Hold] | None = None) -> Placement:
     """The best cut for every threshold, and the thresholds that make it.
 
-    ``targets`` are those of :func:`holds`, for callers who place many times.
+    ``targets`` are those of :func:`holds`, for callers that place many times.
     """
     targets = holds(problem) if targets is None else targets
     with quiet(cuts.xp):

@@ -15,7 +15,7 @@ PER_GROUP: Literal["per group"] = "per group"
 DEFAULT_POINTS = 10
 """The number of thresholds of a range, if none is given."""
 
-Kind = Literal["plain", "groups", "classes", "queries"]
+AxisName = Literal["plain", "groups", "classes", "queries"]
 S = TypeVar("S", bound="Specification")
 
 
@@ -45,7 +45,7 @@ class Specification:
         return same
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> AxisName:
         """What its thresholds belong to: everyone (``"plain"``), groups, classes or queries."""
         if self.thresholds == PER_GROUP:
             return "groups"

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from setpoint.axes.choice import Choice, Infeasible, worst
-from setpoint.axes.evaluation import choose, evaluate
+from setpoint.axes.evaluation import choose_thresholds, evaluate_problem
 from setpoint.axes.specification import PER_GROUP, Specification
 from setpoint.problems.parser import parse
-from setpoint.problems.validation import check_query, listed, specified
+from setpoint.problems.validation import as_targets, check_query, specified
 from setpoint.rates import Expression, Target, column_name
 
 
@@ -51,7 +51,7 @@ class Problem(Specification):
         if (minimize is None) == (maximize is None):
             raise TypeError("A problem has one objective: give minimize= or maximize=, not both.")
         objective = minimize if minimize is not None else maximize
-        self._take(specified(objective, minimize is None, listed(subject_to), thresholds))
+        self._take(specified(objective, minimize is None, as_targets(subject_to), thresholds))
 
     def _take(self, given: Specification) -> None:
         """Become a problem with the fields of a checked specification."""
@@ -95,7 +95,7 @@ class Problem(Specification):
         """The true value of the objective at hard thresholds.
 
         Args:
-            scores: One score an example, numpy or torch; decisions are ``score > threshold``. For
+            scores: One score per example, numpy or torch; decisions are ``score > threshold``. For
                 a problem of classes ``[n, K]``; decisions are ``argmax(score - threshold)``.
             labels: 0 or 1 for each example; of classes, the column.
             thresholds: Where to decide; without them the best ones on these very data are taken.
@@ -105,7 +105,7 @@ class Problem(Specification):
             classes: What the columns of the scores are called, for a problem that calls classes by
                 name; without it they are called by their numbers, from 0.
         """
-        return evaluate(self, scores, labels, thresholds, weights, groups, queries, classes)
+        return evaluate_problem(self, scores, labels, thresholds, weights, groups, queries, classes)
 
     def choose(
         self,
@@ -117,7 +117,7 @@ class Problem(Specification):
         classes: Any = None,
     ) -> Choice:
         """The hard thresholds that solve this problem on these data, with what they reach."""
-        return choose(self, scores, labels, weights, groups, queries, classes)
+        return choose_thresholds(self, scores, labels, weights, groups, queries, classes)
 
     def __str__(self) -> str:
         text = self._without_query()

@@ -34,7 +34,7 @@ def specified(
     return Specification(objective, maximize, targets, count)
 
 
-def listed(given: Target | Iterable[Target]) -> tuple[Target, ...]:
+def as_targets(given: Target | Iterable[Target]) -> tuple[Target, ...]:
     """One target or several, as a tuple."""
     targets = (given,) if isinstance(given, Target) else given
     if not isinstance(targets, Iterable) or isinstance(targets, (str, bytes)):

@@ -20,7 +20,7 @@ from setpoint.rates.counts import (
     TP,
     Array,
     Counts,
-    Reduction,
+    OverClasses,
     confusion,
     divide,
 )
@@ -77,13 +77,13 @@ class Across(Expression):
     def value(self, tables: Tables) -> Array:
         """The value on ``tables``."""
         found = confusion(next(iter(tables.values())), self)
-        return found.gather(cast(Reduction, self.kind), self.inner.value(self._each(tables)))
+        return found.gather(cast(OverClasses, self.kind), self.inner.value(self._each(tables)))
 
     def gradient(self, tables: Tables) -> Gradient:
         """By every entry of the confusion matrix."""
         each = self._each(tables)
         first = confusion(next(iter(tables.values())), self)
-        shares = first.shares(cast(Reduction, self.kind), self.inner.value(each))
+        shares = first.shares(cast(OverClasses, self.kind), self.inner.value(each))
         slopes: dict[Where, list[Array]] = {}
         for (where, i), slope in self.inner.gradient(each).items():
             own = slopes.setdefault(where, [0.0, 0.0, 0.0, 0.0])

@@ -17,7 +17,7 @@ Array = Any
 """A float, a numpy array or a torch tensor: whatever supports ``+ - * /``."""
 MATRIX = 4
 """In a gradient, after TP, FP, FN and TN: the slopes by every entry of the confusion matrix."""
-Reduction = Literal["macro", "lowest", "highest"]
+OverClasses = Literal["macro", "lowest", "highest"]
 K = TypeVar("K", bound=Hashable)
 
 
@@ -65,10 +65,10 @@ class Confusion(Protocol):
     def each(self) -> Counts:
         """The counts of every class against the rest."""
 
-    def gather(self, kind: Reduction, values: Array) -> Array:
+    def gather(self, kind: OverClasses, values: Array) -> Array:
         """The mean, smallest or largest of one value per class; 0/0 counts as the table says."""
 
-    def shares(self, kind: Reduction, values: Array) -> Array:
+    def shares(self, kind: OverClasses, values: Array) -> Array:
         """The derivative of :meth:`gather` by the value of each class."""
 
     def entries(self, classes: Classes | None, slopes: tuple[Array, ...]) -> Array:

@@ -212,7 +212,7 @@ class Expression:
 Operand = Expression | float
 
 
-Terms = tuple[tuple[float, Expression], ...]
+_Terms = tuple[tuple[float, Expression], ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -222,7 +222,7 @@ class Combination(Expression):
     Arithmetic makes them, ``0.5 * fpr + 0.5 * fnr``, and leaves out what is zero.
     """
 
-    terms: Terms
+    terms: _Terms
     constant: float = 0.0
 
     def __post_init__(self) -> None:
@@ -439,13 +439,13 @@ def _lifted(value: Operand) -> Expression:
     return value if isinstance(value, Expression) else Combination((), value)
 
 
-def _linear(expression: Expression) -> tuple[Terms, float]:
+def _linear(expression: Expression) -> tuple[_Terms, float]:
     if isinstance(expression, Combination):
         return expression.terms, expression.constant
     return ((1.0, expression),), 0.0
 
 
-def _combine(terms: Terms, constant: float) -> Expression:
+def _combine(terms: _Terms, constant: float) -> Expression:
     """The sum in normal form: equal terms merged, zeros dropped, a lone term left as it is."""
     merged: dict[Expression, float] = {}
     for weight, term in terms:

@@ -35,7 +35,7 @@ def ordered(pairs: Iterable[tuple[str, Value]]) -> Where:
         value = _value(column, given)
         if column in kept and kept[column] != value:
             raise ValueError(
-                f"Already on {column}={quote(kept[column])}; nobody is also {quote(value)}."
+                f"Already on {column}={quote(kept[column])}; no example is also {quote(value)}."
             )
         kept[column] = value
     return tuple(sorted(kept.items()))
