@@ -197,7 +197,9 @@ def test_checks_cry_wolf_as_rarely_as_was_asked():
 def test_what_cannot_be_checked_is_said():
     scores, labels = draw()
     strict = prove("maximize accuracy subject to lowest(recall) >= 0.95")
-    with pytest.raises(ValueError, match="no promise to check, the goal is not certified: `recall"):
+    with pytest.raises(
+        ValueError, match="no certificate to check, the goal is not certified: `recall"
+    ):
         strict.check(scores)
     found = prove("maximize macro(recall)")
     assert found.check(scores, labels).verdict == "ok"

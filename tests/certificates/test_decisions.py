@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from setpoint.certificates.decisions import PRECISIONS, below, exceeds, rounded
-from setpoint.certificates.sample import read_scores
+from setpoint.certificates.decisions import SCORE_PRECISIONS, below, exceeds, rounded
+from setpoint.certificates.sample import scores_and_precision
 
-TORCH = {name: getattr(torch, name) for name in PRECISIONS}
+TORCH = {name: getattr(torch, name) for name in SCORE_PRECISIONS}
 FLOATS = st.floats(-60000, 60000, allow_nan=False, width=32)
 
 
-@pytest.mark.parametrize("name", PRECISIONS)
+@pytest.mark.parametrize("name", SCORE_PRECISIONS)
 @examples(100)
 @given(value=FLOATS)
 def test_nothing_lies_between_a_score_and_the_number_below(name, value):
@@ -42,7 +42,7 @@ def test_bfloat16_is_rounded_as_torch_does(values):
     )
 
 
-@pytest.mark.parametrize("name", PRECISIONS)
+@pytest.mark.parametrize("name", SCORE_PRECISIONS)
 def test_numpy_and_torch_decide_alike(name):
     scores = np.random.default_rng(0).normal(size=1000)
     threshold = float(torch.tensor(0.3).to(TORCH[name]))
@@ -55,17 +55,17 @@ def test_numpy_and_torch_decide_alike(name):
         assert not exceeds(close, threshold, name)[0]
 
 
-@pytest.mark.parametrize("name", PRECISIONS)
+@pytest.mark.parametrize("name", SCORE_PRECISIONS)
 def test_the_precision_of_the_scores_is_kept(name):
-    array, dtype = read_scores(torch.tensor([0.1, 0.2], dtype=TORCH[name]))
+    array, dtype = scores_and_precision(torch.tensor([0.1, 0.2], dtype=TORCH[name]))
     assert dtype == name
     assert array.tolist() == torch.tensor([0.1, 0.2], dtype=TORCH[name]).double().tolist()
 
 
 def test_whole_numbers_and_lists_are_float64():
-    assert read_scores([1, 2])[1] == "float64"
-    assert read_scores(np.array([1, 2]))[1] == "float64"
-    assert read_scores(np.array([[1.0], [2.0]], np.float32))[0].shape == (2,)
+    assert scores_and_precision([1, 2])[1] == "float64"
+    assert scores_and_precision(np.array([1, 2]))[1] == "float64"
+    assert scores_and_precision(np.array([[1.0], [2.0]], np.float32))[0].shape == (2,)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_whole_numbers_and_lists_are_float64():
 )
 def test_bad_scores_are_named(scores, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        read_scores(scores)
+        scores_and_precision(scores)
 
 
 @pytest.mark.parametrize("make", [np.array, torch.tensor])
@@ -89,7 +89,7 @@ def test_scores_to_decide_on_must_be_finite(make):
         exceeds(make([0.0, float("nan")]), 0.0, "float32")
 
 
-@pytest.mark.parametrize("name", PRECISIONS)
+@pytest.mark.parametrize("name", SCORE_PRECISIONS)
 @pytest.mark.parametrize("value", [70_000.0, -70_000.0, 3.4028235e38, 1e300, -1e300])
 def test_finite_scores_beyond_a_precision_are_decided_alike_by_numpy_and_torch(name, value):
     """Half precision ends at 65,504: what is above is infinite there, and above every threshold."""
@@ -108,4 +108,4 @@ def _last(scores):
 
 def test_no_scores_are_told_in_words_that_fit_every_use():
     with pytest.raises(ValueError, match=r"^There are no scores: pass those of at least one"):
-        read_scores([])
+        scores_and_precision([])

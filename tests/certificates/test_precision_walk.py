@@ -10,7 +10,7 @@ from strategies import examples
 
 from setpoint.certificates.goals import inequalities
 from setpoint.certificates.precision_walk import SHRINK, PrecisionWalk, first_failure, starts
-from setpoint.certificates.sample import Sample
+from setpoint.certificates.sample import CalibrationSample
 from setpoint.rates import npv, precision
 
 
@@ -44,7 +44,7 @@ def test_walks_prove_what_the_definition_says(seed, tied, level):
     scores = halves(scores) if tied else scores
     cuts, proved = by_hand(scores, labels, level, 0.05)
     (inequality,) = inequalities([precision >= level], None)
-    walked = walk(inequality, Sample(scores, labels, {}, "float64"), 0.05)
+    walked = walk(inequality, CalibrationSample(scores, labels, {}, "float64"), 0.05)
     inside = {
         i
         for i, cut in enumerate(cuts)
@@ -58,8 +58,8 @@ def test_walks_prove_what_the_definition_says(seed, tied, level):
 def test_npv_is_precision_seen_from_the_other_end(seed):
     scores, labels = sample(seed, 400, 0.4)
     (up,), (down,) = inequalities([precision >= 0.8], None), inequalities([npv >= 0.8], None)
-    walked = walk(up, Sample(scores, labels, {}, "float64"), 0.05).ranges
-    mirror = walk(down, Sample(-scores, ~labels, {}, "float64"), 0.05).ranges
+    walked = walk(up, CalibrationSample(scores, labels, {}, "float64"), 0.05).ranges
+    mirror = walk(down, CalibrationSample(-scores, ~labels, {}, "float64"), 0.05).ranges
     # score > t accepts those above t, -score <= -t rejects them and t itself: one step apart
     for a, b in zip(walked, mirror, strict=True):
         assert (scores > a.low).sum() == (-scores <= b.high).sum()
@@ -93,7 +93,7 @@ def test_long_walks_are_taken_in_parts(monkeypatch):
 
     scores, labels = sample(1, 3000, 0.4)
     (inequality,) = inequalities([precision >= 0.7], None)
-    rows = Sample(halves(scores), labels, {}, "float64")
+    rows = CalibrationSample(halves(scores), labels, {}, "float64")
     whole = walk(inequality, rows, 0.05)
-    monkeypatch.setattr(precision_walk, "_CHUNK", 7)
+    monkeypatch.setattr(precision_walk, "_WALK_CHUNK", 7)
     assert walk(inequality, rows, 0.05) == whole

@@ -3,12 +3,19 @@ import pytest
 from certificates.simulate import most, sample
 from scipy.special import ndtr
 
-from setpoint.certificates.proofs import Threshold, evidence, ranks
+from setpoint.certificates.proofs import ThresholdRule, evidence, rank_grid
 from setpoint.certificates.regions import Evidence
-from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Sample, Subset
+from setpoint.certificates.sample import (
+    EVERYONE,
+    NEGATIVES,
+    POSITIVES,
+    PRIOR,
+    CalibrationSample,
+    Subset,
+)
 from setpoint.certificates.tails import lower, upper
 
-ROWS = Sample(
+ROWS = CalibrationSample(
     np.array([1.0, 2.0, 2.0, 3.0, 3.0, 4.0]),
     np.array([False, False, True, False, False, True]),
     {(("group", "a"),): np.array([True, False, False, True, False, False])},
@@ -18,27 +25,27 @@ NEGATIVE, INSIDE = Subset((), NEGATIVES), Subset((("group", "a"),), NEGATIVES)
 
 
 def test_counts_at_a_fixed_threshold_are_plain():
-    assert evidence(ROWS, NEGATIVE, Threshold(2.0)) == Evidence(2, 2, 4, 1)
-    assert evidence(ROWS, NEGATIVE, Threshold(2.0, inclusive=True)) == Evidence(3, 3, 4, 1)
-    assert evidence(ROWS, Subset((), PRIOR), Threshold(2.0)) == Evidence(2, 2, 6, 1)
-    assert evidence(ROWS, Subset((), EVERYONE), Threshold(-np.inf)) == Evidence(6, 6, 6, 1)
+    assert evidence(ROWS, NEGATIVE, ThresholdRule(2.0)) == Evidence(2, 2, 4, 1)
+    assert evidence(ROWS, NEGATIVE, ThresholdRule(2.0, inclusive=True)) == Evidence(3, 3, 4, 1)
+    assert evidence(ROWS, Subset((), PRIOR), ThresholdRule(2.0)) == Evidence(2, 2, 6, 1)
+    assert evidence(ROWS, Subset((), EVERYONE), ThresholdRule(-np.inf)) == Evidence(6, 6, 6, 1)
 
 
 def test_ties_at_a_rank_count_against_the_bound():
-    at_rank = Threshold(
+    at_rank = ThresholdRule(
         3.0, anchor=NEGATIVE
     )  # its second largest: nobody is above, one is beside it
     assert evidence(ROWS, NEGATIVE, at_rank) == Evidence(0, 1, 4, 1)
     assert evidence(ROWS, INSIDE, at_rank) == Evidence(0, 1, 2, 1)
     assert evidence(ROWS, Subset((), POSITIVES), at_rank) == Evidence(1, 1, 2, 1)
-    floor = Threshold(3.0, inclusive=True, anchor=NEGATIVE)
+    floor = ThresholdRule(3.0, inclusive=True, anchor=NEGATIVE)
     assert evidence(ROWS, NEGATIVE, floor) == Evidence(1, 2, 4, 1)
     assert evidence(ROWS, Subset((), POSITIVES), floor) == Evidence(1, 1, 2, 1)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 1000, 12_345])
 def test_the_grid_of_ranks_reaches_both_ends_and_is_its_own_mirror(n):
-    grid = ranks(n)
+    grid = rank_grid(n)
     assert (grid[0], grid[-1]) == (0, n)
     assert (np.diff(grid) > 0).all()
     assert (n - grid[::-1] == grid).all()
@@ -46,13 +53,13 @@ def test_the_grid_of_ranks_reaches_both_ends_and_is_its_own_mirror(n):
 
 def test_chosen_thresholds_are_rounded_outwards():
     scores, labels = sample(0, 2000)
-    rows = Sample(scores, labels, {}, "float64")
+    rows = CalibrationSample(scores, labels, {}, "float64")
     for score in (0.0, 1.0, 2.0):
-        plain = evidence(rows, NEGATIVE, Threshold(score))
-        chosen = evidence(rows, NEGATIVE, Threshold(score, chosen=True))
+        plain = evidence(rows, NEGATIVE, ThresholdRule(score))
+        chosen = evidence(rows, NEGATIVE, ThresholdRule(score, chosen=True))
         assert chosen.low <= plain.low <= plain.high <= chosen.high
         assert chosen.high <= 1.16 * plain.high + 1
-        assert chosen.tests == len(ranks(chosen.n))
+        assert chosen.tests == len(rank_grid(chosen.n))
 
 
 def test_bounds_at_a_rank_of_everyone_hold_for_each_class():
@@ -60,9 +67,9 @@ def test_bounds_at_a_rank_of_everyone_hold_for_each_class():
     draws, missed = 800, np.zeros(4)
     for seed in range(draws):
         scores, labels = sample(seed, 200, 0.4)
-        rows = Sample(np.round(scores, 1), labels, {}, "float64")
+        rows = CalibrationSample(np.round(scores, 1), labels, {}, "float64")
         x = rows.sorted(Subset((), EVERYONE))[150]
-        at_rank = Threshold(float(x), anchor=Subset((), EVERYONE))
+        at_rank = ThresholdRule(float(x), anchor=Subset((), EVERYONE))
         edge = x + 0.05
         for i, (kind, true) in enumerate(((POSITIVES, ndtr(2.5 - edge)), (NEGATIVES, ndtr(-edge)))):
             seen = evidence(rows, Subset((), kind), at_rank)
@@ -76,8 +83,8 @@ def test_bounds_hold_at_all_thresholds_at_once():
     cuts = np.linspace(-3, 3, 61)
     for seed in range(draws):
         scores = np.random.default_rng(seed).normal(size=300)
-        rows = Sample(scores, np.zeros(300, bool), {}, "float64")
-        seen = [evidence(rows, NEGATIVE, Threshold(float(t), chosen=True)) for t in cuts]
+        rows = CalibrationSample(scores, np.zeros(300, bool), {}, "float64")
+        seen = [evidence(rows, NEGATIVE, ThresholdRule(float(t), chosen=True)) for t in cuts]
         low = [float(lower(s.low, s.n, 0.05 / s.tests)) for s in seen]
         missed += bool((ndtr(-cuts) < low).any())
     assert missed / draws <= most(0.05, draws)

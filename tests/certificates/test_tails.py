@@ -10,11 +10,11 @@ from strategies import examples
 from setpoint.certificates.tails import (
     allowed,
     allowed_on_average,
-    at_least,
-    at_most,
     lower,
     needed,
     needed_on_average,
+    prob_at_least,
+    prob_at_most,
     upper,
 )
 
@@ -24,8 +24,8 @@ COUNTS = [(0, 1), (1, 1), (0, 7), (3, 7), (7, 7), (29, 100), (0, 2995), (40, 10_
 @pytest.mark.parametrize(("k", "n"), COUNTS)
 @pytest.mark.parametrize("share", [0.001, 0.3, 0.99])
 def test_tails_are_those_of_scipy(k, n, share):
-    assert float(at_most(k, n, share)) == pytest.approx(stats.binom.cdf(k, n, share), rel=1e-9)
-    assert float(at_least(k, n, share)) == pytest.approx(
+    assert float(prob_at_most(k, n, share)) == pytest.approx(stats.binom.cdf(k, n, share), rel=1e-9)
+    assert float(prob_at_least(k, n, share)) == pytest.approx(
         stats.binom.sf(k - 1, n, share), rel=1e-9, abs=1e-300
     )
 

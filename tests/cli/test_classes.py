@@ -155,7 +155,7 @@ def test_check_tells_whether_the_promise_holds_on_new_rows(made, capsys, tmp_pat
     labels = ("--label", "kind")
     assert run("check", folder, made / "test.csv", *labels) == 0
     told = capsys.readouterr().out
-    assert told.startswith("ok: the promise fits the new data")
+    assert told.startswith("ok: the new data fit the certificate")
     assert 'recall of "<b>, x" >= 0.5' in told
     assert run("check", folder, made / "test.csv") == 0
     assert "as many predictions of each class as expected" in capsys.readouterr().out

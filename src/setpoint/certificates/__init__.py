@@ -9,7 +9,7 @@ from setpoint.certificates.classes import (
     why_unprovable,
 )
 from setpoint.certificates.drift import Check, Finding
-from setpoint.certificates.goals import CannotPromise, inequalities, read_goal
+from setpoint.certificates.goals import CannotPromise, goal_to_certify, inequalities
 from setpoint.certificates.regions import interval_at, is_plain_share
 
 __all__ = [
@@ -23,10 +23,10 @@ __all__ = [
     "Point",
     "certify",
     "certify_shifts",
+    "goal_to_certify",
     "inequalities",
     "interval_at",
     "is_plain_share",
-    "read_goal",
     "shifts_to_prove",
     "why_unprovable",
 ]

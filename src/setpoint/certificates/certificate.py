@@ -6,18 +6,18 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
-from setpoint.certificates.decisions import PRECISIONS, exceeds, exceeds_by_group
-from setpoint.certificates.drift import Check, check
-from setpoint.certificates.goals import read_goal
+from setpoint.certificates.decisions import SCORE_PRECISIONS, exceeds, exceeds_by_group
+from setpoint.certificates.drift import Check, check_drift
+from setpoint.certificates.goals import goal_to_certify
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certificates.storage import need, read_fields, to_json
 from setpoint.certificates.text import (
-    Rows,
-    as_html,
-    as_text,
+    TextRows,
     claim_rows,
-    listed,
+    html_table,
     share_text,
+    text_table,
+    titled,
 )
 from setpoint.rates import Value, numeral
 
@@ -111,16 +111,16 @@ class Record:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return as_text(self._headline(), self._rows())
+        return text_table(self._headline(), self._rows())
 
     def _repr_html_(self) -> str:
-        return as_html(self._headline(), self._rows(), self.status)
+        return html_table(self._headline(), self._rows(), self.status)
 
     def _headline(self) -> str:
         """``certified: fpr <= 0.01 with 95 % confidence``."""
         raise NotImplementedError
 
-    def _rows(self) -> Rows:
+    def _rows(self) -> TextRows:
         """A name and a text per line."""
         raise NotImplementedError
 
@@ -218,7 +218,7 @@ class Certificate(Record):
             A verdict in words, with its numbers and an exit code for cron.
         """
         self._need_threshold()
-        return check(self, scores, labels, groups, significance)
+        return check_drift(self, scores, labels, groups, significance)
 
     def _need_threshold(self) -> None:
         if not self.certified:
@@ -229,7 +229,7 @@ class Certificate(Record):
         sure = f"with {share_text(self.confidence)} confidence"
         return f"{self.status}: {self.goal} {'on average' if self.guarantee == 'mean' else sure}"
 
-    def _rows(self) -> Rows:
+    def _rows(self) -> TextRows:
         for point in self.points:
             name = "threshold" if self.column is None else f"{self.column} = {point.group!r}"
             yield name, point.describe(self.dtype)
@@ -238,21 +238,21 @@ class Certificate(Record):
         for estimate in self.objective:
             value, low, high = map(share_text, (estimate.value, estimate.low, estimate.high))
             yield estimate.name, f"{value} measured, between {low} and {high} ({sure})"
-        yield from listed("notes", self.notes)
-        yield from listed("assumes", self.assumptions)
-        yield from listed("would change it", self.advice)
+        yield from titled("notes", self.notes)
+        yield from titled("assumes", self.assumptions)
+        yield from titled("would change it", self.advice)
 
     @classmethod
     def _checked(cls, given: dict[str, Any]) -> dict[str, Any]:
         need(given["guarantee"] in ("pac", "mean"), 'guarantee is "pac" or "mean"')
-        need(given["dtype"] in PRECISIONS, f"dtype is one of {', '.join(PRECISIONS)}")
+        need(given["dtype"] in SCORE_PRECISIONS, f"dtype is one of {', '.join(SCORE_PRECISIONS)}")
         need(isinstance(given["column"], (str, type(None))), "column is a name or null")
         prior, count = given["prevalence"], given["candidates"]
         right = prior is None or (isinstance(prior, float) and 0 < prior < 1)
         need(right, "prevalence is between 0 and 1")
         need(type(count) is int and count >= 1, "candidates is a whole number of at least 1")
         try:
-            read_goal(given["goal"])
+            goal_to_certify(given["goal"])
         except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(
                 f"This is no valid certificate: its goal cannot be read. {error}"

@@ -11,23 +11,23 @@ from setpoint._checks import share, whole
 from setpoint.batch import describe
 from setpoint.certificates.certificate import Certificate, Claim, Estimate, Point
 from setpoint.certificates.duplicates import check_clusters, check_copies, refuse_weights
-from setpoint.certificates.goals import Goal, Inequality, read_goal
+from setpoint.certificates.goals import CertificateGoal, Inequality, goal_to_certify
 from setpoint.certificates.groups import GroupGoals, goals_by_group
-from setpoint.certificates.proofs import CERTIFIED, Outcome, interval, measure_at
+from setpoint.certificates.proofs import CERTIFIED, Outcome, interval, value_at
 from setpoint.certificates.regions import signs
 from setpoint.certificates.sample import (
     EVERYONE,
     NEGATIVES,
     POSITIVES,
     PRIOR,
-    Sample,
+    CalibrationSample,
     Subset,
     count_text,
     read_sample,
     slice_text,
 )
-from setpoint.certificates.search import METHODS, prove_given, search
-from setpoint.certificates.text import advice, assumptions, remarks
+from setpoint.certificates.search import PROOF_METHODS, prove_given, search
+from setpoint.certificates.text import advice_on, assumptions, remarks
 from setpoint.problems import Problem
 from setpoint.rates import Bound, Expression, Fold, Where, fpr, recall
 
@@ -95,7 +95,7 @@ def certify(
     """
     if weights is not None:
         refuse_weights()
-    wanted, count = read_goal(goal), whole(candidates, "candidates", least=1)
+    wanted, count = goal_to_certify(goal), whole(candidates, "candidates", least=1)
     delta, mean = risk_of(confidence) / count, guarantee == "mean"
     _check_settings(wanted, labels, guarantee, count, thresholds, prevalence)
     goals = goals_by_group(wanted, groups, given=thresholds is not None)
@@ -103,7 +103,7 @@ def certify(
     sample = read_sample(scores, labels, groups, wheres, prevalence)
     if clusters is not None:
         check_clusters(clusters, sample.scores)
-    _check_classes(wanted, sample)
+    _check_class_counts(wanted, sample)
     copies = check_copies(sample)
     if thresholds is None:
         found = search(goals, sample, delta, guarantee)
@@ -124,7 +124,7 @@ def certify(
         objective=tuple(_estimates(goals, found, sample, delta)),
         assumptions=tuple(assumptions(found, sample, count, mean)),
         notes=(*found.notes, *remarks(points), *copies),
-        advice=tuple(advice(found, sample, delta, mean)),
+        advice=tuple(advice_on(found, sample, delta, mean)),
     )
 
 
@@ -137,7 +137,7 @@ def risk_of(confidence: float) -> float:
 
 
 def _check_settings(
-    goal: Goal,
+    goal: CertificateGoal,
     labels: Any,
     guarantee: str,
     candidates: int,
@@ -145,7 +145,7 @@ def _check_settings(
     prevalence: float | None,
 ) -> None:
     """Refuse settings that contradict each other."""
-    if guarantee not in METHODS:
+    if guarantee not in PROOF_METHODS:
         raise ValueError(f'guarantee must be "pac" or "mean"; got {guarantee!r}.')
     if guarantee == "mean" and candidates > 1:
         raise ValueError(
@@ -165,7 +165,7 @@ def _check_settings(
             )
 
 
-def _check_classes(goal: Goal, sample: Sample) -> None:
+def _check_class_counts(goal: CertificateGoal, sample: CalibrationSample) -> None:
     """Every class that the goal counts must occur."""
     expressions = [bound.expression for bound in goal.bounds]
     expressions += [] if goal.objective is None else [goal.objective]
@@ -184,7 +184,7 @@ def _check_classes(goal: Goal, sample: Sample) -> None:
                 )
 
 
-def _points(goals: GroupGoals, found: Outcome, sample: Sample) -> Iterator[Point]:
+def _points(goals: GroupGoals, found: Outcome, sample: CalibrationSample) -> Iterator[Point]:
     """The threshold of everyone, or of each group, with its counts."""
     for group in goals.goals:
         where = goals.where(group)
@@ -205,7 +205,7 @@ def _points(goals: GroupGoals, found: Outcome, sample: Sample) -> Iterator[Point
         )
 
 
-def _claims(found: Outcome, sample: Sample) -> Iterator[Claim]:
+def _claims(found: Outcome, sample: CalibrationSample) -> Iterator[Claim]:
     """For each bound what was measured and what is proved."""
     sources: dict[Bound, list[Inequality]] = {}
     for inequality in found.proved:
@@ -215,11 +215,11 @@ def _claims(found: Outcome, sample: Sample) -> Iterator[Claim]:
             yield Claim(str(source), None, None, "")
             continue
         counts = "; ".join(dict.fromkeys(note for i in own if (note := found.proved[i][1])))
-        value = measure_at(source.expression, sample, found.thresholds)
-        yield Claim(str(source), value, _proved(source, own, found), counts)
+        value = value_at(source.expression, sample, found.thresholds)
+        yield Claim(str(source), value, _proved_value(source, own, found), counts)
 
 
-def _proved(source: Bound, own: list[Inequality], found: Outcome) -> float:
+def _proved_value(source: Bound, own: list[Inequality], found: Outcome) -> float:
     """What is proved of the bound itself, from what is proved of its inequalities."""
     values = [value for each in own if (value := found.proved[each][0]) is not None]
     e = source.expression
@@ -232,7 +232,7 @@ def _proved(source: Bound, own: list[Inequality], found: Outcome) -> float:
 
 
 def _estimates(
-    goals: GroupGoals, found: Outcome, sample: Sample, delta: float
+    goals: GroupGoals, found: Outcome, sample: CalibrationSample, delta: float
 ) -> Iterator[Estimate]:
     """The objective of each group, then the rates that bounds between groups compare."""
     expressions: list[Expression] = []
@@ -248,7 +248,7 @@ def _estimates(
         compared = [rate for bound in goals.between for rate in bound.expression.rates()]
         expressions += dict.fromkeys(compared)
     for expression in expressions:
-        value = measure_at(expression, sample, found.thresholds)
+        value = value_at(expression, sample, found.thresholds)
         if value is None:
             continue
         low, high = interval(expression, sample, found.thresholds, delta)
@@ -256,7 +256,7 @@ def _estimates(
             yield Estimate(str(expression), value, low, high)
 
 
-def _other_rate(goal: Goal, where: Where, sample: Sample) -> Expression:
+def _other_rate(goal: CertificateGoal, where: Where, sample: CalibrationSample) -> Expression:
     """Without an objective: what the bounds cost in the other class."""
     kinds = {s.kind for b in goal.bounds for s in signs(b.expression, sample.prevalence)}
     rate = fpr if kinds == {POSITIVES} else recall

@@ -29,8 +29,8 @@ from setpoint.certificates.drift import Check, Finding, compare_shares, verdict_
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certificates.regions import is_plain_share
 from setpoint.certificates.storage import need
-from setpoint.certificates.tails import allowed, at_least, at_most, lower, needed, upper
-from setpoint.certificates.text import Rows, claim_rows, listed, share_text
+from setpoint.certificates.tails import allowed, lower, needed, prob_at_least, prob_at_most, upper
+from setpoint.certificates.text import TextRows, claim_rows, share_text, titled
 from setpoint.problems import Infeasible, Problem
 from setpoint.rates import Across, Bound, numeral, quote
 
@@ -45,7 +45,7 @@ _OTHER = (
     "only bounds on a rate of one class (or of a set), on error or accuracy, lowest(...) >= and "
     "highest(...) <= are proved for several classes"
 )
-_ROUNDS = 4
+_TIGHTENING_ROUNDS = 4
 """How often more is asked: how many are predicted, and so what a proof takes, moves with it."""
 _SPARES = (50, 5, 1)
 """How many times less risk the shifts are chosen for than they are proved with, as far as there are
@@ -104,7 +104,7 @@ class ClassCertificate(Record):
         level = check_share(significance, "significance", ends=False)
         if self.exit_code:
             why = self.notes[0]
-            raise ValueError(f"There is no promise to check, the goal is {self.status}: {why}.")
+            raise ValueError(f"There is no certificate to check, the goal is {self.status}: {why}.")
         found = self._read_scores(scores)
         tests: list[Finding] = []
         if labels is not None and self.certified:
@@ -143,7 +143,7 @@ class ClassCertificate(Record):
         tail = level / len(every)
         chances = [share.chance() for share in every]
         return [
-            Finding(str(share), "promised for all data", share.measured, chance, chance < tail)
+            Finding(str(share), "certified for all data", share.measured, chance, chance < tail)
             for share, chance in zip(every, chances, strict=True)
         ]
 
@@ -151,13 +151,13 @@ class ClassCertificate(Record):
         sure = f" with {share_text(self.confidence)} confidence"
         return f"{self.status}: {self.goal}{'' if self.status == NO_CERTIFICATE else sure}"
 
-    def _rows(self) -> Rows:
+    def _rows(self) -> TextRows:
         pairs = zip(self.classes, self.shifts, strict=True)
         yield "shifts", ", ".join(f"{name!r}: {numeral(shift)}" for name, shift in pairs)
         yield "held-out rows", f"{self.right:,} of {self.examples:,} decided rightly"
         yield from claim_rows(self.claims)
-        yield from listed("notes", self.notes)
-        yield from listed("assumes", ASSUMED if self.certified else ())
+        yield from titled("notes", self.notes)
+        yield from titled("assumes", ASSUMED if self.certified else ())
 
     @classmethod
     def _checked(cls, given: dict[str, Any]) -> dict[str, Any]:
@@ -221,7 +221,7 @@ class ClassShare:
         """How likely counts are as bad as these if the bound is true."""
         if not self.total:
             return 1.0
-        side = at_least if self.at_most else at_most
+        side = prob_at_least if self.at_most else prob_at_most
         return float(side(self.count, self.total, self.bound.level))
 
     def why_not(self, tail: float) -> str:
@@ -247,7 +247,7 @@ def class_shares(
     data = read_data(problem, scores, labels, None, groups, classes)
     tables = hard_tables(data, data.scores - np.asarray(shifts, np.float64), frozenset())
     return {
-        target: list(_shares(target, tables, data.names))
+        target: list(_class_share_counts(target, tables, data.names))
         for target in problem.subject_to
         if isinstance(target, Bound) and _is_provable(target)
     }
@@ -262,7 +262,7 @@ def _is_provable(bound: Bound) -> bool:
     return is_plain_share(expression)
 
 
-def _shares(bound: Bound, tables: Any, names: tuple[Any, ...]) -> Iterator[ClassShare]:
+def _class_share_counts(bound: Bound, tables: Any, names: tuple[Any, ...]) -> Iterator[ClassShare]:
     expression = bound.expression
     for rate in expression.rates():
         table, whose = tables[rate.where], [""]
@@ -328,9 +328,9 @@ def certify_shifts(
 def why_unprovable(problem: Problem) -> list[str]:
     """Why some of what is asked for cannot be proved, whatever the data; empty if it can."""
     if not problem.subject_to:
-        return ["The goal has no bound, so there is nothing to promise."]
+        return ["The goal has no bound, so there is nothing to certify."]
     return [
-        f"`{target}` is not promised: {_OTHER if isinstance(target, Bound) else _EXACT}."
+        f"`{target}` is not certified: {_OTHER if isinstance(target, Bound) else _EXACT}."
         for target in problem.subject_to
         if not (isinstance(target, Bound) and _is_provable(target))
     ]
@@ -363,7 +363,7 @@ def _with_room(
 ) -> Floats | None:
     """Shifts whose bounds these rows would prove; None if none are found."""
     levels = {bound: bound.level for bound in problem.subject_to if isinstance(bound, Bound)}
-    for _ in range(_ROUNDS):
+    for _ in range(_TIGHTENING_ROUNDS):
         shares = class_shares(problem, scores, labels, shifts, **given)
         if all(share.is_proved(tail) for own in shares.values() for share in own):
             return shifts

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from setpoint.batch import check_scores
 from setpoint.rates import Value
 
-PRECISIONS = ("float16", "bfloat16", "float32", "float64")
-_TORCH_CASTS = dict(zip(PRECISIONS, ("half", "bfloat16", "float", "double"), strict=True))
+SCORE_PRECISIONS = ("float16", "bfloat16", "float32", "float64")
+_TORCH_CASTS = dict(zip(SCORE_PRECISIONS, ("half", "bfloat16", "float", "double"), strict=True))
 _BFLOAT16_STEP = 1 << 16  # the upper half of a float32
 
 

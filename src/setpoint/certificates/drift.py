@@ -16,25 +16,25 @@ from typing import TYPE_CHECKING, Any
 
 from setpoint._checks import share as check_share
 from setpoint.certificates.decisions import rounded
-from setpoint.certificates.goals import Inequality, inequalities, read_goal
+from setpoint.certificates.goals import Inequality, goal_to_certify, inequalities
 from setpoint.certificates.groups import GroupGoals, split_goal
 from setpoint.certificates.proofs import (
     CERTIFIED,
-    Threshold,
+    ThresholdRule,
     Thresholds,
     largest_value,
-    measure_at,
+    value_at,
 )
 from setpoint.certificates.sample import (
     EVERYONE,
-    Sample,
+    CalibrationSample,
     Subset,
     read_labels,
-    read_scores,
     read_slices,
+    scores_and_precision,
 )
-from setpoint.certificates.tails import at_least, at_most, lower, upper
-from setpoint.certificates.text import Rows, as_html, as_text, share_text
+from setpoint.certificates.tails import lower, prob_at_least, prob_at_most, upper
+from setpoint.certificates.text import TextRows, html_table, share_text, text_table
 from setpoint.rates import Bound
 
 if TYPE_CHECKING:
@@ -77,22 +77,22 @@ class Check:
         return self.verdict == OK
 
     def __str__(self) -> str:
-        return as_text(self._headline(), self._rows())
+        return text_table(self._headline(), self._rows())
 
     def _repr_html_(self) -> str:
-        return as_html(self._headline(), self._rows(), CERTIFIED if self else BROKEN)
+        return html_table(self._headline(), self._rows(), CERTIFIED if self else BROKEN)
 
     def _headline(self) -> str:
         words = {
-            OK: "the promise fits the new data"
+            OK: "the new data fit the certificate"
             if self.labelled
             else f"as many {self.counted} as expected",
             DRIFT: f"the share of {self.counted} is not that of the calibration data",
-            BROKEN: "the new data contradict the promise",
+            BROKEN: "the new data contradict the certificate",
         }
         return f"{self.verdict}: {words[self.verdict]} ({self.goal}; {self.examples:,} new rows)"
 
-    def _rows(self) -> Rows:
+    def _rows(self) -> TextRows:
         for finding in self.findings:
             seen = "undefined" if finding.measured is None else share_text(finding.measured)
             chance = "" if finding.chance is None else f"; chance {share_text(finding.chance)}"
@@ -102,20 +102,22 @@ class Check:
         yield "alarm", f"if chance alone would do this less often than {rare}"
 
 
-def check(
+def check_drift(
     certificate: Certificate, scores: Any, labels: Any, groups: Any, significance: float
 ) -> Check:
     """See :meth:`Certificate.check`."""
     level = check_share(significance, "significance", ends=False)
-    goals = _goals(certificate)
-    wheres = read_goal(certificate.goal).wheres if goals.column is None else tuple(goals.wheres)
-    array = rounded(read_scores(scores)[0], certificate.dtype)
+    goals = _certified_goals(certificate)
+    wheres = (
+        goal_to_certify(certificate.goal).wheres if goals.column is None else tuple(goals.wheres)
+    )
+    array = rounded(scores_and_precision(scores)[0], certificate.dtype)
     known = None if labels is None else read_labels(labels, array)
     slices = read_slices(groups, wheres, array, empty=goals.column is not None)
-    sample = Sample(array, known, slices, certificate.dtype, certificate.prevalence)
+    sample = CalibrationSample(array, known, slices, certificate.dtype, certificate.prevalence)
     thresholds = Thresholds(
         {
-            goals.where(point.group): Threshold(float(point.threshold))
+            goals.where(point.group): ThresholdRule(float(point.threshold))
             for point in certificate.points
             if point.threshold is not None
         }
@@ -149,8 +151,8 @@ def verdict_on(
     return Check(verdict, goal, examples, labelled, significance, findings, counted)
 
 
-def _goals(certificate: Certificate) -> GroupGoals:
-    goal = read_goal(certificate.goal)
+def _certified_goals(certificate: Certificate) -> GroupGoals:
+    goal = goal_to_certify(certificate.goal)
     if certificate.column is None:
         return GroupGoals(None, {None: goal})
     groups = [point.group for point in certificate.points if point.group is not None]
@@ -158,7 +160,7 @@ def _goals(certificate: Certificate) -> GroupGoals:
 
 
 def _alert_finding(
-    point: Point, goals: GroupGoals, sample: Sample, significance: float, alarms: bool
+    point: Point, goals: GroupGoals, sample: CalibrationSample, significance: float, alarms: bool
 ) -> Finding:
     """Alerts now beside those to be expected; with labels they are shown, not tested."""
     subset = Subset(goals.where(point.group), EVERYONE)
@@ -187,7 +189,7 @@ def chance_of_difference(new: int, size: int, k: int, n: int) -> float:
     if 2 * (new + k) > size + n:  # the rarer outcome is nearer to the binomial law
         new, k = size - new, n - k
     total, part = new + k, size / (size + n)
-    tail = min(float(at_least(new, total, part)), float(at_most(new, total, part)))
+    tail = min(float(prob_at_least(new, total, part)), float(prob_at_most(new, total, part)))
     return min(1.0, 2 * tail)
 
 
@@ -210,7 +212,7 @@ def _declared_finding(
     return Finding(name, expected, new / size if size else None, None, alarm)
 
 
-def _unknown_groups(goals: GroupGoals, sample: Sample) -> list[Finding]:
+def _unknown_groups(goals: GroupGoals, sample: CalibrationSample) -> list[Finding]:
     """Rows of groups that have no threshold: nothing is certified about them."""
     if goals.column is None or not sample.slices:
         return []
@@ -222,14 +224,14 @@ def _unknown_groups(goals: GroupGoals, sample: Sample) -> list[Finding]:
     return [Finding(name, "none: they have no threshold", unknown / count, None, True)]
 
 
-def _is_present(bound: Bound, sample: Sample) -> bool:
+def _is_present(bound: Bound, sample: CalibrationSample) -> bool:
     """Whether there are rows of every group that a bound is about."""
     named = {rate.where for rate in bound.expression.rates()} - {()}
     return all(sample.slices[where].any() for where in named)
 
 
 def _test_bound(
-    inequality: Inequality, sample: Sample, thresholds: Thresholds, significance: float
+    inequality: Inequality, sample: CalibrationSample, thresholds: Thresholds, significance: float
 ) -> Finding:
     """Test one inequality at its fixed thresholds."""
     bound, share = inequality.bound, inequality.share
@@ -241,8 +243,8 @@ def _test_bound(
     else:
         where = share.subset.where
         count, n = share.counts(sample.table(where, thresholds[where].value(sample)))
-        tail = at_least if share.at_most else at_most
+        tail = prob_at_least if share.at_most else prob_at_most
         chance = float(tail(count, n, share.limit)) if n else 1.0
         alarm = chance < significance
-    value = measure_at(bound.expression, sample, thresholds)
-    return Finding(str(bound), "promised for all data", value, chance, alarm)
+    value = value_at(bound.expression, sample, thresholds)
+    return Finding(str(bound), "certified for all data", value, chance, alarm)

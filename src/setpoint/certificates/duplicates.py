@@ -9,9 +9,15 @@ from numpy.typing import NDArray
 
 from setpoint._checks import plural
 from setpoint.certificates.goals import CannotPromise
-from setpoint.certificates.sample import NEGATIVES, POSITIVES, Sample, Subset, read_column
+from setpoint.certificates.sample import (
+    NEGATIVES,
+    POSITIVES,
+    CalibrationSample,
+    Subset,
+    read_column,
+)
 
-_ENOUGH = 30
+_DISTINCT_ENOUGH = 30
 """Distinct scores that all repeat equally often are copies: chance does not do that."""
 
 _MANY = 0.2
@@ -43,7 +49,7 @@ def check_clusters(clusters: Any, scores: NDArray[Any]) -> None:
         )
 
 
-def check_copies(sample: Sample) -> tuple[str, ...]:
+def check_copies(sample: CalibrationSample) -> tuple[str, ...]:
     """Refuse rows that are all there several times; point out what looks like it."""
     kinds = (POSITIVES, NEGATIVES) if sample.labels is not None else ("everyone",)
     shares, distinct = {}, {}
@@ -54,7 +60,7 @@ def check_copies(sample: Sample) -> tuple[str, ...]:
         edges = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1], [True]]))
         counts = np.diff(edges)
         times = int(np.gcd.reduce(counts))
-        if times > 1 and len(counts) >= _ENOUGH:
+        if times > 1 and len(counts) >= _DISTINCT_ENOUGH:
             raise CannotPromise(
                 f"Every score of the {kind} appears {times} times (or a multiple of it): these are "
                 "copies. A copy is no further evidence; certify the rows as they were drawn."

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from setpoint.certificates.regions import Kind, signs, two_kinds
+from setpoint.certificates.regions import CellKind, signs, two_kinds
 from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Subset
 from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
 from setpoint.rates import (
@@ -46,7 +46,7 @@ class CannotPromise(ValueError):
 
 
 @dataclass(frozen=True)
-class Goal:
+class CertificateGoal:
     """Bounds to be proved, and an objective that decides between thresholds that satisfy them."""
 
     bounds: tuple[Bound, ...]
@@ -69,7 +69,7 @@ class Goal:
         return tuple(dict.fromkeys(rate.where for rate in self.rates if rate.where))
 
 
-def read_goal(goal: Any) -> Goal:
+def goal_to_certify(goal: Any) -> CertificateGoal:
     """A goal from a bound, several bounds, a problem or a sentence.
 
     Raises:
@@ -83,11 +83,11 @@ def read_goal(goal: Any) -> Goal:
         refuse_queries(goal.query, "A certificate")
         per_group = goal.thresholds == PER_GROUP
         bounds = _bounds(tuple(goal.subject_to))
-        found = Goal(bounds, goal.objective, goal.maximize, per_group, str(goal))
+        found = CertificateGoal(bounds, goal.objective, goal.maximize, per_group, str(goal))
     else:
         several = isinstance(goal, Iterable) and not isinstance(goal, (Expression, Bound))
         bounds = _bounds(tuple(goal) if several else (goal,))
-        found = Goal(bounds, None, True, None, " and ".join(map(str, bounds)))
+        found = CertificateGoal(bounds, None, True, None, " and ".join(map(str, bounds)))
     for part in (found.objective, *(bound.expression for bound in found.bounds)):
         refuse_classes(part, "A certificate")
     if not found.bounds:
@@ -143,7 +143,7 @@ class Share:
     no: tuple[str, ...]
     at_most: bool
     limit: float
-    kinds: tuple[Kind, Kind]
+    kinds: tuple[CellKind, CellKind]
     scale: tuple[float, float]
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.certificates.goals import Goal
+from setpoint.certificates.goals import CertificateGoal
 from setpoint.rates import Bound, Value, Where
 
 _MOST_GROUPS = 1000
@@ -24,7 +24,7 @@ class GroupGoals:
     """The goal of everyone who shares a threshold, and the bounds between them."""
 
     column: str | None
-    goals: Mapping[Value | None, Goal]
+    goals: Mapping[Value | None, CertificateGoal]
     """By group; ``{None: goal}`` if there is one threshold for everyone."""
     between: tuple[Bound, ...] = ()
 
@@ -43,7 +43,7 @@ class GroupGoals:
         return (*(bound for goal in self.goals.values() for bound in goal.bounds), *self.between)
 
 
-def goals_by_group(goal: Goal, groups: Any, *, given: bool) -> GroupGoals:
+def goals_by_group(goal: CertificateGoal, groups: Any, *, given: bool) -> GroupGoals:
     """Read which groups have a threshold of their own, and what each must satisfy.
 
     Args:
@@ -63,13 +63,15 @@ def goals_by_group(goal: Goal, groups: Any, *, given: bool) -> GroupGoals:
         return GroupGoals(None, {None: goal})
     if groups is None:
         raise ValueError(f"`{goal.text}` has one threshold for each group: pass groups=.")
-    name, column = _column(goal, groups)
-    return split_goal(goal, name, _values(column, name), given=given)
+    name, column = _group_column(goal, groups)
+    return split_goal(goal, name, _group_values(column, name), given=given)
 
 
-def split_goal(goal: Goal, column: str, values: list[Value], *, given: bool = False) -> GroupGoals:
+def split_goal(
+    goal: CertificateGoal, column: str, values: list[Value], *, given: bool = False
+) -> GroupGoals:
     """The bounds of every group: those that name none, and those that name it alone."""
-    goals: dict[Value | None, Goal] = {}
+    goals: dict[Value | None, CertificateGoal] = {}
     own = {bound: {rate.where for rate in bound.expression.rates()} for bound in goal.bounds}
     everyone = [bound for bound, wheres in own.items() if wheres == {()}]
     for value in values:
@@ -93,7 +95,7 @@ def split_goal(goal: Goal, column: str, values: list[Value], *, given: bool = Fa
     return GroupGoals(column, goals, between)
 
 
-def _column(goal: Goal, groups: Any) -> tuple[str, Any]:
+def _group_column(goal: CertificateGoal, groups: Any) -> tuple[str, Any]:
     """The name and the values of the one column of groups."""
     names = {column for where in goal.wheres for column, _ in where}
     if not isinstance(groups, Mapping):
@@ -107,7 +109,7 @@ def _column(goal: Goal, groups: Any) -> tuple[str, Any]:
     return str(name), column
 
 
-def _values(column: Any, name: str) -> list[Value]:
+def _group_values(column: Any, name: str) -> list[Value]:
     """The groups that occur, each a plain value."""
     array = np.asarray(column.detach().cpu() if hasattr(column, "detach") else column).reshape(-1)
     values = np.unique(array).tolist() if array.dtype.kind != "O" else list(dict.fromkeys(array))

@@ -31,8 +31,8 @@ import numpy as np
 from setpoint.certificates.goals import Inequality
 from setpoint.certificates.proofs import (
     Proof,
-    Threshold,
     ThresholdRange,
+    ThresholdRule,
     Thresholds,
     gather,
     proved_at,
@@ -43,7 +43,7 @@ from setpoint.certificates.sample import (
     NEGATIVES,
     POSITIVES,
     PRIOR,
-    Sample,
+    CalibrationSample,
     Subset,
     count_text,
 )
@@ -56,7 +56,7 @@ from setpoint.certificates.tails import (
     upper,
 )
 
-_FACTORS = tuple(1.25**i for i in range(1, 60))
+_SAMPLE_FACTORS = tuple(1.25**i for i in range(1, 60))
 """How many times as many examples are tried, to say what a proof would take."""
 
 
@@ -74,7 +74,7 @@ class OrderStatistic:
         """Whether it is monotone in the threshold, in this direction."""
         return inequality.caps is self.caps
 
-    def prove(self, family: Sequence[Inequality], sample: Sample, delta: float) -> Proof:
+    def prove(self, family: Sequence[Inequality], sample: CalibrationSample, delta: float) -> Proof:
         """All thresholds on one side of the strictest limit."""
         found = [self._prove_one(each, sample, delta) for each in family]
         proved = {each: known for proof in found for each, known in proof.proved.items()}
@@ -92,7 +92,7 @@ class OrderStatistic:
         )
         return Proof(proved, (ThresholdRange(low, high),), notes, end=end)
 
-    def _prove_one(self, inequality: Inequality, sample: Sample, delta: float) -> Proof:
+    def _prove_one(self, inequality: Inequality, sample: CalibrationSample, delta: float) -> Proof:
         """The last threshold at which one inequality can be proved."""
         share, mean = inequality.share, self.on_average
         if share is None or share.subset.kind not in (POSITIVES, NEGATIVES, EVERYONE):
@@ -110,10 +110,10 @@ class OrderStatistic:
             return Proof({inequality: (None, note)}, (), (note,), feasible=False)
         scores = sample.sorted(share.subset)
         if share.at_most:
-            end = Threshold(float(scores[n - m - 1]), anchor=share.subset)
+            end = ThresholdRule(float(scores[n - m - 1]), anchor=share.subset)
             reached = (m + 1) / (n + 1) if mean else float(upper(m, n, delta))
         else:
-            end = Threshold(float(scores[m]), inclusive=True, anchor=share.subset)
+            end = ThresholdRule(float(scores[m]), inclusive=True, anchor=share.subset)
             reached = (n - m) / (n + 1) if mean else float(lower(n - m, n, delta))
         side = "above" if share.at_most else "at or below"
         note = f"at most {m:,} of {count_text(n, share.subset)} may lie {side} the threshold"
@@ -127,7 +127,7 @@ def shortage(inequality: Inequality, subset: Subset, n: int, needs: int | None) 
     return f"`{inequality.source}` needs {count_text(needs, subset)}, you have {n:,}"
 
 
-def _prove_by_bisection(inequality: Inequality, sample: Sample, delta: float) -> Proof:
+def _prove_by_bisection(inequality: Inequality, sample: CalibrationSample, delta: float) -> Proof:
     """Over all scores of several subsets: the proof gets easier in one direction."""
     caps = bool(inequality.caps)
     subsets = [s for s in signs(inequality.bound.expression, sample.prevalence) if s.kind != PRIOR]
@@ -135,7 +135,7 @@ def _prove_by_bisection(inequality: Inequality, sample: Sample, delta: float) ->
     scores = scores if caps else scores[::-1]  # the last one is the easiest to prove
 
     def proved(i: int) -> float:
-        threshold = Threshold(float(scores[i]), inclusive=not caps)
+        threshold = ThresholdRule(float(scores[i]), inclusive=not caps)
         return proved_at(inequality, sample, Thresholds({(): threshold}), delta)
 
     low, high = -1, len(scores) - 1
@@ -146,20 +146,20 @@ def _prove_by_bisection(inequality: Inequality, sample: Sample, delta: float) ->
         middle = (low + high) // 2
         low, high = (low, middle) if inequality.holds(proved(middle)) else (middle, high)
     counted = ", ".join(count_text(sample.size(subset), subset) for subset in subsets)
-    threshold = Threshold(float(scores[high]), inclusive=not caps, chosen=True)
+    threshold = ThresholdRule(float(scores[high]), inclusive=not caps, chosen=True)
     return Proof({inequality: (proved(high), f"from {counted}")}, (), (), end=threshold)
 
 
 def _shortage_of_several(
-    inequality: Inequality, subsets: list[Subset], sample: Sample, delta: float
+    inequality: Inequality, subsets: list[Subset], sample: CalibrationSample, delta: float
 ) -> str:
     """How many times as many examples could prove it, if all of them went right."""
     bound = inequality.bound
     sign = 1.0 if bound.sense == "<=" else -1.0
     expression = bound.expression if bound.sense == "<=" else -bound.expression
-    end = Thresholds({(): Threshold(math.inf if inequality.caps else -math.inf)})
+    end = Thresholds({(): ThresholdRule(math.inf if inequality.caps else -math.inf)})
     known, independent = gather(expression, sample, end)
-    for factor in _FACTORS:
+    for factor in _SAMPLE_FACTORS:
         more = {
             subset: seen._replace(
                 low=round(factor * seen.low),

@@ -39,13 +39,13 @@ from setpoint.certificates.decisions import below
 from setpoint.certificates.goals import ACCEPTED, REJECTED, Inequality, Share
 from setpoint.certificates.order_statistics import shortage
 from setpoint.certificates.proofs import Proof, ThresholdRange
-from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, Sample, Subset
-from setpoint.certificates.tails import at_least, needed
+from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, CalibrationSample, Subset
+from setpoint.certificates.tails import needed, prob_at_least
 
 FIRST, STEP, SHRINK = 2.0, 2.0, 0.4
 """The first walk starts at twice the alerts that could prove anything, the next at twice as many,
 with 0.4 of the former's part of delta; chosen by simulation."""
-_CHUNK = 2**16
+_WALK_CHUNK = 2**16
 
 
 class PrecisionWalk:
@@ -57,7 +57,7 @@ class PrecisionWalk:
         """Whether it is about the accepted or the rejected examples."""
         return inequality.kind in (ACCEPTED, REJECTED)
 
-    def prove(self, family: Sequence[Inequality], sample: Sample, delta: float) -> Proof:
+    def prove(self, family: Sequence[Inequality], sample: CalibrationSample, delta: float) -> Proof:
         """The thresholds that all walks together have proved."""
         (inequality,) = family
         assert inequality.share is not None
@@ -95,7 +95,7 @@ def starts(n: int, level: float, delta: float) -> list[tuple[int, float]]:
 class Walker:
     """Examples in the order of the walk, and how many of them are of the wanted class."""
 
-    def __init__(self, sample: Sample, share: Share) -> None:
+    def __init__(self, sample: CalibrationSample, share: Share) -> None:
         where = share.subset.where
         self.falling = share.subset.kind != REJECTED
         # the share is of TP among accepted, of FN among rejected: of positives either way
@@ -131,14 +131,14 @@ class Walker:
             return 0, 0
         at, last = first - 1, 0
         while at < self.n:
-            i = np.arange(at, min(at + _CHUNK, self.n))
+            i = np.arange(at, min(at + _WALK_CHUNK, self.n))
             ends = i[(i == self.n - 1) | (self.nth(np.minimum(i + 1, self.n - 1)) != self.nth(i))]
             hits = self.hits_until(self.nth(ends))
             failed = first_failure(hits, ends + 1, self.level, tail)
             if failed < len(ends):
                 return (first, int(ends[failed - 1]) + 1) if failed else (first, last)
             last = int(ends[-1]) + 1 if len(ends) else last
-            at += _CHUNK
+            at += _WALK_CHUNK
         return first, last
 
     def thresholds(self, first: int, last: int) -> ThresholdRange:
@@ -161,7 +161,7 @@ def first_failure(hits: NDArray[Any], n: NDArray[Any], level: float, tail: float
     hits, n, share = hits[:stop], n[:stop], share[:stop]
     distance = xlogy(share, share / level) + xlogy(1 - share, (1 - share) / (1 - level))
     open_ = np.flatnonzero(n * distance < -math.log(tail))
-    failed = open_[at_least(hits[open_], n[open_], level) > tail]
+    failed = open_[prob_at_least(hits[open_], n[open_], level) > tail]
     return int(failed[0]) if len(failed) else stop
 
 

@@ -26,11 +26,12 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.axes.arrays import Floats
 from setpoint.certificates.decisions import below
 from setpoint.certificates.goals import Inequality
 from setpoint.certificates.regions import Evidence, are_independent, signs, upper_bound
-from setpoint.certificates.sample import EVERYONE, POSITIVES, PRIOR, Sample, Subset
-from setpoint.certificates.tails import Floats, lower, upper
+from setpoint.certificates.sample import EVERYONE, POSITIVES, PRIOR, CalibrationSample, Subset
+from setpoint.certificates.tails import lower, upper
 from setpoint.rates import Expression, Where
 
 CERTIFIED, NOT_CERTIFIED, INFEASIBLE = "certified", "not certified", "infeasible"
@@ -39,7 +40,7 @@ _RATIO = 1.15
 
 
 @dataclass(frozen=True)
-class Threshold:
+class ThresholdRule:
     """Accept scores above ``score``, or from ``score`` on if ``inclusive``."""
 
     score: float
@@ -49,7 +50,7 @@ class Threshold:
     chosen: bool = False
     """Whether it was chosen by looking at the data."""
 
-    def value(self, sample: Sample) -> float:
+    def value(self, sample: CalibrationSample) -> float:
         """What scores must exceed."""
         return below(self.score, sample.precision) if self.inclusive else self.score
 
@@ -58,10 +59,10 @@ class Threshold:
         return self.chosen or self.anchor is None or subset.overlaps(self.anchor)
 
 
-class Thresholds(dict[Where, Threshold]):
+class Thresholds(dict[Where, ThresholdRule]):
     """Thresholds by slice; a slice without one has that of everyone, ``()``."""
 
-    def __missing__(self, where: Where) -> Threshold:
+    def __missing__(self, where: Where) -> ThresholdRule:
         if not where:
             raise KeyError(where)
         return self[()]
@@ -87,11 +88,11 @@ class Proof:
     """Where they are proved; if nowhere, why."""
     feasible: bool = True
     """False if no sample of this size could prove them."""
-    end: Threshold | None = None
+    end: ThresholdRule | None = None
     """The last admissible threshold of inequalities that are monotone in it."""
 
 
-class Method(Protocol):
+class ProofMethod(Protocol):
     """A way to prove inequalities at many thresholds at once.
 
     Methods are the objects in :data:`setpoint.certificates.search.METHODS`; every inequality is
@@ -107,7 +108,7 @@ class Method(Protocol):
     def takes(self, inequality: Inequality) -> bool:
         """Whether the method can prove an inequality."""
 
-    def prove(self, family: Sequence[Inequality], sample: Sample, delta: float) -> Proof:
+    def prove(self, family: Sequence[Inequality], sample: CalibrationSample, delta: float) -> Proof:
         """Where all inequalities of a family hold, wrong with probability at most ``delta``."""
 
 
@@ -121,7 +122,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
 
 
-def evidence(sample: Sample, subset: Subset, threshold: Threshold) -> Evidence:
+def evidence(sample: CalibrationSample, subset: Subset, threshold: ThresholdRule) -> Evidence:
     """What ``sample`` says about the share of ``subset`` that is accepted at ``threshold``."""
     if subset.kind == PRIOR:
         count = sample.size(Subset(subset.where, POSITIVES))
@@ -132,7 +133,7 @@ def evidence(sample: Sample, subset: Subset, threshold: Threshold) -> Evidence:
     )
     accepted = reaching if threshold.inclusive else above
     if threshold.chosen:
-        grid = ranks(n)
+        grid = rank_grid(n)
         low = int(grid[np.searchsorted(grid, accepted, "right") - 1])
         return Evidence(low, int(grid[np.searchsorted(grid, accepted)]), n, len(grid))
     if threshold.anchor is None or not subset.overlaps(threshold.anchor):
@@ -143,7 +144,7 @@ def evidence(sample: Sample, subset: Subset, threshold: Threshold) -> Evidence:
 
 
 @lru_cache(maxsize=256)
-def ranks(n: int) -> NDArray[np.int64]:
+def rank_grid(n: int) -> NDArray[np.int64]:
     """A grid of counts from 0 to ``n``, denser towards both ends."""
     steps = int(np.log(max(n, 2) / 2) / np.log(_RATIO)) + 1
     half = np.unique(np.ceil(_RATIO ** np.arange(steps)).astype(np.int64))
@@ -152,7 +153,7 @@ def ranks(n: int) -> NDArray[np.int64]:
 
 
 def gather(
-    expression: Expression, sample: Sample, thresholds: Thresholds
+    expression: Expression, sample: CalibrationSample, thresholds: Thresholds
 ) -> tuple[dict[Subset, Evidence], bool]:
     """The evidence on every subset, and whether it is independent of each other."""
     subsets = list(signs(expression, sample.prevalence))
@@ -169,7 +170,7 @@ def gather(
 
 def largest_value(
     expression: Expression,
-    sample: Sample,
+    sample: CalibrationSample,
     thresholds: Thresholds,
     delta: float,
     quick: bool = False,
@@ -183,7 +184,7 @@ def largest_value(
 
 
 def interval(
-    expression: Expression, sample: Sample, thresholds: Thresholds, delta: float
+    expression: Expression, sample: CalibrationSample, thresholds: Thresholds, delta: float
 ) -> tuple[float, float]:
     """Bounds of ``expression`` from below and above, wrong with probability ``delta`` together."""
     high = largest_value(expression, sample, thresholds, delta / 2)
@@ -193,7 +194,7 @@ def interval(
 
 def proved_through_shares(
     inequality: Inequality,
-    sample: Sample,
+    sample: CalibrationSample,
     thresholds: Thresholds,
     delta: float,
     quick: bool = False,
@@ -207,7 +208,7 @@ def proved_through_shares(
 
 def proved_at(
     inequality: Inequality,
-    sample: Sample,
+    sample: CalibrationSample,
     thresholds: Thresholds,
     delta: float,
     quick: bool = False,
@@ -226,7 +227,7 @@ def proved_at(
 
 
 def proved_together(
-    family: Sequence[Inequality], sample: Sample, thresholds: Thresholds, delta: float
+    family: Sequence[Inequality], sample: CalibrationSample, thresholds: Thresholds, delta: float
 ) -> list[float]:
     """What is proved of each inequality at thresholds that other inequalities have led to.
 
@@ -241,7 +242,7 @@ def proved_together(
     return [proved_through_shares(each, sample, thresholds, tail) for each in family]
 
 
-def measure(expression: Expression, sample: Sample, values: Any) -> Floats:
+def values_at(expression: Expression, sample: CalibrationSample, values: Any) -> Floats:
     """The value of an expression at each of several thresholds of everyone; 0/0 is NaN."""
     tables = {
         where: sample.table(where, np.asarray(values), declared=True)
@@ -252,7 +253,9 @@ def measure(expression: Expression, sample: Sample, values: Any) -> Floats:
     return np.broadcast_to(np.asarray(value, float), np.shape(values))
 
 
-def measure_at(expression: Expression, sample: Sample, thresholds: Thresholds) -> float | None:
+def value_at(
+    expression: Expression, sample: CalibrationSample, thresholds: Thresholds
+) -> float | None:
     """The value of an expression at the thresholds; None for 0/0."""
     if sample.labels is None:
         (subset,) = signs(expression, sample.prevalence)

@@ -31,18 +31,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtr
 
+from setpoint.axes.arrays import Floats
 from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Subset
-from setpoint.certificates.tails import Floats, lower, upper
+from setpoint.certificates.tails import lower, upper
 from setpoint.rates import Combination, Counts, Expression, Fold, Quotient, Rate, Where
 
-CELLS = ("tp", "fp", "fn", "tn")
-Kind = tuple[float, float]
+_CELLS = ("tp", "fp", "fn", "tn")
+CellKind = tuple[float, float]
 """The weights of a cell in the numerator and in the denominator of a rate."""
 _Weights = tuple[float, float, float, float]
-_Ends = tuple[Any, Any]
+_ValueRange = tuple[Any, Any]
 _BOXES = {2: 64, 3: 24}
 """Boxes along each angle of the outer face."""
-_STEPS = 64
+_DEVIATE_STEPS = 64
 """Deviates are rounded outwards to so many steps, since the bounds at each take long to compute."""
 
 
@@ -120,7 +121,7 @@ def upper_bound(
 ) -> float:
     """An upper bound of ``expression``, wrong with probability at most ``delta``."""
     directions = signs(expression, prevalence)
-    box: dict[Subset, _Ends] = {}
+    box: dict[Subset, _ValueRange] = {}
     levels = tails_of_boxes(len(directions), delta, independent)
     for (subset, sign), (tails, index) in zip(directions.items(), levels, strict=True):
         seen, tail = known[subset], tails / known[subset].tests
@@ -147,7 +148,7 @@ def tails_of_boxes(
     """
     if shares == 1 or not independent or shares not in _BOXES:
         return ((np.array([delta / shares]), np.zeros(1, np.int64)),) * shares
-    face = np.ceil(_face(shares) * _STEPS) / _STEPS
+    face = np.ceil(_face(shares) * _DEVIATE_STEPS) / _DEVIATE_STEPS
     levels = [np.unique(column, return_inverse=True) for column in face.T]
     size = radius(shares, delta)
     return tuple((ndtr(-size * deviates), index) for deviates, index in levels)
@@ -178,8 +179,8 @@ def _face(shares: int) -> Floats:
 
 
 def value_range(
-    expression: Expression, box: Mapping[Subset, _Ends], prevalence: float | None
-) -> _Ends:
+    expression: Expression, box: Mapping[Subset, _ValueRange], prevalence: float | None
+) -> _ValueRange:
     """The least and the largest value of ``expression`` over a box of shares."""
     if isinstance(expression, Rate):
         return _range_of_rate(expression, box, prevalence)
@@ -206,7 +207,9 @@ def value_range(
     return pick.reduce(lows), pick.reduce(highs)
 
 
-def _range_of_rate(rate: Rate, box: Mapping[Subset, _Ends], prevalence: float | None) -> _Ends:
+def _range_of_rate(
+    rate: Rate, box: Mapping[Subset, _ValueRange], prevalence: float | None
+) -> _ValueRange:
     """A rate is monotone along each share, so it is extreme at a corner of the box.
 
     Shares that the rate does not depend on may be anything: 0.5 here.
@@ -261,13 +264,13 @@ def interval_at(
     return (low, high) if np.isfinite([low, high]).all() else None
 
 
-def two_kinds(rate: Rate) -> dict[Kind, list[str]] | None:
+def two_kinds(rate: Rate) -> dict[CellKind, list[str]] | None:
     """The cells that a rate counts by their weights, if there are two kinds of them, else None.
 
     The rate is then a function of one share: ``precision`` of TP against FP.
     """
-    kinds: dict[Kind, list[str]] = {}
-    for cell, above, below in zip(CELLS, *weights(rate), strict=True):
+    kinds: dict[CellKind, list[str]] = {}
+    for cell, above, below in zip(_CELLS, *weights(rate), strict=True):
         if above or below:
             kinds.setdefault((above, below), []).append(cell)
     return kinds if len(kinds) == 2 else None

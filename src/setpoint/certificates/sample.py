@@ -1,7 +1,8 @@
 """The calibration sample: scores, labels and groups of numpy, torch or lists, checked and sorted.
 
 A :class:`Subset` names the examples that a rate is about, such as the negatives of group "a"; a
-:class:`Sample` sorts the scores of each subset once and counts how many exceed a threshold.
+:class:`CalibrationSample` sorts the scores of each subset once and counts how many exceed a
+threshold.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from setpoint._checks import plural
 from setpoint.batch import check_labels, check_length, check_scores, column_of
-from setpoint.certificates.decisions import PRECISIONS
+from setpoint.certificates.decisions import SCORE_PRECISIONS
 from setpoint.rates import Counts, Where
 
 POSITIVES, NEGATIVES, EVERYONE, PRIOR = "positives", "negatives", "everyone", "prior"
@@ -39,7 +40,7 @@ class Subset(NamedTuple):
         return all(theirs.get(column, value) == value for column, value in mine.items())
 
 
-class Sample:
+class CalibrationSample:
     """Scores, labels and slices.
 
     Args:
@@ -100,11 +101,13 @@ class Sample:
             tp, fp, positives, negatives = a * tp, b * fp, a * positives, b * negatives
         return Counts(tp, fp, positives - tp, negatives - fp, positives, negatives)
 
-    def rows(self, chosen: NDArray[Any]) -> Sample:
+    def rows(self, chosen: NDArray[Any]) -> CalibrationSample:
         """Some of the rows, as a sample of their own."""
         labels = None if self.labels is None else self.labels[chosen]
         slices = {where: inside[chosen] for where, inside in self.slices.items()}
-        return Sample(self.scores[chosen], labels, slices, self.precision, self.prevalence)
+        return CalibrationSample(
+            self.scores[chosen], labels, slices, self.precision, self.prevalence
+        )
 
 
 def count_text(count: float, subset: Subset) -> str:
@@ -124,15 +127,15 @@ def read_sample(
     groups: Any,
     wheres: tuple[Where, ...],
     prevalence: float | None = None,
-) -> Sample:
+) -> CalibrationSample:
     """A checked sample with the slices ``wheres``."""
-    array, precision = read_scores(scores)
+    array, precision = scores_and_precision(scores)
     known = None if labels is None else read_labels(labels, array)
     slices = read_slices(groups, wheres, array)
-    return Sample(array, known, slices, precision, prevalence)
+    return CalibrationSample(array, known, slices, precision, prevalence)
 
 
-def read_scores(scores: Any) -> tuple[NDArray[Any], str]:
+def scores_and_precision(scores: Any) -> tuple[NDArray[Any], str]:
     """Scores ``[n]`` of numpy, torch or a list, and the precision they come in.
 
     Half precisions are kept in float32, which holds them exactly; whole numbers become float64.
@@ -141,7 +144,7 @@ def read_scores(scores: Any) -> tuple[NDArray[Any], str]:
     if hasattr(scores, "detach"):
         scores = scores.detach().cpu()
         scores = (scores.float() if "float16" in name else scores).numpy()
-    name = name if name in PRECISIONS else "float64"
+    name = name if name in SCORE_PRECISIONS else "float64"
     try:
         array = np.asarray(scores, dtype=np.float64 if name == "float64" else np.float32)
     except (TypeError, ValueError):

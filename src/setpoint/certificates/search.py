@@ -3,7 +3,7 @@
 Every inequality of a goal goes to the first of :data:`METHODS` that can prove it; those that one
 argument covers together form a family. Families share ``delta`` equally, and a threshold is
 admissible if every family has proved it. What no method can prove is tested at the threshold that
-the other bounds lead to, or by :mod:`setpoint.certificates.split_test`.
+the other bounds lead to, or by :mod:`setpoint.certificates.sample_splitting`.
 
 With a threshold per group, every group is searched with an equal part of ``delta``, and bounds
 between groups are tested at the thresholds found: ranks fixed in advance, so that the shares behind
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import number
-from setpoint.certificates.goals import CannotPromise, Goal, Inequality, inequalities
+from setpoint.certificates.goals import CannotPromise, CertificateGoal, Inequality, inequalities
 from setpoint.certificates.groups import GroupGoals
 from setpoint.certificates.order_statistics import OrderStatistic
 from setpoint.certificates.precision_walk import PrecisionWalk
@@ -30,23 +30,23 @@ from setpoint.certificates.proofs import (
     CERTIFIED,
     INFEASIBLE,
     NOT_CERTIFIED,
-    Method,
     Outcome,
     Proof,
-    Threshold,
+    ProofMethod,
     ThresholdRange,
+    ThresholdRule,
     Thresholds,
-    measure,
     proved_at,
     proved_together,
+    values_at,
 )
 from setpoint.certificates.regions import signs, value_range
-from setpoint.certificates.sample import PRIOR, Sample
-from setpoint.certificates.selection import choose, merit_of, prefers_low
-from setpoint.certificates.split_test import Trial, split_test
+from setpoint.certificates.sample import PRIOR, CalibrationSample
+from setpoint.certificates.sample_splitting import TestedThreshold, select_and_test
+from setpoint.certificates.selection import choose_threshold, prefers_low, threshold_merit
 from setpoint.rates import Bound, Quotient
 
-METHODS: Mapping[str, Sequence[Method]] = {
+PROOF_METHODS: Mapping[str, Sequence[ProofMethod]] = {
     "pac": (OrderStatistic(caps=True), OrderStatistic(caps=False), PrecisionWalk()),
     "mean": (
         OrderStatistic(caps=True, on_average=True),
@@ -56,7 +56,7 @@ METHODS: Mapping[str, Sequence[Method]] = {
 """The methods of each guarantee, in the order in which they are asked."""
 
 
-def search(goals: GroupGoals, sample: Sample, delta: float, guarantee: str) -> Outcome:
+def search(goals: GroupGoals, sample: CalibrationSample, delta: float, guarantee: str) -> Outcome:
     """The verdict on all groups together, with their thresholds if it is certified."""
     if guarantee == "mean" and goals.between:
         raise ValueError('guarantee="mean" does not hold between groups. Use guarantee="pac".')
@@ -88,10 +88,12 @@ def search(goals: GroupGoals, sample: Sample, delta: float, guarantee: str) -> O
     return Outcome(CERTIFIED, thresholds, proved)
 
 
-def search_one(goal: Goal, sample: Sample, delta: float, guarantee: str) -> Outcome:
+def search_one(
+    goal: CertificateGoal, sample: CalibrationSample, delta: float, guarantee: str
+) -> Outcome:
     """The verdict on a goal with one threshold: the best of those that are proved."""
     every = inequalities(goal.bounds, sample.prevalence)
-    families, rest = _families(every, METHODS[guarantee])
+    families, rest = _families(every, PROOF_METHODS[guarantee])
     if goal.objective is None and len(rest) == len(every):
         _check_accepts(goal, every, sample.prevalence)
     if guarantee == "mean" and (len(families) > 1 or rest):
@@ -114,17 +116,17 @@ def search_one(goal: Goal, sample: Sample, delta: float, guarantee: str) -> Outc
     found = Outcome(CERTIFIED, Thresholds(), proved)
     if rest and (not ends or prefers_low(goal, low, high) is None):
         return _by_split_test(found, rest, goal, sample, tail, ranges)
-    threshold = choose(goal, sample, low, high, ranges)
+    threshold = choose_threshold(goal, sample, low, high, ranges)
     if rest:
         return _tested_there(found, rest, sample, tail, threshold)
     return replace(found, thresholds=Thresholds({(): threshold}))
 
 
 def _families(
-    every: Sequence[Inequality], methods: Sequence[Method]
-) -> tuple[list[tuple[Method, list[Inequality]]], list[Inequality]]:
+    every: Sequence[Inequality], methods: Sequence[ProofMethod]
+) -> tuple[list[tuple[ProofMethod, list[Inequality]]], list[Inequality]]:
     """Each family with its method, and the inequalities that no method can prove."""
-    families: list[tuple[Method, list[Inequality]]] = []
+    families: list[tuple[ProofMethod, list[Inequality]]] = []
     rest = list(every)
     for method in methods:
         own = [each for each in rest if method.takes(each)]
@@ -153,14 +155,18 @@ def _conflict(proofs: Sequence[Proof]) -> tuple[str, ...]:
 
 
 def _tested_there(
-    found: Outcome, rest: list[Inequality], sample: Sample, delta: float, threshold: Threshold
+    found: Outcome,
+    rest: list[Inequality],
+    sample: CalibrationSample,
+    delta: float,
+    threshold: ThresholdRule,
 ) -> Outcome:
     """Test the remaining inequalities at the threshold that the others lead to."""
     thresholds = Thresholds({(): threshold})
     values = proved_together(rest, sample, thresholds, delta)
     pairs = list(zip(rest, values, strict=True))
     if not all(each.holds(value) for each, value in pairs):
-        trial = Trial(threshold.value(sample), tuple(values), False)
+        trial = TestedThreshold(threshold.value(sample), tuple(values), False)
         return replace(found, status=NOT_CERTIFIED, notes=_how_near(rest, trial, sample))
     proved = found.proved | {each: (value, "") for each, value in pairs}
     return replace(found, thresholds=thresholds, proved=proved)
@@ -169,8 +175,8 @@ def _tested_there(
 def _by_split_test(
     found: Outcome,
     rest: list[Inequality],
-    goal: Goal,
-    sample: Sample,
+    goal: CertificateGoal,
+    sample: CalibrationSample,
     delta: float,
     ranges: Sequence[ThresholdRange],
 ) -> Outcome:
@@ -180,23 +186,25 @@ def _by_split_test(
     def admissible(threshold: float) -> bool:
         return any(each.low <= threshold <= each.high for each in ranges)
 
-    taken, trials = split_test(rest, sample, delta, merit_of(goal), others, admissible)
+    taken, trials = select_and_test(rest, sample, delta, threshold_merit(goal), others, admissible)
     if taken is None:
         notes = _how_near(rest, trials[0], sample) if trials else ()
         notes = notes or (f"no threshold that was tried satisfies all of `{goal.text}`",)
         return replace(found, status=NOT_CERTIFIED, notes=notes)
     note = "a quarter of the rows chose the threshold, the others prove it"
     proved = {each: (value, note) for each, value in zip(rest, taken.proved, strict=True)}
-    threshold = Threshold(taken.threshold, chosen=True)
+    threshold = ThresholdRule(taken.threshold, chosen=True)
     return replace(found, thresholds=Thresholds({(): threshold}), proved=found.proved | proved)
 
 
-def _how_near(rest: list[Inequality], trial: Trial, sample: Sample) -> tuple[str, ...]:
+def _how_near(
+    rest: list[Inequality], trial: TestedThreshold, sample: CalibrationSample
+) -> tuple[str, ...]:
     """For each inequality that failed, how near it came."""
     notes = []
     for each, value in zip(rest, trial.proved, strict=True):
         if not each.holds(value):
-            seen = float(measure(each.bound.expression, sample, trial.threshold))
+            seen = float(values_at(each.bound.expression, sample, trial.threshold))
             notes.append(
                 f"`{each.bound}` is not proved: {seen:.4g} was measured, and {each.side} "
                 f"{value:.4g} is proved"
@@ -204,7 +212,9 @@ def _how_near(rest: list[Inequality], trial: Trial, sample: Sample) -> tuple[str
     return tuple(notes)
 
 
-def _check_accepts(goal: Goal, every: list[Inequality], prevalence: float | None) -> None:
+def _check_accepts(
+    goal: CertificateGoal, every: list[Inequality], prevalence: float | None
+) -> None:
     """A gap alone is closed where nobody is accepted: refuse such goals."""
     subsets = [s for each in every for s in signs(each.bound.expression, prevalence)]
     for accepted in (0.0, 1.0):
@@ -219,7 +229,7 @@ def _check_accepts(goal: Goal, every: list[Inequality], prevalence: float | None
     )
 
 
-def prove_given(goals: GroupGoals, sample: Sample, given: Any, delta: float) -> Outcome:
+def prove_given(goals: GroupGoals, sample: CalibrationSample, given: Any, delta: float) -> Outcome:
     """The verdict at thresholds that were chosen on other data, one or ``{group: threshold}``."""
     thresholds = _read_thresholds(goals, given)
     every = inequalities(goals.bounds, sample.prevalence)
@@ -246,23 +256,27 @@ def _read_thresholds(goals: GroupGoals, given: Any) -> Thresholds:
     if goals.column is None:
         if isinstance(given, Mapping):
             raise TypeError("There is one threshold for everyone: pass a number.")
-        return Thresholds({(): Threshold(_score(given))})
+        return Thresholds({(): ThresholdRule(_threshold_score(given))})
     if not isinstance(given, Mapping):
         raise TypeError(f"There is one threshold for each {goals.column}: {{group: threshold}}.")
     missing = [group for group in goals.goals if group not in given]
     if missing:
         raise ValueError(f"No threshold for {goals.column} = {missing[0]!r}: add it.")
-    return Thresholds({goals.where(g): Threshold(_score(given[g])) for g in goals.goals})
+    return Thresholds(
+        {goals.where(g): ThresholdRule(_threshold_score(given[g])) for g in goals.goals}
+    )
 
 
-def _score(threshold: Any) -> float:
+def _threshold_score(threshold: Any) -> float:
     """A threshold as a float; infinities accept everyone or nobody."""
     if isinstance(threshold, (float, np.floating)) and np.isinf(threshold):
         return float(threshold)
     return number(threshold, "A threshold")
 
 
-def _check_slices(goals: GroupGoals, every: Sequence[Inequality], sample: Sample) -> None:
+def _check_slices(
+    goals: GroupGoals, every: Sequence[Inequality], sample: CalibrationSample
+) -> None:
     """With a threshold per group, bounds are about groups, not about parts of them."""
     if goals.column is None:
         return

@@ -10,31 +10,31 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from setpoint.certificates.goals import Goal
-from setpoint.certificates.proofs import Threshold, ThresholdRange, measure
+from setpoint.axes.arrays import Floats
+from setpoint.certificates.goals import CertificateGoal
+from setpoint.certificates.proofs import ThresholdRange, ThresholdRule, values_at
 from setpoint.certificates.regions import weights
-from setpoint.certificates.sample import EVERYONE, Sample, Subset
-from setpoint.certificates.split_test import Merit
-from setpoint.certificates.tails import Floats
+from setpoint.certificates.sample import EVERYONE, CalibrationSample, Subset
+from setpoint.certificates.sample_splitting import Merit
 from setpoint.rates import Expression, Quotient, Rate
 
 _MOST = 100_000
 """Thresholds tried for an objective that must be measured at each; more are thinned out evenly."""
 
 
-def choose(
-    goal: Goal,
-    sample: Sample,
-    low: Threshold | None,
-    high: Threshold | None,
+def choose_threshold(
+    goal: CertificateGoal,
+    sample: CalibrationSample,
+    low: ThresholdRule | None,
+    high: ThresholdRule | None,
     ranges: Sequence[ThresholdRange],
-) -> Threshold:
+) -> ThresholdRule:
     """The threshold that the goal prefers within ranges that end at ``low`` and ``high``."""
     lowest = prefers_low(goal, low, high)
     if lowest is None:
         assert goal.objective is not None
         tried = _all_thresholds(sample, ranges)
-        values = measure(goal.objective, sample, tried)
+        values = values_at(goal.objective, sample, tried)
         at = float(tried[best(values, goal.maximize)])
     else:
         at = min(r.low for r in ranges) if lowest else max(r.high for r in ranges)
@@ -43,10 +43,12 @@ def choose(
             return end
     if at == np.inf:  # nobody is accepted, here and (as far as one can tell) elsewhere
         at = float(sample.sorted(Subset((), EVERYONE))[-1])
-    return Threshold(at, chosen=True)
+    return ThresholdRule(at, chosen=True)
 
 
-def prefers_low(goal: Goal, low: Threshold | None, high: Threshold | None) -> bool | None:
+def prefers_low(
+    goal: CertificateGoal, low: ThresholdRule | None, high: ThresholdRule | None
+) -> bool | None:
     """Whether the lowest threshold is the best, or the highest; None: it must be measured."""
     if goal.objective is None:
         return low is not None or any(is_of_accepted(b.expression) for b in goal.bounds)
@@ -58,7 +60,7 @@ def prefers_low(goal: Goal, low: Threshold | None, high: Threshold | None) -> bo
     return None
 
 
-def merit_of(goal: Goal) -> Merit | None:
+def threshold_merit(goal: CertificateGoal) -> Merit | None:
     """How good thresholds are for a goal, the greater the better; None: none is better."""
     if goal.objective is None and not any(is_of_accepted(b.expression) for b in goal.bounds):
         return None
@@ -69,7 +71,7 @@ def merit_of(goal: Goal) -> Merit | None:
     assert goal.objective is not None
     objective = goal.objective
     return lambda sample, thresholds: np.nan_to_num(
-        sign * measure(objective, sample, thresholds), nan=-np.inf
+        sign * values_at(objective, sample, thresholds), nan=-np.inf
     )
 
 
@@ -89,7 +91,7 @@ def best(values: Floats, maximize: bool) -> int:
     return int(np.argmax(values) if maximize else np.argmin(values))
 
 
-def _all_thresholds(sample: Sample, ranges: Sequence[ThresholdRange]) -> Floats:
+def _all_thresholds(sample: CalibrationSample, ranges: Sequence[ThresholdRange]) -> Floats:
     """All scores in the ranges, and their ends."""
     scores = sample.sorted(Subset((), EVERYONE))
     found: list[Floats] = []

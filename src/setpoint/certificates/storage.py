@@ -61,7 +61,9 @@ def read_fields(cls: type[Record], text: object) -> dict[str, Any]:
     need(set(body) == names, f"it has fields {sorted(set(body) ^ names)} too many or too few")
     hints = get_type_hints(cls)
     return {
-        name: _entries(hints[name], value, name) if get_origin(hints[name]) is tuple else value
+        name: _checked_entries(hints[name], value, name)
+        if get_origin(hints[name]) is tuple
+        else value
         for name, value in body.items()
         if name not in ("kind", "version")
     }
@@ -91,7 +93,7 @@ def need(right: bool, why: str) -> None:
         raise ValueError(f"This is no valid certificate: {why}.")
 
 
-def _entries(hint: Any, given: object, where: str) -> tuple[Any, ...]:
+def _checked_entries(hint: Any, given: object, where: str) -> tuple[Any, ...]:
     """The entries of a list, each of the type that ``hint`` (``tuple[type, ...]``) says."""
     need(isinstance(given, list), f"{where} is a list")
     assert isinstance(given, list)

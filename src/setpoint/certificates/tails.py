@@ -14,15 +14,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc, betaincc, betainccinv, betaincinv
 
-Floats = NDArray[np.float64]
-ROUNDING = 1e-9
+_ROUNDING = 1e-9
 """0.29 of 100 is 29, whatever floats make of it."""
 
 
-def at_most(count: Any, n: Any, share: Any) -> Any:
+def prob_at_most(count: Any, n: Any, share: Any) -> Any:
     """``P(Bin(n, share) <= count)``."""
     count, n = np.asarray(count, float), np.asarray(n, float)
     inside = (count >= 0) & (count < n)
@@ -30,7 +28,7 @@ def at_most(count: Any, n: Any, share: Any) -> Any:
     return np.where(inside, value, np.where(count < 0, 0.0, 1.0))
 
 
-def at_least(count: Any, n: Any, share: Any) -> Any:
+def prob_at_least(count: Any, n: Any, share: Any) -> Any:
     """``P(Bin(n, share) >= count)``."""
     count, n = np.asarray(count, float), np.asarray(n, float)
     inside = (count > 0) & (count <= n)
@@ -70,7 +68,7 @@ def allowed(n: int, share: float, tail: float) -> int:
     low, high = -1, n  # P(Bin <= n) = 1 > tail
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if at_most(middle, n, share) <= tail else (low, middle)
+        low, high = (middle, high) if prob_at_most(middle, n, share) <= tail else (low, middle)
     return low
 
 
@@ -80,7 +78,7 @@ def allowed_on_average(n: int, share: float) -> int:
     Conformal risk control: with ``m`` events allowed, the next one is an event with probability
     at most ``(m + 1) / (n + 1)``.
     """
-    return math.floor(share * (n + 1) * (1 + ROUNDING) + ROUNDING) - 1
+    return math.floor(share * (n + 1) * (1 + _ROUNDING) + _ROUNDING) - 1
 
 
 def needed(share: float, tail: float) -> int | None:
@@ -94,7 +92,7 @@ def needed(share: float, tail: float) -> int | None:
     if share >= 1:
         return 0
     n = max(1, math.ceil(math.log(tail) / math.log1p(-share)) - 1)
-    return n if at_most(0, n, share) <= tail else n + 1
+    return n if prob_at_most(0, n, share) <= tail else n + 1
 
 
 def needed_on_average(share: float) -> int | None:

@@ -17,22 +17,24 @@ from setpoint.certificates.sample import (
     NEGATIVES,
     POSITIVES,
     PRIOR,
-    Sample,
+    CalibrationSample,
     count_text,
 )
 
 if TYPE_CHECKING:
     from setpoint.certificates.certificate import Claim, Point
 
-Rows = Iterator[tuple[str, str]]
-_WIDTH = 96
+TextRows = Iterator[tuple[str, str]]
+_TEXT_WIDTH = 96
 _ROOMY = 0.8
 """The share of an allowed rate that a large sample should let one use."""
 _COLORS = {CERTIFIED: "#1a7f37", NOT_CERTIFIED: "#b35900"}
 _ALARM = "#b42318"
 
 
-def assumptions(outcome: Outcome, sample: Sample, candidates: int, mean: bool) -> Iterator[str]:
+def assumptions(
+    outcome: Outcome, sample: CalibrationSample, candidates: int, mean: bool
+) -> Iterator[str]:
     """What must be true for the certificate to hold."""
     n = plural(len(sample.scores), "row")
     yield f"The {n} are independent draws from what the threshold will meet: no copies, no drift."
@@ -60,7 +62,9 @@ def assumptions(outcome: Outcome, sample: Sample, candidates: int, mean: bool) -
         yield "The rate holds on average over samples like this: about every other one exceeds it."
 
 
-def advice(outcome: Outcome, sample: Sample, delta: float, mean: bool) -> Iterator[str]:
+def advice_on(
+    outcome: Outcome, sample: CalibrationSample, delta: float, mean: bool
+) -> Iterator[str]:
     """What would change the verdict."""
     if outcome.status == INFEASIBLE:
         yield "More examples of the kind that is missing, a looser bound, or a lower confidence."
@@ -92,7 +96,7 @@ def remarks(points: Iterable[Point]) -> Iterator[str]:
             yield f"The threshold accepts all of the rows{of}."
 
 
-def claim_rows(claims: Iterable[Claim]) -> Rows:
+def claim_rows(claims: Iterable[Claim]) -> TextRows:
     """What was measured and what is proved of every bound."""
     for claim in claims:
         if claim.proved is None:
@@ -105,29 +109,29 @@ def claim_rows(claims: Iterable[Claim]) -> Rows:
         yield claim.bound, f"{text}; {claim.counts}" if claim.counts else text
 
 
-def listed(title: str, lines: Iterable[str]) -> Rows:
+def titled(title: str, lines: Iterable[str]) -> TextRows:
     """Sentences under one title."""
     for i, line in enumerate(lines):
         yield ("" if i else title), line
 
 
-def as_text(title: str, rows: Rows) -> str:
+def text_table(title: str, rows: TextRows) -> str:
     """A title, then names on the left and texts, wrapped, on the right."""
     pairs = list(rows)
     width = min(max((len(name) for name, _ in pairs), default=0), 28)
-    lines = textwrap.wrap(title, _WIDTH)
+    lines = textwrap.wrap(title, _TEXT_WIDTH)
     for name, text in pairs:
         if len(name) > width:
             lines.append(f"  {name}")
             name = ""
         lead, rest = f"  {name:<{width}}  ", " " * (width + 4)
         lines += textwrap.wrap(
-            text, _WIDTH, initial_indent=lead, subsequent_indent=rest, break_long_words=False
+            text, _TEXT_WIDTH, initial_indent=lead, subsequent_indent=rest, break_long_words=False
         ) or [lead.rstrip()]
     return "\n".join(lines)
 
 
-def as_html(title: str, rows: Rows, status: str) -> str:
+def html_table(title: str, rows: TextRows, status: str) -> str:
     """A title with an edge coloured by the status, over a table. All text is escaped."""
     cell = "text-align:left;vertical-align:top;padding:2px 8px"
     body = "".join(

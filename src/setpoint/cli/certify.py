@@ -7,8 +7,7 @@ import json
 from pathlib import Path
 
 from setpoint._files import write_file
-from setpoint.certificates import Certificate, certify
-from setpoint.certificates.goals import read_goal as read_certified
+from setpoint.certificates import Certificate, certify, goal_to_certify
 from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
@@ -73,7 +72,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _check_goal(text: str, label: str | None, group: str | None) -> None:
     """UserError for a mistake in the goal, before the file is read."""
-    found = parse_goal(text, read_certified)
+    found = parse_goal(text, goal_to_certify)
     alerts = coverage.numerator, coverage.denominator
     if label is None and any((r.numerator, r.denominator) != alerts for r in found.rates):
         raise UserError(f"--goal {text!r} counts positives and negatives: add --label COLUMN.")

@@ -10,9 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from setpoint.certificates import CannotPromise
-from setpoint.certificates.goals import inequalities
-from setpoint.certificates.goals import read_goal as read_certified
+from setpoint.certificates import CannotPromise, goal_to_certify, inequalities
 from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
@@ -149,7 +147,7 @@ def _check_two(text: str, problem: Problem) -> None:
         advice = "write 'subject to' and bounds, as in 'maximize recall subject to fpr <= 0.01'"
         raise UserError(f"--goal {text!r} promises nothing that can be certified: {advice}.")
     try:
-        inequalities(read_certified(problem).bounds, None)
+        inequalities(goal_to_certify(problem).bounds, None)
     except CannotPromise as refused:  # a bound that always or never holds
         raise UserError(f"--goal {text!r}: {refused}") from None
     if problem.thresholds != 1:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from setpoint._checks import share
 from setpoint.axes.group_cells import cells_of
-from setpoint.certificates.goals import read_goal
+from setpoint.certificates import goal_to_certify
 from setpoint.problems import Problem, refuse_queries
 from setpoint.rates import Bound, ClassArea, fnr, fpr, npv, recall, tpr
 
@@ -58,7 +58,7 @@ def as_problem(goal: GoalLike) -> Problem:
             "goal must be a Problem, a sentence such as 'minimize fnr subject to fpr <= 0.01', or "
             f"a bound such as 'fpr <= 0.01'; got {goal!r}."
         )
-    bounds = read_goal(goal).bounds
+    bounds = goal_to_certify(goal).bounds
     if all(bound.expression in _FLOORS for bound in bounds):
         return Problem(minimize=fpr, subject_to=bounds)
     return Problem(maximize=recall, subject_to=bounds)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from certificates.simulate import sample
 
-from setpoint.certificates.sample import Sample
-from setpoint.certificates.split_test import (
+from setpoint.certificates.sample import CalibrationSample
+from setpoint.certificates.sample_splitting import (
     SELECTION_SHARE,
     in_order,
     random_numbers,
@@ -16,7 +16,7 @@ from setpoint.certificates.split_test import (
 
 def test_a_quarter_of_the_rows_selects_and_no_row_does_both():
     scores, labels = sample(0, 8000)
-    selection, test = split_rows(Sample(scores, labels, {}, "float64"))
+    selection, test = split_rows(CalibrationSample(scores, labels, {}, "float64"))
     assert len(selection.scores) == pytest.approx(2000, abs=3 * np.sqrt(8000 * 0.1875))
     both = np.concatenate([selection.scores, test.scores])
     assert np.array_equal(np.sort(both), np.sort(scores))
@@ -32,7 +32,7 @@ def test_the_split_does_not_depend_on_the_order_of_the_rows(grouped):
     found = []
     for o in (np.arange(500), order):
         slices = {w: mask[o] for w, mask in groups.items()}
-        selection, _ = split_rows(Sample(scores[o], labels[o], slices, "float64"))
+        selection, _ = split_rows(CalibrationSample(scores[o], labels[o], slices, "float64"))
         traits = np.stack([selection.scores, *traits_of(selection)], 1)
         found.append(sorted(map(tuple, traits.tolist())))
     assert found[0] == found[1]
@@ -41,7 +41,7 @@ def test_the_split_does_not_depend_on_the_order_of_the_rows(grouped):
 def test_the_random_numbers_are_even_and_unrelated_to_scores_and_labels():
     scores, labels = sample(3, 20_000)
     for s in (scores, np.round(scores)):
-        rows = in_order(Sample(s, labels, {}, "float64"))
+        rows = in_order(CalibrationSample(s, labels, {}, "float64"))
         drawn = random_numbers(rows)
         assert drawn.mean() == pytest.approx(0.5, abs=4 / np.sqrt(12 * 20_000))
         for trait in (rows.scores, rows.labels.astype(float)):
@@ -54,7 +54,7 @@ def test_the_random_numbers_are_drawn_anew_for_every_sample_of_the_same_few_scor
     for _ in range(300):
         labels = random.random(120) < 0.5
         drawn = random.choice([0.0, 0.5, 1.0], 120)
-        rows = in_order(Sample(drawn, labels, {}, "float64"))
+        rows = in_order(CalibrationSample(drawn, labels, {}, "float64"))
         selected = random_numbers(rows) < SELECTION_SHARE
         for (score, label), seen in shares.items():
             alike = (rows.scores == score) & (rows.labels == label)

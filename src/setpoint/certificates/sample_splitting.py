@@ -26,13 +26,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.axes.arrays import Floats
 from setpoint.certificates.goals import Inequality
-from setpoint.certificates.proofs import Threshold, Thresholds, measure, proved_at
+from setpoint.certificates.proofs import ThresholdRule, Thresholds, proved_at, values_at
 from setpoint.certificates.regions import signs
-from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Sample, Subset
-from setpoint.certificates.tails import Floats
+from setpoint.certificates.sample import (
+    EVERYONE,
+    NEGATIVES,
+    POSITIVES,
+    PRIOR,
+    CalibrationSample,
+    Subset,
+)
 
-Merit = Callable[[Sample, Floats], Floats]
+Merit = Callable[[CalibrationSample, Floats], Floats]
 """How good thresholds are on some rows, the greater the better."""
 SELECTION_SHARE = 0.25
 """The share of the rows that select."""
@@ -42,7 +49,7 @@ _SELECTION_TAIL = 0.16
 
 
 @dataclass(frozen=True)
-class Trial:
+class TestedThreshold:
     """A threshold, and what is proved there of each bound's expression."""
 
     threshold: float
@@ -50,14 +57,14 @@ class Trial:
     holds: bool
 
 
-def split_test(
+def select_and_test(
     family: Sequence[Inequality],
-    sample: Sample,
+    sample: CalibrationSample,
     delta: float,
     merit: Merit | None,
     others: Sequence[Inequality],
     admissible: Callable[[float], bool],
-) -> tuple[Trial | None, list[Trial]]:
+) -> tuple[TestedThreshold | None, list[TestedThreshold]]:
     """The best threshold at which all inequalities are proved, and all tests that were made.
 
     Args:
@@ -72,7 +79,7 @@ def split_test(
     selection, test = split_rows(sample)
     thresholds = candidates(selection, family)
     for other in others:  # keep those where the other bounds hold on these rows
-        values = measure(other.bound.expression, selection, thresholds)
+        values = values_at(other.bound.expression, selection, thresholds)
         kept = np.array([other.holds(value) for value in values.tolist()], bool)
         thresholds = thresholds[kept]
     if not len(thresholds):
@@ -84,7 +91,7 @@ def split_test(
     order = np.argsort(-spare, kind="stable")
     if merit is not None:
         order = pareto_order(spare, merit(selection, thresholds))
-    tried: list[Trial] = []
+    tried: list[TestedThreshold] = []
     for i in order:
         tried.append(_test(family, test, float(thresholds[i]), delta))
         if not tried[-1].holds or (merit is None and admissible(tried[-1].threshold)):
@@ -96,7 +103,7 @@ def split_test(
     return passed[int(np.flatnonzero(found == found.max())[-1])], tried
 
 
-def candidates(selection: Sample, family: Sequence[Inequality]) -> Floats:
+def candidates(selection: CalibrationSample, family: Sequence[Inequality]) -> Floats:
     """Thresholds to consider, from low to high: scores, denser towards both ends."""
     used = {s for i in family for s in signs(i.bound.expression, selection.prevalence)}
     subsets = {s for s in used if s.kind != PRIOR} or {Subset((), EVERYONE)}
@@ -119,17 +126,19 @@ def pareto_order(spare: Floats, merit: Floats) -> NDArray[np.intp]:
 
 def _test(
     family: Sequence[Inequality],
-    sample: Sample,
+    sample: CalibrationSample,
     threshold: float,
     delta: float,
     quick: bool = False,
-) -> Trial:
-    at = Thresholds({(): Threshold(threshold)})
+) -> TestedThreshold:
+    at = Thresholds({(): ThresholdRule(threshold)})
     proved = tuple(proved_at(each, sample, at, delta, quick) for each in family)
-    return Trial(threshold, proved, all(i.holds(v) for i, v in zip(family, proved, strict=True)))
+    return TestedThreshold(
+        threshold, proved, all(i.holds(v) for i, v in zip(family, proved, strict=True))
+    )
 
 
-def _spare(trial: Trial, family: Sequence[Inequality]) -> float:
+def _spare(trial: TestedThreshold, family: Sequence[Inequality]) -> float:
     """By how much the bound with the least to spare holds."""
     gaps = []
     for inequality, value in zip(family, trial.proved, strict=True):
@@ -139,28 +148,30 @@ def _spare(trial: Trial, family: Sequence[Inequality]) -> float:
     return min(gaps) if not np.isnan(gaps).any() else -np.inf
 
 
-def split_rows(sample: Sample) -> tuple[Sample, Sample]:
+def split_rows(sample: CalibrationSample) -> tuple[CalibrationSample, CalibrationSample]:
     """Selection rows and test rows: pseudo-random, the same in whatever order the rows come."""
     rows = in_order(sample)
     chosen = random_numbers(rows) < SELECTION_SHARE
     return rows.rows(chosen), rows.rows(~chosen)
 
 
-def traits_of(sample: Sample) -> list[NDArray[np.bool_]]:
+def traits_of(sample: CalibrationSample) -> list[NDArray[np.bool_]]:
     """What is known of each row beside its score."""
     return [*([] if sample.labels is None else [sample.labels]), *sample.slices.values()]
 
 
-def in_order(sample: Sample) -> Sample:
+def in_order(sample: CalibrationSample) -> CalibrationSample:
     """The rows sorted by all that is known of them."""
     if sample.labels is not None and not sample.slices:  # both classes are sorted already
         halves = [sample.sorted(Subset((), kind)) for kind in (NEGATIVES, POSITIVES)]
         labels = np.repeat([False, True], [len(half) for half in halves])
-        return Sample(np.concatenate(halves), labels, {}, sample.precision, sample.prevalence)
+        return CalibrationSample(
+            np.concatenate(halves), labels, {}, sample.precision, sample.prevalence
+        )
     return sample.rows(np.lexsort([sample.scores, *traits_of(sample)]))
 
 
-def random_numbers(sample: Sample) -> Floats:
+def random_numbers(sample: CalibrationSample) -> Floats:
     """A number between 0 and 1 per row, a function of the scores, labels and slices alone.
 
     Rows are sorted; those alike in all of these are told apart by counting them. The numbers are a
