@@ -29,7 +29,7 @@ from setpoint.solvers.base import BatchCriterion, scale_gradient
 
 
 class Sums(Protocol):
-    """What a rank knows of its rows: numbers that are added up over ranks, and what they mean."""
+    """Sums over the rows of one rank, which are added up over ranks."""
 
     def numbers(self) -> Tensor:
         """Those that are added up, ``[k]``; as many for no rows at all."""
@@ -44,7 +44,7 @@ class _Known:
     """What the batches of all ranks look like, and one without rows."""
 
     layout: str
-    nobody: dict[str, Any]
+    empty: dict[str, Any]
     learns: bool
 
 
@@ -96,9 +96,9 @@ class AdditiveCriterion(BatchCriterion, Generic[Own]):
         try:
             if len(scores):
                 sound = layout_of(batch_columns(mine), self._mode(scores)) == known.layout
-            own = self._own(**(mine if sound and len(scores) else known.nobody))
+            own = self._own(**(mine if sound and len(scores) else known.empty))
         except (TypeError, ValueError):
-            sound, own = False, self._own(**known.nobody)
+            sound, own = False, self._own(**known.empty)
         numbers = own.numbers()
         head = numbers.new_tensor([not sound])
         unsound, *_ = totals = sum_over_ranks(torch.cat([head, numbers]), self._group)
@@ -117,12 +117,12 @@ class AdditiveCriterion(BatchCriterion, Generic[Own]):
         whole, labels, more = super()._gather(scores, labels, given)
         found = {"scores": whole.detach(), "labels": labels, **more}
         layout = layout_of(batch_columns(found), self._mode(whole))
-        self._known = _Known(layout, _nobody(found), whole.requires_grad)
+        self._known = _Known(layout, _without_rows(found), whole.requires_grad)
         return whole, labels, more
 
 
-def _nobody(found: Any) -> Any:
+def _without_rows(found: Any) -> Any:
     """The same columns without rows."""
     if isinstance(found, dict):
-        return {name: _nobody(column) for name, column in found.items()}
+        return {name: _without_rows(column) for name, column in found.items()}
     return None if found is None else found[:0]

@@ -2,7 +2,7 @@
 
 Every rank gathers the scores of all, computes the same loss and the same gradient on them, and
 passes on the rows that are its own. So thresholds, multipliers and memories are the same on all
-ranks without a further word between them.
+ranks without further messages.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Self = TypeVar("Self", bound="BatchCriterion")
 
 
 class BatchCriterion(nn.Module):
-    """What criteria share under ``torch.distributed``: they know what becomes of gradients."""
+    """A criterion whose loss is that of the batches of all ranks under ``torch.distributed``."""
 
     _reduction: Reduction | None = None  # as the user says
     _averaged = False  # as the attached model says
@@ -83,19 +83,19 @@ class BatchCriterion(nn.Module):
         return self
 
     def accumulate(self, count: int) -> Accumulated:
-        """Exact gradient accumulation: so many micro-batches count as the batch that they make.
+        """Exact gradient accumulation: ``count`` micro-batches have the loss of their union.
 
         Args:
             count: How many micro-batches make a batch.
 
         Returns:
-            What takes them in: ``accumulated.backward(model, x, y)``, for each.
+            An object to call for each of them: ``accumulated.backward(model, x, y)``.
         """
         return Accumulated(self, count)
 
     @property
     def reduction(self) -> Reduction | None:
-        """What becomes of gradients on several ranks; None: not told yet."""
+        """What becomes of gradients on several ranks; None if it is not known yet."""
         return "mean" if self._reduction is None and self._averaged else self._reduction
 
     @reduction.setter

@@ -1,6 +1,6 @@
 """Cross-entropy as people train with it: plain, weighted by class, or focal, then a threshold.
 
-The loss does not know the operating point. What it is judged by comes afterwards: the exact
+The loss does not know the operating point. The model is evaluated afterwards, at the exact
 threshold of the problem on the scores that came out.
 """
 
@@ -41,7 +41,7 @@ class SummedBatch:
     flat: bool
 
     def stats(self, _problem: Problem | None) -> dict[str, Any]:
-        """Plain numbers, in the words of :class:`setpoint.solvers.base.Batch`."""
+        """Plain numbers, with the statuses of :class:`setpoint.solvers.base.LastBatch`."""
         found: dict[str, Any] = {"status": "trained", "loss": float(self.loss)}
         for name, count in zip(("positives", "negatives"), self.examples, strict=True):
             if not count:
@@ -63,7 +63,7 @@ class ClassSums:
     def of(
         cls, scores: Tensor, labels: Tensor, weights: Tensor | None, **options: Any
     ) -> ClassSums:
-        """From checked rows; one weight an example stands for all its outputs."""
+        """From checked rows; one weight per example stands for all its outputs."""
         rows, columns = len(scores), math.prod(scores.shape[1:])
         own = scores.new_ones(rows, columns)
         if weights is not None:
@@ -97,7 +97,7 @@ class ClassSums:
             counts = torch.tensor([[self.positives], [1.0]]).to(weights).expand_as(weights)
         whole = (weights * counts).sum()
         shares = counts / (whole + (whole == 0))
-        apart = ranks * squares - total**2  # zero only for equal numbers, but for rounding
+        apart = ranks * squares - total**2  # zero only for equal numbers, except for rounding
         flat = not differ and apart <= 1e-12 * ranks * squares and yes + no > 1
         return SummedBatch((losses * shares).sum(), shares, (int(yes), int(no)), flat)
 
@@ -122,8 +122,8 @@ class CrossEntropy(AdditiveCriterion[ClassSums]):
     """Cross-entropy as a criterion: ``criterion(model(x), y).backward()``.
 
     Args:
-        problem: What the model will be judged by; :meth:`stats` reports it at the exact threshold
-            of the last batch. Training does not look at it.
+        problem: What the model is evaluated by; :meth:`stats` reports it at the exact threshold of
+            the last batch. Training does not look at it.
         positives: What a positive counts for, a negative counting 1; ``"balanced"``: both classes
             weigh the same in every batch.
         gamma: Above 0 this is the focal loss: examples count by how wrong they still are.

@@ -1,6 +1,6 @@
-"""Iterates of a game: the last one need not be any good, so the good ones are kept.
+"""Iterates of proxy-Lagrangian training: the last one need not be the best, so several are kept.
 
-The theory of proxy-Lagrangians promises something of a mixture of all iterates. A linear program
+The theory of proxy-Lagrangians is about a mixture of all iterates. A linear program
 shrinks it to at most one iterate more than there are targets (Cotter et al., 2019); most people
 want a single model, so the best feasible iterate is the default.
 """
@@ -29,14 +29,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Iterate:
-    """A model as it once was, and what it reached on the data that judge.
+    """The weights of a model at one step, and its values on the evaluation data.
 
     Attributes:
         state: A copy of its ``state_dict()``.
         thresholds: Where its scores were cut.
         objective: The objective's true value there.
-        excess: By how much each target was exceeded (of a setpoint ``rate - level``), one a target
-            and threshold; negative where a bound was kept with room.
+        excess: By how much each target was exceeded (of a setpoint ``rate - level``), one per
+            target and threshold; negative where a bound was kept with room.
         label: Whatever it was called, such as the number of the step.
     """
 
@@ -51,7 +51,7 @@ class Iterates:
     """Iterates of one training run, the best of them, and their mixture.
 
     Args:
-        problem: What they are judged by.
+        problem: What they are evaluated by.
         most: How many are kept; when there are more, those that neither the mixture nor the best
             choice needs go first.
 
@@ -60,7 +60,7 @@ class Iterates:
         >>> from setpoint.solvers import Iterates
         >>> model, iterates = nn.Linear(1, 1), Iterates(fnr_at_fpr(0.5))
         >>> scores, y = torch.tensor([2.0, 1.0, 0.0, -1.0]), torch.tensor([1, 0, 1, 0])
-        >>> for threshold in (1.5, -0.5, -2.0):        # the last one accepts everybody
+        >>> for threshold in (1.5, -0.5, -2.0):        # the last one accepts all examples
         ...     iterate = iterates.add(model, scores, y, [threshold], label=threshold)
         >>> iterates.best.label
         -0.5
@@ -82,7 +82,7 @@ class Iterates:
         groups: Any = None,
         label: Any = None,
     ) -> Iterate:
-        """Keep the present weights of a model, by its ``scores`` on the data that judge."""
+        """Keep the present weights of a model, with its ``scores`` on the evaluation data."""
         objective, excess, at = measure_iterate(
             self.problem, scores, labels, thresholds, weights, groups
         )

@@ -1,7 +1,7 @@
-"""Multipliers: what a broken target costs, and how that price moves.
+"""Multipliers of a Lagrangian: how they move with the gaps, their log, and what reports say.
 
-Gaps are signed so that a positive one raises the price: of a bound by how much it is broken, of a
-setpoint ``rate - level``. The price of a bound never falls below zero, that of a setpoint may.
+A positive gap raises the multiplier. The gap of a bound is the amount by which it is broken, of a
+setpoint ``rate - level``. The multiplier of a bound is at least zero, that of a setpoint any.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from setpoint.problems import Problem
 from setpoint.solvers.memory import State
 
 _LARGEST = 1e6
-"""Prices stop here: a diverging run stays finite, and says so."""
+"""The largest multiplier, so that a diverging run stays finite."""
 
 
 class Additive(State):
@@ -36,7 +36,7 @@ class Additive(State):
         return torch.ones_like(like), values
 
     def update(self, gaps: Tensor, rate: float) -> None:
-        """Move the prices of gaps ``[t, c, m]``; a gap that is no number moves nothing."""
+        """Move the multipliers by gaps ``[t, c, m]``; a gap that is not finite counts as 0."""
         moved = self.values.to(gaps) + rate * torch.nan_to_num(gaps, posinf=0.0, neginf=0.0)
         floors = gaps.new_tensor([-_LARGEST if signed else 0.0 for signed in self.signed])
         self.values = moved.clamp(max=_LARGEST).maximum(floors[:, None, None])
@@ -78,7 +78,7 @@ class Swap(State):
         return first, torch.stack(prices) if prices else like.new_zeros(0, *like.shape)
 
     def update(self, gaps: Tensor, rate: float) -> None:
-        """Move the prices of gaps ``[t, c, m]``; a gap that is no number moves nothing."""
+        """Move the multipliers by gaps ``[t, c, m]``; a gap that is not finite counts as 0."""
         gaps = torch.nan_to_num(gaps, posinf=0.0, neginf=0.0)
         payoffs = [torch.zeros_like(gaps[0]) if len(gaps) else gaps.new_zeros(1, 1)]
         for gap, signed in zip(gaps, self.signed, strict=True):
@@ -92,7 +92,7 @@ _LENGTH = 1000
 
 
 class MultiplierLog(State):
-    """One row a step, the last :data:`_LENGTH` of them."""
+    """A ring buffer of the last 1,000 steps, one row per step."""
 
     rows: Tensor
     count: Tensor
@@ -104,7 +104,7 @@ class MultiplierLog(State):
         self.register_buffer("count", torch.zeros((), dtype=torch.long))
 
     def add(self, row: Tensor) -> None:
-        """Write down one row of numbers."""
+        """Append one row of numbers."""
         if self.rows.shape != (_LENGTH, len(row)):
             self.rows = row.new_zeros(_LENGTH, len(row))
         place = (self.count % _LENGTH).to(row.device)
@@ -120,7 +120,7 @@ class MultiplierLog(State):
 
 
 _TOO_LARGE = 1e3
-"""A target that costs this much and is still broken is out of the model's reach."""
+"""A multiplier above this, with the target still broken, counts as diverging."""
 _BLOCKS, _BLOCK = 5, 100
 _BROKEN, _STILL = 0.01, 0.8
 """So is one that was broken by this much in each of the last blocks of steps, and in the last one
@@ -137,7 +137,7 @@ def described(problem: Problem, multipliers: Tensor, gaps: Tensor | None) -> dic
 
 
 def diverging(problem: Problem, multipliers: Tensor, gaps: Tensor | None, log: Tensor) -> str:
-    """Which target is not reached although its price has risen beyond reason, or for long."""
+    """Which target is not reached although its multiplier is huge or has grown for long; or ""."""
     if gaps is None:
         return ""
     runaway = (multipliers.abs() > _TOO_LARGE) & (gaps * multipliers > 0)
@@ -173,7 +173,7 @@ def _broken_for_long(targets: int, log: Tensor) -> Tensor | None:
 
 
 def history_of(problem: Problem, steps: list[int], rows: Tensor) -> list[dict[str, Any]]:
-    """One plain dict a step, from rows of multipliers and then gaps."""
+    """One plain dict per step, from rows of multipliers and then gaps."""
     count = len(problem.subject_to)
     history = []
     for step, row in zip(steps, rows, strict=True):

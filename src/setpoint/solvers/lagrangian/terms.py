@@ -1,4 +1,6 @@
-"""Slack variables for ratios: precision and F are not sums over examples, their parts are.
+"""The Lagrangian of one batch: objective, gaps and gradients, and the counts of all ranks.
+
+Precision and F are not sums over examples, their parts are.
 
 A ratio ``N / D`` of a batch is noisy, and its mean over batches is not the ratio of the whole. With
 slack variables for its parts (Narasimhan, Cotter, Gupta, 2019) only sums remain: the player who
@@ -130,7 +132,7 @@ def _levels(targets: list[Hold], like: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Priced:
-    """What a step needs: tensors ``[c, m]`` but for those that say otherwise."""
+    """The Lagrangian of one batch: tensors ``[c, m]`` except where a comment says otherwise."""
 
     reading: SoftCounts
     objective: Tensor
