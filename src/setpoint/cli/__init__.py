@@ -23,7 +23,7 @@ COMMANDS = {
     "certify": "A threshold that provably holds on new data, from scores and labels.",
     "train": "Train for a goal on a table, and certify the threshold.",
     "predict": "Decide new rows with a run, columns checked by name.",
-    "check": "Does the promise still hold on new rows? Exit code 1: no.",
+    "check": "Does a certificate still hold on new rows? Exit code 1: no.",
     "report": "Draw the report page of a run again.",
     "card": "Write the model card of a run.",
     "front": "Models between two goals: what fairness, or fewer misses, cost.",

@@ -145,7 +145,7 @@ def _check_two(text: str, problem: Problem) -> None:
     bounds = problem.subject_to
     if not bounds or not all(isinstance(bound, Bound) for bound in bounds):
         advice = "write 'subject to' and bounds, as in 'maximize recall subject to fpr <= 0.01'"
-        raise UserError(f"--goal {text!r} promises nothing that can be certified: {advice}.")
+        raise UserError(f"--goal {text!r} has no bound that can be certified: {advice}.")
     try:
         inequalities(goal_to_certify(problem).bounds, None)
     except CannotPromise as refused:  # a bound that always or never holds

@@ -21,7 +21,7 @@ from setpoint.distributed.ranks import (
     several_ranks,
     workers,
 )
-from setpoint.distributed.reduce import Row, average_gradients, sum_over_ranks
+from setpoint.distributed.reduce import Row, average_gradients, sum_tensors
 from setpoint.distributed.selection import Selected, select
 
 __all__ = [
@@ -47,6 +47,6 @@ __all__ = [
     "refuse_several_ranks",
     "select",
     "several_ranks",
-    "sum_over_ranks",
+    "sum_tensors",
     "workers",
 ]

@@ -100,7 +100,7 @@ def join_launched(advice: str) -> Iterator[None]:
     try:
         dist.init_process_group(backend, timeout=timedelta(seconds=seconds))
         yield
-        dist.barrier()  # nobody leaves while others still need them
+        dist.barrier()  # a rank leaves when the others no longer need it
     except RuntimeError as error:
         if isinstance(error, RankLost) or not _LOST.search(str(error)):
             raise

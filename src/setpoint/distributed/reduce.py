@@ -14,7 +14,7 @@ Row = list[Tensor | None]
 """One gradient per parameter; None where the loss does not reach it."""
 
 
-def sum_over_ranks(numbers: Tensor, group: dist.ProcessGroup | None = None) -> Tensor:
+def sum_tensors(numbers: Tensor, group: dist.ProcessGroup | None = None) -> Tensor:
     """The numbers of all ranks added up in float64 (whole numbers in int64), on every rank."""
     device = "cuda" if dist.get_backend(group) == "nccl" else "cpu"  # nccl sends from a GPU only
     dtype = torch.float64 if numbers.is_floating_point() else torch.int64

@@ -18,7 +18,7 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 
 from setpoint.distributed.ranks import workers
-from setpoint.distributed.reduce import sum_over_ranks
+from setpoint.distributed.reduce import sum_tensors
 
 _DIGIT = 16
 _BINS = 2**_DIGIT
@@ -64,7 +64,7 @@ def select(
         bins, widths, broken = _histogram(read, prefix, known)
         totals = np.append(bins, [32 in widths, 64 in widths, broken])
         if workers(group) > 1:
-            totals = sum_over_ranks(torch.from_numpy(totals), group).numpy()
+            totals = sum_tensors(torch.from_numpy(totals), group).numpy()
         bins, (single, double, broken) = totals[:_BINS], totals[_BINS:]
         if broken:
             raise ValueError(f"Scores must be finite; {int(broken):,} of them are not.")

@@ -23,7 +23,7 @@ from setpoint.distributed import (
     in_global_batch,
     layout_of,
     several_ranks,
-    sum_over_ranks,
+    sum_tensors,
 )
 from setpoint.solvers.base import BatchCriterion, scale_gradient
 
@@ -101,7 +101,7 @@ class AdditiveCriterion(BatchCriterion, Generic[Own]):
             sound, own = False, self._own(**known.empty)
         numbers = own.numbers()
         head = numbers.new_tensor([not sound])
-        unsound, *_ = totals = sum_over_ranks(torch.cat([head, numbers]), self._group)
+        unsound, *_ = totals = sum_tensors(torch.cat([head, numbers]), self._group)
         return (own, totals[1:]) if unsound == 0 else None
 
     @contextmanager
