@@ -150,18 +150,18 @@ class Implicit(ClosedForm, BatchCriterion, State):
         super().__init__()
         self.reduction = reduction
         self.problem = _checked(problem)
-        usual = DEFAULTS[problem.kind]
+        self.kind = kind = problem.kind
+        usual = DEFAULTS[kind]
         given: dict[str, Any] = {"memory": memory, "correct_every": correct_every, "follow": follow}
         given |= {"correction_batches": correction_batches, "classes": classes, "rule": rule}
         given |= {"flatness": flatness, "slope_floor": slope_floor}
-        _refuse_options(problem.kind, usual.refused, given)
+        _refuse_options(kind, usual.refused, given)
         self.main = _main(usual.main if main is None else main, usual.main)
         self.share = _share(share, memory)
         self.steps = None if steps is None else whole_number(steps, "steps", least=1)
-        self.step = _step(usual.step if step is None else step, problem.kind)
+        self.step = _step(usual.step if step is None else step, kind)
         self.widening = positive(usual.widening if widening is None else widening, "widening")
-        self.strict = strict
-        self.rule = rule
+        self.strict, self.rule = strict, rule
         self.axis = axis_of(
             problem,
             classes=None if classes is None else tuple(classes),
@@ -171,21 +171,24 @@ class Implicit(ClosedForm, BatchCriterion, State):
         self.memory = Memory(whole_number(memory, "memory", least=0))
         points = len(problem.points)
         self.schedule = Schedule(points, correct_every, correction_batches, follow)
-        if end is None and problem.kind == "classes" and not self._leans():
-            end = 0.0
-        self.end = share_between(usual.end if end is None else end, "end")
         self._usual_end = end is None
-        if problem.kind == "classes":
-            self.adjusted = Adjusted(problem, classes=self.axis.classes)
-        found = torch.full((len(self.groups) or points,), torch.nan, dtype=torch.float64)
+        self.end = share_between(self._end_of(usual.end) if end is None else end, "end")
+        self._register_state(len(self.groups) or points)
+
+    def _end_of(self, usual: float) -> float:
+        """The end of the fade by default: 0 for a main loss of classes that does not lean."""
+        lean = self.main == "adjusted" and leans(self.problem, self.axis.classes)
+        return usual if lean or self.kind != "classes" else 0.0
+
+    def _register_state(self, thresholds: int) -> None:
+        """Buffers for so many thresholds, and the parts that have state of their own."""
+        if self.kind == "classes":
+            self.adjusted = Adjusted(self.problem, classes=self.axis.classes)
+        found = torch.full((thresholds,), torch.nan, dtype=torch.float64)
         self.register_buffer("thresholds", found)
         self.register_buffer("step_count", torch.zeros((), dtype=torch.long))
         self.register_number()
         self._last: Snapshot | None = None
-
-    def _leans(self) -> bool:
-        """Whether the main loss of classes gives them weights, as the goal does."""
-        return self.main == "adjusted" and leans(self.problem, self.axis.classes)
 
     @classmethod
     def as_published(
@@ -279,7 +282,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
         batch = self.axis.read(scores, labels, counted, columns.groups, columns.queries)
         steps = learns and self.training  # a look at validation data is not a step
         outcome = self._hold(batch, share, steps)
-        if steps and self.problem.kind == "classes":
+        if steps and self.kind == "classes":
             self.adjusted.count(scores, labels.reshape(-1).long(), weights)
         main = None
         if learns and self.share != 0:
@@ -310,7 +313,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
             if self.main == LISTWISE:
                 return listwise_gradient(outcome.batch, outcome.judged)[None]
             found = query_gradient(self.main, scores, outcome.batch.given)
-        elif self.problem.kind == "classes":
+        elif self.kind == "classes":
             classes = labels.reshape(-1).long()
             if self.main == "adjusted":
                 found = self.adjusted.slopes(scores, classes, weights).double()
@@ -359,7 +362,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
     def current_share(self, scores: Tensor | None = None) -> float:
         """The main loss's share at this step (of classes, the number of columns matters)."""
         end = self.end
-        if self._usual_end and scores is not None and self.problem.kind == "classes":
+        if self._usual_end and scores is not None and self.kind == "classes":
             end = 0.0 if scores.shape[1:] == (2,) else end  # two: all is as for one threshold
         if self.share != "fade":
             return self.share

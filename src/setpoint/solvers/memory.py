@@ -144,6 +144,8 @@ class Schedule(State):
         self.correction_batches = whole(correction_batches, "correction_batches", least=1)
         self.follow = None if follow is None else [p for p in follow if p.requires_grad]
         _check_follow(self.follow, points, self.correct_every)
+        # whether each batch finds its own thresholds: then there is nothing to keep
+        self.every_batch = self.correct_every == 1 and self.correction_batches == 1
         self.history = Memory(0, elastic=True)
         self._motion: list[tuple[Tensor, Tensor | None]] = []  # weights then, d t / d weights
         if not self.every_batch:
@@ -152,11 +154,6 @@ class Schedule(State):
                 self.register_buffer(name, torch.empty(0))
             self.register_buffer("age", torch.zeros((), dtype=torch.long))
             self.register_state_dict_pre_hook(_catch_up)  # type: ignore[no-untyped-call]
-
-    @property
-    def every_batch(self) -> bool:
-        """Whether each batch finds its own thresholds: then there is nothing to keep."""
-        return self.correct_every == 1 and self.correction_batches == 1
 
     def placement(self, batch: Sample, axis: Everyone, training: bool) -> Placement | None:
         """The thresholds to use for ``batch``, None for its own; in training, time passes."""
