@@ -95,7 +95,7 @@ class Proof:
 class ProofMethod(Protocol):
     """A way to prove inequalities at many thresholds at once.
 
-    Methods are the objects in :data:`setpoint.certificates.search.METHODS`; every inequality is
+    Methods are the objects in :data:`setpoint.certificates.search.PROOF_METHODS`; every inequality is
     proved by the first that takes it.
     """
 

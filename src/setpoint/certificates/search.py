@@ -1,6 +1,6 @@
 """Find thresholds that satisfy all bounds, each proved by the method for its kind.
 
-Every inequality of a goal goes to the first of :data:`METHODS` that can prove it; those that one
+Every inequality of a goal goes to the first of :data:`PROOF_METHODS` that can prove it; those that one
 argument covers together form a family. Families share ``delta`` equally, and a threshold is
 admissible if every family has proved it. What no method can prove is tested at the threshold that
 the other bounds lead to, or by :mod:`setpoint.certificates.sample_splitting`.
@@ -191,7 +191,7 @@ def _by_split_test(
         notes = _how_near(rest, trials[0], sample) if trials else ()
         notes = notes or (f"no threshold that was tried satisfies all of `{goal.text}`",)
         return replace(found, status=NOT_CERTIFIED, notes=notes)
-    note = "a quarter of the rows chose the threshold, the others prove it"
+    note = "selected on a quarter of the rows, tested on the others"
     proved = {each: (value, note) for each, value in zip(rest, taken.proved, strict=True)}
     threshold = ThresholdRule(taken.threshold, chosen=True)
     return replace(found, thresholds=Thresholds({(): threshold}), proved=found.proved | proved)
