@@ -95,8 +95,8 @@ class Proof:
 class ProofMethod(Protocol):
     """A way to prove inequalities at many thresholds at once.
 
-    Methods are the objects in :data:`setpoint.certificates.search.PROOF_METHODS`; every inequality is
-    proved by the first that takes it.
+    Methods are the objects in :data:`setpoint.certificates.search.PROOF_METHODS`; the first that
+    takes an inequality proves it.
     """
 
     joint: ClassVar[bool]
