@@ -1,7 +1,7 @@
 """Find thresholds that satisfy all bounds, each proved by the method for its kind.
 
-Every inequality of a goal goes to the first of :data:`PROOF_METHODS` that can prove it; those that one
-argument covers together form a family. Families share ``delta`` equally, and a threshold is
+Every inequality of a goal goes to the first of :data:`PROOF_METHODS` that can prove it; those that
+one argument covers together form a family. Families share ``delta`` equally, and a threshold is
 admissible if every family has proved it. What no method can prove is tested at the threshold that
 the other bounds lead to, or by :mod:`setpoint.certificates.sample_splitting`.
 
