@@ -22,7 +22,7 @@ from setpoint import (
     recall,
 )
 from setpoint.axes.class_data import decide, numbered, read_data
-from setpoint.axes.class_search import find
+from setpoint.axes.class_search import find_shifts
 from setpoint.axes.transport import assign
 from setpoint.rates import top_k
 
@@ -90,7 +90,7 @@ def test_the_worst_class_is_looked_for_in_two_ways(count, classes, seed, by_mean
     problem = Problem(maximize=lowest(recall))
     chosen = problem.choose(scores, labels)
     data = read_data(problem, scores, labels)
-    one = find(problem, data, 0.0, by_mean=bool(by_mean)).shifts
+    one = find_shifts(problem, data, 0.0, by_mean=bool(by_mean)).shifts
     assert chosen.value > problem.evaluate(scores, labels, one) + 0.05  # there it is a dead end
     bound = Problem(maximize=lowest(recall), subject_to=recall.of(0) >= 0.9)
     assert bound.choose(scores, labels).rates["recall of 0"] >= 0.9

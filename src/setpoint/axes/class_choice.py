@@ -10,7 +10,7 @@ import numpy as np
 from setpoint.axes.arrays import Floats, no_nan, quiet, to_numpy
 from setpoint.axes.choice import Choice, Infeasible, class_area, rates_reached, worst
 from setpoint.axes.class_data import ClassData, read_data, top_ks
-from setpoint.axes.class_search import find, mean_over_classes
+from setpoint.axes.class_search import find_shifts, mean_over_classes
 from setpoint.axes.confusion import hard_tables
 from setpoint.axes.scan import tolerance
 from setpoint.axes.specification import Specification
@@ -73,7 +73,7 @@ def best_shifts(
         return np.asarray(choose_classes(problem, *given).thresholds), ""
     except Infeasible as error:
         data = read_data(problem, *given)
-        return find(problem, data).shifts, f"{error} The nearest are used."
+        return find_shifts(problem, data).shifts, f"{error} The nearest are used."
 
 
 def check_reached(problem: Specification, data: ClassData, tables: Tables) -> None:
@@ -100,7 +100,7 @@ def check_reached(problem: Specification, data: ClassData, tables: Tables) -> No
 def _best(problem: Specification, data: ClassData) -> Floats:
     """The better of two ways to the worst of classes: over their mean helps if they are many."""
     ways = (True, False) if mean_over_classes(problem) is not None else (True,)
-    found = [find(problem, data, worst(problem), by_mean=way).shifts for way in ways]
+    found = [find_shifts(problem, data, worst(problem), by_mean=way).shifts for way in ways]
     return found[0] if len(found) == 1 else max(found, key=lambda t: _worth(problem, data, t))
 
 

@@ -15,7 +15,7 @@ from setpoint.axes.arrays import Floats, Ints, to_numpy
 from setpoint.axes.inputs import members
 from setpoint.axes.specification import S, Specification
 from setpoint.batch import check_length, check_scores, check_weights
-from setpoint.rates import Bound, Classes, Cost, Expression, Range, Rate, TopK, Where
+from setpoint.rates import Bound, ClassSet, Cost, Expression, Range, Rate, TopK, Where
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ClassData:
     labels: Ints
     weights: Floats
     inside: Mapping[Where, Floats]
-    members: Mapping[Classes, Floats]
+    members: Mapping[ClassSet, Floats]
     names: tuple[Any, ...]
     rows: Ints
     size: int
@@ -45,7 +45,7 @@ class ClassData:
     @property
     def truth(self) -> Floats:
         """The weight of each class."""
-        return added(self.labels, self.weights, self.scores.shape[1])
+        return sum_by(self.labels, self.weights, self.scores.shape[1])
 
 
 def read_data(
@@ -120,9 +120,9 @@ def class_names_of(classes: Iterable[Any] | None, count: int) -> tuple[Any, ...]
     return names
 
 
-def members_of(problem: Specification, names: tuple[Any, ...]) -> dict[Classes, Floats]:
+def members_of(problem: Specification, names: tuple[Any, ...]) -> dict[ClassSet, Floats]:
     """For every set of classes that the problem speaks of, 1 for its members."""
-    found: dict[Classes, Floats] = {(): np.ones(len(names))}
+    found: dict[ClassSet, Floats] = {(): np.ones(len(names))}
     expressions = (problem.objective, *(target.expression for target in problem.subject_to))
     for node in (node for expression in expressions for node in expression.nodes()):
         if isinstance(node, Cost) and len(node.costs) != len(names):
@@ -191,7 +191,7 @@ def best_other(shifted: Floats, column: int) -> tuple[Floats, Ints]:
     return others[np.arange(len(others)), best], best
 
 
-def all_rivals(shifted: Floats) -> Floats:
+def best_others(shifted: Floats) -> Floats:
     """For every class the highest shifted score of the others, ``[n, K]``."""
     rows = np.arange(len(shifted))
     first = np.argmax(shifted, axis=1)
@@ -211,7 +211,7 @@ def class_spreads(scores: Floats) -> Floats:
     return np.asarray((scores - scores.mean(1, keepdims=True)).var(0))
 
 
-def added(places: Ints, weights: Any, count: int) -> Floats:
+def sum_by(places: Ints, weights: Any, count: int) -> Floats:
     """The sum of the weights at each of ``count`` places."""
     return np.bincount(places, weights, count).astype(np.float64)
 

@@ -23,13 +23,13 @@ from setpoint.axes.arrays import Floats, Ints, no_nan, quiet
 from setpoint.axes.class_data import ClassData, best_other, class_spreads, decide
 from setpoint.axes.confusion import MatricesAlongPath, MatrixAtCut, ShiftPath
 from setpoint.axes.cuts import Cuts
-from setpoint.axes.scan import Hold, Placement, holds, place, sit, tolerance
+from setpoint.axes.scan import Hold, Placement, holds, place, placement_at, tolerance
 from setpoint.axes.specification import Specification
 from setpoint.axes.transport import assign, quotas_of, shifts_for
 from setpoint.rates import (
     Across,
     Bound,
-    Classes,
+    ClassSet,
     Expression,
     Range,
     Rate,
@@ -45,7 +45,7 @@ _ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundShifts:
     """Chosen shifts.
 
     Attributes:
@@ -59,9 +59,9 @@ class Found:
     anchors: dict[int, Expression]
 
 
-def find(
+def find_shifts(
     problem: Specification, data: ClassData, undefined: float | None = None, *, by_mean: bool = True
-) -> Found:
+) -> FoundShifts:
     """The shifts that are best on these examples; see :class:`Gathering` for ``undefined``.
 
     The worst of classes is looked for from where their mean is best, or not (``by_mean=False``).
@@ -69,7 +69,7 @@ def find(
     count = data.scores.shape[1]
     everyone, columns = np.arange(len(data.scores)), np.arange(count)
     if not len(everyone):
-        return Found(np.zeros(count), np.zeros(count), {})
+        return FoundShifts(np.zeros(count), np.zeros(count), {})
     search = CoordinateDescent(
         problem, holds(problem), data, np.zeros(count), np.zeros(len(everyone), int), undefined
     )
@@ -92,10 +92,10 @@ def find(
             elif search.targets:
                 search.improve(columns, everyone, _ROUNDS)
         middle, edge = shifts_for(data.scores, search.held)
-        return Found(middle, edge, _anchors(search, middle, own, wanted))
+        return FoundShifts(middle, edge, _anchors(search, middle, own, wanted))
 
 
-def _two(search: CoordinateDescent) -> Found:
+def _two(search: CoordinateDescent) -> FoundShifts:
     """One threshold on the difference of two scores."""
     both = np.arange(2)
     cuts, placed = search.placed(1, both, np.arange(len(search.data.scores)))
@@ -110,7 +110,7 @@ def _two(search: CoordinateDescent) -> Found:
         shifts = shifts_for(scores, above)[0]
     pairs = zip(search.targets, placed.holding, strict=True)
     held = [hold.expression for hold, holds_it in pairs if holds_it[0, 0]]
-    return Found(shifts, edge * half, dict(zip([1], held, strict=False)))
+    return FoundShifts(shifts, edge * half, dict(zip([1], held, strict=False)))
 
 
 def _own(problem: Specification, data: ClassData) -> set[int]:
@@ -295,7 +295,7 @@ class CoordinateDescent:
         """For each target, whether it is what keeps the shift where it is now."""
         cuts = self._cuts(column, np.arange(len(self.shifts)), np.arange(len(self.held)))
         now = cuts.above(np.full((1, 1), self.shifts[column]))
-        found = sit(cuts, self._targets(column), now, np.zeros((1, 1)))
+        found = placement_at(cuts, self._targets(column), now, np.zeros((1, 1)))
         return [bool(held[0, 0]) for held in found.holding]
 
     def placed(self, column: int, among: Ints, rows: Ints) -> tuple[ClassCuts, Placement]:
@@ -427,7 +427,7 @@ def _equalized(falling: Floats, size: float) -> Floats:
     return np.asarray(falling[opens][np.cumsum(opens) - 1])
 
 
-def _seen_by(hold: Any, column: int, members: Mapping[Classes, Floats]) -> Any:
+def _seen_by(hold: Any, column: int, members: Mapping[ClassSet, Floats]) -> Any:
     """A target as the scan of one shift reads it: what another class gains, this one loses."""
     sides = {
         bool(members[rate.classes][column]) for rate in hold.expression.rates() if rate.classes

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from setpoint._checks import plural
 from setpoint.axes.arrays import Floats
 from setpoint.axes.axis import Axis, Outcome
-from setpoint.axes.class_data import ClassData, added, all_rivals, read_data, top_ks
-from setpoint.axes.class_search import Found, find
-from setpoint.axes.confusion import Matrix, hard_tables
+from setpoint.axes.class_data import ClassData, best_others, read_data, sum_by, top_ks
+from setpoint.axes.class_search import FoundShifts, find_shifts
+from setpoint.axes.confusion import ConfusionMatrix, hard_tables
 from setpoint.axes.cuts import Cuts
 from setpoint.axes.everyone import spread
 from setpoint.axes.implicit_function import Held, hold
@@ -71,7 +71,7 @@ class Classes(Axis[ClassData]):
     def hold(self, whole: ClassData, own: ClassData, step: Step, widening: float) -> ClassOutcome:
         """Choose the shifts of all classes, and hold them."""
         with np.errstate(all="ignore"):  # 0/0 is a value here, not an accident
-            found = find(self.problem, whole)
+            found = find_shifts(self.problem, whole)
             reach = margin_spread(whole, found.edge) if len(whole.scores) else 0.0
             width = float(step.width_of(np.float64(reach))) * widening or 1.0
             soft = ClassSoft(whole, found.edge, width, self.ks)
@@ -125,8 +125,8 @@ class ClassSoft:
         for where, weights in self.data.inside.items():
             truth = np.zeros((len(labels), count))
             truth[np.arange(len(labels)), labels] = weights
-            hit = {k: added(labels, weights * own, count) for k, (own, _) in self.chances.items()}
-            tables[where] = Matrix(truth.T @ self.p, self.data.members, hit).table()
+            hit = {k: sum_by(labels, weights * own, count) for k, (own, _) in self.chances.items()}
+            tables[where] = ConfusionMatrix(truth.T @ self.p, self.data.members, hit).table()
         return tables
 
     def by_count(self, expression: Expression) -> Floats:
@@ -224,7 +224,7 @@ class ClassOutcome(Outcome):
     """A batch with one shift per class; see :class:`setpoint.axes.axis.Outcome`."""
 
     problem: Specification
-    found: Found
+    found: FoundShifts
     soft: ClassSoft
     held: Held
     rate: float
@@ -336,7 +336,7 @@ def margin_spread(data: ClassData, shifts: Floats) -> float:
         margins = (data.scores[:, 1] - data.scores[:, 0])[None]
     else:
         shifted = data.scores - shifts
-        margins = (shifted - all_rivals(shifted)).T
+        margins = (shifted - best_others(shifted)).T
     weights = np.broadcast_to(data.weights, margins.shape)
     cuts = Cuts.sort(np, margins, {(): (weights, np.zeros_like(weights))})
     return float(np.mean(spread(cuts)))

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from setpoint.axes.arrays import Floats, Ints
-from setpoint.axes.class_data import ClassData, added
-from setpoint.rates import ClassCounts, Classes, Counts, OverClasses, Where
+from setpoint.axes.class_data import ClassData, sum_by
+from setpoint.rates import ClassCounts, ClassSet, Counts, OverClasses, Where
 
 
-class Gathering:
+class ClassReduction:
     """The mean or an extreme of one value per class (the first axis), with a rule for 0/0."""
 
     undefined: float | None
@@ -49,11 +49,11 @@ class Gathering:
 
 
 @dataclass(frozen=True)
-class Matrix(Gathering):
+class ConfusionMatrix(ClassReduction):
     """One confusion matrix, ``[K, K]``."""
 
     matrix: Floats
-    members: Mapping[Classes, Floats]
+    members: Mapping[ClassSet, Floats]
     hit: Mapping[int, Floats] = field(default_factory=dict)
     undefined: float | None = None
 
@@ -62,7 +62,7 @@ class Matrix(Gathering):
         right, total = self.matrix.trace(), self.matrix.sum()
         return ClassCounts(right, 0.0, total - right, 0.0, total, 0.0, confusion=self)
 
-    def against_rest(self, classes: Classes) -> Counts:
+    def against_rest(self, classes: ClassSet) -> Counts:
         """The counts of a set of classes against all others."""
         one = self.members[classes]
         rows, other = self.matrix @ one, 1 - one
@@ -78,7 +78,7 @@ class Matrix(Gathering):
         fp = self.matrix.sum(0) - tp
         return Counts(tp, fp, truth - tp, total - truth - fp, truth, total - truth)
 
-    def entries(self, classes: Classes | None, slopes: tuple[Any, ...]) -> Floats:
+    def entries(self, classes: ClassSet | None, slopes: tuple[Any, ...]) -> Floats:
         """From slopes by TP, FP, FN, TN to slopes by entry, ``[K, K]``."""
         if classes is not None:
             one = self.members[classes]
@@ -103,7 +103,7 @@ class Matrix(Gathering):
         """The sum of the costs of all decisions."""
         return float((self.matrix * np.asarray(costs)).sum())
 
-    def chosen(self, classes: Classes) -> Floats:
+    def chosen(self, classes: ClassSet) -> Floats:
         """1 for the members of a set of classes, else 0."""
         return self.members[classes]
 
@@ -117,9 +117,9 @@ def hard_tables(
     place = _ranks(shifted, data.labels) if ks else np.zeros(0)
     tables = {}
     for where, weights in data.inside.items():
-        matrix = added(cells, weights, count * count).reshape(count, count)
-        hit = {k: added(data.labels, weights * (place < k), count) for k in ks}
-        tables[where] = Matrix(matrix, data.members, hit, undefined).table()
+        matrix = sum_by(cells, weights, count * count).reshape(count, count)
+        hit = {k: sum_by(data.labels, weights * (place < k), count) for k in ks}
+        tables[where] = ConfusionMatrix(matrix, data.members, hit, undefined).table()
     return tables
 
 
@@ -150,7 +150,7 @@ class ShiftPath:
 
 
 @dataclass(frozen=True)
-class MatricesAlongPath(Gathering):
+class MatricesAlongPath(ClassReduction):
     """The confusion matrices along a path, read without ever writing them down."""
 
     path: ShiftPath
@@ -162,7 +162,7 @@ class MatricesAlongPath(Gathering):
         """The counts of right and wrong decisions, with the matrices behind them."""
         return self._once("table", self._table)
 
-    def against_rest(self, classes: Classes) -> Counts:
+    def against_rest(self, classes: ClassSet) -> Counts:
         """The counts of a set of classes against all others."""
         return self._once(classes, lambda: self._against_rest(classes))
 
@@ -208,7 +208,7 @@ class MatricesAlongPath(Gathering):
         run[..., 1:] += first[..., None, None, None]
         return run
 
-    def _against_rest(self, classes: Classes) -> Counts:
+    def _against_rest(self, classes: ClassSet) -> Counts:
         one, path = self.path.data.members[classes], self.path
         steps = one[path.column] - one[path.left]
         taken, is_in, came_in = one[path.start], one[self.labels], one[self.came]
@@ -231,7 +231,7 @@ class MatricesAlongPath(Gathering):
         others = truth.sum() - truth
         return Counts(tp, fp, truth - tp, others - fp, truth, others)
 
-    def entries(self, classes: Classes | None, slopes: tuple[Any, ...]) -> Any:
+    def entries(self, classes: ClassSet | None, slopes: tuple[Any, ...]) -> Any:
         """Not along a path: only values are scanned."""
         raise NotImplementedError
 
@@ -241,7 +241,7 @@ class MatricesAlongPath(Gathering):
 
     def truth(self) -> Floats:
         """How many there are of each class."""
-        return added(self.labels, self.weights, self.path.shifted.shape[1])
+        return sum_by(self.labels, self.weights, self.path.shifted.shape[1])
 
     def cost(self, costs: Any) -> Any:
         """The sum of the costs of all decisions."""
@@ -249,13 +249,13 @@ class MatricesAlongPath(Gathering):
         first = self.weights @ prices[self.labels, path.start]
         return self._run(first, prices[self.came, path.column] - prices[self.came, path.left])
 
-    def chosen(self, classes: Classes) -> Floats:
+    def chosen(self, classes: ClassSet) -> Floats:
         """1 for the members of a set of classes, else 0."""
         return self.path.data.members[classes]
 
 
 @dataclass(frozen=True)
-class MatrixAtCut(Gathering):
+class MatrixAtCut(ClassReduction):
     """The confusion matrix at one cut of the path of a shift."""
 
     along: MatricesAlongPath
@@ -268,7 +268,7 @@ class MatrixAtCut(Gathering):
         every = (t.tp, t.fp, t.fn, t.tn, t.positives, t.negatives)
         return ClassCounts(*every, confusion=self)
 
-    def against_rest(self, classes: Classes) -> Counts:
+    def against_rest(self, classes: ClassSet) -> Counts:
         """The counts of a set of classes against all others."""
         return self._at(self.along.against_rest(classes))
 
@@ -288,7 +288,7 @@ class MatrixAtCut(Gathering):
         """How many there are of each class."""
         return self.along.truth()
 
-    def chosen(self, classes: Classes) -> Floats:
+    def chosen(self, classes: ClassSet) -> Floats:
         """1 for the members of a set of classes, else 0."""
         return self.along.chosen(classes)
 

@@ -30,7 +30,7 @@ from setpoint.axes.choice import (
 )
 from setpoint.axes.group_cells import Cell, Cells, codes_of, columns_of, key_of
 from setpoint.axes.inputs import group_column, read_inputs
-from setpoint.axes.scan import TOLERANCE, Hold, admissible, hold_of, sit, tolerance
+from setpoint.axes.scan import TOLERANCE, Hold, admissible, hold_of, placement_at, tolerance
 from setpoint.axes.specification import Specification
 from setpoint.axes.windows import (
     Window,
@@ -78,7 +78,7 @@ def choose_groups(
     pairs = [(masks[()][0] * (codes == i), masks[()][1] * (codes == i)) for i in range(len(wheres))]
     with quiet(np):
         cells = Cells(wheres, problem.slices, s, pairs)
-        solver = Solver(problem, cells)
+        solver = GroupSearch(problem, cells)
         picks = solver.solve()
         tables = cells.tables(picks)
         check_feasible(problem, tables, masks)
@@ -86,7 +86,7 @@ def choose_groups(
         rates = rates_reached(problem, value, tables)
         found = {}
         for cell, own, cut in zip(cells.cells, solver.asked.local, picks, strict=True):
-            placed = sit(cell.cuts, own, np.array([[cut]]), np.zeros((1, 1)))
+            placed = placement_at(cell.cuts, own, np.array([[cut]]), np.zeros((1, 1)))
             threshold = float(placed.threshold[0, 0])
             mine = s[codes == cell.index]
             found[key_of(cell.where)] = representable(threshold, scores, mine)
@@ -104,7 +104,7 @@ def _unnamed_group(problem: Specification, groups: Any, s: Floats, row: int) -> 
 
 
 @dataclass
-class Solver:
+class GroupSearch:
     """The search for the best cut of every group on some data."""
 
     problem: Specification
@@ -166,13 +166,13 @@ class Solver:
                 costs[g] = costs[g] + price[g, 0] * cell.tp + price[g, 1] * cell.fp
         return [np.where(ok, c, np.inf) for ok, c in zip(self.allowed, costs, strict=True)]
 
-    def binds(self, picks: _Picks, together: Together) -> bool:
+    def binds(self, picks: _Picks, together: CellsInWindow) -> bool:
         """Whether groups that choose each for itself would leave the window."""
         free = self._scan(self._priced_costs(picks, self.prices), ())
         rates = [r[free[g]] for g, r in zip(together.cells, together.rates, strict=True)]
         return not max(rates) <= together.window.upper(min(rates)) + TOLERANCE
 
-    def _scan(self, costs: list[Floats], windows: Sequence[Together]) -> _Picks:
+    def _scan(self, costs: list[Floats], windows: Sequence[CellsInWindow]) -> _Picks:
         """The best cuts for costs that are known at every cut."""
         picks = [best_alone(cost, self.slack) for cost in costs]
         if not windows:
@@ -187,7 +187,7 @@ class Solver:
         return picks
 
     def _scan_levels(
-        self, costs: list[Floats], outer: Together, others: Sequence[Together]
+        self, costs: list[Floats], outer: CellsInWindow, others: Sequence[CellsInWindow]
     ) -> _Picks:
         """The outer window at many levels, the others inside it; then between the best of them."""
         everything = np.unique(np.concatenate(outer.rates))
@@ -207,7 +207,11 @@ class Solver:
             low, high = max(low, best[0] - step), min(high, best[0] + step)
 
     def _inside(
-        self, costs: list[Floats], outer: Together, others: Sequence[Together], level: float
+        self,
+        costs: list[Floats],
+        outer: CellsInWindow,
+        others: Sequence[CellsInWindow],
+        level: float,
     ) -> _Picks:
         """The best cuts with the outer window's smallest rate at a level."""
         inside = list(costs)
@@ -226,7 +230,7 @@ def _middle(allowed: NDArray[np.bool_]) -> int:
 
 
 @dataclass(frozen=True)
-class Together:
+class CellsInWindow:
     """A window, and the cells and rates it binds."""
 
     window: Window
@@ -247,7 +251,7 @@ class GroupTargets:
         self.targets = [target for target in asked if target is not None]
         self.coarse: list[tuple[Bound | Setpoint, float]] = []
         self.local: list[list[Hold]] = [[] for _ in cells.cells]
-        self.windows: list[Together] = []
+        self.windows: list[CellsInWindow] = []
         self.joint: list[Bound | Setpoint] = []
         for target in self.targets:
             g, window = cells.cell_of(slice_of(target.expression)), window_of(target)
@@ -261,7 +265,9 @@ class GroupTargets:
             else:
                 self.joint.append(target)
 
-    def _resolved(self, target: Bound | Setpoint, together: Together, cells: Cells) -> Together:
+    def _resolved(
+        self, target: Bound | Setpoint, together: CellsInWindow, cells: Cells
+    ) -> CellsInWindow:
         """The window, as wide as one example of the smallest group if it is narrower."""
         window = together.window
         pairs = zip(together.cells, together.rates, strict=True)
@@ -326,14 +332,14 @@ def _linear(e: Any, level: float) -> Any:
     return e
 
 
-def _bound_by(window: Window, cells: Cells) -> Together | None:
+def _bound_by(window: Window, cells: Cells) -> CellsInWindow | None:
     """The cells of a window's parts, if each is one of its own."""
     found = [cells.cell_of(slice_of(part)) for part in window.parts]
     places = tuple(g for g in found if g is not None)
     if len(set(places)) < len(found):
         return None
     pairs = zip(places, window.parts, strict=True)
-    return Together(window, places, tuple(cells.cells[g].values(part) for g, part in pairs))
+    return CellsInWindow(window, places, tuple(cells.cells[g].values(part) for g, part in pairs))
 
 
 def _present(target: Bound | Setpoint, cells: Cells) -> Bound | Setpoint | None:
@@ -406,7 +412,7 @@ class GroupCosts:
         return np.where(np.isnan(values), _WORST, values)
 
 
-def _priced(solver: Solver, picks: _Picks) -> _Picks:
+def _priced(solver: GroupSearch, picks: _Picks) -> _Picks:
     """The best cuts with a price on each joint target, found by bisection, one after the other."""
     prices = [np.zeros((len(solver.cells.cells), 2)) for _ in solver.asked.joint]
     best = (picks, solver.judge(picks))
@@ -417,7 +423,7 @@ def _priced(solver: Solver, picks: _Picks) -> _Picks:
     return best[0]
 
 
-def _bisect(solver: Solver, prices: list[Floats], j: int, best: _Judged) -> _Judged:
+def _bisect(solver: GroupSearch, prices: list[Floats], j: int, best: _Judged) -> _Judged:
     """The smallest price at which a joint target is met; the best choice on the way."""
     target = solver.asked.joint[j]
     prices[j] = 0 * prices[j]
@@ -443,19 +449,19 @@ def _bisect(solver: Solver, prices: list[Floats], j: int, best: _Judged) -> _Jud
     return best
 
 
-def _unit(solver: Solver, direction: Floats) -> float:
+def _unit(solver: GroupSearch, direction: Floats) -> float:
     """A price at which the target weighs about as much as the objective."""
     moves = [np.ptp(cost[abs(cost) < _WORST / 2]) for cost in solver.costs.fixed]
     totals = np.array([(cell.tp[-1], cell.fp[-1]) for cell in solver.cells.cells])
     return float(max(*moves, 1e-3) / max((abs(direction) * totals).max(), 1e-12))
 
 
-def _keep(solver: Solver, new: _Picks, old: _Judged) -> _Judged:
+def _keep(solver: GroupSearch, new: _Picks, old: _Judged) -> _Judged:
     score = solver.judge(new)
     return (new, score) if solver.better(score, old[1]) else old
 
 
-def _improved(solver: Solver, picks: _Picks) -> _Picks:
+def _improved(solver: GroupSearch, picks: _Picks) -> _Picks:
     """Move the cuts of one or two groups at a time to better places, while there are any."""
     best = (picks, solver.judge(picks))
     places = [np.flatnonzero(ok) for ok in solver.allowed]
@@ -468,7 +474,7 @@ def _improved(solver: Solver, picks: _Picks) -> _Picks:
     return best[0]
 
 
-def _moved(solver: Solver, picks: _Picks, places: list[Ints], g: int, h: int) -> _Picks:
+def _moved(solver: GroupSearch, picks: _Picks, places: list[Ints], g: int, h: int) -> _Picks:
     """The best cuts of groups g and h, those of the others staying."""
     if g == h:
         along = {g: places[g]}

@@ -1,6 +1,6 @@
 """One threshold per group, coupled by what has to hold between the groups (ICO, example 6).
 
-The choice is made on true counts (:class:`setpoint.axes.group_search.Solver`). What is then held: a
+The choice is made on true counts (:class:`.group_search.GroupSearch`). What is then held: a
 group's own bound that stops it; the differences between groups at the ends of a window, if groups
 that choose each for itself would leave it; a bound on everyone that has a price. With fewer of
 these equations than thresholds, the thresholds also hold combinations of their groups' coverages:
@@ -22,10 +22,10 @@ from setpoint.axes.arrays import Floats
 from setpoint.axes.axis import Axis, Outcome
 from setpoint.axes.everyone import spread
 from setpoint.axes.group_cells import Cell, Cells, cells_of, key_of
-from setpoint.axes.group_search import Solver, Together
+from setpoint.axes.group_search import CellsInWindow, GroupSearch
 from setpoint.axes.implicit_function import Held, hold
 from setpoint.axes.sample import Sample, read_sample
-from setpoint.axes.scan import TOLERANCE, hold_of, sit
+from setpoint.axes.scan import TOLERANCE, hold_of, placement_at
 from setpoint.axes.soft_counts import SoftCounts, gradient_of, tables_of
 from setpoint.axes.specification import Specification
 from setpoint.rates import Expression, Fold, Tables, Where, maximum, minimum
@@ -83,7 +83,7 @@ class Groups(Axis[Sample]):
         columns = sample.columns[0]
         pairs = [(columns[:, 2 * i + 2], columns[:, 2 * i + 3]) for i in range(len(self.wheres))]
         cells = Cells(self.wheres, self.problem.slices, sample.scores[0], pairs)
-        solver = Solver(self.problem, cells, sample=True)
+        solver = GroupSearch(self.problem, cells, sample=True)
         picks = solver.solve()
         held = _joint(solver)
         pinned = [_pinned(solver, window, picks) for window in solver.asked.windows]
@@ -91,7 +91,7 @@ class Groups(Axis[Sample]):
         parts = {g: part for _, own in pinned for g, part in own.items()}
         found = []
         for g, (cell, own) in enumerate(zip(cells.cells, solver.asked.local, strict=True)):
-            placed = sit(cell.cuts, own, np.array([[picks[g]]]), np.zeros((1, 1)))
+            placed = placement_at(cell.cuts, own, np.array([[picks[g]]]), np.zeros((1, 1)))
             stops = [h.expression for h, on in zip(own, placed.holding, strict=True) if on]
             marginal = float(placed.marginal[0, 0])
             if g in parts and not stops:
@@ -129,7 +129,7 @@ class Groups(Axis[Sample]):
 class GroupThresholds:
     """The thresholds of the groups that have examples, ``[g]`` each, and what holds them."""
 
-    solver: Solver
+    solver: GroupSearch
     picks: list[int]
     marginal: Floats
     threshold: Floats
@@ -252,7 +252,7 @@ class GroupOutcome(Outcome):
 
     @property
     def marginal(self) -> Floats:
-        """The scores that they sit on in training."""
+        """The scores that they are put on in training."""
         count = len(self.axis.wheres)
         if self.placed is None:
             return np.full(count, np.nan)
@@ -344,7 +344,7 @@ def _next(places: NDArray[np.int64], values: Floats, cut: int) -> list[float]:
     return [float(x[i]) for x, i in ((before, -1), (after, 0)) if len(x)]
 
 
-def _joint(solver: Solver) -> list[Expression]:
+def _joint(solver: GroupSearch) -> list[Expression]:
     """What bounds everyone, at a price."""
     held = []
     for target, price in zip(solver.asked.joint, solver.prices, strict=True):
@@ -357,7 +357,7 @@ def _joint(solver: Solver) -> list[Expression]:
 
 
 def _pinned(
-    solver: Solver, together: Together, picks: Sequence[int]
+    solver: GroupSearch, together: CellsInWindow, picks: Sequence[int]
 ) -> tuple[list[Expression], dict[int, Expression]]:
     """The differences between groups that a window keeps from growing, and whose they are."""
     window, cells = together.window, solver.cells

@@ -25,7 +25,7 @@ from setpoint.axes.query_choice import choose_queries
 from setpoint.axes.query_cuts import QueryCuts
 from setpoint.axes.sample import Sample, exact, read_sample
 from setpoint.axes.scan import TOLERANCE
-from setpoint.axes.segments import CHUNK, Grouped, Segments, queries_among, query_column
+from setpoint.axes.segments import EXAMPLES_AT_ONCE, Grouped, Segments, queries_among, query_column
 from setpoint.axes.soft_counts import SoftCounts
 from setpoint.axes.specification import Specification
 from setpoint.batch import check_scores
@@ -108,7 +108,7 @@ class Queries(Separable[QueryBatch]):
         found = queries_among(name, queries, groups)
         grouped = Grouped.by(query_column(name, found, s))
         given = {"labels": labels, "weights": weights, "groups": groups, "queries": found}
-        size = max(1, CHUNK // len(self.problem.points))
+        size = max(1, EXAMPLES_AT_ONCE // len(self.problem.points))
         return QueryBatch(s, given, grouped, self.slices, size)
 
     def hold(self, whole: QueryBatch, own: QueryBatch, step: Step, widening: float) -> QueryOutcome:

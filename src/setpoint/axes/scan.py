@@ -125,7 +125,7 @@ def _place(cuts: AnyCuts, problem: Specification, targets: list[Hold]) -> Placem
         for i in range(0, count, size)
     ]
     cut, violation = (xp.concatenate(list(part), -1) for part in zip(*picked, strict=True))
-    return sit(cuts, targets, cut, violation)
+    return placement_at(cuts, targets, cut, violation)
 
 
 def _pick(
@@ -170,7 +170,7 @@ def admissible(
     return best, least
 
 
-def sit(cuts: AnyCuts, targets: list[Hold], cut: Array, violation: Array) -> Placement:
+def placement_at(cuts: AnyCuts, targets: list[Hold], cut: Array, violation: Array) -> Placement:
     """The thresholds that make ``cut``, each held by the first target that keeps it there."""
     xp, here = cuts.xp, cuts.present[:, None]
     cut = xp.minimum(cut, here)

@@ -111,7 +111,7 @@ def _on(like: Array) -> dict[str, Any]:
     return {"device": like.device} if hasattr(like, "new_zeros") else {}
 
 
-CHUNK = 2**16
+EXAMPLES_AT_ONCE = 2**16
 """Examples taken at once, in whole queries: what fits into a processor's cache."""
 
 
@@ -148,7 +148,7 @@ class Grouped:
         span = slice(int(self.starts[part.start]), int(self.starts[part.stop]))
         return span if self.order is None else self.order[span]
 
-    def parts(self, size: int = CHUNK) -> Iterator[slice]:
+    def parts(self, size: int = EXAMPLES_AT_ONCE) -> Iterator[slice]:
         """Queries some at a time, about ``size`` examples each."""
         first, last = 0, len(self)
         while first < last:

@@ -61,8 +61,8 @@ from setpoint.rates.rate import (
     tpr,
 )
 from setpoint.rates.slices import (
-    Classes,
     ClassName,
+    ClassSet,
     Value,
     Where,
     column_name,
@@ -87,7 +87,7 @@ __all__ = [
     "ClassArea",
     "ClassCounts",
     "ClassName",
-    "Classes",
+    "ClassSet",
     "Combination",
     "Confusion",
     "Cost",

@@ -27,7 +27,7 @@ from setpoint.rates.counts import (
 from setpoint.rates.expression import Expression, Gradient, Tables
 from setpoint.rates.rate import Rate
 from setpoint.rates.slices import (
-    Classes,
+    ClassSet,
     Value,
     Where,
     describe_classes,
@@ -101,7 +101,7 @@ class Across(Expression):
         """The same on the examples where every column has the given value."""
         return Across(self.kind, self.inner.on(**where))
 
-    def of_classes(self, classes: Classes) -> Expression:
+    def of_classes(self, classes: ClassSet) -> Expression:
         """Refused: it goes through all classes."""
         raise ValueError(f"`{self}` goes through all classes: there is no choice of {classes}.")
 
@@ -135,7 +135,7 @@ class TopK(Expression):
 
     k: int
     where: Where = ()
-    classes: Classes = ()
+    classes: ClassSet = ()
     _is_factor = True
     about_classes = True
 
@@ -164,7 +164,7 @@ class TopK(Expression):
         """The same on the examples where every column has the given value."""
         return replace(self, where=narrow(self.where, where))
 
-    def of_classes(self, classes: Classes) -> TopK:
+    def of_classes(self, classes: ClassSet) -> TopK:
         """Of the examples of these classes only."""
         return replace(self, classes=classes)
 
@@ -220,7 +220,7 @@ class Cost(Expression):
         """The same on the examples where every column has the given value."""
         return replace(self, where=narrow(self.where, where))
 
-    def of_classes(self, classes: Classes) -> Expression:
+    def of_classes(self, classes: ClassSet) -> Expression:
         """Refused: a cost matrix is about all classes."""
         raise ValueError(
             f"A cost matrix is about all classes: there is none of {describe_classes(classes)}."
@@ -289,7 +289,7 @@ class ClassArea(Expression):
         """Refused: it is known for everyone only."""
         raise ValueError(f"{self.kind} is known for everyone only; pass the rows of the slice.")
 
-    def of_classes(self, classes: Classes) -> Expression:
+    def of_classes(self, classes: ClassSet) -> Expression:
         """Refused: it goes through all classes."""
         raise ValueError(f"{self.kind} goes through all classes; for one of them use roc_auc().")
 

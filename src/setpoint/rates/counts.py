@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol, TypeVar
 
 from setpoint._checks import is_number, number
-from setpoint.rates.slices import Classes, numeral
+from setpoint.rates.slices import ClassSet, numeral
 
 Array = Any
 """A float, a numpy array or a torch tensor: whatever supports ``+ - * /``."""
@@ -59,7 +59,7 @@ class Confusion(Protocol):
     Where there is one value per class, the classes are the first axis.
     """
 
-    def against_rest(self, classes: Classes) -> Counts:
+    def against_rest(self, classes: ClassSet) -> Counts:
         """The counts of a set of classes against all others."""
 
     def each(self) -> Counts:
@@ -71,7 +71,7 @@ class Confusion(Protocol):
     def shares(self, kind: OverClasses, values: Array) -> Array:
         """The derivative of :meth:`gather` by the value of each class."""
 
-    def entries(self, classes: Classes | None, slopes: tuple[Array, ...]) -> Array:
+    def entries(self, classes: ClassSet | None, slopes: tuple[Array, ...]) -> Array:
         """Slopes by every entry, from slopes by TP, FP, FN, TN (None: of each class in turn)."""
 
     def hits(self, k: int) -> Array:
@@ -83,7 +83,7 @@ class Confusion(Protocol):
     def cost(self, costs: Array) -> Array:
         """The sum of the costs ``[true, predicted]`` of all decisions."""
 
-    def chosen(self, classes: Classes) -> Array:
+    def chosen(self, classes: ClassSet) -> Array:
         """1 for the members of a set of classes, else 0."""
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from setpoint._checks import is_number, number
 from setpoint.rates.counts import Array, Counts, divide, larger, sign, signed_sum, weighted_sum
-from setpoint.rates.slices import Classes, ClassName, Value, Where, class_names
+from setpoint.rates.slices import ClassName, ClassSet, Value, Where, class_names
 from setpoint.rates.targets import Bound, Range, Setpoint
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Expression:
         """The same expression on the examples where every column has the given value."""
         return self._rebuilt(tuple(child.on(**where) for child in self.children))
 
-    def of_classes(self, classes: Classes) -> Expression:
+    def of_classes(self, classes: ClassSet) -> Expression:
         """This expression with every rate taken of a set of classes against the rest."""
         return self._rebuilt(tuple(child.of_classes(classes) for child in self.children))
 

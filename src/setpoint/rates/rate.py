@@ -35,7 +35,7 @@ from setpoint.rates.expression import (
     common_sign,
 )
 from setpoint.rates.slices import (
-    Classes,
+    ClassSet,
     Value,
     Where,
     class_names,
@@ -80,7 +80,7 @@ class Rate(Expression):
     numerator: Count
     denominator: Count
     where: Where = ()
-    classes: Classes = ()
+    classes: ClassSet = ()
     _is_factor = True
 
     def __post_init__(self) -> None:
@@ -131,7 +131,7 @@ class Rate(Expression):
         """The rate on the examples where every column has the given value."""
         return named(self._name, replace(self, where=narrow(self.where, where)))
 
-    def of_classes(self, classes: Classes) -> Rate:
+    def of_classes(self, classes: ClassSet) -> Rate:
         """The rate of a set of classes against the rest."""
         if self.classes and self.classes != classes:
             raise ValueError(

@@ -15,7 +15,7 @@ Value = str | int | float | bool
 Where = tuple[tuple[str, Value], ...]
 """A slice of the data: pairs of column and value, all of which must match. Empty: all examples."""
 ClassName = str | int
-Classes = tuple[ClassName, ...]
+ClassSet = tuple[ClassName, ...]
 """The classes that a rate is of, each by its name or by its number (the column of the scores)."""
 
 
@@ -41,7 +41,7 @@ def ordered(pairs: Iterable[tuple[str, Value]]) -> Where:
     return tuple(sorted(kept.items()))
 
 
-def class_names(given: tuple[object, ...]) -> Classes:
+def class_names(given: tuple[object, ...]) -> ClassSet:
     """Checked names in a fixed order, so that equal sets are equal."""
     names: dict[ClassName, None] = {}
     for one in given:
@@ -61,7 +61,7 @@ def describe_slice(where: Where) -> str:
     return " & ".join(f"{column_name(column)}={quote(value)}" for column, value in where)
 
 
-def describe_classes(classes: Classes) -> str:
+def describe_classes(classes: ClassSet) -> str:
     """``"cat" or "dog"``."""
     return " or ".join(map(quote, classes))
 

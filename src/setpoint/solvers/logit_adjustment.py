@@ -24,10 +24,10 @@ from torch import Tensor
 from setpoint.axes.arrays import Floats
 from setpoint.axes.class_data import class_names_of, members_of, top_ks
 from setpoint.axes.classes import by_entry
-from setpoint.axes.confusion import Matrix
+from setpoint.axes.confusion import ConfusionMatrix
 from setpoint.losses import exact_type
 from setpoint.problems import Problem
-from setpoint.rates import Across, Classes, Cost, Expression, Fold, Rate
+from setpoint.rates import Across, ClassSet, Cost, Expression, Fold, Rate
 from setpoint.rates.expression import Gradient
 from setpoint.solvers.base import BatchCriterion
 from setpoint.solvers.compiled import ClosedForm, ExampleColumns
@@ -121,7 +121,7 @@ NONE = 1e-9
 """Of the largest cost: below this share a mistake costs nothing."""
 
 
-def log_weights(problem: Problem, members: Mapping[Classes, Floats], shares: Floats) -> Floats:
+def log_weights(problem: Problem, members: Mapping[ClassSet, Floats], shares: Floats) -> Floats:
     """The logarithm of each class's weight, ``[K]``, adding up to zero.
 
     Costs are read where nothing is known yet: every class is predicted as often as it occurs,
@@ -163,11 +163,11 @@ def _asked_for(problem: Problem) -> tuple[Any, ...]:
     return (*named, *islice(others, count - len(named)))
 
 
-def mistakes(problem: Problem, members: Mapping[Classes, Floats], shares: Floats) -> Floats:
+def mistakes(problem: Problem, members: Mapping[ClassSet, Floats], shares: Floats) -> Floats:
     """What taking the class of a row for that of a column costs more than being right."""
     objective = _evenly(problem.objective)
     hits = {k: shares * min(1.0, k / len(shares)) for k in top_ks(problem)}
-    table = Matrix(np.outer(shares, shares), members, hits).table()
+    table = ConfusionMatrix(np.outer(shares, shares), members, hits).table()
     with np.errstate(all="ignore"):
         slopes = _entries(objective.gradient(dict.fromkeys(problem.slices, table)), len(shares))
     worse = slopes.diagonal()[:, None] - slopes
