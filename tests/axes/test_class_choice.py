@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from classes.samples import draw
+from samples import draw_classes as draw
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score, top_k_accuracy_score
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from classes.samples import draw, loss_and_gradient
+from samples import draw_classes as draw
+from samples import loss_and_gradient
 from scipy.optimize import linear_sum_assignment, linprog
 
 from setpoint import Implicit, Problem, Sigmoid

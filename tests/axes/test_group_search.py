@@ -170,17 +170,6 @@ def test_copies_of_groups_leave_everything_unchanged(problem: Problem) -> None:
     assert again.thresholds == {k: once.thresholds[k % 2] for k in range(4)}
 
 
-def test_a_weight_of_two_is_two_examples() -> None:
-    s, y, g = draw(120, 2, seed=6)
-    weights = np.random.default_rng(0).integers(0, 3, 120)
-    for problem in EXACT[:6]:
-        weighted = problem.choose(s, y, weights=weights, groups=g)
-        rows = np.repeat(np.arange(120), weights)
-        copied = problem.choose(s[rows], y[rows], groups=g[rows])
-        assert weighted.thresholds == copied.thresholds
-        assert weighted.value == pytest.approx(copied.value, abs=1e-12)
-
-
 def test_intersections_of_two_columns_have_a_threshold_each() -> None:
     random = np.random.default_rng(0)
     s, y = random.normal(size=400), random.integers(0, 2, 400)

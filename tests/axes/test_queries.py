@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 from strategies import examples, made, problems, text
 
@@ -82,19 +81,6 @@ def test_areas_and_their_thresholds():
     assert value == pytest.approx(found.value, rel=1e-12)
 
 
-@examples(60)
-@given(st.integers(0, 10**6), st.sampled_from(PROBLEMS))
-def test_order_names_and_parts_are_irrelevant(seed, problem):
-    scores, labels, queries = draw(seed, count=5)
-    order = np.random.default_rng(seed).permutation(len(scores))
-    names = np.array(["e", "d", "c", "b", "a"])
-    goal = problem.per("query")
-    expected = goal.choose(scores, labels, queries=queries)
-    found = goal.choose(scores[order], labels[order], queries=names[queries][order])
-    assert found.value == pytest.approx(expected.value, rel=1e-12)
-    assert found.thresholds == {names[q]: t for q, t in expected.thresholds.items()}
-
-
 @pytest.mark.parametrize("k", [1, 3, 10])
 def test_precision_and_recall_of_the_first_k_are_those_of_the_sorted_documents(k):
     scores, labels, queries = draw(ties=False)
@@ -144,14 +130,8 @@ def test_thresholds_decide_the_same_in_the_precision_of_the_scores():
         assert (scores > np.float32(found.thresholds[0])).tolist()[:3] == [True, False, False]
 
 
-def test_weights_and_slices():
+def test_slices():
     scores, labels, queries = draw()
-    weights = np.arange(len(scores)) % 3
-    index = np.repeat(np.arange(len(scores)), weights)
-    goal = precision_at_recall(0.5).per()
-    found = goal.choose(scores, labels, weights=weights, queries=queries)
-    copied = goal.choose(scores[index], labels[index], queries=queries[index])
-    assert found.value == pytest.approx(copied.value, rel=1e-12)
     kinds = np.array(["a", "b"])[np.arange(len(scores)) % 2]
     sliced = Problem(maximize=coverage.on(kind="a"), subject_to=fpr <= 0.3)
     alone = [

@@ -5,7 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from classes.samples import draw, loss_and_gradient
+from samples import draw_classes as draw
+from samples import loss_and_gradient
 from torch.nn.functional import cross_entropy
 
 from setpoint import Implicit, Problem

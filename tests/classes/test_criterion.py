@@ -7,7 +7,8 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from classes.samples import draw, loss_and_gradient
+from samples import draw_classes as draw
+from samples import loss_and_gradient
 
 from setpoint import Implicit, Problem, Program, coverage, macro, recall
 from setpoint.axes.classes import chance_of, chances

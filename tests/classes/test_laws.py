@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from classes.samples import draw, loss_and_gradient
+from samples import draw_classes as draw
+from samples import loss_and_gradient
 from scipy.optimize import root
+from subjects import PER_CLASS
 
 from setpoint import Implicit, Problem, Sigmoid
 from setpoint.axes.class_data import decide
@@ -27,20 +29,8 @@ TWO = {
     "maximize accuracy subject to fpr <= 0.1": "maximize top_k(1) subject to fpr of 1 <= 0.1",
     "minimize max(fpr, fnr)": "minimize highest(fnr)",
 }
-MANY = [
-    "maximize macro(recall)",
-    "maximize lowest(recall)",
-    "maximize macro(f_score(1))",
-    "maximize macro(recall) subject to coverage of 0 at 0.3 and coverage of 2 at 0.2",
-    "minimize macro(fnr) subject to recall of 1 >= 0.9",
-    "minimize cost([[0, 1, 2, 3], [4, 0, 1, 2], [1, 2, 0, 5], [1, 1, 1, 0]])",
-    "maximize top_k(2) subject to coverage of 1 at 0.4",
-    "maximize precision of 1 or 2 subject to recall of 0 at 0.5",
-    "minimize error subject to fpr of 3 <= 0.05",
-    "maximize f_score(1) of 2",
-]
 OPTIONS = [{"share": 0.0}, {"share": 0.4}, {"main": "cross_entropy", "steps": 10}]
-many = pytest.mark.parametrize("sentence", MANY)
+many = pytest.mark.parametrize("sentence", PER_CLASS)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -117,34 +107,6 @@ def test_the_order_of_classes_changes_nothing(sentence):
     same, slopes = loss_and_gradient(Implicit(other, classes=moved), turned, order[labels])
     assert torch.allclose(loss, same, rtol=0, atol=1e-12)
     assert torch.allclose(slopes[:, order], gradient, rtol=0, atol=1e-12)
-
-
-@many
-def test_scores_higher_by_a_constant_of_each_class_change_nothing(sentence):
-    scores, labels = draw(90, 4, seed=4)
-    loss, gradient = loss_and_gradient(Implicit(Problem.parse(sentence), share=0.0), scores, labels)
-    higher = scores + torch.tensor([3.0, -1.0, 0.5, 7.0]).double()
-    criterion = Implicit(Problem.parse(sentence), share=0.0)
-    same, slopes = loss_and_gradient(criterion, higher, labels)
-    assert torch.allclose(loss, same, rtol=0, atol=1e-10)
-    assert torch.allclose(gradient, slopes, rtol=0, atol=1e-10)
-    assert gradient.sum(0).abs().max() < 1e-12  # no pull along any of them
-    assert gradient.sum(1).abs().max() < 1e-12  # nor along all scores of an example
-
-
-@many
-def test_weight_two_is_two_copies_and_weight_zero_is_absent(sentence):
-    scores, labels = draw(60, 4, seed=6)
-    weights = torch.tensor([2.0, 0.0, 1.0] * 20).double()
-    rows = torch.repeat_interleave(torch.arange(60), weights.long())
-    criteria = [Implicit(Problem.parse(sentence), share=0.3) for _ in range(2)]
-    loss, gradient = loss_and_gradient(criteria[0], scores, labels, weights=weights)
-    same, slopes = loss_and_gradient(criteria[1], scores[rows], labels[rows])
-    if criteria[0].status != criteria[1].status or "coverage" in sentence:
-        return  # a copy may be dealt out apart from the other, a weight of two may not
-    assert torch.allclose(loss, same, rtol=0, atol=1e-10)
-    added = torch.zeros_like(scores).index_add(0, rows, slopes)
-    assert torch.allclose(gradient, added, rtol=0, atol=1e-10)
 
 
 @many

@@ -4,9 +4,10 @@ import pytest
 import torch
 import torch.distributed as dist
 from distributed import alone
-from distributed.cases import CASES, ROWS, batch_of, model_of, rows_of
+from distributed.cases import CASES, ROWS, batch_of
 from distributed.fleet import run_fleet
 from filelock import FileLock
+from subjects import network, rows_of
 from torch.nn.parallel import DistributedDataParallel
 
 SHARES = {
@@ -21,7 +22,7 @@ SMALL = 1e-2
 
 def train(case, dtype, rank=0, size=1, group=None):
     """Losses, gradients and state of some steps, on one rank of ``size``."""
-    model = model_of(case, dtype)
+    model = network(case, dtype)
     criterion, called = case.make(model), model
     if size > 1:
         called = DistributedDataParallel(model, process_group=group)

@@ -10,25 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from problems.reference import best, cuts
 from strategies import examples, problems
+from subjects import CHOOSABLE as USUAL
 
 from setpoint.problems import Infeasible, Problem
 from setpoint.rates import (
-    CATALOGUE,
     FN,
     FP,
     ONE,
     Rate,
-    accuracy,
     alerts,
     coverage,
-    error,
     f_score,
     fnr,
     fpr,
-    jaccard,
-    maximum,
     precision,
-    prevalence,
     recall,
     tnr,
     tpr,
@@ -95,32 +90,6 @@ def agrees(problem, scores, labels, weights, groups):
 @given(problems(tame=True, size=2, kinds=ONE_THRESHOLD), seeds)
 def test_any_problem_is_solved_as_by_trying_all_thresholds(problem, r):
     agrees(problem, *data(r))
-
-
-USUAL = [
-    Problem(minimize=fnr, subject_to=fpr <= 0.29),
-    Problem(minimize=fnr, subject_to=fpr.at(0.3)),
-    Problem(maximize=tpr, subject_to=tnr >= 0.5),
-    Problem(maximize=precision, subject_to=recall >= 0.7),
-    Problem(maximize=precision, subject_to=recall.at(0.5)),
-    Problem(maximize=recall, subject_to=precision >= 0.6),
-    Problem(maximize=recall, subject_to=precision.at(0.5)),
-    Problem(maximize=precision, subject_to=alerts.at(3)),
-    Problem(maximize=precision, subject_to=alerts.at(2.5)),
-    Problem(maximize=recall, subject_to=coverage <= 0.4),
-    Problem(maximize=f_score(1)),
-    Problem(maximize=jaccard),
-    Problem(maximize=accuracy, subject_to=[fpr <= 0.5, fnr <= 0.5]),
-    Problem(minimize=error),
-    Problem(minimize=abs(fpr - 0.5), subject_to=recall.at(0.5)),
-    Problem(minimize=maximum(fpr, 0.3), subject_to=recall.at(0.5)),
-    Problem(minimize=maximum(fpr, fnr)),
-    Problem(minimize=fpr.on(group="a"), subject_to=recall.at(0.5)),
-    Problem(minimize=fnr, subject_to=abs(coverage.on(group="a") - coverage.on(group="b")) <= 0.2),
-    Problem(minimize=fnr, subject_to=recall.on(group="a") / recall.on(group="b") >= 0.8),
-    Problem(maximize=prevalence, subject_to=fpr <= 0.5),
-    Problem(maximize=CATALOGUE["lift"], subject_to=fnr.at(0.25)),
-]
 
 
 @pytest.mark.parametrize("problem", USUAL, ids=str)
@@ -270,36 +239,6 @@ def test_scores_of_any_size_are_cut_between_neighbours(size):
 def test_the_middle_of_large_scores_is_finite():
     found = Problem(maximize=f_score(1)).choose([1.7e308, 1.5e308, 1e308], [1, 1, 0])
     assert found.thresholds == (1.25e308,)
-
-
-def test_weights_are_copies_and_zero_is_absent():
-    r = Random(1)
-    for problem in USUAL:
-        for _ in range(5):
-            scores, labels, _, groups = data(r, n=12)
-            labels[:2], groups["group"][:4] = [0, 1], list("abab")
-            weights = [r.randrange(3) for _ in scores]
-            weights[:4] = [1, 2, 1, 1]
-            copied = [i for i, w in enumerate(weights) for _ in range(w)]
-            pick = lambda x, copied=copied: [x[i] for i in copied]  # noqa: E731
-            weighted = outcome(problem, scores, labels, weights, groups["group"])
-            copies = outcome(problem, *map(pick, (scores, labels)), None, pick(groups["group"]))
-            assert weighted == copies or type(weighted) is type(copies) is Infeasible
-
-
-def test_the_order_of_examples_does_not_matter():
-    r = Random(2)
-    for problem in USUAL:
-        scores, labels, weights, groups = data(r, n=20)
-        labels[:4], groups["group"][:4] = [0, 1, 0, 1], list("aabb")
-        weights[:4] = [1] * 4
-        results = []
-        for _ in range(3):
-            order = list(range(20))
-            r.shuffle(order)
-            shuffled = [[x[i] for i in order] for x in (scores, labels, weights, groups["group"])]
-            results.append(problem.choose(*shuffled))
-        assert results[0] == results[1] == results[2]
 
 
 def test_the_reference_itself_knows_every_cut():

@@ -162,39 +162,6 @@ def test_the_running_multiplier_follows_and_starts_where_the_first_one_is():
 # ---- as a module -------------------------------------------------------------------------------
 
 
-@every_body
-@pytest.mark.parametrize("outside", [True, False], ids=["head alone", "split"])
-def test_training_resumed_is_training_never_stopped(body, outside):
-    def start():
-        net = network()
-        split = Split(net)
-        criterion = LastLayer(
-            fnr_at_fpr(0.1), net[2] if outside else split, body=BODIES[body](), steps=8
-        )
-        weights = [*split.parameters(), *criterion.parameters()]
-        assert len(weights) == len(set(weights))
-        return split, criterion, torch.optim.SGD(weights, lr=0.3)
-
-    def run(parts, seeds):
-        split, criterion, optimizer = parts
-        for seed in seeds:
-            x, y = draw(seed=seed)
-            optimizer.zero_grad()
-            criterion(split(x), y).backward()
-            optimizer.step()
-
-    whole, before, after = start(), start(), start()
-    run(whole, range(6))
-    run(before, range(3))
-    for old, new in zip(before[:2], after[:2], strict=True):
-        new.load_state_dict(copy.deepcopy(old.state_dict()))
-    run(after, range(3, 6))
-    for one, other in zip(whole[:2], after[:2], strict=True):
-        kept, resumed = one.state_dict(), other.state_dict()
-        assert all(torch.equal(kept[name], resumed[name]) for name in kept)
-    assert whole[1].stats() == after[1].stats()
-
-
 @pytest.mark.parametrize("body", ["weighted", "penalty"])
 def test_it_compiles_without_a_graph_break(body):
     x, y = draw(40)

@@ -105,26 +105,6 @@ def test_evaluation_does_not_learn():
     assert criterion.stats()["steps"] == 0
 
 
-def test_it_resumes_from_its_state():
-    x, y = data(200)
-    runs = []
-    for stop in (False, True):
-        torch.manual_seed(1)
-        model = nn.Linear(4, 1)
-        criterion = RateBarrier(PROBLEM, model.parameters())
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-        for step in range(20):
-            if stop and step == 10:
-                state = criterion.state_dict()
-                criterion = RateBarrier(PROBLEM, model.parameters())
-                criterion.load_state_dict(state)
-            optimizer.zero_grad()
-            criterion(model(x[step::20]), y[step::20]).backward()
-            optimizer.step()
-        runs.append(model.weight.detach().clone())
-    assert torch.equal(*runs)
-
-
 def test_bad_input_says_what_to_do():
     weight = [torch.ones(2, requires_grad=True)]
     with pytest.raises(TypeError, match="takes a Problem"):

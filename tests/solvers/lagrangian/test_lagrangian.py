@@ -130,19 +130,6 @@ def _hinge(u):
     return torch.relu(1 + u)
 
 
-def test_weights_are_copies():
-    scores, y = draw()
-    twice = torch.ones(90, dtype=torch.float64)
-    twice[:30] = 2
-    rows = torch.cat([torch.arange(90), torch.arange(30)])
-    one = Lagrangian(precision_at_recall(0.8))
-    other = Lagrangian(precision_at_recall(0.8))
-    loss, _ = gradient(one, scores, y, weights=twice)
-    copies, _ = gradient(other, scores[rows], y[rows])
-    torch.testing.assert_close(loss, copies, rtol=1e-12, atol=0)
-    torch.testing.assert_close(one.multipliers, other.multipliers, rtol=1e-12, atol=1e-15)
-
-
 # ---- the prices ----------------------------------------------------------------------------------
 
 
@@ -227,21 +214,6 @@ def test_training_finds_the_known_answer():
 # ---- as a module -------------------------------------------------------------------------------
 
 OPTIONS = [{}, {"proxy": True, "regret": "swap"}, {"threshold": 0.0, "proxy": True}]
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("problem", [PROBLEMS[2], PROBLEMS[4], PROBLEMS[8]], ids=str)
-def test_training_resumed_is_training_never_stopped(problem, options):
-    whole, before, after = (Lagrangian(problem, **options) for _ in range(3))
-    for seed in range(3):
-        gradient(whole, *draw(seed=seed))
-        gradient(before, *draw(seed=seed))
-    after.load_state_dict(copy.deepcopy(before.state_dict()))
-    for seed in range(3, 6):
-        one, other = (gradient(c, *draw(seed=seed)) for c in (whole, after))
-        assert torch.equal(one[1], other[1])
-    assert whole.stats() == after.stats()
-    assert whole.history() == after.history()
 
 
 @pytest.mark.parametrize(

@@ -3,59 +3,19 @@
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import brentq
+from samples import draw_queries as draw
+from samples import loss_and_gradient
+from subjects import PER_QUERY as PROBLEMS
 
-from setpoint import (
-    Implicit,
-    Problem,
-    Sigmoid,
-    alerts,
-    coverage,
-    f_score,
-    fnr,
-    fnr_at_fpr,
-    fpr,
-    pr_auc,
-    precision,
-    precision_at_k,
-    precision_at_recall,
-    recall,
-    roc_auc,
-)
+from setpoint import Implicit, Sigmoid, precision_at_k
 from setpoint.axes import Queries
 from setpoint.axes import queries as queries_module
 from setpoint.axes.everyone import spread
 from setpoint.axes.queries import spread_within
 from setpoint.axes.sample import read_sample
-from setpoint.rates import Counts
 from setpoint.steps import Softplus
 
-PROBLEMS = [
-    precision_at_k(5),
-    precision_at_k(3, of=10),
-    Problem(maximize=recall, subject_to=alerts.at(4)),
-    Problem(minimize=fnr, subject_to=fpr.at(0.2)),
-    Problem(maximize=precision, subject_to=recall.at(0.7)),
-    fnr_at_fpr(0.2),
-    precision_at_recall(0.6),
-    Problem(maximize=f_score(1)),
-    Problem(maximize=recall, subject_to=coverage <= 0.3),
-    Problem(maximize=precision, subject_to=alerts.over(0, 6), thresholds=3),
-    roc_auc((0, 0.4), points=3),
-    pr_auc(precision=(0.2, 0.6), points=2),
-]
 every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-
-
-def draw(lengths=(12, 30, 7, 21), seed=0, ties=False):
-    rng = torch.Generator().manual_seed(seed)
-    queries = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
-    n = len(queries)
-    labels = (torch.rand(n, generator=rng) < 0.35).long()
-    first = torch.searchsorted(queries, torch.arange(len(lengths)))
-    labels[first], labels[first + 1] = 1, 0  # every query has both
-    scores = torch.randn(n, generator=rng, dtype=torch.float64) + labels
-    return (scores.round(decimals=1) if ties else scores), labels, queries
 
 
 SAME = {"step": Sigmoid(width=0.1), "widening": 3.0}  # queries have wider bands by default
@@ -63,13 +23,6 @@ SAME = {"step": Sigmoid(width=0.1), "widening": 3.0}  # queries have wider bands
 
 def bare(problem, **options):
     return Implicit(problem, share=0.0, **{**SAME, **options})
-
-
-def loss_and_gradient(criterion, scores, labels, **keywords):
-    leaf = scores.detach().clone().requires_grad_()
-    loss = criterion(leaf, labels, **keywords)
-    loss.backward()
-    return loss.item(), leaf.grad
 
 
 @every_problem
@@ -86,7 +39,7 @@ def test_one_query_is_the_plain_problem(problem, options, ties):
     found = loss_and_gradient(
         Implicit(problem.per("query"), **options), scores, labels, queries=queries
     )
-    assert found[0] == pytest.approx(expected[0], rel=1e-12)
+    assert found[0].item() == pytest.approx(expected[0].item(), rel=1e-12)
     torch.testing.assert_close(found[1], expected[1], rtol=1e-9, atol=1e-14)
 
 
@@ -96,7 +49,7 @@ def test_one_query_is_the_plain_problem_with_other_steps_too(problem):
     for step in (Softplus(), Sigmoid(temperature=0.3)):
         expected = loss_and_gradient(bare(problem, step=step), scores, labels)
         found = loss_and_gradient(bare(problem.per(), step=step), scores, labels, queries=queries)
-        assert found[0] == pytest.approx(expected[0], rel=1e-12)
+        assert found[0].item() == pytest.approx(expected[0].item(), rel=1e-12)
         torch.testing.assert_close(found[1], expected[1], rtol=1e-9, atol=1e-14)
 
 
@@ -109,73 +62,9 @@ def test_several_queries_are_the_mean_of_their_own_problems(problem, ties):
         for q in range(4)
     ]
     found = loss_and_gradient(bare(problem.per("query")), scores, labels, queries=queries)
-    assert found[0] == pytest.approx(np.mean([loss for loss, _ in alone]), rel=1e-12)
+    assert found[0].item() == pytest.approx(np.mean([loss.item() for loss, _ in alone]), rel=1e-12)
     expected = torch.cat([gradient for _, gradient in alone]) / 4
     torch.testing.assert_close(found[1], expected, rtol=1e-9, atol=1e-14)
-
-
-@every_problem
-def test_order_of_documents_and_names_of_queries_are_irrelevant(problem):
-    scores, labels, queries = draw(ties=True)
-    order = torch.randperm(len(scores), generator=torch.Generator().manual_seed(1))
-    names = np.array(["d", "a", "c", "b"])[queries.numpy()]
-    given = Implicit(problem.per("query"))
-    loss, gradient = loss_and_gradient(given, scores, labels, queries=queries)
-    other, moved = loss_and_gradient(
-        Implicit(problem.per("query")), scores[order], labels[order], queries=names[order.numpy()]
-    )
-    assert other == pytest.approx(loss, rel=1e-12)
-    torch.testing.assert_close(moved, gradient[order], rtol=1e-10, atol=1e-14)
-
-
-@every_problem
-@pytest.mark.parametrize("share", [0.0, 0.5])
-def test_offsets_between_queries_change_nothing(problem, share):
-    """Of the default main loss too: the widths and both losses stay within the query."""
-    scores, labels, queries = draw()
-    offsets = torch.tensor([8.0, -64.0, 0.5, 1024.0], dtype=torch.float64)[queries]
-    loss, gradient = loss_and_gradient(
-        Implicit(problem.per("query"), share=share), scores, labels, queries=queries
-    )
-    moved = loss_and_gradient(
-        Implicit(problem.per("query"), share=share), scores + offsets, labels, queries=queries
-    )
-    assert moved[0] == pytest.approx(loss, rel=1e-9)
-    torch.testing.assert_close(moved[1], gradient, rtol=1e-7, atol=1e-12)
-    for q in range(4):
-        own = gradient[queries == q]
-        assert abs(own.sum()) <= 1e-12 * gradient.abs().sum()
-
-
-@every_problem
-def test_the_scale_of_a_query_scales_only_its_gradient(problem):
-    scores, labels, queries = draw()
-    factors = torch.tensor([1.0, 1e-6, 1e6, 3.0], dtype=torch.float64)[queries]
-    loss, gradient = loss_and_gradient(bare(problem.per()), scores, labels, queries=queries)
-    other = loss_and_gradient(bare(problem.per()), scores * factors, labels, queries=queries)
-    assert other[0] == pytest.approx(loss, rel=1e-8)
-    torch.testing.assert_close(other[1] * factors, gradient, rtol=1e-6, atol=1e-10)
-
-
-@every_problem
-@pytest.mark.parametrize("share", [0.0, 0.5])
-def test_a_weight_is_a_number_of_copies(problem, share):
-    scores, labels, queries = draw(ties=True)
-    copies = torch.randint(0, 4, (len(scores),), generator=torch.Generator().manual_seed(2))
-    index = torch.repeat_interleave(torch.arange(len(scores)), copies)
-    loss, gradient = loss_and_gradient(
-        Implicit(problem.per(), share=share),
-        scores,
-        labels,
-        queries=queries,
-        weights=copies.double(),
-    )
-    other, pieces = loss_and_gradient(
-        Implicit(problem.per(), share=share), scores[index], labels[index], queries=queries[index]
-    )
-    assert other == pytest.approx(loss, rel=1e-10)
-    together = torch.zeros(len(scores), dtype=torch.float64).index_add(0, index, pieces)
-    torch.testing.assert_close(gradient, together, rtol=1e-8, atol=1e-13)
 
 
 @every_problem
@@ -184,7 +73,7 @@ def test_a_batch_taken_in_parts_is_the_same(problem, monkeypatch):
     expected = loss_and_gradient(Implicit(problem.per()), scores, labels, queries=queries)
     monkeypatch.setattr(queries_module, "CHUNK", 20)
     found = loss_and_gradient(Implicit(problem.per()), scores, labels, queries=queries)
-    assert found[0] == pytest.approx(expected[0], rel=1e-12)
+    assert found[0].item() == pytest.approx(expected[0].item(), rel=1e-12)
     torch.testing.assert_close(found[1], expected[1], rtol=1e-10, atol=1e-15)
 
 
@@ -205,61 +94,6 @@ def test_the_spread_of_a_query_is_that_of_its_scores_alone(ties):
 
 
 # ---- gradients ---------------------------------------------------------------------------------
-
-
-def soft_tables(scores, t, h, labels):
-    up, down = torch.sigmoid((scores - t) / h), torch.sigmoid((t - scores) / h)
-    sums = (x[labels == c].sum() for x in (up, down) for c in (1, 0))
-    return {(): Counts(*sums, (labels == 1).sum().double(), (labels == 0).sum().double())}
-
-
-def resolved(problem, held, labels, queries):
-    """The mean objective as a function of the scores, every threshold re-solved on soft counts."""
-
-    def objective(scores):
-        total = 0.0
-        for q, anchor, t0, h, level in held:
-            own, mine = scores[queries == q], labels[queries == q]
-            gap = lambda t: anchor.of(soft_tables(own, t, h, mine)).item() - level  # noqa: E731, B023
-            t = brentq(gap, t0 - 0.5 * h, t0 + 0.5 * h, xtol=1e-14)
-            total += problem.objective.of(soft_tables(own, t, h, mine)).item()
-        return total / len(held) * (-1 if problem.maximize else 1)
-
-    return objective
-
-
-@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-def test_the_gradient_is_that_of_the_resolved_soft_problem(problem, monkeypatch):
-    scores, labels, queries = draw((12, 30, 7))
-    seen = []
-    held_by = Queries.held
-
-    def spy(axis, counts, placed):
-        seen.append((axis.targets, counts, placed))
-        return held_by(axis, counts, placed)
-
-    monkeypatch.setattr(Queries, "held", spy)
-    criterion = bare(problem.per("query"), step=Sigmoid(width=0.3))
-    loss, gradient = loss_and_gradient(criterion, scores, labels, queries=queries)
-    ((targets, reading, seat),) = seen
-    held = []
-    for q in range(3):
-        own, mine = scores[queries == q], labels[queries == q]
-        for j in range(seat.marginal.shape[1]):
-            anchor = coverage
-            for target, flags in zip(targets, seat.holding, strict=True):
-                if bool(flags[q, j]) or target.sorts:
-                    anchor = target.expression
-            t, h = seat.marginal[q, j].item(), reading.width[q, j].item()
-            held.append((q, anchor, t, h, anchor.of(soft_tables(own, t, h, mine)).item()))
-    objective = resolved(problem, held, labels, queries)
-    assert objective(scores) == pytest.approx(loss, rel=1e-9)
-    rng = torch.Generator().manual_seed(4)
-    for _ in range(6):
-        direction = torch.randn(len(scores), generator=rng, dtype=torch.float64)
-        e = 1e-5
-        slope = (objective(scores + e * direction) - objective(scores - e * direction)) / (2 * e)
-        assert (gradient @ direction).item() == pytest.approx(slope, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e3])
