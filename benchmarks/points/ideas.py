@@ -8,15 +8,17 @@ from functools import partial
 from math import pi
 from typing import Any
 
-import torch
-from setpoint.thresholds import array_of
+import numpy as np
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from benchmarks.points.ideas_seeing import AveragedThreshold, HeadAgain, InTensors, Mixup
+from benchmarks.common.axes import WithAxis
+from benchmarks.points.ideas_seeing import AveragedThreshold, HeadAgain, Mixup
 from setpoint import Implicit
-from setpoint.axes.soft_counts import SoftCounts
-from setpoint.steps import Step
+from setpoint.axes import Everyone, Outcome, PlainOutcome, Sample, SoftCounts
+from setpoint.axes.scan import Placement
+from setpoint.rates import Array
+from setpoint.steps import Sigmoid, Step, Values
 
 TAIL = 0.1  # of the far side: the logistic step's own slope is 0.25 at the threshold
 KEPT = 0.9  # of the average of older thresholds, at every batch
@@ -29,90 +31,116 @@ class Cauchy(Step):
 
     __slots__ = ()
 
-    def value(self, u: Tensor) -> Tensor:
+    def value(self, u: Values) -> Values:
         """The distribution function of Cauchy."""
-        return 0.5 + torch.atan(u) / pi
+        return 0.5 + np.arctan(u) / pi
 
-    def slope(self, u: Tensor) -> Tensor:
+    def slope(self, u: Values) -> Values:
         """Its density."""
         return 1 / (pi * (1 + u * u))
 
 
 @dataclass(frozen=True)
-class FarReading(SoftCounts):
+class FarCounts(SoftCounts):
     """Counts by the logistic step; on the wrong side examples are pulled as by a softplus, too."""
 
-    def counts(self) -> tuple[Tensor, Tensor]:
+    def counts(self) -> tuple[Array, Array]:
         """As :meth:`SoftCounts.counts`, for a batch that fits in one piece."""
         u = (self.whole.scores[:, None] - self.at[..., None]) / self.width[..., None]
-        positive = self.whole.columns[:, None, :, 0] > 0
-        away = torch.where(positive, -u, u)  # above 0: on the wrong side
-        value, slope = self.step.value_and_slope(u)
-        kernel = slope + TAIL * torch.sigmoid(away)
-        self._kernels.append(array_of(kernel))
         columns = self.whole.columns
+        away = np.where(columns[:, None, :, 0] > 0, -u, u)  # above 0: on the wrong side
+        value, slope = self.step.value_and_slope(u)
+        kernel = slope + TAIL * Sigmoid().value(away)
+        self._kernels.append(kernel)
         return value @ columns, (kernel @ columns) / -self.width[..., None]
 
 
-class FarSide(InTensors):
+class FarSideAxis(Everyone):
+    """One threshold for everyone, held by :class:`FarCounts`."""
+
+    def held(self, counts: SoftCounts, placed: Placement, *, fresh: bool = True) -> PlainOutcome:
+        """As for everyone, with the pull of the far side."""
+        parts = (counts.step, counts.at, counts.width, counts.whole, counts.batch)
+        return super().held(FarCounts(*parts), placed, fresh=fresh)
+
+
+class FarSide(WithAxis):
     """Softplus on the far side, a sigmoid near."""
 
-    def _read(self, *given: Any) -> Any:
-        reading, seat = super()._read(*given)
-        parts = (reading.step, reading.at, reading.width, reading.whole, reading.batch)
-        return FarReading(*parts), seat
+    kind = FarSideAxis
 
 
-class SlowThresholds(InTensors):
+class SlowAxis(Everyone):
+    """One threshold for everyone, averaged over batches relative to the scores."""
+
+    _slow: Array | None = None
+    _batches = 0
+
+    def hold(
+        self,
+        whole: Sample,
+        own: Sample,
+        step: Step,
+        widening: float,
+        placed: Placement | None = None,
+    ) -> PlainOutcome:
+        """Hold the average of the thresholds of all batches so far."""
+        found = self.choose(whole.cuts) if placed is None else placed
+        weights = whole.columns[..., :2].sum(-1)
+        weights = weights / weights.sum(-1, keepdims=True)
+        mean = (weights * whole.scores).sum(-1, keepdims=True)
+        deviation = np.sqrt((weights * (whole.scores - mean) ** 2).sum(-1, keepdims=True))
+        deviation = deviation + (deviation == 0)
+        root = (found.marginal - mean) / deviation
+        known = root if self._slow is None else self._slow
+        kept = min(KEPT, (1 + self._batches) / (10 + self._batches))
+        self._slow = kept * known + (1 - kept) * root
+        self._batches += 1
+        at = mean + deviation * self._slow
+        return super().hold(whole, own, step, widening, replace(found, marginal=at, threshold=at))
+
+
+class SlowThresholds(WithAxis):
     """Thresholds averaged over batches, in units of the scores' mean and deviation."""
 
-    _slow: Tensor | None = None
-
-    def _read(self, *given: Any) -> Any:
-        reading, seat = super()._read(*given)
-        scores, weights = reading.whole.scores, reading.whole.columns[..., :2].sum(-1)
-        weights = weights / weights.sum(-1, keepdim=True)
-        mean = (weights * scores).sum(-1, keepdim=True)
-        deviation = (weights * (scores - mean) ** 2).sum(-1, keepdim=True).sqrt()
-        deviation = deviation + (deviation == 0)
-        root = (seat.marginal - mean) / deviation
-        known = root if self._slow is None else self._slow
-        kept = min(KEPT, (1 + int(self.step_count)) / (10 + int(self.step_count)))
-        self._slow = kept * known + (1 - kept) * root
-        at = mean + deviation * self._slow
-        return replace(reading, at=at, _kernels=[]), replace(seat, marginal=at, threshold=at)
+    kind = SlowAxis
 
 
-class GaussNewton(InTensors):
+class GaussNewtonAxis(Everyone):
+    """One threshold for everyone; the gradient divided by its curvature on each score."""
+
+    def held(self, counts: SoftCounts, placed: Placement, *, fresh: bool = True) -> PlainOutcome:
+        """As for everyone, with another gradient."""
+        outcome = super().held(counts, placed, fresh=fresh)
+        width = counts.width[..., None]
+        u = (counts.batch.scores[:, None] - counts.at[..., None]) / width
+        kernel, bend = counts.step.slope(u), abs(counts.step.curvature(u)) / width
+        curvature = abs(outcome.gradient) * bend.sum(1) / (kernel.sum(1) + 1e-12)
+        return replace(outcome, gradient=_damped(outcome.gradient, curvature, counts.batch))
+
+
+class GaussNewton(WithAxis):
     """Both gradients divided by their own curvature on each score, damped by its mean.
 
     Each class keeps its total, so that moving all scores still changes nothing.
     """
 
-    def _main(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor | None:
-        main = super()._main(scores, labels, weights)
-        if main is None:
-            return None
-        chance = torch.sigmoid(scores.detach())
-        return _damped(main.T, (chance * (1 - chance)).T, labels.T > 0).T
+    kind = GaussNewtonAxis
 
-    def _loss(self, scores: Tensor, value: Tensor, gradient: Tensor, *more: Any) -> Tensor:
-        reading = self._last.reading
-        width = reading.width[..., None]
-        u = (reading.batch.scores[:, None] - reading.at[..., None]) / width
-        kernel, bend = reading.step.slope(u), reading.step.curvature(u).abs() / width
-        curvature = gradient.abs() * bend.sum(1) / (kernel.sum(1) + 1e-12)
-        positive = reading.batch.columns[..., 0] > 0
-        return super()._loss(scores, value, _damped(gradient, curvature, positive), *more)
+    def _main_gradient(self, outcome: Outcome, scores: Tensor, *given: Any) -> Array:
+        assert isinstance(outcome, PlainOutcome)
+        main, batch = super()._main_gradient(outcome, scores, *given), outcome.counts.batch
+        return _damped(main, Sigmoid().slope(batch.scores), batch)
 
 
-def _damped(gradient: Tensor, curvature: Tensor, positive: Tensor) -> Tensor:
+def _damped(gradient: Array, curvature: Array, batch: Sample) -> Array:
     """``gradient / (curvature + its mean)``, ``[c, n]``, with the total of each class kept."""
-    scaled = gradient / (curvature + curvature.mean(-1, keepdim=True) + 1e-30)
+    positive = batch.columns[..., 0] > 0
+    scaled = gradient / (curvature + curvature.mean(-1, keepdims=True) + 1e-30)
     for of_class in (positive, ~positive):
-        before, after = ((x * of_class).sum(-1, keepdim=True) for x in (gradient, scaled))
-        factor = before / torch.where(after == 0, 1.0, after)
-        scaled = torch.where(of_class, scaled * factor, scaled)
+        before, after = ((x * of_class).sum(-1, keepdims=True) for x in (gradient, scaled))
+        factor = before / np.where(after == 0, 1.0, after)
+        scaled = np.where(of_class, scaled * factor, scaled)
     return scaled
 
 

@@ -1,19 +1,20 @@
 """Ideas for the default that look at the model as well as at its scores."""
 
-from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from setpoint.solvers.schedule import Seat
-from setpoint.thresholds import Sample
 from torch import Tensor, nn
 
+from benchmarks.common.axes import WithAxis
 from benchmarks.points.stack import Stack, Stepper
 from setpoint import Implicit
-from setpoint.axes.scan import place as placed
+from setpoint.axes import Everyone, Outcome, PlainOutcome, Sample
+from setpoint.axes.scan import Placement
 from setpoint.datasets import DataSplit
-from setpoint.solvers.main_loss import attach, mix
+from setpoint.losses import attach
+from setpoint.rates import Array
+from setpoint.steps import Step
 from setpoint.train import retarget
 
 MIXED = 0.2  # of the Beta distribution that mixes two examples
@@ -35,55 +36,71 @@ class Finishing(Protocol):
         """Change the averaged weights of its own columns."""
 
 
-class InTensors(Implicit):
-    """Computes in tensors throughout, for ideas that are written in them."""
+class SeenAxis(Everyone):
+    """One threshold for everyone, found on other scores of the same examples.
 
-    def _sample(self, *given: Any) -> Sample:
-        return super()._sample(*given).tensors()
+    Attributes:
+        seen: Those scores, ``[c, n]``.
+    """
+
+    seen: Array | None = None
+
+    def hold(
+        self,
+        whole: Sample,
+        own: Sample,
+        step: Step,
+        widening: float,
+        placed: Placement | None = None,
+    ) -> PlainOutcome:
+        """Hold the thresholds of the scores that were seen."""
+        assert self.seen is not None
+        found = self.choose(Sample(self.seen, whole.columns, whole.slices).cuts)
+        return super().hold(whole, own, step, widening, found)
 
 
-class AveragedThreshold(InTensors):
+class AveragedThreshold(WithAxis):
     """Thresholds are found on what the averaged model makes of the batch."""
 
-    _seen: Tensor | None = None
+    kind = SeenAxis
+    axis: SeenAxis
 
     def see(self, stepper: Stepper, rows: Tensor, columns: slice) -> None:
         """Score the batch by the averaged weights."""
-        self._seen = torch.as_tensor(stepper.scores(rows, averaged=True)[:, columns]).double().T
-
-    def _read(self, batch: Sample, *given: Any) -> Any:
-        reading, seat = super()._read(batch, *given)
-        assert self._seen is not None
-        slow = Sample(self._seen, batch.columns)
-        found = placed(slow.cuts(self._slices), self.problem, self._targets)
-        seat = Seat.of(found, slow.scores)
-        return replace(reading, at=seat.marginal, _kernels=[]), seat
+        self.axis.seen = np.asarray(stepper.scores(rows, averaged=True)[:, columns], float).T
 
 
-class Mixup(InTensors):
+class Mixup(Implicit):
     """The main loss sees mixed examples, the implicit loss the batch as it is."""
 
     _seen: tuple[Stack, Tensor, slice] | None = None
-    _mixed: Tensor
+    _main_slopes: Tensor
 
     def see(self, stepper: Stepper, rows: Tensor, columns: slice) -> None:
         """Keep what mixed examples are made of."""
         self._seen = stepper.stack, rows, columns
 
-    def _main(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor | None:
+    def forward(self, scores: Tensor, labels: Tensor, **more: Any) -> Tensor:
+        """The loss of a batch, with the main loss attached to the scores of mixed examples."""
         assert self._seen is not None
         stack, rows, columns = self._seen
         own, other = mixing(int(self.step_count), len(rows))
-        self._mixed = stack(own * rows + (1 - own) * rows[other])[:, columns]
+        mixed = stack(own * rows + (1 - own) * rows[other])[:, columns]
         soft = own * labels + (1 - own) * labels[other]
-        return (torch.sigmoid(self._mixed.detach()) - soft) / soft.numel()
+        self._main_slopes = (torch.sigmoid(mixed.detach()) - soft) / soft.numel()
+        share = self.current_share()
+        loss = super().forward(scores, labels, **more)
+        return loss + attach(mixed, loss.new_zeros(()), share * self._main_slopes)
 
-    def _loss(self, scores: Tensor, value: Tensor, gradient: Tensor, *more: Any) -> Tensor:
-        sound, main, share = more
-        gradient = torch.where(sound[:, None], gradient, 0.0)
-        implicit = mix(main.T, gradient, share).T - share * main
-        found = attach(scores, value.mean().to(scores.dtype), implicit)
-        return found + attach(self._mixed, found.new_zeros(()), share * main)
+    def _main_gradient(self, *given: Any) -> Array:
+        return self._main_slopes.double().numpy().T
+
+    def _mixed(
+        self, scores: Tensor, outcome: Outcome, main: Array | None, share: float, learns: bool
+    ) -> tuple[Tensor, Tensor]:
+        """The implicit part of the mix alone."""
+        value, gradient = super()._mixed(scores, outcome, main, share, learns)
+        return value, gradient - share * self._main_slopes
 
 
 def mixing(step: int, n: int) -> tuple[float, Tensor]:

@@ -67,7 +67,7 @@ def test_the_soft_inner_optimum_and_its_gradient_are_those_of_the_inner_problem(
     criterion = SoftInner(BOUNDS[name], share=0.0)
     loss = criterion(scores, labels)
     loss.backward()
-    width = float(criterion._last.reading.width[0, 0])
+    width = float(criterion.outcome.counts.width[0, 0])
     s, y = scores.detach().numpy(), labels.numpy()
     # grids end at 5e-6 of the range of the scores: that times the slope of the objective at a bound
     assert float(loss.detach()) == pytest.approx(soft_value(name, s, y, width), abs=1e-4)
@@ -88,7 +88,7 @@ def test_the_bound_is_said_to_hold_where_it_stops_the_threshold():
     for name in BOUNDS:
         criterion = SoftInner(BOUNDS[name], share=0.0)
         criterion(scores.clone().requires_grad_(), labels)
-        held[name] = bool(criterion._last.seat.holding[0])
+        held[name] = bool(criterion.outcome.placed.holding[0])
     assert held == {"active": True, "slack": False, "cap": True}
 
 
@@ -98,8 +98,8 @@ def test_the_gradient_by_the_slack_is_that_of_the_held_objective(name):
     criterion = SlackVariables(BOUNDS[name], rate=0.0, share=0.0)
     criterion(scores.clone().requires_grad_(), labels)
     s, y = scores.numpy(), labels.numpy()
-    reading = criterion._last.reading
-    at, width = float(reading.at), float(reading.width)
+    counts = criterion.outcome.counts
+    at, width = counts.at.item(), counts.width.item()
     rate, worth, sign = {
         "active": ("recall", "precision", 1),
         "slack": ("recall", "f", 1),
