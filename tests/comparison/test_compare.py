@@ -21,7 +21,7 @@ from setpoint import (
     recall,
     roc_auc,
 )
-from setpoint.comparison import Comparison, Trial
+from setpoint.comparison import Comparison, MethodTrial
 from setpoint.comparison.pictures import draw_comparison, rates_at
 from setpoint.datasets import DataSplit, Table, split
 from setpoint.problems import Problem
@@ -164,7 +164,7 @@ def test_the_rate_is_chosen_on_validation(tried):
 
 def test_a_method_that_failed_once_is_not_the_best():
     def trial(method, seed, value, validation):
-        return Trial(method, seed, value, value, validation, 0.1, 5, 1.0, "ok")
+        return MethodTrial(method, seed, value, value, validation, 0.1, 5, 1.0, "ok")
 
     trials = [trial("good", seed, 0.3, 0.3) for seed in (0, 1)]
     lucky = [trial("lucky", 0, 0.1, 0.1), trial("lucky", 1, None, 0.1)]
@@ -199,7 +199,7 @@ def test_stored_and_read_back():
     assert again.problem == GOAL
     assert [t.value for t in again.trials] == [t.value for t in found.trials]
     assert str(again).splitlines()[0] == str(GOAL)
-    assert isinstance(again.trials[0], Trial)
+    assert isinstance(again.trials[0], MethodTrial)
     with pytest.raises(ValueError, match="no scores to draw"):
         again.plot("nowhere.png")
 

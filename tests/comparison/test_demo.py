@@ -8,7 +8,7 @@ import torch
 from rich.console import Console
 
 from setpoint import certify, cli
-from setpoint.comparison import Comparison, Trial, demo_output
+from setpoint.comparison import Comparison, MethodTrial, demo_output
 from setpoint.comparison.demo import (
     CROSS_ENTROPY,
     DEMO_METHODS,
@@ -165,7 +165,7 @@ def made_up(gain: float) -> list[DemoRow]:
     """Rows for all goals in which Implicit gains so many points on average."""
 
     def trial(method, seed, percent):
-        return Trial(method, seed, percent / 100, None, None, 0.01, 3, 1.0, "ok")
+        return MethodTrial(method, seed, percent / 100, None, None, 0.01, 3, 1.0, "ok")
 
     comparisons = {}
     for goal, problem in GOALS.items():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from setpoint import compare, fnr_at_fpr, precision_at_recall
-from setpoint.comparison import Comparison, Trial
+from setpoint.comparison import Comparison, MethodTrial
 from setpoint.solvers import METHODS, Method, cross_entropy
 
 GOAL = fnr_at_fpr(0.1)
@@ -106,7 +106,7 @@ def test_the_same_failure_is_told_once_and_others_have_numbers_of_their_own():
 
 def test_the_table_says_how_many_splits_failed_and_whether_a_rate_did():
     def trial(seed, value, status):
-        return Trial("a", seed, value, value, value, 0.1, 5, 1.0, status)
+        return MethodTrial("a", seed, value, value, value, 0.1, 5, 1.0, status)
 
     told = "failed at the learning rate 9: no solution"
     once = Comparison(GOAL, (trial(0, 0.5, "ok"), trial(1, None, "infeasible on the test part: x")))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from setpoint import Problem, compare, f_score, fnr, fnr_at_fpr, fpr, precision, recall, roc_auc
-from setpoint.comparison import Comparison, Trial
+from setpoint.comparison import Comparison, MethodTrial
 from setpoint.comparison.trials import missed
 from setpoint.solvers import METHODS, Method
 
@@ -64,7 +64,7 @@ def test_a_setpoint_that_was_missed_is_counted():
 
 
 def trial(seed, value, status="ok"):
-    return Trial("a", seed, value, value, value, 0.1, 5, 1.0, status)
+    return MethodTrial("a", seed, value, value, value, 0.1, 5, 1.0, status)
 
 
 @pytest.mark.parametrize(

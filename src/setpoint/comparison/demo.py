@@ -18,7 +18,7 @@ import torch
 from setpoint._version import __version__
 from setpoint.certificates import Certificate, certify
 from setpoint.comparison.tables import Comparison
-from setpoint.comparison.trials import Bench, ComparisonPlan, Trial
+from setpoint.comparison.trials import Bench, ComparisonPlan, MethodTrial
 from setpoint.datasets import DataSplit, letter, split
 from setpoint.distributed import Processes, open_pool
 from setpoint.problems import Problem, fnr_at_fpr, pr_auc, precision_at_recall
@@ -109,7 +109,7 @@ def run_plan(
     }
 
 
-def run_cell(plan: DemoPlan, model: str, seed: int) -> dict[str, list[Trial]]:
+def run_cell(plan: DemoPlan, model: str, seed: int) -> dict[str, list[MethodTrial]]:
     """One model on one split by both methods; the trials by goal, cross-entropy first."""
     bench = plan.bench(model, seed)
     # cross-entropy does not know the goal, so one training serves all three

@@ -9,14 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setpoint.comparison.trials import Trial
+from setpoint.comparison.trials import MethodTrial
 from setpoint.problems import Infeasible, Problem
 from setpoint.results import mean_curve, pr_curve, roc_curve
 
 _LOWEST = 1e-4
 
 
-def draw_comparison(problem: Problem, trials: Sequence[Trial], labels: Mapping[int, Any]) -> Any:
+def draw_comparison(
+    problem: Problem, trials: Sequence[MethodTrial], labels: Mapping[int, Any]
+) -> Any:
     """A figure of two panels: ROC on a logarithmic FPR, and precision against recall.
 
     A dot is where a method is judged: the mean over seeds of its exact operating point on the test

@@ -19,7 +19,7 @@ from setpoint.comparison.trials import (
     DIVERGING,
     MISSED,
     OK,
-    Trial,
+    MethodTrial,
     is_judged,
     kind,
 )
@@ -62,7 +62,7 @@ class Comparison:
     """What :func:`setpoint.compare` returns; ``print`` it, or read ``rows`` and ``trials``."""
 
     problem: Problem
-    trials: tuple[Trial, ...]
+    trials: tuple[MethodTrial, ...]
     labels: Mapping[int, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -130,7 +130,7 @@ class Comparison:
         try:
             stored = json.loads(text)
             trials = tuple(
-                Trial(**{**one, "ms_per_step": _number(one["ms_per_step"])})
+                MethodTrial(**{**one, "ms_per_step": _number(one["ms_per_step"])})
                 for one in stored["trials"]
             )
             return cls(Problem.parse(stored["problem"]), trials)
@@ -138,7 +138,7 @@ class Comparison:
             raise ValueError(f"This is not a stored comparison: {error}.") from None
 
 
-def _plain(trial: Trial) -> dict[str, Any]:
+def _plain(trial: MethodTrial) -> dict[str, Any]:
     record = asdict(replace(trial, scores={}))
     del record["scores"]
     return {k: None if isinstance(v, float) and v != v else v for k, v in record.items()}

@@ -35,7 +35,7 @@ Members = str | Mapping[str, Method]
 
 
 @dataclass(frozen=True)
-class Trial:
+class MethodTrial:
     """What a method reached on one split.
 
     Attributes:
@@ -79,7 +79,7 @@ class Bench:
     learning_rates: Sequence[float]
     seed: int
 
-    def run(self, name: str, members: Mapping[str, Method]) -> Trial:
+    def run(self, name: str, members: Mapping[str, Method]) -> MethodTrial:
         """Train at every learning rate, keep what is best on validation, judge it on the test part.
 
         Several members are a portfolio, from one start.
@@ -120,7 +120,7 @@ class Bench:
         rate = self.learning_rates[0]
         return fit(module, criterion, *self._tensors("train"), sampler=sampler, **self._given(rate))
 
-    def judge(self, name: str, problem: Problem, fitted: Fitted) -> Trial:
+    def judge(self, name: str, problem: Problem, fitted: Fitted) -> MethodTrial:
         """The trial of a trained model, by the metric of ``problem`` on the test part."""
         parts = self.parts._asdict()
         scores = {part: score(fitted.model, self._tensors(part)[0]).numpy() for part in parts}
@@ -136,7 +136,7 @@ class Bench:
             status = missed(problem, scores["test"] > chosen[0], labels) or status
         reached = (value, carried, fitted.best, self.learning_rates[0], self.steps)
         speed, status = 1000 * fitted.seconds_per_step, ended(fitted, status)
-        return Trial(name, self.seed, *reached, speed, status, scores)
+        return MethodTrial(name, self.seed, *reached, speed, status, scores)
 
     def _train_best(
         self, members: Mapping[str, Method], rate: float, validation: Validation
@@ -166,8 +166,8 @@ class Bench:
         x, y = getattr(self.parts, part)
         return torch.from_numpy(x), torch.from_numpy(y)
 
-    def _nothing(self, name: str, status: str) -> Trial:
-        return Trial(name, self.seed, None, None, None, None, 0, float("nan"), status)
+    def _nothing(self, name: str, status: str) -> MethodTrial:
+        return MethodTrial(name, self.seed, None, None, None, None, 0, float("nan"), status)
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class ComparisonPlan:
 
 def run_cells(
     plan: ComparisonPlan, methods: Mapping[str, Members], seeds: Sequence[int], processes: Processes
-) -> Iterator[Trial]:
+) -> Iterator[MethodTrial]:
     """All trials, split by split; the same ones however many processes there are."""
     if processes == 1:
         for seed in seeds:
@@ -210,7 +210,7 @@ def run_cells(
             yield pool.result(task)
 
 
-def _cell(plan: ComparisonPlan, seed: int, name: str, members: Members) -> Trial:
+def _cell(plan: ComparisonPlan, seed: int, name: str, members: Members) -> MethodTrial:
     return plan.bench(seed).run(name, _members(members))
 
 
