@@ -1,4 +1,4 @@
-"""The core needs numpy, scipy and Jinja2 alone: what works without torch, and what is said otherwise."""
+"""The core needs numpy, scipy and Jinja2: what works without torch, what is said otherwise."""
 
 import json
 import subprocess
