@@ -29,7 +29,7 @@ from setpoint.certificates.sample import (
     EVERYONE,
     CalibrationSample,
     Subset,
-    read_labels,
+    binary_labels,
     read_slices,
     scores_and_precision,
 )
@@ -112,7 +112,7 @@ def check_drift(
         goal_to_certify(certificate.goal).wheres if goals.column is None else tuple(goals.wheres)
     )
     array = rounded(scores_and_precision(scores)[0], certificate.dtype)
-    known = None if labels is None else read_labels(labels, array)
+    known = None if labels is None else binary_labels(labels, array)
     slices = read_slices(groups, wheres, array, empty=goals.column is not None)
     sample = CalibrationSample(array, known, slices, certificate.dtype, certificate.prevalence)
     thresholds = Thresholds(

@@ -31,7 +31,7 @@ from setpoint.rates import (
 )
 
 ACCEPTED, REJECTED, MIXED = "accepted", "rejected", "mixed"
-_KINDS = {
+_SHARE_KINDS = {
     (("tp",), ("fn",)): POSITIVES,
     (("fp",), ("tn",)): NEGATIVES,
     (("tp", "fp"), ("fn", "tn")): EVERYONE,
@@ -243,7 +243,7 @@ def share_of(bound: Bound, prevalence: float | None) -> Share | None:
     if rate is None or kinds is None:
         return None
     (first, yes), (second, no) = ((kind, tuple(cells)) for kind, cells in kinds.items())
-    kind = _KINDS.get((yes, no), MIXED)
+    kind = _SHARE_KINDS.get((yes, no), MIXED)
     if prevalence is not None and kind not in (POSITIVES, NEGATIVES):
         return None  # the classes come in other numbers than here
     level = (bound.level - constant) / weight

@@ -36,7 +36,7 @@ from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, 
 from setpoint.certificates.tails import lower, upper
 from setpoint.rates import Combination, Counts, Expression, Fold, Quotient, Rate, Where
 
-_CELLS = ("tp", "fp", "fn", "tn")
+_CELL_NAMES = ("tp", "fp", "fn", "tn")
 CellKind = tuple[float, float]
 """The weights of a cell in the numerator and in the denominator of a rate."""
 _Weights = tuple[float, float, float, float]
@@ -270,7 +270,7 @@ def two_kinds(rate: Rate) -> dict[CellKind, list[str]] | None:
     The rate is then a function of one share: ``precision`` of TP against FP.
     """
     kinds: dict[CellKind, list[str]] = {}
-    for cell, above, below in zip(_CELLS, *weights(rate), strict=True):
+    for cell, above, below in zip(_CELL_NAMES, *weights(rate), strict=True):
         if above or below:
             kinds.setdefault((above, below), []).append(cell)
     return kinds if len(kinds) == 2 else None

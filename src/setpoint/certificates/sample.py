@@ -121,7 +121,7 @@ def slice_text(where: Where) -> str:
     return "".join(f" with {column} = {value!r}" for column, value in where)
 
 
-def read_sample(
+def calibration_sample(
     scores: Any,
     labels: Any,
     groups: Any,
@@ -130,7 +130,7 @@ def read_sample(
 ) -> CalibrationSample:
     """A checked sample with the slices ``wheres``."""
     array, precision = scores_and_precision(scores)
-    known = None if labels is None else read_labels(labels, array)
+    known = None if labels is None else binary_labels(labels, array)
     slices = read_slices(groups, wheres, array)
     return CalibrationSample(array, known, slices, precision, prevalence)
 
@@ -162,7 +162,7 @@ def scores_and_precision(scores: Any) -> tuple[NDArray[Any], str]:
     return array, name
 
 
-def read_labels(labels: Any, scores: NDArray[Any]) -> _Bools:
+def binary_labels(labels: Any, scores: NDArray[Any]) -> _Bools:
     """Labels as booleans."""
     array = np.asarray(labels.detach().cpu() if hasattr(labels, "detach") else labels)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
