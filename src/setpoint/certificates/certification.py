@@ -13,7 +13,7 @@ from setpoint.certificates.certificate import Certificate, Claim, Estimate, Poin
 from setpoint.certificates.duplicates import check_clusters, check_copies, refuse_weights
 from setpoint.certificates.goals import CertificateGoal, Inequality, goal_to_certify
 from setpoint.certificates.groups import GroupGoals, goals_by_group
-from setpoint.certificates.proofs import CERTIFIED, Verdict, interval, value_at
+from setpoint.certificates.proofs import CERTIFIED, SearchVerdict, interval, value_at
 from setpoint.certificates.regions import signs
 from setpoint.certificates.sample import (
     EVERYONE,
@@ -184,7 +184,7 @@ def _check_class_counts(goal: CertificateGoal, sample: CalibrationSample) -> Non
                 )
 
 
-def _points(goals: GroupGoals, found: Verdict, sample: CalibrationSample) -> Iterator[Point]:
+def _points(goals: GroupGoals, found: SearchVerdict, sample: CalibrationSample) -> Iterator[Point]:
     """The threshold of everyone, or of each group, with its counts."""
     for group in goals.goals:
         where = goals.where(group)
@@ -205,7 +205,7 @@ def _points(goals: GroupGoals, found: Verdict, sample: CalibrationSample) -> Ite
         )
 
 
-def _claims(found: Verdict, sample: CalibrationSample) -> Iterator[Claim]:
+def _claims(found: SearchVerdict, sample: CalibrationSample) -> Iterator[Claim]:
     """For each bound what was measured and what is proved."""
     sources: dict[Bound, list[Inequality]] = {}
     for inequality in found.proved:
@@ -219,7 +219,7 @@ def _claims(found: Verdict, sample: CalibrationSample) -> Iterator[Claim]:
         yield Claim(str(source), value, _proved_value(source, own, found), counts)
 
 
-def _proved_value(source: Bound, own: list[Inequality], found: Verdict) -> float:
+def _proved_value(source: Bound, own: list[Inequality], found: SearchVerdict) -> float:
     """What is proved of the bound itself, from what is proved of its inequalities."""
     values = [value for each in own if (value := found.proved[each][0]) is not None]
     e = source.expression
@@ -232,7 +232,7 @@ def _proved_value(source: Bound, own: list[Inequality], found: Verdict) -> float
 
 
 def _estimates(
-    goals: GroupGoals, found: Verdict, sample: CalibrationSample, delta: float
+    goals: GroupGoals, found: SearchVerdict, sample: CalibrationSample, delta: float
 ) -> Iterator[Estimate]:
     """The objective of each group, then the rates that bounds between groups compare."""
     expressions: list[Expression] = []

@@ -113,7 +113,7 @@ class ProofMethod(Protocol):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SearchVerdict:
     """A verdict on a goal, with the thresholds and what is proved at them."""
 
     status: str

@@ -32,10 +32,10 @@ from setpoint.certificates.proofs import (
     NOT_CERTIFIED,
     Proof,
     ProofMethod,
+    SearchVerdict,
     ThresholdRange,
     ThresholdRule,
     Thresholds,
-    Verdict,
     proved_at,
     proved_together,
     values_at,
@@ -56,7 +56,9 @@ PROOF_METHODS: Mapping[str, Sequence[ProofMethod]] = {
 """The methods of each guarantee, in the order in which they are asked."""
 
 
-def search(goals: GroupGoals, sample: CalibrationSample, delta: float, guarantee: str) -> Verdict:
+def search(
+    goals: GroupGoals, sample: CalibrationSample, delta: float, guarantee: str
+) -> SearchVerdict:
     """The verdict on all groups together, with their thresholds if it is certified."""
     if guarantee == "mean" and goals.between:
         raise ValueError('guarantee="mean" does not hold between groups. Use guarantee="pac".')
@@ -71,9 +73,9 @@ def search(goals: GroupGoals, sample: CalibrationSample, delta: float, guarantee
     if statuses != {CERTIFIED}:
         status = INFEASIBLE if INFEASIBLE in statuses else NOT_CERTIFIED
         notes = tuple(note for each in found for note in each.notes)
-        return Verdict(status, Thresholds(), proved, notes)
+        return SearchVerdict(status, Thresholds(), proved, notes)
     if not goals.between:
-        return Verdict(CERTIFIED, thresholds, proved)
+        return SearchVerdict(CERTIFIED, thresholds, proved)
     between = inequalities(goals.between, sample.prevalence)
     _check_slices(goals, between, sample)
     values = proved_together(between, sample, thresholds, tail)
@@ -84,13 +86,13 @@ def search(goals: GroupGoals, sample: CalibrationSample, delta: float, guarantee
         if not each.holds(value)
     )
     if notes:
-        return Verdict(NOT_CERTIFIED, Thresholds(), proved, notes)
-    return Verdict(CERTIFIED, thresholds, proved)
+        return SearchVerdict(NOT_CERTIFIED, Thresholds(), proved, notes)
+    return SearchVerdict(CERTIFIED, thresholds, proved)
 
 
 def search_one(
     goal: CertificateGoal, sample: CalibrationSample, delta: float, guarantee: str
-) -> Verdict:
+) -> SearchVerdict:
     """The verdict on a goal with one threshold: the best of those that are proved."""
     every = inequalities(goal.bounds, sample.prevalence)
     families, rest = _families(every, PROOF_METHODS[guarantee])
@@ -106,14 +108,14 @@ def search_one(
     proved = {inequality: known for each in proofs for inequality, known in each.proved.items()}
     missing = tuple(note for each in proofs if not each.feasible for note in each.notes)
     if missing:
-        return Verdict(INFEASIBLE, Thresholds(), proved, missing)
+        return SearchVerdict(INFEASIBLE, Thresholds(), proved, missing)
     ranges = _common_ranges(proofs)
     if not ranges:
-        return Verdict(NOT_CERTIFIED, Thresholds(), proved, _conflict(proofs))
+        return SearchVerdict(NOT_CERTIFIED, Thresholds(), proved, _conflict(proofs))
     ends = [each.end for each in proofs if each.end is not None]
     low = next((end for end in ends if not end.inclusive), None)
     high = next((end for end in ends if end.inclusive), None)
-    found = Verdict(CERTIFIED, Thresholds(), proved)
+    found = SearchVerdict(CERTIFIED, Thresholds(), proved)
     if rest and (not ends or prefers_low(goal, low, high) is None):
         return _by_split_test(found, rest, goal, sample, tail, ranges)
     threshold = choose_threshold(goal, sample, low, high, ranges)
@@ -155,12 +157,12 @@ def _conflict(proofs: Sequence[Proof]) -> tuple[str, ...]:
 
 
 def _tested_there(
-    found: Verdict,
+    found: SearchVerdict,
     rest: list[Inequality],
     sample: CalibrationSample,
     delta: float,
     threshold: ThresholdRule,
-) -> Verdict:
+) -> SearchVerdict:
     """Test the remaining inequalities at the threshold that the others lead to."""
     thresholds = Thresholds({(): threshold})
     values = proved_together(rest, sample, thresholds, delta)
@@ -173,13 +175,13 @@ def _tested_there(
 
 
 def _by_split_test(
-    found: Verdict,
+    found: SearchVerdict,
     rest: list[Inequality],
     goal: CertificateGoal,
     sample: CalibrationSample,
     delta: float,
     ranges: Sequence[ThresholdRange],
-) -> Verdict:
+) -> SearchVerdict:
     """Select a threshold for the remaining inequalities on some rows, test it on the others."""
     others = list(found.proved)
 
@@ -229,7 +231,9 @@ def _check_accepts(
     )
 
 
-def prove_given(goals: GroupGoals, sample: CalibrationSample, given: Any, delta: float) -> Verdict:
+def prove_given(
+    goals: GroupGoals, sample: CalibrationSample, given: Any, delta: float
+) -> SearchVerdict:
     """The verdict at thresholds that were chosen on other data, one or ``{group: threshold}``."""
     thresholds = _read_thresholds(goals, given)
     every = inequalities(goals.bounds, sample.prevalence)
@@ -241,7 +245,7 @@ def prove_given(goals: GroupGoals, sample: CalibrationSample, given: Any, delta:
             failed.setdefault(each.source, []).append(value)
     notes = tuple(_not_proved(bound, proved) for bound, proved in failed.items())
     status = NOT_CERTIFIED if failed else CERTIFIED
-    return Verdict(status, thresholds, {each: (v, "") for each, v in values.items()}, notes)
+    return SearchVerdict(status, thresholds, {each: (v, "") for each, v in values.items()}, notes)
 
 
 def _not_proved(bound: Bound, values: list[float]) -> str:

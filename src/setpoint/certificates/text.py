@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from scipy.special import ndtri
 
 from setpoint._checks import plural
-from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED, Verdict
+from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED, SearchVerdict
 from setpoint.certificates.regions import signs
 from setpoint.certificates.sample import (
     EVERYONE,
@@ -33,7 +33,7 @@ _ALARM = "#b42318"
 
 
 def assumptions(
-    outcome: Verdict, sample: CalibrationSample, candidates: int, mean: bool
+    outcome: SearchVerdict, sample: CalibrationSample, candidates: int, mean: bool
 ) -> Iterator[str]:
     """What must be true for the certificate to hold."""
     n = plural(len(sample.scores), "row")
@@ -63,7 +63,7 @@ def assumptions(
 
 
 def advice_on(
-    outcome: Verdict, sample: CalibrationSample, delta: float, mean: bool
+    outcome: SearchVerdict, sample: CalibrationSample, delta: float, mean: bool
 ) -> Iterator[str]:
     """What would change the verdict."""
     if outcome.status == INFEASIBLE:
