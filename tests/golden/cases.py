@@ -228,8 +228,11 @@ class Steps:
 
 def read(criterion: Any) -> dict[str, Any]:
     """What a criterion says about itself."""
-    names = ("thresholds", "multipliers", "status")
+    names = ("thresholds", "status")
     found = {name: plain(getattr(criterion, name)) for name in names if hasattr(criterion, name)}
+    for part in getattr(criterion, "modules", list)():  # its own, or those of its penalty
+        if isinstance(getattr(part, "multipliers", None), torch.Tensor) and len(part.multipliers):
+            found["multipliers"] = plain(part.multipliers)
     if hasattr(criterion, "stats"):
         found["stats"] = plain(criterion.stats())
     return found
