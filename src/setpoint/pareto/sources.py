@@ -13,7 +13,7 @@ from torch import Tensor
 from setpoint._checks import whole
 from setpoint.train import batches
 
-Arguments = tuple[Any, ...]
+CallArguments = tuple[Any, ...]
 
 
 class Source(Protocol):
@@ -23,10 +23,10 @@ class Source(Protocol):
     def exact(self) -> bool:
         """Whether every step sees all data, so that losses and gradients have no noise."""
 
-    def draw(self, steps: int, seed: int) -> Iterator[Arguments]:
+    def draw(self, steps: int, seed: int) -> Iterator[CallArguments]:
         """Yield the arguments of ``steps`` calls of the objectives, after the model."""
 
-    def everything(self) -> Iterator[tuple[Arguments, float]]:
+    def everything(self) -> Iterator[tuple[CallArguments, float]]:
         """All data, for evaluation: batches, and the weight of each."""
 
     def describe(self) -> str:
@@ -45,7 +45,7 @@ class TensorRows:
         """Whether a batch is all rows."""
         return self.size is None or self.size >= len(self.tensors[0])
 
-    def draw(self, steps: int, seed: int) -> Iterator[Arguments]:
+    def draw(self, steps: int, seed: int) -> Iterator[CallArguments]:
         """Pass after pass in a new order; all rows as they are if a batch is everything."""
         if self.size is None or self.exact:
             yield from [self.tensors] * steps
@@ -53,7 +53,7 @@ class TensorRows:
         for rows in batches(len(self.tensors[0]), self.size, steps=steps, seed=seed):
             yield tuple(tensor[rows.to(tensor.device)] for tensor in self.tensors)
 
-    def everything(self) -> Iterator[tuple[Arguments, float]]:
+    def everything(self) -> Iterator[tuple[CallArguments, float]]:
         """All rows at once: an objective need not be a mean over examples."""
         yield self.tensors, 1.0
 
@@ -70,7 +70,7 @@ class BatchLoader:
     batches: Iterable[Any]
     exact: bool = False
 
-    def draw(self, steps: int, seed: int) -> Iterator[Arguments]:
+    def draw(self, steps: int, seed: int) -> Iterator[CallArguments]:
         """As they come; the point's own random state decides a shuffled order."""
         left = steps
         while left:
@@ -83,7 +83,7 @@ class BatchLoader:
             if left == before:
                 raise ValueError("data gave no batch; pass tensors or an iterable with batches.")
 
-    def everything(self) -> Iterator[tuple[Arguments, float]]:
+    def everything(self) -> Iterator[tuple[CallArguments, float]]:
         """Batch by batch, each counted by its rows."""
         for parts in map(_batch, self.batches):
             rows = next(iter(parts[0].values())) if isinstance(parts[0], Mapping) else parts[0]
@@ -100,11 +100,11 @@ class NoData:
 
     exact: bool = True  # unless the caller says that they draw batches
 
-    def draw(self, steps: int, seed: int) -> Iterator[Arguments]:
+    def draw(self, steps: int, seed: int) -> Iterator[CallArguments]:
         """No arguments."""
         yield from [()] * steps
 
-    def everything(self) -> Iterator[tuple[Arguments, float]]:
+    def everything(self) -> Iterator[tuple[CallArguments, float]]:
         """One call."""
         yield (), 1.0
 
@@ -141,7 +141,7 @@ def source_of(data: Any, batch_size: int | None) -> Source:
     )
 
 
-def _batch(batch: Any) -> Arguments:
+def _batch(batch: Any) -> CallArguments:
     return tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
 
 

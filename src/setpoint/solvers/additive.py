@@ -36,7 +36,7 @@ class Sums(Protocol):
 
 
 Own = TypeVar("Own", bound=Sums)
-Self = TypeVar("Self", bound="AdditiveCriterion[Any]")
+_Self = TypeVar("_Self", bound="AdditiveCriterion[Any]")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class AdditiveCriterion(BatchCriterion, Generic[Own]):
                     return super().__call__(scale_gradient(scores, self._factor()), labels, **more)
         return super().__call__(scores, labels, **more)
 
-    def attach(self: Self, model: nn.Module) -> Self:
+    def attach(self: _Self, model: nn.Module) -> _Self:
         """As every criterion; other ranks may have other batches."""
         self._known = None
         return super().attach(model)

@@ -36,7 +36,7 @@ from setpoint.steps import Hard, Step
 
 _SHARDED = ("FullyShardedDataParallel", "FSDPModule")
 """Wrappers that average as well; known by name, as importing them takes its time."""
-Self = TypeVar("Self", bound="BatchCriterion")
+_Self = TypeVar("_Self", bound="BatchCriterion")
 
 
 class BatchCriterion(nn.Module):
@@ -60,7 +60,7 @@ class BatchCriterion(nn.Module):
         with in_global_batch():
             return super().__call__(scores, labels, **more)
 
-    def attach(self: Self, model: nn.Module) -> Self:
+    def attach(self: _Self, model: nn.Module) -> _Self:
         """Tell the criterion which model it trains, before training on several ranks.
 
         Of a model wrapped in ``DistributedDataParallel`` gradients are averaged over its ranks: the

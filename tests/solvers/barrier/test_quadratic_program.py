@@ -11,7 +11,7 @@ from solvers.barrier.toys import none_free
 
 from setpoint import Barrier
 from setpoint.solvers import at_least, at_most
-from setpoint.solvers.barrier.quadratic_program import solve
+from setpoint.solvers.barrier.quadratic_program import solve_multipliers
 from setpoint.solvers.barrier.rules import Push, constrained
 
 FREE = np.zeros
@@ -49,7 +49,7 @@ def test_the_direction_is_the_nearest_one(seed):
     rng = np.random.default_rng(seed)
     rows, pull = rng.normal(size=(3, 6)), rng.normal(size=6)
     pushes = rng.normal(size=3)
-    found = solve(rows @ rows.T, pushes - rows @ pull, none_free(3))
+    found = solve_multipliers(rows @ rows.T, pushes - rows @ pull, none_free(3))
     ours = pull + found.multipliers @ rows
     theirs = minimize(
         lambda v: ((pull - v) ** 2).sum(),
@@ -68,7 +68,7 @@ def test_equalities_hold_exactly_with_multipliers_of_either_sign():
         rng = np.random.default_rng(seed)
         rows, pull, pushes = rng.normal(size=(3, 6)), rng.normal(size=6), rng.normal(size=3)
         free = np.array([True, False, True])
-        found = solve(rows @ rows.T, pushes - rows @ pull, free)
+        found = solve_multipliers(rows @ rows.T, pushes - rows @ pull, free)
         over = rows @ (pull + found.multipliers @ rows) - pushes
         assert_allclose(over[free], 0, atol=1e-11)
         assert over[1] >= -1e-11
@@ -82,7 +82,7 @@ def test_dependent_constraints_are_solved_like_independent_ones(seed):
     rows, pull, rng = draw(seed, 16, rank=3)
     inside = rng.normal(size=3) @ rows[:3]
     pushes = rows @ inside - np.abs(rng.normal(size=16)) * np.linalg.norm(rows, axis=1)
-    found = solve(rows @ rows.T, pushes - rows @ pull, none_free(16), cap=1e8)
+    found = solve_multipliers(rows @ rows.T, pushes - rows @ pull, none_free(16), cap=1e8)
     missing = pushes - rows @ (pull + found.multipliers @ rows)
     lengths = np.linalg.norm(rows, axis=1)
     assert not found.opposed
@@ -94,7 +94,7 @@ def test_opposed_constraints_are_least_broken_with_bounded_multipliers():
     for pull in (0.0, 3.0, -5.0):
         rows = np.array([[1.0, 0.0], [-1.0, 0.0]])
         direction = np.array([pull, 2.0])
-        found = solve(rows @ rows.T, 1.0 - rows @ direction, none_free(2), cap=1e4)
+        found = solve_multipliers(rows @ rows.T, 1.0 - rows @ direction, none_free(2), cap=1e4)
         v = direction + found.multipliers @ rows
         assert found.opposed
         assert_allclose(v, [0.0, 2.0], atol=1e-3)
@@ -103,18 +103,18 @@ def test_opposed_constraints_are_least_broken_with_bounded_multipliers():
 
 
 def test_flat_constraints_get_no_multiplier():
-    found = solve(np.diag([0.0, 4.0]), np.array([1.0, 2.0]), none_free(2))
+    found = solve_multipliers(np.diag([0.0, 4.0]), np.array([1.0, 2.0]), none_free(2))
     assert_allclose(found.multipliers, [0.0, 0.5])
-    level = solve(np.diag([0.0, 4.0]), np.array([1.0, 2.0]), np.array([True, False]))
+    level = solve_multipliers(np.diag([0.0, 4.0]), np.array([1.0, 2.0]), np.array([True, False]))
     assert_allclose(level.multipliers, [0.0, 0.5], rtol=1e-11)
-    assert solve(np.zeros((1, 1)), np.ones(1), none_free(1)).multipliers == [0.0]
+    assert solve_multipliers(np.zeros((1, 1)), np.ones(1), none_free(1)).multipliers == [0.0]
 
 
 def test_slack_constraints_leave_the_gradient_alone():
     weight = torch.tensor([3.0, -1.0], dtype=torch.float64, requires_grad=True)
     barrier = Barrier([weight])
     loose = [at_most(weight.sum(), 100.0), at_least(weight[0], -50.0)]
-    assert solve(np.ones((1, 1)), -np.ones(1), none_free(1)).multipliers == [0.0]
+    assert solve_multipliers(np.ones((1, 1)), -np.ones(1), none_free(1)).multipliers == [0.0]
     step = barrier.backward(weight.square().sum(), subject_to=loose)
     assert torch.equal(weight.grad, 2 * weight.detach())
     assert step["multiplier"] == [0.0, 0.0]

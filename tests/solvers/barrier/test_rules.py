@@ -9,7 +9,7 @@ from solvers.barrier.toys import none_free
 from setpoint import Barrier
 from setpoint.solvers import at_least, at_most, equal_to
 from setpoint.solvers.barrier import lexicographic_residual, together
-from setpoint.solvers.barrier.quadratic_program import solve
+from setpoint.solvers.barrier.quadratic_program import solve_multipliers
 from setpoint.solvers.barrier.rules import HIGHEST, Push, raise_floors
 from setpoint.solvers.barrier.state import BarrierState
 
@@ -140,7 +140,9 @@ def test_scaling_the_objective_scales_the_multiplier_at_the_boundary_only():
     rows = np.array([[2.0, 0.0]])
     pull = np.array([-1.0, 0.5])
     far = [
-        solve(rows @ rows.T, np.array([0.7]) - rows @ (k * pull), none_free(1)).multipliers[0]
+        solve_multipliers(
+            rows @ rows.T, np.array([0.7]) - rows @ (k * pull), none_free(1)
+        ).multipliers[0]
         for k in (1.0, 3.0)
     ]
     assert abs(far[1] - 3 * far[0]) > 0.1  # the push is not scaled

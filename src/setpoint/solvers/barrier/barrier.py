@@ -19,7 +19,7 @@ from setpoint.solvers.barrier.constraints import Constraint, Losses, collect
 from setpoint.solvers.barrier.gradients import LossGradients, trainable
 from setpoint.solvers.barrier.lexicographic import Lexicographic
 from setpoint.solvers.barrier.quadratic_program import Vector
-from setpoint.solvers.barrier.rules import KeepBounds, Push, Rule
+from setpoint.solvers.barrier.rules import DirectionRule, KeepBounds, Push
 from setpoint.solvers.barrier.state import BarrierReport, BarrierState, step_record, summary
 
 
@@ -170,7 +170,7 @@ class Barrier(nn.Module):
         """Average over these processes from now on, unless the constructor named others."""
         self._group = self._group or group
 
-    def _rule(self, losses: Losses) -> Rule:
+    def _rule(self, losses: Losses) -> DirectionRule:
         return self.priorities if losses.ranked else self.bounds
 
     def _weigh(self, step: LossGradients, *, keep_graph: bool = False) -> Vector | None:

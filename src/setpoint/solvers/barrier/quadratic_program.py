@@ -30,7 +30,7 @@ class Solution:
     opposed: bool = False
 
 
-def solve(gram: Vector, needed: Vector, free: Mask, *, cap: float = 1e4) -> Solution:
+def solve_multipliers(gram: Vector, needed: Vector, free: Mask, *, cap: float = 1e4) -> Solution:
     """The multipliers: at least zero, or of either sign where ``free`` (equalities).
 
     Args:

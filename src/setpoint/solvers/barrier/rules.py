@@ -1,8 +1,8 @@
 """Rules: from the gradients of one step to a weight for every loss.
 
-A rule is one object with the methods of :class:`Rule`. :class:`KeepBounds` is the dynamic barrier
-of the paper (eq. 6 to 8); :class:`setpoint.solvers.barrier.lexicographic.Lexicographic` ranks
-losses by priority. To add a rule, write such an object and let :class:`setpoint.Barrier` choose it.
+A rule is one object with the methods of :class:`DirectionRule`. :class:`KeepBounds` is the dynamic
+barrier of the paper (eq. 6 to 8); :class:`setpoint.solvers.barrier.lexicographic.Lexicographic`
+ranks losses by priority. To add a rule, write such an object and let ``Barrier._rule`` choose it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from setpoint._checks import at_least_zero, number, positive
 from setpoint.solvers.barrier.constraints import Losses
 from setpoint.solvers.barrier.gradients import LossGradients
 from setpoint.solvers.barrier.kkt import kkt_score, relative_length
-from setpoint.solvers.barrier.quadratic_program import Mask, Vector, solve
+from setpoint.solvers.barrier.quadratic_program import Mask, Vector, solve_multipliers
 from setpoint.solvers.barrier.state import BarrierState, Direction
 
 _JUMPS = 3.0
@@ -63,7 +63,7 @@ class Push:
         return min(max(mend, -cap), cap) if both_ways else min(mend, cap)
 
 
-class Rule(Protocol):
+class DirectionRule(Protocol):
     """Finds the weights of the losses of each step."""
 
     def observe(self, state: BarrierState, losses: Losses, gaps: Vector, push: Push) -> None:
@@ -119,7 +119,7 @@ def constrained(
         free: Which bounds are equalities, ``[m]``.
         floors: The least value of each multiplier, from the noise correction, ``[m]``.
         push: What a gap asks for.
-        cap: As in :func:`setpoint.solvers.barrier.quadratic_program.solve`.
+        cap: As in :func:`setpoint.solvers.barrier.quadratic_program.solve_multipliers`.
     """
     m = len(gaps)
     among, pull, squares = gram[:m, :m], gram[:m, m], np.diagonal(gram)[:m]
@@ -129,12 +129,12 @@ def constrained(
             for gap, square, both in zip(gaps, squares, free, strict=True)
         ]
     )
-    found = printed = solve(among, pushes - pull, free, cap=cap)
+    found = printed = solve_multipliers(among, pushes - pull, free, cap=cap)
     multipliers = found.multipliers
     if floors.any():
         under = np.where(free, 0.0, floors)  # an equality has no sign to keep: its push is raised
         asked = pushes + np.where(free, floors * squares, 0.0)
-        found = solve(among, asked - pull - among @ under, free, cap=cap)
+        found = solve_multipliers(among, asked - pull - among @ under, free, cap=cap)
         multipliers = found.multipliers + under
     weights = np.append(multipliers, 1.0)
     return Direction(

@@ -12,19 +12,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from torch import Tensor, nn
 
 from setpoint._checks import whole
 from setpoint.axes import SoftCounts, read_sample, tables_of
+from setpoint.axes.arrays import Floats
 from setpoint.axes.scan import tolerance
 from setpoint.problems import Problem
 from setpoint.rates import Bound
 from setpoint.solvers.lagrangian.lagrangian import check_shared
 from setpoint.steps import Hard
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
