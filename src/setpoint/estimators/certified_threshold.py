@@ -18,15 +18,16 @@ from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
 from setpoint._checks import share
 from setpoint.estimators.decisions import Decisions, ScoredRows, find_decision
 from setpoint.estimators.inputs import (
-    FEWEST,
-    Array,
+    FEWEST_ROWS,
+    AnyArray,
     GoalLike,
+    GroupColumns,
     Labels,
     as_problem,
     check_both_classes,
+    read_classes,
     read_decision_goal,
     read_groups,
-    read_labels,
     rows_of_groups,
     three_parts,
 )
@@ -121,12 +122,12 @@ class CertifiedThreshold(
             fit_params, columns = _cut(fit_params, rows, len(y)), rows_of_groups(columns, rows)
             X, y = _safe_indexing(X, rows), y[rows]
         check_classification_targets(y)
-        self.classes_, labels = read_labels(y, self.problem_)
+        self.classes_, labels = read_classes(y, self.problem_)
         self._fit_estimator(X, y, labels, fit_params)
         self._set_threshold(X, labels, columns)
         return self
 
-    def _fit_estimator(self, X: Any, y: Array, labels: Labels, params: Any) -> None:
+    def _fit_estimator(self, X: Any, y: AnyArray, labels: Labels, params: Any) -> None:
         if self.cv not in (None, PREFIT):
             raise ValueError(f"cv must be None or 'prefit'; got {self.cv!r}.")
         everyone = np.arange(len(labels))
@@ -150,7 +151,7 @@ class CertifiedThreshold(
                 f"The classifier was fitted on the classes {known}; y has {list(self.classes_)}."
             )
 
-    def _set_threshold(self, X: Any, labels: Labels, groups: dict[str, Array] | None) -> None:
+    def _set_threshold(self, X: Any, labels: Labels, groups: GroupColumns | None) -> None:
         """Choose and certify on calibration rows; without any, choose on the training rows.
 
         Thresholds per group are chosen on every other calibration row and proved on the rest.
@@ -159,7 +160,7 @@ class CertifiedThreshold(
         kept = len(rows) > 0
         if not kept:
             rows = self.splits_["train"]
-            reason = f"a class has under {FEWEST} rows, so none are split off."
+            reason = f"a class has under {FEWEST_ROWS} rows, so none are split off."
         scores = self._scores(_safe_indexing(X, rows))
         selection = ScoredRows(scores, labels[rows], groups=rows_of_groups(groups, rows))
         calibration = selection if kept else None
@@ -172,7 +173,7 @@ class CertifiedThreshold(
         self.threshold_, self.certificate_ = decision.at, decision.certificate
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> AnyArray:
         """The classifier's own probabilities."""
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict_proba(X))
@@ -186,14 +187,14 @@ class CertifiedThreshold(
             raise AttributeError("n_features_in_ is known after fit.") from None
 
     @property
-    def feature_names_in_(self) -> Array:
+    def feature_names_in_(self) -> AnyArray:
         """The names of the columns the classifier was fitted on, if they had names."""
         try:
             return np.asarray(self.estimator_.feature_names_in_)
         except AttributeError:
             raise AttributeError("feature_names_in_ needs columns with names.") from None
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: Any) -> AnyArray:
         """One score per row: the decision function, or the probability of the positive class."""
         check_is_fitted(self, "estimator_")
         if hasattr(self.estimator_, "decision_function"):
@@ -212,7 +213,7 @@ class CertifiedThreshold(
         return tags
 
 
-def _cut(params: dict[str, Any], rows: Array, count: int) -> dict[str, Any]:
+def _cut(params: dict[str, Any], rows: AnyArray, count: int) -> dict[str, Any]:
     """Parameters of ``fit`` for some rows: values with one entry per row are cut, others kept."""
 
     def per_row(value: Any) -> bool:

@@ -19,17 +19,18 @@ from setpoint.certificates import why_unprovable
 from setpoint.estimators.calibration import Calibrator, ClassCalibrator
 from setpoint.estimators.decisions import AnyCertificate, Decisions, ScoredRows, find_decision
 from setpoint.estimators.inputs import (
-    FEWEST,
     FEWEST_PER_CLASS,
-    Array,
+    FEWEST_ROWS,
+    AnyArray,
     GoalLike,
+    GroupColumns,
     Labels,
     as_problem,
     check_both_classes,
     columns_of_labels,
+    read_classes,
     read_decision_goal,
     read_groups,
-    read_labels,
     read_weights,
     rows_of_groups,
     three_parts,
@@ -39,7 +40,7 @@ from setpoint.estimators.networks import (
     check_device,
     read_epochs,
     read_learning_rate,
-    score_rows,
+    scores_of_rows,
     tensors_of_rows,
 )
 from setpoint.results import Confusions, RunResult
@@ -155,7 +156,7 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         check_classification_targets(y)
         check_device(self.device)
         self.problem_ = problem = read_decision_goal(self.goal, self.unseen)
-        self.classes_, labels = read_labels(y, problem, self.pos_label)
+        self.classes_, labels = read_classes(y, problem, self.pos_label)
         self._place = int(self.pos_label is None or self.classes_[1] == self.pos_label)
         if problem.kind == "classes":
             problem = numbered(problem, self.classes_.tolist())
@@ -179,10 +180,10 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def _train(
         self,
         problem: Any,
-        x: Array,
+        x: AnyArray,
         labels: Labels,
-        weights: Array | None,
-        groups: dict[str, Array] | None,
+        weights: AnyArray | None,
+        groups: GroupColumns | None,
         seed: int,
     ) -> Best:
         """Train every method asked for from one start, with the same budget and batches."""
@@ -210,12 +211,16 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             )
 
     def _set_decision(
-        self, x: Array, labels: Labels, weights: Array | None, groups: dict[str, Array] | None
+        self,
+        x: AnyArray,
+        labels: Labels,
+        weights: AnyArray | None,
+        groups: GroupColumns | None,
     ) -> None:
         """Calibrate probabilities and choose on validation rows, certify on calibration rows."""
 
         def scored(rows: Labels) -> ScoredRows:
-            scores = score_rows(self.module_, x[rows], self.device)
+            scores = scores_of_rows(self.module_, x[rows], self.device)
             own = None if weights is None else weights[rows]
             return ScoredRows(scores, labels[rows], own, rows_of_groups(groups, rows))
 
@@ -245,21 +250,21 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     @property
     def _fewest(self) -> int:
         """The rows that the rarest class must have for the rows to be split."""
-        return FEWEST_PER_CLASS if self.problem_.kind == "classes" else FEWEST
+        return FEWEST_PER_CLASS if self.problem_.kind == "classes" else FEWEST_ROWS
 
-    def _obstacle(self, weights: Array | None) -> str:
+    def _obstacle(self, weights: AnyArray | None) -> str:
         """Why no certificate can be had, whatever the rows; empty if one can."""
         if weights is not None:
             return "sample weights break the binomial law behind it."
         unsaid = why_unprovable(self.problem_) if self.problem_.kind == "classes" else []
         return unsaid[0] if unsaid else ""
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: Any) -> AnyArray:
         check_is_fitted(self)
         x = validate_data(self, X, dtype=_FLOATS, reset=False)
-        return score_rows(self.module_, x, self.device)
+        return scores_of_rows(self.module_, x, self.device)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> AnyArray:
         """The probability of each class, by the curve fitted on validation rows.
 
         Its argmax is not the decision of ``predict``, which is made for the goal: at

@@ -29,7 +29,13 @@ from setpoint.certificates import (
     certify_shifts,
     shifts_to_prove,
 )
-from setpoint.estimators.inputs import Array, Labels, columns_of_labels, rows_of_groups
+from setpoint.estimators.inputs import (
+    AnyArray,
+    GroupColumns,
+    Labels,
+    columns_of_labels,
+    rows_of_groups,
+)
 from setpoint.problems import Infeasible, Problem, merit
 from setpoint.rates import Bound
 
@@ -46,19 +52,19 @@ class NotCertifiedWarning(UserWarning):
 class ScoredRows(NamedTuple):
     """Scores ``[n]`` (or ``[n, K]`` for K classes), labels, and optional weights and groups."""
 
-    scores: Array
+    scores: AnyArray
     labels: Labels
-    weights: Array | None = None
-    groups: dict[str, Array] | None = None
+    weights: AnyArray | None = None
+    groups: GroupColumns | None = None
 
-    def part(self, rows: Array) -> ScoredRows:
+    def part(self, rows: AnyArray) -> ScoredRows:
         """Some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
         groups = rows_of_groups(self.groups, rows)
         return ScoredRows(self.scores[rows], self.labels[rows], weights, groups)
 
 
-class Decision(NamedTuple):
+class DecisionRule(NamedTuple):
     """Where to decide (a threshold, a dict of them by group, or shifts), and its certificate."""
 
     at: Any
@@ -73,7 +79,7 @@ def find_decision(
     *,
     classes: Sequence[Any] = (),
     reason: str = "",
-) -> Decision:
+) -> DecisionRule:
     """Choose where to decide and certify it, or warn that it is not certified.
 
     A goal that cannot be certified (an exact value) and data that prove nothing are no errors: the
@@ -100,7 +106,7 @@ def find_decision(
     if calibration is not None:
         certificate, reason = _certify(problem, calibration, confidence, chosen, classes)
     if isinstance(certificate, Certificate) and certificate.certified and chosen is None:
-        return Decision(float(certificate.threshold), certificate)
+        return DecisionRule(float(certificate.threshold), certificate)
     if reason:
         many = problem.kind == "classes"
         used = "The shifts are the best ones" if many else "The threshold is the best one"
@@ -109,7 +115,9 @@ def find_decision(
             NotCertifiedWarning,
             stacklevel=_USER - 1,
         )
-    return Decision(_best_threshold(problem, selection) if chosen is None else chosen, certificate)
+    return DecisionRule(
+        _best_threshold(problem, selection) if chosen is None else chosen, certificate
+    )
 
 
 def _certify(
@@ -152,7 +160,7 @@ def _best_threshold(problem: Problem, rows: ScoredRows) -> Any:
 
 def _shifts(
     problem: Problem, rows: ScoredRows, confidence: float | None, classes: Sequence[Any]
-) -> Array:
+) -> AnyArray:
     """The best shifts of classes, with room for a proof of the bounds if one is to be tried."""
     scores, labels, weights, groups = rows
     options: dict[str, Any] = {"groups": groups, "classes": classes}
@@ -205,17 +213,17 @@ class Decisions:
 
     problem_: Problem
     threshold_: Any
-    shifts_: Array
-    classes_: Array
+    shifts_: AnyArray
+    classes_: AnyArray
     unseen: str
 
     _place = 1
     """The place of the positive class in ``classes_``."""
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: Any) -> AnyArray:
         raise NotImplementedError
 
-    def decision_function(self, X: Any, *, groups: Any = None) -> Array:
+    def decision_function(self, X: Any, *, groups: Any = None) -> AnyArray:
         """The score minus ``threshold_``: positive for what ``predict`` accepts.
 
         Where everybody is accepted (a threshold of minus infinity) it is a positive number that
@@ -233,7 +241,7 @@ class Decisions:
         margins = self._margins(scores, groups)
         return margins if self._place else -margins
 
-    def predict(self, X: Any, *, groups: Any = None) -> Array:
+    def predict(self, X: Any, *, groups: Any = None) -> AnyArray:
         """The label of each row: by its ``threshold_``, or by the highest shifted score."""
         scores = self._scores(X)
         if self.problem_.kind == "classes":
@@ -260,7 +268,7 @@ class Decisions:
         labels = (np.asarray(y) == self.classes_[self._place]).astype(np.int64)
         return merit(self.problem_, scores, labels, **options)
 
-    def _margins(self, scores: Array, groups: Any) -> Array:
+    def _margins(self, scores: AnyArray, groups: Any) -> AnyArray:
         """How far scores are above their threshold."""
         threshold = self.threshold_
         if self.problem_.kind == "groups":

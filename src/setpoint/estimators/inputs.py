@@ -16,16 +16,18 @@ from setpoint.certificates import goal_to_certify
 from setpoint.problems import Problem, refuse_queries
 from setpoint.rates import Bound, ClassArea, fnr, fpr, npv, recall, tpr
 
-Array = NDArray[Any]
+AnyArray = NDArray[Any]
 Labels = NDArray[np.int64]
+GroupColumns = dict[str, AnyArray]
+"""One value per row for every column of groups, by its name."""
 GoalLike = str | Problem | Bound | Sequence[Bound]
 """A goal as users write it: a problem, a sentence, or only the bounds that must hold."""
 
-FEWEST = 20
+FEWEST_ROWS = 20
 """If a class has fewer rows than this, the rows are not split: all are needed to learn from."""
 FEWEST_PER_CLASS = 5
 """The same for a goal about several classes."""
-UNSEEN = ("error", "highest", "lowest")
+_UNSEEN = ("error", "highest", "lowest")
 """What may be done with a group that has no threshold."""
 
 _BOUND = re.compile(r"\s*(?!minimize|maximize).*(<=|>=)")
@@ -69,7 +71,7 @@ def read_decision_goal(goal: GoalLike, unseen: str) -> Problem:
 
     Raises:
         ValueError: The goal is about queries, is an area, or wants a threshold per group without
-            naming the groups; or ``unseen`` is not one of :data:`UNSEEN`.
+            naming the groups; or ``unseen`` is not one of ``error``, ``highest`` and ``lowest``.
     """
     problem = as_problem(goal)
     refuse_queries(problem.query, "A classifier")
@@ -83,8 +85,8 @@ def read_decision_goal(goal: GoalLike, unseen: str) -> Problem:
             f"`{problem}` is an area: it has no decisions to predict with. Name what "
             "they are judged by, such as 'maximize macro(recall)'."
         )
-    if unseen not in UNSEEN:
-        known = ", ".join(map(repr, UNSEEN))
+    if unseen not in _UNSEEN:
+        known = ", ".join(map(repr, _UNSEEN))
         raise ValueError(f"unseen must be one of {known}; got {unseen!r}.")
     if problem.kind == "groups" and not cells_of(problem):
         raise ValueError(
@@ -94,7 +96,7 @@ def read_decision_goal(goal: GoalLike, unseen: str) -> Problem:
     return problem
 
 
-def read_labels(y: Array, problem: Problem, pos_label: Any = None) -> tuple[Array, Labels]:
+def read_classes(y: AnyArray, problem: Problem, pos_label: Any = None) -> tuple[AnyArray, Labels]:
     """The classes in sorted order, and the number of each row's class.
 
     With two classes the number is 1 for the positive class: ``pos_label``, or the second.
@@ -132,7 +134,7 @@ def read_labels(y: Array, problem: Problem, pos_label: Any = None) -> tuple[Arra
     return classes, labels if classes.tolist()[1] == pos_label else 1 - labels
 
 
-def columns_of_labels(y: Any, classes: Array) -> Labels:
+def columns_of_labels(y: Any, classes: AnyArray) -> Labels:
     """The column of each label's class in ``classes``, which are sorted.
 
     Raises:
@@ -145,7 +147,7 @@ def columns_of_labels(y: Any, classes: Array) -> Labels:
     return np.asarray(labels, np.int64)
 
 
-def read_weights(given: Any, x: Array, labels: Labels) -> NDArray[np.float64] | None:
+def read_weights(given: Any, x: AnyArray, labels: Labels) -> NDArray[np.float64] | None:
     """The weights, or None if all are the same.
 
     Raises:
@@ -159,7 +161,7 @@ def read_weights(given: Any, x: Array, labels: Labels) -> NDArray[np.float64] | 
     return None if np.all(weights == weights[0]) and weights[0] > 0 else weights
 
 
-def read_groups(groups: Any, problem: Problem, count: int) -> dict[str, Array] | None:
+def read_groups(groups: Any, problem: Problem, count: int) -> GroupColumns | None:
     """The group columns that a goal names, one value per row, or None if it names none.
 
     Raises:
@@ -188,12 +190,12 @@ def read_groups(groups: Any, problem: Problem, count: int) -> dict[str, Array] |
     return columns
 
 
-def _column(values: Any) -> Array:
+def _column(values: Any) -> AnyArray:
     """A column as an array; a tensor is read from wherever it lies."""
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
-def rows_of_groups(groups: dict[str, Array] | None, rows: Array) -> dict[str, Array] | None:
+def rows_of_groups(groups: GroupColumns | None, rows: AnyArray) -> GroupColumns | None:
     """The group columns of some rows."""
     return None if groups is None else {name: column[rows] for name, column in groups.items()}
 
@@ -203,7 +205,7 @@ def three_parts(
     validation: float,
     calibration: float,
     random: np.random.RandomState,
-    fewest: int = FEWEST,
+    fewest: int = FEWEST_ROWS,
 ) -> dict[str, Labels]:
     """Rows of the parts ``train``, ``validation`` and ``calibration``, split class by class.
 
@@ -238,7 +240,7 @@ def three_parts(
     return {"train": train, "validation": held_out, "calibration": certified}
 
 
-def check_both_classes(labels: Labels, parts: Mapping[str, Array]) -> None:
+def check_both_classes(labels: Labels, parts: Mapping[str, AnyArray]) -> None:
     """Raise a ValueError if a part that is split off holds one class only."""
     for name, rows in parts.items():
         positives = int(labels[rows].sum())

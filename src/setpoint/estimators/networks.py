@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from setpoint._checks import positive, whole
-from setpoint.estimators.inputs import Array
+from setpoint.estimators.inputs import AnyArray
 from setpoint.train import LEARNING_RATES, network, score
 
 _MODULE_RATE = 0.001
@@ -149,7 +149,7 @@ def check_device(device: Any) -> None:
 
 
 def tensors_of_rows(
-    x: Array, labels: Array, weights: Array | None, rows: Array, device: str
+    x: AnyArray, labels: AnyArray, weights: AnyArray | None, rows: AnyArray, device: str
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Features, labels and weights of some rows, on a device."""
     found = [torch.as_tensor(part[rows], device=device) for part in (x, labels)]
@@ -157,6 +157,6 @@ def tensors_of_rows(
     return found[0], found[1], own
 
 
-def score_rows(module: nn.Module, x: Array, device: str) -> Array:
+def scores_of_rows(module: nn.Module, x: AnyArray, device: str) -> AnyArray:
     """The scores of rows, ``[n]`` or ``[n, K]``."""
     return score(module, torch.as_tensor(np.ascontiguousarray(x), device=device)).cpu().numpy()

@@ -14,12 +14,12 @@ from torch import nn
 
 from setpoint._checks import share, whole
 from setpoint.axes.segments import Grouped, query_column
-from setpoint.estimators.inputs import Array
+from setpoint.estimators.inputs import AnyArray
 from setpoint.estimators.networks import (
     build,
     read_epochs,
     read_learning_rate,
-    score_rows,
+    scores_of_rows,
     tensors_of_rows,
 )
 from setpoint.problems import Problem, merit
@@ -113,7 +113,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _train(
-        self, x: Array, labels: Array, queries: Array, weights: Array | None, seed: int
+        self, x: AnyArray, labels: AnyArray, queries: AnyArray, weights: AnyArray | None, seed: int
     ) -> None:
         rows, held_out = self.splits_["train"], self.splits_["validation"]
         own = tensors_of_rows(x, labels, weights, rows, self.device)
@@ -140,11 +140,11 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             )
         self.module_, self.history_ = fitted.model, fitted.history
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> AnyArray:
         """The score of each row: within a query, higher is more relevant."""
         check_is_fitted(self)
         x = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return score_rows(self.module_, x, self.device)
+        return scores_of_rows(self.module_, x, self.device)
 
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None, group: Any = None
@@ -171,7 +171,7 @@ def read_relevance(y: Any) -> NDArray[np.int64]:
     return (grades > 0).astype(np.int64)
 
 
-def read_queries(qid: Any, group: Any, count: int) -> Array:
+def read_queries(qid: Any, group: Any, count: int) -> AnyArray:
     """The query of each row, from names or from sizes.
 
     Raises:
@@ -193,7 +193,7 @@ def read_queries(qid: Any, group: Any, count: int) -> Array:
 
 
 def query_parts(
-    queries: Array, fraction: float, random: np.random.RandomState
+    queries: AnyArray, fraction: float, random: np.random.RandomState
 ) -> dict[str, NDArray[np.int64]]:
     """Rows of the parts ``train`` and ``validation``, whole queries each.
 

@@ -12,7 +12,7 @@ from setpoint.axes.choice import worst
 from setpoint.certificates import CannotPromise, Certificate, certify
 from setpoint.problems import Choice, Infeasible, Problem
 
-CERTIFICATE = "certificate.json"
+_FILE = "certificate.json"
 
 _GOOD = ("held", "slack", "certified", "settled")
 
@@ -90,5 +90,5 @@ def try_certify(
 def write_certificate(certificate: Certificate, folder: Path) -> Path:
     """Write the certificate to a folder, completely or not at all; returns the file."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_file(folder / CERTIFICATE, certificate.to_json().encode())
-    return folder / CERTIFICATE
+    write_file(folder / _FILE, certificate.to_json().encode())
+    return folder / _FILE

@@ -119,20 +119,10 @@ def fit(
     """
     sampler = sampler if sampler is not None else Shuffled(whole(batch_size, "batch_size", least=1))
     steps = whole(steps, "steps", least=1)
-    if len(x) != len(y):
-        raise ValueError(f"x and y must have one row per example; got {len(x)} and {len(y)}.")
-    if patience is not None and validation is None:
-        raise ValueError("patience needs validation=: there is nothing to be patient about.")
-    if validation is not None:
-        validation.check()
+    _check(x, y, validation, patience)
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     run = Run(
-        state=RunState(
-            model,
-            torch.optim.Adam(model.parameters(), lr=learning_rate),
-            Averaged(model) if averaged else None,
-            criterion,
-            {},
-        ),
+        state=RunState(model, optimizer, Averaged(model) if averaged else None, criterion),
         view=RankView.of(model, criterion, y),
         x=x,
         y=y,
@@ -151,8 +141,17 @@ def fit(
             "sampler": sampler,
         }
         run.resume(Path(checkpoint), settings)
-    line = ProgressLine(steps, shown=progress)
-    return run.train(sampler, steps, seed, line, on_step)
+    return run.train(sampler, steps, seed, ProgressLine(steps, shown=progress), on_step)
+
+
+def _check(x: Tensor, y: Tensor, validation: Validation | None, patience: int | None) -> None:
+    """Raise a ValueError if the data do not fit together or cannot be judged."""
+    if len(x) != len(y):
+        raise ValueError(f"x and y must have one row per example; got {len(x)} and {len(y)}.")
+    if patience is not None and validation is None:
+        raise ValueError("patience needs validation=: there is nothing to be patient about.")
+    if validation is not None:
+        validation.check()
 
 
 @dataclass

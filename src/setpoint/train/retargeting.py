@@ -80,7 +80,7 @@ def cached_features(
     return Cached(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
-Judged = tuple[nn.Module, Cached]
+_Judged = tuple[nn.Module, Cached]
 """A head, and rows it is judged by."""
 
 
@@ -208,7 +208,7 @@ def _trained_head(
     ).model
 
 
-def by_folds(train: Callable[[Cached], nn.Module], data: Cached, seed: int) -> list[Judged]:
+def by_folds(train: Callable[[Cached], nn.Module], data: Cached, seed: int) -> list[_Judged]:
     """Three heads, each with the third of the rows that did not train it.
 
     If a class has fewer than three rows: one head, with the very rows that trained it.
