@@ -51,7 +51,7 @@ _FLOATS = [np.float64, np.float32]
 
 
 class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Train for a goal, choose the threshold, and prove what it promises.
+    """Train for a goal, choose the threshold, and certify it.
 
     The rows are split in three, class by class: to train on, to choose the best pass and method by
     (validation), and to certify the threshold on (calibration, which nothing else ever sees, so
@@ -61,7 +61,7 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     With ``sample_weight`` nothing is certified, because exact binomial tails count rows, not
     weights: the calibration rows go to training, ``certificate_`` is None and the threshold is the
     best one on the validation rows, with a :class:`NotCertifiedWarning`. So it is when a class has
-    fewer than 20 rows (then nothing is split off at all) and for goals that nobody can promise
+    fewer than 20 rows (then nothing is split off at all) and for goals that cannot be certified
     (``fpr = 0.01`` exactly; without a warning if the goal has no bound). When the certificate is
     infeasible or fails, ``certificate_.status`` says so, and the threshold falls back likewise.
 
@@ -69,8 +69,8 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         goal: A sentence or a :class:`setpoint.Problem` with one threshold, or only bounds
             (``"fpr <= 0.01"``: then as much as possible is found under them).
         pos_label: The label that rates take as positive; None: the second in sorted order.
-        model: ``"linear"``, ``"mlp"`` (64 hidden units) or an ``nn.Module`` that gives one score a
-            row; it is copied.
+        model: ``"linear"``, ``"mlp"`` (64 hidden units) or an ``nn.Module`` that gives one score
+            per row; it is copied.
         method: A name in ``setpoint.solvers.METHODS`` (``"implicit"``, ``"cross_entropy"``,
             ``"focal"``, ``"resampled"``, ...), or ``"auto"``: the last two and the first from one
             start, the best on validation data wins.
@@ -91,9 +91,9 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         module_: The trained network, ``[n, d]`` raw features to logits ``[n]``.
         threshold_: Decisions are ``score > threshold_``; with one per group, a dict of them, and
             ``predict(X, groups=...)`` needs the groups.
-        certificate_: What is promised, or None.
+        certificate_: What is certified, or None.
         calibrator_: Scores to probabilities, fitted on validation rows.
-        history_: One dict a pass: epoch, step, loss, validation, seconds, status.
+        history_: One dict per pass: epoch, step, loss, validation, seconds, status.
         histories_: The history of every method tried, by name; ``method_`` is the one kept.
         splits_: The rows of ``train``, ``validation`` and ``calibration``.
         shifts_: For a goal about classes (``maximize macro(recall)``): what is subtracted from the

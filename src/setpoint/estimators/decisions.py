@@ -111,7 +111,7 @@ def find_decision(
         many = problem.kind == "classes"
         used = "The shifts are the best ones" if many else "The threshold is the best one"
         warnings.warn(
-            f"No certificate: {reason} {used} on the data at hand, without a promise for new data.",
+            f"No certificate: {reason} {used} on the data at hand, not certified for new data.",
             NotCertifiedWarning,
             stacklevel=_USER - 1,
         )

@@ -27,7 +27,7 @@ from setpoint.solvers import Implicit
 from setpoint.train import Validation, WholeQueries, fit, steps_for
 
 _STEPS = 300
-"""With ``epochs="auto"``, passes enough for so many steps."""
+"""With ``epochs="auto"``: the fewest steps to train for."""
 
 
 class Ranker(BaseEstimator):  # type: ignore[misc]

@@ -79,7 +79,7 @@ def try_certify(
         candidates: From how many models this one was chosen by looking at these data.
     """
     if problem.swept is not None:
-        return None, f"`{problem}` is an area: it has no single threshold to promise."
+        return None, f"`{problem}` is an area: it has no single threshold to certify."
     try:
         found = certify(scores, labels, problem, confidence=confidence, candidates=candidates)
     except CannotPromise as refused:

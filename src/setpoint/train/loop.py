@@ -102,7 +102,7 @@ def fit(
             ``batch_size``. Without it, pass after pass in a new order.
         validation: Held-out data. After every pass the goal's metric is taken there, and the
             weights of the best pass are returned.
-        patience: Stop after so many passes without a better metric. A criterion that fades over
+        patience: Stop after this many passes without a better metric. A criterion that fades over
             ``steps`` is cut short by it.
         checkpoint: A folder. After every pass all state is written there in one step, and a run
             that was killed goes on from it and ends with the same numbers. What another run left
@@ -145,7 +145,7 @@ def fit(
 
 
 def _check(x: Tensor, y: Tensor, validation: Validation | None, patience: int | None) -> None:
-    """Raise a ValueError if the data do not fit together or cannot be judged."""
+    """Raise a ValueError if the data do not fit together or the goal cannot be measured on them."""
     if len(x) != len(y):
         raise ValueError(f"x and y must have one row per example; got {len(x)} and {len(y)}.")
     if patience is not None and validation is None:

@@ -129,7 +129,7 @@ def retarget(
         loader: Gives ``(x, y)`` or ``(x, y, weights)``, or is a :class:`Cached` of an earlier
             :func:`cached_features`. Features of images that trained the body are separated too
             well to learn much from; a held-out part is better, and a few thousand rows of it.
-        validation: Data that judge, likewise; the best pass by the goal's own metric is kept.
+        validation: Data like ``loader`` that decide which pass, and which head, is kept.
         steps: How many batches to train on.
         batch_size: Examples in a batch; all of them if there are fewer.
         learning_rate: Of Adam.
