@@ -25,9 +25,8 @@ from scipy.special import expit
 
 from setpoint._checks import positive, share, whole
 from setpoint._extras import install_advice
+from setpoint.axes import read_sample, spread
 from setpoint.axes.arrays import Floats
-from setpoint.axes.everyone import spread
-from setpoint.axes.sample import read_sample
 from setpoint.problems import Problem, merit
 from setpoint.solvers import Implicit
 from setpoint.steps import Sigmoid
