@@ -31,7 +31,7 @@ from setpoint.train import (
     fit_best,
     score,
     steps_for,
-    total_over_ranks,
+    sum_over_ranks,
 )
 
 _RESUMED = "Going on where a run that was stopped has left off."
@@ -60,7 +60,7 @@ class RunRecipe:
 
     def steps(self, train: TablePart) -> int:
         """How many batches the epochs make, of the rows of all ranks."""
-        return steps_for(total_over_ranks(len(train)), self.batch_size, self.epochs)
+        return steps_for(sum_over_ranks(len(train)), self.batch_size, self.epochs)
 
 
 @dataclass(frozen=True)

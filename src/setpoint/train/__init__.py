@@ -20,7 +20,7 @@ from setpoint.train.checkpoints import (
 from setpoint.train.loop import Fitted, ProgressLine, fit
 from setpoint.train.networks import HIDDEN, LEARNING_RATES, network, steps_for
 from setpoint.train.portfolio import Best, fit_best
-from setpoint.train.ranks import broadcast, total_over_ranks
+from setpoint.train.ranks import broadcast, sum_over_ranks
 from setpoint.train.retargeting import Cached, Retargeted, cached_features, retarget
 from setpoint.train.validation import Validation, score
 
@@ -53,5 +53,5 @@ __all__ = [
     "save_checkpoint",
     "score",
     "steps_for",
-    "total_over_ranks",
+    "sum_over_ranks",
 ]

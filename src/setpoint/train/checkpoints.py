@@ -23,7 +23,7 @@ from torch.optim import Optimizer
 
 from setpoint._files import write_file
 from setpoint.train.averaging import Averaged
-from setpoint.train.ranks import first_row_of_rank, total_over_ranks
+from setpoint.train.ranks import first_row_of_rank, sum_over_ranks
 
 Tensors = dict[str, Tensor]
 History = list[dict[str, Any]]
@@ -167,8 +167,8 @@ def recipe_of(
 def _digest(columns: tuple[Any, ...]) -> str:
     """The number of rows of all ranks, and their fingerprint."""
     count = len(columns[0])
-    total = total_over_ranks(fingerprint(columns, first_row_of_rank(count)))
-    return f"{total_over_ranks(count):,} rows {total:016x}"
+    total = sum_over_ranks(fingerprint(columns, first_row_of_rank(count)))
+    return f"{sum_over_ranks(count):,} rows {total:016x}"
 
 
 def _digest_of_state(state: Mapping[str, Any]) -> str:

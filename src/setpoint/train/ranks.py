@@ -15,7 +15,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from setpoint.distributed import gather_columns, rank_of, sum_over_ranks, workers
+from setpoint.distributed import gather_columns, rank_of, sum_tensors, workers
 from setpoint.solvers import BatchCriterion, GlobalBatch
 from setpoint.solvers.samplers import Batch
 
@@ -76,10 +76,10 @@ def broadcast(value: Any) -> Any:
     return sent[0]
 
 
-def total_over_ranks(number: int) -> int:
+def sum_over_ranks(number: int) -> int:
     """The sum over all ranks, modulo 2^64."""
     if workers() == 1:
         return number
     halves = torch.tensor([number >> 32, number & 0xFFFFFFFF])
-    high, low = sum_over_ranks(halves).tolist()
+    high, low = sum_tensors(halves).tolist()
     return int((high << 32) + low) % 2**64
