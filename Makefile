@@ -28,7 +28,7 @@ QUICK := inequalities peers.cost peers.table5 peers.reach
 benchmarks-quick: $(QUICK:%=quick-%)  ## a corner of those that need neither a peer nor a data folder
 
 quick-%: .venv/ready
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.$* --quick
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks $* --quick
 
 benchmark: .venv/ready  ## the cost of a step, as in docs/cost.md
 	$(BIN)/python benchmarks/step_cost.py
