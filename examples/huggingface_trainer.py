@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
 from setpoint import tpr_at_fpr
-from setpoint.integrations.huggingface import TrainerGoal
+from setpoint.integrations.huggingface import Goal
 
 
 class Words(Dataset):
@@ -39,7 +39,7 @@ def main() -> None:
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     config = BertConfig(vocab_size=50, intermediate_size=32, num_labels=1, **sizes)
-    goal = TrainerGoal(tpr_at_fpr(0.05))
+    goal = Goal(tpr_at_fpr(0.05))
     with tempfile.TemporaryDirectory() as folder:
         args = TrainingArguments(
             output_dir=folder,

@@ -10,7 +10,7 @@ from integrations.ranks import on_ranks
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
 from setpoint import Certificate, Implicit, tpr_at_fpr
-from setpoint.integrations.huggingface import TrainerGoal, scores_of
+from setpoint.integrations.huggingface import Goal, scores_of
 
 transformers.trainer.is_datasets_available = lambda: False  # it takes tests/datasets for one
 GOAL = tpr_at_fpr(0.2)
@@ -104,7 +104,7 @@ def means(rows, size):
 
 @pytest.mark.parametrize("accumulate", [1, 4])
 def test_a_step_is_the_mean_over_accumulated_batches(tmp_path, accumulate):
-    goal = TrainerGoal(GOAL, Implicit(GOAL, share=0.3))
+    goal = Goal(GOAL, Implicit(GOAL, share=0.3))
     step = moved(tmp_path, goal.loss, callbacks=[goal], gradient_accumulation_steps=accumulate)
     torch.testing.assert_close(step, means(range(16 * accumulate), 16), rtol=1e-4, atol=1e-7)
 
@@ -121,7 +121,7 @@ def test_a_mean_returned_as_it_is_makes_the_step_four_times_too_long(tmp_path):
 
 
 def test_batches_of_unequal_size_count_by_their_rows(tmp_path):
-    goal = TrainerGoal(GOAL, Implicit(GOAL, share=0.3))
+    goal = Goal(GOAL, Implicit(GOAL, share=0.3))
     data = torch.utils.data.Subset(Words(64, 0), range(40))
     step = moved(tmp_path, goal.loss, callbacks=[goal], data=data, gradient_accumulation_steps=3)
     torch.testing.assert_close(step, means(range(40), 16), rtol=1e-4, atol=1e-7)
@@ -133,7 +133,7 @@ def two_processes(rank, folder):
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
     found = {}
     for averaged in (True, False):
-        goal = TrainerGoal(GOAL, Implicit(GOAL, share=0.3))
+        goal = Goal(GOAL, Implicit(GOAL, share=0.3))
         step = moved(
             f"{folder}/{rank}{averaged}",
             goal.loss,
@@ -159,7 +159,7 @@ def test_two_processes_take_the_step_of_one(tmp_path):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
-    goal, model = TrainerGoal(GOAL), tiny(labels=2)
+    goal, model = Goal(GOAL), tiny(labels=2)
     args = settings(
         folder,
         max_steps=40,
@@ -206,7 +206,7 @@ def test_the_criterion_knows_its_steps_and_goes_on_from_a_checkpoint(trained, tm
     goal, _, folder = trained
     assert goal.criterion.steps == 80  # batches, of which an optimizer step takes two
     assert int(goal.criterion.step_count) == 80
-    again = TrainerGoal(GOAL)
+    again = Goal(GOAL)
     args = settings(
         folder, max_steps=21, gradient_accumulation_steps=2, optim="adamw_torch", learning_rate=0.02
     )

@@ -31,7 +31,7 @@ _STATE = "setpoint_criterion.safetensors"
 _IGNORED = -100
 
 
-class TrainerGoal(TrainerCallback):  # type: ignore[misc]
+class Goal(TrainerCallback):  # type: ignore[misc]
     """A goal for a Trainer of a binary classifier.
 
     ``Trainer(..., compute_loss_func=goal.loss, compute_metrics=goal.metrics, callbacks=[goal])``.
