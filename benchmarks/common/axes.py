@@ -9,12 +9,12 @@ from setpoint.axes import Everyone
 class WithAxis(Implicit):
     """:class:`setpoint.Implicit` on an axis of its own; takes the same options.
 
-    Subclasses name the axis in ``kind``.
+    Subclasses name the axis in ``axis_type``.
     """
 
-    kind: ClassVar[type[Everyone]] = Everyone
+    axis_type: ClassVar[type[Everyone]] = Everyone
 
     def __init__(self, problem: Problem, **options: Any) -> None:
         super().__init__(problem, **options)
         usual = self.axis
-        self.axis = self.kind(problem, flatness=usual.flatness, slope_floor=usual.slope_floor)
+        self.axis = self.axis_type(problem, flatness=usual.flatness, slope_floor=usual.slope_floor)

@@ -77,7 +77,7 @@ class SoftInner(WithAxis):
     itself; where it is active the threshold is held by it (the envelope theorem in both cases).
     """
 
-    kind = SoftInnerAxis
+    axis_type = SoftInnerAxis
 
     def __init__(self, problem: Problem, **options: Any) -> None:
         super().__init__(problem, **options)
@@ -118,7 +118,7 @@ class SlackVariables(WithAxis):
     objective by the multiplier, so it descends that and is projected. One slack for each output.
     """
 
-    kind = SlackAxis
+    axis_type = SlackAxis
     axis: SlackAxis
     slack: Tensor
     _flexible = ("thresholds", "slack")

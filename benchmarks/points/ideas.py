@@ -67,7 +67,7 @@ class FarSideAxis(Everyone):
 class FarSide(WithAxis):
     """Softplus on the far side, a sigmoid near."""
 
-    kind = FarSideAxis
+    axis_type = FarSideAxis
 
 
 class SlowAxis(Everyone):
@@ -103,7 +103,7 @@ class SlowAxis(Everyone):
 class SlowThresholds(WithAxis):
     """Thresholds averaged over batches, in units of the scores' mean and deviation."""
 
-    kind = SlowAxis
+    axis_type = SlowAxis
 
 
 class GaussNewtonAxis(Everyone):
@@ -125,7 +125,7 @@ class GaussNewton(WithAxis):
     Each class keeps its total, so that moving all scores still changes nothing.
     """
 
-    kind = GaussNewtonAxis
+    axis_type = GaussNewtonAxis
 
     def _main_gradient(self, outcome: Outcome, scores: Tensor, *given: Any) -> Array:
         assert isinstance(outcome, PlainOutcome)

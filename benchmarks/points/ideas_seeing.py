@@ -62,7 +62,7 @@ class SeenAxis(Everyone):
 class AveragedThreshold(WithAxis):
     """Thresholds are found on what the averaged model makes of the batch."""
 
-    kind = SeenAxis
+    axis_type = SeenAxis
     axis: SeenAxis
 
     def see(self, stepper: Stepper, rows: Tensor, columns: slice) -> None:
