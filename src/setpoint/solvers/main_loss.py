@@ -88,7 +88,13 @@ def mix(main: Array, implicit: Array, share: Tensor | float) -> Array:
 def _by_autograd(loss: Loss, leaf: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
     leaf.requires_grad_()
     with torch.enable_grad():
-        (gradient,) = torch.autograd.grad(value_of(loss, leaf, labels, weights), leaf)
+        value = value_of(loss, leaf, labels, weights)
+        if not value.requires_grad:
+            raise ValueError(
+                f"The main loss {loss!r} has no gradient on the scores. If the criterion is compiled, "
+                'compile the model alone, or train with main="cross_entropy" or "focal".'
+            )
+        (gradient,) = torch.autograd.grad(value, leaf)
     return gradient
 
 
