@@ -91,8 +91,8 @@ def _by_autograd(loss: Loss, leaf: Tensor, labels: Tensor, weights: Tensor | Non
         value = value_of(loss, leaf, labels, weights)
         if not value.requires_grad:
             raise ValueError(
-                f"The main loss {loss!r} has no gradient on the scores. If the criterion is compiled, "
-                'compile the model alone, or train with main="cross_entropy" or "focal".'
+                f"The main loss {loss!r} has no gradient on the scores. If the criterion is "
+                'compiled, compile the model alone, or train with main="cross_entropy".'
             )
         (gradient,) = torch.autograd.grad(value, leaf)
     return gradient
