@@ -197,6 +197,6 @@ def test_newton_needs_no_help(kind):
 
 def test_who_solves_no_program_does_not_wait_for_scipy():
     """Its solvers take a third as long to import as torch itself."""
-    code = "import sys, setpoint.programs; print('scipy.optimize' in sys.modules)"
+    code = "import sys, setpoint.losses; print('scipy.optimize' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"

@@ -71,7 +71,7 @@ def test_several_queries_are_the_mean_of_their_own_problems(problem, ties):
 def test_a_batch_taken_in_parts_is_the_same(problem, monkeypatch):
     scores, labels, queries = draw((9, 14, 6, 11, 8, 20))
     expected = loss_and_gradient(Implicit(problem.per()), scores, labels, queries=queries)
-    monkeypatch.setattr(queries_module, "CHUNK", 20)
+    monkeypatch.setattr(queries_module, "EXAMPLES_AT_ONCE", 20)
     found = loss_and_gradient(Implicit(problem.per()), scores, labels, queries=queries)
     assert found[0].item() == pytest.approx(expected[0].item(), rel=1e-12)
     torch.testing.assert_close(found[1], expected[1], rtol=1e-10, atol=1e-15)
