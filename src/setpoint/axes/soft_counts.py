@@ -20,8 +20,10 @@ from setpoint.axes.sample import Sample
 from setpoint.rates import Array, Counts, Expression, Tables, Where
 from setpoint.steps import Step
 
-CHUNK = 2**17
-"""Pairs of score and threshold taken at once, in the order of a processor's cache."""
+CHUNK = 2**15
+"""Pairs of score and threshold taken at once: a few arrays of them fit a processor's cache."""
+KEPT = 2**23
+"""Pairs whose kernel is kept for the gradient, instead of being computed again: 64 MB."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class SoftCounts:
         """
         value: Any = 0.0
         slope: Any = 0.0
+        pairs = self.at.shape[0] * self.at.shape[1] * self.whole.scores.shape[-1]
+        keep = self.whole is self.batch and pairs <= KEPT and not self._kernels
         for part, u in self._distances(self.whole.scores):
             here, kernel = self.step.value_and_slope(u)
             some = self.whole.columns[:, part]
@@ -53,17 +57,22 @@ class SoftCounts:
             if not self.step.complementary:
                 values.append(self.step.value(-u) @ some)
                 slopes.append(-(self.step.slope(-u) @ some))
-            elif self.whole is self.batch and u.shape[-1] == self.batch.scores.shape[-1]:
-                self._kernels.append(kernel)  # all examples at once: kept for the gradient
+            elif keep:
+                self._kernels.append(kernel)
             value, slope = value + _joined(values, -1), slope + _joined(slopes, -1)
         return value, slope / -self.width[..., None]
 
     def pull(self, by_count: Array) -> Array:
         """The gradient on the batch's scores ``[c, n]`` from that on the counts ``[c, m, k]``."""
         columns, by = self.batch.columns, by_count / self.width[..., None]
-        if self._kernels:
-            return _pulled(by, columns, self._kernels[0])
         k, parts = columns.shape[-1], []
+        if self._kernels:
+            start = 0
+            for kernel in self._kernels:
+                stop = start + kernel.shape[-1]
+                parts.append(_pulled(by, columns[:, start:stop], kernel))
+                start = stop
+            return _joined(parts, 1)
         for part, u in self._distances(self.batch.scores):
             some = columns[:, part]
             pulls = _pulled(by[..., :k], some, self.step.slope(u))
