@@ -585,3 +585,9 @@ def test_a_loss_may_have_any_value_and_any_gradient_on_the_scores():
         assert loss.item() == pytest.approx(0.3)
         assert loss.dtype == torch.float32
         torch.testing.assert_close(scores.grad, (3 * wanted).half())
+
+
+def test_queries_are_refused_where_the_problem_knows_none():
+    scores, labels = draw()
+    with pytest.raises(ValueError, match="not asked of queries"):
+        Implicit(fnr_at_fpr(0.1))(scores, labels, queries=torch.zeros(len(scores)))

@@ -271,6 +271,11 @@ class Implicit(ClosedForm, BatchCriterion, State):
         """The loss of a batch and its gradient on the scores; in training, state changes."""
         if self.rule == "weight":
             weighted, scores = scores, _logarithm(scores)
+        if columns.queries is not None and self.kind != "queries":
+            raise ValueError(
+                "queries= was given, and the problem is not asked of queries: write "
+                'problem.per("query"), or leave queries= out.'
+            )
         labels = torch.as_tensor(labels, device=scores.device)
         weights = counted = columns.weights
         if weights is not None:
