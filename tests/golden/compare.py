@@ -4,8 +4,8 @@ Floats agree to 1e-12 of their own size, or to 1e-14 of the largest in their lis
 stand alone: rates and multipliers are of that order): a sum of a few
 hundred float64 terms in another order moves by some 1e-14 of its largest terms, which is more than
 1e-12 of what is left where these cancel. Nothing else than the order of sums may change. Numbers of
-certificates are compared exactly, and so are counts, texts and decisions. Multipliers solve a linear
-system: its condition number magnifies how processors round differently, so they agree to 1e-10.
+certificates are compared exactly, and so are counts, texts and decisions. Multipliers solve a
+linear system, whose condition number magnifies how processors round: they agree to 1e-10.
 
 New entries in what a criterion says about itself are allowed; missing ones are not.
 """
