@@ -13,8 +13,9 @@ from torch import Tensor
 
 from benchmarks.common.axes import WithAxis
 from setpoint import Problem
-from setpoint.axes import Everyone, PlainOutcome, Sample, SoftCounts, soft_counts, tables_of
+from setpoint.axes import Everyone, PlainOutcome, Sample, SoftCounts, tables_of
 from setpoint.axes.cuts import AnyCuts
+from setpoint.axes.everyone import soft_counts
 from setpoint.axes.scan import Placement, holds, place
 from setpoint.rates import Array, Bound
 from setpoint.solvers.compiled import ExampleColumns

@@ -5,7 +5,7 @@ import pytest
 from certificates.simulate import sample
 
 from setpoint.certificates.sample import CalibrationSample
-from setpoint.certificates.sample_splitting import (
+from setpoint.certificates.selection import (
     SELECTION_SHARE,
     in_order,
     random_numbers,

@@ -2,33 +2,24 @@
 
 An axis reads a batch, chooses thresholds on true counts, gives soft counts around them, and holds
 them while the scores move (:mod:`setpoint.axes.implicit_function`).
+
+Names are imported on first use: certificates read problems, and need no axis for that.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from setpoint.axes.axis import DEFAULTS, Axis, Defaults, Outcome
-from setpoint.axes.classes import Classes
-from setpoint.axes.everyone import Everyone, PlainOutcome, soft_counts, spread
-from setpoint.axes.groups import Groups
-from setpoint.axes.implicit_function import Held, hold
-from setpoint.axes.queries import Queries
-from setpoint.axes.sample import Sample, read_sample
-from setpoint.axes.soft_counts import SoftCounts, gradient_of, tables_of
-from setpoint.axes.specification import Specification
+from setpoint._extras import import_lazily
 
-AXES: dict[str, type[Axis[Any]]] = {
-    "plain": Everyone,
-    "groups": Groups,
-    "classes": Classes,
-    "queries": Queries,
-}
-"""The axis of each kind of problem."""
-
-
-def axis_of(problem: Specification, **options: Any) -> Axis[Any]:
-    """The axis of a problem's thresholds; options are those of :class:`Axis`."""
-    return AXES[problem.kind](problem, **options)
-
+if TYPE_CHECKING:
+    from setpoint.axes.axis import DEFAULTS, Axis, Defaults, Outcome
+    from setpoint.axes.classes import Classes
+    from setpoint.axes.everyone import Everyone, PlainOutcome, spread
+    from setpoint.axes.groups import Groups
+    from setpoint.axes.implicit_function import Held, hold
+    from setpoint.axes.queries import Queries
+    from setpoint.axes.registry import AXES, axis_of
+    from setpoint.axes.sample import Sample, read_sample
+    from setpoint.axes.soft_counts import SoftCounts, gradient_of, tables_of
 
 __all__ = [
     "AXES",
@@ -48,7 +39,31 @@ __all__ = [
     "gradient_of",
     "hold",
     "read_sample",
-    "soft_counts",
     "spread",
     "tables_of",
 ]
+
+__getattr__ = import_lazily(
+    __name__,
+    {
+        "DEFAULTS": "axis",
+        "Axis": "axis",
+        "Defaults": "axis",
+        "Outcome": "axis",
+        "Classes": "classes",
+        "Everyone": "everyone",
+        "PlainOutcome": "everyone",
+        "spread": "everyone",
+        "Groups": "groups",
+        "Held": "implicit_function",
+        "hold": "implicit_function",
+        "Queries": "queries",
+        "AXES": "registry",
+        "axis_of": "registry",
+        "Sample": "sample",
+        "read_sample": "sample",
+        "SoftCounts": "soft_counts",
+        "gradient_of": "soft_counts",
+        "tables_of": "soft_counts",
+    },
+)

@@ -1,16 +1,22 @@
 """Certificates: thresholds with finite-sample guarantees. Needs numpy and scipy alone."""
 
+from typing import TYPE_CHECKING
+
+from setpoint._extras import import_lazily
 from setpoint.certificates.certificate import Certificate, Claim, Estimate, Point
 from setpoint.certificates.certification import certify
-from setpoint.certificates.classes import (
-    ClassCertificate,
-    certify_shifts,
-    shifts_to_prove,
-    why_unprovable,
-)
-from setpoint.certificates.drift import Check, Finding
-from setpoint.certificates.goals import CannotPromise, goal_to_certify, inequalities
+from setpoint.certificates.goals import goal_to_certify, inequalities
 from setpoint.certificates.regions import interval_at, is_plain_share
+from setpoint.certificates.sample import CannotPromise
+
+if TYPE_CHECKING:
+    from setpoint.certificates.classes import (
+        ClassCertificate,
+        certify_shifts,
+        shifts_to_prove,
+        why_unprovable,
+    )
+    from setpoint.certificates.drift import Check, Finding
 
 __all__ = [
     "CannotPromise",
@@ -30,3 +36,15 @@ __all__ = [
     "shifts_to_prove",
     "why_unprovable",
 ]
+
+__getattr__ = import_lazily(
+    __name__,
+    {
+        "ClassCertificate": "classes",
+        "certify_shifts": "classes",
+        "shifts_to_prove": "classes",
+        "why_unprovable": "classes",
+        "Check": "drift",
+        "Finding": "drift",
+    },
+)

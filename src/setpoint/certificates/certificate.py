@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from setpoint.certificates.decisions import SCORE_PRECISIONS, exceeds, exceeds_by_group
-from setpoint.certificates.drift import Check, check_drift
 from setpoint.certificates.goals import goal_to_certify
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certificates.storage import need, read_fields, to_json
@@ -20,6 +19,9 @@ from setpoint.certificates.text import (
     titled,
 )
 from setpoint.rates import Value, numeral
+
+if TYPE_CHECKING:
+    from setpoint.certificates.drift import Check
 
 _Record = TypeVar("_Record", bound="Record")
 
@@ -217,6 +219,8 @@ class Certificate(Record):
         Returns:
             A verdict in words, with its numbers and an exit code for cron.
         """
+        from setpoint.certificates.drift import check_drift
+
         self._need_threshold()
         return check_drift(self, scores, labels, groups, significance)
 

@@ -10,7 +10,6 @@ import numpy as np
 from setpoint._checks import share, whole
 from setpoint.batch import describe
 from setpoint.certificates.certificate import Certificate, Claim, Estimate, Point
-from setpoint.certificates.duplicates import check_clusters, check_copies, refuse_weights
 from setpoint.certificates.goals import CertificateGoal, Inequality, goal_to_certify
 from setpoint.certificates.groups import GroupGoals, goals_by_group
 from setpoint.certificates.proofs import CERTIFIED, SearchVerdict, interval, value_at
@@ -23,7 +22,10 @@ from setpoint.certificates.sample import (
     CalibrationSample,
     Subset,
     calibration_sample,
+    check_clusters,
+    check_copies,
     count_text,
+    refuse_weights,
     slice_text,
 )
 from setpoint.certificates.search import PROOF_METHODS, prove_given, search

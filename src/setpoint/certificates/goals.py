@@ -15,7 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from setpoint.certificates.regions import CellKind, signs, two_kinds
-from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Subset
+from setpoint.certificates.sample import (
+    EVERYONE,
+    NEGATIVES,
+    POSITIVES,
+    PRIOR,
+    CannotPromise,
+    Subset,
+)
 from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
 from setpoint.rates import (
     Bound,
@@ -39,10 +46,6 @@ _SHARE_KINDS = {
     (("fn",), ("tn",)): REJECTED,
 }
 _LEAD = "maximize recall subject to "
-
-
-class CannotPromise(ValueError):
-    """A goal or data of which nothing can be proved, whatever the scores are."""
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,17 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.axes.arrays import Floats
 from setpoint.certificates.decisions import below
 from setpoint.certificates.goals import Inequality
 from setpoint.certificates.regions import Evidence, are_independent, signs, upper_bound
-from setpoint.certificates.sample import EVERYONE, POSITIVES, PRIOR, CalibrationSample, Subset
+from setpoint.certificates.sample import (
+    EVERYONE,
+    POSITIVES,
+    PRIOR,
+    CalibrationSample,
+    Floats,
+    Subset,
+)
 from setpoint.certificates.tails import lower, upper
 from setpoint.rates import Expression, Where
 

@@ -3,7 +3,7 @@
 Every inequality of a goal goes to the first of :data:`PROOF_METHODS` that can prove it; those that
 one argument covers together form a family. Families share ``delta`` equally, and a threshold is
 admissible if every family has proved it. What no method can prove is tested at the threshold that
-the other bounds lead to, or by :mod:`setpoint.certificates.sample_splitting`.
+the other bounds lead to, or by sample splitting (:mod:`setpoint.certificates.selection`).
 
 With a threshold per group, every group is searched with an equal part of ``delta``, and bounds
 between groups are tested at the thresholds found: ranks fixed in advance, so that the shares behind
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import number
-from setpoint.certificates.goals import CannotPromise, CertificateGoal, Inequality, inequalities
+from setpoint.certificates.goals import CertificateGoal, Inequality, inequalities
 from setpoint.certificates.groups import GroupGoals
 from setpoint.certificates.order_statistics import OrderStatistic
 from setpoint.certificates.precision_walk import PrecisionWalk
@@ -41,9 +41,14 @@ from setpoint.certificates.proofs import (
     values_at,
 )
 from setpoint.certificates.regions import signs, value_range
-from setpoint.certificates.sample import PRIOR, CalibrationSample
-from setpoint.certificates.sample_splitting import TestedThreshold, select_and_test
-from setpoint.certificates.selection import choose_threshold, prefers_low, threshold_merit
+from setpoint.certificates.sample import PRIOR, CalibrationSample, CannotPromise
+from setpoint.certificates.selection import (
+    TestedThreshold,
+    choose_threshold,
+    prefers_low,
+    select_and_test,
+    threshold_merit,
+)
 from setpoint.rates import Bound, Quotient
 
 PROOF_METHODS: Mapping[str, Sequence[ProofMethod]] = {

@@ -1,6 +1,8 @@
 """Problems: an objective, what it is subject to, and its true value on data. Imports no torch."""
 
-from setpoint.axes.choice import Choice, Infeasible
+from typing import TYPE_CHECKING
+
+from setpoint._extras import import_lazily
 from setpoint.axes.specification import PER_GROUP
 from setpoint.problems.goals import (
     fnr_at_fpr,
@@ -13,6 +15,9 @@ from setpoint.problems.goals import (
 )
 from setpoint.problems.problem import Problem, merit
 from setpoint.problems.validation import check_plain, refuse_classes, refuse_queries
+
+if TYPE_CHECKING:
+    from setpoint.axes.choice import Choice, Infeasible
 
 __all__ = [
     "PER_GROUP",
@@ -31,3 +36,5 @@ __all__ = [
     "roc_auc",
     "tpr_at_fpr",
 ]
+
+__getattr__ = import_lazily("setpoint.axes", {"Choice": "choice", "Infeasible": "choice"})

@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setpoint.axes.choice import Choice, Infeasible, worst
-from setpoint.axes.evaluation import choose_thresholds, evaluate_problem
 from setpoint.axes.specification import PER_GROUP, Specification
 from setpoint.problems.parser import parse
 from setpoint.problems.validation import as_targets, check_query, specified
 from setpoint.rates import Expression, Target, column_name
+
+if TYPE_CHECKING:
+    from setpoint.axes.choice import Choice
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -105,6 +106,8 @@ class Problem(Specification):
             classes: What the columns of the scores are called, for a problem that calls classes by
                 name; without it they are called by their numbers, from 0.
         """
+        from setpoint.axes.evaluation import evaluate_problem
+
         return evaluate_problem(self, scores, labels, thresholds, weights, groups, queries, classes)
 
     def choose(
@@ -117,6 +120,8 @@ class Problem(Specification):
         classes: Any = None,
     ) -> Choice:
         """The hard thresholds that solve this problem on these data, with what they reach."""
+        from setpoint.axes.evaluation import choose_thresholds
+
         return choose_thresholds(self, scores, labels, weights, groups, queries, classes)
 
     def __str__(self) -> str:
@@ -148,6 +153,8 @@ def merit(problem: Problem, scores: Any, labels: Any, **given: Any) -> float:
         labels: As there.
         **given: Whatever else is known of each example.
     """
+    from setpoint.axes.choice import Infeasible, worst
+
     try:
         value = problem.evaluate(scores, labels, **given)
     except Infeasible:

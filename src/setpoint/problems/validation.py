@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from setpoint._checks import whole
-from setpoint.axes.class_search import coverage_target
 from setpoint.axes.specification import DEFAULT_POINTS, PER_GROUP, Specification
-from setpoint.axes.windows import window_of
 from setpoint.rates import (
     Bound,
     ClassArea,
@@ -162,6 +160,8 @@ def refuse_classes(asked: Any, who: str) -> None:
 
 def _check_equalities(targets: tuple[Target, ...]) -> None:
     """Refuse two exact equalities between groups: one threshold per group cannot hold both."""
+    from setpoint.axes.windows import window_of
+
     exact = [w for w in map(window_of, targets) if w is not None and w.is_exact]
     if len(exact) < 2:
         return
@@ -208,6 +208,8 @@ def _check_node(node: Expression) -> None:
 
 
 def _check_setpoints(setpoints: list[Setpoint]) -> None:
+    from setpoint.axes.class_search import coverage_target
+
     seen: dict[object, Setpoint] = {}
     total = 0.0
     for target in setpoints:

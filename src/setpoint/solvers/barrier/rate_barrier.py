@@ -17,7 +17,8 @@ from torch import Tensor
 
 from setpoint._checks import number
 from setpoint._checks import share as share_between
-from setpoint.axes import Sample, SoftCounts, read_sample, soft_counts, tables_of
+from setpoint.axes import Sample, SoftCounts, read_sample, tables_of
+from setpoint.axes.everyone import soft_counts
 from setpoint.distributed import workers
 from setpoint.losses import attach, example_weights
 from setpoint.problems import PER_GROUP, Problem
