@@ -192,3 +192,16 @@ def test_validation_data_of_one_class_are_refused_before_training():
             **BUDGET,
         )
     assert not steps
+
+
+def test_many_passes_over_small_data_are_measured_about_a_hundred_times():
+    x, y = data(60)
+    validation = Validation(fnr_at_fpr(0.2), x, y)
+    budget = {**BUDGET, "batch_size": 60, "validation": validation}
+    history = fit(linear(), cross_entropy, x, y, **{**budget, "steps": 250}).history
+    assert [entry["step"] for entry in history] == [*range(3, 250, 3), 250]
+    assert [entry["epoch"] for entry in history] == [entry["step"] for entry in history]
+    few = fit(linear(), cross_entropy, x, y, **{**budget, "steps": 100}).history
+    patient = fit(linear(), cross_entropy, x, y, **{**budget, "steps": 250}, patience=250).history
+    assert len(few) == 100
+    assert len(patient) == 250  # patience counts passes, so every one is measured

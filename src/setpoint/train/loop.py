@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
 from pathlib import Path
@@ -38,6 +38,8 @@ from setpoint.train.ranks import RankView, broadcast
 from setpoint.train.validation import Validation
 
 OnStep = Callable[[int, Tensor], None]
+_MOST_MEASURED = 100
+"""How often the goal is measured in a run: with more passes, only after every second or third."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Fitted:
     Attributes:
         model: The model of the best pass by the validation metric, or of the last step without it.
         seconds_per_step: The median; NaN if a finished run was only read back.
-        history: One dict per pass: epoch, step, loss, validation, seconds, status.
+        history: One dict per measured pass: epoch, step, loss, validation, seconds, status.
         best: The best value of the validation metric, and ``best_epoch`` the pass that had it.
     """
 
@@ -101,10 +103,11 @@ def fit(
         sampler: Which examples make a batch, such as ``Stratified(512)``; takes the place of
             ``batch_size``. Without it, pass after pass in a new order.
         validation: Held-out data. After every pass the goal's metric is taken there, and the
-            weights of the best pass are returned.
+            weights of the best pass are returned. Runs of more than 100 passes over small data
+            are measured about 100 times, evenly spread, unless ``patience`` is given.
         patience: Stop after this many passes without a better metric. A criterion that fades over
             ``steps`` is cut short by it.
-        checkpoint: A folder. After every pass all state is written there in one step, and a run
+        checkpoint: A folder. After every measured pass all state is written there, and a run
             that was killed goes on from it and ends with the same numbers. What another run left
             there (other settings, data or initial weights) is refused.
         progress: Show a line on stderr.
@@ -168,7 +171,8 @@ class Run:
         recipe: What a checkpoint must have been made with to be resumed.
         progress: How far the run is.
         seconds: The time of each step since the run was started or resumed.
-        losses: The loss of each step since the last pass ended.
+        losses: The loss of each step since the goal was last measured.
+        pass_length: Steps in a pass over the data.
         note: The last validation metric, for the progress line.
     """
 
@@ -185,6 +189,7 @@ class Run:
     progress: Progress = field(default_factory=Progress)
     seconds: list[float] = field(default_factory=list)
     losses: list[Tensor] = field(default_factory=list)
+    pass_length: int = 1
     note: str = ""
 
     def resume(self, folder: Path, settings: dict[str, Any]) -> None:
@@ -218,7 +223,10 @@ class Run:
     ) -> Fitted:
         """Take all steps that are left, pass after pass; returns the best model there was."""
         labels, done = self.view.labels, self.progress
-        pass_length = max(1, len(labels) // min(sampler.size, max(1, len(labels))))
+        self.pass_length = max(1, len(labels) // min(sampler.size, max(1, len(labels))))
+        every = self.pass_length
+        if self.patience is None:
+            every *= -(-steps // (self.pass_length * _MOST_MEASURED))
         self.state.model.train()
         for step, batch in enumerate(sampler.draw(labels, steps=steps, seed=seed)):
             if done.finished or step < done.step:  # already done before a restart
@@ -227,7 +235,7 @@ class Run:
             line.update(step + 1, self.note)
             if on_step is not None:
                 on_step(step, loss)
-            if (step + 1) % pass_length == 0 or step + 1 == steps:
+            if (step + 1) % every == 0 or step + 1 == steps:
                 self.end_of_pass(last=step + 1 == steps)
         line.close()
         model = self.state.current
@@ -283,7 +291,7 @@ class Run:
     def end_of_pass(self, *, last: bool) -> None:
         """Measure the goal, write history, keep the best weights, and checkpoint."""
         done, value, trouble = self.progress, None, ""
-        epoch = len(done.history) + 1
+        epoch = -(-done.step // self.pass_length)
         if self.validation is not None:
             value, trouble = self.validation.metric(self.state.current)
             if self.validation.better(value, done.best):
@@ -305,7 +313,7 @@ class Run:
         waited = epoch - (done.best_epoch or 0)
         done.finished = last or (self.patience is not None and waited >= self.patience)
         if self.folder is not None and rank_of() == 0:
-            record = {"recipe": self.recipe, "progress": asdict(done)}
+            record = {"recipe": self.recipe, "progress": vars(done)}
             save_checkpoint(self.folder, self.state.tensors(), record)
 
 
