@@ -1,8 +1,9 @@
 """Exact losses for metrics of a whole batch, by sorting: a value and its gradient, no solver."""
 
 import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
-from setpoint.losses.auc import auc_loss, pair_loss, partial_auc_loss
+from setpoint.losses.auc import auc_loss, partial_auc_loss
 from setpoint.losses.base import (
+    MetricLoss,
     Ranked,
     ValueAndGradient,
     attach,
@@ -14,12 +15,14 @@ from setpoint.losses.base import (
 from setpoint.losses.expected_f import expected_f_decisions, expected_f_loss, independent_joint
 from setpoint.losses.multiclass import multiclass_auc_loss
 from setpoint.losses.precision_at_recall import precision_at_recall_loss
-from setpoint.losses.ratios import Ratio, f_score_loss, jaccard_loss, ratio_loss
+from setpoint.losses.ratios import f_score_loss, jaccard_loss
 from setpoint.losses.structural import structural_loss
+from setpoint.losses.writing import LinearProgram
 
 __all__ = [
+    "LinearProgram",
+    "MetricLoss",
     "Ranked",
-    "Ratio",
     "ValueAndGradient",
     "attach",
     "auc_loss",
@@ -33,9 +36,7 @@ __all__ = [
     "independent_joint",
     "jaccard_loss",
     "multiclass_auc_loss",
-    "pair_loss",
     "partial_auc_loss",
     "precision_at_recall_loss",
-    "ratio_loss",
     "structural_loss",
 ]

@@ -12,12 +12,15 @@ number and the sum of their scores: the cost is that of a sort.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from torch import Tensor
 
-from setpoint._checks import positive, share
-from setpoint.losses.base import Ranked, ValueAndGradient, batch_loss, from_zero
+from setpoint._checks import share
+from setpoint.losses.base import MetricLoss, Ranked, ValueAndGradient, from_zero
+from setpoint.losses.writing import LinearProgram, ProgramBuilder, TwoClasses
 
 PairSurrogate = Literal["hinge", "ramp"]
 
@@ -52,12 +55,7 @@ def auc_loss(
         >>> loss.item(), scores.grad.tolist()
         (0.25, [0.0, -0.5, 0.5])
     """
-    margin, surrogate = positive(margin, "margin"), checked_surrogate(surrogate)
-
-    def function(scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
-        return pair_loss(Ranked.of(scores, positives, negatives), margin, surrogate)
-
-    return batch_loss(function, scores, labels, weights)
+    return RocArea(margin, surrogate).loss(scores, labels, weights)
 
 
 def partial_auc_loss(
@@ -81,14 +79,85 @@ def partial_auc_loss(
         weights: Optional, one per example; weight 2 is two copies, weight 0 is absent.
         margin: As in :func:`auc_loss`.
     """
-    margin = positive(margin, "margin")
-    low, high = checked_range(fpr)
+    return PartialRocArea(margin, fpr).loss(scores, labels, weights)
 
-    def function(scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
+
+@dataclass(frozen=True)
+class RocArea(MetricLoss):
+    """:func:`auc_loss` and its program (equation 1)."""
+
+    surrogate: PairSurrogate = "hinge"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.surrogate not in ("hinge", "ramp"):
+            raise ValueError(f"surrogate must be 'hinge' or 'ramp'; got {self.surrogate!r}.")
+
+    def measure(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
+        """The mean over all pairs."""
+        return pair_loss(Ranked.of(scores, positives, negatives), self.margin, self.surrogate)
+
+    def write(self, classes: TwoClasses) -> LinearProgram:
+        """One variable ``z >= 1 - d / margin`` per pair, at its share in the mean."""
+        return self.write_pairs(classes.differences, classes.pair_weights)
+
+    def write_pairs(self, differences: Tensor, weights: Tensor) -> LinearProgram:
+        """``min sum w z``; the ramp gives back what a misranked pair costs above 1.
+
+        What it gives back is ``min over 0 <= r <= 1 of r d / margin``: another variable per pair,
+        with the scores in its cost.
+        """
+        u = differences / self.margin
+        ones, program = torch.ones_like(u), ProgramBuilder()
+        program.at_most(u - 1, (program.variables(weights), -ones))
+        if self.surrogate == "ramp":
+            program.at_most(ones, (program.variables(weights * u), ones))
+        return program.build()
+
+
+@dataclass(frozen=True)
+class PartialRocArea(MetricLoss):
+    """:func:`partial_auc_loss` and its program."""
+
+    fpr: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.fpr, (tuple, list)) or len(self.fpr) != 2:
+            raise TypeError(f"fpr must be a range such as (0, 0.05); got {self.fpr!r}.")
+        low, high = (share(end, "An end of the fpr range") for end in self.fpr)
+        if low >= high:
+            raise ValueError(f"The fpr range goes from low to high; got ({low:g}, {high:g}).")
+
+    def measure(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
+        """The mean over pairs with the negatives of the range."""
         ranked = Ranked.of(scores, positives, negatives)
-        return pair_loss(ranked.within(low, high), margin)
+        return pair_loss(ranked.within(*self.fpr), self.margin)
 
-    return batch_loss(function, scores, labels, weights)
+    def write(self, classes: TwoClasses) -> LinearProgram:
+        """The sum of the largest pairs of a negative: ``min k t + sum w s``, ``s_j >= v_j - t``.
+
+        For a range that does not begin at 0 the sum of the largest up to its beginning is taken off
+        again: ``min -sum o v`` over ``0 <= o <= w, sum o = k``, with the values in the cost.
+        """
+        (low, high), weights = self.fpr, classes.low_weights
+        u, total = classes.differences / self.margin, weights.sum()
+        size, one = (high - low) * total, u.new_ones(())
+        program = ProgramBuilder()
+        z = program.variables(torch.zeros_like(u))
+        slack = program.variables(weights / size)
+        level = program.variables((high * total / size).reshape(1))
+        program.at_most(u - 1, (z, -one))
+        shares = classes.high_weights / classes.high_weights.sum()
+        by_negative = z.reshape(len(shares), len(weights))
+        pairs = zip(by_negative, shares, strict=True)
+        program.at_most(torch.zeros_like(weights), (slack, -one), (level, -one), *pairs)
+        if low:
+            values = shares @ (1 - u).clamp(min=0).reshape(len(shares), -1)
+            off = program.variables(-values / size)
+            program.at_most(weights, (off, one))
+            program.sum_equal(low * total, (off, one))
+        return program.build()
 
 
 def pair_loss(
@@ -134,22 +203,3 @@ def _by_negative(p: Tensor, first: Tensor, last: Tensor | None) -> Tensor:
     if last is not None:
         steps.scatter_add_(-1, last, -p)
     return steps.cumsum(-1)[..., :-1]
-
-
-def checked_range(fpr: object) -> tuple[float, float]:
-    """The range as two floats; raises unless they are shares, the smaller first."""
-    if not isinstance(fpr, (tuple, list)) or len(fpr) != 2:
-        raise TypeError(f"fpr must be a range such as (0, 0.05); got {fpr!r}.")
-    low, high = (share(end, "An end of the fpr range") for end in fpr)
-    if low >= high:
-        raise ValueError(f"The fpr range goes from low to high; got ({low:g}, {high:g}).")
-    return low, high
-
-
-def checked_surrogate(surrogate: object) -> PairSurrogate:
-    """The surrogate's name; raises for any other."""
-    if surrogate == "hinge":
-        return "hinge"
-    if surrogate == "ramp":
-        return "ramp"
-    raise ValueError(f"surrogate must be 'hinge' or 'ramp'; got {surrogate!r}.")

@@ -6,6 +6,7 @@ gradient is all that is kept for the backward pass.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -14,8 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from setpoint._checks import positive
 from setpoint.axes import Sample, read_sample
+from setpoint.batch import describe
 from setpoint.distributed import refuse_several_ranks
+from setpoint.losses.writing import LinearProgram, TwoClasses
 
 ValueAndGradient = tuple[Tensor, Tensor]
 """One loss per output, ``[c]``, and its gradient on the scores, ``[c, n]``."""
@@ -25,6 +29,48 @@ LossFunction = Callable[[Tensor, Tensor, Tensor], ValueAndGradient]
 An example has its weight in the row of its own class and zero in the other. The function may assume
 that both classes are present: its result is not used for outputs where one is missing.
 """
+
+
+@dataclass(frozen=True)
+class MetricLoss(ABC):
+    """A metric's loss twice: by sorting, and as the linear program it is the optimal value of.
+
+    A subclass has the options of the loss as its fields and checks them when it is made.
+    """
+
+    margin: float
+
+    def __post_init__(self) -> None:
+        positive(self.margin, "margin")
+
+    @abstractmethod
+    def measure(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
+        """Loss and gradient by sorting; see :data:`LossFunction`."""
+
+    @abstractmethod
+    def write(self, classes: TwoClasses) -> LinearProgram:
+        """The linear program of one output."""
+
+    def loss(self, scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+        """The loss of a batch, with its gradient."""
+        return batch_loss(self.measure, scores, labels, weights)
+
+    def program(
+        self, scores: Tensor, labels: Tensor, weights: Tensor | None = None
+    ) -> LinearProgram:
+        """The program of a batch of one output; raises if a class is missing."""
+        check_loss_scores(scores)
+        batch = read_loss_batch(scores, labels, weights)
+        if len(batch.scores) != 1:
+            raise ValueError(
+                f"A program is written for one output; got {len(batch.scores)}. "
+                "Write one for each column of the scores."
+            )
+        if not batch.totals.all():
+            there = describe(*batch.totals[0].tolist())
+            raise ValueError(f"The program needs both classes; got {there}.")
+        exact = scores.reshape(-1).double()
+        return self.write(TwoClasses.of(exact, *batch.columns[0].unbind(-1)))
 
 
 def batch_loss(

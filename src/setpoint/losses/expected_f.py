@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from setpoint._checks import positive
+from setpoint.losses.writing import LinearProgram, ProgramBuilder
 
 
 def expected_f_loss(joint: Tensor, none: Tensor | float, *, beta: float = 1.0) -> Tensor:
@@ -33,6 +34,20 @@ def expected_f_loss(joint: Tensor, none: Tensor | float, *, beta: float = 1.0) -
     """
     values, none = _best_by_size(joint, none, beta)
     return 1 - torch.maximum(values.max(), none)
+
+
+def expected_f_program(joint: Tensor, none: Tensor | float, *, beta: float = 1.0) -> LinearProgram:
+    """A share ``s_k`` per size ``k``, and ``z_ik <= s_k``: example i is in the set of size k."""
+    joint, none = checked_joint(joint, none)
+    n, one, program = len(joint), joint.new_ones(()), ProgramBuilder()
+    z = program.variables(-column_worth(joint, beta).reshape(-1))
+    sizes = program.variables(joint.new_zeros(n))
+    nobody = program.variables(-none.reshape(1))
+    program.at_most(joint.new_zeros(n * n), (z, one), (sizes.repeat(n), -one))
+    for k, members in enumerate(z.reshape(n, n).T):
+        program.sum_equal(0.0, (members, one), (sizes[k : k + 1], -(k + 1) * one))
+    program.sum_equal(1.0, (sizes, one), (nobody, one))
+    return program.build(offset=1.0)
 
 
 def expected_f_decisions(joint: Tensor, none: Tensor | float, *, beta: float = 1.0) -> Tensor:

@@ -6,17 +6,17 @@ along which direction the two are told apart; projected on it, they are a binary
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from setpoint._checks import positive
 from setpoint.batch import check_length, check_scores, check_weights
 from setpoint.distributed import refuse_several_ranks
-from setpoint.losses.auc import PairSurrogate, checked_surrogate, pair_loss
-from setpoint.losses.base import Ranked, check_loss_scores, exact_type, mean_loss
+from setpoint.losses.auc import PairSurrogate, RocArea
+from setpoint.losses.base import check_loss_scores, exact_type, mean_loss
+from setpoint.losses.writing import LinearProgram, TwoClasses
 
 MulticlassKind = Literal["mu", "one_vs_all"]
 SORTED_TOGETHER = 2**20  # scores
@@ -53,24 +53,54 @@ def multiclass_auc_loss(
         >>> round(multiclass_auc_loss(scores, torch.tensor([0, 1, 2])).item(), 6)
         0.0
     """
-    refuse_several_ranks()
-    margin, surrogate = positive(margin, "margin"), checked_surrogate(surrogate)
-    labels, weights = checked_classes(scores, labels, weights)
-    directions, ones, others = comparisons(scores.shape[1], kind, partition)
-    if scores.numel() == 0:
-        return scores.to(exact_type(scores)).sum()
-    x = scores.detach().double()
-    directions = directions.to(x.device)
-    total, gradient, compared = x.new_zeros(()), torch.zeros_like(x), x.new_zeros(())
-    for part in _comparison_chunks(len(directions), len(x)):
-        p, n = (side[part].to(x.device)[:, labels] * weights for side in (ones, others))
-        value, slopes = pair_loss(Ranked.of(directions[part] @ x.T, p, n), margin, surrogate)
-        total = total + value.sum()  # a comparison that lacks a class counts as 0
-        gradient += slopes.T @ directions[part]
-        compared = compared + ((p.sum(-1) > 0) & (n.sum(-1) > 0)).sum()
-    compared = compared + (compared == 0)
-    flat = (gradient / compared).reshape(1, -1)
-    return mean_loss(scores, (total / compared).reshape(1), flat, compared.reshape(1) > 0)
+    return MulticlassArea(margin, surrogate, kind, partition).loss(scores, labels, weights)
+
+
+@dataclass(frozen=True)
+class MulticlassArea(RocArea):
+    """:func:`multiclass_auc_loss` and its program (equation 2)."""
+
+    kind: MulticlassKind = "mu"
+    partition: Any = None
+
+    def loss(self, scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+        """The mean over comparisons of classes, some of them sorted together."""
+        refuse_several_ranks()
+        labels, examples = checked_classes(scores, labels, weights)
+        directions, ones, others = comparisons(scores.shape[1], self.kind, self.partition)
+        if scores.numel() == 0:
+            return scores.to(exact_type(scores)).sum()
+        x = scores.detach().double()
+        total, gradient, compared = x.new_zeros(()), torch.zeros_like(x), x.new_zeros(())
+        size = max(1, SORTED_TOGETHER // len(x))
+        for start in range(0, len(directions), size):
+            part = slice(start, start + size)
+            along = directions[part].to(x.device)
+            p, n = (side[part].to(x.device)[:, labels] * examples for side in (ones, others))
+            value, slopes = self.measure(along @ x.T, p, n)
+            total = total + value.sum()  # a comparison that lacks a class counts as 0
+            gradient += slopes.T @ along
+            compared = compared + ((p.sum(-1) > 0) & (n.sum(-1) > 0)).sum()
+        compared = compared + (compared == 0)
+        flat = (gradient / compared).reshape(1, -1)
+        return mean_loss(scores, (total / compared).reshape(1), flat, compared.reshape(1) > 0)
+
+    def program(
+        self, scores: Tensor, labels: Tensor, weights: Tensor | None = None
+    ) -> LinearProgram:
+        """The binary program of every comparison of classes, side by side."""
+        labels, examples = checked_classes(scores, labels, weights)
+        found = comparisons(scores.shape[1], self.kind, self.partition)
+        differences, shares = [], []
+        for direction, ones, others in zip(*(x.to(scores.device) for x in found), strict=True):
+            sides = (side[labels] * examples for side in (ones, others))
+            classes = TwoClasses.of(scores.double() @ direction, *sides)
+            if len(classes.high) and len(classes.low):
+                differences.append(classes.differences)
+                shares.append(classes.pair_weights)
+        if not shares:
+            raise ValueError("The program needs examples of two classes at least.")
+        return self.write_pairs(torch.cat(differences), torch.cat(shares) / len(shares))
 
 
 def comparisons(
@@ -138,10 +168,3 @@ def checked_classes(scores: Tensor, labels: Tensor, weights: Any) -> tuple[Tenso
                 f"column of the scores; got {labels[row].item():g} in row {row}."
             )
     return labels.long(), weights
-
-
-def _comparison_chunks(comparisons: int, examples: int) -> Iterator[slice]:
-    """Slices of the comparisons that are sorted together, to bound the memory."""
-    size = max(1, SORTED_TOGETHER // max(examples, 1))
-    for start in range(0, comparisons, size):
-        yield slice(start, start + size)

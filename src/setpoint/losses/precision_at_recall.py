@@ -8,13 +8,15 @@ positives that are less than the margin above it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from setpoint._checks import positive, share
-from setpoint.losses.base import Ranked, ValueAndGradient, batch_loss
+from setpoint._checks import share
+from setpoint.losses.base import MetricLoss, Ranked, ValueAndGradient
+from setpoint.losses.writing import LinearProgram, ProgramBuilder, TwoClasses
 
 AlarmObjective = Literal["precision", "fpr"]
 
@@ -48,21 +50,62 @@ def precision_at_recall_loss(
         >>> loss.item(), scores.grad.tolist()
         (0.2, [0.0, -0.32, 0.32])
     """
-    margin = positive(margin, "margin")
-    recall, objective = checked_recall(recall), checked_objective(objective)
+    return AlarmsAtRecall(margin, recall, objective).loss(scores, labels, weights)
 
-    def function(scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
-        ranked = Ranked.of(scores / margin, positives, negatives)
-        alarms, gradient = alarms_at_recall(ranked, recall)
-        if objective == "fpr":
+
+@dataclass(frozen=True)
+class AlarmsAtRecall(MetricLoss):
+    """:func:`precision_at_recall_loss` and its program."""
+
+    recall: float
+    objective: AlarmObjective = "precision"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if share(self.recall, "recall") == 0:
+            raise ValueError("A recall of 0 asks for nothing; recall must be above 0.")
+        if self.objective not in ("precision", "fpr"):
+            raise ValueError(f"objective must be 'precision' or 'fpr'; got {self.objective!r}.")
+
+    def measure(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
+        """The false alarms at the recall, over the negatives or as a loss of precision."""
+        ranked = Ranked.of(scores / self.margin, positives, negatives)
+        alarms, gradient = alarms_at_recall(ranked, self.recall)
+        if self.objective == "fpr":
             total = negatives.sum(-1)
             value, slope = alarms / total, 1 / total
         else:
-            found = recall * positives.sum(-1)
+            found = self.recall * positives.sum(-1)
             value, slope = alarms / (found + alarms), found / (found + alarms) ** 2
-        return value, gradient.mul_(slope[:, None] / margin)
+        return value, gradient.mul_(slope[:, None] / self.margin)
 
-    return batch_loss(function, scores, labels, weights)
+    def write(self, classes: TwoClasses) -> LinearProgram:
+        """False alarms and misses around a free threshold; for the precision, all times ``t``.
+
+        ``alarm >= t (1 + v) - level`` and ``miss >= t (1 - u) + level``, with the sum of misses
+        within ``t (1 - recall) P``. For the false positive rate ``t`` is 1; for the precision
+        ``recall P t + alarms`` is held at 1 (the substitution of Charnes and Cooper).
+        """
+        u, v = classes.high / self.margin, classes.low / self.margin
+        allowed, one = (1 - self.recall) * classes.positives, u.new_ones(())
+        to_fpr = self.objective == "fpr"
+        cost = classes.low_weights / classes.low_weights.sum() if to_fpr else classes.low_weights
+        program = ProgramBuilder()
+        alarm, miss = program.variables(cost), program.variables(torch.zeros_like(u))
+        level = program.variables(u.new_zeros(1), free=True)
+        misses = (miss, classes.high_weights)
+        if to_fpr:
+            program.at_most(-1 - v, (alarm, -one), (level, -one))
+            program.at_most(u - 1, (miss, -one), (level, one))
+            program.sum_at_most(allowed, misses)
+            return program.build()
+        t = program.variables(u.new_zeros(1))
+        program.at_most(torch.zeros_like(v), (t, 1 + v), (level, -one), (alarm, -one))
+        program.at_most(torch.zeros_like(u), (t, 1 - u), (level, one), (miss, -one))
+        program.sum_at_most(0.0, misses, (t, -allowed))
+        held = (t, self.recall * classes.positives)
+        program.sum_equal(1.0, (alarm, classes.low_weights), held)
+        return program.build()
 
 
 def alarms_at_recall(ranked: Ranked, recall: float) -> ValueAndGradient:
@@ -83,20 +126,3 @@ def alarms_at_recall(ranked: Ranked, recall: float) -> ValueAndGradient:
     pull = torch.where(places <= lower, p, 0.0) / (active + (active == 0))
     gradient = push - pull * push.sum(-1, keepdim=True)
     return (n * false).sum(-1), ranked.unsorted(gradient)
-
-
-def checked_recall(recall: object) -> float:
-    """Recall as a float; raises unless it is a share above 0."""
-    value = share(recall, "recall")
-    if value == 0:
-        raise ValueError("A recall of 0 asks for nothing; recall must be above 0.")
-    return value
-
-
-def checked_objective(objective: object) -> AlarmObjective:
-    """The objective's name; raises for any other."""
-    if objective == "precision":
-        return "precision"
-    if objective == "fpr":
-        return "fpr"
-    raise ValueError(f"objective must be 'precision' or 'fpr'; got {objective!r}.")

@@ -21,7 +21,8 @@ import torch
 from torch import Tensor
 
 from setpoint._checks import number, positive
-from setpoint.losses.base import Ranked, ValueAndGradient, batch_loss, from_zero
+from setpoint.losses.base import MetricLoss, Ranked, ValueAndGradient, from_zero
+from setpoint.losses.writing import LinearProgram, ProgramBuilder, TwoClasses
 
 DecisionThreshold = float | Literal["best"]
 
@@ -57,12 +58,6 @@ class Ratio:
         loss = 1 - ratio - torch.where(some, 0.0, steep * found)
         by_found = self.top * (below - self.moving * seen) / below**2
         return loss, -torch.where(some, by_found, steep), ratio / below
-
-
-def f_ratio(beta: float) -> Ratio:
-    """The F score: recall counts ``beta`` times as much as precision."""
-    square = positive(beta, "beta") ** 2
-    return Ratio(1 + square, square, 1)
 
 
 JACCARD = Ratio(1, 1, 0)
@@ -101,10 +96,7 @@ def f_score_loss(
         >>> loss.item(), scores.grad.tolist()
         (0.25, [0.0, -0.3125, 0.1875])
     """
-    ratio = f_ratio(beta)
-    return ratio_loss(
-        scores, labels, ratio, weights=weights, margin=margin, threshold=threshold, lift=lift
-    )
+    return f_score_bound(margin, beta, threshold, lift).loss(scores, labels, weights)
 
 
 def jaccard_loss(
@@ -126,33 +118,72 @@ def jaccard_loss(
         threshold: As in :func:`f_score_loss`.
         lift: As in :func:`f_score_loss`.
     """
-    return ratio_loss(
-        scores, labels, JACCARD, weights=weights, margin=margin, threshold=threshold, lift=lift
-    )
+    return RatioBound(margin, JACCARD, threshold, lift).loss(scores, labels, weights)
 
 
-def ratio_loss(
-    scores: Tensor,
-    labels: Tensor,
-    ratio: Ratio,
-    *,
-    weights: Tensor | None = None,
-    margin: float = 1.0,
-    threshold: DecisionThreshold = 0.0,
-    lift: bool = True,
-) -> Tensor:
-    """An upper bound on one minus any ratio of this form; arguments as in :func:`f_score_loss`."""
-    margin, threshold = positive(margin, "margin"), checked_threshold(threshold)
+@dataclass(frozen=True)
+class RatioBound(MetricLoss):
+    """The loss of any ratio of this form, and its program; options as in :func:`f_score_loss`."""
 
-    def function(scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
-        if threshold == "best":
-            value, gradient = at_best_threshold(ratio, scores / margin, positives, negatives)
+    ratio: Ratio
+    threshold: DecisionThreshold = "best"
+    lift: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.threshold, str):
+            number(self.threshold, "threshold")
+        elif self.threshold != "best":
+            raise ValueError(f"threshold must be a number or 'best'; got {self.threshold!r}.")
+
+    def measure(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
+        """The bound at the threshold, or the lowest one over all thresholds."""
+        if self.threshold == "best":
+            value, gradient = at_best_threshold(
+                self.ratio, scores / self.margin, positives, negatives
+            )
         else:
-            u = (scores - threshold) / margin
-            value, gradient = at_threshold(ratio, u, positives, negatives, lift)
-        return value, gradient.div_(margin)
+            u = (scores - self.threshold) / self.margin
+            value, gradient = at_threshold(self.ratio, u, positives, negatives, self.lift)
+        return value, gradient.div_(self.margin)
 
-    return batch_loss(function, scores, labels, weights)
+    def write(self, classes: TwoClasses) -> LinearProgram:
+        """The substitution of Charnes and Cooper: everything times ``t``, the denominator at 1.
+
+        Misses ``x_i >= t (1 - u_i)`` and alarms ``w_j >= t (1 + u_j)``, all at least 0. A free
+        threshold, times ``t``, is one more variable without a sign. With ``lift`` a second program
+        stands beside it: by how much the misses exceed the positives.
+        """
+        ratio, total = self.ratio, classes.positives
+        at = 0.0 if self.threshold == "best" else self.threshold
+        u, v = ((x - at) / self.margin for x in (classes.high, classes.low))
+        program, one = ProgramBuilder(), u.new_ones(())
+        t = program.variables(-ratio.top * total)
+        x = program.variables(ratio.top * classes.high_weights)
+        w = program.variables(torch.zeros_like(v))
+        up, down = [(t, 1 - u), (x, -one)], [(t, 1 + v), (w, -one)]
+        if self.threshold == "best":
+            level = program.variables(u.new_zeros(1), free=True)
+            up, down = [*up, (level, one)], [*down, (level, -one)]
+        program.at_most(torch.zeros_like(u), *up)
+        program.at_most(torch.zeros_like(v), *down)
+        if self.lift and self.threshold != "best":
+            miss = program.variables(torch.zeros_like(u))
+            over = program.variables(ratio.top / (ratio.fixed * total))
+            program.at_most(u - 1, (miss, -one))
+            program.sum_at_most(total, (miss, classes.high_weights), (over, -one))
+        scale = (t, (ratio.fixed + ratio.moving) * total)
+        found = (x, -ratio.moving * classes.high_weights)
+        program.sum_equal(1.0, scale, found, (w, classes.low_weights))
+        return program.build(offset=1.0)
+
+
+def f_score_bound(
+    margin: float, beta: float, threshold: DecisionThreshold, lift: bool
+) -> RatioBound:
+    """The bound of the F score: recall counts ``beta`` times as much as precision."""
+    square = positive(beta, "beta") ** 2
+    return RatioBound(margin, Ratio(1 + square, square, 1), threshold, lift)
 
 
 def at_threshold(
@@ -214,12 +245,3 @@ def _kink_gradient(
     start, end = (side.sum(-1, keepdim=True) for side in (left, right))
     share = (start / torch.where(start == end, 1.0, start - end)).clamp(0, 1)
     return left.lerp_(right, share)
-
-
-def checked_threshold(threshold: object) -> DecisionThreshold:
-    """A float, or ``"best"``; raises for anything else."""
-    if isinstance(threshold, str):
-        if threshold != "best":
-            raise ValueError(f"threshold must be a number or 'best'; got {threshold!r}.")
-        return "best"
-    return number(threshold, "threshold")

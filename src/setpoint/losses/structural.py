@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint._checks import number, positive
-from setpoint.losses.base import ValueAndGradient, batch_loss
+from setpoint._checks import number
+from setpoint.losses.base import MetricLoss, ValueAndGradient
+from setpoint.losses.writing import LinearProgram, ProgramBuilder, TwoClasses
 from setpoint.rates import Counts, Expression, Tables
 
 PAIRS_TOGETHER = 2**20  # pairs of counts that are compared in one piece
@@ -55,14 +56,40 @@ def structural_loss(
         >>> loss.item(), scores.grad.tolist()
         (0.375, [-0.25, -0.25, 0.0])
     """
-    margin, threshold = positive(margin, "margin"), number(threshold, "threshold")
-    check_metric(metric)
+    return StructuralHinge(margin, metric, threshold).loss(scores, labels, weights)
 
-    def function(scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
-        losses, gradients = worst_cases(metric, (scores - threshold) / margin, positives, negatives)
-        return losses, gradients.div_(margin)
 
-    return batch_loss(function, scores, labels, weights)
+@dataclass(frozen=True)
+class StructuralHinge(MetricLoss):
+    """:func:`structural_loss` and its program."""
+
+    metric: Expression
+    threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number(self.threshold, "threshold")
+        if not isinstance(self.metric, Expression):
+            shown = repr(self.metric)
+            raise TypeError(f"metric must be made of rates, such as f_score(1); got {shown}.")
+        if any(rate.where for rate in self.metric.rates()):
+            raise ValueError(f"The structural hinge takes rates without slices; got {self.metric}.")
+
+    def measure(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
+        """The worst decisions of every output."""
+        u = (scores - self.threshold) / self.margin
+        losses, gradients = worst_cases(self.metric, u, positives, negatives)
+        return losses, gradients / self.margin
+
+    def write(self, classes: TwoClasses) -> LinearProgram:
+        """One variable, with one row per pair of counts: it is at least their loss."""
+        u, v = ((x - self.threshold) / self.margin for x in (classes.high, classes.low))
+        low = ErrorQueue.of(u, classes.high_weights, descending=False)
+        top = ErrorQueue.of(v, classes.low_weights, descending=True)
+        losses = ErrorTable.of(self.metric, low, top).loss().reshape(-1)
+        program = ProgramBuilder()
+        program.at_most(-losses, (program.variables(losses.new_ones(1)), -losses.new_ones(())))
+        return program.build()
 
 
 def worst_cases(
@@ -181,14 +208,6 @@ class ErrorTable:
         size = max(1, PAIRS_TOGETHER // len(self.top.weights))
         for start in range(0, len(self.low.weights), size):
             yield slice(start, start + size)
-
-
-def check_metric(metric: object) -> None:
-    """Raise unless ``metric`` is an expression of rates without slices."""
-    if not isinstance(metric, Expression):
-        raise TypeError(f"metric must be made of rates, such as f_score(1); got {metric!r}.")
-    if any(rate.where for rate in metric.rates()):
-        raise ValueError(f"The structural hinge takes rates without slices; got {metric}.")
 
 
 def _error_prices(metric: Expression, positives: float, negatives: float) -> tuple[float, float]:

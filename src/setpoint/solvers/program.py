@@ -6,26 +6,21 @@ programs* (2021), with the programs solved by sorting.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from setpoint._checks import positive
 from setpoint.distributed import Reduction
-from setpoint.losses import (
-    Ratio,
-    ValueAndGradient,
-    batch_loss,
-    multiclass_auc_loss,
-    partial_auc_loss,
-    precision_at_recall_loss,
-    ratio_loss,
-    structural_loss,
-)
-from setpoint.losses.structural import error_slopes, worst_cases
+from setpoint.losses import LinearProgram, MetricLoss
+from setpoint.losses.auc import PartialRocArea
+from setpoint.losses.base import ValueAndGradient
+from setpoint.losses.multiclass import MulticlassArea
+from setpoint.losses.precision_at_recall import AlarmsAtRecall
+from setpoint.losses.ratios import Ratio, RatioBound
+from setpoint.losses.structural import StructuralHinge, error_slopes, worst_cases
+from setpoint.losses.writing import TwoClasses
 from setpoint.problems import PER_GROUP, Problem, refuse_queries
 from setpoint.rates import (
     Bound,
@@ -42,8 +37,6 @@ from setpoint.rates import (
 )
 from setpoint.solvers.base import BatchCriterion, LastBatch
 
-MetricLoss = Callable[..., Tensor]
-"""Called as ``loss(scores, labels, weights=..., margin=...)``."""
 _metrics: list[Expression] = []  # of structural losses, by number
 
 
@@ -77,8 +70,8 @@ class Program(BatchCriterion):
         super().__init__()
         self.reduction = reduction
         self.problem = problem
-        self.margin = positive(margin, "margin")
-        self._loss = loss_for(problem)
+        self.margin = margin
+        self._loss = loss_for(problem, margin)
         self._last: LastBatch | None = None
 
     def forward(self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None) -> Tensor:
@@ -90,7 +83,7 @@ class Program(BatchCriterion):
             labels: 0 or 1, in the shape of the scores; of classes the column, ``[n]``.
             weights: Optional, one per example; weight 2 is two copies, weight 0 is absent.
         """
-        loss = self._loss(scores, labels, weights=weights, margin=self.margin)
+        loss = self._loss.loss(scores, labels, weights)
         if scores.numel():
             labels = torch.as_tensor(labels, device=scores.device)
             if self.problem.kind != "classes":
@@ -111,18 +104,17 @@ class Program(BatchCriterion):
         return f"{type(self).__name__}({self.problem}, margin={self.margin!r})"
 
 
-def loss_for(problem: Problem) -> MetricLoss:
+def loss_for(problem: Problem, margin: float = 1.0) -> MetricLoss:
     """The metric loss of a problem; raises if there is none, and says for what there is one."""
     if not isinstance(problem, Problem):
         raise TypeError(
             f"Program takes a Problem, such as roc_auc(fpr=(0, 0.05)); got {problem!r}."
         )
     refuse_queries(problem.query, "Program")
-    loss = None
+    loss: MetricLoss | None = None
     if isinstance(problem.objective, ClassArea) and problem.maximize:
-        if problem.objective.kind == "auc_mu":
-            return multiclass_auc_loss
-        return partial(multiclass_auc_loss, kind="one_vs_all")
+        one_vs_all = problem.objective.kind != "auc_mu"
+        return MulticlassArea(margin, kind="one_vs_all" if one_vs_all else "mu")
     if problem.kind == "classes":
         raise ValueError(
             f"There is no program for `{problem}`; of several classes there is one for auc_mu and "
@@ -130,11 +122,11 @@ def loss_for(problem: Problem) -> MetricLoss:
         )
     if len(problem.slices) == 1 and problem.thresholds != PER_GROUP:
         if problem.swept is not None:
-            loss = _area_loss(problem, problem.swept)
+            loss = _area_loss(problem, problem.swept, margin)
         elif len(problem.subject_to) == 1:
-            loss = _constrained_loss(problem, problem.subject_to[0])
+            loss = _constrained_loss(problem, problem.subject_to[0], margin)
         elif not problem.subject_to:
-            loss = _unconstrained_loss(problem)
+            loss = _unconstrained_loss(problem, margin)
     if loss is None:
         raise ValueError(
             f"There is no program for `{problem}`. There is one for tpr over a range of fpr, for "
@@ -144,52 +136,51 @@ def loss_for(problem: Problem) -> MetricLoss:
     return loss
 
 
-def _area_loss(problem: Problem, swept: Range) -> MetricLoss | None:
+def _area_loss(problem: Problem, swept: Range, margin: float) -> MetricLoss | None:
     """The area under the ROC curve over a range of false positive rates."""
     if swept.expression != fpr or not _is(problem, recall, fnr):
         return None
-    return partial(partial_auc_loss, fpr=(swept.low, swept.high))
+    return PartialRocArea(margin, (swept.low, swept.high))
 
 
-def _constrained_loss(problem: Problem, target: Bound | Setpoint | Range) -> MetricLoss | None:
+def _constrained_loss(
+    problem: Problem, target: Bound | Setpoint | Range, margin: float
+) -> MetricLoss | None:
     """False alarms at a recall, or its mirror image, misses at a false positive rate."""
     level = _floor(target, recall, fnr)
     if level and problem.maximize and problem.objective == precision:
-        return partial(precision_at_recall_loss, recall=level)
+        return AlarmsAtRecall(margin, level)
     if level and _is(problem, tnr, fpr):
-        return partial(precision_at_recall_loss, recall=level, objective="fpr")
+        return AlarmsAtRecall(margin, level, "fpr")
     level = _floor(target, tnr, fpr)
     if level and _is(problem, recall, fnr):
-        return partial(_fnr_at_fpr_loss, recall=level)
+        return _MissesAtFpr(margin, level, "fpr")
     return None
 
 
-def _fnr_at_fpr_loss(
-    scores: Tensor,
-    labels: Tensor,
-    *,
-    recall: float,
-    weights: Tensor | None = None,
-    margin: float = 1.0,
-) -> Tensor:
-    """Misses at a false positive rate are false alarms at a recall with the classes swapped."""
-    swapped = 1 - torch.as_tensor(labels).double()
-    return precision_at_recall_loss(
-        -scores, swapped, recall=recall, weights=weights, margin=margin, objective="fpr"
-    )
+class _MissesAtFpr(AlarmsAtRecall):
+    """Misses at a false positive rate: false alarms at a recall with the classes swapped."""
+
+    def measure(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
+        value, gradient = super().measure(-scores, negatives, positives)
+        return value, gradient.neg_()
+
+    def write(self, classes: TwoClasses) -> LinearProgram:
+        high, low = (-classes.low, classes.low_weights), (-classes.high, classes.high_weights)
+        return super().write(TwoClasses(high[0], low[0], high[1], low[1]))
 
 
-def _unconstrained_loss(problem: Problem) -> MetricLoss | None:
+def _unconstrained_loss(problem: Problem, margin: float) -> MetricLoss | None:
     """A ratio at its best threshold, else the structural hinge if perfect decisions are best."""
     ratio = _as_ratio(problem.objective) if problem.maximize else None
     if ratio is not None:
-        return partial(ratio_loss, ratio=ratio, threshold="best", lift=False)
+        return RatioBound(margin, ratio)
     miss, alarm = (
         slope if problem.maximize else -slope for slope in error_slopes(problem.objective, 1.0, 1.0)
     )
     if max(miss, alarm) > 0 or miss == alarm == 0:
         return None
-    return _StructuralLoss(problem.objective)
+    return _CompiledStructuralHinge(margin, problem.objective)
 
 
 def _as_ratio(expression: Expression) -> Ratio | None:
@@ -221,42 +212,32 @@ def _floor(target: Bound | Setpoint | Range, high: Rate, low: Rate) -> float | N
     return 1 - target.level if below and target.expression == low else None
 
 
-class _StructuralLoss:
-    """The structural hinge of a metric, as an operator that a compiler does not look into.
+@dataclass(frozen=True)
+class _CompiledStructuralHinge(StructuralHinge):
+    """The structural hinge, under a compiler by an operator that it does not look into.
 
     The sizes of its tables depend on the labels, which no graph of fixed shapes can hold. The
     operator looks metrics up by number, as a compiler passes tensors and numbers only.
     """
 
-    def __init__(self, metric: Expression) -> None:
-        self.metric = metric
-        if metric not in _metrics:
-            _metrics.append(metric)
-        self.number = _metrics.index(metric)
+    number: int = field(init=False, compare=False, repr=False)
 
-    def __call__(
-        self,
-        scores: Tensor,
-        labels: Tensor,
-        *,
-        weights: Tensor | None = None,
-        margin: float = 1.0,
-    ) -> Tensor:
-        """The loss of a batch, as :func:`setpoint.losses.structural_loss` gives it."""
-        if not torch.compiler.is_compiling():
-            return structural_loss(
-                scores, labels, metric=self.metric, weights=weights, margin=margin
-            )
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.metric not in _metrics:
+            _metrics.append(self.metric)
+        object.__setattr__(self, "number", _metrics.index(self.metric))
 
-        def function(scores: Tensor, *classes: Tensor) -> ValueAndGradient:
-            loss, gradient = _structural_worst(scores / margin, *classes, self.number)
-            return loss, gradient / margin
-
-        return batch_loss(function, scores, labels, weights)
-
-    def __reduce__(self) -> tuple[type[_StructuralLoss], tuple[Expression]]:
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         """Numbers differ between processes: an unpickled copy gets its own."""
-        return _StructuralLoss, (self.metric,)
+        return type(self), (self.margin, self.metric, self.threshold)
+
+    def measure(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
+        if not torch.compiler.is_compiling():
+            return super().measure(scores, positives, negatives)
+        u = scores / self.margin
+        loss, gradient = _structural_worst(u, positives, negatives, self.number)
+        return loss, gradient / self.margin
 
 
 @torch.library.custom_op("setpoint::structural_worst", mutates_args=())
