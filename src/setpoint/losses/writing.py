@@ -89,8 +89,8 @@ class _Rows:
     def add(self, side: Tensor, entries: tuple[Entry, ...]) -> None:
         rows = self._count + torch.arange(len(side))
         for columns, values in entries:
-            spread = (x.expand(len(side)) for x in (columns, values.to(side.dtype)))
-            self._entries.append((rows, *spread))
+            coefficients = values.to(side.dtype).expand(len(side))
+            self._entries.append((rows, columns.expand(len(side)), coefficients))
         self.sides.append(side)
         self._count += len(side)
 

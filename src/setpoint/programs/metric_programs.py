@@ -61,12 +61,12 @@ def as_program(
         >>> program.value(torch.tensor([0.0, 0.5]).double()).item()      # at its solution
         0.25
     """
-    if loss is expected_f_loss:
-        return expected_f_program(*given, **options)
-    if loss not in _LOSSES:
+    if loss is not expected_f_loss and loss not in _LOSSES:
         known = ", ".join(sorted(f.__name__ for f in (*_LOSSES, expected_f_loss)))
         raise ValueError(f"No program is known for {loss!r}; there is one for {known}.")
     bound = signature(loss).bind(*given, **options)
     bound.apply_defaults()
+    if loss is expected_f_loss:
+        return expected_f_program(**bound.arguments)
     scores, labels, weights = (bound.arguments.pop(k) for k in ("scores", "labels", "weights"))
     return _LOSSES[loss](**bound.arguments).program(scores, labels, weights)
