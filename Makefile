@@ -1,6 +1,7 @@
 # Two commands do everything on a fresh clone: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
+export PYTHONDONTWRITEBYTECODE :=  # libraries are compiled once, not in every process of the tests
 
 .PHONY: demo test test-slow test-browser check docs benchmark benchmarks-quick clean
 demo: .venv/demo

@@ -1,6 +1,6 @@
 """What came out when the golden files were recorded (``record.py``) comes out today.
 
-The compiled cases take long and are compared in ``solvers/test_compiled_golden.py``.
+The compiled cases take long and are compared in ``test_compiled.py``.
 """
 
 import pytest

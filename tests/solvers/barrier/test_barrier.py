@@ -233,7 +233,6 @@ COPY = LAYERS * WIDTH * WIDTH * 4  # bytes
 def peak_of(step):
     """The most that is allocated at once during a step, in bytes."""
     step()  # what is kept for good is there
-    gc.collect()  # what other tests left must not be freed in between
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
         step()
     events = [e for e in found.profiler.kineto_results.events() if e.name() == "[memory]"]
@@ -258,8 +257,11 @@ def measured(losses):
         model.zero_grad()
         losses(barrier, model(x))
 
-    # the least of several: on a busy machine memory is given back late
-    least = [min(peak_of(step) for _ in range(5)) for step in (ours, plain)]
+    gc.disable()  # what other tests left must not be freed in between
+    try:  # the least of several: on a busy machine memory is given back late
+        least = [min(peak_of(step) for _ in range(5)) for step in (ours, plain)]
+    finally:
+        gc.enable()
     return (least[0] - least[1]) / COPY
 
 

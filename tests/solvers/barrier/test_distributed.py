@@ -1,13 +1,7 @@
 """Two processes: rows and values are averaged, so that both do what one process would do."""
 
-import tempfile
-from datetime import timedelta
-from pathlib import Path
-
 import pytest
 import torch
-import torch.distributed as dist
-import torch.multiprocessing as mp
 from distributed.fleet import run_fleet
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
@@ -46,20 +40,13 @@ def train(model, x, y, every):
     return [p.detach().clone() for p in params], multipliers
 
 
-def work(rank, folder, every):
-    torch.set_num_threads(1)
-    dist.init_process_group(
-        "gloo",
-        init_method=f"file://{folder}/meet",
-        rank=rank,
-        world_size=2,
-        timeout=timedelta(seconds=300),
-    )
+def work(rank):
+    """What a process finds: on its half of the batch, and on shards of unequal length."""
     model, x, y = model_and_data()
-    wrapped = DistributedDataParallel(model)
-    found = train(wrapped, x[rank::2], y[rank::2], every)  # each half of the batch
-    torch.save((*found, poisoned(rank)), Path(folder) / f"{rank}.pt")
-    dist.destroy_process_group()
+    half = train(DistributedDataParallel(model), x[rank::2], y[rank::2], every=2)
+    messages = [told(5 if rank else None), told(0), told(rank)]
+    shards = train_on_shards(rank), train_on_shards(rank, by_loss=True), messages
+    return (*half, poisoned(rank)), shards
 
 
 def poisoned(rank):
@@ -75,10 +62,18 @@ def poisoned(rank):
 
 
 @pytest.fixture(scope="module")
-def both():
-    with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(work, args=(folder, 2), nprocs=2)
-        return [torch.load(Path(folder) / f"{rank}.pt") for rank in (0, 1)]
+def found():
+    return run_fleet(work, world=2)
+
+
+@pytest.fixture
+def both(found):
+    return [halves for halves, _ in found]
+
+
+@pytest.fixture
+def shards(found):
+    return [shards for _, shards in found]
 
 
 def test_what_is_not_finite_on_one_process_is_skipped_by_all(both):
@@ -135,16 +130,6 @@ def told(rows):
     except ValueError as error:
         return str(error)
     return "nothing"
-
-
-def work_on_shards(rank):
-    messages = [told(5 if rank else None), told(0), told(rank)]
-    return train_on_shards(rank), train_on_shards(rank, by_loss=True), messages
-
-
-@pytest.fixture(scope="module")
-def shards():
-    return run_fleet(work_on_shards, world=2)
 
 
 @pytest.mark.parametrize("way", [0, 1], ids=["backward", "loss"])
