@@ -69,5 +69,9 @@ from setpoint.estimators import (
 )
 
 # Certificates, and decisions in production
-from setpoint.certificates import Certificate as Certificate, certify as certify
+from setpoint.certificates import (
+    Certificate as Certificate,
+    certify as certify,
+    label_plan as label_plan,
+)
 from setpoint.export import Decision as Decision

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
         why_unprovable,
     )
     from setpoint.certificates.drift import Check, Finding
+    from setpoint.certificates.label_plan import LabelPlan, label_plan
+    from setpoint.certificates.three_way import ThreeWayCertificate, certify_three_way
 
 __all__ = [
     "CannotPromise",
@@ -26,13 +28,17 @@ __all__ = [
     "ClassCertificate",
     "Estimate",
     "Finding",
+    "LabelPlan",
     "Point",
+    "ThreeWayCertificate",
     "certify",
     "certify_shifts",
+    "certify_three_way",
     "goal_to_certify",
     "inequalities",
     "interval_at",
     "is_plain_share",
+    "label_plan",
     "shifts_to_prove",
     "why_unprovable",
 ]
@@ -46,5 +52,9 @@ __getattr__ = import_lazily(
         "why_unprovable": "classes",
         "Check": "drift",
         "Finding": "drift",
+        "LabelPlan": "label_plan",
+        "label_plan": "label_plan",
+        "ThreeWayCertificate": "three_way",
+        "certify_three_way": "three_way",
     },
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from setpoint.certificates.text import advice_on, assumptions, remarks
 from setpoint.problems import Problem
 from setpoint.rates import Bound, Expression, Fold, Where, fpr, recall
 
+if TYPE_CHECKING:
+    from setpoint.certificates.label_plan import LabelPlan
+
 
 def certify(
     scores: Any,
@@ -47,6 +50,7 @@ def certify(
     prevalence: float | None = None,
     clusters: Any = None,
     weights: Any = None,
+    plan: LabelPlan | None = None,
 ) -> Certificate:
     """A threshold that provably keeps a goal on new data.
 
@@ -79,6 +83,8 @@ def certify(
         clusters: What each row belongs to (a customer, a patient). Several rows of one cluster are
             refused: they are not independent.
         weights: Refused: weighted counts do not follow the binomial law.
+        plan: Which rows are labelled, from :func:`setpoint.label_plan`; ``labels`` are NaN
+            elsewhere.
 
     Returns:
         A certificate: certified, not certified, or infeasible with the sample size needed.
@@ -97,6 +103,11 @@ def certify(
     """
     if weights is not None:
         refuse_weights()
+    if plan is not None:
+        others = (groups, thresholds, prevalence, clusters)
+        if any(x is not None for x in others) or candidates != 1 or guarantee != "pac":
+            raise ValueError("plan= goes with confidence= alone: leave the other options out.")
+        return _certify_plan(scores, labels, goal, plan, confidence)
     wanted, count = goal_to_certify(goal), whole(candidates, "candidates", least=1)
     delta, mean = risk_of(confidence) / count, guarantee == "mean"
     _check_settings(wanted, labels, guarantee, count, thresholds, prevalence)
@@ -128,6 +139,18 @@ def certify(
         notes=(*found.notes, *remarks(points), *copies),
         advice=tuple(advice_on(found, sample, delta, mean)),
     )
+
+
+def _certify_plan(
+    scores: Any, labels: Any, goal: Any, plan: LabelPlan, confidence: float
+) -> Certificate:
+    """A certificate from the labels of a plan."""
+    from setpoint.certificates.label_plan import certify_plan, labelled_rows, without_recall
+
+    if not plan.in_order:
+        return certify_plan(scores, labels, goal, plan, confidence, risk_of(confidence))
+    known = labelled_rows(scores, labels, goal, plan)
+    return without_recall(certify(scores, known.positive, goal, confidence=confidence), plan)
 
 
 def risk_of(confidence: float) -> float:

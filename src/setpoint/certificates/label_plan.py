@@ -1,0 +1,449 @@
+"""Label plans: which rows of an unlabelled table to label, so that few labels prove much.
+
+A threshold at a false positive rate of 0.1 % is decided by the highest scores. Labels drawn
+uniformly are mostly elsewhere: 2,000 of them hold two false alarms. A plan draws most labels
+uniformly among the ``top`` highest scores and a few among the others.
+
+**Upper bounds on fpr.** With ``c`` the accepted share of all examples, ``w`` the share of negatives
+among the accepted, ``q`` the share of negatives: ``fpr = c w / q``. At the cut that accepts the
+``j`` highest of ``n`` scores, ``i`` labelled rows ``f`` of which are negative are accepted, and
+
+    upper(j, n) * upper(f, i) / (lower(n - top, n) * lower(negatives below, labels below)) <= level
+
+with Clopper-Pearson limits at 0.05, 0.9, 0.025 and 0.025 of ``delta`` proves the bound. Cuts are
+tested from the highest score downwards until one fails. Let ``A`` be the smallest set of highest
+scores that breaks the bound in the population. The threshold returned breaks it only if the test
+at the cut that accepts just the examples in ``A`` has passed. Their number is binomial, and they
+are independent draws from ``A``, labelled by lot; so the limits of that one test are exact, and
+the certificate is wrong with probability ``delta`` at most, ties included.
+
+**Lower bounds on precision.** The walk of :mod:`setpoint.certificates.precision_walk` looks at no
+label below the cut that it tests, and stops soon after precision is too low. All labels go to the
+highest scores, from the top downwards, and rows without a label count as negative: that can only
+lower precision, so the proof holds, and it is that of a table with all labels wherever the walk
+ends among the labelled rows. Labelling may stop at any time.
+
+**Lower bounds on recall**, from reviewed alerts and a sample of the other rows (the cure of
+verification bias). The positives are those of the top, a mass of at least ``a``, and those below,
+at most ``b``; ``recall >= r`` holds where the recall within the top is at least ``r (a + b) / a``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint._checks import plural, share, whole
+from setpoint.batch import check_length
+from setpoint.certificates.certificate import Certificate, Claim, Point
+from setpoint.certificates.goals import (
+    ACCEPTED,
+    CannotPromise,
+    CertificateGoal,
+    Inequality,
+    goal_to_certify,
+    inequalities,
+)
+from setpoint.certificates.proofs import CERTIFIED, NOT_CERTIFIED
+from setpoint.certificates.sample import NEGATIVES, POSITIVES, scores_and_precision
+from setpoint.certificates.storage import json_object
+from setpoint.certificates.tails import allowed, lower, upper
+
+PLAN_KIND = "setpoint label plan"
+BELOW = 0.1
+"""The share of the budget that is drawn below the top, for the prevalence; at least 50 labels."""
+ROOM = 1.3
+"""How many times the rows that a goal is expected to accept are the top."""
+COVERAGE, LABELS, PREVALENCE = 0.05, 0.9, 0.05
+"""How ``delta`` is divided between the three limits of the test."""
+
+
+@dataclass(frozen=True)
+class LabelPlan:
+    """Which rows to label. See :func:`label_plan`.
+
+    Attributes:
+        goal: What the labels are to prove.
+        examples: How many scores the table has.
+        top: How many of the highest scores most labels are drawn from.
+        rows: The rows to label, numbered from 0: first those of the top (of a goal on precision
+            from the highest score downwards, else in random order), then those below.
+        top_labels: How many of ``rows`` belong to the top.
+        fingerprint: A digest of the scores, so that the plan is not used with others.
+    """
+
+    goal: str
+    examples: int
+    top: int
+    rows: tuple[int, ...]
+    top_labels: int
+    fingerprint: str
+
+    @property
+    def in_order(self) -> bool:
+        """Whether rows are labelled from the highest score downwards (goals on precision)."""
+        return _single_inequality(self.goal)[1].kind == ACCEPTED
+
+    def to_json(self) -> str:
+        """The plan as JSON."""
+        return json.dumps({"kind": PLAN_KIND, **asdict(self)}, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> LabelPlan:
+        """Read :meth:`to_json` back; anything else is a ValueError."""
+        body = json_object(text)
+        names = {field.name for field in fields(cls)}
+        if body.pop("kind", None) != PLAN_KIND or set(body) != names:
+            raise ValueError("This is no label plan: make one with label_plan or `setpoint plan`.")
+        plan = cls(**{**body, "rows": tuple(body["rows"])})
+        whole(plan.examples, "examples", least=1)
+        right = all(type(row) is int and 0 <= row < plan.examples for row in plan.rows)
+        if not right or len(set(plan.rows)) != len(plan.rows):
+            raise ValueError("This is no valid label plan: its rows are not those of the table.")
+        if not 0 <= plan.top_labels <= min(plan.top, len(plan.rows)) <= plan.examples:
+            raise ValueError("This is no valid label plan: it labels more rows than it has.")
+        return plan
+
+    def __str__(self) -> str:
+        below = len(self.rows) - self.top_labels
+        text = f"label {self.top_labels:,} of the {self.top:,} highest scores"
+        return f"{text} and {below:,} of the {self.examples - self.top:,} others: {self.goal}"
+
+
+def label_plan(
+    scores: Any,
+    goal: Any,
+    budget: int = 2000,
+    *,
+    prevalence: float = 0.02,
+    reviewed: float | None = None,
+    seed: int = 0,
+) -> LabelPlan:
+    """Choose the rows of an unlabelled table whose labels prove most.
+
+    Args:
+        scores: One score per example, without labels; the examples are independent draws from what
+            the threshold will meet.
+        goal: A bound on ``fpr`` from above, on ``precision`` or ``recall`` from below; a problem
+            with such a bound, or a sentence.
+        budget: How many labels can be had.
+        prevalence: Roughly the share of positives. A guess that is too high wastes labels; one
+            that is too low ends the search above the best threshold. It does not enter the proof.
+        reviewed: A threshold that was fixed before these rows came, above which all rows are
+            labelled already (reviewed alerts). They come on top of the budget, which is drawn
+            below. Needed for ``recall``.
+        seed: Of the random draw.
+
+    Returns:
+        The plan; pass it to :func:`setpoint.certify` with the labels.
+
+    Raises:
+        CannotPromise: The goal is of another kind.
+        ValueError: The budget is too small, or no row lies on one side of ``reviewed``.
+
+    Examples:
+        >>> import numpy as np
+        >>> from setpoint import certify, label_plan
+        >>> random = np.random.default_rng(0)
+        >>> y = random.random(100_000) < 0.01
+        >>> s = random.normal(size=100_000) + 4 * y
+        >>> plan = label_plan(s, "fpr <= 0.1 %", budget=2000, prevalence=0.01)
+        >>> print(plan)
+        label 1,430 of the 1,430 highest scores and 200 of the 98,570 others: fpr <= 0.001
+        >>> labels = np.full(len(s), np.nan)
+        >>> labels[list(plan.rows)] = y[list(plan.rows)]  # the 2,000 that somebody labelled
+        >>> certificate = certify(s, labels, plan.goal, plan=plan)
+        >>> certificate.status, bool(y[certificate.decide(s)].sum() > 700)
+        ('certified', True)
+    """
+    array, _ = scores_and_precision(scores)
+    wanted, inequality = _single_inequality(goal)
+    budget, guess = whole(budget, "budget", least=1), share(prevalence, "prevalence")
+    order = np.argsort(-array, kind="stable")
+    precise = inequality.kind == ACCEPTED
+    if reviewed is not None:
+        top = drawn = int((array > reviewed).sum())
+        below = budget
+        if not 0 < top < len(array):
+            side = "above" if top == 0 else "below"
+            raise ValueError(f"No score is {side} the reviewed threshold, {reviewed:g}.")
+    elif inequality.kind == POSITIVES:
+        raise CannotPromise(
+            f"`{inequality.source}` is about the positives that are missed, and these may be "
+            "anywhere below the threshold. Pass reviewed= (a threshold above which all rows are "
+            "labelled); the budget is then drawn below it."
+        )
+    elif precise:
+        top = drawn = _whole_ties(array[order], min(budget, len(array)))
+        below = 0
+    else:
+        top = _top(array[order], inequality, guess)
+        below = min(max(50, round(BELOW * budget)), len(array) - top)
+        drawn = min(top, budget - below)
+        if drawn < 1:
+            raise ValueError(f"budget must be more than the {below} labels below; got {budget}.")
+    rows = _draw(order, top, drawn, min(below, len(array) - top), precise, seed)
+    return LabelPlan(wanted.text, len(array), top, tuple(rows), drawn, fingerprint_of(array))
+
+
+def _single_inequality(goal: Any) -> tuple[CertificateGoal, Inequality]:
+    """The goal and the one inequality in it; CannotPromise for what no plan serves."""
+    wanted = goal_to_certify(goal)
+    first, *more = inequalities(wanted.bounds, None)
+    served = first.share is not None and not first.share.subset.where and not more
+    cases = ((NEGATIVES, True), (POSITIVES, False), (ACCEPTED, None))
+    if not served or (first.kind, first.caps) not in cases:
+        raise CannotPromise(
+            "A label plan serves one bound for everyone, on fpr from above, on precision or "
+            f"recall from below; got `{wanted.text}`. Label rows drawn uniformly, and certify them."
+        )
+    return wanted, first
+
+
+def _top(falling: NDArray[Any], inequality: Inequality, prevalence: float) -> int:
+    """How many of the highest scores the threshold should be looked for in, ties kept together."""
+    assert inequality.share is not None
+    expected = ROOM * (inequality.share.risk + prevalence) * len(falling)
+    return _whole_ties(falling, min(max(1, int(np.ceil(expected))), len(falling)))
+
+
+def _whole_ties(falling: NDArray[Any], count: int) -> int:
+    """The smallest number of highest scores, at least ``count``, that splits no equal scores."""
+    return int(np.searchsorted(-falling, -falling[count - 1], "right"))
+
+
+def _draw(
+    order: NDArray[Any], top: int, drawn: int, below: int, in_order: bool, seed: int
+) -> list[int]:
+    """The rows of the top, then those below."""
+    random = np.random.default_rng(seed)
+    ranks = np.arange(drawn) if in_order else random.choice(top, drawn, replace=False)
+    others = random.choice(len(order) - top, below, replace=False) + top
+    return [int(row) for row in order[np.concatenate([ranks, others])]]
+
+
+def fingerprint_of(scores: NDArray[Any]) -> str:
+    """A digest of scores in their order."""
+    return hashlib.sha256(np.ascontiguousarray(scores).tobytes()).hexdigest()[:16]
+
+
+class LabelledRows(NamedTuple):
+    """The rows of a plan with their labels."""
+
+    scores: NDArray[Any]
+    """Of the labelled rows of the top, from high to low; for a goal on precision of all rows."""
+    positive: NDArray[np.bool_]
+    """Their labels."""
+    positive_below: NDArray[np.bool_]
+    """The labels of the rows below the top."""
+
+
+def labelled_rows(scores: Any, labels: Any, goal: Any, plan: LabelPlan) -> LabelledRows:
+    """The labelled rows of a plan, checked.
+
+    Args:
+        scores: All scores of the table that the plan was made for.
+        labels: One per score: 0 or 1 for the rows of the plan, NaN or -1 for the others. For a
+            goal on precision labels may be missing.
+        goal: What is to be proved, of the plan's kind.
+        plan: From :func:`label_plan`.
+
+    Raises:
+        ValueError: Other scores or another goal than the plan's, labels that are missing, or labels
+            of rows that were not drawn.
+    """
+    array, _ = scores_and_precision(scores)
+    wanted, inequality = _single_inequality(goal)
+    if len(array) != plan.examples or fingerprint_of(array) != plan.fingerprint:
+        raise ValueError(
+            f"The plan was made for other scores ({plan.examples:,} of them; got {len(array):,}). "
+            "Pass the whole table in its order, or make a new plan before labelling."
+        )
+    if _single_inequality(plan.goal)[1].kind != inequality.kind:
+        raise ValueError(f"The plan was made for `{plan.goal}`, not for `{wanted.text}`.")
+    found = _labels(labels, array)
+    rows = np.asarray(plan.rows, dtype=np.int64)
+    undrawn = found >= 0
+    undrawn[rows] = False
+    if undrawn.any():
+        raise ValueError(
+            f"Row {int(np.flatnonzero(undrawn)[0])} has a label and was not drawn by the plan "
+            f"({plural(int(undrawn.sum()), 'such row')}). Labels that came otherwise are no random "
+            "sample: set them to NaN."
+        )
+    given = found[rows]
+    if inequality.kind == ACCEPTED:  # a row without a label counts as negative
+        return LabelledRows(array, found == 1, np.zeros(0, bool))
+    if (given < 0).any():
+        missing = rows[given < 0]
+        raise ValueError(
+            f"{plural(len(missing), 'row')} of the plan {'has' if len(missing) == 1 else 'have'} "
+            f"no label, row {int(missing[0])} first. Label all of them: leaving out some biases "
+            "the rest."
+        )
+    top = rows[: plan.top_labels]
+    order = np.argsort(-array[top], kind="stable")
+    return LabelledRows(
+        array[top][order], given[: plan.top_labels][order] == 1, given[plan.top_labels :] == 1
+    )
+
+
+def _labels(labels: Any, scores: NDArray[Any]) -> NDArray[np.int8]:
+    """1, 0, or -1 for a row without a label."""
+    values = np.asarray(labels.detach().cpu() if hasattr(labels, "detach") else labels, np.float64)
+    check_length(values, scores, "labels")
+    values = np.where(np.isnan(values), -1.0, values)
+    wrong = ~np.isin(values, (-1.0, 0.0, 1.0))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"Labels are 0 or 1, or NaN for a row without one; got {values[row]:g} in row {row}."
+        )
+    return values.astype(np.int8)
+
+
+class PlannedCut(NamedTuple):
+    """The last cut that a plan's labels prove: the highest ``accepted`` scores are above it."""
+
+    accepted: int
+    proved: float
+    measured: float
+    counts: str
+    note: str = ""
+
+
+def certify_plan(
+    scores: Any, labels: Any, goal: Any, plan: LabelPlan, confidence: float, delta: float
+) -> Certificate:
+    """A certificate of a bound on fpr or recall from the labels of a plan."""
+    array, precision = scores_and_precision(scores)
+    wanted, inequality = _single_inequality(goal)
+    known = labelled_rows(scores, labels, goal, plan)
+    falling = np.sort(array)[::-1]
+    prove = _fpr_cut if inequality.kind == NEGATIVES else _recall_cut
+    found = prove(falling, known, inequality, plan.top, delta)
+    claim = Claim(str(inequality.source), None, None, "")
+    point = Point(None, None, len(array), None, 0, None)
+    if found.accepted >= 0:
+        threshold = _threshold(falling, found.accepted, precision)
+        claim = Claim(str(inequality.source), found.measured, found.proved, found.counts)
+        point = Point(None, threshold, len(array), None, found.accepted, None)
+    return Certificate(
+        goal=wanted.text,
+        status=CERTIFIED if found.accepted >= 0 else NOT_CERTIFIED,
+        confidence=float(confidence),
+        guarantee="pac",
+        candidates=1,
+        prevalence=None,
+        dtype=precision,
+        column=None,
+        points=(point,),
+        claims=(claim,),
+        objective=(),
+        assumptions=(
+            f"The {len(array):,} rows are independent draws from what the threshold will meet.",
+            "The model was neither trained nor chosen on these rows.",
+            f"All {len(plan.rows):,} rows of the plan were labelled, whatever they are.",
+            "The share of positives will be as in these rows.",
+            f"Decisions are score > threshold, with scores in {precision}.",
+        ),
+        notes=(str(plan), *([found.note] if found.note else [])),
+        advice=() if found.accepted >= 0 else ("More labels, a looser bound, or a better model.",),
+    )
+
+
+def without_recall(certificate: Certificate, plan: LabelPlan) -> Certificate:
+    """A certificate of precision, without what needs the positives among unlabelled rows."""
+    points = tuple(replace(point, positives=None, true_alerts=None) for point in certificate.points)
+    notes = (str(plan), "rows without a label count as negative", *certificate.notes)
+    return replace(certificate, points=points, objective=(), notes=notes)
+
+
+def _fpr_cut(
+    falling: NDArray[Any], known: LabelledRows, inequality: Inequality, top: int, delta: float
+) -> PlannedCut:
+    """The last cut, from the highest score downwards, at which fpr is proved."""
+    assert inequality.share is not None
+    n, level = len(falling), inequality.share.limit
+    negative_below = int((~known.positive_below).sum())
+    negatives = lower(n - top, n, PREVALENCE / 2 * delta) * lower(
+        negative_below, len(known.positive_below), PREVALENCE / 2 * delta
+    )
+    cuts = np.arange(top + 1)
+    cuts = cuts[(cuts == 0) | (cuts == n) | (falling[cuts - 1] != falling[np.minimum(cuts, n - 1)])]
+    cuts = cuts[cuts < n]
+    labelled = np.searchsorted(-known.scores, -falling[cuts], "left")
+    wrong = np.concatenate([[0], np.cumsum(~known.positive)])[labelled]
+    with np.errstate(divide="ignore"):
+        bounds = upper(cuts, n, COVERAGE * delta) * upper(wrong, labelled, LABELS * delta)
+        bounds = bounds / negatives
+    failed = np.flatnonzero(bounds > level)
+    last = int(failed[0]) - 1 if len(failed) else len(cuts) - 1
+    if last < 0:
+        return PlannedCut(-1, 0.0, 0.0, "", f"`{inequality.source}` is proved nowhere")
+    accepted, i, f = int(cuts[last]), int(labelled[last]), int(wrong[last])
+    measured = accepted / n * (f / i if i else 0.0)
+    measured /= (n - top) / n * negative_below / len(known.positive_below)
+    note = (
+        ""
+        if len(failed)
+        else (
+            "the search ended at the last row of the plan's top: a plan with a higher prevalence= "
+            "may accept more"
+        )
+    )
+    counts = f"{f:,} of {i:,} labelled alerts are negative; {accepted:,} of {n:,} rows are alerts"
+    return PlannedCut(
+        accepted,
+        inequality.share.value(float(bounds[last])),
+        inequality.share.value(measured),
+        counts,
+        note,
+    )
+
+
+def _recall_cut(
+    falling: NDArray[Any], known: LabelledRows, inequality: Inequality, top: int, delta: float
+) -> PlannedCut:
+    """The highest cut at which recall is proved, from a fully labelled top and a sample below."""
+    assert inequality.share is not None
+    n, found = len(falling), int(known.positive.sum())
+    missed, below = int(known.positive_below.sum()), len(known.positive_below)
+    edge = COVERAGE / 2 * delta
+    inside = float(lower(top, n, edge) * lower(found, len(known.positive), 0.1 * delta))
+    outside = float(upper(n - top, n, edge) * upper(missed, below, 0.4 * delta))
+    share_inside = inside / (inside + outside)
+    needed = inequality.share.limit / share_inside
+    allowed_misses = -1 if needed >= 1 else allowed(found, 1 - needed, 0.45 * delta)
+    if allowed_misses < 0:
+        text = f"{share_inside:.1%} of the positives at least are among the reviewed rows"
+        note = f"`{inequality.source}` is proved nowhere: only that {text}"
+        return PlannedCut(-1, 0.0, 0.0, "", note)
+    lowest = known.scores[known.positive][found - 1 - allowed_misses]
+    accepted = int(np.searchsorted(-falling, -lowest, "right"))
+    kept = int((known.scores[known.positive] >= lowest).sum())
+    proved = float(lower(kept, found, 0.45 * delta)) * share_inside
+    per_row = (n - top) / below * missed
+    counts = (
+        f"{kept:,} of {found:,} positives among the reviewed are accepted; {missed:,} of {below:,} "
+        "rows drawn below are positive"
+    )
+    return PlannedCut(
+        accepted,
+        inequality.share.value(proved),
+        inequality.share.value(kept / (found + per_row)),
+        counts,
+    )
+
+
+def _threshold(falling: NDArray[Any], accepted: int, precision: str) -> float:
+    """A threshold below the ``accepted`` highest scores and not below the next."""
+    if accepted >= len(falling):
+        return -math.inf
+    return float(falling[accepted])
