@@ -1,0 +1,241 @@
+"""Three-way decisions: accept, review, reject, with both automatic sides proved.
+
+Scores above ``upper`` are accepted, scores up to ``lower`` are rejected, those between are
+reviewed by people. ``accept`` is a bound that holds at the threshold ``upper`` (of those accepted
+automatically at least 99 % are positive: ``precision >= 0.99``), ``reject`` one that holds at
+``lower`` (of those rejected at least 99.9 % are negative: ``npv >= 0.999``).
+
+Each bound is proved at many thresholds at once, by the method of its kind, with half of ``delta``.
+Both families of proofs hold together with probability ``1 - delta``, so any pair of proved
+thresholds may be taken: the one that leaves the fewest rows between them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint._checks import share
+from setpoint.certificates.certificate import Claim, Estimate, Record
+from setpoint.certificates.decisions import SCORE_PRECISIONS, exceeds
+from setpoint.certificates.goals import CannotPromise, Inequality, goal_to_certify, inequalities
+from setpoint.certificates.proofs import (
+    CERTIFIED,
+    INFEASIBLE,
+    NOT_CERTIFIED,
+    Proof,
+    ThresholdRange,
+    values_at,
+)
+from setpoint.certificates.sample import CalibrationSample, calibration_sample
+from setpoint.certificates.search import PROOF_METHODS
+from setpoint.certificates.storage import need
+from setpoint.certificates.tails import lower, upper
+from setpoint.certificates.text import TextRows, claim_rows, share_text, titled
+from setpoint.rates import numeral
+
+ACCEPT, REVIEW, REJECT = "accept", "review", "reject"
+
+
+@dataclass(frozen=True)
+class ThreeWayCertificate(Record):
+    """What :func:`certify_three_way` found.
+
+    Attributes:
+        goal: Both bounds in words.
+        status: ``"certified"``, ``"not certified"`` or ``"infeasible"`` (too few examples).
+        confidence: Both bounds hold together with this confidence.
+        accept: The bound on what is accepted automatically.
+        reject: The bound on what is rejected automatically.
+        upper: Scores above it are accepted; None if nothing is.
+        lower: Scores up to it are rejected; None if nothing is.
+        dtype: The precision in which scores are compared.
+        examples: How many calibration rows there were.
+        reviews: How many of them are between the thresholds.
+        claims: What was measured and what is proved of each bound.
+        shares: The share of rows of each decision, each with an interval of the confidence.
+        notes: Why the verdict is what it is.
+    """
+
+    kind = "setpoint three-way certificate"
+    version = 1
+
+    goal: str
+    status: str
+    confidence: float
+    accept: str
+    reject: str
+    upper: float | None
+    lower: float | None
+    dtype: str
+    examples: int
+    reviews: int
+    claims: tuple[Claim, ...]
+    shares: tuple[Estimate, ...]
+    notes: tuple[str, ...]
+
+    def decide(self, scores: Any) -> NDArray[np.str_]:
+        """``"accept"``, ``"review"`` or ``"reject"`` for each new score.
+
+        Raises:
+            ValueError: The certificate is not certified, or scores are not finite.
+        """
+        if not self.certified:
+            raise ValueError(f"There are no thresholds, the goal is {self.status}.")
+        assert self.upper is not None
+        assert self.lower is not None
+        above, over = (np.asarray(exceeds(scores, t, self.dtype)) for t in (self.upper, self.lower))
+        return np.where(above, ACCEPT, np.where(over, REVIEW, REJECT))
+
+    def _headline(self) -> str:
+        return f"{self.status}: {self.goal} with {share_text(self.confidence)} confidence"
+
+    def _rows(self) -> TextRows:
+        if self.upper is not None and self.lower is not None:
+            yield ACCEPT, f"score > {numeral(self.upper)} ({self.dtype})"
+            yield REJECT, f"score <= {numeral(self.lower)}"
+            yield REVIEW, f"what is between: {self.reviews:,} of {self.examples:,} rows"
+        yield from claim_rows(self.claims)
+        for each in self.shares:
+            value, low, high = map(share_text, (each.value, each.low, each.high))
+            yield f"{each.name} share", f"{value} measured, between {low} and {high}"
+        yield from titled("notes", self.notes)
+
+    @classmethod
+    def _checked(cls, given: dict[str, Any]) -> dict[str, Any]:
+        need(given["dtype"] in SCORE_PRECISIONS, f"dtype is one of {', '.join(SCORE_PRECISIONS)}")
+        ends = given["lower"], given["upper"]
+        if given["status"] == CERTIFIED:
+            need(
+                all(type(end) is float and math.isfinite(end) for end in ends), "it has thresholds"
+            )
+            need(ends[0] <= ends[1], "lower is not above upper")
+        else:
+            need(ends == (None, None), "only a certified goal has thresholds")
+        for name in ("accept", "reject"):
+            goal_to_certify(given[name])
+        return given
+
+
+def certify_three_way(
+    scores: Any, labels: Any, accept: Any, reject: Any, *, confidence: float = 0.95
+) -> ThreeWayCertificate:
+    """Two thresholds with a proof on either side, and as few reviews between them as possible.
+
+    Args:
+        scores: One score per example; not those that trained or chose the model.
+        labels: 0 or 1 for each.
+        accept: A bound that holds for the decision ``score > upper``, such as
+            ``precision >= 0.99`` or ``"fpr <= 0.1 %"``.
+        reject: A bound that holds for ``score > lower``, such as ``npv >= 0.999`` or
+            ``"recall >= 0.99"``.
+        confidence: Of both bounds together.
+
+    Raises:
+        CannotPromise: A bound is of a kind that cannot be proved at many thresholds at once.
+
+    Examples:
+        >>> import numpy as np
+        >>> from setpoint.certificates import certify_three_way
+        >>> random = np.random.default_rng(0)
+        >>> y = random.random(20_000) < 0.2
+        >>> s = random.normal(size=20_000) + 4 * y
+        >>> found = certify_three_way(s, y, "precision >= 0.99", "npv >= 0.99")
+        >>> found.status, found.reviews < 3000
+        ('certified', True)
+        >>> found.decide([9.0, 2.3, -3.0]).tolist()
+        ['accept', 'review', 'reject']
+    """
+    delta = round(1 - share(confidence, "confidence", ends=False), 12)
+    above, below = _inequality(accept, "accept"), _inequality(reject, "reject")
+    sample = calibration_sample(scores, labels, None, ())
+    proofs = [_prove(each, sample, delta / 2) for each in (above, below)]
+    pair = _fewest_reviews(proofs[0].ranges, proofs[1].ranges, np.sort(sample.scores))
+    feasible = all(proof.feasible for proof in proofs)
+    failed = tuple(note for proof in proofs if not proof.ranges for note in proof.notes)
+    counts = _decision_counts(sample, pair)
+    return ThreeWayCertificate(
+        goal=f"accept with {above.source}, reject with {below.source}",
+        status=CERTIFIED if pair else NOT_CERTIFIED if feasible else INFEASIBLE,
+        confidence=float(confidence),
+        accept=str(above.source),
+        reject=str(below.source),
+        upper=pair[1] if pair else None,
+        lower=pair[0] if pair else None,
+        dtype=sample.precision,
+        examples=len(sample.scores),
+        reviews=counts[REVIEW],
+        claims=tuple(_claims(sample, pair, (below, above))),
+        shares=tuple(_shares(counts, delta)) if pair else (),
+        notes=failed if failed or pair else ("no pair of thresholds satisfies both bounds",),
+    )
+
+
+def _inequality(goal: Any, side: str) -> Inequality:
+    """The one inequality of a side."""
+    wanted = goal_to_certify(goal)
+    every = inequalities(wanted.bounds, None)
+    known = any(method.takes(every[0]) for method in PROOF_METHODS["pac"])
+    if len(every) != 1 or not known or wanted.wheres:
+        raise CannotPromise(
+            f"{side}= is one bound for everyone on precision, npv, fpr, recall or coverage; got "
+            f"`{wanted.text}`."
+        )
+    return every[0]
+
+
+def _prove(inequality: Inequality, sample: CalibrationSample, delta: float) -> Proof:
+    method = next(m for m in PROOF_METHODS["pac"] if m.takes(inequality))
+    return method.prove([inequality], sample, delta)
+
+
+def _fewest_reviews(
+    accept: Iterable[ThresholdRange], reject: Iterable[ThresholdRange], rising: NDArray[Any]
+) -> tuple[float, float] | None:
+    """The proved thresholds ``lower <= upper`` with the fewest scores between them."""
+    best: tuple[int, float, float] | None = None
+    for above, below in product(accept, reject):
+        upper_end = max(above.low, min(below.high, above.high))  # the nearest to the other range
+        lower_end = min(below.high, upper_end)
+        if lower_end < below.low or not math.isfinite(upper_end) or not math.isfinite(lower_end):
+            continue
+        first, last = np.searchsorted(rising, [lower_end, upper_end], "right")
+        reviews = int(last - first)
+        if best is None or reviews < best[0]:
+            best = reviews, lower_end, upper_end
+    return None if best is None else best[1:]
+
+
+def _decision_counts(sample: CalibrationSample, pair: tuple[float, float] | None) -> dict[str, int]:
+    """How many calibration rows get each decision."""
+    if pair is None:
+        return {ACCEPT: 0, REVIEW: 0, REJECT: 0}
+    rejected, kept = (int((sample.scores <= end).sum()) for end in pair)
+    return {ACCEPT: len(sample.scores) - kept, REVIEW: kept - rejected, REJECT: rejected}
+
+
+def _claims(
+    sample: CalibrationSample, pair: tuple[float, float] | None, sides: tuple[Inequality, ...]
+) -> Iterable[Claim]:
+    """What was measured of each bound at its threshold; what is proved is the bound itself."""
+    for i, each in enumerate(sides):
+        if pair is None:
+            yield Claim(str(each.source), None, None, "")
+        else:
+            value = float(values_at(each.source.expression, sample, pair[i]))
+            measured = value if math.isfinite(value) else None
+            yield Claim(str(each.source), measured, each.source.level, "")
+
+
+def _shares(counts: dict[str, int], delta: float) -> Iterable[Estimate]:
+    """The share of each decision, with a two-sided interval."""
+    n = sum(counts.values())
+    for name, count in counts.items():
+        low, high = float(lower(count, n, delta / 2)), float(upper(count, n, delta / 2))
+        yield Estimate(name, count / n, low, high)
