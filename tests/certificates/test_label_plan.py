@@ -5,8 +5,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from setpoint import certify, label_plan
-from setpoint.certificates import LabelPlan
-from setpoint.certificates.goals import CannotPromise
+from setpoint.certificates import CannotPromise, LabelPlan
 
 
 def draw(seed, n, prevalence=0.02, shift=2.5):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from setpoint.certificates import ThreeWayCertificate, certify_three_way
-from setpoint.certificates.goals import CannotPromise
+from setpoint.certificates import CannotPromise, ThreeWayCertificate, certify_three_way
 
 
 def draw(seed, n=2000):

@@ -44,14 +44,13 @@ from setpoint.batch import check_length
 from setpoint.certificates.certificate import Certificate, Claim, Point
 from setpoint.certificates.goals import (
     ACCEPTED,
-    CannotPromise,
     CertificateGoal,
     Inequality,
     goal_to_certify,
     inequalities,
 )
 from setpoint.certificates.proofs import CERTIFIED, NOT_CERTIFIED
-from setpoint.certificates.sample import NEGATIVES, POSITIVES, scores_and_precision
+from setpoint.certificates.sample import NEGATIVES, POSITIVES, CannotPromise, scores_and_precision
 from setpoint.certificates.storage import json_object
 from setpoint.certificates.tails import allowed, lower, upper
 

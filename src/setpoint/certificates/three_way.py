@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from setpoint._checks import share
 from setpoint.certificates.certificate import Claim, Estimate, Record
 from setpoint.certificates.decisions import SCORE_PRECISIONS, exceeds
-from setpoint.certificates.goals import CannotPromise, Inequality, goal_to_certify, inequalities
+from setpoint.certificates.goals import Inequality, goal_to_certify, inequalities
 from setpoint.certificates.proofs import (
     CERTIFIED,
     INFEASIBLE,
@@ -33,7 +33,7 @@ from setpoint.certificates.proofs import (
     ThresholdRange,
     values_at,
 )
-from setpoint.certificates.sample import CalibrationSample, calibration_sample
+from setpoint.certificates.sample import CalibrationSample, CannotPromise, calibration_sample
 from setpoint.certificates.search import PROOF_METHODS
 from setpoint.certificates.storage import need
 from setpoint.certificates.tails import lower, upper
