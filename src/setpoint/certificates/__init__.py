@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         why_unprovable,
     )
     from setpoint.certificates.drift import Check, Finding
-    from setpoint.certificates.label_plan import LabelPlan, label_plan
+    from setpoint.certificates.labelling import LabelPlan, label_plan
     from setpoint.certificates.three_way import ThreeWayCertificate, certify_three_way
 
 __all__ = [
@@ -52,8 +52,8 @@ __getattr__ = import_lazily(
         "why_unprovable": "classes",
         "Check": "drift",
         "Finding": "drift",
-        "LabelPlan": "label_plan",
-        "label_plan": "label_plan",
+        "LabelPlan": "labelling",
+        "label_plan": "labelling",
         "ThreeWayCertificate": "three_way",
         "certify_three_way": "three_way",
     },

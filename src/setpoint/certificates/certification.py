@@ -34,7 +34,7 @@ from setpoint.problems import Problem
 from setpoint.rates import Bound, Expression, Fold, Where, fpr, recall
 
 if TYPE_CHECKING:
-    from setpoint.certificates.label_plan import LabelPlan
+    from setpoint.certificates.labelling import LabelPlan
 
 
 def certify(
@@ -145,7 +145,7 @@ def _certify_plan(
     scores: Any, labels: Any, goal: Any, plan: LabelPlan, confidence: float
 ) -> Certificate:
     """A certificate from the labels of a plan."""
-    from setpoint.certificates.label_plan import certify_plan, labelled_rows, without_recall
+    from setpoint.certificates.labelling import certify_plan, labelled_rows, without_recall
 
     if not plan.in_order:
         return certify_plan(scores, labels, goal, plan, confidence, risk_of(confidence))
