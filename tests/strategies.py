@@ -19,30 +19,18 @@ from random import Random
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from setpoint.problems import Problem
+import setpoint as sp
 from setpoint.rates import (
     CATALOGUE,
-    FN,
-    FP,
     ONE,
-    TN,
-    TP,
     Bound,
     Combination,
     Counts,
     Fold,
     Quotient,
     Range,
-    Rate,
     Setpoint,
-    balanced_error,
-    f_score,
-    fnr,
-    fpr,
     lift,
-    maximum,
-    minimum,
-    precision,
 )
 
 FACTOR = int(os.environ.get("SETPOINT_EXAMPLES", "1"))
@@ -127,14 +115,14 @@ def where(r: Random, tame: bool = False) -> dict:
 
 
 # ---- rates and what arithmetic makes of them -----------------------------------------------------
-KNOWN = [e for e in CATALOGUE.values() if isinstance(e, Rate)]
+KNOWN = [e for e in CATALOGUE.values() if isinstance(e, sp.Rate)]
 BINARY = [
     lambda a, b: a + b,
     lambda a, b: a - b,
     lambda a, b: a / b,
     lambda a, b: abs(a - b),
-    maximum,
-    minimum,
+    sp.maximum,
+    sp.minimum,
     lambda a, b: Fold("max", (a, b, a)),
     Quotient,
     lambda a, b: Combination(((0.3, a), (-1, b)), 0.5),
@@ -145,13 +133,13 @@ WITH_NUMBER = [
     lambda a, x: a + x,
     lambda a, x: x - a,
     lambda a, x: x / a,
-    lambda a, x: minimum(x, a, 0.25),
+    lambda a, x: sp.minimum(x, a, 0.25),
 ]
 
 
 def count(r: Random, tame: bool = False):
     """A weighted sum of counts; the weights of tame ones are not negative."""
-    units = r.sample([TP, FP, FN, TN, ONE], r.randrange(1, 5))
+    units = r.sample([sp.TP, sp.FP, sp.FN, sp.TN, ONE], r.randrange(1, 5))
     weight = lambda: r.choice([1, 1, 2]) if tame else r.choice([1, -1, number(r)])  # noqa: E731
     return sum((weight() * unit for unit in units[1:]), units[0])
 
@@ -160,14 +148,14 @@ def rate(r: Random, tame: bool = False, sliced: bool = True):
     """A rate of the catalogue, an F score or a rate of one's own, perhaps on a slice."""
     found, kind = r.choice(KNOWN), r.randrange(4)
     if kind == 0:
-        found = f_score(r.choice([0.5, 1, 2]) if tame else 10 ** r.uniform(-200, 99))
+        found = sp.f_score(r.choice([0.5, 1, 2]) if tame else 10 ** r.uniform(-200, 99))
     elif kind == 1:
-        found = attempt(Rate, count(r, tame), count(r, tame), otherwise=precision)
+        found = attempt(sp.Rate, count(r, tame), count(r, tame), otherwise=sp.precision)
     if not sliced or r.random() < 0.6:
         return found
     pairs = where(r, tame)
     if kind == 1:
-        return Rate(found.numerator, found.denominator, tuple(pairs.items()))
+        return sp.Rate(found.numerator, found.denominator, tuple(pairs.items()))
     return found.on(**pairs)
 
 
@@ -175,7 +163,7 @@ def expression(r: Random, tame: bool = False, size: int = 3, sliced: bool = True
     """Anything made of rates, by operator or by constructor."""
     kind = r.randrange(6) if size else 0
     if kind < 2:
-        return rate(r, tame, sliced) if r.random() < 0.9 else r.choice([lift, balanced_error])
+        return rate(r, tame, sliced) if r.random() < 0.9 else r.choice([lift, sp.balanced_error])
     one = expression(r, tame, size - 1, sliced)
     if kind == 2:
         return attempt(r.choice(WITH_NUMBER), one, number(r, tame), otherwise=one)
@@ -207,10 +195,10 @@ def setpoint(r: Random, tame: bool = False, size: int = 2):
 
 def swept(r: Random, tame: bool = False):
     held = expression(r, tame, 1)
-    held = held if held.direction else fpr
+    held = held if held.direction else sp.fpr
     ends = sorted([level(r, held, tame), level(r, held, tame)])
     make = r.choice([held.over, partial(Range, held)])
-    return attempt(make, *ends, otherwise=fpr.over(0, 0.05))
+    return attempt(make, *ends, otherwise=sp.fpr.over(0, 0.05))
 
 
 def problem(
@@ -218,7 +206,7 @@ def problem(
     tame: bool = False,
     size: int = 3,
     kinds: tuple[str, ...] = ("free", "bounds", "setpoint", "range", "group"),
-) -> Problem:
+) -> sp.Problem:
     """Every kind of problem there is."""
     objective, kind = expression(r, tame, size), r.choice(kinds)
     targets, thresholds = (), r.choice([None, "shared", 1])
@@ -234,8 +222,8 @@ def problem(
     if isinstance(targets, list) and len(targets) == 1:
         targets = targets[0]
     word = r.choice(["minimize", "maximize"])
-    make = lambda e, t: Problem(**{word: e}, subject_to=t, thresholds=thresholds)  # noqa: E731
-    simple = make(fnr, () if kind != "range" else fpr.over(0, 1))
+    make = lambda e, t: sp.Problem(**{word: e}, subject_to=t, thresholds=thresholds)  # noqa: E731
+    simple = make(sp.fnr, () if kind != "range" else sp.fpr.over(0, 1))
     return attempt(make, objective, targets, otherwise=simple)
 
 

@@ -17,38 +17,7 @@ from losses.draws import BINARY, CLASSES
 from samples import draw, draw_classes, draw_groups, draw_queries
 from torch import Tensor, nn
 
-from setpoint import (
-    CrossEntropy,
-    Implicit,
-    Lagrangian,
-    LastLayer,
-    Pairwise,
-    Problem,
-    Program,
-    RateBarrier,
-    Sigmoid,
-    accuracy,
-    alerts,
-    coverage,
-    error,
-    f_score,
-    fnr,
-    fnr_at_fpr,
-    fpr,
-    macro,
-    maximum,
-    npv,
-    pr_auc,
-    precision,
-    precision_at_k,
-    precision_at_recall,
-    recall,
-    recall_at_precision,
-    roc_auc,
-    tnr,
-    tpr,
-    tpr_at_fpr,
-)
+import setpoint as sp
 from setpoint.fairness import (
     bounded_group_loss,
     demographic_parity,
@@ -111,7 +80,7 @@ class Subject:
     queries: bool = False
     resampling: bool = False
     trains: bool = False  # it looks at the parameters of the model
-    problem: Problem | None = None
+    problem: sp.Problem | None = None
     rows: int = 150
     seeds: tuple[int, ...] = (0, 1)  # of the batches that are shuffled and copied
     ties: tuple[bool, ...] = (False, True)  # whether they have equal scores
@@ -190,88 +159,97 @@ def network(subject: Subject, dtype: torch.dtype = torch.float64) -> nn.Module:
 # ---- goals -------------------------------------------------------------------------------------
 
 EQUALITIES = [
-    Problem(minimize=fnr, subject_to=fpr.at(0.05)),
-    Problem(maximize=precision, subject_to=recall.at(0.9)),
-    Problem(maximize=recall, subject_to=coverage.at(0.2)),
-    Problem(minimize=fnr, subject_to=tnr.at(0.9)),
-    Problem(minimize=fpr, subject_to=fnr.at(0.1)),
-    precision_at_k(40),
-    precision_at_k(20, of=100),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.05)),
+    sp.Problem(maximize=sp.precision, subject_to=sp.recall.at(0.9)),
+    sp.Problem(maximize=sp.recall, subject_to=sp.coverage.at(0.2)),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.tnr.at(0.9)),
+    sp.Problem(minimize=sp.fpr, subject_to=sp.fnr.at(0.1)),
+    sp.precision_at_k(40),
+    sp.precision_at_k(20, of=100),
 ]
 INEQUALITIES = [
-    fnr_at_fpr(0.05),
-    fnr_at_fpr(0.001),
-    tpr_at_fpr(0.1),
-    precision_at_recall(0.9),
-    recall_at_precision(0.8),
-    Problem(maximize=precision, subject_to=recall >= 0.5),
-    Problem(maximize=recall, subject_to=coverage <= 0.15),
-    Problem(minimize=error, subject_to=[fpr <= 0.3, recall >= 0.6]),
-    Problem(maximize=lift, subject_to=recall >= 0.3),
-    Problem(maximize=recall, subject_to=fpr + 0.5 * coverage <= 0.2),
-    Problem(minimize=error, subject_to=maximum(fpr, coverage) <= 0.2),
+    sp.fnr_at_fpr(0.05),
+    sp.fnr_at_fpr(0.001),
+    sp.tpr_at_fpr(0.1),
+    sp.precision_at_recall(0.9),
+    sp.recall_at_precision(0.8),
+    sp.Problem(maximize=sp.precision, subject_to=sp.recall >= 0.5),
+    sp.Problem(maximize=sp.recall, subject_to=sp.coverage <= 0.15),
+    sp.Problem(minimize=sp.error, subject_to=[sp.fpr <= 0.3, sp.recall >= 0.6]),
+    sp.Problem(maximize=lift, subject_to=sp.recall >= 0.3),
+    sp.Problem(maximize=sp.recall, subject_to=sp.fpr + 0.5 * sp.coverage <= 0.2),
+    sp.Problem(minimize=sp.error, subject_to=sp.maximum(sp.fpr, sp.coverage) <= 0.2),
 ]
 CHOSEN = [
-    Problem(maximize=f_score(1)),
-    Problem(maximize=jaccard),
-    Problem(minimize=error),
-    Problem(minimize=0.3 * fpr + 0.7 * fnr),
-    Problem(maximize=npv - fpr / 2),
-    Problem(minimize=maximum(fpr, fnr)),
+    sp.Problem(maximize=sp.f_score(1)),
+    sp.Problem(maximize=jaccard),
+    sp.Problem(minimize=sp.error),
+    sp.Problem(minimize=0.3 * sp.fpr + 0.7 * sp.fnr),
+    sp.Problem(maximize=sp.npv - sp.fpr / 2),
+    sp.Problem(minimize=sp.maximum(sp.fpr, sp.fnr)),
 ]
-AREAS = [roc_auc(fpr=(0.0, 0.2), points=4), pr_auc(recall=(0.8, 1.0), points=5), roc_auc(points=3)]
+AREAS = [
+    sp.roc_auc(fpr=(0.0, 0.2), points=4),
+    sp.pr_auc(recall=(0.8, 1.0), points=5),
+    sp.roc_auc(points=3),
+]
 ONE_THRESHOLD = [*EQUALITIES, *INEQUALITIES, *CHOSEN]
 PROBLEMS = [*ONE_THRESHOLD, *AREAS]
-STEPS = [Softplus(), Hinge(), Sigmoid(temperature=0.3)]
+STEPS = [Softplus(), Hinge(), sp.Sigmoid(temperature=0.3)]
 SLICED = [
-    Problem(minimize=fnr, subject_to=fpr.on(group=1) <= 0.1),
-    Problem(maximize=recall.on(group=0), subject_to=coverage <= 0.3),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.on(group=1) <= 0.1),
+    sp.Problem(maximize=sp.recall.on(group=0), subject_to=sp.coverage <= 0.3),
 ]
 
 CHOOSABLE = [
-    Problem(minimize=fnr, subject_to=fpr <= 0.29),
-    Problem(minimize=fnr, subject_to=fpr.at(0.3)),
-    Problem(maximize=tpr, subject_to=tnr >= 0.5),
-    Problem(maximize=precision, subject_to=recall >= 0.7),
-    Problem(maximize=precision, subject_to=recall.at(0.5)),
-    Problem(maximize=recall, subject_to=precision >= 0.6),
-    Problem(maximize=recall, subject_to=precision.at(0.5)),
-    Problem(maximize=precision, subject_to=alerts.at(3)),
-    Problem(maximize=precision, subject_to=alerts.at(2.5)),
-    Problem(maximize=recall, subject_to=coverage <= 0.4),
-    Problem(maximize=f_score(1)),
-    Problem(maximize=jaccard),
-    Problem(maximize=accuracy, subject_to=[fpr <= 0.5, fnr <= 0.5]),
-    Problem(minimize=error),
-    Problem(minimize=abs(fpr - 0.5), subject_to=recall.at(0.5)),
-    Problem(minimize=maximum(fpr, 0.3), subject_to=recall.at(0.5)),
-    Problem(minimize=maximum(fpr, fnr)),
-    Problem(minimize=fpr.on(group="a"), subject_to=recall.at(0.5)),
-    Problem(minimize=fnr, subject_to=abs(coverage.on(group="a") - coverage.on(group="b")) <= 0.2),
-    Problem(minimize=fnr, subject_to=recall.on(group="a") / recall.on(group="b") >= 0.8),
-    Problem(maximize=prevalence, subject_to=fpr <= 0.5),
-    Problem(maximize=lift, subject_to=fnr.at(0.25)),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.29),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.3)),
+    sp.Problem(maximize=sp.tpr, subject_to=sp.tnr >= 0.5),
+    sp.Problem(maximize=sp.precision, subject_to=sp.recall >= 0.7),
+    sp.Problem(maximize=sp.precision, subject_to=sp.recall.at(0.5)),
+    sp.Problem(maximize=sp.recall, subject_to=sp.precision >= 0.6),
+    sp.Problem(maximize=sp.recall, subject_to=sp.precision.at(0.5)),
+    sp.Problem(maximize=sp.precision, subject_to=sp.alerts.at(3)),
+    sp.Problem(maximize=sp.precision, subject_to=sp.alerts.at(2.5)),
+    sp.Problem(maximize=sp.recall, subject_to=sp.coverage <= 0.4),
+    sp.Problem(maximize=sp.f_score(1)),
+    sp.Problem(maximize=jaccard),
+    sp.Problem(maximize=sp.accuracy, subject_to=[sp.fpr <= 0.5, sp.fnr <= 0.5]),
+    sp.Problem(minimize=sp.error),
+    sp.Problem(minimize=abs(sp.fpr - 0.5), subject_to=sp.recall.at(0.5)),
+    sp.Problem(minimize=sp.maximum(sp.fpr, 0.3), subject_to=sp.recall.at(0.5)),
+    sp.Problem(minimize=sp.maximum(sp.fpr, sp.fnr)),
+    sp.Problem(minimize=sp.fpr.on(group="a"), subject_to=sp.recall.at(0.5)),
+    sp.Problem(
+        minimize=sp.fnr,
+        subject_to=abs(sp.coverage.on(group="a") - sp.coverage.on(group="b")) <= 0.2,
+    ),
+    sp.Problem(
+        minimize=sp.fnr, subject_to=sp.recall.on(group="a") / sp.recall.on(group="b") >= 0.8
+    ),
+    sp.Problem(maximize=prevalence, subject_to=sp.fpr <= 0.5),
+    sp.Problem(maximize=lift, subject_to=sp.fnr.at(0.25)),
 ]
 
 TWO, THREE = {"g": [0, 1]}, {"g": [0, 1, 2]}
 
 
-def per_group(**goal: Any) -> Problem:
-    return Problem(**goal, thresholds="per group")
+def per_group(**goal: Any) -> sp.Problem:
+    return sp.Problem(**goal, thresholds="per group")
 
 
 PER_GROUP = [
-    per_group(minimize=error, subject_to=demographic_parity(0.02, **THREE)),
-    per_group(minimize=error, subject_to=equal_opportunity(0.02, **THREE)),
-    per_group(minimize=error, subject_to=equalized_odds(0.05, **TWO)),
-    per_group(maximize=f_score(1), subject_to=four_fifths(0.9, **THREE)),
-    per_group(minimize=error, subject_to=predictive_parity(0.05, **TWO)),
-    per_group(minimize=fnr, subject_to=[fpr <= 0.2, equal_opportunity(0.02, **THREE)]),
-    per_group(minimize=fnr, subject_to=[r <= 0.1 for r in each(fpr, **THREE)]),
-    per_group(minimize=largest(fnr, **TWO), subject_to=coverage <= 0.3),
-    per_group(minimize=error, subject_to=[recall >= 0.8, demographic_parity(0.05, **TWO)]),
-    per_group(minimize=error, subject_to=bounded_group_loss(0.4, **TWO)),
-    per_group(minimize=error, subject_to=demographic_parity(0.001, **TWO)),
+    per_group(minimize=sp.error, subject_to=demographic_parity(0.02, **THREE)),
+    per_group(minimize=sp.error, subject_to=equal_opportunity(0.02, **THREE)),
+    per_group(minimize=sp.error, subject_to=equalized_odds(0.05, **TWO)),
+    per_group(maximize=sp.f_score(1), subject_to=four_fifths(0.9, **THREE)),
+    per_group(minimize=sp.error, subject_to=predictive_parity(0.05, **TWO)),
+    per_group(minimize=sp.fnr, subject_to=[sp.fpr <= 0.2, equal_opportunity(0.02, **THREE)]),
+    per_group(minimize=sp.fnr, subject_to=[r <= 0.1 for r in each(sp.fpr, **THREE)]),
+    per_group(minimize=largest(sp.fnr, **TWO), subject_to=sp.coverage <= 0.3),
+    per_group(minimize=sp.error, subject_to=[sp.recall >= 0.8, demographic_parity(0.05, **TWO)]),
+    per_group(minimize=sp.error, subject_to=bounded_group_loss(0.4, **TWO)),
+    per_group(minimize=sp.error, subject_to=demographic_parity(0.001, **TWO)),
 ]
 PER_CLASS = [
     "maximize macro(recall)",
@@ -286,18 +264,18 @@ PER_CLASS = [
     "maximize f_score(1) of 2",
 ]
 PER_QUERY = [
-    precision_at_k(5),
-    precision_at_k(3, of=10),
-    Problem(maximize=recall, subject_to=alerts.at(4)),
-    Problem(minimize=fnr, subject_to=fpr.at(0.2)),
-    Problem(maximize=precision, subject_to=recall.at(0.7)),
-    fnr_at_fpr(0.2),
-    precision_at_recall(0.6),
-    Problem(maximize=f_score(1)),
-    Problem(maximize=recall, subject_to=coverage <= 0.3),
-    Problem(maximize=precision, subject_to=alerts.over(0, 6), thresholds=3),
-    roc_auc((0, 0.4), points=3),
-    pr_auc(precision=(0.2, 0.6), points=2),
+    sp.precision_at_k(5),
+    sp.precision_at_k(3, of=10),
+    sp.Problem(maximize=sp.recall, subject_to=sp.alerts.at(4)),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.2)),
+    sp.Problem(maximize=sp.precision, subject_to=sp.recall.at(0.7)),
+    sp.fnr_at_fpr(0.2),
+    sp.precision_at_recall(0.6),
+    sp.Problem(maximize=sp.f_score(1)),
+    sp.Problem(maximize=sp.recall, subject_to=sp.coverage <= 0.3),
+    sp.Problem(maximize=sp.precision, subject_to=sp.alerts.over(0, 6), thresholds=3),
+    sp.roc_auc((0, 0.4), points=3),
+    sp.pr_auc(precision=(0.2, 0.6), points=2),
 ]
 
 
@@ -309,17 +287,17 @@ CHOICE = frozenset({"choice, shuffled", "choice, copied", "choice, moved"})
 INVARIANT = ALWAYS - {"resume"} | CHOICE | {"shift", "scale"}
 
 
-def implicit(problem: Problem, laws: frozenset[str], **more: Any) -> Subject:
+def implicit(problem: sp.Problem, laws: frozenset[str], **more: Any) -> Subject:
     """The criterion of a problem; what a subject does not know is an option of the criterion."""
     known = {name: more.pop(name) for name in list(more) if name in Subject.__annotations__}
     known = {"classes": 4 if problem.kind == "classes" else 0, **known}
     known = {"queries": problem.kind == "queries", **known}
-    return Subject(lambda _: Implicit(problem, **more), laws, problem=problem, **known)
+    return Subject(lambda _: sp.Implicit(problem, **more), laws, problem=problem, **known)
 
 
 def published(model: nn.Module) -> Any:
-    problem = Problem(minimize=fnr, subject_to=fpr.at(0.2))
-    return Implicit.as_published(
+    problem = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.2))
+    return sp.Implicit.as_published(
         problem, correct_every=2, correction_batches=2, follow=model.parameters()
     )
 
@@ -365,7 +343,7 @@ def groups() -> dict[str, Subject]:
 def classes() -> dict[str, Subject]:
     found = {}
     for sentence in PER_CLASS:
-        problem = Problem.parse(sentence)
+        problem = sp.Problem.parse(sentence)
         # A copy may be dealt out apart from the other, a weight of two may not. So it is where the
         # search begins, too: in a third of all batches it then ends elsewhere, not in this one.
         dealt = {"copies", "choice, copied"} if "coverage" in sentence else set()
@@ -406,29 +384,29 @@ def losses() -> dict[str, Subject]:
 
 
 GOALS = {
-    "fnr at fpr": fnr_at_fpr(0.1),
-    "fpr held": Problem(minimize=fnr, subject_to=fpr.at(0.1)),
-    "precision at recall": precision_at_recall(0.8),
-    "recall at precision": recall_at_precision(0.6),
-    "precision at k": precision_at_k(8),
-    "coverage": Problem(maximize=recall, subject_to=coverage <= 0.2),
-    "two bounds": Problem(minimize=error, subject_to=[fpr <= 0.3, recall >= 0.5]),
-    "roc area": roc_auc(fpr=(0, 0.2), points=3),
-    "pr area": pr_auc(recall=(0.5, 1.0), points=3),
-    "f score": Problem(maximize=f_score(1)),
-    "difference": Problem(maximize=precision - fpr / 2),
+    "fnr at fpr": sp.fnr_at_fpr(0.1),
+    "fpr held": sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.1)),
+    "precision at recall": sp.precision_at_recall(0.8),
+    "recall at precision": sp.recall_at_precision(0.6),
+    "precision at k": sp.precision_at_k(8),
+    "coverage": sp.Problem(maximize=sp.recall, subject_to=sp.coverage <= 0.2),
+    "two bounds": sp.Problem(minimize=sp.error, subject_to=[sp.fpr <= 0.3, sp.recall >= 0.5]),
+    "roc area": sp.roc_auc(fpr=(0, 0.2), points=3),
+    "pr area": sp.pr_auc(recall=(0.5, 1.0), points=3),
+    "f score": sp.Problem(maximize=sp.f_score(1)),
+    "difference": sp.Problem(maximize=sp.precision - sp.fpr / 2),
 }
-BY_TEXT = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.2)
-BY_NUMBER = Problem(maximize=recall.on(group=0), subject_to=coverage <= 0.3)
-BOUND = fnr_at_fpr(0.2)
-FAIR = Problem(
-    minimize=error,
+BY_TEXT = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.on(group="a") <= 0.2)
+BY_NUMBER = sp.Problem(maximize=sp.recall.on(group=0), subject_to=sp.coverage <= 0.3)
+BOUND = sp.fnr_at_fpr(0.2)
+FAIR = sp.Problem(
+    minimize=sp.error,
     subject_to=demographic_parity(0.1, group=["a", "bee"]),
     thresholds="per group",
 )
-RANKED = precision_at_k(3).per("query")
-MACRO = Problem(maximize=macro(recall))
-COVERED = Problem(minimize=error, subject_to=coverage.of(1).at(0.25))
+RANKED = sp.precision_at_k(3).per("query")
+MACRO = sp.Problem(maximize=sp.macro(sp.recall))
+COVERED = sp.Problem(minimize=sp.error, subject_to=sp.coverage.of(1).at(0.25))
 
 RANKS = frozenset({"ranks"})
 USUAL = ALWAYS | RANKS
@@ -475,11 +453,11 @@ def options() -> dict[str, Subject]:
 
 
 def multipliers() -> dict[str, Subject]:
-    def made(problem: Problem, laws: frozenset[str] = USUAL, **more: Any) -> Subject:
+    def made(problem: sp.Problem, laws: frozenset[str] = USUAL, **more: Any) -> Subject:
         known = {name: more.pop(name) for name in list(more) if name in Subject.__annotations__}
         if not any(word in str(problem) for word in ("precision", "f_score", "alerts")):
             laws = laws | {"own differences"}  # ratios follow a running mean, which has no gradient
-        return Subject(lambda _: Lagrangian(problem, **more), laws, problem=problem, **known)
+        return Subject(lambda _: sp.Lagrangian(problem, **more), laws, problem=problem, **known)
 
     return {
         **{f"lagrangian, {name}": made(goal) for name, goal in GOALS.items()},
@@ -501,34 +479,34 @@ def others() -> dict[str, Subject]:
     own = USUAL | {"own differences"}
     pairs = own | {"shift", "outputs"}
     return {
-        "cross entropy": Subject(lambda _: CrossEntropy(BOUND), own | {"outputs"}),
+        "cross entropy": Subject(lambda _: sp.CrossEntropy(BOUND), own | {"outputs"}),
         "cross entropy, balanced": Subject(
-            lambda _: CrossEntropy(positives="balanced"), own, weights=True
+            lambda _: sp.CrossEntropy(positives="balanced"), own, weights=True
         ),
-        "cross entropy, no goal": Subject(lambda _: CrossEntropy(positives=3.0), own),
-        "focal, several outputs": Subject(lambda _: CrossEntropy(gamma=2.0), own, outputs=2),
-        "pairwise, squared hinge": Subject(lambda _: Pairwise(GOALS["roc area"]), pairs),
+        "cross entropy, no goal": Subject(lambda _: sp.CrossEntropy(positives=3.0), own),
+        "focal, several outputs": Subject(lambda _: sp.CrossEntropy(gamma=2.0), own, outputs=2),
+        "pairwise, squared hinge": Subject(lambda _: sp.Pairwise(GOALS["roc area"]), pairs),
         "pairwise, sigmoid": Subject(
-            lambda _: Pairwise(BOUND, surrogate="sigmoid"), own | {"shift"}, weights=True
+            lambda _: sp.Pairwise(BOUND, surrogate="sigmoid"), own | {"shift"}, weights=True
         ),
         "pairwise, sigmoid, no weights": Subject(
-            lambda _: Pairwise(BOUND, surrogate="sigmoid"), frozenset({"outputs"})
+            lambda _: sp.Pairwise(BOUND, surrogate="sigmoid"), frozenset({"outputs"})
         ),
-        "program, area": Subject(lambda _: Program(GOALS["roc area"]), pairs),
+        "program, area": Subject(lambda _: sp.Program(GOALS["roc area"]), pairs),
         "program, precision at recall": Subject(
-            lambda _: Program(GOALS["precision at recall"]), pairs
+            lambda _: sp.Program(GOALS["precision at recall"]), pairs
         ),
-        "program, misses at fpr": Subject(lambda _: Program(BOUND), pairs),
-        "program, f score": Subject(lambda _: Program(GOALS["f score"]), own | {"outputs"}),
+        "program, misses at fpr": Subject(lambda _: sp.Program(BOUND), pairs),
+        "program, f score": Subject(lambda _: sp.Program(GOALS["f score"]), own | {"outputs"}),
         "program, jaccard": Subject(
-            lambda _: Program(Problem(maximize=jaccard)), own, weights=True
+            lambda _: sp.Program(sp.Problem(maximize=jaccard)), own, weights=True
         ),
         "program, structural": Subject(
-            lambda _: Program(Problem(minimize=error)), own - {"copies"} | {"outputs"}
+            lambda _: sp.Program(sp.Problem(minimize=sp.error)), own - {"copies"} | {"outputs"}
         ),
         **{
             f"last layer, {name}": Subject(
-                lambda split, body=body, outside=outside: LastLayer(
+                lambda split, body=body, outside=outside: sp.LastLayer(
                     BOUND, split.head if outside else split, body=body()
                 ),
                 ALWAYS,
@@ -536,23 +514,28 @@ def others() -> dict[str, Subject]:
             )
             for outside in (False, True)
             for name, body in {
-                f"focal, {outside}": lambda: CrossEntropy(gamma=2),
-                f"weighted, {outside}": lambda: CrossEntropy(positives="balanced"),
+                f"focal, {outside}": lambda: sp.CrossEntropy(gamma=2),
+                f"weighted, {outside}": lambda: sp.CrossEntropy(positives="balanced"),
                 f"penalty 3, {outside}": lambda: Penalty(eta=3.0),
             }.items()
         },
-        "last layer": Subject(lambda split: LastLayer(BOUND, split, steps=6), USUAL, split=True),
+        "last layer": Subject(lambda split: sp.LastLayer(BOUND, split, steps=6), USUAL, split=True),
         "last layer, penalty": Subject(
-            lambda split: LastLayer(BOUND, split, body=Penalty()), USUAL, split=True, weights=True
+            lambda split: sp.LastLayer(BOUND, split, body=Penalty()),
+            USUAL,
+            split=True,
+            weights=True,
         ),
         "last layer, penalty everywhere": Subject(
-            lambda split: LastLayer(BOUND, split, body=Penalty(everywhere=True)), USUAL, split=True
+            lambda split: sp.LastLayer(BOUND, split, body=Penalty(everywhere=True)),
+            USUAL,
+            split=True,
         ),
         "rate barrier": Subject(
-            lambda model: RateBarrier(BOUND, model.parameters()), USUAL, trains=True
+            lambda model: sp.RateBarrier(BOUND, model.parameters()), USUAL, trains=True
         ),
         "rate barrier, groups": Subject(
-            lambda model: RateBarrier(BY_TEXT, model.parameters()),
+            lambda model: sp.RateBarrier(BY_TEXT, model.parameters()),
             USUAL,
             trains=True,
             groups="text",

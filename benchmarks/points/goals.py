@@ -1,21 +1,14 @@
 """The goals of the comparison, and on which data they can be judged at all."""
 
-from setpoint import (
-    Problem,
-    f_score,
-    fnr_at_fpr,
-    pr_auc,
-    precision_at_recall,
-    roc_auc,
-)
+import setpoint as sp
 
-GOALS: dict[str, Problem] = {
-    "fnr1": fnr_at_fpr(0.01),
-    "fnr01": fnr_at_fpr(0.001),
-    "pr95": precision_at_recall(0.95),
-    "f1": Problem(maximize=f_score(1)),
-    "pauc": roc_auc(fpr=(0, 0.05)),
-    "prauc": pr_auc(recall=(0.95, 1.0)),
+GOALS: dict[str, sp.Problem] = {
+    "fnr1": sp.fnr_at_fpr(0.01),
+    "fnr01": sp.fnr_at_fpr(0.001),
+    "pr95": sp.precision_at_recall(0.95),
+    "f1": sp.Problem(maximize=sp.f_score(1)),
+    "pauc": sp.roc_auc(fpr=(0, 0.05)),
+    "prauc": sp.pr_auc(recall=(0.95, 1.0)),
 }
 TITLES = {
     "fnr1": "FNR at FPR 1 %",

@@ -7,20 +7,8 @@ from itertools import product
 
 from scipy.special import ndtr, ndtri
 
-from setpoint.rates import (
-    Bound,
-    balanced_error,
-    coverage,
-    error,
-    f_score,
-    fnr,
-    fpr,
-    npv,
-    precision,
-    recall,
-    tnr,
-    tpr,
-)
+import setpoint as sp
+from setpoint.rates import Bound
 from simulation.truth import QUANTIZERS, SHIFT, Cell, optimum
 
 SIMPLEST = ("fpr", "recall", "coverage", "precision", "f_score(1)")
@@ -39,27 +27,27 @@ def goals(cell: Cell) -> tuple[Bound, ...]:
     """The bounds of a cell."""
     a, best = cell.alpha, lambda e, m=True: optimum(e, m, cell)
     made: dict[str, Callable[[], tuple[Bound, ...]]] = {
-        "fpr": lambda: (fpr <= a,),
-        "tnr": lambda: (tnr >= 1 - a,),
-        "recall": lambda: (recall >= 1 - a,),
-        "fnr": lambda: (fnr <= a,),
-        "coverage": lambda: (coverage <= a,),
-        "precision": lambda: (precision >= 1 - a,),
-        "npv": lambda: (npv >= 1 - a,),
-        "f_score(1)": lambda: (f_score(1) >= best(f_score(1)) - a,),
-        "f_score(2)": lambda: (f_score(2) >= best(f_score(2)) - a,),
-        "error": lambda: (error <= best(error, False) + a,),
-        "balanced_error": lambda: (balanced_error <= best(balanced_error, False) + a,),
-        "fpr and recall": lambda: (fpr <= 4 * a, recall >= _recall_at(4 * a) - 0.05),
-        "fpr and precision": lambda: (fpr <= a, precision >= 0.9),
-        "fpr by group": lambda: (fpr <= a,),
+        "fpr": lambda: (sp.fpr <= a,),
+        "tnr": lambda: (sp.tnr >= 1 - a,),
+        "recall": lambda: (sp.recall >= 1 - a,),
+        "fnr": lambda: (sp.fnr <= a,),
+        "coverage": lambda: (sp.coverage <= a,),
+        "precision": lambda: (sp.precision >= 1 - a,),
+        "npv": lambda: (sp.npv >= 1 - a,),
+        "f_score(1)": lambda: (sp.f_score(1) >= best(sp.f_score(1)) - a,),
+        "f_score(2)": lambda: (sp.f_score(2) >= best(sp.f_score(2)) - a,),
+        "error": lambda: (sp.error <= best(sp.error, False) + a,),
+        "balanced_error": lambda: (sp.balanced_error <= best(sp.balanced_error, False) + a,),
+        "fpr and recall": lambda: (sp.fpr <= 4 * a, sp.recall >= _recall_at(4 * a) - 0.05),
+        "fpr and precision": lambda: (sp.fpr <= a, sp.precision >= 0.9),
+        "fpr by group": lambda: (sp.fpr <= a,),
         "gap at fpr": lambda: (
-            fpr <= 0.1,
-            abs(tpr.on(group="a") - tpr.on(group="b")) <= 0.1 + a,
+            sp.fpr <= 0.1,
+            abs(sp.tpr.on(group="a") - sp.tpr.on(group="b")) <= 0.1 + a,
         ),
-        "fpr, 20 models": lambda: (fpr <= a,),
-        "fpr on average": lambda: (fpr <= a,),
-        "precision at 5 %": lambda: (precision >= 1 - 4 * a,),
+        "fpr, 20 models": lambda: (sp.fpr <= a,),
+        "fpr on average": lambda: (sp.fpr <= a,),
+        "precision at 5 %": lambda: (sp.precision >= 1 - 4 * a,),
     }
     return made[cell.name]()
 

@@ -8,19 +8,7 @@ from samples import draw_classes as draw
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score, top_k_accuracy_score
 
-from setpoint import (
-    Infeasible,
-    Problem,
-    accuracy,
-    certify,
-    cost,
-    coverage,
-    error,
-    highest,
-    lowest,
-    macro,
-    recall,
-)
+import setpoint as sp
 from setpoint.axes.class_data import decide, numbered, read_data
 from setpoint.axes.class_search import find_shifts
 from setpoint.axes.transport import assign
@@ -32,18 +20,18 @@ def test_coverages_are_met_to_the_example(seed):
     scores, labels = draw(97, 5, seed=seed)
     rng = np.random.default_rng(seed)
     counts = rng.multinomial(97, np.ones(5) / 5)
-    targets = [coverage.of(i).at(c / 97) for i, c in enumerate(counts) if c]
-    choice = Problem(maximize=accuracy, subject_to=targets).choose(scores, labels)
+    targets = [sp.coverage.of(i).at(c / 97) for i, c in enumerate(counts) if c]
+    choice = sp.Problem(maximize=sp.accuracy, subject_to=targets).choose(scores, labels)
     assert np.array_equal(np.bincount(decide(scores, choice.thresholds), minlength=5), counts)
 
 
 def test_a_coverage_is_compared_as_a_whole_number():
     scores, labels = draw(100, 3, seed=1)
-    targets = [coverage.of(0).at(0.29), coverage.of(1).at(0.57)]
-    choice = Problem(maximize=macro(recall), subject_to=targets).choose(scores, labels)
+    targets = [sp.coverage.of(0).at(0.29), sp.coverage.of(1).at(0.57)]
+    choice = sp.Problem(maximize=sp.macro(sp.recall), subject_to=targets).choose(scores, labels)
     assert np.bincount(decide(scores, choice.thresholds)).tolist() == [29, 57, 14]
-    third = [coverage.of(i).at(1 / 3) for i in range(3)]
-    choice = Problem(maximize=accuracy, subject_to=third).choose(scores, labels)
+    third = [sp.coverage.of(i).at(1 / 3) for i in range(3)]
+    choice = sp.Problem(maximize=sp.accuracy, subject_to=third).choose(scores, labels)
     assert sorted(np.bincount(decide(scores, choice.thresholds)).tolist()) == [33, 33, 34]
 
 
@@ -70,7 +58,7 @@ def test_transport_is_the_best_plan_that_another_solver_finds(seed):
 )
 def test_chosen_shifts_are_near_the_best_of_a_fine_grid(sentence):
     scores, labels = draw(60, 3, seed=8)
-    problem = Problem.parse(sentence)
+    problem = sp.Problem.parse(sentence)
     if problem.kind == "plain":
         pytest.fail("not about classes")
     found = problem.choose(scores, labels).value
@@ -87,12 +75,12 @@ def test_chosen_shifts_are_near_the_best_of_a_fine_grid(sentence):
 @pytest.mark.parametrize(("count", "classes", "seed", "by_mean"), [(150, 6, 3, 0), (90, 4, 4, 1)])
 def test_the_worst_class_is_looked_for_in_two_ways(count, classes, seed, by_mean):
     scores, labels = draw(count, classes, seed)
-    problem = Problem(maximize=lowest(recall))
+    problem = sp.Problem(maximize=sp.lowest(sp.recall))
     chosen = problem.choose(scores, labels)
     data = read_data(problem, scores, labels)
     one = find_shifts(problem, data, 0.0, by_mean=bool(by_mean)).shifts
     assert chosen.value > problem.evaluate(scores, labels, one) + 0.05  # there it is a dead end
-    bound = Problem(maximize=lowest(recall), subject_to=recall.of(0) >= 0.9)
+    bound = sp.Problem(maximize=sp.lowest(sp.recall), subject_to=sp.recall.of(0) >= 0.9)
     assert bound.choose(scores, labels).rates["recall of 0"] >= 0.9
 
 
@@ -101,17 +89,17 @@ def test_values_are_those_of_scikit_learn():
     shifts, y = np.array([0.3, -0.2, 0.1, -0.2]), labels.numpy()
     scores = scores.numpy()
     decided = decide(scores, shifts)
-    value = lambda objective: Problem(maximize=objective).evaluate(scores, labels, shifts)  # noqa: E731
-    assert value(macro(recall)) == pytest.approx(balanced_accuracy_score(y, decided))
-    f1 = Problem.parse("maximize macro(f_score(1))").evaluate(scores, labels, shifts)
+    value = lambda objective: sp.Problem(maximize=objective).evaluate(scores, labels, shifts)  # noqa: E731
+    assert value(sp.macro(sp.recall)) == pytest.approx(balanced_accuracy_score(y, decided))
+    f1 = sp.Problem.parse("maximize macro(f_score(1))").evaluate(scores, labels, shifts)
     assert f1 == pytest.approx(f1_score(y, decided, average="macro"))
     expected = top_k_accuracy_score(y, scores - shifts, k=2)
     assert value(top_k(2)) == pytest.approx(expected)
     costs = np.arange(16).reshape(4, 4)
-    assert value(cost(costs)) == pytest.approx(costs[y, decided].mean())
+    assert value(sp.cost(costs)) == pytest.approx(costs[y, decided].mean())
     recalls = [(decided[y == k] == k).mean() for k in range(4)]
-    assert value(lowest(recall)) == pytest.approx(min(recalls))
-    assert value(highest(recall)) == pytest.approx(max(recalls))
+    assert value(sp.lowest(sp.recall)) == pytest.approx(min(recalls))
+    assert value(sp.highest(sp.recall)) == pytest.approx(max(recalls))
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -119,7 +107,9 @@ def test_areas_are_those_of_scikit_learn(ties):
     scores, labels = draw(80, 4, seed=2, ties=ties)
     scores, y = scores.numpy(), labels.numpy()
     one = np.mean([roc_auc_score(y == k, scores[:, k]) for k in range(4)])
-    assert Problem.parse("maximize one_vs_all_auc").evaluate(scores, labels) == pytest.approx(one)
+    assert sp.Problem.parse("maximize one_vs_all_auc").evaluate(scores, labels) == pytest.approx(
+        one
+    )
     pairs = [
         roc_auc_score(
             y[(y == k) | (y == j)] == k, (scores[:, k] - scores[:, j])[(y == k) | (y == j)]
@@ -127,7 +117,7 @@ def test_areas_are_those_of_scikit_learn(ties):
         for k in range(4)
         for j in range(k)
     ]
-    assert Problem.parse("maximize auc_mu").evaluate(scores, labels) == pytest.approx(
+    assert sp.Problem.parse("maximize auc_mu").evaluate(scores, labels) == pytest.approx(
         np.mean(pairs)
     )
 
@@ -135,7 +125,7 @@ def test_areas_are_those_of_scikit_learn(ties):
 def test_a_slice_and_a_set_of_classes():
     scores, labels = draw(80, 4, seed=2)
     side = np.array(["l", "r"] * 40)
-    problem = Problem(maximize=recall.of(1, 3).on(side="l"))
+    problem = sp.Problem(maximize=sp.recall.of(1, 3).on(side="l"))
     decided, y = decide(scores, np.zeros(4)), labels.numpy()
     here = (side == "l") & np.isin(y, [1, 3])
     value = problem.evaluate(scores, labels, np.zeros(4), groups=side)
@@ -144,15 +134,15 @@ def test_a_slice_and_a_set_of_classes():
 
 def test_what_cannot_be_reached_is_said():
     scores, labels = draw(60, 3)
-    both = Problem(minimize=error, subject_to=[recall.of(i) >= 0.99 for i in range(3)])
-    with pytest.raises(Infeasible, match="No shifts were found"):
+    both = sp.Problem(minimize=sp.error, subject_to=[sp.recall.of(i) >= 0.99 for i in range(3)])
+    with pytest.raises(sp.Infeasible, match="No shifts were found"):
         both.choose(scores, labels)
     with pytest.raises(ValueError, match="no example of 2"):
-        Problem(maximize=macro(recall)).evaluate(scores, labels.clip(max=1), [0, 0, 0])
+        sp.Problem(maximize=sp.macro(sp.recall)).evaluate(scores, labels.clip(max=1), [0, 0, 0])
     # eight equal rows are found all or none: four are off, and two (K - 1) may be
     labels = np.repeat([0, 1, 2], [10, 8, 10])
-    half = Problem(minimize=error, subject_to=recall.of(1).at(0.5))
-    with pytest.raises(Infeasible, match="for recall of 1 the nearest gives"):
+    half = sp.Problem(minimize=sp.error, subject_to=sp.recall.of(1).at(0.5))
+    with pytest.raises(sp.Infeasible, match="for recall of 1 the nearest gives"):
         half.choose(np.eye(3)[labels], labels)
 
 
@@ -162,7 +152,7 @@ def test_a_label_that_is_no_column_is_refused_with_its_row(label):
     wrong = labels.numpy().astype(float)
     wrong[5] = label
     with pytest.raises(ValueError, match=r"whole numbers from 0 to 2.* in row 5"):
-        Problem(maximize=macro(recall)).choose(scores, wrong)
+        sp.Problem(maximize=sp.macro(sp.recall)).choose(scores, wrong)
 
 
 SENTENCES = [
@@ -177,9 +167,9 @@ SENTENCES = [
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_a_sentence_reads_back(sentence):
-    problem = Problem.parse(sentence)
+    problem = sp.Problem.parse(sentence)
     assert str(problem) == sentence
-    assert Problem.parse(str(problem)) == problem
+    assert sp.Problem.parse(str(problem)) == problem
     assert problem.kind == "classes"
 
 
@@ -201,13 +191,13 @@ def test_a_sentence_reads_back(sentence):
 )
 def test_a_slip_is_answered_with_advice(sentence, why):
     with pytest.raises(ValueError, match=why):
-        Problem.parse(sentence)
+        sp.Problem.parse(sentence)
 
 
 def test_names_become_columns_and_two_class_tools_refuse():
-    problem = Problem.parse('maximize recall of "b" subject to coverage of "a" or "c" <= 0.5')
+    problem = sp.Problem.parse('maximize recall of "b" subject to coverage of "a" or "c" <= 0.5')
     assert str(numbered(problem, ["a", "b", "c"])) == (
         "maximize recall of 1 subject to coverage of 0 or 2 <= 0.5"
     )
     with pytest.raises(ValueError, match="is about several"):
-        certify([0.1, 0.2], [0, 1], recall.of("a") >= 0.5)
+        sp.certify([0.1, 0.2], [0, 1], sp.recall.of("a") >= 0.5)

@@ -6,33 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from setpoint.problems import (
-    Infeasible,
-    Problem,
-    fnr_at_fpr,
-    pr_auc,
-    precision_at_recall,
-    recall_at_precision,
-    roc_auc,
-)
-from setpoint.rates import (
-    CATALOGUE,
-    coverage,
-    error,
-    f_score,
-    fnr,
-    fpr,
-    npv,
-    precision,
-    recall,
-    tpr,
-)
+import setpoint as sp
+from setpoint.rates import CATALOGUE, error
 
 S, Y = [4.0, 3.0, 2.0, 1.0], [1, 0, 1, 0]
-FREE = Problem(maximize=f_score(1))
-BY_GROUP = Problem(minimize=fnr.on(group="a"), subject_to=fpr.on(group="b") <= 0.5)
-TWO_COLUMNS = Problem(minimize=fnr.on(sex="f"), subject_to=fpr.on(site=1) <= 0.5)
-PER_GROUP = Problem(minimize=error, thresholds="per group")
+FREE = sp.Problem(maximize=sp.f_score(1))
+BY_GROUP = sp.Problem(minimize=sp.fnr.on(group="a"), subject_to=sp.fpr.on(group="b") <= 0.5)
+TWO_COLUMNS = sp.Problem(minimize=sp.fnr.on(sex="f"), subject_to=sp.fpr.on(site=1) <= 0.5)
+PER_GROUP = sp.Problem(minimize=error, thresholds="per group")
 
 REFUSED = {
     "nobody": (
@@ -134,7 +115,7 @@ REFUSED = {
         r"takes 1 threshold, none of them NaN; got \[1, 2\]",
     ),
     "one threshold for ten": (
-        lambda: roc_auc().evaluate(S, Y, 1.0),
+        lambda: sp.roc_auc().evaluate(S, Y, 1.0),
         ValueError,
         "takes 10 thresholds",
     ),
@@ -196,30 +177,32 @@ def test_a_slip_is_answered_with_advice(slip):
 # ---- what cannot be done -------------------------------------------------------------------------
 INFEASIBLE = {
     "a precision nobody reaches": (
-        lambda: recall_at_precision(0.9).evaluate([2.0, 1.0], [0, 1]),
+        lambda: sp.recall_at_precision(0.9).evaluate([2.0, 1.0], [0, 1]),
         "No threshold reaches `precision >= 0.9`: for precision the nearest gives 0.5. "
         "The data have 1 positive and 1 negative. Loosen the target, or pass more data.",
     ),
     "the bound that breaks is named": (
-        lambda: Problem(maximize=recall, subject_to=[fpr <= 0.5, precision >= 0.9]).choose(
-            S, [0, 1, 0, 1]
-        ),
+        lambda: sp.Problem(
+            maximize=sp.recall, subject_to=[sp.fpr <= 0.5, sp.precision >= 0.9]
+        ).choose(S, [0, 1, 0, 1]),
         "reaches `fpr <= 0.5 and precision >= 0.9`: for precision the nearest gives 0.5.",
     ),
     "bounds that exclude each other": (
-        lambda: Problem(minimize=error, subject_to=[coverage <= 0.2, recall >= 0.9]).evaluate(S, Y),
+        lambda: sp.Problem(
+            minimize=error, subject_to=[sp.coverage <= 0.2, sp.recall >= 0.9]
+        ).evaluate(S, Y),
         "No threshold reaches `coverage <= 0.2 and recall >= 0.9`",
     ),
     "no negatives": (
-        lambda: fnr_at_fpr(0.01).evaluate([2.0, 1.0], [1, 1]),
+        lambda: sp.fnr_at_fpr(0.01).evaluate([2.0, 1.0], [1, 1]),
         "for fpr it is 0/0. The data have 2 positives and 0 negatives.",
     ),
     "no positives": (
-        lambda: precision_at_recall(0.9).evaluate([2.0, 1.0], [0, 0]),
+        lambda: sp.precision_at_recall(0.9).evaluate([2.0, 1.0], [0, 0]),
         "for recall it is 0/0. The data have 0 positives and 2 negatives.",
     ),
     "a setpoint without negatives": (
-        lambda: Problem(minimize=fnr, subject_to=fpr.at(0.1)).evaluate([2.0, 1.0], [1, 1]),
+        lambda: sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.1)).evaluate([2.0, 1.0], [1, 1]),
         "for fpr it is 0/0.",
     ),
     "an empty class in a slice": (
@@ -227,7 +210,7 @@ INFEASIBLE = {
         'for fpr on group="b" it is 0/0.',
     ),
     "everybody absent": (
-        lambda: fnr_at_fpr(0.01).evaluate(S, Y, weights=[0, 0, 0, 0]),
+        lambda: sp.fnr_at_fpr(0.01).evaluate(S, Y, weights=[0, 0, 0, 0]),
         "The data have 0 positives and 0 negatives.",
     ),
 }
@@ -236,7 +219,7 @@ INFEASIBLE = {
 @pytest.mark.parametrize("case", INFEASIBLE)
 def test_what_cannot_be_reached_is_said_with_the_nearest_value(case):
     do, words = INFEASIBLE[case]
-    with pytest.raises(Infeasible) as caught:
+    with pytest.raises(sp.Infeasible) as caught:
         do()
     assert words in str(caught.value)
     assert isinstance(caught.value, ValueError)
@@ -245,13 +228,13 @@ def test_what_cannot_be_reached_is_said_with_the_nearest_value(case):
 @pytest.mark.parametrize(
     ("problem", "labels"),
     [
-        (roc_auc(), [1, 1, 1, 1]),
-        (roc_auc(fpr=(0, 0.1)), [0, 0, 0, 0]),
-        (pr_auc(), [0, 0, 0, 0]),
-        (Problem(minimize=fpr), [1, 1, 1, 1]),
-        (Problem(maximize=recall), [0, 0, 0, 0]),
-        (Problem(maximize=CATALOGUE["lift"]), [0, 0, 0, 0]),
-        (Problem(maximize=tpr.on(g=1), subject_to=fpr <= 0.5), [0, 0, 1, 1]),
+        (sp.roc_auc(), [1, 1, 1, 1]),
+        (sp.roc_auc(fpr=(0, 0.1)), [0, 0, 0, 0]),
+        (sp.pr_auc(), [0, 0, 0, 0]),
+        (sp.Problem(minimize=sp.fpr), [1, 1, 1, 1]),
+        (sp.Problem(maximize=sp.recall), [0, 0, 0, 0]),
+        (sp.Problem(maximize=CATALOGUE["lift"]), [0, 0, 0, 0]),
+        (sp.Problem(maximize=sp.tpr.on(g=1), subject_to=sp.fpr <= 0.5), [0, 0, 1, 1]),
     ],
     ids=str,
 )
@@ -261,25 +244,28 @@ def test_an_objective_that_the_data_leave_undefined_is_refused(problem, labels):
 
 
 def test_one_class_is_enough_where_only_one_is_counted():
-    assert Problem(maximize=recall, subject_to=coverage <= 0.5).evaluate(S, [1, 1, 1, 1]) == 0.5
-    assert Problem(minimize=error).evaluate(S, [0, 0, 0, 0]) == 0
-    assert precision_at_recall(0.5).evaluate(S, [1, 1, 1, 1]) == 1
-    assert Problem(maximize=recall).evaluate([7.0], [1]) == 1
-    assert Problem(minimize=fpr).choose([7.0], [0]).thresholds == (7.0,)
+    assert (
+        sp.Problem(maximize=sp.recall, subject_to=sp.coverage <= 0.5).evaluate(S, [1, 1, 1, 1])
+        == 0.5
+    )
+    assert sp.Problem(minimize=error).evaluate(S, [0, 0, 0, 0]) == 0
+    assert sp.precision_at_recall(0.5).evaluate(S, [1, 1, 1, 1]) == 1
+    assert sp.Problem(maximize=sp.recall).evaluate([7.0], [1]) == 1
+    assert sp.Problem(minimize=sp.fpr).choose([7.0], [0]).thresholds == (7.0,)
 
 
 def test_zero_over_zero_at_some_thresholds_is_the_worst_value_there():
     nobody, everybody = math.inf, -math.inf
-    assert Problem(maximize=precision).evaluate(S, Y, nobody) == 0
-    assert Problem(minimize=1 - precision).objective.is_share is False
-    assert Problem(maximize=npv).evaluate(S, Y, everybody) == 0
-    assert Problem(minimize=precision).evaluate(S, Y, nobody) == 1
-    area = pr_auc(points=2)
+    assert sp.Problem(maximize=sp.precision).evaluate(S, Y, nobody) == 0
+    assert sp.Problem(minimize=1 - sp.precision).objective.is_share is False
+    assert sp.Problem(maximize=sp.npv).evaluate(S, Y, everybody) == 0
+    assert sp.Problem(minimize=sp.precision).evaluate(S, Y, nobody) == 1
+    area = sp.pr_auc(points=2)
     assert area.evaluate(S, Y, [nobody, everybody]) == 0.25
     with pytest.raises(ValueError, match="0/0"):  # of a difference nobody knows the worst
-        Problem(maximize=precision - fpr).evaluate(S, Y, nobody)
+        sp.Problem(maximize=sp.precision - sp.fpr).evaluate(S, Y, nobody)
     with pytest.raises(ValueError, match="0/0"):  # no positives: no precision of any worth
-        Problem(maximize=recall).evaluate(S, [0, 0, 0, 0], nobody)
+        sp.Problem(maximize=sp.recall).evaluate(S, [0, 0, 0, 0], nobody)
 
 
 def test_weights_of_zero_do_not_hide_bad_scores():
@@ -288,8 +274,8 @@ def test_weights_of_zero_do_not_hide_bad_scores():
 
 
 def test_constant_scores_are_all_or_none():
-    found = Problem(minimize=fnr, subject_to=fpr <= 0.5).choose([1.0] * 4, Y)
+    found = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.5).choose([1.0] * 4, Y)
     assert found.thresholds == (1.0,)
     assert found.value == 1
-    assert Problem(maximize=f_score(1)).choose([1.0] * 4, Y).thresholds == (-math.inf,)
-    assert roc_auc().evaluate([1.0] * 4, Y) == 0.5
+    assert sp.Problem(maximize=sp.f_score(1)).choose([1.0] * 4, Y).thresholds == (-math.inf,)
+    assert sp.roc_auc().evaluate([1.0] * 4, Y) == 0.5

@@ -10,37 +10,19 @@ from hypothesis import given
 from sklearn.metrics import roc_auc_score
 from strategies import examples, made, problems, text
 
-from setpoint import (
-    TP,
-    Infeasible,
-    Problem,
-    Rate,
-    alerts,
-    certify,
-    coverage,
-    f_score,
-    fnr,
-    fnr_at_fpr,
-    fpr,
-    precision,
-    precision_at_k,
-    precision_at_recall,
-    recall,
-    recall_at_precision,
-    roc_auc,
-)
+import setpoint as sp
 from setpoint.axes.segments import Grouped, Segments
 from setpoint.rates import ONE
 
 PROBLEMS = [
-    precision_at_k(4),
-    precision_at_k(3, of=10),
-    Problem(maximize=recall, subject_to=alerts.at(4)),
-    fnr_at_fpr(0.2),
-    Problem(minimize=fnr, subject_to=fpr.at(0.2)),
-    precision_at_recall(0.6),
-    Problem(maximize=f_score(1)),
-    Problem(maximize=precision, subject_to=[recall >= 0.3, coverage <= 0.8]),
+    sp.precision_at_k(4),
+    sp.precision_at_k(3, of=10),
+    sp.Problem(maximize=sp.recall, subject_to=sp.alerts.at(4)),
+    sp.fnr_at_fpr(0.2),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.2)),
+    sp.precision_at_recall(0.6),
+    sp.Problem(maximize=sp.f_score(1)),
+    sp.Problem(maximize=sp.precision, subject_to=[sp.recall >= 0.3, sp.coverage <= 0.8]),
 ]
 
 
@@ -72,7 +54,7 @@ def test_it_is_the_mean_over_queries_with_the_thresholds_of_each(problem, seed):
 
 def test_areas_and_their_thresholds():
     scores, labels, queries = draw()
-    area = roc_auc(points=3).per("query")
+    area = sp.roc_auc(points=3).per("query")
     each = [roc_auc_score(labels[queries == q], scores[queries == q]) for q in range(12)]
     assert area.evaluate(scores, labels, queries=queries) == pytest.approx(np.mean(each))
     found = area.choose(scores, labels, queries=queries)
@@ -91,32 +73,34 @@ def test_precision_and_recall_of_the_first_k_are_those_of_the_sorted_documents(k
         lengths.append(min(k, len(own)))
         relevant.append(mine.sum())
     judge = {"scores": scores, "labels": labels, "queries": queries}
-    found = precision_at_k(k).per().evaluate(**judge)
+    found = sp.precision_at_k(k).per().evaluate(**judge)
     assert found == pytest.approx(np.mean(np.divide(hits, lengths)), rel=1e-12)
-    fixed = Problem(maximize=Rate(TP, k * ONE), subject_to=alerts.at(k))  # a short query loses
+    fixed = sp.Problem(
+        maximize=sp.Rate(sp.TP, k * ONE), subject_to=sp.alerts.at(k)
+    )  # a short query loses
     assert fixed.per().evaluate(**judge) == pytest.approx(np.mean(hits) / k, rel=1e-12)
-    first = Problem(maximize=recall, subject_to=alerts.at(k))
+    first = sp.Problem(maximize=sp.recall, subject_to=sp.alerts.at(k))
     expected = np.mean(np.divide(hits, relevant))
     assert first.per().evaluate(**judge) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_query_that_cannot_be_judged_is_left_out():
     scores, labels, queries = [3.0, 2.0, 1.0, 5.0, 4.0], [1, 0, 1, 0, 0], [0, 0, 0, 1, 1]
-    first = Problem(maximize=recall, subject_to=alerts.at(1)).per()
+    first = sp.Problem(maximize=sp.recall, subject_to=sp.alerts.at(1)).per()
     assert first.evaluate(scores, labels, queries=queries) == 0.5  # nothing relevant in query 1
-    assert precision_at_k(1).per().evaluate(scores, labels, queries=queries) == 0.5  # 1 and 0
-    assert precision_at_recall(0.9).per().evaluate(scores, labels, queries=queries) == 2 / 3
+    assert sp.precision_at_k(1).per().evaluate(scores, labels, queries=queries) == 0.5  # 1 and 0
+    assert sp.precision_at_recall(0.9).per().evaluate(scores, labels, queries=queries) == 2 / 3
     none = first.choose(scores, labels, queries=queries)
     assert set(none.thresholds) == {0, 1}
     with pytest.raises(ValueError, match=r"0/0 in every query \(1 in all\)"):
         first.evaluate(scores[3:], labels[3:], queries=queries[3:])
-    nobody = Problem(maximize=precision).per()  # 0/0 at one threshold is the worst value
+    nobody = sp.Problem(maximize=sp.precision).per()  # 0/0 at one threshold is the worst value
     assert nobody.evaluate(scores, labels, {0: 9.0, 1: 9.0}, queries=queries) == 0
 
 
 def test_bounds_that_a_query_cannot_reach_are_infeasible():
-    goal = recall_at_precision(0.9).per("site")
-    with pytest.raises(Infeasible, match=r"`precision >= 0.9` in site 'a'. Loosen"):
+    goal = sp.recall_at_precision(0.9).per("site")
+    with pytest.raises(sp.Infeasible, match=r"`precision >= 0.9` in site 'a'. Loosen"):
         goal.choose([3.0, 2.0, 3.0, 2.0], [0, 1, 1, 0], queries=["a", "a", "b", "b"])
 
 
@@ -125,7 +109,7 @@ def test_thresholds_decide_the_same_in_the_precision_of_the_scores():
     scores = np.array([np.nextafter(a, np.float32(2)), a, 0.0, 3.0, 2.0, 1.0], dtype=np.float32)
     labels, queries = [1, 0, 0, 1, 1, 0], [0, 0, 0, 1, 1, 1]
     for given_ in (scores, torch.as_tensor(scores)):
-        found = precision_at_recall(0.9).per().choose(given_, labels, queries=queries)
+        found = sp.precision_at_recall(0.9).per().choose(given_, labels, queries=queries)
         assert found.value == 1
         assert (scores > np.float32(found.thresholds[0])).tolist()[:3] == [True, False, False]
 
@@ -133,7 +117,7 @@ def test_thresholds_decide_the_same_in_the_precision_of_the_scores():
 def test_slices():
     scores, labels, queries = draw()
     kinds = np.array(["a", "b"])[np.arange(len(scores)) % 2]
-    sliced = Problem(maximize=coverage.on(kind="a"), subject_to=fpr <= 0.3)
+    sliced = sp.Problem(maximize=sp.coverage.on(kind="a"), subject_to=sp.fpr <= 0.3)
     alone = [
         sliced.evaluate(scores[m], labels[m], groups=kinds[m])
         for m in (queries == q for q in range(12))
@@ -153,18 +137,18 @@ SENTENCES = [
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_sentences_read_back(sentence):
-    problem = Problem.parse(sentence)
+    problem = sp.Problem.parse(sentence)
     assert str(problem) == sentence
     assert problem.kind == "queries"
-    assert hash(Problem.parse(str(problem))) == hash(problem)
-    assert problem != Problem.parse(sentence.rsplit(" per ", 1)[0])
+    assert hash(sp.Problem.parse(str(problem))) == hash(problem)
+    assert problem != sp.Problem.parse(sentence.rsplit(" per ", 1)[0])
 
 
 @examples(300)
 @given(problems(kinds=("free", "bounds", "setpoint", "range")), made(text))
 def test_every_problem_per_query_reads_back(problem, name):
     asked = problem.per(name or "query")
-    assert Problem.parse(str(asked)) == asked
+    assert sp.Problem.parse(str(asked)) == asked
 
 
 @pytest.mark.parametrize(
@@ -182,7 +166,7 @@ def test_every_problem_per_query_reads_back(problem, name):
 )
 def test_errors_point_at_the_word(sentence, marked, why):
     with pytest.raises(ValueError, match=why) as caught:
-        Problem.parse(sentence)
+        sp.Problem.parse(sentence)
     line, marks = str(caught.value).splitlines()[-2:]
     assert line[marks.index("^") : marks.rindex("^") + 1].strip() == marked
 
@@ -190,7 +174,7 @@ def test_errors_point_at_the_word(sentence, marked, why):
 SLIPS = {
     "no queries": (lambda g: g.evaluate([1.0], [1]), ValueError, "pass queries=, the query of"),
     "not per query": (
-        lambda _: precision_at_k(1).evaluate([1.0, 2.0], [1, 0], queries=[0, 0]),
+        lambda _: sp.precision_at_k(1).evaluate([1.0, 2.0], [1, 0], queries=[0, 0]),
         ValueError,
         r'write problem.per\("query"\)',
     ),
@@ -210,9 +194,9 @@ SLIPS = {
         "1 threshold, none NaN",
     ),
     "twice": (lambda g: g.per("site"), ValueError, "already per query"),
-    "no name": (lambda _: precision_at_k(1).per(3), TypeError, "the name of a column"),
+    "no name": (lambda _: sp.precision_at_k(1).per(3), TypeError, "the name of a column"),
     "certificate": (
-        lambda _: certify([1.0, 2.0], [0, 1], fnr_at_fpr(0.1).per()),
+        lambda _: sp.certify([1.0, 2.0], [0, 1], sp.fnr_at_fpr(0.1).per()),
         ValueError,
         "A certificate puts one threshold on all scores",
     ),
@@ -222,7 +206,7 @@ SLIPS = {
 @pytest.mark.parametrize(("slip", "error", "words"), SLIPS.values(), ids=SLIPS.keys())
 def test_slips_are_answered(slip, error, words):
     with pytest.raises(error, match=words):
-        slip(precision_at_k(1).per("query"))
+        slip(sp.precision_at_k(1).per("query"))
 
 
 def test_whole_queries_come_some_at_a_time():

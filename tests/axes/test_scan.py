@@ -10,27 +10,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import GROUPS, examples, problems, rates
 
+import setpoint as sp
 from setpoint.axes import scan
 from setpoint.axes.cuts import Cuts
 from setpoint.axes.scan import holds, place
-from setpoint.problems import Problem, pr_auc, precision_at_k, roc_auc
-from setpoint.rates import (
-    CATALOGUE,
-    FP,
-    ONE,
-    TP,
-    Rate,
-    coverage,
-    error,
-    f_score,
-    fnr,
-    fpr,
-    lift,
-    maximum,
-    precision,
-    recall,
-    tnr,
-)
+from setpoint.rates import CATALOGUE, ONE, lift
 
 FIELDS = ("cut", "threshold", "marginal")
 
@@ -64,19 +48,24 @@ def same(one, two, rows=slice(None)):
 
 
 SOME = [
-    Problem(minimize=fnr, subject_to=fpr <= 0.1),
-    Problem(maximize=precision, subject_to=recall >= 0.7),
-    Problem(maximize=recall, subject_to=precision >= 0.6),
-    Problem(maximize=f_score(2)),
-    Problem(minimize=error, subject_to=[fpr <= 0.3, fnr <= 0.5]),
-    Problem(minimize=abs(fpr - 0.5), subject_to=recall.at(0.5)),
-    Problem(minimize=fnr, subject_to=abs(coverage.on(group="a") - coverage.on(group="b")) <= 0.1),
-    Problem(minimize=fnr.on(group="b"), subject_to=fpr.on(group="a").at(0.3)),
-    Problem(maximize=precision, subject_to=recall.on(group="a").over(0.2, 0.9), thresholds=4),
-    Problem(maximize=CATALOGUE["prevalence"]),
-    precision_at_k(7),
-    roc_auc(fpr=(0, 0.3), points=6),
-    pr_auc(recall=(0.5, 1), points=5),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.1),
+    sp.Problem(maximize=sp.precision, subject_to=sp.recall >= 0.7),
+    sp.Problem(maximize=sp.recall, subject_to=sp.precision >= 0.6),
+    sp.Problem(maximize=sp.f_score(2)),
+    sp.Problem(minimize=sp.error, subject_to=[sp.fpr <= 0.3, sp.fnr <= 0.5]),
+    sp.Problem(minimize=abs(sp.fpr - 0.5), subject_to=sp.recall.at(0.5)),
+    sp.Problem(
+        minimize=sp.fnr,
+        subject_to=abs(sp.coverage.on(group="a") - sp.coverage.on(group="b")) <= 0.1,
+    ),
+    sp.Problem(minimize=sp.fnr.on(group="b"), subject_to=sp.fpr.on(group="a").at(0.3)),
+    sp.Problem(
+        maximize=sp.precision, subject_to=sp.recall.on(group="a").over(0.2, 0.9), thresholds=4
+    ),
+    sp.Problem(maximize=CATALOGUE["prevalence"]),
+    sp.precision_at_k(7),
+    sp.roc_auc(fpr=(0, 0.3), points=6),
+    sp.pr_auc(recall=(0.5, 1), points=5),
 ]
 
 
@@ -104,7 +93,16 @@ def test_numpy_and_torch_place_any_problem_alike(problem, seed):
 
 
 # ---- two paths to a setpoint ---------------------------------------------------------------------
-EVEN = [fpr, fnr, precision, error, f_score(0.5), CATALOGUE["balanced_error"], lift, fpr - 3 * fnr]
+EVEN = [
+    sp.fpr,
+    sp.fnr,
+    sp.precision,
+    sp.error,
+    sp.f_score(0.5),
+    CATALOGUE["balanced_error"],
+    lift,
+    sp.fpr - 3 * sp.fnr,
+]
 
 
 def by_both_paths(problem, data, xp=np):
@@ -117,14 +115,14 @@ def by_both_paths(problem, data, xp=np):
 @pytest.mark.parametrize("xp", [np, torch], ids=["numpy", "torch"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 @pytest.mark.parametrize("ties", [False, True], ids=["", "ties"])
-@pytest.mark.parametrize("held", [fpr, fnr, tnr, recall, coverage], ids=str)
+@pytest.mark.parametrize("held", [sp.fpr, sp.fnr, sp.tnr, sp.recall, sp.coverage], ids=str)
 def test_bisection_finds_what_the_scan_of_all_cuts_finds(held, ties, weighted, xp):
     for seed in range(2):
         data = draw(seed, c=2, n=25, ties=ties, weighted=weighted)
         for objective in EVEN:
             for word in ("minimize", "maximize"):
                 goal = {word: objective}
-                swept = Problem(**goal, subject_to=held.over(0, 1), thresholds=7)
+                swept = sp.Problem(**goal, subject_to=held.over(0, 1), thresholds=7)
                 by_both_paths(swept, data, xp)
 
 
@@ -137,7 +135,7 @@ def test_bisection_finds_what_the_scan_of_all_cuts_finds(held, ties, weighted, x
 )
 def test_bisection_agrees_for_any_rate_it_is_used_for(held, objective, level, seed):
     level = level % 1 or 0.5 if held.is_share else level
-    problem = Problem(minimize=objective, subject_to=held.at(level))
+    problem = sp.Problem(minimize=objective, subject_to=held.at(level))
     if holds(problem)[0].sorts:
         by_both_paths(problem, draw(seed, n=15, ties=seed % 2 == 0, weighted=seed % 3 == 0))
 
@@ -145,30 +143,36 @@ def test_bisection_agrees_for_any_rate_it_is_used_for(held, objective, level, se
 @pytest.mark.parametrize(
     ("objective", "held", "sorts"),
     [
-        (fnr, fpr, True),
-        (precision, recall, True),
-        (lift, recall, True),
-        (fnr + fpr, fpr, True),
-        (abs(fpr - 0.5), coverage, True),  # every example moves the coverage: no choice is left
-        (abs(fpr - 0.5), recall, False),  # best in the middle
-        (maximum(fpr, 0.3), recall, False),  # equal for a while
-        (fpr.on(group="a"), recall, False),
-        (precision + fpr, recall, False),
-        (Rate(TP, TP - FP), recall, False),  # a pole
-        (fnr, fpr.on(group="a"), False),
-        (fnr, precision, False),
-        (fnr, fpr + recall, False),
-        (fnr, Rate(TP + 2 * FP, ONE), False),
+        (sp.fnr, sp.fpr, True),
+        (sp.precision, sp.recall, True),
+        (lift, sp.recall, True),
+        (sp.fnr + sp.fpr, sp.fpr, True),
+        (
+            abs(sp.fpr - 0.5),
+            sp.coverage,
+            True,
+        ),  # every example moves the coverage: no choice is left
+        (abs(sp.fpr - 0.5), sp.recall, False),  # best in the middle
+        (sp.maximum(sp.fpr, 0.3), sp.recall, False),  # equal for a while
+        (sp.fpr.on(group="a"), sp.recall, False),
+        (sp.precision + sp.fpr, sp.recall, False),
+        (sp.Rate(sp.TP, sp.TP - sp.FP), sp.recall, False),  # a pole
+        (sp.fnr, sp.fpr.on(group="a"), False),
+        (sp.fnr, sp.precision, False),
+        (sp.fnr, sp.fpr + sp.recall, False),
+        (sp.fnr, sp.Rate(sp.TP + 2 * sp.FP, ONE), False),
     ],
     ids=str,
 )
 def test_bisection_is_used_only_where_it_is_right(objective, held, sorts):
-    (hold,) = holds(Problem(minimize=objective, subject_to=held.at(0.4)))
+    (hold,) = holds(sp.Problem(minimize=objective, subject_to=held.at(0.4)))
     assert hold.sorts == sorts
 
 
 def test_bounds_are_never_bisected():
-    assert not any(hold.sorts for hold in holds(Problem(minimize=fnr, subject_to=fpr <= 0.1)))
+    assert not any(
+        hold.sorts for hold in holds(sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.1))
+    )
 
 
 # ---- one bound, one output -----------------------------------------------------------------------
@@ -183,7 +187,7 @@ def test_bounds_are_never_bisected():
 def test_a_stretch_of_cuts_has_what_the_scan_of_all_cuts_finds(held, objective, sense, level, seed):
     level = level % 1 or 0.5 if held.is_share else level
     bound = held <= level if sense == "<=" else held >= level
-    problem = Problem(minimize=objective, subject_to=bound)
+    problem = sp.Problem(minimize=objective, subject_to=bound)
     (hold,) = holds(problem)
     assert hold.stretches == (held.direction in (1, -1))
     data = draw(seed, n=15, ties=seed % 2 == 0, weighted=seed % 3 == 0)
@@ -234,7 +238,7 @@ def test_a_threshold_fits_between_any_two_scores(scores):
         labels = (np.arange(9)[None] >= 9 - positives) * 1.0
         for xp in (np, torch):
             placed = place(
-                cuts_of(xp, scores, {(): (labels, 1 - labels)}), Problem(maximize=f_score(2))
+                cuts_of(xp, scores, {(): (labels, 1 - labels)}), sp.Problem(maximize=sp.f_score(2))
             )
             assert placed.cut.item() == positives
             assert np.sum(scores > placed.threshold.item()) == positives
@@ -243,18 +247,23 @@ def test_a_threshold_fits_between_any_two_scores(scores):
 def test_the_first_bound_that_stops_a_threshold_holds_it():
     scores, labels = np.array([[9.0, 7, 4, 3, 1]]), np.array([[1.0, 0, 1, 0, 0]])
     cuts = Cuts.sort(np, scores, {(): (labels, 1 - labels)})
-    both = place(cuts, Problem(minimize=fnr, subject_to=[error <= 1, fpr <= 0.34, coverage <= 0.6]))
+    both = place(
+        cuts,
+        sp.Problem(minimize=sp.fnr, subject_to=[sp.error <= 1, sp.fpr <= 0.34, sp.coverage <= 0.6]),
+    )
     assert [bool(h.squeeze()) for h in both.holding] == [False, True, False]
-    slack = place(cuts, Problem(maximize=f_score(1), subject_to=fpr <= 0.9))
+    slack = place(cuts, sp.Problem(maximize=sp.f_score(1), subject_to=sp.fpr <= 0.9))
     assert not slack.holding[0].any()
-    floor = place(cuts, Problem(maximize=precision, subject_to=recall >= 1))
+    floor = place(cuts, sp.Problem(maximize=sp.precision, subject_to=sp.recall >= 1))
     assert floor.holding[0].all()
     assert (floor.marginal, floor.threshold) == (4.0, 3.5)
 
 
 def test_many_thresholds_are_scanned_in_turns(monkeypatch):
     data = draw(0, c=2, n=30)
-    problem = Problem(maximize=abs(recall - fpr), subject_to=fnr.over(0, 1), thresholds=9)
+    problem = sp.Problem(
+        maximize=abs(sp.recall - sp.fpr), subject_to=sp.fnr.over(0, 1), thresholds=9
+    )
     assert not holds(problem)[0].sorts
     at_once = place(cuts_of(np, *data), problem)
     monkeypatch.setattr(scan, "CUTS_AT_ONCE", 2 * 31 * 2)

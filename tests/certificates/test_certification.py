@@ -10,38 +10,27 @@ from scipy import stats
 from strategies import examples
 
 import setpoint
+import setpoint as sp
 from setpoint.certificates import certify
-from setpoint.problems import Problem
-from setpoint.rates import (
-    coverage,
-    error,
-    f_score,
-    fnr,
-    fpr,
-    npv,
-    precision,
-    recall,
-    tnr,
-)
 
 GOALS = [
-    fpr <= 0.05,
-    recall >= 0.9,
-    coverage <= 0.2,
-    precision >= 0.8,
-    npv >= 0.9,
-    f_score(1) >= 0.6,
-    error <= 0.2,
-    recall - fpr >= 0.5,
-    [fpr <= 0.2, recall >= 0.8],
-    [fpr <= 0.2, precision >= 0.6],
-    Problem(maximize=f_score(1), subject_to=fpr <= 0.2),
+    sp.fpr <= 0.05,
+    sp.recall >= 0.9,
+    sp.coverage <= 0.2,
+    sp.precision >= 0.8,
+    sp.npv >= 0.9,
+    sp.f_score(1) >= 0.6,
+    sp.error <= 0.2,
+    sp.recall - sp.fpr >= 0.5,
+    [sp.fpr <= 0.2, sp.recall >= 0.8],
+    [sp.fpr <= 0.2, sp.precision >= 0.6],
+    sp.Problem(maximize=sp.f_score(1), subject_to=sp.fpr <= 0.2),
 ]
 
 
 def test_the_function_is_found_under_its_name_whoever_came_first():
     scores, labels = sample(0)
-    assert setpoint.certify(scores, labels, fpr <= 0.05).certified
+    assert setpoint.certify(scores, labels, sp.fpr <= 0.05).certified
     assert certify is setpoint.certify or setpoint.certificates.certify is certify
 
 
@@ -52,9 +41,9 @@ def test_a_cap_is_the_order_statistic(seed, alpha):
     negatives = np.sort(scores[~labels])
     n = len(negatives)
     k = next(k for k in range(1, n + 1) if stats.binom.sf(k - 1, n, 1 - alpha) <= 0.05)
-    found = certify(scores, labels, fpr <= alpha)
+    found = certify(scores, labels, sp.fpr <= alpha)
     assert found.threshold == negatives[k - 1]
-    assert certify(scores, labels, tnr >= 1 - alpha).threshold == found.threshold
+    assert certify(scores, labels, sp.tnr >= 1 - alpha).threshold == found.threshold
     m = n - k
     assert found.claims[0].proved == pytest.approx(stats.beta.ppf(0.95, m + 1, n - m))
 
@@ -67,16 +56,16 @@ def test_a_floor_is_just_below_the_order_statistic(seed, floor):
     m = max(
         m for m in range(len(positives)) if stats.binom.cdf(m, len(positives), 1 - floor) <= 0.05
     )
-    found = certify(scores, labels, recall >= floor)
+    found = certify(scores, labels, sp.recall >= floor)
     assert found.threshold == np.nextafter(positives[m], -np.inf)
-    assert certify(scores, labels, fnr <= 1 - floor).threshold == found.threshold
+    assert certify(scores, labels, sp.fnr <= 1 - floor).threshold == found.threshold
     assert found.points[0].true_alerts == len(positives) - m
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_other_class_has_an_exact_interval(seed):
     scores, labels = sample(seed)
-    found = certify(scores, labels, fpr <= 0.05)
+    found = certify(scores, labels, sp.fpr <= 0.05)
     (recalled,) = found.objective
     hits, n = int((scores[labels] > found.threshold).sum()), int(labels.sum())
     expected = stats.binomtest(hits, n).proportion_ci(0.95, "exact")
@@ -113,7 +102,7 @@ def test_the_unit_of_the_scores_does_not_matter(goal):
     assert scaled.points[0].alerts == found.points[0].alerts
 
 
-@pytest.mark.parametrize("goal", [fpr <= 0.1, recall >= 0.8, precision >= 0.7], ids=str)
+@pytest.mark.parametrize("goal", [sp.fpr <= 0.1, sp.recall >= 0.8, sp.precision >= 0.7], ids=str)
 def test_more_confidence_never_gains(goal):
     scores, labels = sample(4)
     kept = []
@@ -128,12 +117,12 @@ def test_more_confidence_never_gains(goal):
 @pytest.mark.parametrize(
     ("goal", "message"),
     [
-        (fpr <= 0.001, "`fpr <= 0.001` needs 2,995 negatives, you have 800"),
-        (recall >= 0.99, "`recall >= 0.99` needs 299 positives, you have 200"),
-        (coverage <= 0.001, "`coverage <= 0.001` needs 2,995 examples, you have 1,000"),
-        (fpr <= 0, "no number of examples can prove `fpr <= 0`"),
-        (precision >= 0.99, "`precision >= 0.99` needs 349 positives, you have 200"),
-        (precision >= 1, "no number of examples can prove `precision >= 1`"),
+        (sp.fpr <= 0.001, "`fpr <= 0.001` needs 2,995 negatives, you have 800"),
+        (sp.recall >= 0.99, "`recall >= 0.99` needs 299 positives, you have 200"),
+        (sp.coverage <= 0.001, "`coverage <= 0.001` needs 2,995 examples, you have 1,000"),
+        (sp.fpr <= 0, "no number of examples can prove `fpr <= 0`"),
+        (sp.precision >= 0.99, "`precision >= 0.99` needs 349 positives, you have 200"),
+        (sp.precision >= 1, "no number of examples can prove `precision >= 1`"),
     ],
     ids=str,
 )
@@ -152,25 +141,27 @@ def test_infeasible_goals_say_how_many_it_takes(goal, message):
 def test_on_average_it_takes_fewer():
     labels = np.repeat([False, True], [98, 20])
     scores = np.random.default_rng(0).normal(size=118) + labels
-    found = certify(scores, labels, fpr <= 0.01, guarantee="mean")
+    found = certify(scores, labels, sp.fpr <= 0.01, guarantee="mean")
     assert "needs 99 negatives, you have 98" in found.notes[0]
-    found = certify(scores, labels, fpr <= 0.05, guarantee="mean")
+    found = certify(scores, labels, sp.fpr <= 0.05, guarantee="mean")
     assert found.threshold == np.sort(scores[~labels])[-4]  # 4 / 99 < 0.05 < 5 / 99
 
 
 def test_bounds_that_leave_no_threshold_are_not_certified():
     scores, labels = sample(5)
-    found = certify(scores, labels, [fpr <= 0.01, recall >= 0.9])
+    found = certify(scores, labels, [sp.fpr <= 0.01, sp.recall >= 0.9])
     assert found.status == "not certified"
     assert "fpr <= 0.01` is proved from" in found.notes[0]
     assert "recall >= 0.9` is proved up to" in found.notes[0]
-    assert certify(scores, labels, precision >= 0.999).status == "infeasible"
+    assert certify(scores, labels, sp.precision >= 0.999).status == "infeasible"
     noise = np.random.default_rng(0).normal(size=len(labels))
-    worthless = certify(noise, labels, precision >= 0.9)
+    worthless = certify(noise, labels, sp.precision >= 0.9)
     assert worthless.status == "not certified"
     assert "highest scores" in worthless.notes[0]
     assert (
-        certify(noise, labels, f_score(1) >= 0.8).notes[0].startswith("`f_score(1) >= 0.8` is not")
+        certify(noise, labels, sp.f_score(1) >= 0.8)
+        .notes[0]
+        .startswith("`f_score(1) >= 0.8` is not")
     )
 
 
@@ -179,33 +170,33 @@ def test_bounds_that_leave_no_threshold_are_not_certified():
 
 def test_caps_and_precision_take_the_lowest_threshold_floors_the_highest():
     scores, labels = sample(6)
-    low = certify(scores, labels, fpr <= 0.2).threshold
-    high = certify(scores, labels, recall >= 0.5).threshold
+    low = certify(scores, labels, sp.fpr <= 0.2).threshold
+    high = certify(scores, labels, sp.recall >= 0.5).threshold
     assert low < high
     # both bounds at half of delta each: a little apart from the lone ones
-    both = certify(scores, labels, [fpr <= 0.2, recall >= 0.5], confidence=0.9)
+    both = certify(scores, labels, [sp.fpr <= 0.2, sp.recall >= 0.5], confidence=0.9)
     assert both.threshold == low
-    two = certify(scores, labels, [recall >= 0.5, recall >= 0.6])
-    assert two.threshold == certify(scores, labels, recall >= 0.6).threshold
-    loose, strict = (certify(scores, labels, precision >= p).threshold for p in (0.5, 0.9))
+    two = certify(scores, labels, [sp.recall >= 0.5, sp.recall >= 0.6])
+    assert two.threshold == certify(scores, labels, sp.recall >= 0.6).threshold
+    loose, strict = (certify(scores, labels, sp.precision >= p).threshold for p in (0.5, 0.9))
     assert loose < strict
     assert (
-        certify(scores, labels, npv >= 0.9).threshold
-        > certify(scores, labels, npv >= 0.95).threshold
+        certify(scores, labels, sp.npv >= 0.9).threshold
+        > certify(scores, labels, sp.npv >= 0.95).threshold
     )
 
 
 def test_an_objective_decides():
     scores, labels = sample(7)
-    bounds = [fpr <= 0.2, recall >= 0.5]
+    bounds = [sp.fpr <= 0.2, sp.recall >= 0.5]
     low, high = (
-        certify(scores, labels, Problem(subject_to=bounds, **objective)).threshold
-        for objective in ({"maximize": recall}, {"minimize": fpr})
+        certify(scores, labels, sp.Problem(subject_to=bounds, **objective)).threshold
+        for objective in ({"maximize": sp.recall}, {"minimize": sp.fpr})
     )
     assert low == certify(scores, labels, bounds).threshold
-    assert high == certify(scores, labels, recall >= 0.5, confidence=0.975).threshold
-    best = certify(scores, labels, Problem(maximize=f_score(1), subject_to=bounds))
-    measured = [Problem(maximize=f_score(1)).evaluate(scores, labels, t) for t in (low, high)]
+    assert high == certify(scores, labels, sp.recall >= 0.5, confidence=0.975).threshold
+    best = certify(scores, labels, sp.Problem(maximize=sp.f_score(1), subject_to=bounds))
+    measured = [sp.Problem(maximize=sp.f_score(1)).evaluate(scores, labels, t) for t in (low, high)]
     assert low <= best.threshold <= high
     assert best.objective[0].value >= max(measured)
     assert best.objective[0].low < best.objective[0].value < best.objective[0].high
@@ -214,14 +205,14 @@ def test_an_objective_decides():
 def test_precision_under_a_floor_takes_the_fewest_alerts():
     scores, labels = sample(8)
     found = certify(scores, labels, "maximize precision subject to recall >= 0.6")
-    assert found.threshold == certify(scores, labels, recall >= 0.6).threshold
+    assert found.threshold == certify(scores, labels, sp.recall >= 0.6).threshold
     assert found.objective[0].name == "precision"
 
 
 def test_accepting_everybody_is_minus_infinity():
     labels = np.random.default_rng(0).random(500) < 0.9
     scores = np.random.default_rng(1).normal(size=500)
-    found = certify(scores, labels, precision >= 0.8)
+    found = certify(scores, labels, sp.precision >= 0.8)
     assert found.threshold == -math.inf
     assert found.decide(scores - 1e6).all()
     assert "accepts all" in " ".join(found.notes)
@@ -230,7 +221,7 @@ def test_accepting_everybody_is_minus_infinity():
 
 def test_saturated_scores_accept_nobody_and_say_so():
     scores, labels = sample(9)
-    found = certify(np.minimum(scores, 0.5), labels, fpr <= 0.05)
+    found = certify(np.minimum(scores, 0.5), labels, sp.fpr <= 0.05)
     assert found.threshold == 0.5
     assert found.points[0].alerts == 0
     assert "too many equal scores" in found.notes[0]
@@ -243,7 +234,7 @@ def test_saturated_scores_accept_nobody_and_say_so():
 def test_tensors_of_any_precision(dtype):
     scores, labels = sample(10)
     tensor = torch.from_numpy(scores).to(dtype)
-    for goal in (fpr <= 0.05, recall >= 0.9):
+    for goal in (sp.fpr <= 0.05, sp.recall >= 0.9):
         found = certify(tensor, torch.from_numpy(labels).float(), goal)
         plain = certify(tensor.double().numpy(), labels, goal)
         assert found.dtype == str(dtype).removeprefix("torch.")
@@ -258,7 +249,7 @@ def test_tensors_of_any_precision(dtype):
 
 def test_new_scores_are_rounded_before_they_are_compared():
     scores, labels = sample(11)
-    found = certify(torch.from_numpy(scores).bfloat16(), labels, fpr <= 0.05)
+    found = certify(torch.from_numpy(scores).bfloat16(), labels, sp.fpr <= 0.05)
     close = np.array([found.threshold * (1 + 1e-4), found.threshold * 1.1])
     assert found.decide(close).tolist() == [False, True]
     assert found.decide(torch.from_numpy(close)).tolist() == [False, True]
@@ -267,16 +258,16 @@ def test_new_scores_are_rounded_before_they_are_compared():
 
 def test_lists_columns_and_sentences():
     scores, labels = sample(12)
-    expected = certify(scores, labels, [fpr <= 0.05, recall >= 0.5])
+    expected = certify(scores, labels, [sp.fpr <= 0.05, sp.recall >= 0.5])
     same = certify(scores.tolist(), labels.astype(int).tolist(), "fpr <= 5 % and recall >= 0.5")
     assert same == expected
-    assert certify(scores[:, None], labels[:, None], (fpr <= 0.05, recall >= 0.5)) == expected
+    assert certify(scores[:, None], labels[:, None], (sp.fpr <= 0.05, sp.recall >= 0.5)) == expected
 
 
 def test_coverage_needs_no_labels():
     scores, labels = sample(13)
-    found = certify(scores, None, coverage <= 0.1)
-    assert found.threshold == certify(scores, labels, coverage <= 0.1).threshold
+    found = certify(scores, None, sp.coverage <= 0.1)
+    assert found.threshold == certify(scores, labels, sp.coverage <= 0.1).threshold
     assert found.objective == ()
     assert found.points[0].positives is None
     assert "accepts" in str(found)
@@ -284,21 +275,21 @@ def test_coverage_needs_no_labels():
 
 def test_one_class_is_enough_for_its_own_rate():
     scores, labels = sample(14)
-    found = certify(scores[~labels], np.zeros((~labels).sum()), fpr <= 0.05)
-    assert found.threshold == certify(scores, labels, fpr <= 0.05).threshold
+    found = certify(scores[~labels], np.zeros((~labels).sum()), sp.fpr <= 0.05)
+    assert found.threshold == certify(scores, labels, sp.fpr <= 0.05).threshold
     assert found.objective == ()
 
 
 def test_another_prevalence_changes_precision_and_not_fpr():
     scores, labels = sample(15, n=8000)
     assert (
-        certify(scores, labels, fpr <= 0.05, prevalence=0.01).threshold
-        == certify(scores, labels, fpr <= 0.05).threshold
+        certify(scores, labels, sp.fpr <= 0.05, prevalence=0.01).threshold
+        == certify(scores, labels, sp.fpr <= 0.05).threshold
     )
-    rare, here = (certify(scores, labels, precision >= 0.6, prevalence=p) for p in (0.05, 0.2))
+    rare, here = (certify(scores, labels, sp.precision >= 0.6, prevalence=p) for p in (0.05, 0.2))
     assert rare.threshold > here.threshold
-    t = certify(scores, labels, coverage <= 0.1, prevalence=0.02)
-    assert t.threshold < certify(scores, labels, coverage <= 0.1).threshold
+    t = certify(scores, labels, sp.coverage <= 0.1, prevalence=0.02)
+    assert t.threshold < certify(scores, labels, sp.coverage <= 0.1).threshold
     assert "share of positives will be 0.02" in " ".join(t.assumptions)
 
 

@@ -2,22 +2,12 @@ import numpy as np
 import pytest
 from certificates.simulate import sample
 
+import setpoint as sp
 from setpoint.certificates import CannotPromise, certify
-from setpoint.problems import Problem, precision_at_k, roc_auc
-from setpoint.rates import (
-    alerts,
-    balanced_error,
-    coverage,
-    f_score,
-    fnr,
-    fpr,
-    precision,
-    prevalence,
-    recall,
-)
+from setpoint.rates import prevalence
 
 SCORES, LABELS = sample(0, 600, 0.3)
-CAP = fpr <= 0.1
+CAP = sp.fpr <= 0.1
 
 
 def refused(message, *given, error=ValueError, **options):
@@ -32,7 +22,7 @@ def test_weights_are_refused_with_the_reason():
 
 def test_some_doubt_must_be_left():
     refused("leave some doubt, 1e-12 at least; got 0.99999", confidence=1 - 1e-15)
-    assert certify(SCORES, LABELS, fpr <= 0.5, confidence=1 - 1e-9).certified
+    assert certify(SCORES, LABELS, sp.fpr <= 0.5, confidence=1 - 1e-9).certified
 
 
 def test_clusters_need_one_row_each():
@@ -78,9 +68,9 @@ def test_copies_of_most_rows_are_pointed_out_and_steps_are_not():
     ("goal", "labels", "message"),
     [
         (CAP, np.ones(600), "counts negatives, and there are none: the data have 600 positives"),
-        (recall >= 0.9, np.zeros(600), "counts positives, and there are none"),
-        (precision >= 0.9, np.ones(600), "counts negatives, and there are none"),
-        (Problem(minimize=fnr, subject_to=CAP), np.zeros(600), "counts positives"),
+        (sp.recall >= 0.9, np.zeros(600), "counts positives, and there are none"),
+        (sp.precision >= 0.9, np.ones(600), "counts negatives, and there are none"),
+        (sp.Problem(minimize=sp.fnr, subject_to=CAP), np.zeros(600), "counts positives"),
         (CAP, None, "counts positives and negatives: pass labels"),
         (CAP, np.full(600, 2), "Labels must be 0 or 1; got 2 in row 0"),
         (CAP, np.full(600, np.nan), "Labels must be 0 or 1; got nan in row 0"),
@@ -103,12 +93,12 @@ def test_scores_are_checked():
     refused("no scores", [], [], CAP)
 
 
-@pytest.mark.parametrize("goal", [fpr.at(0.1), precision_at_k(10), roc_auc()], ids=str)
+@pytest.mark.parametrize("goal", [sp.fpr.at(0.1), sp.precision_at_k(10), sp.roc_auc()], ids=str)
 def test_an_exact_value_cannot_be_promised(goal):
     refused("an exact value cannot be proved", SCORES, LABELS, goal, error=CannotPromise)
 
 
-@pytest.mark.parametrize("goal", [0.1, fpr, [CAP, "recall >= 0.9"]], ids=str)
+@pytest.mark.parametrize("goal", [0.1, sp.fpr, [CAP, "recall >= 0.9"]], ids=str)
 def test_only_bounds_can_be_promised(goal):
     refused("bounds look like", SCORES, LABELS, goal, error=TypeError)
 
@@ -117,10 +107,10 @@ def test_only_bounds_can_be_promised(goal):
     ("goal", "message"),
     [
         ([], "has no bound"),
-        (Problem(maximize=f_score(1)), "has no bound that could be certified"),
-        (alerts <= 100, "counts examples"),
+        (sp.Problem(maximize=sp.f_score(1)), "has no bound that could be certified"),
+        (sp.alerts <= 100, "counts examples"),
         (prevalence <= 0.5, "does not depend on the threshold"),
-        (fpr <= 1, "holds for every threshold"),
+        (sp.fpr <= 1, "holds for every threshold"),
         ("fpr < 0.1", "written <= and >="),
         ("", "Known rates|starts with|Expected"),
     ],
@@ -154,24 +144,24 @@ def test_settings_are_checked(options, message):
 
 
 def test_settings_that_contradict_the_goal():
-    refused("needs labels", SCORES, None, coverage <= 0.1, prevalence=0.1)
+    refused("needs labels", SCORES, None, sp.coverage <= 0.1, prevalence=0.1)
     refused(
         "slices have their own",
-        *(SCORES, LABELS, precision.on(group=1) >= 0.5),
+        *(SCORES, LABELS, sp.precision.on(group=1) >= 0.5),
         groups=np.ones(600),
         prevalence=0.1,
     )
-    for goal in ([CAP, recall >= 0.5], precision >= 0.5, f_score(1) >= 0.5):
+    for goal in ([CAP, sp.recall >= 0.5], sp.precision >= 0.5, sp.f_score(1) >= 0.5):
         refused("pull the threshold one way", SCORES, LABELS, goal, guarantee="mean")
     refused(
         "one kind of examples",
-        *(SCORES, LABELS, 0.5 * fpr + 0.5 * coverage <= 0.2),
+        *(SCORES, LABELS, 0.5 * sp.fpr + 0.5 * sp.coverage <= 0.2),
         guarantee="mean",
     )
 
 
 def test_bounds_on_several_parts_say_what_is_missing():
-    found = certify(SCORES[:60], LABELS[:60], 0.5 * fpr + 0.5 * coverage <= 0.01)
+    found = certify(SCORES[:60], LABELS[:60], 0.5 * sp.fpr + 0.5 * sp.coverage <= 0.01)
     assert found.status == "infeasible"
     assert "times what you have" in found.notes[0]
-    assert certify(SCORES, LABELS, balanced_error <= 0.01).status == "not certified"
+    assert certify(SCORES, LABELS, sp.balanced_error <= 0.01).status == "not certified"

@@ -4,33 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
+import setpoint as sp
 from setpoint.certificates.goals import ACCEPTED, REJECTED, inequalities, share_of
 from setpoint.certificates.regions import rate_signs, signs, value_range
 from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Subset
-from setpoint.rates import (
-    Count,
-    Counts,
-    Rate,
-    balanced_error,
-    coverage,
-    error,
-    f_score,
-    fnr,
-    fpr,
-    jaccard,
-    lift,
-    maximum,
-    npv,
-    precision,
-    prevalence,
-    recall,
-    tnr,
-    tpr,
-)
+from setpoint.rates import Count, Counts, jaccard, lift, prevalence
 
 SHARES = st.floats(0.02, 0.98)
 WEIGHTS = st.sampled_from([0.0, 0.0, 0.5, 1.0, 2.0])
-A, B = tpr.on(group="a"), tpr.on(group="b")
+A, B = sp.tpr.on(group="a"), sp.tpr.on(group="b")
 
 
 def value(expression, positives, negatives, prior, given_prior=None):
@@ -53,7 +35,7 @@ def test_rates_move_with_their_parts_as_told(top, extra, at):
     if not any(top):
         return
     below = [a + b for a, b in zip(top, extra, strict=True)]
-    rate = Rate(Count(*top), Count(*below))
+    rate = sp.Rate(Count(*top), Count(*below))
     told = rate_signs(rate, None)
     for i, kind in enumerate((POSITIVES, NEGATIVES, PRIOR)):
         moved = list(at)
@@ -71,18 +53,18 @@ def test_rates_move_with_their_parts_as_told(top, extra, at):
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
-        (fpr, {NEGATIVES: 1}),
-        (tnr, {NEGATIVES: -1}),
-        (recall, {POSITIVES: 1}),
-        (coverage, {EVERYONE: 1}),
-        (precision, {POSITIVES: 1, NEGATIVES: -1, PRIOR: 1}),
-        (f_score(2), {POSITIVES: 1, NEGATIVES: -1, PRIOR: 1}),
-        (error, {POSITIVES: -1, NEGATIVES: 1, PRIOR: None}),
+        (sp.fpr, {NEGATIVES: 1}),
+        (sp.tnr, {NEGATIVES: -1}),
+        (sp.recall, {POSITIVES: 1}),
+        (sp.coverage, {EVERYONE: 1}),
+        (sp.precision, {POSITIVES: 1, NEGATIVES: -1, PRIOR: 1}),
+        (sp.f_score(2), {POSITIVES: 1, NEGATIVES: -1, PRIOR: 1}),
+        (sp.error, {POSITIVES: -1, NEGATIVES: 1, PRIOR: None}),
         (prevalence, {PRIOR: 1}),
-        (balanced_error, {POSITIVES: -1, NEGATIVES: 1}),
-        (recall - fpr, {POSITIVES: 1, NEGATIVES: -1}),
-        (recall - precision, {POSITIVES: None, NEGATIVES: 1, PRIOR: -1}),
-        (maximum(fpr, fnr), {POSITIVES: None, NEGATIVES: None}),
+        (sp.balanced_error, {POSITIVES: -1, NEGATIVES: 1}),
+        (sp.recall - sp.fpr, {POSITIVES: 1, NEGATIVES: -1}),
+        (sp.recall - sp.precision, {POSITIVES: None, NEGATIVES: 1, PRIOR: -1}),
+        (sp.maximum(sp.fpr, sp.fnr), {POSITIVES: None, NEGATIVES: None}),
     ],
     ids=str,
 )
@@ -91,9 +73,11 @@ def test_parts_of_well_known_rates(expression, expected):
 
 
 def test_a_known_prevalence_is_no_part():
-    assert {p.kind for p in signs(precision, 0.1)} == {POSITIVES, NEGATIVES}
-    assert {p.kind for p in signs(coverage, 0.1)} == {POSITIVES, NEGATIVES}
-    assert value(coverage, 0.5, 0.25, 0.9, given_prior=0.2) == pytest.approx(0.2 * 0.5 + 0.8 * 0.25)
+    assert {p.kind for p in signs(sp.precision, 0.1)} == {POSITIVES, NEGATIVES}
+    assert {p.kind for p in signs(sp.coverage, 0.1)} == {POSITIVES, NEGATIVES}
+    assert value(sp.coverage, 0.5, 0.25, 0.9, given_prior=0.2) == pytest.approx(
+        0.2 * 0.5 + 0.8 * 0.25
+    )
 
 
 def test_parts_overlap_if_an_example_can_be_in_both():
@@ -111,16 +95,16 @@ def test_parts_overlap_if_an_example_can_be_in_both():
 @pytest.mark.parametrize(
     ("bound", "kind", "at_most", "limit"),
     [
-        (fpr <= 0.01, NEGATIVES, True, 0.01),
-        (tnr >= 0.99, NEGATIVES, True, 0.01),
-        (recall >= 0.95, POSITIVES, False, 0.95),
-        (fnr <= 0.05, POSITIVES, False, 0.95),
-        (coverage <= 0.02, EVERYONE, True, 0.02),
-        (precision >= 0.9, ACCEPTED, False, 0.9),
-        (precision <= 0.4, ACCEPTED, True, 0.4),
-        (npv >= 0.99, REJECTED, True, 0.01),
-        (1 - 2 * fpr >= 0.98, NEGATIVES, True, 0.01),
-        (Rate(Count(tp=1), Count(tp=1, fp=5)) >= 0.5, ACCEPTED, False, 5 / 6),
+        (sp.fpr <= 0.01, NEGATIVES, True, 0.01),
+        (sp.tnr >= 0.99, NEGATIVES, True, 0.01),
+        (sp.recall >= 0.95, POSITIVES, False, 0.95),
+        (sp.fnr <= 0.05, POSITIVES, False, 0.95),
+        (sp.coverage <= 0.02, EVERYONE, True, 0.02),
+        (sp.precision >= 0.9, ACCEPTED, False, 0.9),
+        (sp.precision <= 0.4, ACCEPTED, True, 0.4),
+        (sp.npv >= 0.99, REJECTED, True, 0.01),
+        (1 - 2 * sp.fpr >= 0.98, NEGATIVES, True, 0.01),
+        (sp.Rate(Count(tp=1), Count(tp=1, fp=5)) >= 0.5, ACCEPTED, False, 5 / 6),
     ],
     ids=str,
 )
@@ -130,7 +114,9 @@ def test_bounds_on_one_share(bound, kind, at_most, limit):
     assert share.limit == pytest.approx(limit, rel=1e-12)
 
 
-@pytest.mark.parametrize("rate", [f_score(1), jaccard, error, 1 - 2 * error, precision], ids=str)
+@pytest.mark.parametrize(
+    "rate", [sp.f_score(1), jaccard, sp.error, 1 - 2 * sp.error, sp.precision], ids=str
+)
 def test_rates_are_functions_of_their_share(rate):
     share = share_of(rate >= 0.25, None)
     table = Counts(60.0, 20.0, 30.0, 90.0, 90.0, 110.0)
@@ -140,9 +126,11 @@ def test_rates_are_functions_of_their_share(rate):
 
 
 def test_what_is_not_about_one_share():
-    assert share_of(f_score(2) >= 0.5, None) is None
-    assert share_of(balanced_error <= 0.5, None) is None
-    assert share_of(precision >= 0.5, 0.1) is None  # at another prevalence it is about two classes
+    assert share_of(sp.f_score(2) >= 0.5, None) is None
+    assert share_of(sp.balanced_error <= 0.5, None) is None
+    assert (
+        share_of(sp.precision >= 0.5, 0.1) is None
+    )  # at another prevalence it is about two classes
     assert share_of(A - B <= 0.1, None) is None
 
 
@@ -151,7 +139,7 @@ def test_bounds_are_split_into_inequalities():
         'tpr on group="a" - tpr on group="b" <= 0.1',
         'tpr on group="a" - tpr on group="b" >= -0.1',
     ]
-    assert [str(a.bound) for a in inequalities([maximum(fpr, fnr) <= 0.1], None)] == [
+    assert [str(a.bound) for a in inequalities([sp.maximum(sp.fpr, sp.fnr) <= 0.1], None)] == [
         "fpr <= 0.1",
         "fnr <= 0.1",
     ]
@@ -164,10 +152,10 @@ def test_bounds_are_split_into_inequalities():
 @pytest.mark.parametrize(
     ("bound", "caps"),
     [
-        (fpr <= 0.1, True),
-        (recall >= 0.1, False),
-        (precision >= 0.1, None),
-        (fpr + fnr <= 0.5, None),
+        (sp.fpr <= 0.1, True),
+        (sp.recall >= 0.1, False),
+        (sp.precision >= 0.1, None),
+        (sp.fpr + sp.fnr <= 0.5, None),
     ],
     ids=str,
 )
@@ -178,9 +166,9 @@ def test_which_bounds_are_caps(bound, caps):
 @pytest.mark.parametrize(
     ("bound", "message"),
     [
-        (fpr <= 1, "holds for every threshold"),
-        (recall >= 0, "holds for every threshold"),
-        (2 * fpr >= 3, "cannot hold"),
+        (sp.fpr <= 1, "holds for every threshold"),
+        (sp.recall >= 0, "holds for every threshold"),
+        (2 * sp.fpr >= 3, "cannot hold"),
         (prevalence <= 0.5, "does not depend on the threshold"),
     ],
     ids=str,

@@ -5,20 +5,8 @@ import pytest
 from certificates.simulate import SHIFT, edge, halves, most, sample, true_rates
 from scipy.special import ndtr
 
+import setpoint as sp
 from setpoint.certificates import certify
-from setpoint.problems import Problem
-from setpoint.rates import (
-    coverage,
-    error,
-    f_score,
-    fnr,
-    fpr,
-    npv,
-    precision,
-    recall,
-    tnr,
-    tpr,
-)
 
 DRAWS = 300
 LIMIT = most(0.05, DRAWS)
@@ -46,12 +34,12 @@ def broken(goal, wrong, *, tied=False, n=600, prevalence=0.3, draws=DRAWS, **opt
 @pytest.mark.parametrize(
     ("goal", "wrong"),
     [
-        (fpr <= 0.05, lambda r: r["fpr"] > 0.05),
-        (tnr >= 0.9, lambda r: r["fpr"] > 0.1),
-        (recall >= 0.9, lambda r: r["recall"] < 0.9),
-        (fnr <= 0.05, lambda r: r["recall"] < 0.95),
-        (coverage <= 0.1, lambda r: r["coverage"] > 0.1),
-        (precision >= 0.85, lambda r: r["precision"] < 0.85),
+        (sp.fpr <= 0.05, lambda r: r["fpr"] > 0.05),
+        (sp.tnr >= 0.9, lambda r: r["fpr"] > 0.1),
+        (sp.recall >= 0.9, lambda r: r["recall"] < 0.9),
+        (sp.fnr <= 0.05, lambda r: r["recall"] < 0.95),
+        (sp.coverage <= 0.1, lambda r: r["coverage"] > 0.1),
+        (sp.precision >= 0.85, lambda r: r["precision"] < 0.85),
     ],
     ids=_id,
 )
@@ -70,7 +58,7 @@ def test_npv():
         missed = prevalence * (1 - r["recall"])
         return missed > 0.05 * (missed + (1 - prevalence) * (1 - r["fpr"]))
 
-    made, bad = broken(npv >= 0.95, wrong)
+    made, bad = broken(sp.npv >= 0.95, wrong)
     assert made > 0.9
     assert 0 < bad <= LIMIT
 
@@ -81,7 +69,7 @@ def test_precision_where_it_is_everywhere_a_little_too_low():
     for seed in range(600):
         random = np.random.default_rng(seed)
         scores = random.normal(size=800)
-        made += bool(certify(scores, random.random(800) < 0.8, precision >= 0.8 + 1e-9))
+        made += bool(certify(scores, random.random(800) < 0.8, sp.precision >= 0.8 + 1e-9))
     assert 0 < made / 600 <= most(0.05, 600)
 
 
@@ -95,7 +83,7 @@ def test_precision_that_falls_and_rises_again():
     for seed in range(400):
         random = np.random.default_rng(seed)
         block = random.integers(0, 200, 900)
-        found = certify(-block, random.random(900) < share[block], precision >= 0.8)
+        found = certify(-block, random.random(900) < share[block], sp.precision >= 0.8)
         if found:
             bad += true[int(min(-found.threshold, 200)) - 1] < 0.8
     assert bad / 400 <= most(0.05, 400)
@@ -104,14 +92,14 @@ def test_precision_that_falls_and_rises_again():
 @pytest.mark.parametrize(
     ("goal", "wrong"),
     [
-        (f_score(1) >= 0.80, lambda r: r["f1"] < 0.80),  # 0.862 is the most there is
+        (sp.f_score(1) >= 0.80, lambda r: r["f1"] < 0.80),  # 0.862 is the most there is
         (
-            error <= 0.12,  # 0.083 is the least
+            sp.error <= 0.12,  # 0.083 is the least
             lambda r: 0.3 * (1 - r["recall"]) + 0.7 * r["fpr"] > 0.12,
         ),
-        ([fpr <= 0.15, recall >= 0.8], lambda r: r["fpr"] > 0.15 or r["recall"] < 0.8),
-        ([fpr <= 0.1, precision >= 0.8], lambda r: r["fpr"] > 0.1 or r["precision"] < 0.8),
-        (recall - fpr >= 0.7, lambda r: r["recall"] - r["fpr"] < 0.7),
+        ([sp.fpr <= 0.15, sp.recall >= 0.8], lambda r: r["fpr"] > 0.15 or r["recall"] < 0.8),
+        ([sp.fpr <= 0.1, sp.precision >= 0.8], lambda r: r["fpr"] > 0.1 or r["precision"] < 0.8),
+        (sp.recall - sp.fpr >= 0.7, lambda r: r["recall"] - r["fpr"] < 0.7),
     ],
     ids=_id,
 )
@@ -123,7 +111,7 @@ def test_other_bounds_and_several(goal, wrong):
 
 def test_bounds_that_leave_one_threshold_are_seldom_promised_and_more_seldom_broken():
     level = float(ndtr(SHIFT - 1.2815515655446004))  # the recall at fpr = 0.1
-    goal = [fpr <= 0.1, recall >= level - 1e-9]
+    goal = [sp.fpr <= 0.1, sp.recall >= level - 1e-9]
     made, _ = broken(goal, lambda r: True, n=400, prevalence=0.5)
     assert made <= LIMIT
 
@@ -132,11 +120,11 @@ def test_precision_at_another_prevalence():
     def wrong(r):
         return 0.05 * r["recall"] < 0.6 * (0.05 * r["recall"] + 0.95 * r["fpr"])
 
-    made, bad = broken(precision >= 0.6, wrong, n=3000, draws=150, prevalence=0.3)
+    made, bad = broken(sp.precision >= 0.6, wrong, n=3000, draws=150, prevalence=0.3)
     assert made == 1  # uncorrected: much too low a threshold,
     assert bad > 0.9  # since with fewer positives more alerts are false
     options = {"prevalence": 0.05}
-    found = [certify(*sample(s, 3000, 0.3), precision >= 0.6, **options) for s in range(150)]
+    found = [certify(*sample(s, 3000, 0.3), sp.precision >= 0.6, **options) for s in range(150)]
     kept = [c.threshold for c in found if c]
     assert len(kept) > 30
     assert np.mean([wrong(true_rates(t)) for t in kept]) * len(kept) / 150 <= most(0.05, 150)
@@ -150,7 +138,7 @@ def test_choosing_among_models_needs_the_correction():
         base = random.normal(size=600)
         models = [base + random.normal(size=600) + 3 * labels for _ in range(10)]
         for count in bad:
-            found = [certify(s, labels, fpr <= 0.05, candidates=count) for s in models]
+            found = [certify(s, labels, sp.fpr <= 0.05, candidates=count) for s in models]
             best = max(found, key=lambda c: c.objective[0].value)
             bad[count] += ndtr(-best.threshold / np.sqrt(2)) > 0.05
     assert bad[1] / 150 > 0.1
@@ -160,7 +148,7 @@ def test_choosing_among_models_needs_the_correction():
 def test_the_mean_is_kept_and_every_other_threshold_exceeds_it():
     rates = []
     for seed in range(600):
-        found = certify(*sample(seed, 300), fpr <= 0.05, guarantee="mean")
+        found = certify(*sample(seed, 300), sp.fpr <= 0.05, guarantee="mean")
         rates.append(ndtr(-found.threshold))
     error_of_mean = np.std(rates) / np.sqrt(600)
     assert np.mean(rates) == pytest.approx(0.05, abs=3 * error_of_mean + 1 / 240)
@@ -175,7 +163,7 @@ def test_every_group_keeps_its_promise_with_one_threshold_each():
         groups = np.where(random.random(1000) < 0.3, "small", "large")
         labels = random.random(1000) < 0.2
         scores = random.normal(size=1000) * np.where(groups == "small", 2, 1) + 3 * labels
-        t = certify(scores, labels, fpr <= 0.05, groups=groups).thresholds
+        t = certify(scores, labels, sp.fpr <= 0.05, groups=groups).thresholds
         bad += max(ndtr(-t["small"] / 2), ndtr(-t["large"])) > 0.05
     assert bad / DRAWS <= LIMIT
 
@@ -183,7 +171,7 @@ def test_every_group_keeps_its_promise_with_one_threshold_each():
 @pytest.mark.parametrize("gap", [0.05, 0.2])
 def test_gaps_between_groups(gap):
     """The true gap at the threshold is 0.07 to 0.09: one level is always false, one always true."""
-    goal = [fpr <= 0.1, abs(tpr.on(group="a") - tpr.on(group="b")) <= gap]
+    goal = [sp.fpr <= 0.1, abs(sp.tpr.on(group="a") - sp.tpr.on(group="b")) <= gap]
     made = 0
     for seed in range(200):
         random = np.random.default_rng(seed)
@@ -197,9 +185,9 @@ def test_gaps_between_groups(gap):
 @pytest.mark.parametrize(
     ("goal", "rate"),
     [
-        (fpr <= 0.05, "recall"),
-        (recall >= 0.9, "fpr"),
-        (precision >= 0.85, "recall"),
+        (sp.fpr <= 0.05, "recall"),
+        (sp.recall >= 0.9, "fpr"),
+        (sp.precision >= 0.85, "recall"),
         ("maximize precision subject to recall >= 0.8", "precision"),
         ("maximize f_score(1) subject to fpr <= 0.1", "f1"),
     ],
@@ -216,11 +204,11 @@ def test_intervals_hold_the_true_rate(goal, rate):
     assert missed / DRAWS <= LIMIT
 
 
-@pytest.mark.parametrize("beside", [(), (fpr <= 0.4,)], ids=["alone", "capped"])
+@pytest.mark.parametrize("beside", [(), (sp.fpr <= 0.4,)], ids=["alone", "capped"])
 def test_many_thresholds_may_be_tried_for_an_objective(beside):
     """Accepting few is fair; the least error is unfair by a hair, and hardly ever promised."""
-    fair = abs(coverage.on(group="a") - coverage.on(group="b")) <= 0.1 - 1e-9
-    problem = Problem(minimize=error, subject_to=[*beside, fair])
+    fair = abs(sp.coverage.on(group="a") - sp.coverage.on(group="b")) <= 0.1 - 1e-9
+    problem = sp.Problem(minimize=sp.error, subject_to=[*beside, fair])
     bad = few = 0
     for seed in range(DRAWS):
         random = np.random.default_rng(seed)

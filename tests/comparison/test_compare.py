@@ -8,26 +8,13 @@ import torch
 from torch import nn
 
 import setpoint
-from setpoint import (
-    Implicit,
-    Lagrangian,
-    compare,
-    fnr,
-    fnr_at_fpr,
-    fpr,
-    macro,
-    precision,
-    precision_at_recall,
-    recall,
-    roc_auc,
-)
+import setpoint as sp
 from setpoint.comparison import Comparison, MethodTrial
 from setpoint.comparison.pictures import draw_comparison, rates_at
 from setpoint.datasets import DataSplit, Table, split
-from setpoint.problems import Problem
 from setpoint.solvers import METHODS, Method, cross_entropy
 
-GOAL = fnr_at_fpr(0.1)
+GOAL = sp.fnr_at_fpr(0.1)
 QUICK = {"steps": 30, "batch_size": 100, "seeds": 2}
 
 
@@ -46,7 +33,7 @@ def refuses(_problem, _steps):
 
 
 def test_every_method_has_a_row_and_a_trial_for_every_seed():
-    found = compare(GOAL, data(), ["cross_entropy", "implicit"], **QUICK)
+    found = sp.compare(GOAL, data(), ["cross_entropy", "implicit"], **QUICK)
     assert [row.method for row in found.rows] == ["cross_entropy", "implicit"]
     assert [(t.method, t.seed) for t in found.trials] == [
         (m, s) for s in (0, 1) for m in ("cross_entropy", "implicit")
@@ -59,7 +46,7 @@ def test_every_method_has_a_row_and_a_trial_for_every_seed():
 def test_a_trial_is_what_training_by_hand_gives():
     from setpoint.train import Validation, fit, score
 
-    found = compare(GOAL, data(), ["focal"], steps=30, batch_size=100, seeds=[4]).trials[0]
+    found = sp.compare(GOAL, data(), ["focal"], steps=30, batch_size=100, seeds=[4]).trials[0]
     parts = split(Table(*data()), 4)
     torch.manual_seed(4)
     tensors = [(torch.from_numpy(p.x), torch.from_numpy(p.y)) for p in parts]
@@ -85,12 +72,12 @@ def test_a_trial_is_what_training_by_hand_gives():
 
 def test_a_method_against_itself_gains_nothing():
     twice = {"a": METHODS["focal"], "b": METHODS["focal"]}
-    row = compare(GOAL, data(), twice, **QUICK).rows[1]
+    row = sp.compare(GOAL, data(), twice, **QUICK).rows[1]
     assert (row.gain.mean, row.gain.standard_error) == (0, 0)
 
 
 def test_the_portfolio_is_a_method_that_takes_less_than_two_runs():
-    found = compare(GOAL, data(), ["implicit", "auto"], **QUICK)
+    found = sp.compare(GOAL, data(), ["implicit", "auto"], **QUICK)
     assert [t.steps for t in found.trials] == [30, 54, 30, 54]
     assert found.rows[1].value is not None
 
@@ -98,15 +85,15 @@ def test_the_portfolio_is_a_method_that_takes_less_than_two_runs():
 def test_the_sign_of_the_gain_follows_the_objective():
     backwards = Method(lambda *_: lambda s, y, weights=None: -cross_entropy(s, y, weights))
     methods = {"focal": METHODS["focal"], "backwards": backwards}
-    for goal in (GOAL, precision_at_recall(0.9)):
-        found = compare(goal, data(), methods, **QUICK)
+    for goal in (GOAL, sp.precision_at_recall(0.9)):
+        found = sp.compare(goal, data(), methods, **QUICK)
         assert found.rows[1].gain.mean < 0
         assert found.best == "focal"
 
 
 def test_no_row_hides_a_failure():
     methods = {"focal": METHODS["focal"], "broken": Method(broken), "refuses": Method(refuses)}
-    found = compare(GOAL, data(), methods, **QUICK)
+    found = sp.compare(GOAL, data(), methods, **QUICK)
     by_name = {row.method: row for row in found.rows}
     assert by_name["broken"].failed == by_name["refuses"].failed == 2
     assert "diverged" in by_name["broken"].trouble
@@ -121,26 +108,26 @@ def test_no_row_hides_a_failure():
 def test_a_rate_that_breaks_training_costs_neither_the_others_nor_the_compare():
     methods = ["implicit", "cross_entropy"]
     options = {**QUICK, "steps": 6, "seeds": 1, "model": "mlp"}
-    found = compare(GOAL, data(), methods, **options, learning_rates=[1e30, 0.01])
+    found = sp.compare(GOAL, data(), methods, **options, learning_rates=[1e30, 0.01])
     assert [t.learning_rate for t in found.trials] == [0.01, 0.01]
     assert all(0 <= t.value <= 1 for t in found.trials)
-    lost = compare(GOAL, data(), methods, **options, learning_rates=1e30)
+    lost = sp.compare(GOAL, data(), methods, **options, learning_rates=1e30)
     assert [row.failed for row in lost.rows] == [1, 1]
     assert "failed at the learning rate 1e+30: Scores must be finite" in lost.rows[0].trouble
     assert "finite" in lost.rows[1].trouble
 
 
 def test_a_goal_out_of_reach_is_not_called_divergence():
-    goal = Problem(minimize=fpr, subject_to=[recall >= 0.9, precision >= 0.9999])
-    (row,) = compare(goal, data(), ["focal"], **QUICK).rows
+    goal = sp.Problem(minimize=sp.fpr, subject_to=[sp.recall >= 0.9, sp.precision >= 0.9999])
+    (row,) = sp.compare(goal, data(), ["focal"], **QUICK).rows
     assert row.trouble.startswith("infeasible on the validation data: no pass has a threshold")
 
 
 def test_multipliers_that_were_diverging_are_told_although_there_is_a_value():
     """At a threshold nobody reaches, the price of recall runs away; the scores still rank."""
-    runaway = Method(lambda problem, _: Lagrangian(problem, threshold=50.0, dual_rate=1e5))
-    goal = Problem(minimize=fpr, subject_to=recall >= 0.5)
-    found = compare(goal, data(), {"runaway": runaway}, **QUICK)
+    runaway = Method(lambda problem, _: sp.Lagrangian(problem, threshold=50.0, dual_rate=1e5))
+    goal = sp.Problem(minimize=sp.fpr, subject_to=sp.recall >= 0.5)
+    found = sp.compare(goal, data(), {"runaway": runaway}, **QUICK)
     (row,) = found.rows
     assert row.value is not None
     assert row.trouble.startswith("diverging (multiplier")
@@ -149,7 +136,7 @@ def test_multipliers_that_were_diverging_are_told_although_there_is_a_value():
 
 
 def test_a_bound_that_the_validation_threshold_breaks_is_counted():
-    found = compare(GOAL, data(), ["focal"], steps=30, batch_size=100, seeds=8)
+    found = sp.compare(GOAL, data(), ["focal"], steps=30, batch_size=100, seeds=8)
     missed = [t for t in found.trials if t.status.startswith("missed: fpr <= 0.1 became 0.1")]
     assert 0 < len(missed) < 8
     assert found.rows[0].missed == len(missed)
@@ -158,7 +145,7 @@ def test_a_bound_that_the_validation_threshold_breaks_is_counted():
 
 @pytest.mark.parametrize("tried", [(1e-9, 0.03), (0.03, 1e-9)])
 def test_the_rate_is_chosen_on_validation(tried):
-    found = compare(GOAL, data(), ["focal"], **QUICK, learning_rates=tried)
+    found = sp.compare(GOAL, data(), ["focal"], **QUICK, learning_rates=tried)
     assert {t.learning_rate for t in found.trials} == {0.03}
 
 
@@ -174,7 +161,7 @@ def test_a_method_that_failed_once_is_not_the_best():
 
 def test_the_order_of_methods_changes_no_value():
     one, other = (
-        compare(GOAL, data(), names, **QUICK)
+        sp.compare(GOAL, data(), names, **QUICK)
         for names in (["focal", "implicit"], ["implicit", "focal"])
     )
     values = [{(t.method, t.seed): t.value for t in c.trials} for c in (one, other)]
@@ -188,12 +175,12 @@ def test_areas_own_models_and_own_splits():
         return made
 
     own = {"model": lambda: nn.Linear(4, 1), "learning_rates": 0.03}
-    found = compare(roc_auc(fpr=(0, 0.2)), parts, ["cross_entropy"], **own, **QUICK)
+    found = sp.compare(sp.roc_auc(fpr=(0, 0.2)), parts, ["cross_entropy"], **own, **QUICK)
     assert all(0.5 < t.value < 1 and t.carried is None for t in found.trials)
 
 
 def test_stored_and_read_back():
-    found = compare(GOAL, data(), {"focal": METHODS["focal"], "broken": Method(broken)}, **QUICK)
+    found = sp.compare(GOAL, data(), {"focal": METHODS["focal"], "broken": Method(broken)}, **QUICK)
     again = Comparison.from_json(found.to_json())
     assert json.loads(again.to_json()) == json.loads(found.to_json())
     assert again.problem == GOAL
@@ -205,13 +192,13 @@ def test_stored_and_read_back():
 
 
 def test_the_plot_is_written(tmp_path):
-    found = compare(GOAL, data(), ["focal", "implicit"], **QUICK)
+    found = sp.compare(GOAL, data(), ["focal", "implicit"], **QUICK)
     found.plot(tmp_path / "curves.png")
     assert (tmp_path / "curves.png").read_bytes()[1:4] == b"PNG"
 
 
 def test_the_plot_marks_where_every_method_is_judged():
-    found = compare(GOAL, data(), ["focal", "implicit"], **QUICK)
+    found = sp.compare(GOAL, data(), ["focal", "implicit"], **QUICK)
     roc, precision_recall = draw_comparison(found.problem, found.trials, found.labels).axes
     for method, curve, dot, other in zip(
         ["focal", "implicit"],
@@ -229,7 +216,7 @@ def test_the_plot_marks_where_every_method_is_judged():
         ((recall_at, precision_at),) = other.get_xydata()
         assert recall_at == tpr_at
         assert 0 < precision_at < 1
-    area = compare(roc_auc(fpr=(0, 0.2), points=4), data(), ["focal"], **QUICK)
+    area = sp.compare(sp.roc_auc(fpr=(0, 0.2), points=4), data(), ["focal"], **QUICK)
     assert (
         len(draw_comparison(area.problem, area.trials, area.labels).axes[0].lines[1].get_xydata())
         == 4
@@ -250,7 +237,7 @@ def test_the_room_is_no_function():
     assert room.Comparison is Comparison
 
 
-SLICED = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.1)
+SLICED = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.on(group="a") <= 0.1)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +245,7 @@ SLICED = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.1)
     [
         (("fnr", data()), TypeError, "compare takes a Problem"),
         ((SLICED, data()), NotImplementedError, "does not take groups"),
-        ((Problem(maximize=macro(recall)), data()), ValueError, "about several. Implicit"),
+        ((sp.Problem(maximize=sp.macro(sp.recall)), data()), ValueError, "about several. Implicit"),
         ((GOAL, (data()[0], 0 * data()[1])), ValueError, "validation data cannot judge the goal"),
         ((GOAL, data(), ["magic"]), ValueError, "method must be one of"),
         ((GOAL, data(), []), ValueError, "at least one method"),
@@ -282,7 +269,7 @@ SLICED = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.1)
 )
 def test_what_is_refused(arguments, error, words):
     with pytest.raises(error, match=words):
-        compare(*arguments, **QUICK)
+        sp.compare(*arguments, **QUICK)
 
 
 @pytest.mark.parametrize(
@@ -299,17 +286,17 @@ def test_what_is_refused(arguments, error, words):
 )
 def test_which_settings_are_refused(options, words):
     with pytest.raises(ValueError, match=words):
-        compare(GOAL, data(), ["focal"], **{**QUICK, **options})
+        sp.compare(GOAL, data(), ["focal"], **{**QUICK, **options})
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (
-            {"methods": {"a": Implicit(GOAL)}},
+            {"methods": {"a": sp.Implicit(GOAL)}},
             r"'a' must be a Method; got Implicit.*Method\(lambda problem, steps:",
         ),
-        ({"methods": [Implicit(GOAL)]}, r"names.*got Implicit.*Method\(lambda problem, steps:"),
+        ({"methods": [sp.Implicit(GOAL)]}, r"names.*got Implicit.*Method\(lambda problem, steps:"),
         ({"methods": {1: METHODS["focal"]}}, "names.*got 1"),
         ({"methods": None}, "methods must be names.*got None"),
         ({"methods": 3}, "methods must be names.*got 3"),
@@ -322,11 +309,11 @@ def test_which_settings_are_refused(options, words):
 )
 def test_what_is_of_another_kind_is_told_what_to_pass(options, words):
     with pytest.raises(TypeError, match=words):
-        compare(GOAL, data(), **{**QUICK, "methods": ["focal"], **options})
+        sp.compare(GOAL, data(), **{**QUICK, "methods": ["focal"], **options})
 
 
 def test_seeds_may_come_from_numpy():
-    found = compare(GOAL, data(), ["focal"], **{**QUICK, "seeds": np.int64(1)})
-    again = compare(GOAL, data(), ["focal"], **{**QUICK, "seeds": np.arange(1)})
+    found = sp.compare(GOAL, data(), ["focal"], **{**QUICK, "seeds": np.int64(1)})
+    again = sp.compare(GOAL, data(), ["focal"], **{**QUICK, "seeds": np.arange(1)})
     assert [t.value for t in found.trials] == [t.value for t in again.trials]
     assert json.loads(again.to_json())["trials"][0]["seed"] == 0

@@ -24,48 +24,8 @@ import torch
 from safetensors.numpy import load_file
 from torch import nn
 
-from setpoint import (
-    Barrier,
-    Classifier,
-    CrossEntropy,
-    Implicit,
-    Lagrangian,
-    LastLayer,
-    Pairwise,
-    Problem,
-    Program,
-    Ranker,
-    RateBarrier,
-    Sigmoid,
-    Stratified,
-    accuracy,
-    balanced_error,
-    certify,
-    cli,
-    cost,
-    coverage,
-    error,
-    f_score,
-    fit,
-    fnr,
-    fnr_at_fpr,
-    fpr,
-    highest,
-    lowest,
-    macro,
-    maximum,
-    npv,
-    pr_auc,
-    precision,
-    precision_at_k,
-    precision_at_recall,
-    recall,
-    recall_at_precision,
-    roc_auc,
-    tnr,
-    tpr,
-    tpr_at_fpr,
-)
+import setpoint as sp
+from setpoint import cli
 from setpoint.certificates import certify_shifts
 from setpoint.fairness import (
     bounded_group_loss,
@@ -103,8 +63,8 @@ NAMES = ("cat", "dog", "bird")
 TWO, THREE = {"group": GROUPS[:2]}, {"group": GROUPS}
 
 
-def per_group(**goal: Any) -> Problem:
-    return Problem(**goal, thresholds="per group")
+def per_group(**goal: Any) -> sp.Problem:
+    return sp.Problem(**goal, thresholds="per group")
 
 
 # ---- data ------------------------------------------------------------------------------------
@@ -293,77 +253,83 @@ def features(data: Data, seed: int) -> tuple[torch.Tensor, torch.Tensor, dict[st
     return torch.from_numpy(x), torch.from_numpy(labels), more
 
 
-def implicit(problem: Problem, data: Data = PLAIN, steps: int = 3, **options: Any) -> Steps:
+def implicit(problem: sp.Problem, data: Data = PLAIN, steps: int = 3, **options: Any) -> Steps:
     options = {"steps": 4, **options} if "share" not in options else options
-    return Steps(partial(Implicit, problem, **options), data, steps)
+    return Steps(partial(sp.Implicit, problem, **options), data, steps)
 
 
-def compiled(problem: Problem, data: Data = PLAIN, **options: Any) -> Steps:
-    return Steps(partial(Implicit, problem, steps=4, **options), data, 3, compiled=True)
+def compiled(problem: sp.Problem, data: Data = PLAIN, **options: Any) -> Steps:
+    return Steps(partial(sp.Implicit, problem, steps=4, **options), data, 3, compiled=True)
 
 
 EVERYONE = {
-    "fnr at fpr": fnr_at_fpr(0.1),
-    "tpr at fpr": tpr_at_fpr(0.2),
-    "fpr held": Problem(minimize=fnr, subject_to=fpr.at(0.1)),
-    "tnr held": Problem(minimize=fnr, subject_to=tnr.at(0.8)),
-    "precision at recall": precision_at_recall(0.8),
-    "recall at precision": recall_at_precision(0.6),
-    "precision at k": precision_at_k(8),
-    "precision at k of": precision_at_k(5, of=20),
-    "coverage": Problem(maximize=recall, subject_to=coverage <= 0.2),
-    "npv": Problem(minimize=coverage, subject_to=npv >= 0.9),
-    "two bounds": Problem(minimize=error, subject_to=[fpr <= 0.3, recall >= 0.5]),
-    "roc area": roc_auc(fpr=(0, 0.2), points=3),
-    "roc area over tpr": roc_auc(tpr=(0.8, 1), points=2),
-    "pr area": pr_auc(recall=(0.5, 1.0), points=3),
-    "pr area over precision": pr_auc(precision=(0.5, 0.8), points=2),
-    "f score": Problem(maximize=f_score(1)),
-    "jaccard": Problem(maximize=jaccard),
-    "lift": Problem(maximize=lift, subject_to=recall >= 0.5),
-    "balanced error": Problem(minimize=balanced_error),
-    "difference": Problem(maximize=precision - fpr / 2),
-    "worst of two": Problem(minimize=maximum(fnr, fpr)),
-    "combination held": Problem(minimize=fnr, subject_to=(fpr + fnr / 2) <= 0.5),
+    "fnr at fpr": sp.fnr_at_fpr(0.1),
+    "tpr at fpr": sp.tpr_at_fpr(0.2),
+    "fpr held": sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.1)),
+    "tnr held": sp.Problem(minimize=sp.fnr, subject_to=sp.tnr.at(0.8)),
+    "precision at recall": sp.precision_at_recall(0.8),
+    "recall at precision": sp.recall_at_precision(0.6),
+    "precision at k": sp.precision_at_k(8),
+    "precision at k of": sp.precision_at_k(5, of=20),
+    "coverage": sp.Problem(maximize=sp.recall, subject_to=sp.coverage <= 0.2),
+    "npv": sp.Problem(minimize=sp.coverage, subject_to=sp.npv >= 0.9),
+    "two bounds": sp.Problem(minimize=sp.error, subject_to=[sp.fpr <= 0.3, sp.recall >= 0.5]),
+    "roc area": sp.roc_auc(fpr=(0, 0.2), points=3),
+    "roc area over tpr": sp.roc_auc(tpr=(0.8, 1), points=2),
+    "pr area": sp.pr_auc(recall=(0.5, 1.0), points=3),
+    "pr area over precision": sp.pr_auc(precision=(0.5, 0.8), points=2),
+    "f score": sp.Problem(maximize=sp.f_score(1)),
+    "jaccard": sp.Problem(maximize=jaccard),
+    "lift": sp.Problem(maximize=lift, subject_to=sp.recall >= 0.5),
+    "balanced error": sp.Problem(minimize=sp.balanced_error),
+    "difference": sp.Problem(maximize=sp.precision - sp.fpr / 2),
+    "worst of two": sp.Problem(minimize=sp.maximum(sp.fnr, sp.fpr)),
+    "combination held": sp.Problem(minimize=sp.fnr, subject_to=(sp.fpr + sp.fnr / 2) <= 0.5),
 }
-SLICED = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.2)
-SHARED = Problem(minimize=error, subject_to=gap(coverage, **TWO) <= 0.1)
+SLICED = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.on(group="a") <= 0.2)
+SHARED = sp.Problem(minimize=sp.error, subject_to=gap(sp.coverage, **TWO) <= 0.1)
 GROUPED = {
-    "demographic parity": per_group(minimize=error, subject_to=demographic_parity(0.05, **THREE)),
-    "equal opportunity": per_group(minimize=error, subject_to=equal_opportunity(0.05, **THREE)),
-    "equalized odds": per_group(minimize=error, subject_to=equalized_odds(0.2, **TWO)),
-    "four fifths": per_group(maximize=f_score(1), subject_to=four_fifths(0.9, **THREE)),
-    "predictive parity": per_group(minimize=error, subject_to=predictive_parity(0.1, **TWO)),
-    "fpr of each": per_group(minimize=fnr, subject_to=[r <= 0.2 for r in each(fpr, **THREE)]),
-    "largest": per_group(minimize=largest(fnr, **TWO), subject_to=coverage <= 0.4),
+    "demographic parity": per_group(
+        minimize=sp.error, subject_to=demographic_parity(0.05, **THREE)
+    ),
+    "equal opportunity": per_group(minimize=sp.error, subject_to=equal_opportunity(0.05, **THREE)),
+    "equalized odds": per_group(minimize=sp.error, subject_to=equalized_odds(0.2, **TWO)),
+    "four fifths": per_group(maximize=sp.f_score(1), subject_to=four_fifths(0.9, **THREE)),
+    "predictive parity": per_group(minimize=sp.error, subject_to=predictive_parity(0.1, **TWO)),
+    "fpr of each": per_group(minimize=sp.fnr, subject_to=[r <= 0.2 for r in each(sp.fpr, **THREE)]),
+    "largest": per_group(minimize=largest(sp.fnr, **TWO), subject_to=sp.coverage <= 0.4),
     "held gap": per_group(
-        minimize=error, subject_to=(coverage.on(group="a") - coverage.on(group="b")).at(0)
+        minimize=sp.error, subject_to=(sp.coverage.on(group="a") - sp.coverage.on(group="b")).at(0)
     ),
-    "group loss": per_group(minimize=error, subject_to=bounded_group_loss(0.45, **TWO)),
+    "group loss": per_group(minimize=sp.error, subject_to=bounded_group_loss(0.45, **TWO)),
     "recall and parity": per_group(
-        minimize=error, subject_to=[recall >= 0.7, demographic_parity(0.1, **TWO)]
+        minimize=sp.error, subject_to=[sp.recall >= 0.7, demographic_parity(0.1, **TWO)]
     ),
 }
-NUMBERED = per_group(minimize=error, subject_to=demographic_parity(0.1, group=[0, 1]))
+NUMBERED = per_group(minimize=sp.error, subject_to=demographic_parity(0.1, group=[0, 1]))
 CLASSES = {
-    "macro recall": Problem(maximize=macro(recall)),
-    "coverage held": Problem(minimize=error, subject_to=coverage.of(1).at(0.25)),
-    "lowest": Problem(maximize=lowest(recall)),
-    "accuracy, floor": Problem(maximize=accuracy, subject_to=recall.of(0) >= 0.7),
-    "two bounds": Problem(minimize=error, subject_to=[recall.of(0) >= 0.6, coverage.of(2) <= 0.35]),
-    "cost": Problem(minimize=cost([[0, 1, 2], [3, 0, 1], [1, 5, 0]])),
-    "macro f": Problem(maximize=macro(f_score(1))),
-    "top 2": Problem(maximize=top_k(2)),
-    "highest": Problem(minimize=error, subject_to=highest(fpr) <= 0.3),
+    "macro recall": sp.Problem(maximize=sp.macro(sp.recall)),
+    "coverage held": sp.Problem(minimize=sp.error, subject_to=sp.coverage.of(1).at(0.25)),
+    "lowest": sp.Problem(maximize=sp.lowest(sp.recall)),
+    "accuracy, floor": sp.Problem(maximize=sp.accuracy, subject_to=sp.recall.of(0) >= 0.7),
+    "two bounds": sp.Problem(
+        minimize=sp.error, subject_to=[sp.recall.of(0) >= 0.6, sp.coverage.of(2) <= 0.35]
+    ),
+    "cost": sp.Problem(minimize=sp.cost([[0, 1, 2], [3, 0, 1], [1, 5, 0]])),
+    "macro f": sp.Problem(maximize=sp.macro(sp.f_score(1))),
+    "top 2": sp.Problem(maximize=top_k(2)),
+    "highest": sp.Problem(minimize=sp.error, subject_to=sp.highest(sp.fpr) <= 0.3),
 }
-SLICED_CLASSES = Problem(maximize=macro(recall), subject_to=coverage.of(1).on(group="a") <= 0.4)
+SLICED_CLASSES = sp.Problem(
+    maximize=sp.macro(sp.recall), subject_to=sp.coverage.of(1).on(group="a") <= 0.4
+)
 QUERIES = {
-    "precision at k": precision_at_k(3).per("query"),
-    "fnr at fpr": fnr_at_fpr(0.25).per("query"),
-    "recall held": Problem(maximize=precision, subject_to=recall.at(0.5)).per("query"),
-    "pr area": pr_auc(recall=(0.5, 1), points=2).per("query"),
-    "roc area": roc_auc(fpr=(0, 0.5), points=2).per("query"),
-    "f score": Problem(maximize=f_score(1)).per("query"),
+    "precision at k": sp.precision_at_k(3).per("query"),
+    "fnr at fpr": sp.fnr_at_fpr(0.25).per("query"),
+    "recall held": sp.Problem(maximize=sp.precision, subject_to=sp.recall.at(0.5)).per("query"),
+    "pr area": sp.pr_auc(recall=(0.5, 1), points=2).per("query"),
+    "roc area": sp.roc_auc(fpr=(0, 0.5), points=2).per("query"),
+    "f score": sp.Problem(maximize=sp.f_score(1)).per("query"),
 }
 BOUND, HELD = EVERYONE["fnr at fpr"], EVERYONE["fpr held"]
 AREA, RANKED, MACRO = EVERYONE["pr area"], QUERIES["precision at k"], CLASSES["macro recall"]
@@ -375,12 +341,12 @@ FINE = Data(rows=96)
 
 def published(model: nn.Module) -> Any:
     """The paper's settings; the threshold follows the weights between corrections."""
-    return Implicit.as_published(
+    return sp.Implicit.as_published(
         HELD, correct_every=3, correction_batches=2, follow=model.parameters()
     )
 
 
-def groups_of(problem: Problem) -> Data:
+def groups_of(problem: sp.Problem) -> Data:
     return Data(groups=len({where for where in problem.slices if where}))
 
 
@@ -413,31 +379,33 @@ IMPLICIT = {
     "everyone, corrected rarely": implicit(BOUND, Data(), 5, correct_every=2, correction_batches=2),
     "everyone, corrected rarely, area": implicit(AREA, Data(), 4, correct_every=3),
     "everyone, as published": Steps(
-        partial(Implicit.as_published, HELD, correct_every=2, correction_batches=2, flatness=0.1),
+        partial(
+            sp.Implicit.as_published, HELD, correct_every=2, correction_batches=2, flatness=0.1
+        ),
         steps=4,
     ),
     "everyone, as published, softplus": Steps(
-        partial(Implicit.as_published, HELD, surrogate="softplus", temperature=2.0)
+        partial(sp.Implicit.as_published, HELD, surrogate="softplus", temperature=2.0)
     ),
     "everyone, followed": Trained(published),
     "everyone, followed from the start": Trained(
-        lambda model: Implicit(BOUND, steps=4, correct_every=2, follow=model.parameters())
+        lambda model: sp.Implicit(BOUND, steps=4, correct_every=2, follow=model.parameters())
     ),
     # options
     "everyone, flatness": implicit(BOUND, flatness=0.5),
     "everyone, flatness, area": implicit(EVERYONE["roc area"], flatness=0.5, share=0.0),
     "everyone, softplus": implicit(HELD, step=Softplus()),
     "everyone, hinge": implicit(HELD, step=Hinge()),
-    "everyone, wide": implicit(BOUND, step=Sigmoid(width=0.5), widening=2.0),
-    "everyone, temperature": implicit(BOUND, step=Sigmoid(temperature=0.3)),
+    "everyone, wide": implicit(BOUND, step=sp.Sigmoid(width=0.5), widening=2.0),
+    "everyone, temperature": implicit(BOUND, step=sp.Sigmoid(temperature=0.3)),
     "everyone, focal": implicit(BOUND, main="focal", end=0.2),
     "everyone, own main loss": implicit(BOUND, main=nn.BCEWithLogitsLoss()),
     "everyone, slope floor": implicit(BOUND, slope_floor=0.05),
-    "groups, wide": implicit(FAIR, SOME_GROUPS, step=Sigmoid(width=0.5), main="focal"),
+    "groups, wide": implicit(FAIR, SOME_GROUPS, step=sp.Sigmoid(width=0.5), main="focal"),
     "classes, named": Steps(
         partial(
-            Implicit,
-            Problem(maximize=macro(recall), subject_to=coverage.of("dog") <= 0.3),
+            sp.Implicit,
+            sp.Problem(maximize=sp.macro(sp.recall), subject_to=sp.coverage.of("dog") <= 0.3),
             classes=NAMES,
             steps=4,
         ),
@@ -449,14 +417,14 @@ IMPLICIT = {
     "classes, plain main loss": implicit(MACRO, OF_CLASSES, main="cross_entropy"),
     "classes, slices": implicit(SLICED_CLASSES, Data(classes=3, groups=2)),
     "classes, two": implicit(MACRO, Data(classes=2)),
-    "queries, wide": implicit(RANKED, OF_QUERIES, step=Sigmoid(width=0.5), end=0.1),
+    "queries, wide": implicit(RANKED, OF_QUERIES, step=sp.Sigmoid(width=0.5), end=0.1),
     # outputs, slices
     "everyone, several outputs": implicit(BOUND, Data(outputs=3)),
     "everyone, several outputs and thresholds": implicit(AREA, Data(outputs=2, weights=True)),
     "everyone, one column": implicit(BOUND, Data(outputs=1), steps=2),
     "everyone, slices": implicit(SLICED, Data(groups=2)),
     "everyone, slices, area": implicit(
-        Problem(maximize=recall, subject_to=fpr.on(group="a").over(0, 0.4), thresholds=2),
+        sp.Problem(maximize=sp.recall, subject_to=sp.fpr.on(group="a").over(0, 0.4), thresholds=2),
         Data(groups=2),
     ),
     "everyone, gap": implicit(SHARED, Data(groups=2)),
@@ -464,10 +432,10 @@ IMPLICIT = {
     "everyone, constant": implicit(BOUND, Data(constant=True), 2),
     "everyone, no positives": implicit(BOUND, Data(missing=1), 2),
     "everyone, no negatives": implicit(BOUND, Data(missing=0), 2),
-    "everyone, too coarse": implicit(fnr_at_fpr(0.001), steps=2),
-    "everyone, infeasible": implicit(recall_at_precision(0.999), TIED, 2),
+    "everyone, too coarse": implicit(sp.fnr_at_fpr(0.001), steps=2),
+    "everyone, infeasible": implicit(sp.recall_at_precision(0.999), TIED, 2),
     "everyone, strict": implicit(BOUND, FINE, 2, strict=True),
-    "everyone, strict, refused": implicit(fnr_at_fpr(0.001), Data(), 2, strict=True),
+    "everyone, strict, refused": implicit(sp.fnr_at_fpr(0.001), Data(), 2, strict=True),
     "groups, constant": implicit(FAIR, Data(groups=3, constant=True), 2),
     "groups, one missing": implicit(FAIR, Data(groups=2), 2),
     "groups, strict": implicit(FAIR, Data(groups=2), 2, strict=True),
@@ -520,7 +488,7 @@ def programs() -> Any:
         "f score": as_program(f_score_loss, *given),
         "jaccard": as_program(jaccard_loss, *given),
         "precision at recall": as_program(precision_at_recall_loss, *given, recall=0.8),
-        "structural": as_program(structural_loss, *given, metric=error),
+        "structural": as_program(structural_loss, *given, metric=sp.error),
     }.items():
         found[name] = [
             [list(part.shape), part.to_dense().sum().item(), part.to_dense().norm().item()]
@@ -547,34 +515,34 @@ def ordered(barrier: Any, model: nn.Module, x: Any, y: Any) -> Any:
 
 
 SOLVERS = {
-    "cross entropy": Steps(lambda: CrossEntropy(BOUND)),
-    "cross entropy, balanced": Steps(lambda: CrossEntropy(positives="balanced"), WEIGHED),
-    "cross entropy, focal, outputs": Steps(lambda: CrossEntropy(gamma=2.0), Data(outputs=2)),
-    "cross entropy, slices": Steps(lambda: CrossEntropy(SLICED), Data(groups=2)),
+    "cross entropy": Steps(lambda: sp.CrossEntropy(BOUND)),
+    "cross entropy, balanced": Steps(lambda: sp.CrossEntropy(positives="balanced"), WEIGHED),
+    "cross entropy, focal, outputs": Steps(lambda: sp.CrossEntropy(gamma=2.0), Data(outputs=2)),
+    "cross entropy, slices": Steps(lambda: sp.CrossEntropy(SLICED), Data(groups=2)),
     "any loss": Steps(lambda: GlobalBatch(focal), WEIGHED),
-    "lagrangian": Steps(lambda: Lagrangian(BOUND), WEIGHED, 4),
-    "lagrangian, fixed threshold": Steps(lambda: Lagrangian(BOUND, threshold=0.1), steps=4),
-    "lagrangian, proxy": Steps(lambda: Lagrangian(BOUND, proxy=True), WEIGHED, 4),
-    "lagrangian, swap": Steps(lambda: Lagrangian(BOUND, proxy=True, regret="swap"), steps=4),
-    "lagrangian, ratio": Steps(lambda: Lagrangian(recall_at_precision(0.6)), steps=4),
-    "lagrangian, area": Steps(lambda: Lagrangian(AREA), steps=3),
-    "lagrangian, slices": Steps(lambda: Lagrangian(SLICED), Data(groups=2), 3),
-    "lagrangian, gap": Steps(lambda: Lagrangian(SHARED), Data(groups=2), 3),
-    "last layer": Trained(lambda split: LastLayer(BOUND, split, steps=4), split=True),
+    "lagrangian": Steps(lambda: sp.Lagrangian(BOUND), WEIGHED, 4),
+    "lagrangian, fixed threshold": Steps(lambda: sp.Lagrangian(BOUND, threshold=0.1), steps=4),
+    "lagrangian, proxy": Steps(lambda: sp.Lagrangian(BOUND, proxy=True), WEIGHED, 4),
+    "lagrangian, swap": Steps(lambda: sp.Lagrangian(BOUND, proxy=True, regret="swap"), steps=4),
+    "lagrangian, ratio": Steps(lambda: sp.Lagrangian(sp.recall_at_precision(0.6)), steps=4),
+    "lagrangian, area": Steps(lambda: sp.Lagrangian(AREA), steps=3),
+    "lagrangian, slices": Steps(lambda: sp.Lagrangian(SLICED), Data(groups=2), 3),
+    "lagrangian, gap": Steps(lambda: sp.Lagrangian(SHARED), Data(groups=2), 3),
+    "last layer": Trained(lambda split: sp.LastLayer(BOUND, split, steps=4), split=True),
     "last layer, penalty": Trained(
-        lambda split: LastLayer(BOUND, split, body=Penalty()), WEIGHED, split=True
+        lambda split: sp.LastLayer(BOUND, split, body=Penalty()), WEIGHED, split=True
     ),
     "last layer, penalty everywhere": Trained(
-        lambda split: LastLayer(BOUND, split, body=Penalty(everywhere=True)), split=True
+        lambda split: sp.LastLayer(BOUND, split, body=Penalty(everywhere=True)), split=True
     ),
-    "pairwise, squared hinge": Steps(lambda: Pairwise(EVERYONE["roc area"])),
-    "pairwise, sigmoid": Steps(lambda: Pairwise(BOUND, surrogate="sigmoid"), WEIGHED),
-    "program, area": Steps(lambda: Program(EVERYONE["roc area"])),
-    "program, precision at recall": Steps(lambda: Program(precision_at_recall(0.8))),
-    "program, misses": Steps(lambda: Program(BOUND)),
-    "program, f score": Steps(lambda: Program(Problem(maximize=f_score(1)))),
-    "program, jaccard": Steps(lambda: Program(Problem(maximize=jaccard)), WEIGHED),
-    "program, structural": Steps(lambda: Program(Problem(minimize=error))),
+    "pairwise, squared hinge": Steps(lambda: sp.Pairwise(EVERYONE["roc area"])),
+    "pairwise, sigmoid": Steps(lambda: sp.Pairwise(BOUND, surrogate="sigmoid"), WEIGHED),
+    "program, area": Steps(lambda: sp.Program(EVERYONE["roc area"])),
+    "program, precision at recall": Steps(lambda: sp.Program(sp.precision_at_recall(0.8))),
+    "program, misses": Steps(lambda: sp.Program(BOUND)),
+    "program, f score": Steps(lambda: sp.Program(sp.Problem(maximize=sp.f_score(1)))),
+    "program, jaccard": Steps(lambda: sp.Program(sp.Problem(maximize=jaccard)), WEIGHED),
+    "program, structural": Steps(lambda: sp.Program(sp.Problem(minimize=sp.error))),
     "auc": loss(auc_loss),
     "auc, ramp": loss(auc_loss, surrogate="ramp"),
     "partial auc": loss(partial_auc_loss, fpr=(0.1, 0.4)),
@@ -583,17 +551,17 @@ SOLVERS = {
     "jaccard": loss(jaccard_loss, margin=0.5),
     "precision at recall": loss(precision_at_recall_loss, recall=0.8),
     "precision at recall, fpr": loss(precision_at_recall_loss, recall=0.8, objective="fpr"),
-    "structural": loss(structural_loss, metric=f_score(1)),
+    "structural": loss(structural_loss, metric=sp.f_score(1)),
     "classes, mu": loss(multiclass_auc_loss, Data(classes=3, weights=True)),
     "classes, one against all": loss(multiclass_auc_loss, OF_CLASSES, kind="one_vs_all"),
     "expected f": expected,
     "programs": programs,
-    "barrier": Trained(lambda model: Barrier(model.parameters()), backward=bounded),
-    "barrier, every 2": Trained(lambda m: Barrier(m.parameters(), every=2), backward=bounded),
-    "barrier, ordered": Trained(lambda model: Barrier(model.parameters()), backward=ordered),
-    "rate barrier": Trained(lambda model: RateBarrier(BOUND, model.parameters())),
+    "barrier": Trained(lambda model: sp.Barrier(model.parameters()), backward=bounded),
+    "barrier, every 2": Trained(lambda m: sp.Barrier(m.parameters(), every=2), backward=bounded),
+    "barrier, ordered": Trained(lambda model: sp.Barrier(model.parameters()), backward=ordered),
+    "rate barrier": Trained(lambda model: sp.RateBarrier(BOUND, model.parameters())),
     "rate barrier, slices": Trained(
-        lambda model: RateBarrier(SLICED, model.parameters()), Data(groups=2, weights=True)
+        lambda model: sp.RateBarrier(SLICED, model.parameters()), Data(groups=2, weights=True)
     ),
 }
 
@@ -601,7 +569,7 @@ SOLVERS = {
 # ---- choices ---------------------------------------------------------------------------------
 
 
-def choice(problem: Problem, data: Data = PLAIN, **options: Any) -> Any:
+def choice(problem: sp.Problem, data: Data = PLAIN, **options: Any) -> Any:
     """What is chosen, what it is worth, and what the first batch's thresholds are worth later."""
 
     def found() -> Any:
@@ -629,7 +597,7 @@ def choice(problem: Problem, data: Data = PLAIN, **options: Any) -> Any:
     return recorded
 
 
-def worth(problem: Problem, data: Data) -> Any:
+def worth(problem: sp.Problem, data: Data) -> Any:
     """The value of what needs no thresholds."""
 
     def recorded() -> Any:
@@ -652,22 +620,22 @@ CHOICES = {
     "everyone, slices": choice(SLICED, Data(groups=2)),
     "everyone, float32": choice(HELD, SINGLE),
     "everyone, float16": choice(HELD, Data(dtype=np.float16)),
-    "everyone, infeasible": choice(recall_at_precision(0.999), TIED),
+    "everyone, infeasible": choice(sp.recall_at_precision(0.999), TIED),
     "everyone, no positives": choice(BOUND, Data(missing=1)),
     "groups, weights and ties": choice(FAIR, Data(rows=90, groups=3, weights=True, ties=True)),
     "groups, everyone at once": choice(
-        per_group(maximize=smallest(tpr, **TWO), subject_to=ratio(coverage, **TWO) >= 0.9),
+        per_group(maximize=smallest(sp.tpr, **TWO), subject_to=ratio(sp.coverage, **TWO) >= 0.9),
         Data(rows=90, groups=2),
     ),
     "classes, weights and ties": choice(COVERED, Data(classes=3, weights=True, ties=True)),
     "classes, named": choice(
-        Problem(maximize=recall.of("cat"), subject_to=precision.of("dog") >= 0.5),
+        sp.Problem(maximize=sp.recall.of("cat"), subject_to=sp.precision.of("dog") >= 0.5),
         OF_CLASSES,
         classes=NAMES,
     ),
     "classes, slices": choice(SLICED_CLASSES, Data(classes=3, groups=2)),
-    "classes, area": worth(Problem(maximize=auc_mu), Data(classes=3, weights=True)),
-    "classes, one against all": worth(Problem(maximize=one_vs_all_auc), OF_CLASSES),
+    "classes, area": worth(sp.Problem(maximize=auc_mu), Data(classes=3, weights=True)),
+    "classes, one against all": worth(sp.Problem(maximize=one_vs_all_auc), OF_CLASSES),
     "queries, weights and ties": choice(RANKED, Data(queries=5, weights=True, ties=True)),
 }
 
@@ -697,7 +665,7 @@ def certified(goal: Any, data: Data = CALIBRATION, **options: Any) -> Any:
     def recorded() -> Any:
         scores, labels, more = data.draw(0)
         try:
-            certificate = certify(scores, labels, goal, **more, **options)
+            certificate = sp.certify(scores, labels, goal, **more, **options)
         except ValueError as refused:
             return {"refused": type(refused).__name__}
         found = {"json": facts(certificate)}
@@ -712,7 +680,7 @@ def certified(goal: Any, data: Data = CALIBRATION, **options: Any) -> Any:
     return recorded
 
 
-def given(goal: Problem, data: Data, thresholds: Any = None, **options: Any) -> Any:
+def given(goal: sp.Problem, data: Data, thresholds: Any = None, **options: Any) -> Any:
     """Thresholds that were chosen on other rows."""
 
     def recorded() -> Any:
@@ -721,7 +689,7 @@ def given(goal: Problem, data: Data, thresholds: Any = None, **options: Any) -> 
         if at is None:
             at = goal.choose(scores, labels, **more).thresholds
         scores, labels, more = data.draw(0)
-        return {"json": facts(certify(scores, labels, goal, thresholds=at, **more, **options))}
+        return {"json": facts(sp.certify(scores, labels, goal, thresholds=at, **more, **options))}
 
     return recorded
 
@@ -729,7 +697,7 @@ def given(goal: Problem, data: Data, thresholds: Any = None, **options: Any) -> 
 def shifted(sentence: str, shifts: tuple[float, ...] = (0.2, -0.1, -0.1), **options: Any) -> Any:
     def recorded() -> Any:
         scores, labels, _ = BY_CLASS.draw(0)
-        problem = Problem.parse(sentence)
+        problem = sp.Problem.parse(sentence)
         return {
             "json": facts(certify_shifts(scores, labels, problem, shifts, classes=NAMES, **options))
         }
@@ -737,55 +705,57 @@ def shifted(sentence: str, shifts: tuple[float, ...] = (0.2, -0.1, -0.1), **opti
     return recorded
 
 
-A, B = fpr.on(group="a"), fpr.on(group="b")
+A, B = sp.fpr.on(group="a"), sp.fpr.on(group="b")
 CERTIFICATES = {
-    "fpr": certified(fpr <= 0.05),
-    "fpr, infeasible": certified(fpr <= 0.001),
-    "tnr": certified(tnr >= 0.9),
-    "recall": certified(recall >= 0.8),
-    "fnr": certified(fnr <= 0.3),
-    "coverage": certified(coverage <= 0.2),
-    "precision": certified(precision >= 0.7),
-    "precision, not certified": certified(precision >= 0.95),
-    "npv": certified(npv >= 0.85),
-    "f score": certified(f_score(1) >= 0.5),
+    "fpr": certified(sp.fpr <= 0.05),
+    "fpr, infeasible": certified(sp.fpr <= 0.001),
+    "tnr": certified(sp.tnr >= 0.9),
+    "recall": certified(sp.recall >= 0.8),
+    "fnr": certified(sp.fnr <= 0.3),
+    "coverage": certified(sp.coverage <= 0.2),
+    "precision": certified(sp.precision >= 0.7),
+    "precision, not certified": certified(sp.precision >= 0.95),
+    "npv": certified(sp.npv >= 0.85),
+    "f score": certified(sp.f_score(1) >= 0.5),
     "jaccard": certified(jaccard >= 0.3),
-    "error": certified(error <= 0.3),
-    "accuracy": certified(accuracy >= 0.7),
-    "balanced error": certified(balanced_error <= 0.4),
+    "error": certified(sp.error <= 0.3),
+    "accuracy": certified(sp.accuracy >= 0.7),
+    "balanced error": certified(sp.balanced_error <= 0.4),
     "lift": certified(lift >= 1.5),
-    "combination": certified(fpr + fnr / 2 <= 0.6),
-    "worst of two": certified(maximum(fnr, fpr) <= 0.5),
-    "two bounds": certified([fpr <= 0.3, recall >= 0.6]),
-    "three bounds": certified([fpr <= 0.3, recall >= 0.5, precision >= 0.4]),
-    "problem": certified(Problem(maximize=f_score(1), subject_to=[fpr <= 0.2, recall >= 0.5])),
+    "combination": certified(sp.fpr + sp.fnr / 2 <= 0.6),
+    "worst of two": certified(sp.maximum(sp.fnr, sp.fpr) <= 0.5),
+    "two bounds": certified([sp.fpr <= 0.3, sp.recall >= 0.6]),
+    "three bounds": certified([sp.fpr <= 0.3, sp.recall >= 0.5, sp.precision >= 0.4]),
+    "problem": certified(
+        sp.Problem(maximize=sp.f_score(1), subject_to=[sp.fpr <= 0.2, sp.recall >= 0.5])
+    ),
     "problem, precision": certified("maximize precision subject to recall >= 0.6"),
     "sentence": certified("fpr <= 5 % and recall >= 0.3"),
-    "confidence": certified(fpr <= 0.05, confidence=0.99),
-    "candidates": certified(fpr <= 0.05, candidates=20),
-    "mean": certified(fpr <= 0.05, guarantee="mean"),
-    "mean, recall": certified(recall >= 0.9, guarantee="mean"),
-    "prevalence": certified(precision >= 0.4, prevalence=0.1),
-    "prevalence, coverage": certified(coverage <= 0.2, prevalence=0.05),
-    "ties": certified(fpr <= 0.1, Data(rows=600, ties=True)),
-    "constant": certified(fpr <= 0.1, Data(rows=600, constant=True)),
-    "float32": certified(fpr <= 0.05, Data(rows=600, dtype=np.float32)),
-    "weights": certified(fpr <= 0.05, Data(rows=600, weights=True)),
-    "an exact value": certified(Problem(minimize=fnr, subject_to=fpr.at(0.05))),
+    "confidence": certified(sp.fpr <= 0.05, confidence=0.99),
+    "candidates": certified(sp.fpr <= 0.05, candidates=20),
+    "mean": certified(sp.fpr <= 0.05, guarantee="mean"),
+    "mean, recall": certified(sp.recall >= 0.9, guarantee="mean"),
+    "prevalence": certified(sp.precision >= 0.4, prevalence=0.1),
+    "prevalence, coverage": certified(sp.coverage <= 0.2, prevalence=0.05),
+    "ties": certified(sp.fpr <= 0.1, Data(rows=600, ties=True)),
+    "constant": certified(sp.fpr <= 0.1, Data(rows=600, constant=True)),
+    "float32": certified(sp.fpr <= 0.05, Data(rows=600, dtype=np.float32)),
+    "weights": certified(sp.fpr <= 0.05, Data(rows=600, weights=True)),
+    "an exact value": certified(sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.05))),
     "alerts": certified("maximize precision subject to coverage <= 0.1"),
-    "groups": certified(fpr <= 0.1, BY_GROUP),
-    "groups, two bounds": certified([fpr <= 0.3, recall >= 0.5], BY_GROUP),
-    "groups, mean": certified(fpr <= 0.1, BY_GROUP, guarantee="mean"),
+    "groups": certified(sp.fpr <= 0.1, BY_GROUP),
+    "groups, two bounds": certified([sp.fpr <= 0.3, sp.recall >= 0.5], BY_GROUP),
+    "groups, mean": certified(sp.fpr <= 0.1, BY_GROUP, guarantee="mean"),
     "slices": certified([A <= 0.1, B <= 0.2], BY_GROUP),
-    "slices, gap": certified([fpr <= 0.2, abs(A - B) <= 0.2], BY_GROUP),
-    "slices, ratio": certified([fpr <= 0.3, A / B >= 0.2], BY_GROUP),
-    "given": given(fnr_at_fpr(0.1), CALIBRATION, 1.9),
-    "given, not certified": given(fnr_at_fpr(0.1), CALIBRATION, 0.5),
+    "slices, gap": certified([sp.fpr <= 0.2, abs(A - B) <= 0.2], BY_GROUP),
+    "slices, ratio": certified([sp.fpr <= 0.3, A / B >= 0.2], BY_GROUP),
+    "given": given(sp.fnr_at_fpr(0.1), CALIBRATION, 1.9),
+    "given, not certified": given(sp.fnr_at_fpr(0.1), CALIBRATION, 0.5),
     "given, per group": given(
-        per_group(minimize=error, subject_to=demographic_parity(0.4, **THREE)), BY_GROUP
+        per_group(minimize=sp.error, subject_to=demographic_parity(0.4, **THREE)), BY_GROUP
     ),
     "given, each group": given(
-        per_group(minimize=fnr, subject_to=[r <= 0.2 for r in each(fpr, **THREE)]),
+        per_group(minimize=sp.fnr, subject_to=[r <= 0.2 for r in each(sp.fpr, **THREE)]),
         BY_GROUP,
         dict.fromkeys(GROUPS, 1.6),
     ),
@@ -875,7 +845,7 @@ def table_of(rows: int, seed: int, classes: int = 2) -> tuple[np.ndarray, np.nda
 
 def classifier(goal: str, classes: int = 2, **options: Any) -> Any:
     def recorded() -> Any:
-        model = Classifier(goal, epochs=4, batch_size=64, random_state=0, **options)
+        model = sp.Classifier(goal, epochs=4, batch_size=64, random_state=0, **options)
         x, y = table_of(400, 0, classes)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -897,7 +867,7 @@ def classifier(goal: str, classes: int = 2, **options: Any) -> Any:
 def ranker() -> Any:
     x, y = table_of(300, 2)
     queries = np.repeat(np.arange(30), 10)
-    model = Ranker(precision_at_k(3), epochs=4, batch_size=8, random_state=0)
+    model = sp.Ranker(sp.precision_at_k(3), epochs=4, batch_size=8, random_state=0)
     model.fit(x, y, qid=queries)
     return {
         "weights": [plain(p) for p in model.module_.parameters()],
@@ -910,19 +880,19 @@ def fitted() -> Any:
     """The training loop by itself with stratified batches, then another goal for the last layer."""
     x, y = (torch.from_numpy(part) for part in table_of(300, 3))
     model = network()
-    done = fit(
+    done = sp.fit(
         model,
-        Implicit(BOUND, steps=12),
+        sp.Implicit(BOUND, steps=12),
         x,
         y,
         steps=12,
         batch_size=32,
         learning_rate=0.05,
         seed=0,
-        sampler=Stratified(32, least=8),
+        sampler=sp.Stratified(32, least=8),
     )
     weights = [plain(p) for p in done.model.parameters()]
-    again = retarget(model, None, precision_at_recall(0.7), [(x, y)], steps=20, batch_size=100)
+    again = retarget(model, None, sp.precision_at_recall(0.7), [(x, y)], steps=20, batch_size=100)
     return {
         "weights": weights,
         "retargeted": [plain(p) for p in model.parameters()],

@@ -7,20 +7,11 @@ from integrations.ranks import on_ranks
 from torchmetrics import MetricCollection
 from torchmetrics.classification import BinaryRecallAtFixedPrecision
 
-from setpoint import (
-    Implicit,
-    Problem,
-    fpr,
-    pr_auc,
-    precision,
-    recall,
-    recall_at_precision,
-    tpr_at_fpr,
-)
+import setpoint as sp
 from setpoint.integrations.metrics import GoalMetric, RatesAt
 from setpoint.integrations.shared import scalars
 
-GOAL = tpr_at_fpr(0.1)
+GOAL = sp.tpr_at_fpr(0.1)
 
 
 def draw(n=300, seed=0):
@@ -45,7 +36,7 @@ def test_agrees_with_torchmetrics_where_it_has_the_goal():
     s, y = draw()
     theirs = BinaryRecallAtFixedPrecision(min_precision=0.6)
     theirs.update(s.sigmoid(), y)
-    ours = GoalMetric(recall_at_precision(0.6))
+    ours = GoalMetric(sp.recall_at_precision(0.6))
     ours.update(s, y)
     torch.testing.assert_close(ours.compute(), theirs.compute()[0])
 
@@ -54,7 +45,7 @@ def test_logits_inside_the_unit_interval_stay_what_they_are():
     """Where torchmetrics would mix two scales: a batch of small logits, then one of large."""
     low, high = torch.tensor([0.1, 0.4, 0.6]), torch.tensor([2.0, 5.0, -1.0])
     y = torch.tensor([0, 0, 1, 1, 1, 0])
-    metric = GoalMetric(tpr_at_fpr(0.0))
+    metric = GoalMetric(sp.tpr_at_fpr(0.0))
     metric.update(low, y[:3])
     metric.update(high, y[3:])
     assert float(metric.compute()) == 1.0
@@ -73,12 +64,12 @@ def test_the_threshold_decides_the_same_in_the_precision_of_the_scores(dtype):
 
 def test_a_collection_and_a_forward_pass_work():
     s, y = draw()
-    both = MetricCollection({"tpr": GoalMetric(GOAL), "area": GoalMetric(pr_auc(points=5))})
+    both = MetricCollection({"tpr": GoalMetric(GOAL), "area": GoalMetric(sp.pr_auc(points=5))})
     both(s[:150], y[:150])
     both(s[150:], y[150:])
     found = both.compute()
     assert float(found["tpr"]) == pytest.approx(GOAL.evaluate(s, y), abs=1e-7)
-    assert float(found["area"]) == pytest.approx(pr_auc(points=5).evaluate(s, y), abs=1e-7)
+    assert float(found["area"]) == pytest.approx(sp.pr_auc(points=5).evaluate(s, y), abs=1e-7)
 
 
 def test_a_missing_class_is_the_worst_value_with_a_status():
@@ -96,12 +87,12 @@ def test_nonsense_is_refused_by_row():
     with pytest.raises(ValueError, match="Labels must be 0 or 1; got 2 in row 0"):
         metric.update(torch.tensor([0.1, 0.3]), torch.tensor([2, 1]))
     with pytest.raises(ValueError, match="looks at groups"):
-        GoalMetric(Problem(maximize=recall, subject_to=fpr.on(group="a") <= 0.1))
+        GoalMetric(sp.Problem(maximize=sp.recall, subject_to=sp.fpr.on(group="a") <= 0.1))
 
 
 def test_rates_at_a_threshold_count_exactly():
     s, y = draw()
-    metric = RatesAt(0.7, fpr, recall, precision)
+    metric = RatesAt(0.7, sp.fpr, sp.recall, sp.precision)
     for part in torch.arange(300).split(64):
         metric.update(s[part], y[part])
     yes, true = (s > 0.7).numpy(), y.numpy() == 1
@@ -122,7 +113,7 @@ def shards(rank, folder):
     found = []
     for end in (40, 300):
         mine = slice(0, end) if rank == 0 else slice(end, 300)
-        goal, rates = GoalMetric(GOAL), RatesAt(0.7, fpr, recall)
+        goal, rates = GoalMetric(GOAL), RatesAt(0.7, sp.fpr, sp.recall)
         if mine.start < mine.stop:
             goal.update(s[mine], y[mine])
             rates.update(s[mine], y[mine])
@@ -134,7 +125,7 @@ def shards(rank, folder):
 @pytest.mark.slow
 def test_ranks_with_unequal_shards_see_all_data(tmp_path):
     s, y = draw()
-    one = RatesAt(0.7, fpr, recall)
+    one = RatesAt(0.7, sp.fpr, sp.recall)
     one.update(s, y)
     alone = [float(torch.tensor(GOAL.evaluate(s, y))), *GOAL.choose(s, y).thresholds]
     alone += [float(value) for value in one.compute().values()]
@@ -147,7 +138,7 @@ def test_tensorboard_takes_the_scalars_of_a_criterion(tmp_path):
     from torch.utils.tensorboard import SummaryWriter
 
     s, y = draw()
-    criterion = Implicit(GOAL)
+    criterion = sp.Implicit(GOAL)
     criterion(s.requires_grad_(), y).backward()
     with SummaryWriter(tmp_path) as writer:
         for name, value in scalars(criterion.stats()).items():
@@ -178,8 +169,8 @@ def test_scalars_leave_out_what_is_no_number():
 def test_everybody_and_nobody_are_thresholds_too():
     s, y = draw()
     for threshold, expected in ((-float("inf"), 1.0), (float("inf"), 0.0)):
-        metric = RatesAt(threshold, fpr, recall)
+        metric = RatesAt(threshold, sp.fpr, sp.recall)
         metric.update(s, y)
         assert [float(value) for value in metric.compute().values()] == [expected, expected]
     with pytest.raises(TypeError, match="must be a finite number; got nan"):
-        RatesAt(float("nan"), fpr)
+        RatesAt(float("nan"), sp.fpr)

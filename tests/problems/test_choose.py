@@ -12,22 +12,8 @@ from problems.reference import best, cuts
 from strategies import examples, problems
 from subjects import CHOOSABLE as USUAL
 
-from setpoint.problems import Infeasible, Problem
-from setpoint.rates import (
-    FN,
-    FP,
-    ONE,
-    Rate,
-    alerts,
-    coverage,
-    f_score,
-    fnr,
-    fpr,
-    precision,
-    recall,
-    tnr,
-    tpr,
-)
+import setpoint as sp
+from setpoint.rates import ONE
 
 ONE_THRESHOLD = ("free", "bounds", "setpoint")
 
@@ -62,7 +48,7 @@ def agrees(problem, scores, labels, weights, groups):
     expected = best(problem, problem.points[0], scores, labels, weights, groups)
     given_groups = groups if problem_groups else None
     found = outcome(problem, scores, labels, weights, given_groups)
-    if isinstance(found, Infeasible):
+    if isinstance(found, sp.Infeasible):
         assert not expected.feasible
         return
     if isinstance(found, ValueError):
@@ -104,56 +90,75 @@ def test_counts_compare_as_integers():
     scores, labels = np.arange(200.0), np.r_[np.ones(100), np.zeros(100)]
     for percent in range(1, 100):  # 0.29 * 100 is 28.999999999999996
         level = percent / 100
-        found = Problem(minimize=fnr, subject_to=fpr <= level).choose(scores, labels)
+        found = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= level).choose(scores, labels)
         assert np.sum(scores[100:] > found.thresholds[0]) == percent
-        found = Problem(minimize=coverage, subject_to=recall >= level).choose(-scores, labels)
+        found = sp.Problem(minimize=sp.coverage, subject_to=sp.recall >= level).choose(
+            -scores, labels
+        )
         assert np.sum(-scores[:100] > found.thresholds[0]) == percent
 
 
 def test_the_scale_of_a_bound_does_not_matter():
     r = np.random.default_rng(0)
     scores, labels = r.normal(size=100), r.integers(0, 2, 100)
-    expected = Problem(minimize=fnr, subject_to=fpr <= 0.25).choose(scores, labels)
+    expected = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.25).choose(scores, labels)
     for by in (1e-12, 1e-6, 1e6, 1e12, 1e300, 1e-300):
-        found = Problem(minimize=by * fnr, subject_to=by * fpr <= 0.25 * by).choose(scores, labels)
+        found = sp.Problem(minimize=by * sp.fnr, subject_to=by * sp.fpr <= 0.25 * by).choose(
+            scores, labels
+        )
         assert found.thresholds == expected.thresholds
         negatives = float(np.sum(labels == 0))
-        costs = Rate(by * FN, ONE), Rate(by * FP, ONE) <= 0.25 * negatives * by
-        found = Problem(minimize=costs[0], subject_to=costs[1]).choose(scores, labels)
+        costs = sp.Rate(by * sp.FN, ONE), sp.Rate(by * sp.FP, ONE) <= 0.25 * negatives * by
+        found = sp.Problem(minimize=costs[0], subject_to=costs[1]).choose(scores, labels)
         assert found.thresholds == expected.thresholds
 
 
 def test_equal_scores_are_never_split():
     scores, labels = [3, 2, 2, 2, 1], [1, 1, 0, 1, 0]
-    assert Problem(minimize=fnr, subject_to=fpr <= 0.49).choose(scores, labels).thresholds == (2.0,)
-    assert Problem(minimize=fnr, subject_to=fpr <= 0.5).choose(scores, labels).thresholds == (1.0,)
-    assert Problem(maximize=precision, subject_to=alerts.at(2)).choose(scores, labels).value == 1
+    assert sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.49).choose(
+        scores, labels
+    ).thresholds == (2.0,)
+    assert sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.5).choose(
+        scores, labels
+    ).thresholds == (1.0,)
+    assert (
+        sp.Problem(maximize=sp.precision, subject_to=sp.alerts.at(2)).choose(scores, labels).value
+        == 1
+    )
 
 
 def test_a_cap_sits_on_the_lowest_admissible_score_and_a_floor_in_the_middle():
     scores, labels = [9.0, 7.0, 4.0, 3.0, 1.0], [1, 0, 1, 0, 0]
-    for cap in (fpr <= 0.34, coverage <= 0.6, fpr.at(0.3), coverage.at(0.6), tnr >= 0.6):
-        assert Problem(minimize=fnr, subject_to=cap).choose(scores, labels).thresholds == (3.0,)
-    for floor in (recall >= 0.9, fnr <= 0.1):
-        assert Problem(maximize=precision, subject_to=floor).choose(scores, labels).thresholds == (
-            3.5,
+    for cap in (
+        sp.fpr <= 0.34,
+        sp.coverage <= 0.6,
+        sp.fpr.at(0.3),
+        sp.coverage.at(0.6),
+        sp.tnr >= 0.6,
+    ):
+        assert sp.Problem(minimize=sp.fnr, subject_to=cap).choose(scores, labels).thresholds == (
+            3.0,
         )
-    assert Problem(maximize=precision, subject_to=recall.at(0.5)).choose(
+    for floor in (sp.recall >= 0.9, sp.fnr <= 0.1):
+        assert sp.Problem(maximize=sp.precision, subject_to=floor).choose(
+            scores, labels
+        ).thresholds == (3.5,)
+    assert sp.Problem(maximize=sp.precision, subject_to=sp.recall.at(0.5)).choose(
         scores, labels
     ).thresholds == (8.0,)
-    assert Problem(maximize=f_score(1)).choose(scores, labels).thresholds == (3.5,)
+    assert sp.Problem(maximize=sp.f_score(1)).choose(scores, labels).thresholds == (3.5,)
 
 
 def test_accepting_all_is_minus_infinity_and_accepting_none_the_highest_score():
     scores, labels = [3.0, 2.0, 1.0], [1, 0, 1]
-    assert Problem(minimize=fnr, subject_to=fpr <= 1).choose(scores, labels).thresholds == (
-        -math.inf,
-    )
-    assert Problem(maximize=precision, subject_to=recall >= 1).choose(
+    assert sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 1).choose(
         scores, labels
     ).thresholds == (-math.inf,)
-    assert Problem(minimize=fpr).choose(scores, labels).thresholds == (2.5,)
-    assert Problem(minimize=coverage).choose(scores, labels).thresholds == (3.0,)
+    assert sp.Problem(maximize=sp.precision, subject_to=sp.recall >= 1).choose(
+        scores, labels
+    ).thresholds == (-math.inf,)
+    assert sp.Problem(minimize=sp.fpr).choose(scores, labels).thresholds == (2.5,)
+    assert sp.Problem(minimize=sp.coverage).choose(scores, labels).thresholds == (3.0,)
 
 
 def test_a_setpoint_takes_the_nearest_rate_and_fewer_accepted_on_a_tie():
@@ -167,30 +172,34 @@ def test_a_setpoint_takes_the_nearest_rate_and_fewer_accepted_on_a_tie():
         (0.38, 2),
         (0.9, 4),
     ]:
-        found = Problem(minimize=fpr, subject_to=fpr.at(level)).choose(scores, labels)
+        found = sp.Problem(minimize=sp.fpr, subject_to=sp.fpr.at(level)).choose(scores, labels)
         assert np.sum(np.array(scores) > found.thresholds[0]) == accepted
     scores, labels = [4.0, 3.0, 2.0, 1.0], [1, 1, 1, 1]
-    found = Problem(minimize=fnr, subject_to=fnr.at(0.375)).choose(scores, labels)
+    found = sp.Problem(minimize=sp.fnr, subject_to=sp.fnr.at(0.375)).choose(scores, labels)
     assert np.sum(np.array(scores) > found.thresholds[0]) == 2  # 0.5 and 0.25 are as near
 
 
 def test_zero_over_zero_is_the_worst_and_never_satisfies():
     scores, labels = [2.0, 1.0], [0, 1]
-    only_none = Problem(maximize=precision, subject_to=fpr <= 0).choose(scores, labels)
+    only_none = sp.Problem(maximize=sp.precision, subject_to=sp.fpr <= 0).choose(scores, labels)
     assert only_none.thresholds == (2.0,)
     assert only_none.value == only_none.rates["precision"] == 0
-    found = Problem(minimize=fpr, subject_to=precision >= 0.4).choose(scores, labels)
+    found = sp.Problem(minimize=sp.fpr, subject_to=sp.precision >= 0.4).choose(scores, labels)
     assert found.thresholds == (-math.inf,)
-    found = Problem(minimize=fpr, subject_to=precision <= 0.5).choose(scores, labels)
+    found = sp.Problem(minimize=sp.fpr, subject_to=sp.precision <= 0.5).choose(scores, labels)
     assert found.thresholds[0] < 2  # accepting nobody has no precision, however small
 
 
 def test_what_was_chosen_is_told_in_words():
     scores, labels = [4.0, 3.0, 2.0, 1.0], [1, 0, 1, 0]
-    found = Problem(minimize=fnr, subject_to=[fpr <= 0.5, precision >= 0.6]).choose(scores, labels)
+    found = sp.Problem(minimize=sp.fnr, subject_to=[sp.fpr <= 0.5, sp.precision >= 0.6]).choose(
+        scores, labels
+    )
     assert found.rates == {"fnr": 0.0, "fpr": 0.5, "precision": pytest.approx(2 / 3)}
     assert found.value == 0
-    swept = Problem(maximize=tpr, subject_to=fpr.over(0, 1), thresholds=2).choose(scores, labels)
+    swept = sp.Problem(maximize=sp.tpr, subject_to=sp.fpr.over(0, 1), thresholds=2).choose(
+        scores, labels
+    )
     assert len(swept.thresholds) == 2
     assert swept.rates["fpr"] == pytest.approx(0.25)  # mean of 0 and 0.5
 
@@ -215,8 +224,8 @@ def test_thresholds_decide_the_same_in_the_precision_of_the_scores(make):
         labels = r.integers(0, 2, 12)
         labels[:2] = 0, 1
         for problem in (
-            Problem(maximize=f_score(1)),
-            Problem(maximize=precision, subject_to=recall >= 0.5),
+            sp.Problem(maximize=sp.f_score(1)),
+            sp.Problem(maximize=sp.precision, subject_to=sp.recall >= 0.5),
         ):
             found = problem.choose(scores, labels)
             decisions = np.asarray((scores > found.thresholds[0]).tolist())
@@ -231,13 +240,13 @@ def test_thresholds_decide_the_same_in_the_precision_of_the_scores(make):
 @pytest.mark.parametrize("size", [1.0, 1e300, 1e-300, 5e-324])
 def test_scores_of_any_size_are_cut_between_neighbours(size):
     scores = size * np.array([3.0, 2.0, 1.0, 0.0])
-    found = Problem(maximize=f_score(1)).choose(scores, [1, 1, 0, 0])
+    found = sp.Problem(maximize=sp.f_score(1)).choose(scores, [1, 1, 0, 0])
     assert found.value == 1
     assert scores[1] > found.thresholds[0] >= scores[2]
 
 
 def test_the_middle_of_large_scores_is_finite():
-    found = Problem(maximize=f_score(1)).choose([1.7e308, 1.5e308, 1e308], [1, 1, 0])
+    found = sp.Problem(maximize=sp.f_score(1)).choose([1.7e308, 1.5e308, 1e308], [1, 1, 0])
     assert found.thresholds == (1.25e308,)
 
 

@@ -16,31 +16,8 @@ from torchmetrics.classification import (
     BinarySpecificityAtSensitivity,
 )
 
-from setpoint.problems import (
-    Problem,
-    fnr_at_fpr,
-    pr_auc,
-    precision_at_k,
-    precision_at_recall,
-    recall_at_precision,
-    roc_auc,
-    tpr_at_fpr,
-)
-from setpoint.rates import (
-    CATALOGUE,
-    alerts,
-    coverage,
-    error,
-    f_score,
-    fnr,
-    fpr,
-    jaccard,
-    lift,
-    precision,
-    recall,
-    tnr,
-    tpr,
-)
+import setpoint as sp
+from setpoint.rates import CATALOGUE, jaccard, lift
 
 KINDS = ["plain", "ties", "weighted", "both"]
 
@@ -62,13 +39,13 @@ def data(request):
 def test_partial_roc_auc_is_that_of_scikit_learn(data, top):
     s, y, w = data
     expected = metrics.roc_auc_score(y, s, max_fpr=top, sample_weight=w)
-    assert_allclose(roc_auc(fpr=(0, top)).evaluate(s, y, weights=w), expected, rtol=1e-12)
+    assert_allclose(sp.roc_auc(fpr=(0, top)).evaluate(s, y, weights=w), expected, rtol=1e-12)
 
 
 def test_average_precision_is_that_of_scikit_learn(data):
     s, y, w = data
     expected = metrics.average_precision_score(y, s, sample_weight=w)
-    assert_allclose(pr_auc().evaluate(s, y, weights=w), expected, rtol=1e-12)
+    assert_allclose(sp.pr_auc().evaluate(s, y, weights=w), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("ends", [(0.95, 1.0), (0.0, 0.3), (0.41, 0.42), (0.5, 0.9)])
@@ -79,7 +56,7 @@ def test_partial_pr_auc_is_the_mean_precision_over_the_range(data, ends):
     levels = (levels[:-1] + levels[1:]) / 2
     # recall falls along the curve: the last point that still reaches the level is the first cut
     reached = np.searchsorted(-r, -levels, side="right") - 1
-    found = pr_auc(recall=ends).evaluate(s, y, weights=w)
+    found = sp.pr_auc(recall=ends).evaluate(s, y, weights=w)
     assert_allclose(found, p[reached].mean(), atol=2e-4)  # 20,000 levels miss a step by 1 / 20,000
 
 
@@ -94,15 +71,15 @@ def test_partial_roc_auc_between_two_rates_is_the_trapezoid_area(data, ends):
     low, high = ends
     chance = (high**2 - low**2) / 2
     expected = 0.5 * (1 + (area(high) - area(low) - chance) / (high - low - chance))
-    assert_allclose(roc_auc(fpr=ends).evaluate(s, y, weights=w), expected, rtol=1e-10)
+    assert_allclose(sp.roc_auc(fpr=ends).evaluate(s, y, weights=w), expected, rtol=1e-10)
 
 
 def test_a_roc_curve_of_a_slice_is_that_of_its_examples(data):
     s, y, w = data
     group = np.arange(150) % 3
-    problem = Problem(maximize=tpr.on(site=1), subject_to=fpr.on(site=1).over(0, 0.3))
+    problem = sp.Problem(maximize=sp.tpr.on(site=1), subject_to=sp.fpr.on(site=1).over(0, 0.3))
     inside = group == 1
-    expected = roc_auc(fpr=(0, 0.3)).evaluate(
+    expected = sp.roc_auc(fpr=(0, 0.3)).evaluate(
         s[inside], y[inside], weights=None if w is None else w[inside]
     )
     assert_allclose(problem.evaluate(s, y, weights=w, groups=group), expected, rtol=1e-12)
@@ -111,25 +88,28 @@ def test_a_roc_curve_of_a_slice_is_that_of_its_examples(data):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (Problem(maximize=precision, subject_to=recall.over(0.9, 1)), fnr.over(0, 0.1)),
-        (Problem(minimize=fnr, subject_to=fpr.over(0, 0.2)), tnr.over(0.8, 1)),
-        (Problem(minimize=error, subject_to=coverage.over(0.1, 0.5)), alerts.over(15, 75)),
-        (Problem(minimize=error, subject_to=fpr.over(0, 0.2)), (2 * fpr).over(0, 0.4)),
+        (sp.Problem(maximize=sp.precision, subject_to=sp.recall.over(0.9, 1)), sp.fnr.over(0, 0.1)),
+        (sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.over(0, 0.2)), sp.tnr.over(0.8, 1)),
+        (
+            sp.Problem(minimize=sp.error, subject_to=sp.coverage.over(0.1, 0.5)),
+            sp.alerts.over(15, 75),
+        ),
+        (sp.Problem(minimize=sp.error, subject_to=sp.fpr.over(0, 0.2)), (2 * sp.fpr).over(0, 0.4)),
     ],
     ids=str,
 )
 def test_the_same_range_said_in_another_way_has_the_same_area(data, one, other):
     s, y, _ = data
     goal = {"maximize" if one.maximize else "minimize": one.objective}
-    again = Problem(**goal, subject_to=other)
+    again = sp.Problem(**goal, subject_to=other)
     assert_allclose(one.evaluate(s, y), again.evaluate(s, y), rtol=1e-10)
 
 
 @pytest.mark.parametrize(
     "problem",
     [
-        pr_auc(recall=(0.5, 1), points=2000),
-        Problem(minimize=fnr, subject_to=fpr.over(0, 0.3), thresholds=2000),
+        sp.pr_auc(recall=(0.5, 1), points=2000),
+        sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.over(0, 0.3), thresholds=2000),
     ],
     ids=str,
 )
@@ -143,25 +123,25 @@ def test_an_area_is_the_limit_of_many_thresholds(problem):
 
 def test_levels_that_nobody_reaches_are_held_at_the_nearest_cut():
     s, y = [3.0, 2.0, 1.0], [1, 0, 1]
-    beyond = Problem(minimize=error, subject_to=alerts.over(2, 10))  # there are three
-    within = Problem(minimize=error, subject_to=alerts.over(2, 3))
+    beyond = sp.Problem(minimize=sp.error, subject_to=sp.alerts.over(2, 10))  # there are three
+    within = sp.Problem(minimize=sp.error, subject_to=sp.alerts.over(2, 3))
     at_two, at_three = 2 / 3, 1 / 3
     assert_allclose(within.evaluate(s, y), at_two)  # held from below: two, until three is reached
     assert_allclose(beyond.evaluate(s, y), (at_two + 7 * at_three) / 8)
-    below = Problem(minimize=error, subject_to=(fpr + 1).over(0, 2))
+    below = sp.Problem(minimize=sp.error, subject_to=(sp.fpr + 1).over(0, 2))
     assert_allclose(
         below.evaluate(s, y),
-        (at_three + Problem(minimize=error, subject_to=fpr.over(0, 1)).evaluate(s, y)) / 2,
+        (at_three + sp.Problem(minimize=sp.error, subject_to=sp.fpr.over(0, 1)).evaluate(s, y)) / 2,
     )
 
 
 def test_zero_over_zero_counts_as_the_worst_value_of_an_area():
     s, y = [3.0, 2.0, 1.0, 0.0], [0, 1, 0, 1]
-    over_fpr = Problem(maximize=precision, subject_to=fpr.over(0, 1))
+    over_fpr = sp.Problem(maximize=sp.precision, subject_to=sp.fpr.over(0, 1))
     assert_allclose(
         over_fpr.evaluate(s, y), 0.5 * 0 + 0.5 * 0.5
     )  # nobody accepted, then one in two
-    minimized = Problem(minimize=precision, subject_to=fpr.over(0, 1))
+    minimized = sp.Problem(minimize=sp.precision, subject_to=sp.fpr.over(0, 1))
     assert_allclose(minimized.evaluate(s, y), 0.5 * 1 + 0.5 * 0.5)
 
 
@@ -171,15 +151,15 @@ def test_tpr_at_fpr_is_that_of_the_roc_curve(data, level):
     s, y, w = data
     x, t, _ = metrics.roc_curve(y, s, sample_weight=w, drop_intermediate=False)
     expected = t[x <= level + 1e-12].max()
-    assert_allclose(tpr_at_fpr(level).evaluate(s, y, weights=w), expected, rtol=1e-12)
-    assert_allclose(fnr_at_fpr(level).evaluate(s, y, weights=w), 1 - expected, atol=1e-12)
+    assert_allclose(sp.tpr_at_fpr(level).evaluate(s, y, weights=w), expected, rtol=1e-12)
+    assert_allclose(sp.fnr_at_fpr(level).evaluate(s, y, weights=w), 1 - expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("level", [0.05, 0.5, 0.9, 0.95, 1.0])
 def test_precision_at_recall_is_that_of_the_curve(data, level):
     s, y, w = data
     p, r, _ = metrics.precision_recall_curve(y, s, sample_weight=w)
-    found = precision_at_recall(level).evaluate(s, y, weights=w)
+    found = sp.precision_at_recall(level).evaluate(s, y, weights=w)
     assert_allclose(found, p[:-1][r[:-1] >= level - 1e-12].max(), rtol=1e-12)
 
 
@@ -187,7 +167,7 @@ def test_precision_at_recall_is_that_of_the_curve(data, level):
 def test_recall_at_precision_is_that_of_the_curve(data, level):
     s, y, w = data
     p, r, _ = metrics.precision_recall_curve(y, s, sample_weight=w)
-    found = recall_at_precision(level).evaluate(s, y, weights=w)
+    found = sp.recall_at_precision(level).evaluate(s, y, weights=w)
     assert_allclose(found, r[:-1][p[:-1] >= level - 1e-12].max(), rtol=1e-12)
 
 
@@ -196,13 +176,15 @@ def test_the_k_highest_scores_are_taken(data):
     if w is None and len(set(s)) == len(s):
         for k in (1, 10, 149, 150):
             expected = y[np.argsort(-s)[:k]].mean()
-            assert_allclose(precision_at_k(k).evaluate(s, y), expected, rtol=1e-12)
-        assert_allclose(precision_at_k(1, of=15).evaluate(s, y), precision_at_k(10).evaluate(s, y))
+            assert_allclose(sp.precision_at_k(k).evaluate(s, y), expected, rtol=1e-12)
+        assert_allclose(
+            sp.precision_at_k(1, of=15).evaluate(s, y), sp.precision_at_k(10).evaluate(s, y)
+        )
 
 
 BEST = {
-    "f_score(1)": (f_score(1), metrics.f1_score),
-    "f_score(2)": (f_score(2), lambda *a, **k: metrics.fbeta_score(*a, beta=2, **k)),
+    "f_score(1)": (sp.f_score(1), metrics.f1_score),
+    "f_score(2)": (sp.f_score(2), lambda *a, **k: metrics.fbeta_score(*a, beta=2, **k)),
     "jaccard": (jaccard, metrics.jaccard_score),
     "accuracy": (CATALOGUE["accuracy"], metrics.accuracy_score),
     "1 - balanced_error": (1 - CATALOGUE["balanced_error"], metrics.balanced_accuracy_score),
@@ -215,12 +197,12 @@ def test_without_constraint_the_best_threshold_of_all_is_taken(data, name):
     objective, score = BEST[name]
     cuts = [-np.inf, *np.unique(s)]
     values = [score(y, s > t, sample_weight=w) for t in cuts]
-    found = Problem(maximize=objective).choose(s, y, w)
+    found = sp.Problem(maximize=objective).choose(s, y, w)
     assert_allclose(found.value, max(values), rtol=1e-12)
     assert_allclose(score(y, s > found.thresholds[0], sample_weight=w), max(values), rtol=1e-12)
 
 
-@pytest.mark.parametrize("rate", [*CATALOGUE.values(), f_score(2)], ids=str)
+@pytest.mark.parametrize("rate", [*CATALOGUE.values(), sp.f_score(2)], ids=str)
 def test_at_given_thresholds_the_value_is_that_of_the_decisions(data, rate):
     from rates.test_catalogue import BY_SKLEARN  # the formulas the catalogue is tested with
 
@@ -232,7 +214,9 @@ def test_at_given_thresholds_the_value_is_that_of_the_decisions(data, rate):
         if decisions.all() and str(rate) == "npv":
             continue
         expected = score(y, decisions, sample_weight=w)
-        assert_allclose(Problem(minimize=rate).evaluate(s, y, threshold, w), expected, rtol=1e-12)
+        assert_allclose(
+            sp.Problem(minimize=rate).evaluate(s, y, threshold, w), expected, rtol=1e-12
+        )
 
 
 # ---- torchmetrics --------------------------------------------------------------------------------
@@ -255,26 +239,26 @@ def test_areas_are_those_of_torchmetrics(probabilities):
     s, y = probabilities
     for top in (0.05, 0.3, 0.9):
         expected = BinaryAUROC(max_fpr=top)(s, y).item()
-        assert_allclose(roc_auc(fpr=(0, top)).evaluate(s, y), expected, rtol=1e-5)
-    assert_allclose(roc_auc().evaluate(s, y), BinaryAUROC()(s, y).item(), rtol=1e-6)
-    assert_allclose(pr_auc().evaluate(s, y), BinaryAveragePrecision()(s, y).item(), rtol=1e-6)
+        assert_allclose(sp.roc_auc(fpr=(0, top)).evaluate(s, y), expected, rtol=1e-5)
+    assert_allclose(sp.roc_auc().evaluate(s, y), BinaryAUROC()(s, y).item(), rtol=1e-6)
+    assert_allclose(sp.pr_auc().evaluate(s, y), BinaryAveragePrecision()(s, y).item(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("level", [0.1, 0.35, 0.5, 0.9])
 def test_fixed_rates_are_those_of_torchmetrics(probabilities, level):
     s, y = probabilities
     for metric, problem in [
-        (BinaryPrecisionAtFixedRecall(min_recall=level), precision_at_recall(level)),
+        (BinaryPrecisionAtFixedRecall(min_recall=level), sp.precision_at_recall(level)),
         (
             BinarySensitivityAtSpecificity(min_specificity=level),
-            Problem(maximize=tpr, subject_to=tnr >= level),
+            sp.Problem(maximize=sp.tpr, subject_to=sp.tnr >= level),
         ),
         (
             BinarySpecificityAtSensitivity(min_sensitivity=level),
-            Problem(maximize=tnr, subject_to=tpr >= level),
+            sp.Problem(maximize=sp.tnr, subject_to=sp.tpr >= level),
         ),
         *(
-            [(BinaryRecallAtFixedPrecision(min_precision=level), recall_at_precision(level))]
+            [(BinaryRecallAtFixedPrecision(min_precision=level), sp.recall_at_precision(level))]
             if level < 0.6
             else []
         ),
@@ -291,17 +275,17 @@ def test_where_torchmetrics_answers_zero_we_say_that_it_cannot_be_done():
     value, _ = BinaryRecallAtFixedPrecision(min_precision=0.9)(s, y)
     assert value == 0
     with pytest.raises(ValueError, match=r"No threshold reaches `precision >= 0\.9`"):
-        recall_at_precision(0.9).evaluate(s, y)
+        sp.recall_at_precision(0.9).evaluate(s, y)
 
 
 # ---- kinds of input ------------------------------------------------------------------------------
 PROBLEMS = [
-    fnr_at_fpr(0.1),
-    precision_at_recall(0.8),
-    roc_auc(fpr=(0, 0.3)),
-    pr_auc(recall=(0.5, 1)),
-    Problem(maximize=f_score(1)),
-    Problem(maximize=lift, subject_to=coverage <= 0.3),
+    sp.fnr_at_fpr(0.1),
+    sp.precision_at_recall(0.8),
+    sp.roc_auc(fpr=(0, 0.3)),
+    sp.pr_auc(recall=(0.5, 1)),
+    sp.Problem(maximize=sp.f_score(1)),
+    sp.Problem(maximize=lift, subject_to=sp.coverage <= 0.3),
 ]
 
 
@@ -345,15 +329,15 @@ def test_thresholds_may_be_a_number_a_list_an_array_or_a_tensor():
         torch.tensor([1.5]),
         np.float32(1.5),
     ):
-        assert Problem(maximize=recall).evaluate(s, y, thresholds=t) == 0.5
-    two = roc_auc(points=2)
+        assert sp.Problem(maximize=sp.recall).evaluate(s, y, thresholds=t) == 0.5
+    two = sp.roc_auc(points=2)
     assert two.evaluate(s, y, thresholds=[2.5, 0.5]) == 0.75
     assert two.evaluate(s, y, thresholds=torch.tensor([2.5, -torch.inf])) == 0.75
 
 
 def test_thresholds_chosen_elsewhere_are_used_as_they_are():
     s, y = np.array([3.0, 2.0, 1.0, 0.0]), [1, 0, 1, 0]
-    problem = precision_at_recall(0.9)
+    problem = sp.precision_at_recall(0.9)
     (threshold,) = problem.choose(s, y).thresholds
     assert problem.evaluate(s + 10, y, threshold) == 0.5  # all accepted
     assert problem.evaluate(s - 10, y, threshold) == 0.0  # none: 0/0 is the worst value
@@ -362,23 +346,29 @@ def test_thresholds_chosen_elsewhere_are_used_as_they_are():
 def test_groups_pick_the_examples_of_a_slice():
     s, y = np.array([4.0, 3.0, 2.0, 1.0]), np.array([1, 1, 0, 1])
     sex, site = np.array(["f", "m", "f", "m"]), [1, 2, 2, 2]
-    on_f, on_2 = recall.on(sex="f"), recall.on(site=2)
-    assert Problem(maximize=on_f).evaluate(s, y, 3.5, groups=sex) == 1
-    assert Problem(maximize=on_2).evaluate(s, y, 2.5, groups=torch.tensor(site)) == 0.5
-    assert Problem(maximize=on_2).evaluate(s, y, 2.5, groups=np.array(site)[:, None]) == 0.5
+    on_f, on_2 = sp.recall.on(sex="f"), sp.recall.on(site=2)
+    assert sp.Problem(maximize=on_f).evaluate(s, y, 3.5, groups=sex) == 1
+    assert sp.Problem(maximize=on_2).evaluate(s, y, 2.5, groups=torch.tensor(site)) == 0.5
+    assert sp.Problem(maximize=on_2).evaluate(s, y, 2.5, groups=np.array(site)[:, None]) == 0.5
     both = {"sex": sex, "site": torch.tensor(site)}
-    assert Problem(maximize=recall.on(sex="m", site=2)).evaluate(s, y, 2.5, groups=both) == 0.5
-    assert Problem(minimize=abs(on_f - on_2)).evaluate(s, y, 2.5, groups=both) == 0.5
+    assert (
+        sp.Problem(maximize=sp.recall.on(sex="m", site=2)).evaluate(s, y, 2.5, groups=both) == 0.5
+    )
+    assert sp.Problem(minimize=abs(on_f - on_2)).evaluate(s, y, 2.5, groups=both) == 0.5
 
 
 def test_one_threshold_per_group_is_used_for_its_group():
     s, y, g = [4.0, 3.0, 2.0, 1.0], [1, 0, 1, 0], ["a", "a", "b", "b"]
-    problem = Problem(minimize=error, subject_to=fpr.on(group="a") <= 0.5, thresholds="per group")
+    problem = sp.Problem(
+        minimize=sp.error, subject_to=sp.fpr.on(group="a") <= 0.5, thresholds="per group"
+    )
     assert problem.evaluate(s, y, {"a": 3.5, "b": 1.5}, groups=g) == 0
     assert (
         problem.evaluate(s, y, {"a": -np.inf, "b": 1.5, "unused": 0}, groups={"group": g}) == 0.25
     )
-    by_site = Problem(minimize=error, subject_to=fpr.on(site=1) <= 0.5, thresholds="per group")
+    by_site = sp.Problem(
+        minimize=sp.error, subject_to=sp.fpr.on(site=1) <= 0.5, thresholds="per group"
+    )
     assert (
         by_site.evaluate(s, y, {1: 3.5, 2: 1.5}, groups={"site": torch.tensor([1, 1, 2, 2])}) == 0
     )
@@ -390,7 +380,7 @@ def test_many_scores_and_thresholds_are_scanned_in_bounded_memory():
     r = np.random.default_rng(0)
     y = r.random(100_000) < 0.1
     s = r.normal(size=100_000) + y
-    swept = Problem(minimize=abs(fpr - 0.5), subject_to=recall.over(0, 1), thresholds=100)
+    swept = sp.Problem(minimize=abs(sp.fpr - 0.5), subject_to=sp.recall.over(0, 1), thresholds=100)
     tracemalloc.start()
     found = swept.choose(s, y)
     _, peak = tracemalloc.get_traced_memory()

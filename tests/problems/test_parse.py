@@ -8,32 +8,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import examples, expressions, problems
 
-from setpoint.problems import Problem, pr_auc, precision_at_k, roc_auc
-from setpoint.rates import (
-    CATALOGUE,
-    FN,
-    FP,
-    ONE,
-    TN,
-    TP,
-    Rate,
-    balanced_error,
-    coverage,
-    error,
-    f_score,
-    fnr,
-    fpr,
-    lift,
-    maximum,
-    minimum,
-    precision,
-    recall,
-    tpr,
-)
+import setpoint as sp
+from setpoint.rates import CATALOGUE, ONE, lift
 
 
 def reads_back(problem):
-    again = Problem.parse(str(problem))
+    again = sp.Problem.parse(str(problem))
     assert again == problem
     assert hash(again) == hash(problem)
 
@@ -57,53 +37,55 @@ def test_white_space_does_not_matter(problem, random):
     spaces = [" ", "  ", "\n", "\t ", "\u00a0"]
     for i in range(0, len(quoted), 2):  # outside of strings
         quoted[i] = re.sub(" ", lambda _: random.choice(spaces), quoted[i])
-    assert Problem.parse(" " + "".join(quoted) + "\n") == problem
+    assert sp.Problem.parse(" " + "".join(quoted) + "\n") == problem
 
 
 @examples(300)
 @given(expressions(tame=True), st.integers(1, 12))
 def test_expressions_read_back_wherever_they_stand(e, count):
     if any(True for _ in e.rates()):
-        reads_back(Problem(minimize=e))
-        reads_back(Problem(maximize=fpr, subject_to=[e <= 0.5, fnr >= 0.25]))
+        reads_back(sp.Problem(minimize=e))
+        reads_back(sp.Problem(maximize=sp.fpr, subject_to=[e <= 0.5, sp.fnr >= 0.25]))
     if e.direction:
-        reads_back(Problem(minimize=fnr, subject_to=e.over(0.25, 0.75), thresholds=count))
+        reads_back(sp.Problem(minimize=sp.fnr, subject_to=e.over(0.25, 0.75), thresholds=count))
 
 
 BY_HAND = [
-    Problem(minimize=fnr, subject_to=fpr <= 0.01),
-    Problem(maximize=precision, subject_to=recall >= 0.95),
-    Problem(maximize=recall, subject_to=coverage <= 0.02),
-    pr_auc(recall=(0.95, 1.0), points=5),
-    roc_auc(fpr=(0.0, 0.05), points=1),
-    precision_at_k(100),
-    precision_at_k(3, of=7),
-    Problem(
-        minimize=error,
-        subject_to=abs(coverage.on(group="a") - coverage.on(group="b")) <= 0.02,
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.01),
+    sp.Problem(maximize=sp.precision, subject_to=sp.recall >= 0.95),
+    sp.Problem(maximize=sp.recall, subject_to=sp.coverage <= 0.02),
+    sp.pr_auc(recall=(0.95, 1.0), points=5),
+    sp.roc_auc(fpr=(0.0, 0.05), points=1),
+    sp.precision_at_k(100),
+    sp.precision_at_k(3, of=7),
+    sp.Problem(
+        minimize=sp.error,
+        subject_to=abs(sp.coverage.on(group="a") - sp.coverage.on(group="b")) <= 0.02,
         thresholds="per group",
     ),
-    Problem(maximize=f_score(1.0)),
-    Problem(maximize=lift, subject_to=[fpr.on(site=1) <= 0.1, fpr.on(site=2) <= 0.1]),
-    Problem(minimize=balanced_error),
-    Problem(minimize=2 * balanced_error + 1),
-    Problem(minimize=Rate(5 * FN + FP, ONE), subject_to=1 - precision <= 0.5),
-    Problem(minimize=fnr, subject_to=fpr - fnr >= -0.02),
-    Problem(maximize=minimum(recall, 1 / maximum(fpr, 1e-300))),
-    Problem(minimize=1e-300 * fpr - 1e300 * fnr + 5e-324),
-    Problem(minimize=fnr, subject_to=fpr.at(5e-324)),
-    Problem(minimize=Rate(-1 * TP, -1 * TP - 3 * TN - 1e-9 * ONE)),
-    Problem(minimize=fpr / fnr / tpr),
-    Problem(minimize=fpr / (fnr / tpr)),
-    Problem(minimize=(fpr / fnr) * 2),
-    Problem(minimize=maximum(0.5) / fpr + maximum(fpr, 0.5, fnr)),
-    Problem(minimize=Rate(TP, ONE) / Rate(FP, ONE)),
-    Problem(minimize=2 * Rate(TP, ONE) - Rate(FP, TP + TN)),
-    Problem(minimize=fnr.on(**{'a "b" \\': 'c\n"d"', "and": "with 2 thresholds"})),
-    Problem(minimize=fnr.on(a=-1, b=-0.5, c=True, d=10**40, e=1e22)),
-    Problem(minimize=fnr.on(TP="TP", fpr="on", self="self")),
-    Problem(
-        minimize=fnr, subject_to=[fpr.on(a=1).at(0.1), fpr.on(a=2).at(0.2)], thresholds="per group"
+    sp.Problem(maximize=sp.f_score(1.0)),
+    sp.Problem(maximize=lift, subject_to=[sp.fpr.on(site=1) <= 0.1, sp.fpr.on(site=2) <= 0.1]),
+    sp.Problem(minimize=sp.balanced_error),
+    sp.Problem(minimize=2 * sp.balanced_error + 1),
+    sp.Problem(minimize=sp.Rate(5 * sp.FN + sp.FP, ONE), subject_to=1 - sp.precision <= 0.5),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr - sp.fnr >= -0.02),
+    sp.Problem(maximize=sp.minimum(sp.recall, 1 / sp.maximum(sp.fpr, 1e-300))),
+    sp.Problem(minimize=1e-300 * sp.fpr - 1e300 * sp.fnr + 5e-324),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(5e-324)),
+    sp.Problem(minimize=sp.Rate(-1 * sp.TP, -1 * sp.TP - 3 * sp.TN - 1e-9 * ONE)),
+    sp.Problem(minimize=sp.fpr / sp.fnr / sp.tpr),
+    sp.Problem(minimize=sp.fpr / (sp.fnr / sp.tpr)),
+    sp.Problem(minimize=(sp.fpr / sp.fnr) * 2),
+    sp.Problem(minimize=sp.maximum(0.5) / sp.fpr + sp.maximum(sp.fpr, 0.5, sp.fnr)),
+    sp.Problem(minimize=sp.Rate(sp.TP, ONE) / sp.Rate(sp.FP, ONE)),
+    sp.Problem(minimize=2 * sp.Rate(sp.TP, ONE) - sp.Rate(sp.FP, sp.TP + sp.TN)),
+    sp.Problem(minimize=sp.fnr.on(**{'a "b" \\': 'c\n"d"', "and": "with 2 thresholds"})),
+    sp.Problem(minimize=sp.fnr.on(a=-1, b=-0.5, c=True, d=10**40, e=1e22)),
+    sp.Problem(minimize=sp.fnr.on(TP="TP", fpr="on", self="self")),
+    sp.Problem(
+        minimize=sp.fnr,
+        subject_to=[sp.fpr.on(a=1).at(0.1), sp.fpr.on(a=2).at(0.2)],
+        thresholds="per group",
     ),
 ]
 
@@ -111,58 +93,70 @@ BY_HAND = [
 @pytest.mark.parametrize("problem", BY_HAND, ids=str)
 def test_problems_made_by_hand_read_back(problem):
     reads_back(problem)
-    assert str(Problem.parse(str(problem))) == str(problem)
-    assert eval(repr(problem), {"Problem": Problem}) == problem
+    assert str(sp.Problem.parse(str(problem))) == str(problem)
+    assert eval(repr(problem), {"Problem": sp.Problem}) == problem
 
 
 def test_the_deepest_problem_reads_back():
-    deep = fpr
+    deep = sp.fpr
     for i in range(16):
-        deep = abs(2 * deep / (fnr + i))
+        deep = abs(2 * deep / (sp.fnr + i))
     assert deep.depth > 45
-    reads_back(Problem(minimize=deep))
-    left, right = fpr, fpr
+    reads_back(sp.Problem(minimize=deep))
+    left, right = sp.fpr, sp.fpr
     for _ in range(49):
-        left, right = left / fnr, fnr / right
-    reads_back(Problem(minimize=left))
-    reads_back(Problem(minimize=right))
+        left, right = left / sp.fnr, sp.fnr / right
+    reads_back(sp.Problem(minimize=left))
+    reads_back(sp.Problem(minimize=right))
 
 
 @pytest.mark.parametrize(
     ("sentence", "problem"),
     [
-        ("minimize fnr subject to fpr <= 1 %", Problem(minimize=fnr, subject_to=fpr <= 0.01)),
-        ("minimize fnr subject to fpr<=1%", Problem(minimize=fnr, subject_to=fpr <= 0.01)),
-        ("minimize fnr subject to fpr <= 0.7 %", Problem(minimize=fnr, subject_to=fpr <= 0.007)),
-        ("minimize fnr subject to fpr <= 1e1 \t%", Problem(minimize=fnr, subject_to=fpr <= 0.1)),
-        ("minimize fnr subject to fpr <= .01", Problem(minimize=fnr, subject_to=fpr <= 0.01)),
-        ("minimize 50 % fpr + 0.5*fnr", Problem(minimize=balanced_error)),
-        ("minimize (fpr)", Problem(minimize=fpr)),
-        ("minimize ((fpr + fnr)) / 2", Problem(minimize=balanced_error)),
-        ("minimize max(fpr)", Problem(minimize=fpr)),
-        ("minimize 1 + 2 + fpr", Problem(minimize=fpr + 3)),
-        ("minimize 2 precision / prevalence", Problem(minimize=2 * lift)),
-        ("minimize (TP) / (TP + FN)", Problem(minimize=recall)),
-        ("minimize (2 - FP) / (TP)", Problem(minimize=Rate(2 * ONE - FP, TP))),
-        ("minimize (TP+TP)/(1+TN)", Problem(minimize=Rate(2 * TP, ONE + TN))),
-        ('minimize fpr on "group"="a"', Problem(minimize=fpr.on(group="a"))),
-        (r'minimize fpr on group="\u0061"', Problem(minimize=fpr.on(group="a"))),
-        ("maximize tpr over fpr in [0, 5 %]", roc_auc(fpr=(0, 0.05))),
-        ("maximize tpr over fpr in [0, 1] with 1 threshold", roc_auc(points=1)),
-        ("maximize tpr over fpr in [0, 1] with 1 thresholds", roc_auc(points=1)),
-        ("minimize fnr with 1 threshold", Problem(minimize=fnr)),
-        ("minimize fnr on a=٣", Problem(minimize=fnr.on(a=3))),
+        (
+            "minimize fnr subject to fpr <= 1 %",
+            sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.01),
+        ),
+        ("minimize fnr subject to fpr<=1%", sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.01)),
+        (
+            "minimize fnr subject to fpr <= 0.7 %",
+            sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.007),
+        ),
+        (
+            "minimize fnr subject to fpr <= 1e1 \t%",
+            sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.1),
+        ),
+        (
+            "minimize fnr subject to fpr <= .01",
+            sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.01),
+        ),
+        ("minimize 50 % fpr + 0.5*fnr", sp.Problem(minimize=sp.balanced_error)),
+        ("minimize (fpr)", sp.Problem(minimize=sp.fpr)),
+        ("minimize ((fpr + fnr)) / 2", sp.Problem(minimize=sp.balanced_error)),
+        ("minimize max(fpr)", sp.Problem(minimize=sp.fpr)),
+        ("minimize 1 + 2 + fpr", sp.Problem(minimize=sp.fpr + 3)),
+        ("minimize 2 precision / prevalence", sp.Problem(minimize=2 * lift)),
+        ("minimize (TP) / (TP + FN)", sp.Problem(minimize=sp.recall)),
+        ("minimize (2 - FP) / (TP)", sp.Problem(minimize=sp.Rate(2 * ONE - sp.FP, sp.TP))),
+        ("minimize (TP+TP)/(1+TN)", sp.Problem(minimize=sp.Rate(2 * sp.TP, ONE + sp.TN))),
+        ('minimize fpr on "group"="a"', sp.Problem(minimize=sp.fpr.on(group="a"))),
+        (r'minimize fpr on group="\u0061"', sp.Problem(minimize=sp.fpr.on(group="a"))),
+        ("maximize tpr over fpr in [0, 5 %]", sp.roc_auc(fpr=(0, 0.05))),
+        ("maximize tpr over fpr in [0, 1] with 1 threshold", sp.roc_auc(points=1)),
+        ("maximize tpr over fpr in [0, 1] with 1 thresholds", sp.roc_auc(points=1)),
+        ("minimize fnr with 1 threshold", sp.Problem(minimize=sp.fnr)),
+        ("minimize fnr on a=٣", sp.Problem(minimize=sp.fnr.on(a=3))),
     ],
 )
 def test_sentences_people_write(sentence, problem):
-    assert Problem.parse(sentence) == problem
+    assert sp.Problem.parse(sentence) == problem
 
 
 # ---- errors --------------------------------------------------------------------------------------
 def error_of(sentence):
     """The message, and the part of the sentence that the carets stand under."""
     with pytest.raises(ValueError) as caught:  # noqa: PT011 (what it says is for the caller)
-        Problem.parse(sentence)
+        sp.Problem.parse(sentence)
     assert type(caught.value) is ValueError
     message, line, marks = str(caught.value).rsplit("\n", 2)
     assert line == "  " + re.sub(r"\s", " ", sentence)
@@ -273,10 +267,10 @@ def test_a_typo_in_a_name_is_answered_with_the_name(name):
         assert len(name) < 5 or close.group(1) == name
 
 
-@pytest.mark.parametrize("sentence", [None, 3, b"minimize fnr", ["minimize fnr"], fnr])
+@pytest.mark.parametrize("sentence", [None, 3, b"minimize fnr", ["minimize fnr"], sp.fnr])
 def test_only_text_is_parsed(sentence):
     with pytest.raises(TypeError, match="reads a sentence; got"):
-        Problem.parse(sentence)
+        sp.Problem.parse(sentence)
 
 
 VOCABULARY = [
@@ -339,14 +333,14 @@ LEGAL = (ValueError, TypeError)
 def check_refusal(sentence):
     """Whatever is written: a problem that reads back, or an error that points into the sentence."""
     try:
-        problem = Problem.parse(sentence)
+        problem = sp.Problem.parse(sentence)
     except LEGAL:
         message, _ = error_of(sentence)
         assert len(message) > 10
         assert "object has no attribute" not in message
         assert "unsupported operand" not in message
     else:
-        assert Problem.parse(str(problem)) == problem
+        assert sp.Problem.parse(str(problem)) == problem
 
 
 @examples(400)

@@ -12,27 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import TAME, examples, expressions, rates, tables
 
-from setpoint.rates import (
-    CATALOGUE,
-    FN,
-    FP,
-    ONE,
-    TN,
-    TP,
-    Combination,
-    Counts,
-    Rate,
-    divide,
-    f_score,
-    fnr,
-    fpr,
-    larger,
-    maximum,
-    minimum,
-    precision,
-    recall,
-    tpr,
-)
+import setpoint as sp
+from setpoint.rates import CATALOGUE, ONE, Combination, Counts, divide, larger
 
 some = expressions(tame=True)
 
@@ -74,8 +55,8 @@ def test_arithmetic_on_expressions_is_arithmetic_on_values(a, b, x, counts):
         (x + a, x + one),
         (x - a, x - one),
         (abs(a), abs(one)),
-        (maximum(a, b), max(one, two)),
-        (minimum(a, b), min(one, two)),
+        (sp.maximum(a, b), max(one, two)),
+        (sp.minimum(a, b), min(one, two)),
         (a / b, divide(one, two)),
         (x / a, divide(x, one)),
         (sum([a, b]), one + two),
@@ -89,15 +70,15 @@ NOTHING = {(): Counts(*[0.0] * 6)}
 @pytest.mark.parametrize(
     "e",
     [
-        fpr + 1,
-        2 * fpr,
-        abs(fpr),
-        maximum(fpr, 2),
-        minimum(3, fpr),
-        fpr / 2,
-        1 / fpr,
-        fpr / fnr,
-        fpr - fnr,
+        sp.fpr + 1,
+        2 * sp.fpr,
+        abs(sp.fpr),
+        sp.maximum(sp.fpr, 2),
+        sp.minimum(3, sp.fpr),
+        sp.fpr / 2,
+        1 / sp.fpr,
+        sp.fpr / sp.fnr,
+        sp.fpr - sp.fnr,
     ],
     ids=str,
 )
@@ -107,8 +88,8 @@ def test_zero_over_zero_stays_nan_whatever_is_done_to_it(e):
 
 def test_something_over_zero_is_infinite():
     counts = {(): Counts(1.0, 0.0, 0.0, 2.0, 1.0, 2.0)}
-    assert (recall / fpr).of(counts) == math.inf
-    assert (-recall / fpr).of(counts) == -math.inf
+    assert (sp.recall / sp.fpr).of(counts) == math.inf
+    assert (-sp.recall / sp.fpr).of(counts) == -math.inf
 
 
 @examples(300)
@@ -192,21 +173,21 @@ def test_direction_is_known_for_the_catalogue_where_there_is_one(name):
 @pytest.mark.parametrize(
     ("expression", "direction"),
     [
-        (Rate(FP, -1 * (FP + TN)), -1),
-        (Rate(FP, TP + FN - FP - TN), None),
-        (Rate(TP - FP, ONE), None),
-        (Rate(TP + FN, ONE), 0),
-        (Rate(2 * TP + FN, TP + FN), 1),
-        (-fpr, -1),
-        (fpr + tpr, 1),
-        (fpr - fnr, 1),
-        (fpr + fnr, None),
-        (maximum(fpr, tpr, 0.5), 1),
-        (minimum(fpr, fnr), None),
-        (abs(fpr), None),
-        (1e-300 * fpr, 1),
-        (precision, None),
-        (0 * fpr, 0),
+        (sp.Rate(sp.FP, -1 * (sp.FP + sp.TN)), -1),
+        (sp.Rate(sp.FP, sp.TP + sp.FN - sp.FP - sp.TN), None),
+        (sp.Rate(sp.TP - sp.FP, ONE), None),
+        (sp.Rate(sp.TP + sp.FN, ONE), 0),
+        (sp.Rate(2 * sp.TP + sp.FN, sp.TP + sp.FN), 1),
+        (-sp.fpr, -1),
+        (sp.fpr + sp.tpr, 1),
+        (sp.fpr - sp.fnr, 1),
+        (sp.fpr + sp.fnr, None),
+        (sp.maximum(sp.fpr, sp.tpr, 0.5), 1),
+        (sp.minimum(sp.fpr, sp.fnr), None),
+        (abs(sp.fpr), None),
+        (1e-300 * sp.fpr, 1),
+        (sp.precision, None),
+        (0 * sp.fpr, 0),
     ],
     ids=str,
 )
@@ -241,7 +222,7 @@ def soft_value(expression, moved, tables):
     What TP and FN have in common is the class of positives: ``2 TP + FN`` is ``positives + TP``.
     """
     match expression:
-        case Rate(numerator, denominator, where):
+        case sp.Rate(numerator, denominator, where):
             return exact.ratio(
                 *(_soft_count(c, moved[where], tables[where]) for c in (numerator, denominator))
             )
@@ -293,27 +274,27 @@ def test_the_gradient_is_the_same_on_arrays_and_tensors(e, counts):
 
 def test_the_gradient_leaves_out_what_stays():
     counts = {(): Counts(3.0, 2.0, 1.0, 4.0, 4.0, 6.0)}
-    assert set(fpr.gradient(counts)) == {((), 1)}
-    assert fpr.gradient(counts)[(), 1] == 1 / 6
-    assert set(recall.gradient(counts)) == {((), 0)}
+    assert set(sp.fpr.gradient(counts)) == {((), 1)}
+    assert sp.fpr.gradient(counts)[(), 1] == 1 / 6
+    assert set(sp.recall.gradient(counts)) == {((), 0)}
 
 
 def test_equal_parts_of_a_fold_share_its_gradient():
     counts = {(): Counts(2.0, 2.0, 2.0, 2.0, 4.0, 4.0)}
-    for fold in (maximum(fpr, fnr), minimum(fpr, fnr)):
+    for fold in (sp.maximum(sp.fpr, sp.fnr), sp.minimum(sp.fpr, sp.fnr)):
         assert fold.gradient(counts) == {((), 1): 0.125, ((), 2): 0.125}
-    assert set(abs(fpr - 0.5).gradient(counts).values()) == {0.0}
-    assert maximum(fpr, 0.25).gradient(counts)[(), 1] == 0.25
-    assert minimum(fpr, 0.25).gradient(counts)[(), 1] == 0.0
+    assert set(abs(sp.fpr - 0.5).gradient(counts).values()) == {0.0}
+    assert sp.maximum(sp.fpr, 0.25).gradient(counts)[(), 1] == 0.25
+    assert sp.minimum(sp.fpr, 0.25).gradient(counts)[(), 1] == 0.0
 
 
 def test_what_outcomes_share_is_taken_from_the_exact_class_total():
     soft = Counts(3.0, 2.0, 9.0, 4.0, 4.0, 6.0)  # tp + fn is not the number of positives
     for count, expected in [
-        (2 * TP + FN, 7.0),
-        (-2 * TP - FN, -7.0),
-        (TP + FN, 4.0),
-        (TP - FN, -6.0),
+        (2 * sp.TP + sp.FN, 7.0),
+        (-2 * sp.TP - sp.FN, -7.0),
+        (sp.TP + sp.FN, 4.0),
+        (sp.TP - sp.FN, -6.0),
     ]:
         assert count.of(soft) == expected
 
@@ -344,25 +325,25 @@ def test_the_larger_of_two_is_exact(make, a, b):
 
 def test_folds_of_arrays_and_numbers_broadcast():
     column = {(): Counts(*(np.array([[x], [x + 1.0]]) for x in (3.0, 1.0, 2.0, 4.0, 5.0, 5.0)))}
-    for e in (maximum(0.9, fpr, 0.25), maximum(fpr, fnr, 0.9)):
+    for e in (sp.maximum(0.9, sp.fpr, 0.25), sp.maximum(sp.fpr, sp.fnr, 0.9)):
         assert np.all(e.of(column) == 0.9)
-    assert np.all(minimum(0.1, fpr).of(column) == 0.1)
+    assert np.all(sp.minimum(0.1, sp.fpr).of(column) == 0.1)
 
 
 @examples(100)
 @given(rates(tame=True), st.sampled_from([1e-12, 1e12]))
 def test_the_scale_goes_with_the_coefficients(rate, by):
     assert math.isclose((by * rate).scale, by * rate.scale, rel_tol=1e-12)
-    assert math.isclose(maximum(by * rate, rate).scale, max(by, 1) * rate.scale, rel_tol=1e-12)
+    assert math.isclose(sp.maximum(by * rate, rate).scale, max(by, 1) * rate.scale, rel_tol=1e-12)
 
 
 def test_the_scale_of_a_rate_is_that_of_its_weights():
-    assert Rate(1e-12 * TP, ONE).scale == 1e-12
-    assert Rate(5 * FN + FP, ONE).scale == 5
-    assert Rate(TP, 1e6 * ONE).scale == 1e-6
-    assert (Rate(TP, ONE) / Rate(2 * FP, ONE)).scale == 0.5
+    assert sp.Rate(1e-12 * sp.TP, ONE).scale == 1e-12
+    assert sp.Rate(5 * sp.FN + sp.FP, ONE).scale == 5
+    assert sp.Rate(sp.TP, 1e6 * ONE).scale == 1e-6
+    assert (sp.Rate(sp.TP, ONE) / sp.Rate(2 * sp.FP, ONE)).scale == 0.5
 
 
 def test_the_scale_of_shares_is_one():
-    for e in [*CATALOGUE.values(), f_score(2), abs(fpr - fnr), maximum(fpr, fnr)]:
+    for e in [*CATALOGUE.values(), sp.f_score(2), abs(sp.fpr - sp.fnr), sp.maximum(sp.fpr, sp.fnr)]:
         assert e.scale == pytest.approx(0.5 if str(e) == "balanced_error" else 1.0)

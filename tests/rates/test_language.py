@@ -12,76 +12,62 @@ import pytest
 from hypothesis import given
 from strategies import bounds, examples, expressions, ranges, setpoints
 
+import setpoint as sp
 from setpoint.rates import (
-    FN,
-    FP,
     ONE,
-    TN,
-    TP,
     Bound,
     Combination,
     Count,
     Fold,
     Quotient,
     Range,
-    Rate,
     Setpoint,
-    balanced_error,
-    coverage,
     error,
-    f_score,
-    fnr,
-    fpr,
     lift,
-    maximum,
-    minimum,
     numeral,
-    precision,
-    recall,
-    tpr,
 )
 
-a, b = tpr.on(group="a"), tpr.on(group="b")
+a, b = sp.tpr.on(group="a"), sp.tpr.on(group="b")
 
 
 @pytest.mark.parametrize(
     ("thing", "sentence"),
     [
-        (fpr, "fpr"),
-        (fpr <= 0.01, "fpr <= 0.01"),
-        (0.01 >= fpr, "fpr <= 0.01"),  # noqa: SIM300
-        (recall >= 0.95, "recall >= 0.95"),
-        (fpr.at(0.01), "fpr at 0.01"),
-        (recall.over(0.95, 1), "recall in [0.95, 1]"),
-        (0.5 * fpr + 0.5 * fnr, "0.5 fpr + 0.5 fnr"),
-        (balanced_error, "balanced_error"),
-        (1 - precision, "1 - precision"),
-        (-precision, "-precision"),
-        (-precision - 1, "-precision - 1"),
-        (fpr - 2 * fnr + 0.5, "fpr - 2 fnr + 0.5"),
-        (fpr - fpr, "0"),
-        (fpr * 3, "3 fpr"),
-        (fpr / 4, "0.25 fpr"),
+        (sp.fpr, "fpr"),
+        (sp.fpr <= 0.01, "fpr <= 0.01"),
+        (0.01 >= sp.fpr, "fpr <= 0.01"),  # noqa: SIM300
+        (sp.recall >= 0.95, "recall >= 0.95"),
+        (sp.fpr.at(0.01), "fpr at 0.01"),
+        (sp.recall.over(0.95, 1), "recall in [0.95, 1]"),
+        (0.5 * sp.fpr + 0.5 * sp.fnr, "0.5 fpr + 0.5 fnr"),
+        (sp.balanced_error, "balanced_error"),
+        (1 - sp.precision, "1 - precision"),
+        (-sp.precision, "-precision"),
+        (-sp.precision - 1, "-precision - 1"),
+        (sp.fpr - 2 * sp.fnr + 0.5, "fpr - 2 fnr + 0.5"),
+        (sp.fpr - sp.fpr, "0"),
+        (sp.fpr * 3, "3 fpr"),
+        (sp.fpr / 4, "0.25 fpr"),
         (abs(a - b) <= 0.02, 'abs(tpr on group="a" - tpr on group="b") <= 0.02'),
         (a <= b, 'tpr on group="a" - tpr on group="b" <= 0'),
-        (maximum(fpr, fnr), "max(fpr, fnr)"),
-        (minimum(fpr, 0.5), "min(fpr, 0.5)"),
+        (sp.maximum(sp.fpr, sp.fnr), "max(fpr, fnr)"),
+        (sp.minimum(sp.fpr, 0.5), "min(fpr, 0.5)"),
         (
-            recall.on(sex="f") / recall.on(sex="m") >= 0.8,
+            sp.recall.on(sex="f") / sp.recall.on(sex="m") >= 0.8,
             'recall on sex="f" / recall on sex="m" >= 0.8',
         ),
-        ((fpr + fnr) / lift, "(fpr + fnr) / lift"),
-        (1 / precision, "(1) / precision"),
-        (f_score(2), "f_score(2)"),
-        (f_score(0.5).on(site=3), "f_score(0.5) on site=3"),
-        (Rate(TP, TP + FP), "precision"),
-        (Rate(2 * TP - FN, TP + FP + 1 * ONE), "(2 TP - FN) / (TP + FP + 1)"),
+        ((sp.fpr + sp.fnr) / lift, "(fpr + fnr) / lift"),
+        (1 / sp.precision, "(1) / precision"),
+        (sp.f_score(2), "f_score(2)"),
+        (sp.f_score(0.5).on(site=3), "f_score(0.5) on site=3"),
+        (sp.Rate(sp.TP, sp.TP + sp.FP), "precision"),
+        (sp.Rate(2 * sp.TP - sp.FN, sp.TP + sp.FP + 1 * ONE), "(2 TP - FN) / (TP + FP + 1)"),
         (error.on(b=1, a="x"), 'error on a="x" & b=1'),
         (error.on(**{"age group": "60+"}), 'error on "age group"="60+"'),
         (error.on(flag=True), "error on flag=True"),
-        (coverage <= 1e-5, "coverage <= 1e-05"),
-        (coverage <= -0.0, "coverage <= 0"),
-        (Rate(TP, ONE).at(1000000), "(TP) / (1) at 1000000"),
+        (sp.coverage <= 1e-5, "coverage <= 1e-05"),
+        (sp.coverage <= -0.0, "coverage <= 0"),
+        (sp.Rate(sp.TP, ONE).at(1000000), "(TP) / (1) at 1000000"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
@@ -107,8 +93,17 @@ def test_numerals_are_short_and_exact(x, text):
 
 # ---- values --------------------------------------------------------------------------------------
 EVERYTHING = [
-    *(TP, TP + FP, fpr, fpr.on(group="a"), lift, balanced_error, maximum(fpr, fnr), fpr / fnr),
-    *(fpr <= 0.1, fpr.at(0.1), fpr.over(0, 0.1), fpr + 1),
+    *(
+        sp.TP,
+        sp.TP + sp.FP,
+        sp.fpr,
+        sp.fpr.on(group="a"),
+        lift,
+        sp.balanced_error,
+        sp.maximum(sp.fpr, sp.fnr),
+        sp.fpr / sp.fnr,
+    ),
+    *(sp.fpr <= 0.1, sp.fpr.at(0.1), sp.fpr.over(0, 0.1), sp.fpr + 1),
 ]
 
 
@@ -145,29 +140,29 @@ def test_what_is_made_again_is_equal_and_hashes_alike(expression, bound, setpoin
 @pytest.mark.parametrize(
     ("one", "two"),
     [
-        (fpr <= 0.1, Bound(Rate(FP, FP + TN), "<=", 0.1)),
-        (fpr.at(0.5), Setpoint(fpr, 0.5)),
-        (fpr.over(0, 1), Range(fpr, 0, 1)),
-        (fpr.on(a=1).on(b=2), fpr.on(b=2, a=1)),
-        (fpr.on(a=1), Rate(FP, FP + TN, (("a", 1),))),
-        (fpr.on(b=2, a=1), Rate(FP, FP + TN, (("b", 2), ("a", 1)))),
-        (fpr.on(a=1), fpr.on(a=1.0)),
-        (fpr.on(a=1), fpr.on(a=np.int64(1))),
-        (fpr.on(a="x"), fpr.on(a=np.str_("x"))),
-        (fpr.on(a=1).on(a=1), fpr.on(a=1)),
-        (fpr + fpr, 2 * fpr),
-        (2 * fpr + 2 * fnr, 4 * balanced_error),
-        (precision / Rate(TP + FN, TP + FP + FN + TN), lift),
-        (fpr - 0, fpr),
-        (fpr <= -0.0, fpr <= 0),
-        (np.float64(0.5) * fpr, 0.5 * fpr),
-        (np.float32(0.5) + fpr, 0.5 + fpr),
-        (np.float64(0.01) >= fpr, fpr <= 0.01),
-        (np.int64(2) * TP, 2 * TP),
-        (Fraction(1, 4) * fpr, 0.25 * fpr),
-        (fpr <= Decimal("0.1"), fpr <= 0.1),
-        (TP - FP, TP + -FP),
-        (fpr.on(**{"self": 1}), Rate(FP, FP + TN, (("self", 1),))),
+        (sp.fpr <= 0.1, Bound(sp.Rate(sp.FP, sp.FP + sp.TN), "<=", 0.1)),
+        (sp.fpr.at(0.5), Setpoint(sp.fpr, 0.5)),
+        (sp.fpr.over(0, 1), Range(sp.fpr, 0, 1)),
+        (sp.fpr.on(a=1).on(b=2), sp.fpr.on(b=2, a=1)),
+        (sp.fpr.on(a=1), sp.Rate(sp.FP, sp.FP + sp.TN, (("a", 1),))),
+        (sp.fpr.on(b=2, a=1), sp.Rate(sp.FP, sp.FP + sp.TN, (("b", 2), ("a", 1)))),
+        (sp.fpr.on(a=1), sp.fpr.on(a=1.0)),
+        (sp.fpr.on(a=1), sp.fpr.on(a=np.int64(1))),
+        (sp.fpr.on(a="x"), sp.fpr.on(a=np.str_("x"))),
+        (sp.fpr.on(a=1).on(a=1), sp.fpr.on(a=1)),
+        (sp.fpr + sp.fpr, 2 * sp.fpr),
+        (2 * sp.fpr + 2 * sp.fnr, 4 * sp.balanced_error),
+        (sp.precision / sp.Rate(sp.TP + sp.FN, sp.TP + sp.FP + sp.FN + sp.TN), lift),
+        (sp.fpr - 0, sp.fpr),
+        (sp.fpr <= -0.0, sp.fpr <= 0),
+        (np.float64(0.5) * sp.fpr, 0.5 * sp.fpr),
+        (np.float32(0.5) + sp.fpr, 0.5 + sp.fpr),
+        (np.float64(0.01) >= sp.fpr, sp.fpr <= 0.01),
+        (np.int64(2) * sp.TP, 2 * sp.TP),
+        (Fraction(1, 4) * sp.fpr, 0.25 * sp.fpr),
+        (sp.fpr <= Decimal("0.1"), sp.fpr <= 0.1),
+        (sp.TP - sp.FP, sp.TP + -sp.FP),
+        (sp.fpr.on(**{"self": 1}), sp.Rate(sp.FP, sp.FP + sp.TN, (("self", 1),))),
     ],
     ids=str,
 )
@@ -184,20 +179,20 @@ def test_an_enum_picks_a_slice_by_its_value():
         first = 1
 
     for one, two in [(Site.far_up, "north"), (Ward.first, 1)]:
-        assert fpr.on(at=one) == fpr.on(at=two)
-        assert hash(fpr.on(at=one)) == hash(fpr.on(at=two))
-        assert str(fpr.on(at=one)) == str(fpr.on(at=two))
-        assert type(fpr.on(at=one).where[0][1]) is type(two)
+        assert sp.fpr.on(at=one) == sp.fpr.on(at=two)
+        assert hash(sp.fpr.on(at=one)) == hash(sp.fpr.on(at=two))
+        assert str(sp.fpr.on(at=one)) == str(sp.fpr.on(at=two))
+        assert type(sp.fpr.on(at=one).where[0][1]) is type(two)
 
 
 @pytest.mark.parametrize(
     ("one", "two"),
     [
-        (fpr, fnr),
-        (fpr <= 0.1, fpr >= 0.1),
-        (fpr, fpr.on(a=1)),
-        (fpr.on(a=1), fpr.on(a="1")),
-        (2 * TP, TP),
+        (sp.fpr, sp.fnr),
+        (sp.fpr <= 0.1, sp.fpr >= 0.1),
+        (sp.fpr, sp.fpr.on(a=1)),
+        (sp.fpr.on(a=1), sp.fpr.on(a="1")),
+        (2 * sp.TP, sp.TP),
     ],
     ids=str,
 )
@@ -207,137 +202,153 @@ def test_different_things_are_not_equal(one, two):
 
 # ---- slips of the pen ----------------------------------------------------------------------------
 SLIPS = {
-    "bool(bound)": (lambda: bool(fpr <= 0.1), TypeError, r"subject_to=\[fpr >= 0.1, fpr <= 0.2\]"),
-    "a chain": (lambda: 0.1 <= fpr <= 0.2, TypeError, "python would keep only one"),
+    "bool(bound)": (
+        lambda: bool(sp.fpr <= 0.1),
+        TypeError,
+        r"subject_to=\[fpr >= 0.1, fpr <= 0.2\]",
+    ),
+    "a chain": (lambda: 0.1 <= sp.fpr <= 0.2, TypeError, "python would keep only one"),
     "two bounds with and": (
-        lambda: (fpr <= 0.1) and (fnr <= 0.2),
+        lambda: (sp.fpr <= 0.1) and (sp.fnr <= 0.2),
         TypeError,
         "`fpr <= 0.1` is a goal",
     ),
     "two setpoints with and": (
-        lambda: fpr.at(0.1) and fnr.at(0.1),
+        lambda: sp.fpr.at(0.1) and sp.fnr.at(0.1),
         TypeError,
         "`fpr at 0.1` is a goal",
     ),
-    "a range with or": (lambda: fpr.over(0, 1) or 1, TypeError, "is a goal"),
-    "bool(rate)": (lambda: bool(fpr), TypeError, "only once it is measured"),
-    "not rate": (lambda: not fpr, TypeError, "`fpr` is a rate, not a number"),
-    "strictly less": (lambda: fpr < 0.1, TypeError, "write `fpr <= 0.1`"),
-    "strictly more": (lambda: recall > 0.9, TypeError, "write `recall >= 0.9`"),
-    "reflected": (lambda: 0.1 > fpr, TypeError, "write `fpr <= 0.1`"),  # noqa: SIM300
-    "builtin max": (lambda: max(fpr, fnr), TypeError, r"maximum\(a, b\)"),
-    "builtin min": (lambda: min(fpr, fnr), TypeError, r"minimum\(a, b\)"),
-    "sorted": (lambda: sorted([fpr, fnr]), TypeError, "compare with <= and >="),
-    "percent in a bound": (lambda: recall >= 95, ValueError, "got 95. For 95 % write 0.95"),
-    "percent in an average": (lambda: balanced_error <= 5, ValueError, "For 5 % write 0.05"),
-    "percent in a maximum": (lambda: maximum(fpr, fnr) <= 5, ValueError, "For 5 % write 0.05"),
-    "a negative share": (lambda: fpr <= -0.1, ValueError, "between 0 and 1; got -0.1"),
-    "at zero": (lambda: fpr.at(0), ValueError, "ends excluded; got 0. .* write `fpr <= 0`"),
-    "at one": (lambda: fpr.at(1), ValueError, "ends excluded; got 1. .* write `fpr >= 1`"),
-    "at a percentage": (lambda: fpr.at(5), ValueError, "For 5 % write 0.05"),
-    "level of text": (lambda: fpr <= "0.1", TypeError, "must be a finite number; got '0.1'"),
-    "level of nan": (lambda: fpr <= float("nan"), TypeError, "must be a finite number; got nan"),
-    "level beyond floats": (lambda: fpr <= 10**400, TypeError, "must be a finite number; got 1000"),
-    "level of a bool": (lambda: fpr <= True, TypeError, "must be a finite number; got True"),
-    "bound of a bound": (lambda: fpr <= (fnr <= 0.1), TypeError, "must be a finite number"),
+    "a range with or": (lambda: sp.fpr.over(0, 1) or 1, TypeError, "is a goal"),
+    "bool(rate)": (lambda: bool(sp.fpr), TypeError, "only once it is measured"),
+    "not rate": (lambda: not sp.fpr, TypeError, "`fpr` is a rate, not a number"),
+    "strictly less": (lambda: sp.fpr < 0.1, TypeError, "write `fpr <= 0.1`"),
+    "strictly more": (lambda: sp.recall > 0.9, TypeError, "write `recall >= 0.9`"),
+    "reflected": (lambda: 0.1 > sp.fpr, TypeError, "write `fpr <= 0.1`"),  # noqa: SIM300
+    "builtin max": (lambda: max(sp.fpr, sp.fnr), TypeError, r"maximum\(a, b\)"),
+    "builtin min": (lambda: min(sp.fpr, sp.fnr), TypeError, r"minimum\(a, b\)"),
+    "sorted": (lambda: sorted([sp.fpr, sp.fnr]), TypeError, "compare with <= and >="),
+    "percent in a bound": (lambda: sp.recall >= 95, ValueError, "got 95. For 95 % write 0.95"),
+    "percent in an average": (lambda: sp.balanced_error <= 5, ValueError, "For 5 % write 0.05"),
+    "percent in a maximum": (
+        lambda: sp.maximum(sp.fpr, sp.fnr) <= 5,
+        ValueError,
+        "For 5 % write 0.05",
+    ),
+    "a negative share": (lambda: sp.fpr <= -0.1, ValueError, "between 0 and 1; got -0.1"),
+    "at zero": (lambda: sp.fpr.at(0), ValueError, "ends excluded; got 0. .* write `fpr <= 0`"),
+    "at one": (lambda: sp.fpr.at(1), ValueError, "ends excluded; got 1. .* write `fpr >= 1`"),
+    "at a percentage": (lambda: sp.fpr.at(5), ValueError, "For 5 % write 0.05"),
+    "level of text": (lambda: sp.fpr <= "0.1", TypeError, "must be a finite number; got '0.1'"),
+    "level of nan": (lambda: sp.fpr <= float("nan"), TypeError, "must be a finite number; got nan"),
+    "level beyond floats": (
+        lambda: sp.fpr <= 10**400,
+        TypeError,
+        "must be a finite number; got 1000",
+    ),
+    "level of a bool": (lambda: sp.fpr <= True, TypeError, "must be a finite number; got True"),
+    "bound of a bound": (lambda: sp.fpr <= (sp.fnr <= 0.1), TypeError, "must be a finite number"),
     "range upside down": (
-        lambda: fpr.over(0.1, 0),
+        lambda: sp.fpr.over(0.1, 0),
         ValueError,
         r"from low to high; got \[0.1, 0\]",
     ),
-    "range of a point": (lambda: fpr.over(0.1, 0.1), ValueError, "from low to high"),
-    "range of percent": (lambda: recall.over(95, 100), ValueError, "For 95 % write 0.95"),
+    "range of a point": (lambda: sp.fpr.over(0.1, 0.1), ValueError, "from low to high"),
+    "range of percent": (lambda: sp.recall.over(95, 100), ValueError, "For 95 % write 0.95"),
     "range of error": (
         lambda: error.over(0, 1),
         ValueError,
         "moves one way .*error is neither. Use fpr, recall",
     ),
     "rate times rate": (
-        lambda: fpr * fnr,
+        lambda: sp.fpr * sp.fnr,
         TypeError,
         "Rates scale by numbers; cannot multiply fpr by fnr",
     ),
-    "rate over zero": (lambda: fpr / 0, ZeroDivisionError, "Cannot divide fpr by zero"),
-    "rate plus text": (lambda: fpr + "fnr", TypeError, "unsupported"),
-    "rate times array": (lambda: fpr * np.ones(3), TypeError, "not support|unsupported"),
-    "array times rate": (lambda: np.ones(3) * fpr, TypeError, "unsupported"),
-    "an overflow": (lambda: 1e308 * fpr * 10, TypeError, "must be a finite number; got inf"),
-    "no slice": (lambda: fpr.on(), TypeError, r'`.on\(group="a"\)`'),
+    "rate over zero": (lambda: sp.fpr / 0, ZeroDivisionError, "Cannot divide fpr by zero"),
+    "rate plus text": (lambda: sp.fpr + "fnr", TypeError, "unsupported"),
+    "rate times array": (lambda: sp.fpr * np.ones(3), TypeError, "not support|unsupported"),
+    "array times rate": (lambda: np.ones(3) * sp.fpr, TypeError, "unsupported"),
+    "an overflow": (lambda: 1e308 * sp.fpr * 10, TypeError, "must be a finite number; got inf"),
+    "no slice": (lambda: sp.fpr.on(), TypeError, r'`.on\(group="a"\)`'),
     "a slice of None": (
-        lambda: fpr.on(group=None),
+        lambda: sp.fpr.on(group=None),
         TypeError,
         "a string or a number; got group=None",
     ),
-    "a slice of nan": (lambda: fpr.on(group=float("nan")), TypeError, "a string or a number"),
-    "a slice of a list": (lambda: fpr.on(group=["a"]), TypeError, r"got group=\['a'\]"),
-    "half a character": (lambda: fpr.on(group="\ud800"), TypeError, "a string or a number"),
+    "a slice of nan": (lambda: sp.fpr.on(group=float("nan")), TypeError, "a string or a number"),
+    "a slice of a list": (lambda: sp.fpr.on(group=["a"]), TypeError, r"got group=\['a'\]"),
+    "half a character": (lambda: sp.fpr.on(group="\ud800"), TypeError, "a string or a number"),
     "a column of half": (
-        lambda: fpr.on(**{"\ud800": 1}),
+        lambda: sp.fpr.on(**{"\ud800": 1}),
         TypeError,
         "column of a slice is a string",
     ),
     "two slices": (
-        lambda: fpr.on(group="a").on(group="b"),
+        lambda: sp.fpr.on(group="a").on(group="b"),
         ValueError,
         'Already on group="a"; no example is also "b"',
     ),
     "a column by number": (
-        lambda: Rate(FP, FP + TN, ((1, "a"),)),
+        lambda: sp.Rate(sp.FP, sp.FP + sp.TN, ((1, "a"),)),
         TypeError,
         "column of a slice is a string; got 1",
     ),
-    "rate of numbers": (lambda: Rate(1, 2), TypeError, r"like Rate\(FP, FP \+ TN\); got 1"),
-    "rate of rates": (lambda: Rate(fpr, fnr), TypeError, r"like Rate\(FP, FP \+ TN\)"),
-    "nothing on top": (lambda: Rate(ONE, TP), ValueError, "must count something"),
-    "nothing below": (lambda: Rate(TP, TP - TP), ValueError, "denominator of a rate is zero"),
-    "count times text": (lambda: TP * "2", TypeError, "can't multiply|unsupported"),
-    "count plus number": (lambda: TP + 1, TypeError, "unsupported"),
-    "count minus number": (lambda: TP - 1, TypeError, "unsupported"),
+    "rate of numbers": (lambda: sp.Rate(1, 2), TypeError, r"like Rate\(FP, FP \+ TN\); got 1"),
+    "rate of rates": (lambda: sp.Rate(sp.fpr, sp.fnr), TypeError, r"like Rate\(FP, FP \+ TN\)"),
+    "nothing on top": (lambda: sp.Rate(ONE, sp.TP), ValueError, "must count something"),
+    "nothing below": (
+        lambda: sp.Rate(sp.TP, sp.TP - sp.TP),
+        ValueError,
+        "denominator of a rate is zero",
+    ),
+    "count times text": (lambda: sp.TP * "2", TypeError, "can't multiply|unsupported"),
+    "count plus number": (lambda: sp.TP + 1, TypeError, "unsupported"),
+    "count minus number": (lambda: sp.TP - 1, TypeError, "unsupported"),
     "an infinite weight": (
         lambda: Count(tp=float("inf")),
         TypeError,
         "weight of TP must be a finite number",
     ),
     "maximum of text": (
-        lambda: maximum(fpr, "fnr"),
+        lambda: sp.maximum(sp.fpr, "fnr"),
         TypeError,
         "maximum takes rates, .* got 'fnr'",
     ),
     "maximum of a list": (
-        lambda: maximum([fpr, fnr]),
+        lambda: sp.maximum([sp.fpr, sp.fnr]),
         TypeError,
         r"maximum takes rates, .* got \[fpr, fnr\]",
     ),
-    "minimum of nothing": (lambda: minimum(), TypeError, "minimum needs at least one"),
-    "another sense": (lambda: Bound(fpr, "<", 0.1), ValueError, "'<=' or '>='; got '<'"),
+    "minimum of nothing": (lambda: sp.minimum(), TypeError, "minimum needs at least one"),
+    "another sense": (lambda: Bound(sp.fpr, "<", 0.1), ValueError, "'<=' or '>='; got '<'"),
     "bound of text": (lambda: Bound("fpr", "<=", 0.1), TypeError, "as in fpr <= 0.01; got 'fpr'"),
     "setpoint of text": (lambda: Setpoint("fpr", 0.1), TypeError, "got 'fpr'"),
     "range of text": (lambda: Range("fpr", 0, 1), TypeError, "got 'fpr'"),
     "a sum twice": (
-        lambda: Combination(((1.0, fpr), (1.0, fpr))),
+        lambda: Combination(((1.0, sp.fpr), (1.0, sp.fpr))),
         ValueError,
         r"Write it with \+ and \*",
     ),
-    "a sum of one": (lambda: Combination(((1.0, fpr),)), ValueError, r"Write it with \+ and \*"),
+    "a sum of one": (lambda: Combination(((1.0, sp.fpr),)), ValueError, r"Write it with \+ and \*"),
     "a sum with zero": (
-        lambda: Combination(((0.0, fpr), (2.0, fnr))),
+        lambda: Combination(((0.0, sp.fpr), (2.0, sp.fnr))),
         ValueError,
         r"Write it with \+ and \*",
     ),
     "a sum of sums": (
-        lambda: Combination(((2.0, fpr + fnr),)),
+        lambda: Combination(((2.0, sp.fpr + sp.fnr),)),
         TypeError,
         r"Write it with \+ and \*",
     ),
     "a sum of text": (lambda: Combination(((2.0, "fpr"),)), TypeError, r"Write it with \+ and \*"),
     "an unknown fold": (
-        lambda: Fold("mean", (fpr, fnr)),
+        lambda: Fold("mean", (sp.fpr, sp.fnr)),
         ValueError,
         "'abs', 'max' or 'min'; got 'mean'",
     ),
-    "abs of two": (lambda: Fold("abs", (fpr, fnr)), ValueError, "abs takes one expression"),
-    "max of one": (lambda: Fold("max", (fpr,)), ValueError, "max and min take several"),
-    "quotient of numbers": (lambda: Quotient(fpr, 2), TypeError, "made of rates; got 2"),
+    "abs of two": (lambda: Fold("abs", (sp.fpr, sp.fnr)), ValueError, "abs takes one expression"),
+    "max of one": (lambda: Fold("max", (sp.fpr,)), ValueError, "max and min take several"),
+    "quotient of numbers": (lambda: Quotient(sp.fpr, 2), TypeError, "made of rates; got 2"),
 }
 
 
@@ -349,13 +360,13 @@ def test_a_slip_is_answered_with_advice(slip):
 
 
 def test_double_equals_compares_and_does_not_hold():
-    assert (fpr == 0.01) is False
-    assert (fpr == Rate(FP, FP + TN)) is True
-    assert fnr == Rate(FN, TP + FN)
+    assert (sp.fpr == 0.01) is False
+    assert (sp.fpr == sp.Rate(sp.FP, sp.FP + sp.TN)) is True
+    assert sp.fnr == sp.Rate(sp.FN, sp.TP + sp.FN)
 
 
 def test_nesting_has_an_end():
-    deep = fpr
+    deep = sp.fpr
     for _ in range(49):
         deep = abs(deep)
     assert str(deep) == 49 * "abs(" + "fpr" + 49 * ")"

@@ -3,23 +3,12 @@
 import numpy as np
 import pytest
 
-from setpoint import (
-    Infeasible,
-    Problem,
-    coverage,
-    error,
-    f_score,
-    fnr_at_fpr,
-    macro,
-    recall,
-    recall_at_precision,
-    roc_auc,
-)
+import setpoint as sp
 from setpoint.rates import lift
 from setpoint.results import diagnose
 from setpoint.results.diagnosis import BAND
 
-GOAL = fnr_at_fpr(0.01)
+GOAL = sp.fnr_at_fpr(0.01)
 
 
 def sample(seed, n=4000, shift=2.0, share=0.2):
@@ -42,7 +31,7 @@ def test_a_model_that_knows_its_training_data_lacks_data():
 
 
 def test_few_examples_are_noise_and_the_rarer_class_is_named():
-    goal = Problem(maximize=recall, subject_to=coverage <= 0.3)
+    goal = sp.Problem(maximize=sp.recall, subject_to=sp.coverage <= 0.3)
     found = diagnose(*sample(0, n=20, share=0.4), goal)
     assert found.limit == "noise"
     scarce = "positives" if found.positives <= found.negatives else "negatives"
@@ -71,7 +60,9 @@ def test_effective_examples_are_those_of_the_kernel_at_the_threshold():
     assert [found.positives, found.negatives] == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("problem", [roc_auc(fpr=(0, 0.05)), Problem(maximize=f_score(1))], ids=str)
+@pytest.mark.parametrize(
+    "problem", [sp.roc_auc(fpr=(0, 0.05)), sp.Problem(maximize=sp.f_score(1))], ids=str
+)
 def test_areas_and_goals_without_bounds(problem):
     found = diagnose(*sample(0), problem, train=sample(1))
     assert found.limit == "capacity"
@@ -87,14 +78,18 @@ def test_shifting_and_scaling_scores_changes_nothing():
 
 def test_several_thresholds_count_by_the_scarcest():
     scores, labels = sample(0)
-    area = roc_auc(fpr=(0, 0.05))
-    points = [diagnose(scores, labels, fnr_at_fpr(0.005 * (i + 0.5))).negatives for i in range(10)]
+    area = sp.roc_auc(fpr=(0, 0.05))
+    points = [
+        diagnose(scores, labels, sp.fnr_at_fpr(0.005 * (i + 0.5))).negatives for i in range(10)
+    ]
     assert diagnose(scores, labels, area).negatives == pytest.approx(min(points), rel=0.2)
 
 
 def test_constant_scores_are_told():
     labels = np.arange(50) < 10
-    found = diagnose(np.zeros(50), labels, Problem(maximize=f_score(1)), train=(labels, labels))
+    found = diagnose(
+        np.zeros(50), labels, sp.Problem(maximize=sp.f_score(1)), train=(labels, labels)
+    )
     assert found.limit == "data"
     assert np.isfinite(found.noise)
     assert found.advice[0].startswith("All scores are the same")
@@ -131,15 +126,15 @@ def test_an_outlier_does_not_widen_the_band():
 def test_thresholds_of_groups_rest_on_the_rows_of_each():
     scores, labels = sample(0)
     groups = np.where(np.arange(4000) < 400, "few", "many")
-    gap = abs(coverage.on(g="few") - coverage.on(g="many")) <= 0.1
-    shared = Problem(minimize=error, subject_to=gap)
-    apart = Problem(minimize=error, subject_to=gap, thresholds="per group")
+    gap = abs(sp.coverage.on(g="few") - sp.coverage.on(g="many")) <= 0.1
+    shared = sp.Problem(minimize=sp.error, subject_to=gap)
+    apart = sp.Problem(minimize=sp.error, subject_to=gap, thresholds="per group")
     found = diagnose(scores, labels, apart, groups={"g": groups})
     one = diagnose(scores, labels, shared, groups={"g": groups})
     assert 0 < found.negatives < 0.3 * one.negatives
 
 
-@pytest.mark.parametrize("goal", [Problem(maximize=macro(recall)), "minimize fnr"])
+@pytest.mark.parametrize("goal", [sp.Problem(maximize=sp.macro(sp.recall)), "minimize fnr"])
 def test_what_it_cannot_diagnose_is_refused(goal):
     with pytest.raises(
         (TypeError, ValueError), match=r"diagnose (takes a Problem|decides between two)"
@@ -164,7 +159,7 @@ def test_where_nothing_is_missed_there_is_nothing_to_train_for():
 
 def test_a_goal_that_ends_above_one_is_measured_from_its_own_best():
     """Lift: a fifth is positive, so 5 is the best there is, and 1 is what chance gives."""
-    goal = Problem(maximize=lift, subject_to=coverage.at(0.1))
+    goal = sp.Problem(maximize=lift, subject_to=sp.coverage.at(0.1))
     weak, known = sample(0, shift=0.7), sample(1, shift=4.0)
     assert diagnose(*weak, goal, train=sample(1, shift=0.7)).limit == "capacity"
     assert diagnose(*weak, goal, train=known).limit == "data"
@@ -172,8 +167,8 @@ def test_a_goal_that_ends_above_one_is_measured_from_its_own_best():
 
 def test_goals_that_the_training_data_do_not_reach_are_told_from_those_of_new_data():
     scores, labels = sample(0, shift=8.0)
-    with pytest.raises(Infeasible, match="On the training data: No threshold"):
-        diagnose(scores, labels, recall_at_precision(0.99), train=(-scores, labels))
+    with pytest.raises(sp.Infeasible, match="On the training data: No threshold"):
+        diagnose(scores, labels, sp.recall_at_precision(0.99), train=(-scores, labels))
     with pytest.raises(TypeError, match="diagnose takes a Problem"):
         diagnose(scores, labels, "fnr")
 

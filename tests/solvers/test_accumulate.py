@@ -7,37 +7,23 @@ from solvers.plain_kernels import plain_kernels
 from torch import nn
 from torch.testing import assert_close
 
-from setpoint import (
-    CrossEntropy,
-    Implicit,
-    Lagrangian,
-    LastLayer,
-    Pairwise,
-    Problem,
-    Program,
-    RateBarrier,
-    fnr,
-    fnr_at_fpr,
-    fpr,
-    precision_at_k,
-    roc_auc,
-)
+import setpoint as sp
 from setpoint.solvers import GlobalBatch, Penalty, Split, focal
 
-BOUND = fnr_at_fpr(0.2)
-SLICED = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.2)
+BOUND = sp.fnr_at_fpr(0.2)
+SLICED = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.on(group="a") <= 0.2)
 CRITERIA = {
-    "implicit": lambda _: Implicit(BOUND, steps=10),
-    "memory": lambda _: Implicit(BOUND, memory=50),
-    "groups": lambda _: Implicit(SLICED),
-    "precision at k": lambda _: Implicit(precision_at_k(9), share=0.0),
-    "lagrangian": lambda _: Lagrangian(BOUND),
-    "cross entropy": lambda _: CrossEntropy(positives="balanced"),
-    "pairwise": lambda _: Pairwise(roc_auc(fpr=(0, 0.3))),
-    "program": lambda _: Program(BOUND),
+    "implicit": lambda _: sp.Implicit(BOUND, steps=10),
+    "memory": lambda _: sp.Implicit(BOUND, memory=50),
+    "groups": lambda _: sp.Implicit(SLICED),
+    "precision at k": lambda _: sp.Implicit(sp.precision_at_k(9), share=0.0),
+    "lagrangian": lambda _: sp.Lagrangian(BOUND),
+    "cross entropy": lambda _: sp.CrossEntropy(positives="balanced"),
+    "pairwise": lambda _: sp.Pairwise(sp.roc_auc(fpr=(0, 0.3))),
+    "program": lambda _: sp.Program(BOUND),
     "any loss": lambda _: GlobalBatch(focal),
-    "last layer": lambda split: LastLayer(BOUND, split),
-    "last layer, penalty": lambda split: LastLayer(BOUND, split, body=Penalty()),
+    "last layer": lambda split: sp.LastLayer(BOUND, split),
+    "last layer, penalty": lambda split: sp.LastLayer(BOUND, split, body=Penalty()),
 }
 SIZES = (20, 31, 1, 12)
 
@@ -94,7 +80,7 @@ def test_chance_and_statistics_are_those_of_one_pass():
     found = []
     for kept in (False, True):
         model = network(nn.BatchNorm1d(6), nn.Dropout(0.4))
-        criterion = Implicit(BOUND)
+        criterion = sp.Implicit(BOUND)
         torch.manual_seed(5)
         if kept:
             scores = torch.cat([model(x) for x, _, _ in parts])
@@ -112,13 +98,13 @@ def test_chance_and_statistics_are_those_of_one_pass():
 
 def test_what_waits_at_the_end_can_be_flushed_and_adds_to_gradients():
     parts, _ = pieces(0, "implicit")
-    model, criterion = network(), Implicit(BOUND)
+    model, criterion = network(), sp.Implicit(BOUND)
     accumulated = criterion.accumulate(3)
     for x, y, _ in parts[:2]:
         assert accumulated.backward(model, x, y) is None
     assert model[0].weight.grad is None
     loss = accumulated.flush(model)
-    again = Implicit(BOUND)(
+    again = sp.Implicit(BOUND)(
         model(torch.cat([parts[0][0], parts[1][0]])), torch.cat([parts[0][1], parts[1][1]])
     )
     assert_close(loss, again.detach())
@@ -134,7 +120,7 @@ def test_with_autocast_and_a_scaler_the_weights_are_reached():
     parts, (x, y, _) = pieces(0, "implicit")
     model = network().float()
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
-    accumulated = Implicit(BOUND).accumulate(len(parts))
+    accumulated = sp.Implicit(BOUND).accumulate(len(parts))
     with (
         plain_kernels(),
         torch.autocast("cpu", dtype=torch.bfloat16),
@@ -143,7 +129,7 @@ def test_with_autocast_and_a_scaler_the_weights_are_reached():
             loss = accumulated.backward(model, px.float(), py, scaler=scaler)
         ours = [p.grad / 1024 for p in model.parameters()]
         model.zero_grad()
-        expected = Implicit(BOUND)(model(x.float()), y)
+        expected = sp.Implicit(BOUND)(model(x.float()), y)
         expected.backward()
     assert_close(loss, expected.detach())
     assert_close(ours, [p.grad for p in model.parameters()], rtol=0.02, atol=2e-3)
@@ -152,15 +138,17 @@ def test_with_autocast_and_a_scaler_the_weights_are_reached():
 def test_what_cannot_be_accumulated_says_so():
     model = network()
     with pytest.raises(NotImplementedError, match="graph of the whole batch"):
-        RateBarrier(BOUND, model.parameters()).accumulate(2)
+        sp.RateBarrier(BOUND, model.parameters()).accumulate(2)
     parts, _ = pieces(0, "implicit")
     options = {"correct_every": 2, "follow": model.parameters()}
-    accumulated = Implicit(Problem(minimize=fnr, subject_to=fpr.at(0.2)), **options).accumulate(1)
+    accumulated = sp.Implicit(
+        sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.2)), **options
+    ).accumulate(1)
     with pytest.raises(ValueError, match="exclude each other"):
         accumulated.backward(model, *parts[0][:2])
     with pytest.raises(ValueError, match="at least 1"):
-        Implicit(BOUND).accumulate(0)
-    accumulated = Implicit(BOUND).accumulate(2)
+        sp.Implicit(BOUND).accumulate(0)
+    accumulated = sp.Implicit(BOUND).accumulate(2)
     accumulated.backward(model, *parts[0][:2])
     with pytest.raises(ValueError, match="given the same things"):
         accumulated.backward(model, *parts[1][:2], weights=torch.ones(31))
@@ -170,14 +158,14 @@ def test_weights_that_change_in_between_are_noticed():
     (first, second, *_), _ = pieces(0, "implicit")
     model = network()
     optimizer = torch.optim.Adam(model.parameters())
-    accumulated = Implicit(BOUND).accumulate(2)
+    accumulated = sp.Implicit(BOUND).accumulate(2)
     for _ in range(2):  # a step where it belongs is fine
         for x, y, _ in (first, second):
             accumulated.backward(model, x, y)
         optimizer.step()
         optimizer.zero_grad()
     accumulated.backward(model, *first[:2])
-    Implicit(BOUND)(model(second[0]), second[1]).backward()
+    sp.Implicit(BOUND)(model(second[0]), second[1]).backward()
     optimizer.step()
     with pytest.raises(
         RuntimeError, match=r"weights changed while 1 of 2 .*optimizer.step\(\) only"

@@ -4,39 +4,24 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from setpoint import (
-    Implicit,
-    Problem,
-    error,
-    f_score,
-    fnr,
-    fnr_at_fpr,
-    fpr,
-    pr_auc,
-    precision,
-    precision_at_k,
-    precision_at_recall,
-    recall,
-    recall_at_precision,
-    roc_auc,
-)
+import setpoint as sp
 
 PROBLEMS = [
-    fnr_at_fpr(0.05),
-    precision_at_recall(0.9),
-    recall_at_precision(0.9),
-    precision_at_k(3),
-    roc_auc((0, 0.2)),
-    pr_auc((0.9, 1.0), points=3),
-    Problem(maximize=f_score(1)),
-    Problem(minimize=error, subject_to=fpr.at(0.3)),
+    sp.fnr_at_fpr(0.05),
+    sp.precision_at_recall(0.9),
+    sp.recall_at_precision(0.9),
+    sp.precision_at_k(3),
+    sp.roc_auc((0, 0.2)),
+    sp.pr_auc((0.9, 1.0), points=3),
+    sp.Problem(maximize=sp.f_score(1)),
+    sp.Problem(minimize=sp.error, subject_to=sp.fpr.at(0.3)),
 ]
 RECIPES = {
-    "default": lambda p: Implicit(p, steps=10),
-    "bare": lambda p: Implicit(p, share=0.0),
-    "memory": lambda p: Implicit(p, memory=16),
-    "flat": lambda p: Implicit(p, flatness=0.5),
-    "published": lambda p: Implicit.as_published(p, correct_every=3, correction_batches=2),
+    "default": lambda p: sp.Implicit(p, steps=10),
+    "bare": lambda p: sp.Implicit(p, share=0.0),
+    "memory": lambda p: sp.Implicit(p, memory=16),
+    "flat": lambda p: sp.Implicit(p, flatness=0.5),
+    "published": lambda p: sp.Implicit.as_published(p, correct_every=3, correction_batches=2),
 }
 SOME = torch.tensor([0.3, -1.0, 2.0, 0.5, 0.5, -0.2])
 BATCHES = {
@@ -84,7 +69,7 @@ def test_loss_and_gradient_are_finite_and_attached(problem, batch, recipe):
 def test_a_missing_class_gives_a_zero_gradient_and_says_so(problem, batch):
     scores, labels = BATCHES[batch]
     leaf = scores.clone().requires_grad_()
-    criterion = Implicit(problem)
+    criterion = sp.Implicit(problem)
     criterion(leaf, labels).backward()
     assert torch.equal(leaf.grad, torch.zeros_like(leaf))
     assert criterion.status == batch + " in the batch"
@@ -95,16 +80,16 @@ def test_one_output_without_positives_leaves_the_others_alone():
     scores, labels = torch.randn(40, 2, dtype=torch.float64), (torch.rand(40, 2) < 0.4).long()
     labels[:, 1] = 0
     leaf = scores.clone().requires_grad_()
-    Implicit(fnr_at_fpr(0.1), share=0.0)(leaf, labels).backward()
+    sp.Implicit(sp.fnr_at_fpr(0.1), share=0.0)(leaf, labels).backward()
     alone = scores[:, 0].clone().requires_grad_()
-    Implicit(fnr_at_fpr(0.1), share=0.0)(alone, labels[:, 0]).backward()
+    sp.Implicit(sp.fnr_at_fpr(0.1), share=0.0)(alone, labels[:, 0]).backward()
     assert torch.equal(leaf.grad[:, 1], torch.zeros(40))
     torch.testing.assert_close(leaf.grad[:, 0] * 2, alone.grad)
 
 
 def test_an_unreachable_target_is_said_to_be_infeasible():
     leaf = torch.tensor([3.0, 2.0, 1.0, 0.0], requires_grad=True)
-    criterion = Implicit(recall_at_precision(0.9))
+    criterion = sp.Implicit(sp.recall_at_precision(0.9))
     criterion(leaf, torch.tensor([0, 1, 0, 0])).backward()
     assert criterion.status.startswith("infeasible (gap 0.4): precision >= 0.9 is not met")
     assert leaf.grad.abs().sum() > 0  # training goes on, towards it
@@ -112,7 +97,7 @@ def test_an_unreachable_target_is_said_to_be_infeasible():
 
 def test_a_batch_too_small_for_the_rate_is_said_to_be_too_coarse():
     leaf = torch.linspace(-1, 1, 40, dtype=torch.float64).requires_grad_()
-    criterion = Implicit(fnr_at_fpr(0.01))
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.01))
     criterion(leaf, torch.arange(40) % 5 == 0).backward()
     assert criterion.status == "too coarse: one of 32 examples is a rate of 0.031, more than 0.01"
     assert leaf.grad.abs().sum() > 0
@@ -123,13 +108,13 @@ def test_a_batch_too_small_for_the_rate_is_said_to_be_too_coarse():
     [([0, 0, 0, 0], "no positives"), ([0, 1, 0, 0], "infeasible")],
 )
 def test_strict_turns_a_status_into_an_error(labels, word):
-    criterion = Implicit(recall_at_precision(0.9), strict=True)
+    criterion = sp.Implicit(sp.recall_at_precision(0.9), strict=True)
     with pytest.raises(ValueError, match=f"Cannot hold .*{word}.*memory="):
         criterion(torch.tensor([3.0, 2.0, 1.0, 0.0], requires_grad=True), torch.tensor(labels))
 
 
 def test_strict_is_silent_when_all_is_well():
-    criterion = Implicit(Problem(minimize=fnr, subject_to=fpr <= 0.5), strict=True)
+    criterion = sp.Implicit(sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.5), strict=True)
     criterion(torch.tensor([3.0, 2.0, 1.0, 0.0], requires_grad=True), torch.tensor([1, 0, 1, 0]))
     assert criterion.status == "held"
 
@@ -138,7 +123,7 @@ def test_strict_is_silent_when_all_is_well():
 def test_scores_that_are_no_numbers_are_refused_by_row(value):
     scores = torch.tensor([0.0, 1.0, value, 2.0])
     with pytest.raises(ValueError, match=r"must be finite; got .*(nan|inf) in row 2"):
-        Implicit(fnr_at_fpr(0.1))(scores, torch.tensor([0, 1, 0, 1]))
+        sp.Implicit(sp.fnr_at_fpr(0.1))(scores, torch.tensor([0, 1, 0, 1]))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +140,7 @@ def test_scores_that_are_no_numbers_are_refused_by_row(value):
 )
 def test_wrong_inputs_are_named(scores, labels, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        Implicit(fnr_at_fpr(0.1))(scores, labels)
+        sp.Implicit(sp.fnr_at_fpr(0.1))(scores, labels)
 
 
 @pytest.mark.parametrize(
@@ -163,12 +148,12 @@ def test_wrong_inputs_are_named(scores, labels, message):
 )
 def test_wrong_weights_are_named(weights):
     with pytest.raises(ValueError, match=r"at least 0; got .* in row 1"):
-        Implicit(fnr_at_fpr(0.1))(torch.zeros(4), torch.tensor([0, 1, 0, 1]), weights=weights)
+        sp.Implicit(sp.fnr_at_fpr(0.1))(torch.zeros(4), torch.tensor([0, 1, 0, 1]), weights=weights)
 
 
 def test_all_weights_zero_is_a_batch_of_nobody():
     leaf = torch.randn(5).requires_grad_()
-    criterion = Implicit(fnr_at_fpr(0.1))
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.1))
     criterion(leaf, torch.tensor([0, 1, 0, 1, 1]), weights=torch.zeros(5)).backward()
     assert torch.equal(leaf.grad, torch.zeros(5))
     assert criterion.status == "no positives in the batch"
@@ -180,7 +165,7 @@ def test_a_dead_start_has_a_gradient():
     negatives = torch.randn(500) + 12
     leaf = torch.cat([torch.randn(12) * 0.01, negatives]).requires_grad_()
     labels = (torch.arange(512) < 12).long()
-    criterion = Implicit(fnr_at_fpr(0.01), share=0.5)
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.01), share=0.5)
     criterion(leaf, labels).backward()
     outcome = criterion.outcome
     implicit, width = outcome.gradient[0], outcome.counts.width.item()
@@ -190,7 +175,7 @@ def test_a_dead_start_has_a_gradient():
     assert leaf.grad[:12].sum() < 0
 
 
-@pytest.mark.parametrize("problem", [fnr_at_fpr(0.05), precision_at_recall(0.9)], ids=str)
+@pytest.mark.parametrize("problem", [sp.fnr_at_fpr(0.05), sp.precision_at_recall(0.9)], ids=str)
 def test_a_zero_initialised_head_trains_under_plain_sgd(problem):
     """Constant scores at first: the bare loss's second step is enormous, the matched one is not."""
     torch.manual_seed(0)
@@ -200,7 +185,7 @@ def test_a_zero_initialised_head_trains_under_plain_sgd(problem):
     torch.nn.init.zeros_(head.weight)
     torch.nn.init.zeros_(head.bias)
     optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
-    criterion = Implicit(problem, steps=200)
+    criterion = sp.Implicit(problem, steps=200)
     logistic = LogisticRegression().fit(x, y).decision_function(x)
     for _ in range(200):
         rows = torch.randint(2000, (256,))
@@ -215,7 +200,9 @@ def test_a_zero_initialised_head_trains_under_plain_sgd(problem):
 
 
 def test_objectives_can_be_measured_without_a_gradient():
-    criterion = Implicit(Problem(maximize=precision, subject_to=recall >= 0.5), steps=10)
+    criterion = sp.Implicit(
+        sp.Problem(maximize=sp.precision, subject_to=sp.recall >= 0.5), steps=10
+    )
     scores, labels = torch.randn(50), torch.arange(50) % 4 == 0
     with torch.no_grad():
         first = criterion(scores.requires_grad_(), labels)

@@ -15,22 +15,7 @@ from scipy.optimize import brentq, root
 from scipy.stats import norm
 from subjects import EQUALITIES, PROBLEMS, SLICED
 
-from setpoint import (
-    Implicit,
-    Problem,
-    Sigmoid,
-    coverage,
-    error,
-    fnr,
-    fnr_at_fpr,
-    fpr,
-    hold,
-    precision,
-    precision_at_recall,
-    recall,
-    roc_auc,
-    tnr,
-)
+import setpoint as sp
 from setpoint.rates import Counts
 from setpoint.steps import Softplus
 
@@ -50,7 +35,7 @@ def last_of(criterion):
 
 
 def bare(problem, **options):
-    return Implicit(problem, share=0.0, **options)
+    return sp.Implicit(problem, share=0.0, **options)
 
 
 # ---- finding ---------------------------------------------------------------------------------
@@ -69,7 +54,7 @@ def cut_counts(scores, labels):
 @pytest.mark.parametrize("percent", [1, 5, 29, 50])
 def test_an_upper_bound_is_met_and_the_next_block_would_break_it(percent, seed, ties):
     scores, labels = draw(100 + seed, seed=seed, ties=ties)
-    criterion = bare(Problem(minimize=fnr, subject_to=fpr <= percent / 100))
+    criterion = bare(sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= percent / 100))
     criterion(scores.requires_grad_(), labels)
     accepted = scores > criterion.thresholds
     negatives = int((labels == 0).sum())
@@ -84,7 +69,7 @@ def test_an_upper_bound_is_met_and_the_next_block_would_break_it(percent, seed, 
 @pytest.mark.parametrize("percent", [50, 71, 95])
 def test_a_floor_is_met_and_dropping_the_last_block_would_break_it(percent, seed, ties):
     scores, labels = draw(100 + seed, seed=seed, ties=ties)
-    criterion = bare(Problem(maximize=precision, subject_to=recall >= percent / 100))
+    criterion = bare(sp.Problem(maximize=sp.precision, subject_to=sp.recall >= percent / 100))
     criterion(scores.requires_grad_(), labels)
     accepted = scores > criterion.thresholds
     positives, found = int(labels.sum()), int((accepted & (labels == 1)).sum())
@@ -97,10 +82,10 @@ def test_a_floor_is_met_and_dropping_the_last_block_would_break_it(percent, seed
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("level", [0.03, 0.29, 0.5, 0.9])
-@pytest.mark.parametrize("rate", [fpr, tnr, recall, fnr, coverage], ids=str)
+@pytest.mark.parametrize("rate", [sp.fpr, sp.tnr, sp.recall, sp.fnr, sp.coverage], ids=str)
 def test_a_setpoint_is_the_nearest_attainable_rate(rate, level, seed, ties):
     scores, labels = draw(60, seed=seed, ties=ties)
-    criterion = bare(Problem(minimize=error, subject_to=rate.at(level)))
+    criterion = bare(sp.Problem(minimize=sp.error, subject_to=rate.at(level)))
     criterion(scores.requires_grad_(), labels)
     held = criterion.stats()["held_rate"]
     positives, negatives = int(labels.sum()), int((labels == 0).sum())
@@ -116,11 +101,11 @@ def test_a_setpoint_is_the_nearest_attainable_rate(rate, level, seed, ties):
 @pytest.mark.parametrize(
     ("problem", "held_class"),
     [
-        (fnr_at_fpr(0.07), 0),
-        (Problem(minimize=fnr, subject_to=fpr.at(0.07)), 0),
-        (precision_at_recall(0.8), 1),
-        (Problem(minimize=fpr, subject_to=fnr.at(0.2)), 1),
-        (Problem(maximize=recall, subject_to=coverage.at(0.2)), None),
+        (sp.fnr_at_fpr(0.07), 0),
+        (sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.07)), 0),
+        (sp.precision_at_recall(0.8), 1),
+        (sp.Problem(minimize=sp.fpr, subject_to=sp.fnr.at(0.2)), 1),
+        (sp.Problem(maximize=sp.recall, subject_to=sp.coverage.at(0.2)), None),
     ],
     ids=str,
 )
@@ -149,7 +134,7 @@ def test_groups_may_be_numbers_or_texts(problem):
     groups = torch.arange(len(scores)) % 2
     loss, gradient = loss_and_gradient(bare(problem), scores, labels, groups=groups)
     names = np.array(["0", "1"])[groups.numpy()]
-    as_text = Problem.parse(str(problem).replace("=0", '="0"').replace("=1", '="1"'))
+    as_text = sp.Problem.parse(str(problem).replace("=0", '="0"').replace("=1", '="1"'))
     other, other_gradient = loss_and_gradient(bare(as_text), scores, labels, groups=names)
     assert other.item() == pytest.approx(loss.item(), rel=1e-12)
     torch.testing.assert_close(other_gradient, gradient, rtol=1e-9, atol=1e-14)
@@ -162,7 +147,7 @@ def test_soft_counts_tend_to_hard_counts_as_the_width_falls(problem, ties):
     scores, labels = draw(ties=ties)
     gaps = []
     for width in (1e-2, 1e-3, 1e-9):
-        criterion = bare(problem, step=Sigmoid(width=width))
+        criterion = bare(problem, step=sp.Sigmoid(width=width))
         loss_and_gradient(criterion, scores, labels)
         reading = replace(last_of(criterion).reading, _kernels=[])
         soft, _ = reading.counts()
@@ -195,7 +180,7 @@ def test_coupled_thresholds_follow_their_jacobian():
 
     leaf = scores.clone().requires_grad_()
     weights = torch.tensor([0.7, -2.0], dtype=torch.float64)
-    (hold(gap, leaf, find=solve, coupled=True) @ weights).backward()
+    (sp.hold(gap, leaf, find=solve, coupled=True) @ weights).backward()
     rng = torch.Generator().manual_seed(3)
     for _ in range(4):
         direction = torch.randn(80, generator=rng, dtype=torch.float64)
@@ -216,7 +201,7 @@ def test_the_threshold_of_a_gaussian_linear_model_converges_to_its_closed_form()
         positives = mean + rng.normal(size=(n, 3)) @ factor.T
         scores = torch.tensor(np.r_[positives @ theta, rng.normal(size=n)], requires_grad=True)
         labels = torch.arange(2 * n) < n
-        criterion = bare(Problem(minimize=fpr, subject_to=fnr.at(level)))
+        criterion = bare(sp.Problem(minimize=sp.fpr, subject_to=sp.fnr.at(level)))
         criterion(scores, labels)
         density = norm.pdf(norm.ppf(level)) / deviation
         errors.append(abs(criterion.thresholds.item() - exact))
@@ -240,7 +225,7 @@ def test_a_linear_model_with_softplus_is_convex(seed):
 
     def objective(theta):
         s = x @ theta
-        t = hold(gap, s, find=solve)
+        t = sp.hold(gap, s, find=solve)
         return step.value(s[~labels] - t).mean()
 
     a, b = (torch.tensor(rng.normal(size=4) * 2, requires_grad=True) for _ in range(2))
@@ -259,11 +244,11 @@ def test_with_a_memory_the_mean_gradient_over_batches_is_the_full_one():
     labels = torch.tensor(rng.random(n) < 0.2).long()
     x = torch.tensor(rng.normal(size=(n, 4))) + 0.8 * labels[:, None]
     scores = x @ torch.tensor([1.0, 0.5, -0.3, 0.2], dtype=torch.float64)
-    for problem in (*EQUALITIES[:2], roc_auc((0, 0.2), points=4)):
+    for problem in (*EQUALITIES[:2], sp.roc_auc((0, 0.2), points=4)):
         full = bare(problem)
         loss_and_gradient(full, scores, labels)
         target = last_of(full).held.gradient[0] @ x
-        criterion = Implicit(problem, memory=n)
+        criterion = sp.Implicit(problem, memory=n)
         loss_and_gradient(criterion, scores, labels)  # fills the memory with everybody
         criterion.eval()
         pulls = []
@@ -293,14 +278,14 @@ class Counted(torch.autograd.Function):
         return grad
 
 
-@pytest.mark.parametrize("problem", [fnr_at_fpr(0.1), roc_auc((0, 0.2))], ids=str)
+@pytest.mark.parametrize("problem", [sp.fnr_at_fpr(0.1), sp.roc_auc((0, 0.2))], ids=str)
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
-        (lambda p, _: Implicit(p), 1),
-        (lambda p, _: Implicit(p, share=0.0, flatness=0.1), 1),
-        (lambda p, _: Implicit(p, memory=100), 1),
-        (lambda p, _: Implicit.as_published(p, correct_every=5), 1),
+        (lambda p, _: sp.Implicit(p), 1),
+        (lambda p, _: sp.Implicit(p, share=0.0, flatness=0.1), 1),
+        (lambda p, _: sp.Implicit(p, memory=100), 1),
+        (lambda p, _: sp.Implicit.as_published(p, correct_every=5), 1),
     ],
     ids=["default", "bare and flat", "memory", "as published"],
 )
@@ -315,7 +300,7 @@ def test_the_network_sees_one_backward_pass(problem, make, expected):
 
 def test_following_the_weights_costs_one_more_backward_pass():
     model = torch.nn.Linear(3, 1)
-    criterion = Implicit.as_published(fnr_at_fpr(0.1), follow=model.parameters())
+    criterion = sp.Implicit.as_published(sp.fnr_at_fpr(0.1), follow=model.parameters())
     Counted.passes = 0
     criterion(Counted.apply(model(torch.randn(60, 3))), torch.arange(60) % 3 == 0).backward()
     assert Counted.passes == 2
@@ -323,7 +308,7 @@ def test_following_the_weights_costs_one_more_backward_pass():
 
 def test_a_checkpoint_remembers_how_long_its_history_was():
     """Its length comes from the first batch, also after a load."""
-    make = lambda: Implicit(fnr_at_fpr(0.2), share=0.0, correct_every=2, correction_batches=3)  # noqa: E731
+    make = lambda: sp.Implicit(sp.fnr_at_fpr(0.2), share=0.0, correct_every=2, correction_batches=3)  # noqa: E731
     batches = [draw(n, seed=i) for i, n in enumerate((32, 64, 64, 48, 32))]
     straight, first, second = make(), make(), make()
     expected = [loss_and_gradient(straight, *batch)[1] for batch in batches]

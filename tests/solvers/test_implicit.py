@@ -6,20 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from setpoint import (
-    Implicit,
-    Problem,
-    Sigmoid,
-    coverage,
-    error,
-    f_score,
-    fnr,
-    fnr_at_fpr,
-    fpr,
-    precision_at_k,
-    precision_at_recall,
-    roc_auc,
-)
+import setpoint as sp
 from setpoint.losses import attach
 from setpoint.solvers import cross_entropy, focal
 from setpoint.solvers.pointwise import GRADIENTS
@@ -40,11 +27,11 @@ def gradient(criterion, scores, labels, **keywords):
 def test_the_value_is_the_objective_not_the_mix():
     scores, labels = draw()
     values = [
-        Implicit(fnr_at_fpr(0.1), share=s, widening=1.0)(scores, labels).item()
+        sp.Implicit(sp.fnr_at_fpr(0.1), share=s, widening=1.0)(scores, labels).item()
         for s in (0.0, 0.3, 1.0)
     ]
     assert values[0] == values[1] == values[2]
-    criterion = Implicit(precision_at_recall(0.9))
+    criterion = sp.Implicit(sp.precision_at_recall(0.9))
     loss = criterion(scores, labels)
     assert loss.item() == pytest.approx(-criterion.stats()["soft_objective"])
 
@@ -53,7 +40,7 @@ def test_a_share_of_one_is_the_main_loss_alone():
     scores, labels = draw()
     expected = torch.autograd.grad(cross_entropy(scores, labels), scores)[0]
     torch.testing.assert_close(
-        gradient(Implicit(fnr_at_fpr(0.1), share=1.0), scores, labels), expected
+        gradient(sp.Implicit(sp.fnr_at_fpr(0.1), share=1.0), scores, labels), expected
     )
 
 
@@ -61,30 +48,32 @@ def test_a_share_of_one_is_the_main_loss_alone():
 def test_the_mix_matches_lengths_on_the_scores(share):
     scores, labels = draw()
     main = torch.autograd.grad(cross_entropy(scores, labels), scores)[0]
-    bare = gradient(Implicit(fnr_at_fpr(0.1), share=0.0), scores, labels)
+    bare = gradient(sp.Implicit(sp.fnr_at_fpr(0.1), share=0.0), scores, labels)
     expected = share * main + (1 - share) * bare * main.abs().sum() / bare.abs().sum()
-    mixed = Implicit(fnr_at_fpr(0.1), main="cross_entropy", share=share, widening=1.0)
+    mixed = sp.Implicit(sp.fnr_at_fpr(0.1), main="cross_entropy", share=share, widening=1.0)
     torch.testing.assert_close(gradient(mixed, scores, labels), expected)
-    by_hand = Implicit(fnr_at_fpr(0.1), main=nn.BCEWithLogitsLoss(), share=share, widening=1.0)
+    by_hand = sp.Implicit(
+        sp.fnr_at_fpr(0.1), main=nn.BCEWithLogitsLoss(), share=share, widening=1.0
+    )
     torch.testing.assert_close(gradient(by_hand, scores, labels), expected)
 
 
 def test_the_share_fades_from_one_to_zero_over_the_steps():
     scores, labels = draw()
-    criterion = Implicit(fnr_at_fpr(0.1), steps=5)
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.1), steps=5)
     shares = []
     for _ in range(7):
         gradient(criterion, scores, labels)
         shares.append(criterion.stats()["share"])
     assert shares == pytest.approx([1, 0.75, 0.5, 0.25, 0, 0, 0])
-    unknown = Implicit(fnr_at_fpr(0.1))
+    unknown = sp.Implicit(sp.fnr_at_fpr(0.1))
     gradient(unknown, scores, labels)
     assert unknown.stats()["share"] == 0.3
 
 
 def test_the_share_may_fade_to_more_than_zero():
     scores, labels = draw()
-    criterion = Implicit(fnr_at_fpr(0.1), steps=3, end=0.4)
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.1), steps=3, end=0.4)
     shares = []
     for _ in range(4):
         gradient(criterion, scores, labels)
@@ -97,11 +86,13 @@ def test_the_band_narrows_as_the_main_loss_fades(compiled):
     """At a share s the steps are ``widening ** s`` times as wide."""
     scores, labels = draw(48)
     torch._dynamo.reset()
-    criterion = Implicit(fnr_at_fpr(0.1), steps=3, widening=9.0)
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.1), steps=3, widening=9.0)
     run = torch.compile(criterion, fullgraph=True, backend="aot_eager") if compiled else criterion
     for share, width in ((1.0, 0.45), (0.5, 0.15), (0.0, 0.05)):
         found = torch.autograd.grad(run(scores, labels), scores)[0]
-        same = Implicit(fnr_at_fpr(0.1), share=share, widening=1.0, step=Sigmoid(width=width))
+        same = sp.Implicit(
+            sp.fnr_at_fpr(0.1), share=share, widening=1.0, step=sp.Sigmoid(width=width)
+        )
         if share == 0:  # the end of a fade is matched to the main loss, the bare loss is not
             found, bare = (g / g.abs().sum() for g in (found, gradient(same, scores, labels)))
             torch.testing.assert_close(found, bare, rtol=1e-9, atol=1e-12)
@@ -115,7 +106,7 @@ def test_the_end_of_the_fade_is_still_matched(compiled):
     """At a share of zero the implicit gradient keeps the length of the main one."""
     scores, labels = draw(48)
     scores = (scores.detach() * 0.01).requires_grad_()
-    criterion = Implicit(fnr_at_fpr(0.1), steps=3)
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.1), steps=3)
     torch._dynamo.reset()
     run = torch.compile(criterion, fullgraph=True, backend="aot_eager") if compiled else criterion
     main = torch.autograd.grad(cross_entropy(scores, labels), scores)[0].abs().sum()
@@ -130,10 +121,10 @@ def test_a_loss_scale_meets_the_gradient_before_half_precision_does():
     scores, labels = draw()
     half = scores.detach().half().requires_grad_()
     for scale in (1.0, 65536.0):
-        loss = Implicit(fnr_at_fpr(0.1))(half, labels) * scale
+        loss = sp.Implicit(sp.fnr_at_fpr(0.1))(half, labels) * scale
         found = torch.autograd.grad(loss, half)[0].double() / scale
         expected = gradient(
-            Implicit(fnr_at_fpr(0.1)), half.detach().double().requires_grad_(), labels
+            sp.Implicit(sp.fnr_at_fpr(0.1)), half.detach().double().requires_grad_(), labels
         )
         torch.testing.assert_close(found, expected, rtol=2e-3, atol=1e-6)
 
@@ -141,8 +132,10 @@ def test_a_loss_scale_meets_the_gradient_before_half_precision_does():
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.bool, torch.int32])
 def test_labels_of_any_type(dtype):
     scores, labels = draw()
-    expected = gradient(Implicit(fnr_at_fpr(0.1)), scores, labels)
-    assert torch.equal(gradient(Implicit(fnr_at_fpr(0.1)), scores, labels.to(dtype)), expected)
+    expected = gradient(sp.Implicit(sp.fnr_at_fpr(0.1)), scores, labels)
+    assert torch.equal(
+        gradient(sp.Implicit(sp.fnr_at_fpr(0.1)), scores, labels.to(dtype)), expected
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
@@ -150,7 +143,7 @@ def test_reported_thresholds_decide_the_same_in_the_precision_of_the_scores(dtyp
     for seed in range(40):
         scores, labels = draw(60, seed=seed)
         low = scores.detach().to(dtype).requires_grad_()
-        criterion = Implicit(precision_at_recall(0.9))
+        criterion = sp.Implicit(sp.precision_at_recall(0.9))
         criterion(low, labels)
         found = (low > criterion.thresholds.item())[labels == 1].double().mean()
         assert found >= 0.9
@@ -159,14 +152,14 @@ def test_reported_thresholds_decide_the_same_in_the_precision_of_the_scores(dtyp
 @pytest.mark.parametrize(
     "make",
     [
-        lambda p: Implicit(p, memory=100),
-        lambda p: Implicit(p, correct_every=3, correction_batches=2),
+        lambda p: sp.Implicit(p, memory=100),
+        lambda p: sp.Implicit(p, correct_every=3, correction_batches=2),
     ],
     ids=["memory", "published"],
 )
 def test_casting_a_criterion_leaves_its_state_in_full_precision(make):
     scores, labels = draw()
-    cast, left = make(fnr_at_fpr(0.1)), make(fnr_at_fpr(0.1))
+    cast, left = make(sp.fnr_at_fpr(0.1)), make(sp.fnr_at_fpr(0.1))
     for criterion in (cast, left):
         gradient(criterion, scores, labels)
     cast.half()
@@ -177,10 +170,10 @@ def test_casting_a_criterion_leaves_its_state_in_full_precision(make):
 
 def test_a_memory_of_another_length_is_refused():
     scores, labels = draw()
-    first = Implicit(fnr_at_fpr(0.1), memory=100)
+    first = sp.Implicit(sp.fnr_at_fpr(0.1), memory=100)
     gradient(first, scores, labels)
     with pytest.raises(ValueError, match=r"remembers 100 scores, .* memory=200"):
-        Implicit(fnr_at_fpr(0.1), memory=200).load_state_dict(first.state_dict())
+        sp.Implicit(sp.fnr_at_fpr(0.1), memory=200).load_state_dict(first.state_dict())
 
 
 def test_saving_between_backward_and_step_changes_nothing():
@@ -190,7 +183,7 @@ def test_saving_between_backward_and_step_changes_nothing():
     def train(save):
         torch.manual_seed(1)
         model = nn.Linear(3, 1)
-        criterion = Implicit.as_published(fnr_at_fpr(0.2), follow=model.parameters())
+        criterion = sp.Implicit.as_published(sp.fnr_at_fpr(0.2), follow=model.parameters())
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
         for i in range(4):
             optimizer.zero_grad()
@@ -206,10 +199,15 @@ def test_saving_between_backward_and_step_changes_nothing():
 @pytest.mark.parametrize(
     ("make", "word"),
     [
-        (lambda: Implicit.as_published(Problem(minimize=fnr, subject_to=fpr.at(0.05))), "drifting"),
-        (lambda: Implicit.as_published(roc_auc((0, 0.5), points=2)), "drifting"),
-        (lambda: Implicit(precision_at_k(500)), "infeasible (gap 3e+02)"),
-        (lambda: Implicit(roc_auc((0, 0.001))), "too coarse"),
+        (
+            lambda: sp.Implicit.as_published(
+                sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.05))
+            ),
+            "drifting",
+        ),
+        (lambda: sp.Implicit.as_published(sp.roc_auc((0, 0.5), points=2)), "drifting"),
+        (lambda: sp.Implicit(sp.precision_at_k(500)), "infeasible (gap 3e+02)"),
+        (lambda: sp.Implicit(sp.roc_auc((0, 0.001))), "too coarse"),
     ],
 )
 def test_setpoints_that_are_not_held_say_so(make, word):
@@ -223,7 +221,7 @@ def test_setpoints_that_are_not_held_say_so(make, word):
 def test_stats_are_json():
     import json
 
-    criterion = Implicit(Problem(minimize=fnr))  # accepts everybody
+    criterion = sp.Implicit(sp.Problem(minimize=sp.fnr))  # accepts everybody
     gradient(criterion, *draw())
     assert criterion.stats()["threshold"] is None
     json.dumps(criterion.stats(), allow_nan=False)
@@ -238,11 +236,11 @@ def test_main_losses_of_all_kinds():
 
     weights = torch.rand(200, 1)
     ours = gradient(
-        Implicit(fnr_at_fpr(0.1), main="cross_entropy"), scores, labels, weights=weights
+        sp.Implicit(sp.fnr_at_fpr(0.1), main="cross_entropy"), scores, labels, weights=weights
     )
-    theirs = Implicit(fnr_at_fpr(0.1), main=Mine())
+    theirs = sp.Implicit(sp.fnr_at_fpr(0.1), main=Mine())
     torch.testing.assert_close(gradient(theirs, scores, labels, weights=weights), ours)
-    broken = Implicit(fnr_at_fpr(0.1), main=lambda s, y: (s * torch.nan).sum())
+    broken = sp.Implicit(sp.fnr_at_fpr(0.1), main=lambda s, y: (s * torch.nan).sum())
     assert torch.equal(gradient(broken, scores, labels), torch.zeros(200, dtype=torch.float64))
     assert broken.status == "undefined: the main loss has no finite gradient"
     with pytest.raises(ValueError, match=r"weights must be one per example, \[200\]"):
@@ -252,7 +250,7 @@ def test_main_losses_of_all_kinds():
 def test_validation_between_steps_changes_nothing():
     scores, labels = draw()
     other, other_labels = draw(seed=1)
-    criterion = Implicit(fnr_at_fpr(0.1), steps=5, memory=50)
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.1), steps=5, memory=50)
     gradient(criterion, scores, labels)
     before = copy.deepcopy(criterion.state_dict())
     criterion.eval()
@@ -292,25 +290,27 @@ def test_a_main_loss_of_the_users_own_with_weights():
         return cross_entropy(s, y, weights)
 
     ours = gradient(
-        Implicit(fnr_at_fpr(0.1), main="cross_entropy"), scores, labels, weights=weights
+        sp.Implicit(sp.fnr_at_fpr(0.1), main="cross_entropy"), scores, labels, weights=weights
     )
-    theirs = gradient(Implicit(fnr_at_fpr(0.1), main=mine), scores, labels, weights=weights)
+    theirs = gradient(sp.Implicit(sp.fnr_at_fpr(0.1), main=mine), scores, labels, weights=weights)
     torch.testing.assert_close(ours, theirs)
     with pytest.raises(TypeError, match="takes no weights"):
-        Implicit(fnr_at_fpr(0.1), main=nn.BCEWithLogitsLoss())(scores, labels, weights=weights)
+        sp.Implicit(sp.fnr_at_fpr(0.1), main=nn.BCEWithLogitsLoss())(
+            scores, labels, weights=weights
+        )
     with pytest.raises(ValueError, match="must return one number"):
-        Implicit(fnr_at_fpr(0.1), main=nn.BCEWithLogitsLoss(reduction="none"))(scores, labels)
+        sp.Implicit(sp.fnr_at_fpr(0.1), main=nn.BCEWithLogitsLoss(reduction="none"))(scores, labels)
 
 
-@pytest.mark.parametrize("step", [Sigmoid(), Softplus(), Sigmoid(temperature=0.5)], ids=repr)
+@pytest.mark.parametrize("step", [sp.Sigmoid(), Softplus(), sp.Sigmoid(temperature=0.5)], ids=repr)
 def test_flatness_is_the_gradient_of_its_square(step):
     """Against central differences, the threshold solved again on soft counts."""
     from scipy.optimize import brentq
 
-    problem = Problem(minimize=fnr, subject_to=fpr.at(0.2))
+    problem = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.2))
     scores, labels = draw(80)
-    plain = Implicit(problem, share=0.0, step=step)
-    flat = Implicit(problem, share=0.0, step=step, flatness=0.7)
+    plain = sp.Implicit(problem, share=0.0, step=step)
+    flat = sp.Implicit(problem, share=0.0, step=step, flatness=0.7)
     pull = gradient(flat, scores, labels) - gradient(plain, scores, labels)
     h, t0 = flat.outcome.counts.width.item(), flat.outcome.placed.marginal.item()
     negatives = labels == 0
@@ -333,8 +333,10 @@ def test_flatness_is_the_gradient_of_its_square(step):
 
 
 def test_as_published_corrects_every_so_often_on_the_last_batches():
-    criterion = Implicit.as_published(
-        Problem(minimize=fnr, subject_to=fpr.at(0.1)), correct_every=3, correction_batches=2
+    criterion = sp.Implicit.as_published(
+        sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.1)),
+        correct_every=3,
+        correction_batches=2,
     )
     batches = [draw(60, seed=i) for i in range(5)]
     found = []
@@ -342,7 +344,7 @@ def test_as_published_corrects_every_so_often_on_the_last_batches():
         criterion(scores, labels).backward()
         found.append(criterion.thresholds.item())
     assert found[0] == found[1] == found[2] != found[3] == found[4]
-    pooled = Implicit(criterion.problem, share=0.0)
+    pooled = sp.Implicit(criterion.problem, share=0.0)
     scores = torch.cat([batches[2][0], batches[3][0]])
     pooled(scores, torch.cat([batches[2][1], batches[3][1]]))
     assert found[3] == pooled.thresholds.item()
@@ -354,8 +356,8 @@ def test_between_corrections_the_threshold_follows_the_weights():
     y = (torch.rand(4000) < 0.3).long()
     x = torch.randn(4000, 3, dtype=torch.float64) + y[:, None]
     model = nn.Linear(3, 1, dtype=torch.float64)
-    problem = Problem(minimize=fnr, subject_to=fpr.at(0.2))
-    criterion = Implicit.as_published(
+    problem = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.2))
+    criterion = sp.Implicit.as_published(
         problem, temperature=5.0, correct_every=100, follow=model.parameters()
     )
     criterion(model(x), y).backward()
@@ -365,7 +367,7 @@ def test_between_corrections_the_threshold_follows_the_weights():
         model.bias += 0.02
     criterion(model(x), y).backward()
     moved = criterion.thresholds.item()
-    again = Implicit(problem)
+    again = sp.Implicit(problem)
     again(model(x), y)
     exact = again.thresholds.item()
     assert abs(exact - start) > 0.01
@@ -373,7 +375,7 @@ def test_between_corrections_the_threshold_follows_the_weights():
 
 
 def test_drifting_is_said():
-    criterion = Implicit.as_published(fnr_at_fpr(0.1), correct_every=100)
+    criterion = sp.Implicit.as_published(sp.fnr_at_fpr(0.1), correct_every=100)
     scores, labels = draw()
     criterion(scores, labels).backward()
     criterion((scores + 3).detach().requires_grad_(), labels).backward()
@@ -381,8 +383,8 @@ def test_drifting_is_said():
 
 
 def test_alerts_mean_heads_of_a_batch_however_long_the_memory():
-    problem = precision_at_k(20)
-    criterion = Implicit(problem, memory=2000)
+    problem = sp.precision_at_k(20)
+    criterion = sp.Implicit(problem, memory=2000)
     for seed in range(12):
         scores, labels = draw(200, seed=seed)
         criterion(scores, labels).backward()
@@ -391,7 +393,7 @@ def test_alerts_mean_heads_of_a_batch_however_long_the_memory():
 
 
 def test_the_memory_forgets_the_oldest():
-    criterion = Implicit(fnr_at_fpr(0.1), memory=30)
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.1), memory=30)
     batches = [draw(20, seed=i) for i in range(3)]
     for scores, labels in batches:
         criterion(scores, labels).backward()
@@ -402,10 +404,10 @@ def test_the_memory_forgets_the_oldest():
 
 def test_the_state_moves_with_several_outputs():
     scores, labels = draw(shape=(3,))
-    first = Implicit(roc_auc((0, 0.2), points=4), memory=50)
+    first = sp.Implicit(sp.roc_auc((0, 0.2), points=4), memory=50)
     first(scores, labels).backward()
     assert first.thresholds.shape == (3, 4)
-    second = Implicit(roc_auc((0, 0.2), points=4), memory=50)
+    second = sp.Implicit(sp.roc_auc((0, 0.2), points=4), memory=50)
     second.load_state_dict(first.state_dict())
     assert torch.equal(second.thresholds, first.thresholds)
     assert torch.equal(gradient(first, scores, labels), gradient(second, scores, labels))
@@ -413,7 +415,7 @@ def test_the_state_moves_with_several_outputs():
 
 def test_stats_are_plain_numbers():
     scores, labels = draw()
-    criterion = Implicit(fnr_at_fpr(0.1))
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.1))
     assert criterion.status == "not started"
     assert criterion.stats() == {"status": "not started"}
     criterion(scores, labels).backward()
@@ -429,7 +431,7 @@ def test_stats_are_plain_numbers():
 
 
 def test_the_repr_is_the_recipe():
-    text = repr(Implicit(fnr_at_fpr(0.01), steps=100))
+    text = repr(sp.Implicit(sp.fnr_at_fpr(0.01), steps=100))
     expected = (
         "Implicit(minimize fnr subject to fpr <= 0.01, main='cross_entropy', share='fade', "
         "steps=100, end=0.0, step=Sigmoid(width=0.05), widening=5.0, memory=0, correct_every=1, "
@@ -441,32 +443,47 @@ def test_the_repr_is_the_recipe():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Implicit("fnr"), "takes a Problem"),
-        (lambda: Implicit(fnr_at_fpr(0.1), share=1.5), "share must be a share between 0 and 1"),
-        (lambda: Implicit(fnr_at_fpr(0.1), share="fast"), "share"),
-        (lambda: Implicit(fnr_at_fpr(0.1), main="hinge"), "'focal', 'cross_entropy' or a callable"),
-        (lambda: Implicit(fnr_at_fpr(0.1), main=3), "name of a loss or a callable"),
-        (lambda: Implicit(fnr_at_fpr(0.1), widening=0), "widening must be positive"),
-        (lambda: Implicit(fnr_at_fpr(0.1), end=-0.1), "end must be a share between 0 and 1"),
-        (lambda: Implicit(fnr_at_fpr(0.1), steps=0), "steps must be a whole number"),
-        (lambda: Implicit(fnr_at_fpr(0.1), memory=-1), "memory must be a whole number"),
-        (lambda: Implicit(fnr_at_fpr(0.1), share=0.0, memory=5), "A memory needs a main loss"),
-        (lambda: Implicit(fnr_at_fpr(0.1), step=Hard()), "no gradient"),
-        (lambda: Implicit(fnr_at_fpr(0.1), step="sigmoid"), "step must be a step"),
-        (lambda: Implicit(fnr_at_fpr(0.1), flatness=-1), "flatness"),
-        (lambda: Implicit(fnr_at_fpr(0.1), follow=[]), "correct_every > 1"),
-        (lambda: Implicit(fnr_at_fpr(0.1), follow=[], correct_every=2), "no parameter"),
-        (lambda: Implicit.as_published(fnr_at_fpr(0.1), surrogate="hinge"), "surrogate must be"),
-        (lambda: Implicit.as_published(fnr_at_fpr(0.1), temperature=0), "temperature"),
-        (lambda: Implicit.as_published(roc_auc(), follow=nn.Linear(1, 1).parameters()), "has 10"),
+        (lambda: sp.Implicit("fnr"), "takes a Problem"),
         (
-            lambda: Implicit(
-                Problem(minimize=error, subject_to=coverage <= 0.1, thresholds="per group")
+            lambda: sp.Implicit(sp.fnr_at_fpr(0.1), share=1.5),
+            "share must be a share between 0 and 1",
+        ),
+        (lambda: sp.Implicit(sp.fnr_at_fpr(0.1), share="fast"), "share"),
+        (
+            lambda: sp.Implicit(sp.fnr_at_fpr(0.1), main="hinge"),
+            "'focal', 'cross_entropy' or a callable",
+        ),
+        (lambda: sp.Implicit(sp.fnr_at_fpr(0.1), main=3), "name of a loss or a callable"),
+        (lambda: sp.Implicit(sp.fnr_at_fpr(0.1), widening=0), "widening must be positive"),
+        (lambda: sp.Implicit(sp.fnr_at_fpr(0.1), end=-0.1), "end must be a share between 0 and 1"),
+        (lambda: sp.Implicit(sp.fnr_at_fpr(0.1), steps=0), "steps must be a whole number"),
+        (lambda: sp.Implicit(sp.fnr_at_fpr(0.1), memory=-1), "memory must be a whole number"),
+        (
+            lambda: sp.Implicit(sp.fnr_at_fpr(0.1), share=0.0, memory=5),
+            "A memory needs a main loss",
+        ),
+        (lambda: sp.Implicit(sp.fnr_at_fpr(0.1), step=Hard()), "no gradient"),
+        (lambda: sp.Implicit(sp.fnr_at_fpr(0.1), step="sigmoid"), "step must be a step"),
+        (lambda: sp.Implicit(sp.fnr_at_fpr(0.1), flatness=-1), "flatness"),
+        (lambda: sp.Implicit(sp.fnr_at_fpr(0.1), follow=[]), "correct_every > 1"),
+        (lambda: sp.Implicit(sp.fnr_at_fpr(0.1), follow=[], correct_every=2), "no parameter"),
+        (
+            lambda: sp.Implicit.as_published(sp.fnr_at_fpr(0.1), surrogate="hinge"),
+            "surrogate must be",
+        ),
+        (lambda: sp.Implicit.as_published(sp.fnr_at_fpr(0.1), temperature=0), "temperature"),
+        (
+            lambda: sp.Implicit.as_published(sp.roc_auc(), follow=nn.Linear(1, 1).parameters()),
+            "has 10",
+        ),
+        (
+            lambda: sp.Implicit(
+                sp.Problem(minimize=sp.error, subject_to=sp.coverage <= 0.1, thresholds="per group")
             ),
             "per group",
         ),
-        (lambda: Sigmoid(width=0), "width must be positive"),
-        (lambda: Sigmoid(width=1, temperature=1), "not both"),
+        (lambda: sp.Sigmoid(width=0), "width must be positive"),
+        (lambda: sp.Sigmoid(width=1, temperature=1), "not both"),
     ],
 )
 def test_wrong_options_are_named(make, message):
@@ -475,11 +492,11 @@ def test_wrong_options_are_named(make, message):
 
 
 def test_slices_need_their_groups():
-    problem = Problem(minimize=fnr, subject_to=fpr.on(group="a") <= 0.1)
+    problem = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.on(group="a") <= 0.1)
     scores, labels = draw()
     with pytest.raises(ValueError, match='by "group"; pass groups='):
-        Implicit(problem)(scores, labels)
-    criterion = Implicit(problem)
+        sp.Implicit(problem)(scores, labels)
+    criterion = sp.Implicit(problem)
     groups = ["a" if i % 2 else "b" for i in range(200)]
     criterion(scores, labels, groups=groups).backward()
     mine = torch.arange(200) % 2 == 1
@@ -492,16 +509,16 @@ def test_slices_need_their_groups():
 @pytest.mark.parametrize(
     ("problem", "options"),
     [
-        (fnr_at_fpr(0.1), {"steps": 9}),
-        (fnr_at_fpr(0.1), {"memory": 64}),
-        (roc_auc((0, 0.2), points=3), {"share": 0.0}),
-        (Problem(maximize=f_score(1)), {}),
+        (sp.fnr_at_fpr(0.1), {"steps": 9}),
+        (sp.fnr_at_fpr(0.1), {"memory": 64}),
+        (sp.roc_auc((0, 0.2), points=3), {"share": 0.0}),
+        (sp.Problem(maximize=sp.f_score(1)), {}),
     ],
     ids=["fade", "memory", "bare area", "constant f score"],
 )
 def test_it_compiles_without_a_graph_break(problem, options):
     scores, labels = draw(48)
-    eager, compiled = Implicit(problem, **options), Implicit(problem, **options)
+    eager, compiled = sp.Implicit(problem, **options), sp.Implicit(problem, **options)
     torch._dynamo.reset()
     run = torch.compile(compiled, fullgraph=True, backend="aot_eager")
     for _ in range(2):
@@ -516,7 +533,7 @@ def test_compiled_scores_that_are_no_numbers_give_nan_and_say_so():
     scores, labels = draw(48)
     broken = scores.detach().clone()
     broken[3] = torch.nan
-    criterion = Implicit(fnr_at_fpr(0.1))
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.1))
     torch._dynamo.reset()
     run = torch.compile(criterion, fullgraph=True, backend="aot_eager")
     assert run(broken.requires_grad_(), labels).isnan()
@@ -525,13 +542,13 @@ def test_compiled_scores_that_are_no_numbers_give_nan_and_say_so():
 
 def test_following_takes_one_output():
     model = nn.Linear(2, 3)
-    criterion = Implicit.as_published(fnr_at_fpr(0.1), follow=model.parameters())
+    criterion = sp.Implicit.as_published(sp.fnr_at_fpr(0.1), follow=model.parameters())
     with pytest.raises(ValueError, match="one threshold; got scores of 3 outputs"):
         criterion(model(torch.randn(20, 2)), (torch.rand(20, 3) < 0.5).long())
 
 
 def test_a_look_at_validation_data_leaves_the_published_schedule_alone():
-    criterion = Implicit.as_published(fnr_at_fpr(0.1), correct_every=3, correction_batches=2)
+    criterion = sp.Implicit.as_published(sp.fnr_at_fpr(0.1), correct_every=3, correction_batches=2)
     first, second = draw(60), draw(60, seed=1)
     with torch.no_grad():
         criterion(*second)
@@ -539,7 +556,7 @@ def test_a_look_at_validation_data_leaves_the_published_schedule_alone():
     found = criterion.thresholds.clone()
     with torch.no_grad():
         criterion(*second)
-    alone = Implicit(fnr_at_fpr(0.1))
+    alone = sp.Implicit(sp.fnr_at_fpr(0.1))
     alone(*first)
     assert torch.equal(criterion.thresholds, found)
     assert torch.equal(found, alone.thresholds)
@@ -549,17 +566,19 @@ def test_a_look_at_validation_data_leaves_the_published_schedule_alone():
 def test_weights_may_be_any_array():
     scores, labels = draw()
     weights = torch.rand(200)
-    expected = gradient(Implicit(fnr_at_fpr(0.1)), scores, labels, weights=weights)
-    found = gradient(Implicit(fnr_at_fpr(0.1)), scores, labels.numpy(), weights=weights.tolist())
+    expected = gradient(sp.Implicit(sp.fnr_at_fpr(0.1)), scores, labels, weights=weights)
+    found = gradient(
+        sp.Implicit(sp.fnr_at_fpr(0.1)), scores, labels.numpy(), weights=weights.tolist()
+    )
     torch.testing.assert_close(found, expected)
 
 
 def test_autocast_and_a_loss_scale_leave_the_numbers_alone():
     scores, labels = draw()
     scores = scores.detach().float().requires_grad_()
-    expected = gradient(Implicit(fnr_at_fpr(0.1)), scores, labels)
+    expected = gradient(sp.Implicit(sp.fnr_at_fpr(0.1)), scores, labels)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = Implicit(fnr_at_fpr(0.1))(scores, labels)
+        loss = sp.Implicit(sp.fnr_at_fpr(0.1))(scores, labels)
     found = torch.autograd.grad(loss * 1024, scores)[0]
     torch.testing.assert_close(found, expected * 1024)
     assert loss.dtype == torch.float32
@@ -572,7 +591,7 @@ def test_several_ranks_are_refused_with_a_reason(monkeypatch):
     monkeypatch.setattr(dist, "get_world_size", lambda group=None: 2)
     scores, labels = draw()
     with pytest.raises(RuntimeError, match=r"2 ranks.*Call criterion\.attach\(model\)"):
-        Implicit(fnr_at_fpr(0.1))(scores, labels)
+        sp.Implicit(sp.fnr_at_fpr(0.1))(scores, labels)
 
 
 def test_a_loss_may_have_any_value_and_any_gradient_on_the_scores():
@@ -590,4 +609,4 @@ def test_a_loss_may_have_any_value_and_any_gradient_on_the_scores():
 def test_queries_are_refused_where_the_problem_knows_none():
     scores, labels = draw()
     with pytest.raises(ValueError, match="not asked of queries"):
-        Implicit(fnr_at_fpr(0.1))(scores, labels, queries=torch.zeros(len(scores)))
+        sp.Implicit(sp.fnr_at_fpr(0.1))(scores, labels, queries=torch.zeros(len(scores)))

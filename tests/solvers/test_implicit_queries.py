@@ -4,19 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from setpoint import (
-    Implicit,
-    Lagrangian,
-    Problem,
-    Sigmoid,
-    fpr,
-    precision,
-    precision_at_k,
-    recall,
-    recall_at_precision,
-)
+import setpoint as sp
 
-GOAL = precision_at_k(3).per("query")
+GOAL = sp.precision_at_k(3).per("query")
 
 
 def learn(criterion, scores, labels, **given):
@@ -40,12 +30,16 @@ AWKWARD = {
 @pytest.mark.parametrize("case", AWKWARD.values(), ids=AWKWARD.keys())
 @pytest.mark.parametrize(
     "problem",
-    [GOAL, recall_at_precision(0.9).per(), Problem(maximize=recall, subject_to=fpr <= 0.1).per()],
+    [
+        GOAL,
+        sp.recall_at_precision(0.9).per(),
+        sp.Problem(maximize=sp.recall, subject_to=sp.fpr <= 0.1).per(),
+    ],
     ids=str,
 )
 def test_awkward_queries_give_a_finite_loss_and_gradient(problem, case, share):
     scores, labels, queries = case
-    criterion = Implicit(problem, share=share)
+    criterion = sp.Implicit(problem, share=share)
     loss, gradient = learn(criterion, scores, labels, queries=queries)
     assert np.isfinite(loss)
     assert gradient.isfinite().all()
@@ -55,25 +49,25 @@ def test_awkward_queries_give_a_finite_loss_and_gradient(problem, case, share):
 
 def test_a_query_with_one_kind_of_documents_has_nothing_to_rank():
     scores, labels = [1.0, 2.0, 0.5, 3.0, 1.0, 2.0], [1, 0, 1, 0, 0, 0]
-    alone = learn(Implicit(GOAL, share=0.5), scores[:4], labels[:4], queries=[0] * 4)
-    loss, gradient = learn(Implicit(GOAL, share=0.5), scores, labels, queries=[0] * 4 + [1] * 2)
+    alone = learn(sp.Implicit(GOAL, share=0.5), scores[:4], labels[:4], queries=[0] * 4)
+    loss, gradient = learn(sp.Implicit(GOAL, share=0.5), scores, labels, queries=[0] * 4 + [1] * 2)
     assert loss == pytest.approx(alone[0], rel=1e-12)
     torch.testing.assert_close(gradient[:4], alone[1], rtol=1e-12, atol=0)
     assert (gradient[4:] == 0).all()
 
 
 def test_a_batch_without_any_judged_query_says_so_and_keeps_the_graph():
-    criterion = Implicit(GOAL)
+    criterion = sp.Implicit(GOAL)
     loss, gradient = learn(criterion, [1.0, 2.0], [0, 0], queries=[7, 7])
     assert loss == 0
     assert (gradient == 0).all()
     assert criterion.status == "no query has both relevant and other documents"
     with pytest.raises(ValueError, match="no query has both"):
-        learn(Implicit(GOAL, strict=True), [1.0, 2.0], [0, 0], queries=[7, 7])
+        learn(sp.Implicit(GOAL, strict=True), [1.0, 2.0], [0, 0], queries=[7, 7])
 
 
 def test_a_query_shorter_than_k_is_accepted_whole():
-    criterion = Implicit(precision_at_k(10).per(), share=0.0)
+    criterion = sp.Implicit(sp.precision_at_k(10).per(), share=0.0)
     learn(criterion, [3.0, 2.0, 1.0], [1, 0, 0], queries=[0, 0, 0])
     assert criterion.thresholds.tolist() == [[-np.inf]]
     assert criterion.stats()["hard_objective"] == pytest.approx(1 / 3)
@@ -81,7 +75,7 @@ def test_a_query_shorter_than_k_is_accepted_whole():
 
 
 def test_bounds_out_of_reach_are_counted():
-    criterion = Implicit(recall_at_precision(0.9).per())
+    criterion = sp.Implicit(sp.recall_at_precision(0.9).per())
     scores, labels = [3.0, 2.0, 1.0, 3.0, 2.0], [0, 1, 0, 1, 0]
     learn(criterion, scores, labels, queries=["a", "a", "a", "b", "b"])
     assert criterion.status == "infeasible: `precision >= 0.9` is not met in 1 of 2 queries"
@@ -89,7 +83,7 @@ def test_bounds_out_of_reach_are_counted():
 
 
 def test_what_happened_is_told_in_means_over_queries():
-    criterion = Implicit(precision_at_k(1).per(), share=0.0, step=Sigmoid(width=1e-6))
+    criterion = sp.Implicit(sp.precision_at_k(1).per(), share=0.0, step=sp.Sigmoid(width=1e-6))
     scores, labels = [3.0, 2.0, 1.0, 3.0, 2.0], [1, 0, 0, 0, 1]
     loss, _ = learn(criterion, scores, labels, queries=[0, 0, 0, 1, 1])
     told = criterion.stats()
@@ -97,20 +91,20 @@ def test_what_happened_is_told_in_means_over_queries():
     assert told["held_rate"] == 1
     assert told["queries"] == told["judged"] == 2
     assert told["soft_objective"] == pytest.approx(-loss, rel=1e-12)
-    assert Implicit(GOAL).stats() == {"status": "not started"}
+    assert sp.Implicit(GOAL).stats() == {"status": "not started"}
 
 
 def test_slices_within_queries():
-    problem = Problem(maximize=precision.on(kind="new"), subject_to=recall >= 0.5)
+    problem = sp.Problem(maximize=sp.precision.on(kind="new"), subject_to=sp.recall >= 0.5)
     rng = np.random.default_rng(0)
     scores, labels = rng.normal(size=40), np.tile([1, 0, 0, 1, 0], 8)
     kinds, queries = np.tile(["new", "old"], 20), np.arange(40) // 20
-    options = {"share": 0.0, "step": Sigmoid(width=0.3)}
+    options = {"share": 0.0, "step": sp.Sigmoid(width=0.3)}
     loss, gradient = learn(
-        Implicit(problem.per(), **options), scores, labels, queries=queries, groups=kinds
+        sp.Implicit(problem.per(), **options), scores, labels, queries=queries, groups=kinds
     )
     alone = [
-        learn(Implicit(problem, **options), scores[r], labels[r], groups=kinds[r])
+        learn(sp.Implicit(problem, **options), scores[r], labels[r], groups=kinds[r])
         for r in (queries == 0, queries == 1)
     ]
     assert loss == pytest.approx(np.mean([x for x, _ in alone]), rel=1e-12)
@@ -119,8 +113,8 @@ def test_slices_within_queries():
 
 def test_queries_may_be_a_column_among_the_groups():
     scores, labels, queries = [1.0, 2.0, 0.5, 3.0], [1, 0, 1, 0], np.array([0, 0, 1, 1])
-    expected = learn(Implicit(GOAL), scores, labels, queries=queries)
-    found = learn(Implicit(GOAL), scores, labels, groups={"query": queries, "sex": queries})
+    expected = learn(sp.Implicit(GOAL), scores, labels, queries=queries)
+    found = learn(sp.Implicit(GOAL), scores, labels, groups={"query": queries, "sex": queries})
     assert found[0] == expected[0]
     assert torch.equal(found[1], expected[1])
 
@@ -133,11 +127,11 @@ def test_a_main_loss_of_the_users_own_may_ask_for_queries():
         return (scores**2).mean()
 
     _, gradient = learn(
-        Implicit(GOAL, main=spy, share=1.0), [1.0, 2.0, 3.0], [1, 0, 0], queries=[5, 5, 5]
+        sp.Implicit(GOAL, main=spy, share=1.0), [1.0, 2.0, 3.0], [1, 0, 0], queries=[5, 5, 5]
     )
     assert asked == [[5, 5, 5]]
     torch.testing.assert_close(gradient, torch.tensor([2.0, 4.0, 6.0]).double() / 3)
-    plain = Implicit(GOAL, main=lambda s, y: (s**2).mean(), share=1.0)
+    plain = sp.Implicit(GOAL, main=lambda s, y: (s**2).mean(), share=1.0)
     assert torch.equal(learn(plain, [1.0, 2.0, 3.0], [1, 0, 0], queries=[5, 5, 5])[1], gradient)
 
 
@@ -153,30 +147,30 @@ def test_a_main_loss_of_the_users_own_may_ask_for_queries():
 )
 def test_queries_that_are_none(given, error):
     with pytest.raises(ValueError, match=error):
-        learn(Implicit(GOAL), [1.0, 2.0, 3.0], [1, 0, 0], **given)
+        learn(sp.Implicit(GOAL), [1.0, 2.0, 3.0], [1, 0, 0], **given)
 
 
 def test_other_slips_are_answered():
     with pytest.raises(ValueError, match=r"one score per document, \[n\] or \[n, 1\]"):
-        Implicit(GOAL)(torch.zeros(3, 2), torch.zeros(3, 2), queries=[0, 0, 0])
+        sp.Implicit(GOAL)(torch.zeros(3, 2), torch.zeros(3, 2), queries=[0, 0, 0])
     with pytest.raises(ValueError, match="nan in row 1"):
-        Implicit(GOAL)(torch.tensor([1.0, torch.nan]), torch.tensor([1, 0]), queries=[0, 0])
+        sp.Implicit(GOAL)(torch.tensor([1.0, torch.nan]), torch.tensor([1, 0]), queries=[0, 0])
     with pytest.raises(ValueError, match=r"leave [a-z_]+= out"):
-        Implicit(GOAL, memory=100)
+        sp.Implicit(GOAL, memory=100)
     with pytest.raises(ValueError, match=r"leave [a-z_]+= out"):
-        Implicit.as_published(GOAL)
+        sp.Implicit.as_published(GOAL)
     with pytest.raises(ValueError, match="main must be one of"):
-        Implicit(GOAL, main="pairs")
+        sp.Implicit(GOAL, main="pairs")
     with pytest.raises(ValueError, match="per query"):
-        Lagrangian(GOAL)
+        sp.Lagrangian(GOAL)
 
 
 def test_state_survives_a_checkpoint():
     scores, labels, queries = torch.randn(30), torch.arange(30) % 3 == 0, torch.arange(30) // 10
-    first = Implicit(GOAL, steps=10)
+    first = sp.Implicit(GOAL, steps=10)
     for _ in range(3):
         first(scores.clone().requires_grad_(), labels, queries=queries)
-    second = Implicit(GOAL, steps=10)
+    second = sp.Implicit(GOAL, steps=10)
     second.load_state_dict(first.state_dict())
     one, other = (learn(c, scores.double(), labels, queries=queries) for c in (first, second))
     assert one[0] == other[0]
@@ -186,7 +180,7 @@ def test_state_survives_a_checkpoint():
 
 
 def test_looking_is_not_a_step():
-    criterion = Implicit(GOAL, steps=10)
+    criterion = sp.Implicit(GOAL, steps=10)
     with torch.no_grad():
         criterion(torch.randn(6), torch.arange(6) % 2, queries=torch.zeros(6))
     assert criterion.step_count == 0
@@ -197,7 +191,9 @@ def test_looking_is_not_a_step():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_half_precision_counts_in_full(dtype):
     leaf = torch.randn(40, dtype=dtype, requires_grad=True)
-    loss = Implicit(GOAL)(leaf[:, None], torch.arange(40) % 3 == 0, queries=torch.arange(40) // 20)
+    loss = sp.Implicit(GOAL)(
+        leaf[:, None], torch.arange(40) % 3 == 0, queries=torch.arange(40) // 20
+    )
     loss.backward()
     assert loss.dtype == torch.float32
     assert leaf.grad.dtype == dtype
@@ -208,7 +204,7 @@ def test_it_compiles_whole():
     queries = torch.arange(24)[torch.randperm(24, generator=torch.Generator().manual_seed(0))] % 3
     scores, labels = torch.randn(24, generator=torch.Generator().manual_seed(1)), queries != 0
     labels[:6] = ~labels[:6]
-    eager, compiled = Implicit(GOAL, steps=5), Implicit(GOAL, steps=5)
+    eager, compiled = sp.Implicit(GOAL, steps=5), sp.Implicit(GOAL, steps=5)
     torch._dynamo.reset()
     call = torch.compile(compiled, fullgraph=True, backend="aot_eager")
     gradients = []

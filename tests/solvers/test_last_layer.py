@@ -6,38 +6,22 @@ import pytest
 import torch
 from torch import nn
 
-from setpoint import (
-    CrossEntropy,
-    Implicit,
-    LastLayer,
-    Problem,
-    coverage,
-    error,
-    f_score,
-    fnr,
-    fnr_at_fpr,
-    fpr,
-    macro,
-    pr_auc,
-    precision_at_recall,
-    recall,
-    roc_auc,
-)
+import setpoint as sp
 from setpoint.solvers import Penalty, Split, cross_entropy
 
 PROBLEMS = [
-    fnr_at_fpr(0.1),
-    Problem(minimize=fnr, subject_to=fpr.at(0.1)),
-    precision_at_recall(0.9),
-    roc_auc((0, 0.2), points=3),
-    pr_auc((0.8, 1.0), points=2),
-    Problem(maximize=f_score(1)),
-    Problem(minimize=fpr, subject_to=[recall >= 0.8, fpr <= 0.5]),
+    sp.fnr_at_fpr(0.1),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.1)),
+    sp.precision_at_recall(0.9),
+    sp.roc_auc((0, 0.2), points=3),
+    sp.pr_auc((0.8, 1.0), points=2),
+    sp.Problem(maximize=sp.f_score(1)),
+    sp.Problem(minimize=sp.fpr, subject_to=[sp.recall >= 0.8, sp.fpr <= 0.5]),
 ]
 BODIES = {
-    "cross-entropy": CrossEntropy,
-    "focal": lambda: CrossEntropy(gamma=2),
-    "weighted": lambda: CrossEntropy(positives="balanced"),
+    "cross-entropy": sp.CrossEntropy,
+    "focal": lambda: sp.CrossEntropy(gamma=2),
+    "weighted": lambda: sp.CrossEntropy(positives="balanced"),
     "penalty": Penalty,
     "penalty 3": lambda: Penalty(eta=3.0),
     "ablation": lambda: Penalty(everywhere=True),
@@ -72,7 +56,7 @@ def warmed(problem, body, **options):
     """A criterion after one step, so that the penalty has a threshold to look back to."""
     net = network()
     split = Split(net)
-    criterion = LastLayer(problem, split, body=BODIES[body](), **options)
+    criterion = sp.LastLayer(problem, split, body=BODIES[body](), **options)
     criterion(split(draw(seed=7)[0]), draw(seed=7)[1])
     return net, split, criterion
 
@@ -99,7 +83,7 @@ def test_the_body_never_sees_the_implicit_term(problem):
     found = gradients(criterion(split(x), y), net[0].parameters())
     loss = cross_entropy(split.auxiliary(net[:2](x))[:, 0], y)
     same(found, gradients(loss, net[0].parameters()), rtol=1e-13)
-    implicit = Implicit(problem)(split.head(net[:2](x)), y)
+    implicit = sp.Implicit(problem)(split.head(net[:2](x)), y)
     assert not torch.allclose(found[0], gradients(implicit, net[0].parameters())[0])
 
 
@@ -125,7 +109,7 @@ def test_method_two_is_the_penalized_objective_at_the_last_steps_threshold(
 ):
     net = network()
     split = Split(net)
-    criterion = LastLayer(problem, split, body=Penalty(eta, everywhere=everywhere))
+    criterion = sp.LastLayer(problem, split, body=Penalty(eta, everywhere=everywhere))
     first, second = draw(seed=7), draw(seed=8)
     criterion(split(first[0]), first[1])
     at = criterion.penalty.held_at.clone()
@@ -150,7 +134,7 @@ def test_method_two_is_the_penalized_objective_at_the_last_steps_threshold(
 def test_the_running_multiplier_follows_and_starts_where_the_first_one_is():
     net = network()
     split = Split(net)
-    criterion = LastLayer(fnr_at_fpr(0.1), split, body=Penalty())
+    criterion = sp.LastLayer(sp.fnr_at_fpr(0.1), split, body=Penalty())
     expected = None
     for seed in range(4):
         criterion(split(draw(seed=seed)[0]), draw(seed=seed)[1])
@@ -167,7 +151,7 @@ def test_it_compiles_without_a_graph_break(body):
     x, y = draw(40)
     results = []
     for compiled in (False, True):
-        _, split, criterion = warmed(fnr_at_fpr(0.1), body)
+        _, split, criterion = warmed(sp.fnr_at_fpr(0.1), body)
         features = split(x).detach().requires_grad_()
         torch._dynamo.reset()
         run = criterion
@@ -180,7 +164,7 @@ def test_it_compiles_without_a_graph_break(body):
 
 def test_an_auxiliary_head_that_no_optimizer_knows_is_told():
     net = network()
-    criterion = LastLayer(fnr_at_fpr(0.1), net[2])
+    criterion = sp.LastLayer(sp.fnr_at_fpr(0.1), net[2])
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for _ in range(3):
         optimizer.zero_grad()
@@ -195,7 +179,7 @@ def test_a_head_that_is_not_part_of_the_trained_model_is_told():
     net, other = network(), nn.Linear(5, 1).double()
     told = []
     for head in (other, net[2]):
-        criterion = LastLayer(fnr_at_fpr(0.1), head)
+        criterion = sp.LastLayer(sp.fnr_at_fpr(0.1), head)
         optimizer = torch.optim.Adam([*net.parameters(), *criterion.parameters()], lr=0.1)
         for _ in range(3):
             optimizer.zero_grad()
@@ -209,14 +193,14 @@ def test_a_head_that_is_not_part_of_the_trained_model_is_told():
 def test_a_head_of_another_model_cannot_be_attached():
     net, other = network(), nn.Linear(5, 1).double()
     with pytest.raises(ValueError, match="head is not part of the model that is trained"):
-        LastLayer(fnr_at_fpr(0.1), other).attach(net)
-    assert LastLayer(fnr_at_fpr(0.1), net[2]).attach(net).reduction is None
+        sp.LastLayer(sp.fnr_at_fpr(0.1), other).attach(net)
+    assert sp.LastLayer(sp.fnr_at_fpr(0.1), net[2]).attach(net).reduction is None
 
 
 @pytest.mark.parametrize("fused", [True, False])
 def test_heads_that_are_trained_are_seen_to_be_by_any_optimizer(fused):
     net = network()
-    criterion = LastLayer(fnr_at_fpr(0.1), net[2])
+    criterion = sp.LastLayer(sp.fnr_at_fpr(0.1), net[2])
     optimizer = torch.optim.Adam([*net.parameters(), *criterion.parameters()], fused=fused)
     for _ in range(3):
         optimizer.zero_grad()
@@ -227,7 +211,7 @@ def test_heads_that_are_trained_are_seen_to_be_by_any_optimizer(fused):
 
 def test_the_last_threshold_is_kept_through_a_batch_without_a_class():
     split = Split(network())
-    criterion = LastLayer(fnr_at_fpr(0.1), split, body=Penalty())
+    criterion = sp.LastLayer(sp.fnr_at_fpr(0.1), split, body=Penalty())
     x, y = draw()
     criterion(split(x), torch.ones_like(y))
     assert criterion.penalty.held_at.isnan().all()  # there is none yet
@@ -242,7 +226,7 @@ def test_the_last_threshold_is_kept_with_a_frozen_head():
     net = network()
     net[2].requires_grad_(False)
     split = Split(net)
-    criterion = LastLayer(fnr_at_fpr(0.1), split, body=Penalty())
+    criterion = sp.LastLayer(sp.fnr_at_fpr(0.1), split, body=Penalty())
     criterion(split(draw(seed=7)[0]), draw(seed=7)[1])
     at = criterion.penalty.held_at.clone()
     criterion(split(draw(seed=8)[0]), draw(seed=8)[1])
@@ -269,16 +253,16 @@ def test_a_head_with_chance_of_its_own_or_another_width_is_told_by_its_first_bat
     features = network()[:2](x)
     state = torch.get_rng_state()
     with pytest.raises(ValueError, match="head gives other scores each time"):
-        LastLayer(fnr_at_fpr(0.1), Chance(5, 1).double())(features, y)
-    steady = LastLayer(fnr_at_fpr(0.1), Chance(5, 1).double().eval())(features, y)
+        sp.LastLayer(sp.fnr_at_fpr(0.1), Chance(5, 1).double())(features, y)
+    steady = sp.LastLayer(sp.fnr_at_fpr(0.1), Chance(5, 1).double().eval())(features, y)
     assert steady.isfinite()
     with pytest.raises(ValueError, match=r"cannot take features of shape \(\d+, 5\): "):
-        LastLayer(fnr_at_fpr(0.1), Narrow())(features, y)
+        sp.LastLayer(sp.fnr_at_fpr(0.1), Narrow())(features, y)
     torch.set_rng_state(state)
 
 
 def test_a_look_at_validation_data_is_no_step():
-    _, split, criterion = warmed(fnr_at_fpr(0.1), "penalty")
+    _, split, criterion = warmed(sp.fnr_at_fpr(0.1), "penalty")
     kept = copy.deepcopy(criterion.state_dict())
     criterion.eval()
     with torch.no_grad():
@@ -287,7 +271,7 @@ def test_a_look_at_validation_data_is_no_step():
 
 
 def test_the_recipe_is_in_the_repr():
-    text = repr(LastLayer(fnr_at_fpr(0.1), nn.Linear(5, 1), body=Penalty(eta=2.0)))
+    text = repr(sp.LastLayer(sp.fnr_at_fpr(0.1), nn.Linear(5, 1), body=Penalty(eta=2.0)))
     assert "minimize fnr subject to fpr <= 0.1" in text
     assert "eta=2.0" in text
 
@@ -317,7 +301,7 @@ def test_loss_and_gradients_are_finite_and_attached(problem, body, batch):
     features, labels = BATCHES[batch]
     torch.manual_seed(0)
     head = nn.Linear(5, 1).to(features.dtype)
-    criterion = LastLayer(problem, head, body=BODIES[body]())
+    criterion = sp.LastLayer(problem, head, body=BODIES[body]())
     for _ in range(2):
         leaf = features.clone().requires_grad_()
         head.zero_grad()
@@ -333,7 +317,7 @@ def test_loss_and_gradients_are_finite_and_attached(problem, body, batch):
 
 
 def test_features_of_the_wrong_width_are_refused():
-    criterion = LastLayer(fnr_at_fpr(0.1), nn.Linear(5, 1))
+    criterion = sp.LastLayer(sp.fnr_at_fpr(0.1), nn.Linear(5, 1))
     with pytest.raises(ValueError, match=r"width 5, \[n, 5\]; got the shape \(8, 3\)"):
         criterion(torch.randn(8, 3), torch.ones(8))
     with pytest.raises(ValueError, match="not the model's scores"):
@@ -351,7 +335,7 @@ def test_features_of_the_wrong_width_are_refused():
 )
 def test_a_head_that_is_not_a_function_of_features_is_refused(part):
     with pytest.raises(ValueError, match=type(part).__name__):
-        LastLayer(fnr_at_fpr(0.1), nn.Sequential(part, nn.Linear(5, 1)))
+        sp.LastLayer(sp.fnr_at_fpr(0.1), nn.Sequential(part, nn.Linear(5, 1)))
 
 
 @pytest.mark.parametrize(
@@ -364,30 +348,30 @@ def test_a_head_that_is_not_a_function_of_features_is_refused(part):
 )
 def test_a_head_without_weights_is_refused(head, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        LastLayer(fnr_at_fpr(0.1), head)
+        sp.LastLayer(sp.fnr_at_fpr(0.1), head)
 
 
 def test_what_it_cannot_express_is_refused_with_who_can():
     head = nn.Linear(5, 1)
     with pytest.raises(TypeError, match="takes a Problem, such as"):
-        LastLayer(fnr, head)
+        sp.LastLayer(sp.fnr, head)
     with pytest.raises(ValueError, match=r"about several\. Implicit\(problem\)"):
-        LastLayer(Problem(maximize=macro(recall)), head)
-    gap = abs(coverage.on(g="a") - coverage.on(g="b")) <= 0.1
-    problem = Problem(minimize=error, subject_to=gap, thresholds="per group")
+        sp.LastLayer(sp.Problem(maximize=sp.macro(sp.recall)), head)
+    gap = abs(sp.coverage.on(g="a") - sp.coverage.on(g="b")) <= 0.1
+    problem = sp.Problem(minimize=sp.error, subject_to=gap, thresholds="per group")
     with pytest.raises(NotImplementedError, match=r"body=CrossEntropy\(\) trains it"):
-        LastLayer(problem, head, body=Penalty())
+        sp.LastLayer(problem, head, body=Penalty())
     groups = ["a", "b"] * 45
-    criterion = LastLayer(problem, head.double())
+    criterion = sp.LastLayer(problem, head.double())
     assert criterion(draw()[0] @ torch.ones(4, 5).double(), draw()[1], groups=groups).isfinite()
 
 
 def test_settings_that_contradict_each_other_are_refused():
     head = nn.Linear(5, 1)
     with pytest.raises(TypeError, match="body must be"):
-        LastLayer(fnr_at_fpr(0.1), head, body="cross_entropy")
+        sp.LastLayer(sp.fnr_at_fpr(0.1), head, body="cross_entropy")
     with pytest.raises(ValueError, match="same problem"):
-        LastLayer(fnr_at_fpr(0.1), head, implicit=Implicit(fnr_at_fpr(0.2)))
+        sp.LastLayer(sp.fnr_at_fpr(0.1), head, implicit=sp.Implicit(sp.fnr_at_fpr(0.2)))
     with pytest.raises(ValueError, match="eta must be positive"):
         Penalty(eta=-1)
 
@@ -396,8 +380,8 @@ def test_a_batch_without_a_class_teaches_the_body_nothing_by_its_penalty():
     """Rates that such a batch has, like the error, would drift towards the class that is there."""
     net = network()
     split = Split(net)
-    problem = Problem(minimize=error, subject_to=coverage <= 0.3)
-    criterion = LastLayer(problem, split, body=Penalty(eta=2.0))
+    problem = sp.Problem(minimize=sp.error, subject_to=sp.coverage <= 0.3)
+    criterion = sp.LastLayer(problem, split, body=Penalty(eta=2.0))
     x, y = draw()
     criterion(split(x), y)
     net[2].bias.data += 0.3

@@ -5,19 +5,7 @@ import time
 import pytest
 import torch
 
-from setpoint import (
-    Pairwise,
-    Problem,
-    coverage,
-    error,
-    f_score,
-    fnr,
-    fnr_at_fpr,
-    fpr,
-    pr_auc,
-    roc_auc,
-    tpr_at_fpr,
-)
+import setpoint as sp
 from setpoint.solvers import pairwise
 from setpoint.solvers.pairwise import sigmoid_sums
 
@@ -67,7 +55,7 @@ def double_loop(surrogate, scale, scores, labels, low, high, weights):
 def test_it_equals_the_double_loop(surrogate, ties, low, high, scale):
     scores, y = draw(ties=ties, seed=3)
     weights = torch.rand(60, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    criterion = Pairwise(roc_auc(fpr=(low, high)), surrogate=surrogate, scale=scale)
+    criterion = sp.Pairwise(sp.roc_auc(fpr=(low, high)), surrogate=surrogate, scale=scale)
     leaf = scores.clone().requires_grad_()
     expected = double_loop(surrogate, scale, leaf, y, low, high, weights)
     (slopes,) = torch.autograd.grad(expected, leaf)
@@ -93,7 +81,7 @@ def test_cells_are_as_good_as_pairs(spread, monkeypatch):
 def test_pairs_are_never_written_down(surrogate):
     """400,000 examples have 4e10 pairs: 320 GB, or half an hour at a pair a nanosecond."""
     scores, y = draw(400_000)
-    criterion = Pairwise(roc_auc(), surrogate=surrogate)
+    criterion = sp.Pairwise(sp.roc_auc(), surrogate=surrogate)
     start = time.process_time()
     loss, found = gradient(criterion, scores, y)
     assert time.process_time() - start < 20
@@ -104,20 +92,20 @@ def test_pairs_are_never_written_down(surrogate):
 
 def test_the_rate_at_an_fpr_is_trained_by_the_area_up_to_it():
     scores, y = draw()
-    expected = gradient(Pairwise(roc_auc(fpr=(0, 0.1))), scores, y)[1]
+    expected = gradient(sp.Pairwise(sp.roc_auc(fpr=(0, 0.1))), scores, y)[1]
     for problem in (
-        fnr_at_fpr(0.1),
-        tpr_at_fpr(0.1),
-        Problem(minimize=fnr, subject_to=fpr.at(0.1)),
+        sp.fnr_at_fpr(0.1),
+        sp.tpr_at_fpr(0.1),
+        sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.1)),
     ):
-        assert torch.equal(gradient(Pairwise(problem), scores, y)[1], expected)
+        assert torch.equal(gradient(sp.Pairwise(problem), scores, y)[1], expected)
 
 
 @both
 def test_it_compiles_without_a_graph_break(surrogate):
     scores, y = draw(40)
     torch._dynamo.reset()
-    criterion = Pairwise(roc_auc(fpr=(0, 0.3)), surrogate=surrogate)
+    criterion = sp.Pairwise(sp.roc_auc(fpr=(0, 0.3)), surrogate=surrogate)
     run = torch.compile(criterion, fullgraph=True, backend="aot_eager")
     leaf = scores.clone().requires_grad_()
     (found,) = torch.autograd.grad(run(leaf, y), leaf)
@@ -147,7 +135,7 @@ def test_loss_and_gradient_are_finite_and_attached(surrogate, batch, monkeypatch
     for few in (0, 2**17):
         monkeypatch.setattr(pairwise, "FEW_PAIRS", few)
         leaf = scores.clone().requires_grad_()
-        criterion = Pairwise(roc_auc(fpr=(0, 0.3)), surrogate=surrogate)
+        criterion = sp.Pairwise(sp.roc_auc(fpr=(0, 0.3)), surrogate=surrogate)
         assert criterion.status == "not started"
         loss = criterion(leaf, labels)
         loss.backward()
@@ -163,42 +151,42 @@ def test_loss_and_gradient_are_finite_and_attached(surrogate, batch, monkeypatch
 
 def test_the_exact_threshold_follows():
     scores, y = draw()
-    criterion = Pairwise(fnr_at_fpr(0.1))
+    criterion = sp.Pairwise(sp.fnr_at_fpr(0.1))
     criterion(scores, y)
-    assert criterion.stats()["hard_objective"] == fnr_at_fpr(0.1).evaluate(scores, y)
+    assert criterion.stats()["hard_objective"] == sp.fnr_at_fpr(0.1).evaluate(scores, y)
     assert criterion.status == "held"
 
 
 @pytest.mark.parametrize(
     "problem",
     [
-        pr_auc((0.9, 1)),
-        Problem(maximize=f_score(1)),
-        Problem(minimize=fnr, subject_to=fpr >= 0.2),
-        Problem(minimize=fnr, subject_to=fpr.on(group=1) <= 0.2),
-        Problem(minimize=fpr, subject_to=fnr <= 0.1),
+        sp.pr_auc((0.9, 1)),
+        sp.Problem(maximize=sp.f_score(1)),
+        sp.Problem(minimize=sp.fnr, subject_to=sp.fpr >= 0.2),
+        sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.on(group=1) <= 0.2),
+        sp.Problem(minimize=sp.fpr, subject_to=sp.fnr <= 0.1),
     ],
     ids=str,
 )
 def test_what_it_cannot_express_is_refused_with_who_can(problem):
     with pytest.raises(ValueError, match="Implicit and Lagrangian train for it"):
-        Pairwise(problem)
+        sp.Pairwise(problem)
 
 
 def test_thresholds_per_group_are_not_for_multipliers_either():
-    gap = abs(coverage.on(g="a") - coverage.on(g="b")) <= 0.1
-    problem = Problem(minimize=error, subject_to=gap, thresholds="per group")
+    gap = abs(sp.coverage.on(g="a") - sp.coverage.on(g="b")) <= 0.1
+    problem = sp.Problem(minimize=sp.error, subject_to=gap, thresholds="per group")
     with pytest.raises(ValueError, match=r"an fpr above 0\)\. Implicit trains for it"):
-        Pairwise(problem)
+        sp.Pairwise(problem)
 
 
 def test_bad_settings_are_refused():
     with pytest.raises(TypeError, match="takes a Problem"):
-        Pairwise(fnr)
+        sp.Pairwise(sp.fnr)
     with pytest.raises(ValueError, match="'squared_hinge' or 'sigmoid'"):
-        Pairwise(roc_auc(), surrogate="hinge")
+        sp.Pairwise(sp.roc_auc(), surrogate="hinge")
     with pytest.raises(ValueError, match="scale must be positive"):
-        Pairwise(roc_auc(), scale=0)
+        sp.Pairwise(sp.roc_auc(), scale=0)
     assert "surrogate='sigmoid', scale=2.0" in repr(
-        Pairwise(roc_auc(), surrogate="sigmoid", scale=2)
+        sp.Pairwise(sp.roc_auc(), surrogate="sigmoid", scale=2)
     )

@@ -9,52 +9,36 @@ from torch import nn
 from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 
-from setpoint import (
-    CrossEntropy,
-    Implicit,
-    Lagrangian,
-    LastLayer,
-    Pairwise,
-    Problem,
-    Program,
-    RateBarrier,
-    error,
-    f_score,
-    fnr_at_fpr,
-    pr_auc,
-    precision_at_k,
-    precision_at_recall,
-    roc_auc,
-)
+import setpoint as sp
 from setpoint.losses import auc_loss, multiclass_auc_loss
 from setpoint.solvers import GlobalBatch, Penalty, Split
 
-BOUND = fnr_at_fpr(0.2)
+BOUND = sp.fnr_at_fpr(0.2)
 CRITERIA = {
-    "implicit": lambda _: Implicit(BOUND, steps=10),
-    "implicit, bare": lambda _: Implicit(BOUND, share=0.0),
-    "implicit, memory": lambda _: Implicit(BOUND, memory=64),
-    "implicit, precision at recall": lambda _: Implicit(precision_at_recall(0.8)),
-    "implicit, precision at k": lambda _: Implicit(precision_at_k(9)),
-    "implicit, f score": lambda _: Implicit(Problem(maximize=f_score(1))),
-    "implicit, area": lambda _: Implicit(pr_auc(recall=(0.5, 1.0), points=3)),
-    "lagrangian": lambda _: Lagrangian(BOUND),
-    "lagrangian, swap": lambda _: Lagrangian(BOUND, proxy=True, regret="swap"),
-    "cross entropy": lambda _: CrossEntropy(BOUND),
-    "balanced": lambda _: CrossEntropy(positives="balanced"),
-    "focal": lambda _: CrossEntropy(gamma=2.0),
-    "pairwise": lambda _: Pairwise(roc_auc(fpr=(0, 0.3))),
-    "pairwise, sigmoid": lambda _: Pairwise(roc_auc(fpr=(0, 0.3)), surrogate="sigmoid"),
-    "program, area": lambda _: Program(roc_auc(fpr=(0, 0.3))),
-    "program, misses": lambda _: Program(BOUND),
-    "program, f score": lambda _: Program(Problem(maximize=f_score(1))),
-    "program, structural": lambda _: Program(Problem(minimize=error)),
+    "implicit": lambda _: sp.Implicit(BOUND, steps=10),
+    "implicit, bare": lambda _: sp.Implicit(BOUND, share=0.0),
+    "implicit, memory": lambda _: sp.Implicit(BOUND, memory=64),
+    "implicit, precision at recall": lambda _: sp.Implicit(sp.precision_at_recall(0.8)),
+    "implicit, precision at k": lambda _: sp.Implicit(sp.precision_at_k(9)),
+    "implicit, f score": lambda _: sp.Implicit(sp.Problem(maximize=sp.f_score(1))),
+    "implicit, area": lambda _: sp.Implicit(sp.pr_auc(recall=(0.5, 1.0), points=3)),
+    "lagrangian": lambda _: sp.Lagrangian(BOUND),
+    "lagrangian, swap": lambda _: sp.Lagrangian(BOUND, proxy=True, regret="swap"),
+    "cross entropy": lambda _: sp.CrossEntropy(BOUND),
+    "balanced": lambda _: sp.CrossEntropy(positives="balanced"),
+    "focal": lambda _: sp.CrossEntropy(gamma=2.0),
+    "pairwise": lambda _: sp.Pairwise(sp.roc_auc(fpr=(0, 0.3))),
+    "pairwise, sigmoid": lambda _: sp.Pairwise(sp.roc_auc(fpr=(0, 0.3)), surrogate="sigmoid"),
+    "program, area": lambda _: sp.Program(sp.roc_auc(fpr=(0, 0.3))),
+    "program, misses": lambda _: sp.Program(BOUND),
+    "program, f score": lambda _: sp.Program(sp.Problem(maximize=sp.f_score(1))),
+    "program, structural": lambda _: sp.Program(sp.Problem(minimize=sp.error)),
     "any loss": lambda _: GlobalBatch(auc_loss),
-    "last layer": lambda split: LastLayer(BOUND, split),
-    "last layer, penalty": lambda split: LastLayer(BOUND, split, body=Penalty()),
+    "last layer": lambda split: sp.LastLayer(BOUND, split),
+    "last layer, penalty": lambda split: sp.LastLayer(BOUND, split, body=Penalty()),
 }
 ONLY_EAGER = {
-    "rate barrier": lambda model: RateBarrier(BOUND, model.parameters()),
+    "rate barrier": lambda model: sp.RateBarrier(BOUND, model.parameters()),
 }
 every_criterion = pytest.mark.parametrize("name", [*CRITERIA, *ONLY_EAGER])
 
@@ -135,7 +119,7 @@ def test_thresholds_are_right_among_heavy_ties():
     scores = torch.randn(100_000, generator=r).bfloat16()
     labels = torch.zeros(100_000).bernoulli_(0.1, generator=r)
     assert len(scores.unique()) < 5000
-    criterion = Implicit(fnr_at_fpr(0.01), share=0.0)
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.01), share=0.0)
     criterion(scores.requires_grad_(), labels)
     negatives = scores[labels == 0]
     alarms = int((negatives > criterion.thresholds.to(torch.bfloat16)).sum())

@@ -5,31 +5,7 @@ import torch
 from losses.draws import draw
 from torch.testing import assert_close
 
-from setpoint import (
-    FN,
-    FP,
-    TP,
-    Implicit,
-    Problem,
-    Program,
-    Rate,
-    coverage,
-    error,
-    f_score,
-    fit,
-    fnr,
-    fnr_at_fpr,
-    fpr,
-    pr_auc,
-    precision,
-    precision_at_k,
-    precision_at_recall,
-    recall,
-    recall_at_precision,
-    roc_auc,
-    tnr,
-    tpr_at_fpr,
-)
+import setpoint as sp
 from setpoint.losses import (
     f_score_loss,
     jaccard_loss,
@@ -40,39 +16,45 @@ from setpoint.losses import (
 from setpoint.rates import jaccard, prevalence
 
 FITS = {
-    roc_auc(fpr=(0, 0.3)): (partial_auc_loss, {"fpr": (0, 0.3)}),
-    Problem(minimize=fnr, subject_to=fpr.over(0.1, 1)): (partial_auc_loss, {"fpr": (0.1, 1)}),
-    Problem(maximize=f_score(2)): (f_score_loss, {"beta": 2, "threshold": "best"}),
-    Problem(maximize=jaccard): (jaccard_loss, {"threshold": "best"}),
-    precision_at_recall(0.8): (precision_at_recall_loss, {"recall": 0.8}),
-    Problem(maximize=precision, subject_to=fnr <= 0.25): (
+    sp.roc_auc(fpr=(0, 0.3)): (partial_auc_loss, {"fpr": (0, 0.3)}),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.over(0.1, 1)): (
+        partial_auc_loss,
+        {"fpr": (0.1, 1)},
+    ),
+    sp.Problem(maximize=sp.f_score(2)): (f_score_loss, {"beta": 2, "threshold": "best"}),
+    sp.Problem(maximize=jaccard): (jaccard_loss, {"threshold": "best"}),
+    sp.precision_at_recall(0.8): (precision_at_recall_loss, {"recall": 0.8}),
+    sp.Problem(maximize=sp.precision, subject_to=sp.fnr <= 0.25): (
         precision_at_recall_loss,
         {"recall": 0.75},
     ),
-    Problem(maximize=precision, subject_to=recall.at(0.6)): (
+    sp.Problem(maximize=sp.precision, subject_to=sp.recall.at(0.6)): (
         precision_at_recall_loss,
         {"recall": 0.6},
     ),
-    Problem(minimize=fpr, subject_to=recall >= 0.9): (
+    sp.Problem(minimize=sp.fpr, subject_to=sp.recall >= 0.9): (
         precision_at_recall_loss,
         {"recall": 0.9, "objective": "fpr"},
     ),
-    Problem(minimize=error): (structural_loss, {"metric": error}),
-    Problem(minimize=0.3 * fpr + 0.7 * fnr): (structural_loss, {"metric": 0.3 * fpr + 0.7 * fnr}),
+    sp.Problem(minimize=sp.error): (structural_loss, {"metric": sp.error}),
+    sp.Problem(minimize=0.3 * sp.fpr + 0.7 * sp.fnr): (
+        structural_loss,
+        {"metric": 0.3 * sp.fpr + 0.7 * sp.fnr},
+    ),
 }
 REFUSED = [
-    pr_auc(recall=(0.9, 1)),
-    recall_at_precision(0.9),
-    precision_at_k(10),
-    Problem(maximize=recall, subject_to=coverage <= 0.1),
-    Problem(minimize=fnr, subject_to=fpr.on(group=1) <= 0.1),
-    Problem(maximize=precision, subject_to=[recall >= 0.8, fpr <= 0.1]),
-    Problem(maximize=precision, subject_to=recall <= 0.8),
-    Problem(minimize=coverage),
-    Problem(minimize=prevalence),
-    Problem(maximize=error),
-    Problem(minimize=f_score(1)),
-    Problem(minimize=fnr, subject_to=fpr <= 1),
+    sp.pr_auc(recall=(0.9, 1)),
+    sp.recall_at_precision(0.9),
+    sp.precision_at_k(10),
+    sp.Problem(maximize=sp.recall, subject_to=sp.coverage <= 0.1),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.on(group=1) <= 0.1),
+    sp.Problem(maximize=sp.precision, subject_to=[sp.recall >= 0.8, sp.fpr <= 0.1]),
+    sp.Problem(maximize=sp.precision, subject_to=sp.recall <= 0.8),
+    sp.Problem(minimize=sp.coverage),
+    sp.Problem(minimize=prevalence),
+    sp.Problem(maximize=sp.error),
+    sp.Problem(minimize=sp.f_score(1)),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 1),
 ]
 
 
@@ -80,7 +62,7 @@ REFUSED = [
 def test_a_problem_is_trained_by_the_loss_that_fits(problem):
     loss, options = FITS[problem]
     scores, labels, weights = draw("f1", n=40)
-    criterion = Program(problem, margin=0.7)
+    criterion = sp.Program(problem, margin=0.7)
     expected = loss(scores, labels, weights=weights, margin=0.7, **options)
     assert_close(criterion(scores, labels, weights=weights), expected, rtol=1e-12, atol=0)
     assert str(problem) in repr(criterion)
@@ -90,43 +72,49 @@ def test_a_problem_is_trained_by_the_loss_that_fits(problem):
 @pytest.mark.parametrize("problem", REFUSED, ids=str)
 def test_other_problems_are_refused_and_told_where_to_go(problem):
     with pytest.raises(ValueError, match=r"There is no program for .*Implicit\(problem\)"):
-        Program(problem)
+        sp.Program(problem)
 
 
 def test_only_problems_are_problems():
     with pytest.raises(TypeError, match="Program takes a Problem, such as"):
-        Program("maximize f_score(1)")
+        sp.Program("maximize f_score(1)")
 
 
-@pytest.mark.parametrize("target", [fpr <= 0.2, tnr >= 0.8, fpr.at(0.2)], ids=str)
+@pytest.mark.parametrize("target", [sp.fpr <= 0.2, sp.tnr >= 0.8, sp.fpr.at(0.2)], ids=str)
 def test_misses_at_a_false_positive_rate_are_bounded(target):
     """The mirror image of false alarms at a recall; checked on its own, by the true values."""
     for seed in range(5):
         scores, labels, weights = draw("f1", n=80, seed=seed)
-        loss = Program(Problem(minimize=fnr, subject_to=target))(scores, labels, weights=weights)
-        same = Program(tpr_at_fpr(0.2))(scores, labels.bool(), weights=weights)
+        loss = sp.Program(sp.Problem(minimize=sp.fnr, subject_to=target))(
+            scores, labels, weights=weights
+        )
+        same = sp.Program(sp.tpr_at_fpr(0.2))(scores, labels.bool(), weights=weights)
         assert_close(loss, same, rtol=1e-12, atol=0)
-        true = fnr_at_fpr(0.2).evaluate(scores.numpy(), labels.numpy(), weights=weights.numpy())
+        true = sp.fnr_at_fpr(0.2).evaluate(scores.numpy(), labels.numpy(), weights=weights.numpy())
         assert loss >= true - 1e-12
-    separated = Program(fnr_at_fpr(0.2))(torch.tensor([3.0, 3, -3, -3]), torch.tensor([1, 1, 0, 0]))
+    separated = sp.Program(sp.fnr_at_fpr(0.2))(
+        torch.tensor([3.0, 3, -3, -3]), torch.tensor([1, 1, 0, 0])
+    )
     assert separated == 0
 
 
 def test_every_index_of_tversky_is_a_ratio():
     """``TP / (TP + a FN + b FP)``: F scores and Jaccard are members of this family."""
     scores, labels, weights = draw("f1", n=40)
-    for a, b, known in ((1, 1, jaccard), (0.5, 0.5, f_score(1)), (0.8, 0.2, f_score(2))):
-        index = Problem(maximize=Rate(TP, TP + a * FN + b * FP))
-        one, other = (Program(p)(scores, labels) for p in (index, Problem(maximize=known)))
+    for a, b, known in ((1, 1, jaccard), (0.5, 0.5, sp.f_score(1)), (0.8, 0.2, sp.f_score(2))):
+        index = sp.Problem(maximize=sp.Rate(sp.TP, sp.TP + a * sp.FN + b * sp.FP))
+        one, other = (sp.Program(p)(scores, labels) for p in (index, sp.Problem(maximize=known)))
         assert_close(one, other, rtol=1e-12, atol=0)
-    other = Problem(maximize=Rate(3 * TP, 3 * TP + 5 * FN + FP))
-    loss = Program(other)(scores, labels, weights=weights)
+    other = sp.Problem(maximize=sp.Rate(3 * sp.TP, 3 * sp.TP + 5 * sp.FN + sp.FP))
+    loss = sp.Program(other)(scores, labels, weights=weights)
     value = other.evaluate(scores.numpy(), labels.numpy(), weights=weights.numpy())
     assert loss >= 1 - value
 
 
 @pytest.mark.parametrize(
-    "problem", [roc_auc(fpr=(0, 0.2)), fnr_at_fpr(0.1), Problem(maximize=f_score(1))], ids=str
+    "problem",
+    [sp.roc_auc(fpr=(0, 0.2)), sp.fnr_at_fpr(0.1), sp.Problem(maximize=sp.f_score(1))],
+    ids=str,
 )
 def test_training_by_a_program_gets_where_training_by_implicit_gets(problem):
     """A linear problem with a known answer: both find the direction that tells classes apart."""
@@ -135,7 +123,7 @@ def test_training_by_a_program_gets_where_training_by_implicit_gets(problem):
     x = torch.randn(500, 5, generator=rng)
     x[:, 0] += 1.5 * y
     reached = []
-    for criterion in (Program(problem), Implicit(problem, steps=60)):
+    for criterion in (sp.Program(problem), sp.Implicit(problem, steps=60)):
         torch.manual_seed(0)
         model = torch.nn.Linear(5, 1)
         optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
@@ -151,11 +139,11 @@ def test_training_by_a_program_gets_where_training_by_implicit_gets(problem):
 
 
 def test_the_last_batch_is_told_with_the_threshold_of_the_problem():
-    criterion = Program(fnr_at_fpr(0.2))
+    criterion = sp.Program(sp.fnr_at_fpr(0.2))
     assert criterion.status == "not started"
     scores, labels, _ = draw("f1", n=40)
     loss = criterion(scores, labels)
-    told, choice = criterion.stats(), fnr_at_fpr(0.2).choose(scores.numpy(), labels.numpy())
+    told, choice = criterion.stats(), sp.fnr_at_fpr(0.2).choose(scores.numpy(), labels.numpy())
     assert told["loss"] == loss.item()
     assert (told["threshold"],) == choice.thresholds
     assert criterion.status == "held"
@@ -168,9 +156,9 @@ def test_it_works_in_the_training_loop():
     y = (torch.rand(200, generator=rng) < 0.3).long()
     x = torch.randn(200, 3, generator=rng)
     x[:, 0] += y
-    criterion = Program(roc_auc(fpr=(0, 0.5)))
+    criterion = sp.Program(sp.roc_auc(fpr=(0, 0.5)))
     torch.manual_seed(0)
     model = torch.nn.Linear(3, 1)
     before = criterion(model(x)[:, 0], y)
-    fit(model, criterion, x, y, steps=60, batch_size=50, learning_rate=0.05, seed=0)
+    sp.fit(model, criterion, x, y, steps=60, batch_size=50, learning_rate=0.05, seed=0)
     assert criterion(model(x)[:, 0], y) < 0.8 * before

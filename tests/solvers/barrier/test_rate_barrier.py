@@ -8,23 +8,9 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from setpoint import (
-    Barrier,
-    Problem,
-    RateBarrier,
-    Sigmoid,
-    coverage,
-    error,
-    f_score,
-    fit,
-    fnr,
-    fpr,
-    pr_auc,
-    recall,
-    tpr,
-)
+import setpoint as sp
 
-PROBLEM = Problem(minimize=fnr, subject_to=fpr <= 0.1)
+PROBLEM = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.1)
 
 
 def data(n=600, seed=0):
@@ -38,8 +24,8 @@ def test_values_are_true_rates_and_gradients_those_of_soft_ones():
     x, y = data(80)
     weight = torch.randn(4, dtype=torch.float64, requires_grad=True)
     x = x.double()
-    step = Sigmoid(temperature=0.5)
-    criterion = RateBarrier(PROBLEM, [weight], share=0.0, step=step)
+    step = sp.Sigmoid(temperature=0.5)
+    criterion = sp.RateBarrier(PROBLEM, [weight], share=0.0, step=step)
     criterion(x @ weight, y).backward()
     record = criterion.stats()
     soft = torch.sigmoid((x @ weight) / 0.5)
@@ -55,10 +41,10 @@ def test_values_are_true_rates_and_gradients_those_of_soft_ones():
 @pytest.mark.parametrize(
     ("problem", "rate"),
     [
-        (PROBLEM, fpr),
-        (Problem(maximize=recall, subject_to=coverage <= 0.2), coverage),
-        (Problem(minimize=error, subject_to=recall >= 0.9), recall),
-        (Problem(minimize=fnr, subject_to=fpr.at(0.2)), fpr),
+        (PROBLEM, sp.fpr),
+        (sp.Problem(maximize=sp.recall, subject_to=sp.coverage <= 0.2), sp.coverage),
+        (sp.Problem(minimize=sp.error, subject_to=sp.recall >= 0.9), sp.recall),
+        (sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.2)), sp.fpr),
     ],
     ids=str,
 )
@@ -66,10 +52,10 @@ def test_fit_trains_it_and_the_bound_is_held_at_the_fixed_threshold(problem, rat
     x, y = data()
     torch.manual_seed(0)
     model = nn.Linear(4, 1)
-    criterion = RateBarrier(problem, model.parameters())
-    fitted = fit(model, criterion, x, y, steps=250, batch_size=600, learning_rate=0.03, seed=0)
+    criterion = sp.RateBarrier(problem, model.parameters())
+    fitted = sp.fit(model, criterion, x, y, steps=250, batch_size=600, learning_rate=0.03, seed=0)
     scores = fitted.model(x).detach().squeeze(-1)
-    held = Problem(minimize=rate).evaluate(scores, y, thresholds=[0.0])
+    held = sp.Problem(minimize=rate).evaluate(scores, y, thresholds=[0.0])
     level = problem.subject_to[0].level
     assert abs(held - level) <= 0.03
     assert fitted.history[-1]["status"]
@@ -78,7 +64,7 @@ def test_fit_trains_it_and_the_bound_is_held_at_the_fixed_threshold(problem, rat
 def test_without_a_bound_it_is_the_soft_objective():
     x, y = data(50)
     weight = torch.zeros(4, requires_grad=True)
-    criterion = RateBarrier(Problem(maximize=f_score(1)), [weight])
+    criterion = sp.RateBarrier(sp.Problem(maximize=sp.f_score(1)), [weight])
     loss = criterion(x @ weight, y)
     loss.backward()
     assert loss.item() < 0  # the F score, negated
@@ -88,7 +74,7 @@ def test_without_a_bound_it_is_the_soft_objective():
 @pytest.mark.parametrize("labels", [0, 1])
 def test_a_batch_of_one_class_has_a_finite_loss_and_gradient(labels):
     weight = torch.ones(4, requires_grad=True)
-    criterion = RateBarrier(PROBLEM, [weight], share=0.0)
+    criterion = sp.RateBarrier(PROBLEM, [weight], share=0.0)
     loss = criterion(torch.randn(6, 4) @ weight, torch.full((6,), labels))
     loss.backward()
     assert loss.isfinite()
@@ -100,7 +86,7 @@ def test_a_batch_of_one_class_has_a_finite_loss_and_gradient(labels):
 def test_evaluation_does_not_learn():
     x, y = data(50)
     model = nn.Linear(4, 1)
-    criterion = RateBarrier(PROBLEM, model.parameters()).eval()
+    criterion = sp.RateBarrier(PROBLEM, model.parameters()).eval()
     assert not criterion(model(x), y).requires_grad
     assert criterion.stats()["steps"] == 0
 
@@ -108,21 +94,21 @@ def test_evaluation_does_not_learn():
 def test_bad_input_says_what_to_do():
     weight = [torch.ones(2, requires_grad=True)]
     with pytest.raises(TypeError, match="takes a Problem"):
-        RateBarrier("fnr at fpr 0.1", weight)
+        sp.RateBarrier("fnr at fpr 0.1", weight)
     with pytest.raises(NotImplementedError, match="one fixed threshold"):
-        RateBarrier(pr_auc(), weight)
-    per_group = Problem(
-        minimize=error,
-        subject_to=abs(tpr.on(g="a") - tpr.on(g="b")) <= 0.1,
+        sp.RateBarrier(sp.pr_auc(), weight)
+    per_group = sp.Problem(
+        minimize=sp.error,
+        subject_to=abs(sp.tpr.on(g="a") - sp.tpr.on(g="b")) <= 0.1,
         thresholds="per group",
     )
     with pytest.raises(NotImplementedError, match="one fixed threshold"):
-        RateBarrier(per_group, weight)
+        sp.RateBarrier(per_group, weight)
     with pytest.raises(TypeError, match="not both"):
-        RateBarrier(PROBLEM)
+        sp.RateBarrier(PROBLEM)
     with pytest.raises(TypeError, match="not both"):
-        RateBarrier(PROBLEM, weight, barrier=Barrier(weight))
-    assert "minimize fnr" in repr(RateBarrier(PROBLEM, weight))
+        sp.RateBarrier(PROBLEM, weight, barrier=sp.Barrier(weight))
+    assert "minimize fnr" in repr(sp.RateBarrier(PROBLEM, weight))
 
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "barrier.py"

@@ -5,36 +5,20 @@ import copy
 import pytest
 import torch
 
-from setpoint import (
-    Lagrangian,
-    Problem,
-    Sigmoid,
-    coverage,
-    error,
-    f_score,
-    fnr,
-    fnr_at_fpr,
-    fpr,
-    pr_auc,
-    precision,
-    precision_at_recall,
-    recall,
-    recall_at_precision,
-    roc_auc,
-)
+import setpoint as sp
 from setpoint.rates import lift
 from setpoint.steps import Hinge, Softplus
 
 PROBLEMS = [
-    fnr_at_fpr(0.1),
-    Problem(minimize=fnr, subject_to=fpr.at(0.1)),
-    precision_at_recall(0.9),
-    recall_at_precision(0.8),
-    Problem(minimize=error, subject_to=[fpr <= 0.2, recall >= 0.7]),
-    Problem(maximize=f_score(1)),
-    Problem(maximize=lift, subject_to=coverage <= 0.3),
-    roc_auc((0, 0.2), points=3),
-    pr_auc((0.8, 1.0), points=2),
+    sp.fnr_at_fpr(0.1),
+    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.1)),
+    sp.precision_at_recall(0.9),
+    sp.recall_at_precision(0.8),
+    sp.Problem(minimize=sp.error, subject_to=[sp.fpr <= 0.2, sp.recall >= 0.7]),
+    sp.Problem(maximize=sp.f_score(1)),
+    sp.Problem(maximize=lift, subject_to=sp.coverage <= 0.3),
+    sp.roc_auc((0, 0.2), points=3),
+    sp.pr_auc((0.8, 1.0), points=2),
 ]
 every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 
@@ -78,7 +62,7 @@ def by_hand(problem, scores, labels, at, prices, weight=1.0, temperature=1.0):
 @pytest.mark.parametrize("options", [{}, {"proxy": True}, {"proxy": True, "regret": "swap"}])
 @every_problem
 def test_the_gradient_is_that_of_objective_plus_prices_times_gaps(problem, options):
-    criterion = Lagrangian(problem, slack_rate=1.0, dual_rate=0.9, **options)
+    criterion = sp.Lagrangian(problem, slack_rate=1.0, dual_rate=0.9, **options)
     for seed in range(3):  # prices leave zero, thresholds their first place
         gradient(criterion, *draw(seed=seed))
     at = criterion.thresholds[0].clone()
@@ -94,8 +78,8 @@ def test_the_gradient_is_that_of_objective_plus_prices_times_gaps(problem, optio
 
 def test_slack_variables_are_the_running_parts_of_the_ratio():
     """The tangent of precision at the running counts: only sums of the batch are left."""
-    problem = Problem(maximize=precision)
-    criterion = Lagrangian(problem, threshold=0.0, slack_rate=0.25)
+    problem = sp.Problem(maximize=sp.precision)
+    criterion = sp.Lagrangian(problem, threshold=0.0, slack_rate=0.25)
     running = None
     for seed in range(4):
         scores, labels = draw(seed=seed)
@@ -115,7 +99,7 @@ def test_slack_variables_are_the_running_parts_of_the_ratio():
 
 @pytest.mark.parametrize("step", [Softplus(temperature=1.0), Hinge(temperature=1.0)])
 def test_convex_steps_count_both_sides(step):
-    criterion = Lagrangian(fnr_at_fpr(0.1), threshold=0.2, step=step)
+    criterion = sp.Lagrangian(sp.fnr_at_fpr(0.1), threshold=0.2, step=step)
     criterion.duals.values.fill_(0.7)
     scores, y = draw()
     leaf = scores.clone().requires_grad_()
@@ -134,7 +118,7 @@ def _hinge(u):
 
 
 def test_a_price_climbs_its_gap_and_stops_at_zero():
-    criterion = Lagrangian(fnr_at_fpr(0.1), threshold=0.0, dual_rate=2.0)
+    criterion = sp.Lagrangian(sp.fnr_at_fpr(0.1), threshold=0.0, dual_rate=2.0)
     expected = 0.0
     for shift in (-5.0, -5.0, 1.0, 0.0, -5.0):
         scores, y = draw()
@@ -146,13 +130,13 @@ def test_a_price_climbs_its_gap_and_stops_at_zero():
 
 
 def test_the_price_of_a_setpoint_may_be_negative():
-    criterion = Lagrangian(Problem(minimize=fnr, subject_to=fpr.at(0.9)), threshold=0.0)
+    criterion = sp.Lagrangian(sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.9)), threshold=0.0)
     gradient(criterion, *draw())
     assert criterion.multipliers.item() < 0
 
 
 def test_the_proxy_looks_at_true_counts():
-    criterion = Lagrangian(fnr_at_fpr(0.1), threshold=0.0, proxy=True, dual_rate=1.0)
+    criterion = sp.Lagrangian(sp.fnr_at_fpr(0.1), threshold=0.0, proxy=True, dual_rate=1.0)
     scores, y = draw()
     gradient(criterion, scores, y)
     true = (scores[y == 0] > 0).double().mean().item()
@@ -161,8 +145,8 @@ def test_the_proxy_looks_at_true_counts():
 
 def test_swap_regret_prices_are_the_stationary_distribution():
     """By hand: the matrix of algorithm 2, its eigenvector of eigenvalue one."""
-    problem = Problem(minimize=error, subject_to=[fpr <= 0.2, recall >= 0.7])
-    criterion = Lagrangian(problem, threshold=0.0, proxy=True, regret="swap", dual_rate=1.5)
+    problem = sp.Problem(minimize=sp.error, subject_to=[sp.fpr <= 0.2, sp.recall >= 0.7])
+    criterion = sp.Lagrangian(problem, threshold=0.0, proxy=True, regret="swap", dual_rate=1.5)
     matrix = torch.full((3, 3), 1 / 3, dtype=torch.float64)
     shares = torch.full((3,), 1 / 3, dtype=torch.float64)
     for seed in range(4):
@@ -181,7 +165,7 @@ def test_swap_regret_prices_are_the_stationary_distribution():
 
 
 def test_history_has_one_row_a_step_and_forgets_the_oldest():
-    criterion = Lagrangian(fnr_at_fpr(0.1))
+    criterion = sp.Lagrangian(sp.fnr_at_fpr(0.1))
     for seed in range(3):
         gradient(criterion, *draw(30, seed=seed))
     assert [row["step"] for row in criterion.history()] == [1, 2, 3]
@@ -198,7 +182,7 @@ def test_training_finds_the_known_answer():
     x = torch.randn(1000, generator=rng, dtype=torch.float64) + 2 * y
     shift = torch.zeros((), dtype=torch.float64, requires_grad=True)
     options = {"threshold": 0.0, "proxy": True, "dual_rate": 0.5}
-    criterion = Lagrangian(fnr_at_fpr(0.1), step=Sigmoid(temperature=0.3), **options)
+    criterion = sp.Lagrangian(sp.fnr_at_fpr(0.1), step=sp.Sigmoid(temperature=0.3), **options)
     optimizer = torch.optim.SGD([shift], lr=0.05)
     seen = []
     for step in range(900):
@@ -220,7 +204,7 @@ OPTIONS = [{}, {"proxy": True, "regret": "swap"}, {"threshold": 0.0, "proxy": Tr
     ("problem", "options"), [(PROBLEMS[2], {}), (PROBLEMS[4], OPTIONS[1])], ids=str
 )
 def test_it_compiles_without_a_graph_break(problem, options):
-    eager, compiled = Lagrangian(problem, **options), Lagrangian(problem, **options)
+    eager, compiled = sp.Lagrangian(problem, **options), sp.Lagrangian(problem, **options)
     torch._dynamo.reset()
     run = torch.compile(compiled, fullgraph=True, backend="aot_eager")
     for seed in range(2):
@@ -233,7 +217,7 @@ def test_it_compiles_without_a_graph_break(problem, options):
 
 
 def test_a_look_at_validation_data_is_no_step():
-    criterion = Lagrangian(precision_at_recall(0.9))
+    criterion = sp.Lagrangian(sp.precision_at_recall(0.9))
     gradient(criterion, *draw())
     kept = copy.deepcopy(criterion.state_dict())
     with torch.no_grad():
@@ -244,7 +228,7 @@ def test_a_look_at_validation_data_is_no_step():
 
 
 def test_the_recipe_is_in_the_repr():
-    text = repr(Lagrangian(fnr_at_fpr(0.1), proxy=True, dual_rate=0.5))
+    text = repr(sp.Lagrangian(sp.fnr_at_fpr(0.1), proxy=True, dual_rate=0.5))
     assert "minimize fnr subject to fpr <= 0.1" in text
     assert "dual_rate=0.5, proxy=True" in text
 
@@ -273,7 +257,7 @@ BATCHES = {
 @every_problem
 def test_loss_gradient_and_prices_stay_finite(problem, options, batch):
     scores, labels = BATCHES[batch]
-    criterion = Lagrangian(problem, **options)
+    criterion = sp.Lagrangian(problem, **options)
     for _ in range(2):
         leaf = scores.clone().requires_grad_()
         loss = criterion(leaf, labels)
@@ -288,7 +272,7 @@ def test_loss_gradient_and_prices_stay_finite(problem, options, batch):
 
 @pytest.mark.parametrize("batch", ["no positives", "no negatives"])
 def test_a_missing_class_moves_nothing_and_is_said(batch):
-    criterion = Lagrangian(precision_at_recall(0.9))
+    criterion = sp.Lagrangian(sp.precision_at_recall(0.9))
     gradient(criterion, *draw())
     kept = [criterion.multipliers.clone(), criterion.thresholds.clone(), criterion.slack.counts]
     scores, labels = BATCHES[batch]
@@ -301,8 +285,8 @@ def test_a_missing_class_moves_nothing_and_is_said(batch):
 
 def test_a_multiplier_that_diverges_says_so_and_stays_finite():
     """Both at once cannot be: nothing pays, and the prices run away."""
-    problem = Problem(minimize=error, subject_to=[recall >= 0.99, fpr <= 0.001])
-    criterion = Lagrangian(problem, threshold=0.0, dual_rate=1e5)
+    problem = sp.Problem(minimize=sp.error, subject_to=[sp.recall >= 0.99, sp.fpr <= 0.001])
+    criterion = sp.Lagrangian(problem, threshold=0.0, dual_rate=1e5)
     scores, y = draw()
     for _ in range(40):
         loss, found = gradient(criterion, scores - 1, y)
@@ -316,8 +300,8 @@ def test_a_multiplier_that_diverges_says_so_and_stays_finite():
 @pytest.mark.parametrize("regret", ["external", "swap"])
 @pytest.mark.parametrize("reached", [False, True])
 def test_a_target_that_stays_broken_is_told_at_the_default_rate(regret, reached):
-    problem = Problem(minimize=fnr, subject_to=fpr <= (0.3 if reached else 0.001))
-    criterion = Lagrangian(problem, threshold=0.0, proxy=True, regret=regret)
+    problem = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= (0.3 if reached else 0.001))
+    criterion = sp.Lagrangian(problem, threshold=0.0, proxy=True, regret=regret)
     torch.manual_seed(0)
     x, y = torch.randn(200, 1), torch.arange(200) % 2
     x[y == 1] += 1
@@ -337,26 +321,26 @@ def test_a_target_that_stays_broken_is_told_at_the_default_rate(regret, reached)
 
 def test_what_it_cannot_express_is_refused():
     with pytest.raises(TypeError, match="takes a Problem"):
-        Lagrangian(fnr)
-    gap = abs(coverage.on(g="a") - coverage.on(g="b")) <= 0.1
-    problem = Problem(minimize=error, subject_to=gap, thresholds="per group")
+        sp.Lagrangian(sp.fnr)
+    gap = abs(sp.coverage.on(g="a") - sp.coverage.on(g="b")) <= 0.1
+    problem = sp.Problem(minimize=sp.error, subject_to=gap, thresholds="per group")
     with pytest.raises(NotImplementedError, match=r"one per group\. Implicit trains those"):
-        Lagrangian(problem)
+        sp.Lagrangian(problem)
     with pytest.raises(ValueError, match="set proxy=True"):
-        Lagrangian(fnr_at_fpr(0.1), regret="swap")
+        sp.Lagrangian(sp.fnr_at_fpr(0.1), regret="swap")
     with pytest.raises(ValueError, match="'external' or 'swap'"):
-        Lagrangian(fnr_at_fpr(0.1), regret="none")
+        sp.Lagrangian(sp.fnr_at_fpr(0.1), regret="none")
     with pytest.raises(ValueError, match="dual_rate must be positive"):
-        Lagrangian(fnr_at_fpr(0.1), dual_rate=0)
+        sp.Lagrangian(sp.fnr_at_fpr(0.1), dual_rate=0)
     with pytest.raises(ValueError, match="finite"):
-        Lagrangian(fnr_at_fpr(0.1))(torch.tensor([torch.nan, 1.0]), torch.tensor([0, 1]))
+        sp.Lagrangian(sp.fnr_at_fpr(0.1))(torch.tensor([torch.nan, 1.0]), torch.tensor([0, 1]))
 
 
 def test_groups_are_counted():
     scores, y = draw()
     groups = torch.arange(90) % 2
-    problem = Problem(minimize=fnr, subject_to=fpr.on(group=1) <= 0.1)
-    criterion = Lagrangian(problem, threshold=0.0, proxy=True)
+    problem = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.on(group=1) <= 0.1)
+    criterion = sp.Lagrangian(problem, threshold=0.0, proxy=True)
     gradient(criterion, scores, y, groups=groups)
     true = (scores[(y == 0) & (groups == 1)] > 0).double().mean().item()
     assert criterion.stats()["gaps"][str(problem.subject_to[0])] == pytest.approx(true - 0.1)
