@@ -4,10 +4,9 @@ import pytest
 import torch
 
 from setpoint.programs import linear_program
-from setpoint.programs.newton import polish
-from setpoint.programs.penalty import PrimalDual, exact_step
+from setpoint.programs.newton import exact_step, polish
 from setpoint.programs.scaling import equilibrate
-from setpoint.programs.standard_form import check_program
+from setpoint.programs.standard_form import PrimalDual, check_program
 
 D = torch.float64
 

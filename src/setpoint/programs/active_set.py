@@ -114,8 +114,8 @@ def is_square(program: ProgramBatch, rows: Tensor, bounds: Tensor) -> Tensor:
 class Vertices:
     """The square linear systems of vertices: ``M z = r``, and ``M' u = g``.
 
-    ``M`` holds the chosen inequalities, all equalities, and the chosen bounds. A batch of dense
-    programs is factored at once; a single or sparse one without the columns fixed by its bounds.
+    ``M`` holds the chosen inequalities, all equalities, and the chosen bounds. Dense programs are
+    factored together; sparse ones one by one, without the columns that bounds fix at zero.
 
     Args:
         program: Square members (:func:`is_square`), scaled: otherwise small pivots say nothing.
@@ -128,28 +128,27 @@ class Vertices:
 
     def __init__(self, program: ProgramBatch, rows: Tensor, bounds: Tensor) -> None:
         self.program = program
-        self._systems: list[_ReducedSystem] = []
-        if program.is_sparse or program.members == 1:
-            self._systems = [
-                _ReducedSystem(program, rows[i], bounds[i], i) for i in range(program.members)
-            ]
-            good = [one.regular for one in self._systems]
+        self._sparse: list[_SparseVertex] = []
+        if program.is_sparse:
+            every = range(program.members)
+            self._sparse = [_SparseVertex(program, rows[i], bounds[i], i) for i in every]
+            good = [one.solve is not None for one in self._sparse]
             self.regular = torch.tensor(good, dtype=torch.bool, device=rows.device)
             return
         A, E, n = program.A.values, program.E.values, program.c.shape[1]
         always = torch.ones_like(program.h, dtype=torch.bool)
         self._chosen = torch.cat([rows, always, bounds], 1).nonzero()[:, 1].reshape(-1, n)
         eye = torch.eye(n, dtype=A.dtype, device=A.device).expand(len(A), n, n)
-        every = torch.cat([A, E, eye], 1) if program.nonnegative else torch.cat([A, E], 1)
-        M = every.gather(1, self._chosen[:, :, None].expand(-1, -1, n))
+        every_row = torch.cat([A, E, eye], 1)
+        M = every_row.gather(1, self._chosen[:, :, None].expand(-1, -1, n))
         self._lu, self._pivots, _ = torch.linalg.lu_factor_ex(M)
         pivots = self._lu.diagonal(dim1=1, dim2=2).abs()
         self.regular = pivots.amin(1) > SINGULAR * pivots.amax(1)
 
     def solve(self, b: Tensor, h: Tensor) -> Tensor:
         """The ``z`` of ``M z = r``, where ``r`` has these right sides, ``[batch, n]``."""
-        if self._systems:
-            return _to_tensor([one.solve(b[i], h[i]) for i, one in enumerate(self._systems)], b)
+        if self.program.is_sparse:
+            return _to_tensor([one.forward(b[i], h[i]) for i, one in enumerate(self._sparse)], b)
         zeros = torch.zeros_like(self.program.c)
         right = torch.cat([b, h, zeros], 1).gather(1, self._chosen)
         z: Tensor = torch.linalg.lu_solve(self._lu, self._pivots, right[..., None])[..., 0]
@@ -158,8 +157,8 @@ class Vertices:
     def solve_transposed(self, g: Tensor) -> tuple[Tensor, Tensor]:
         """The ``u`` of ``M' u = g``: its parts for the inequalities and for the equalities."""
         m, p = self.program.b.shape[1], self.program.h.shape[1]
-        if self._systems:
-            u = _to_tensor([one.solve_transposed(g[i]) for i, one in enumerate(self._systems)], g)
+        if self.program.is_sparse:
+            u = _to_tensor([one.transposed(g[i]) for i, one in enumerate(self._sparse)], g)
         else:
             right = g[..., None]
             chosen = torch.linalg.lu_solve(self._lu, self._pivots, right, adjoint=True)[..., 0]
@@ -167,80 +166,48 @@ class Vertices:
         return u[:, :m], u[:, m : m + p]
 
 
-class _ReducedSystem:
-    """The system of one member, without the variables that are at their bound."""
+class _SparseVertex:
+    """The system of one sparse member, without the variables that are at their bound.
+
+    Attributes:
+        solve: A function of the right side and of ``"N"`` or ``"T"`` (transposed); ``None`` if the
+            matrix is singular, and the solutions are then zeros.
+    """
 
     def __init__(self, program: ProgramBatch, rows: Tensor, bounds: Tensor, i: int) -> None:
-        self.m, self.n = len(rows), len(bounds)
+        self.m, self.p, self.n = len(rows), program.h.shape[1], len(bounds)
         self.rows = rows.cpu().numpy().nonzero()[0]
         self.free = (~bounds).cpu().numpy().nonzero()[0]
         A, E = program.A.member(i)[self.rows][:, self.free], program.E.member(i)[:, self.free]
-        sparse = issparse(A) or issparse(E)
-        M = vstack([csc_array(A), csc_array(E)]).tocsc() if sparse else np.concatenate([A, E])
-        self._solve = _factor(M)
-        self.regular = self._solve is not None
+        self.solve = _factor(vstack([csc_array(A), csc_array(E)]).tocsc())
 
-    def solve(self, b: Tensor, h: Tensor) -> Any:
+    def forward(self, b: Tensor, h: Tensor) -> Any:
         z = np.zeros(self.n)
-        if self._solve is not None:
+        if self.solve is not None:
             right = np.concatenate([b.cpu().numpy()[self.rows], h.cpu().numpy()])
-            z[self.free] = self._solve(right, False)
+            z[self.free] = self.solve(right, "N")
         return z
 
-    def solve_transposed(self, g: Tensor) -> Any:
-        count = len(self.free) - len(self.rows)
-        u = np.zeros(self.m + count)
-        if self._solve is not None:
-            chosen = self._solve(g.cpu().numpy()[self.free], True)
+    def transposed(self, g: Tensor) -> Any:
+        u = np.zeros(self.m + self.p)
+        if self.solve is not None:
+            chosen = self.solve(g.cpu().numpy()[self.free], "T")
             u[self.rows], u[self.m :] = np.split(chosen, [len(self.rows)])
         return u
 
 
 def _factor(M: Any) -> Any:
-    """A function ``solve(right, transposed)``, or ``None`` if the matrix is singular."""
+    """A function ``solve(right, "N" or "T")``, or ``None`` if the sparse matrix is singular."""
     if not M.shape[0]:
-        return lambda right, transposed: right
-    if issparse(M):
-        if structural_rank(csr_array(M)) < M.shape[0]:  # SuperLU may corrupt memory on these
-            return None
-        if M.nnz == M.shape[0]:
-            return _factor_permutation(csc_array(M))
-        try:
-            factor = splu(csc_array(M))
-        except RuntimeError:  # "Factor is exactly singular"
-            return None
-        if not _pivots_are_regular(factor.U.diagonal()):
-            return None
-        return lambda right, transposed: factor.solve(right, "T" if transposed else "N")
-    lu, pivots, _ = torch.linalg.lu_factor_ex(torch.from_numpy(M))
-    if not _pivots_are_regular(lu.diagonal().numpy()):
+        return lambda right, _: right
+    if structural_rank(csr_array(M)) < M.shape[0]:  # SuperLU may corrupt memory on these
         return None
-
-    def solve(right: Any, transposed: bool) -> Any:
-        column = torch.from_numpy(right)[:, None]
-        return torch.linalg.lu_solve(lu, pivots, column, adjoint=transposed)[:, 0].numpy()
-
-    return solve
-
-
-def _factor_permutation(M: Any) -> Any:
-    """The same for a matrix with one entry in every row and column."""
-    if not _pivots_are_regular(M.data):
+    try:
+        factor = splu(M)
+    except RuntimeError:  # "Factor is exactly singular"
         return None
-
-    def solve(right: Any, transposed: bool) -> Any:
-        if not transposed:
-            return right[M.indices] / M.data
-        out = np.empty_like(right)
-        out[M.indices] = right / M.data
-        return out
-
-    return solve
-
-
-def _pivots_are_regular(pivots: Any) -> bool:
-    size = np.abs(pivots)
-    return bool(size.min() > SINGULAR * size.max())
+    size = np.abs(factor.U.diagonal())
+    return factor.solve if size.min() > SINGULAR * size.max() else None
 
 
 def _to_tensor(rows: list[Any], like: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 from setpoint.programs.diagnostics import ProgramInfo
 from setpoint.programs.gradients import CostGradient, optimal_solution, optimal_value
 from setpoint.programs.infeasibility import prove_failures
-from setpoint.programs.penalty import Sketch
+from setpoint.programs.newton import Sketch
 from setpoint.programs.solving import solve_programs
 from setpoint.programs.standard_form import check_program
 from setpoint.programs.unrolled import solve_unrolled

@@ -109,15 +109,6 @@ class MatrixBatch:
         place = ((row + m * step).ravel(), (column + n * step).ravel())
         return csr_array((values.ravel(), place), shape=(m * members, n * members))
 
-    def part(self, rows: Tensor, columns: Tensor) -> MatrixBatch:
-        """The submatrix of the rows and columns that are marked."""
-        shape = int(rows.sum()), int(columns.sum())
-        if self.row is None or self.column is None:
-            return MatrixBatch(self.values[:, rows][:, :, columns], shape)
-        kept = rows[self.row] & columns[self.column]
-        row, column = (rows.cumsum(0) - 1)[self.row], (columns.cumsum(0) - 1)[self.column]
-        return MatrixBatch(self.values[:, kept], shape, row[kept], column[kept])
-
 
 def sparse_batch(tensor: Tensor) -> MatrixBatch:
     """A sparse tensor, COO or CSR, with any leading batch shape, as one pattern for all."""

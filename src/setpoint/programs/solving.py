@@ -1,20 +1,19 @@
 """Which solver solves which programs.
 
-Variables that share no row with another are solved in closed form: each goes to its nearest bound.
-Some large programs consist of nothing else (one variable per pair of examples, say), and a solver
-would spend its time and memory on finding that out. The rest goes to HiGHS or to Newton's method.
+A sparse program none of whose rows holds two variables (one variable per pair of examples, say) is
+solved in closed form: each variable goes to its nearest bound. A solver would spend its time and
+memory on finding that out. Other programs go to HiGHS or to Newton's method.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from setpoint.programs.highs import solve_by_highs
-from setpoint.programs.newton import solve_by_newton
-from setpoint.programs.penalty import Sketch
+from setpoint.programs.newton import Sketch, solve_by_newton
 from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
 
 SOLVERS = ("auto", "highs", "newton")
@@ -44,120 +43,56 @@ def solve_programs(
         raise ValueError(f"solver must be one of {known}; got {solver!r}.")
     if sketch is not None and (solver == "highs" or program.is_sparse):
         raise ValueError('sketch goes with dense matrices and solver="newton".')
-    if solver == "auto" and sketch is None:
-        parts = separate(program)
-        if parts is not None:
-            if parts.rest is None:
-                return parts.alone
-            return parts.join(_solve_with(parts.rest, fastest_solver(parts.rest)))
-        solver = fastest_solver(program)
-    return _solve_with(program, solver, sketch)
-
-
-def _solve_with(program: ProgramBatch, solver: str, sketch: Sketch | None = None) -> SolutionBatch:
+    if solver == "auto":
+        found = solve_separable(program) if sketch is None else None
+        if found is not None:
+            return found
+        solver = fastest_solver(program) if sketch is None else "newton"
     if solver == "highs":
         return solve_by_highs(program)
     found = solve_by_newton(program, sketch)
-    rest = torch.tensor([i for i, word in enumerate(found.status) if word != "optimal"])
+    rest = (~found.optimal).nonzero()[:, 0]
     if not len(rest):
         return found
-    rest = rest.to(program.c.device)
-    return found.put(rest, solve_by_highs(program.pick(rest)))
+    other = solve_by_highs(program.pick(rest))
+    found.put(rest, other)
+    status, names = list(found.status), list(found.solver)
+    for k, i in enumerate(rest.tolist()):
+        status[i], names[i] = other.status[k], other.solver[k]
+    return replace(found, status=tuple(status), solver=tuple(names))
 
 
-@dataclass(frozen=True)
-class Separated:
-    """A sparse program in two parts.
+def solve_separable(program: ProgramBatch) -> SolutionBatch | None:
+    """The closed form of sparse programs without a row that holds two variables.
 
-    Attributes:
-        columns: Variables that share no row with another, ``[n]``.
-        rows: Inequalities that bound one of these, ``[m]``.
-        alone: Their solutions; zeros elsewhere.
-        rest: The program of the other variables and rows, if there are any.
+    ``None`` for other programs, and where a member has no solution: a solver proves that.
     """
-
-    columns: Tensor
-    rows: Tensor
-    alone: SolutionBatch
-    rest: ProgramBatch | None
-
-    def join(self, other: SolutionBatch) -> SolutionBatch:
-        """The whole solution, when the rest is solved."""
-        solved = other.optimal[:, None]
-        z, v, s = (x * solved for x in (self.alone.z, self.alone.v, self.alone.s))
-        z[:, ~self.columns], s[:, ~self.columns] = other.z, other.s
-        v[:, ~self.rows] = other.v
-        return replace(other, z=z, v=v, s=s)
-
-
-def separate(program: ProgramBatch) -> Separated | None:
-    """The two parts of a sparse program.
-
-    ``None`` if every variable shares a row with another, or one that does not has no solution.
-    """
-    A, E = program.A, program.E
-    if A.row is None or A.column is None or (E.shape[0] and not E.is_sparse):
+    A, c = program.A, program.c
+    if A.row is None or A.column is None or program.E.shape[0] or not (A.values != 0).all():
         return None
-    m, n = A.shape
-    per_row = torch.bincount(A.row, minlength=m)
-    single = (per_row[A.row] == 1) & (A.values != 0).all(0)
-    columns = torch.ones(n, dtype=torch.bool, device=A.row.device)
-    columns[A.column[~single]] = False
-    if E.column is not None:
-        columns[E.column] = False
-    if not columns.any():
+    entries = torch.bincount(A.row, minlength=A.shape[0])
+    if (entries > 1).any() or (program.b[:, entries == 0] < 0).any():
         return None
-    entries = columns[A.column]
-    rows = torch.zeros(m, dtype=torch.bool, device=A.row.device)
-    rows[A.row[entries]] = True
-    alone = _solve_alone(program, A.row, A.column, columns, entries)
-    if alone is None:
-        return None
-    if columns.all():  # the remaining rows say 0 <= b and 0 = h
-        holds = (program.b[:, ~rows] >= 0).all() and not program.h.any()
-        return Separated(columns, rows, alone, None) if holds else None
-    every = torch.ones(E.shape[0], dtype=torch.bool, device=columns.device)
-    rest = replace(
-        program,
-        c=program.c[:, ~columns],
-        A=A.part(~rows, ~columns),
-        b=program.b[:, ~rows],
-        E=E.part(every, ~columns),
-    )
-    return Separated(columns, rows, alone, rest)
-
-
-def _solve_alone(
-    program: ProgramBatch, row: Tensor, column: Tensor, columns: Tensor, entries: Tensor
-) -> SolutionBatch | None:
-    """The solutions of the marked columns; ``None`` if one of them has none."""
-    c, a = program.c, program.A.values[:, entries]
-    row, column = row[entries], column[entries].expand(len(c), -1)
-    at = program.b[:, row] / a
-    sign = torch.where(
-        c < 0, -1.0, 1.0
-    )  # mirrored, every variable with a cost goes to its lower bound
-    toward, against = (a * sign.gather(1, column) < 0), (a * sign.gather(1, column) > 0)
-    at = at * sign.gather(1, column)
-    start = torch.full_like(c, -torch.inf)
-    end = torch.full_like(c, torch.inf)
+    column = A.column.expand(len(c), -1)
+    sign = torch.where(c < 0, -1.0, 1.0)  # mirrored, every cost pulls towards the lower bound
+    at = program.b[:, A.row] / A.values * sign.gather(1, column)
+    is_lower = A.values * sign.gather(1, column) < 0
+    start, end = torch.full_like(c, -torch.inf), torch.full_like(c, torch.inf)
     if program.nonnegative:
         start, end = torch.where(sign > 0, 0, start), torch.where(sign < 0, 0, end)
-    low = start.scatter_reduce(1, column, torch.where(toward, at, -torch.inf), "amax")
-    high = end.scatter_reduce(1, column, torch.where(against, at, torch.inf), "amin")
+    low = start.scatter_reduce(1, column, torch.where(is_lower, at, -torch.inf), "amax")
+    high = end.scatter_reduce(1, column, torch.where(is_lower, torch.inf, at), "amin")
     z = torch.where(c == 0, torch.clamp(torch.zeros_like(c), low, high), low)
-    if not (torch.isfinite(z) & (low <= high))[:, columns].all():
-        return None  # infeasible or unbounded: let a solver say so
-    z = torch.where(columns, z * sign, 0)
+    if not (torch.isfinite(z) & (low <= high)).all():
+        return None
+    by_row = is_lower & (at == low.gather(1, column)) & (start != low).gather(1, column)
+    first = _first_in_column(by_row, column, c.shape[1])  # of equal bounds one has the multiplier
     v = torch.zeros_like(program.b)
-    binding = toward & (at == low.gather(1, column)) & ~(start == low).gather(1, column)
-    first = _first_in_column(binding, column, c.shape[1])
-    price = torch.where(first, c.gather(1, column).abs() / a.abs(), 0)
-    v[:, row] = price
-    paid = torch.zeros_like(c).scatter_add(1, column, first.to(c.dtype))
-    s = torch.where(columns & (paid == 0), c.clamp(min=0), 0)
+    v[:, A.row] = torch.where(first, c.gather(1, column).abs() / A.values.abs(), 0)
+    has_row = torch.zeros_like(c).scatter_add(1, column, first.to(c.dtype)) > 0
+    s = torch.where(has_row, 0, c.clamp(min=0))
     words, names = ("optimal",) * len(c), ("closed form",) * len(c)
-    return SolutionBatch(z, v, torch.zeros_like(program.h), s, words, names, (0,) * len(c))
+    return SolutionBatch(z * sign, v, torch.zeros_like(program.h), s, words, names, (0,) * len(c))
 
 
 def _first_in_column(marked: Tensor, column: Tensor, width: int) -> Tensor:

@@ -93,25 +93,46 @@ class NumpyProgram:
 
 
 @dataclass(frozen=True)
-class SolutionBatch:
-    """Solutions and multipliers; zeros for members without a solution.
-
-    The multipliers obey ``c + A' v + E' w - s = 0`` with ``v, s >= 0``.
+class PrimalDual:
+    """Points and multipliers, with ``c + A' v + E' w - s = 0`` and ``v, s >= 0`` at a solution.
 
     Attributes:
-        z: Solutions, ``[batch, n]``.
+        z: Points, ``[batch, n]``.
         v: Multipliers of the inequalities, ``[batch, m]``.
         w: Multipliers of the equalities, ``[batch, p]``.
         s: Multipliers of ``z >= 0``, ``[batch, n]``.
-        status: Per member ``optimal``, ``infeasible``, ``unbounded`` or ``unsolved``.
-        solver: Per member the name of the solver.
-        iterations: Per member the number of steps it took.
     """
 
     z: Tensor
     v: Tensor
     w: Tensor
     s: Tensor
+
+    @classmethod
+    def zeros(cls, program: ProgramBatch) -> PrimalDual:
+        """All zeros, in the shapes of the programs."""
+        return cls(*(torch.zeros_like(x) for x in (program.c, program.b, program.h, program.c)))
+
+    def pick(self, members: Tensor) -> PrimalDual:
+        """Some members of the batch."""
+        return PrimalDual(self.z[members], self.v[members], self.w[members], self.s[members])
+
+    def put(self, members: Tensor, other: PrimalDual) -> None:
+        """Overwrite some members in place."""
+        for name in ("z", "v", "w", "s"):
+            getattr(self, name)[members] = getattr(other, name)
+
+
+@dataclass(frozen=True)
+class SolutionBatch(PrimalDual):
+    """Solutions with their multipliers; zeros for members without a solution.
+
+    Attributes:
+        status: Per member ``optimal``, ``infeasible``, ``unbounded`` or ``unsolved``.
+        solver: Per member the name of the solver.
+        iterations: Per member the number of steps it took.
+    """
+
     status: tuple[str, ...]
     solver: tuple[str, ...]
     iterations: tuple[int, ...]
@@ -121,15 +142,6 @@ class SolutionBatch:
         """Which members are solved, ``[batch]``."""
         solved = [word == "optimal" for word in self.status]
         return torch.tensor(solved, dtype=torch.bool, device=self.z.device)
-
-    def put(self, members: Tensor, other: SolutionBatch) -> SolutionBatch:
-        """The same with other solutions for some members; their iterations are kept."""
-        z, v, w, s = (x.clone() for x in (self.z, self.v, self.w, self.s))
-        z[members], v[members], w[members], s[members] = other.z, other.v, other.w, other.s
-        status, solver = list(self.status), list(self.solver)
-        for k, i in enumerate(members.tolist()):
-            status[i], solver[i] = other.status[k], other.solver[k]
-        return SolutionBatch(z, v, w, s, tuple(status), tuple(solver), self.iterations)
 
 
 def check_program(

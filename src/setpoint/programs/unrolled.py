@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setpoint.programs.penalty import Sketch
+from setpoint.programs.newton import Sketch
 from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
 
 PENALTY, SHIFT, FIRST_RIDGE, LAST_RIDGE, FULL_STEPS = 1e-3, 1e-4, 1e-3, 1e-2, 20
