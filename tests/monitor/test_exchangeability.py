@@ -1,0 +1,77 @@
+"""Drift among calibration rows, before a certificate is made."""
+
+import numpy as np
+import pytest
+
+from setpoint.certificates.exchangeability import exchangeability, moving_columns
+
+
+def rows(n=3000, seed=0, drift=0.0, more_positives=0.0):
+    random = np.random.default_rng(seed)
+    time = np.linspace(0, 1, n)
+    labels = random.random(n) < 0.1 + more_positives * time
+    return random.normal(size=n) + 2 * labels + drift * time, labels
+
+
+def test_rows_in_random_order_pass():
+    """1 % of 100 samples may alarm; more than 5 do so with probability below 0.001."""
+    found = [exchangeability(*rows(1000, seed)).drifts for seed in range(100)]
+    assert sum(found) <= 5
+
+
+def test_drifting_scores_are_found_and_told():
+    found = exchangeability(*rows(drift=1.5), threshold=2.0)
+    assert not found
+    assert found.reason.startswith("these rows drift: alert share ")
+    assert "in the first fifth" in found.reason
+    assert found.alert_shares[-1] > 2 * found.alert_shares[0]
+
+
+def test_drifting_labels_are_found():
+    found = exchangeability(*rows(more_positives=0.3))
+    assert found.drifts
+    assert found.evidence["labels"] >= found.limit
+    assert "positives" in found.reason
+
+
+def test_times_put_rows_in_order():
+    scores, labels = rows(drift=1.5)
+    shuffled = np.random.default_rng(1).permutation(len(scores))
+    assert exchangeability(scores[shuffled], labels[shuffled])
+    assert not exchangeability(scores[shuffled], labels[shuffled], times=shuffled)
+
+
+def test_drift_within_a_class_is_found_where_all_scores_hide_it():
+    """Positives fall and negatives rise; the mixture of both hardly moves."""
+    random = np.random.default_rng(2)
+    labels, time = random.random(6000) < 0.5, np.linspace(0, 1, 6000)
+    scores = random.normal(size=6000) + np.where(labels, 1 - 2 * time, -1 + 2 * time)
+    found = exchangeability(scores, labels)
+    assert found.evidence["scores of positives"] > found.limit
+    assert found.evidence["scores of negatives"] > found.limit
+
+
+def test_few_rows_say_nothing():
+    assert exchangeability(np.arange(100.0))
+
+
+def test_moving_columns_are_named_with_their_values():
+    random, n = np.random.default_rng(0), 2000
+    columns = {
+        "age": random.normal(40, 9, n),
+        "slow": random.normal(size=n) + 0.1 * np.linspace(0, 1, n),
+        "euro rate": np.linspace(4.8, 1.3, n),
+        "channel": np.where(random.random(n) < np.linspace(0.1, 0.8, n), "web", "shop"),
+    }
+    found = moving_columns(columns)
+    assert [column.name for column in found] == ["channel", "euro rate"] or [
+        column.name for column in found
+    ] == ["euro rate", "channel"]
+    by_name = {column.name: column for column in found}
+    assert by_name["euro rate"].extrapolates
+    assert "in the first fifth" in str(by_name["channel"])
+
+
+def test_a_level_outside_is_refused():
+    with pytest.raises(ValueError, match="significance must be a share"):
+        exchangeability(np.arange(10.0), significance=2)
