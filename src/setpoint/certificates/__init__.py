@@ -10,6 +10,12 @@ from setpoint.certificates.regions import interval_at, is_plain_share
 from setpoint.certificates.sample import CannotPromise
 
 if TYPE_CHECKING:
+    from setpoint.certificates.calibration_drift import (
+        Exchangeability,
+        MovingColumn,
+        exchangeability,
+        moving_columns,
+    )
     from setpoint.certificates.classes import (
         ClassCertificate,
         certify_shifts,
@@ -27,18 +33,22 @@ __all__ = [
     "Claim",
     "ClassCertificate",
     "Estimate",
+    "Exchangeability",
     "Finding",
     "LabelPlan",
+    "MovingColumn",
     "Point",
     "ThreeWayCertificate",
     "certify",
     "certify_shifts",
     "certify_three_way",
+    "exchangeability",
     "goal_to_certify",
     "inequalities",
     "interval_at",
     "is_plain_share",
     "label_plan",
+    "moving_columns",
     "shifts_to_prove",
     "why_unprovable",
 ]
@@ -46,6 +56,10 @@ __all__ = [
 __getattr__ = import_lazily(
     __name__,
     {
+        "Exchangeability": "calibration_drift",
+        "MovingColumn": "calibration_drift",
+        "exchangeability": "calibration_drift",
+        "moving_columns": "calibration_drift",
         "ClassCertificate": "classes",
         "certify_shifts": "classes",
         "shifts_to_prove": "classes",

@@ -205,8 +205,8 @@ def _moved_number(
         return None
     low, high = np.quantile(first, [0.01, 0.99])
     beyond = float(np.mean((last < low) | (last > high)))
-    middle = (f"{float(np.median(part)):.3g}" for part in (first, last))
-    return effect, MovingColumn(name, *middle, extrapolates=beyond > 0.5)
+    early, late = (f"{float(np.median(part)):.3g}" for part in (first, last))
+    return effect, MovingColumn(name, early, late, extrapolates=beyond > 0.5)
 
 
 def _moved_text(name: str, column: NDArray[Any], limit: float) -> tuple[float, MovingColumn] | None:

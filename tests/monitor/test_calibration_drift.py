@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from setpoint.certificates.exchangeability import exchangeability, moving_columns
+from setpoint.certificates import exchangeability, moving_columns
 
 
 def rows(n=3000, seed=0, drift=0.0, more_positives=0.0):
