@@ -1,7 +1,7 @@
 """Several processes: ranks of ``torch.distributed``, and a pool of workers. Needs torch."""
 
 import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
-from setpoint.distributed.gather import batch_columns, gather_columns, gather_rows, layout_of
+from setpoint.distributed.gather import gather_columns, gather_rows
 from setpoint.distributed.pool import (
     Pool,
     Processes,
@@ -32,7 +32,6 @@ __all__ = [
     "Row",
     "Selected",
     "average_gradients",
-    "batch_columns",
     "check_processes",
     "check_sendable",
     "count_step",
@@ -41,7 +40,6 @@ __all__ = [
     "in_global_batch",
     "is_launched",
     "join_launched",
-    "layout_of",
     "open_pool",
     "rank_of",
     "refuse_several_ranks",

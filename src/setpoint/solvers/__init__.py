@@ -7,9 +7,8 @@ from setpoint.solvers.baselines import CrossEntropy
 from setpoint.solvers.hold_layer import hold
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.lagrangian import Iterate, Iterates, Lagrangian
-from setpoint.solvers.last_layer import LastLayer
+from setpoint.solvers.last_layer import LastLayer, Penalty
 from setpoint.solvers.pairwise import Pairwise
-from setpoint.solvers.penalty import Penalty
 from setpoint.solvers.pointwise import cross_entropy, focal
 from setpoint.solvers.program import Program
 from setpoint.solvers.registry import CLASS_METHODS, METHODS, Method, methods_named

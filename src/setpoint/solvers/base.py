@@ -28,7 +28,7 @@ from setpoint.distributed import (
     several_ranks,
     workers,
 )
-from setpoint.problems import PER_GROUP, Infeasible, Problem, refuse_classes, refuse_queries
+from setpoint.problems import Infeasible, Problem, refuse_classes, refuse_queries
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.compiled import ClosedForm, call_compiled
 from setpoint.solvers.main_loss import Loss, value_of
@@ -46,6 +46,8 @@ class BatchCriterion(nn.Module):
     _averaged = False  # as the attached model says
     _group: dist.ProcessGroup | None = None
 
+    _options: tuple[str, ...] = ()
+    """The attributes that :func:`repr` shows after the problem: the recipe of the criterion."""
     _gathers = True
     """Whether calls are made with the examples of all ranks; else the parts see to it."""
 
@@ -105,6 +107,12 @@ class BatchCriterion(nn.Module):
         for part in self.modules():
             if isinstance(part, BatchCriterion):
                 part._reduction = reduction
+
+    def __repr__(self) -> str:
+        problem = getattr(self, "problem", None)
+        shown = [] if problem is None else [str(problem)]
+        shown += [f"{name}={getattr(self, name)!r}" for name in self._options]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def _alone(self) -> bool:
         """Whether the examples at hand are all there are."""
@@ -268,19 +276,18 @@ class LastBatch:
         found: dict[str, Any] = {"status": "trained", "loss": float(self.loss)}
         if not self.loss.isfinite():
             return {**found, "status": "undefined: scores are not finite"}
-        if problem is not None and problem.kind == "classes":
-            return {**found, **self._of_classes(problem)}
-        for name, of_class in (("positives", self.labels > 0), ("negatives", self.labels <= 0)):
-            if not of_class.any():
-                return {**found, "status": f"no {name} in the batch"}
-        if self.scores.numel() > 1 and bool((self.scores == self.scores.reshape(-1)[0]).all()):
-            return {**found, "status": "flat: all scores are equal"}
-        several = self.scores.ndim > 1 and self.scores.shape[1] > 1
-        if problem is None or problem.thresholds == PER_GROUP or several:
-            return found
-        scores, labels = self.scores.reshape(-1), self.labels.reshape(-1)
+        given = {"weights": self.weights, "groups": self.groups}
         try:
-            choice = problem.choose(scores, labels, weights=self.weights, groups=self.groups)
+            if problem is not None and problem.kind == "classes":
+                labels = self.labels.reshape(-1)
+                return {**found, "hard_objective": problem.evaluate(self.scores, labels, **given)}
+            found["status"] = self._trouble() or "trained"
+            several = self.scores.ndim > 1 and self.scores.shape[1] > 1
+            if found["status"] != "trained" or problem is None or problem.kind != "plain":
+                return found
+            if several:
+                return found
+            choice = problem.choose(self.scores.reshape(-1), self.labels.reshape(-1), **given)
         except Infeasible:
             return {**found, "status": f"infeasible: no threshold reaches `{problem}`"}
         except ValueError as error:
@@ -289,13 +296,66 @@ class LastBatch:
         found["threshold"] = thresholds[0] if len(thresholds) == 1 else thresholds
         return {**found, "status": "held", "hard_objective": choice.value}
 
-    def _of_classes(self, problem: Problem) -> dict[str, Any]:
-        """The true value of an area of classes."""
-        try:
-            value = problem.evaluate(self.scores, self.labels, weights=self.weights)
-        except ValueError as error:
-            return {"status": f"undefined: {error}"}
-        return {"status": "trained", "hard_objective": value}
+    def _trouble(self) -> str:
+        """Why a batch of two classes teaches nothing, in words; empty if it does."""
+        for name, of_class in (("positives", self.labels > 0), ("negatives", self.labels <= 0)):
+            if not of_class.any():
+                return f"no {name} in the batch"
+        equal = bool((self.scores == self.scores.reshape(-1)[0]).all())
+        return "flat: all scores are equal" if equal and self.scores.numel() > 1 else ""
+
+
+class LossCriterion(BatchCriterion):
+    """A criterion made of a differentiable loss function: :meth:`measure`.
+
+    Args:
+        problem: What the last batch is evaluated by in :meth:`stats`, or None.
+        reduction: What becomes of the ranks' gradients; see :class:`BatchCriterion`.
+    """
+
+    def __init__(self, problem: Problem | None, reduction: Reduction | None) -> None:
+        super().__init__()
+        self.problem = problem
+        self.reduction = reduction
+        self._last: LastBatch | None = None
+
+    def measure(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+        """The loss of a batch that is not empty, attached to the graph of the scores."""
+        raise NotImplementedError
+
+    def forward(
+        self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
+    ) -> Tensor:
+        """The loss of a batch.
+
+        Args:
+            scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs, ``[n, K]``
+                for an area of K classes.
+            labels: 0 or 1, in the shape of the scores; of classes the column, ``[n]``.
+            weights: Optional, one per example; weight 2 is two copies, weight 0 is absent.
+            groups: A column of group values, or a dict of columns, for the problem's slices in
+                :meth:`stats`; the loss does not look at them.
+        """
+        if scores.numel() == 0:
+            return scores.sum()
+        labels = torch.as_tensor(labels, device=scores.device)
+        loss = self.measure(scores, labels, weights)
+        if labels.numel() == scores.numel():
+            labels = labels.reshape(scores.shape)
+        self._last = LastBatch(loss.detach(), scores.detach(), labels, weights, groups)
+        return loss
+
+    @property
+    def status(self) -> str:
+        """How the last batch went, in words."""
+        return str(self.stats()["status"])
+
+    def stats(self) -> dict[str, Any]:
+        """The last batch in plain numbers, with the exact threshold of the problem if it has one.
+
+        Of all ranks' examples. Nothing is computed before it is asked for.
+        """
+        return {"status": "not started"} if self._last is None else self._last.stats(self.problem)
 
 
 class GlobalBatch(BatchCriterion):

@@ -7,20 +7,28 @@ Thresholds are a function of the head; the body learns features by a loss of its
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.compiler import is_compiling
 from torch.func import functional_call
 
+from setpoint._checks import positive
+from setpoint.axes import PlainOutcome, SoftCounts
+from setpoint.axes.scan import holds
 from setpoint.distributed import Reduction, workers
+from setpoint.losses import exact_type
 from setpoint.problems import PER_GROUP, Problem
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.base import BatchCriterion, check_model, check_problem
 from setpoint.solvers.baselines import CrossEntropy
+from setpoint.solvers.compiled import ClosedForm, ExampleColumns
 from setpoint.solvers.implicit import Implicit
-from setpoint.solvers.penalty import PenalizedLoss, Penalty
+from setpoint.solvers.lagrangian.terms import terms_at
+from setpoint.solvers.memory import State
 from setpoint.solvers.split import Split, check_features, check_head, check_steady
 
 
@@ -205,3 +213,114 @@ def _unchanged(module: nn.Module, first: list[Tensor]) -> bool:
     """Whether all weights are as they were at first."""
     pairs = zip(module.parameters(), first, strict=True)
     return all(torch.equal(p.detach().to(old), old) for p, old in pairs)
+
+
+# FICO's Method 2: the body is trained by the objective and a penalty, at the last step's threshold.
+# At a threshold that was held on this very batch the gap is zero, except for smoothing; at the one
+# of the last step it says how far the scores have drifted since.
+
+_PACE = 0.1
+"""How fast the running multiplier follows that of the last batch."""
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """Train the body by ``objective + eta * gap``, the objective's rate and what is missed.
+
+    Of a setpoint the gap is ``|rate - level|``, of a bound the part by which it is broken.
+
+    Args:
+        eta: The price of a gap. Without it, the running multiplier of the implicit problem: with
+            a smaller one (1 at an fpr of 1 %, say) it pays to accept all examples.
+        everywhere: Train the head by it too, and not by the implicit loss: FICO's ablation.
+    """
+
+    eta: float | None = None
+    everywhere: bool = False
+
+    def __post_init__(self) -> None:
+        if self.eta is not None:
+            object.__setattr__(self, "eta", positive(self.eta, "eta"))
+
+
+class PenalizedLoss(ClosedForm, BatchCriterion, State):
+    """The loss of :class:`Penalty` on the batch that the implicit loss of the head has just seen.
+
+    Args:
+        implicit: The criterion of the head; its thresholds are used one step later.
+        by: The penalty.
+    """
+
+    held_at: Tensor  # the thresholds of the last step, [c, m]
+    multipliers: Tensor  # running ones, [t, c, m]
+    _flexible = ("held_at", "multipliers")
+    _gathers = False
+
+    def __init__(self, implicit: Implicit, by: Penalty) -> None:
+        super().__init__()
+        self._implicit = (implicit,)  # in a tuple: it is a part of the criterion, not of this loss
+        self._targets = holds(implicit.problem)
+        self.by = by
+        self.register_buffer("held_at", torch.empty(0, dtype=torch.float64))
+        self.register_buffer("multipliers", torch.empty(0, dtype=torch.float64))
+        self.register_number()
+
+    def forward(self, scores: Tensor, held: Tensor) -> Tensor:
+        """The penalized loss, with its gradient on the scores; ``held`` is the head's loss."""
+        return self.loss(scores, held)
+
+    def value_and_gradient(
+        self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
+    ) -> tuple[Tensor, Tensor]:
+        """The loss and its gradient on the scores of the batch that was held."""
+        outcome = self._implicit[0].outcome
+        assert isinstance(outcome, PlainOutcome)
+        now = torch.from_numpy(outcome.placed.marginal).to(self.held_at.device)
+        eta = running_multipliers(self.multipliers, outcome)
+        known = self.held_at.shape == now.shape
+        before = self.held_at.to(now) if known else torch.full_like(now, torch.nan)
+        at = torch.where(before.isnan(), now, before)
+        if self.training and learns:
+            both = torch.from_numpy(outcome.counts.whole.totals.min(-1, keepdims=True) > 0)
+            self.multipliers = eta
+            self.held_at = torch.where(both.to(now.device), now, before)
+        if self.by.eta is not None:
+            eta = torch.full_like(eta, self.by.eta / now.shape[1])
+        value, gradient = self._penalized(outcome.counts, at.cpu(), eta.cpu())
+        return value.to(scores.device, exact_type(scores)), gradient.T.reshape(scores.shape)
+
+    def _penalized(self, counts: SoftCounts, at: Tensor, eta: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean over outputs, and its gradient on the scores ``[c, n]``.
+
+        Both are zero for an output where they are not finite or a class is missing.
+
+        Args:
+            counts: The batch, read around other thresholds.
+            at: The thresholds, ``[c, m]``.
+            eta: The price of every target's gap, ``[t, c, m]``.
+        """
+        whole, batch, width = counts.whole.tensors(), counts.batch.tensors(), counts.width
+        counts = SoftCounts(counts.step, at, torch.as_tensor(width), whole, batch)
+        soft, problem = counts.counts()[0], self._implicit[0].problem
+        terms = terms_at(problem, self._targets, problem.slices, soft, soft, whole.totals)
+        equal = torch.tensor([hold.sense == "at" for hold in self._targets], dtype=torch.bool)
+        missed = torch.where(equal[:, None, None], terms.gaps.sign(), (terms.gaps > 0).to(at))
+        value, by_count = terms.weighted(torch.ones_like(at), eta * missed * at.shape[1])
+        value, gradient = value.mean(-1), counts.pull(by_count)
+        sound = (value + gradient.sum(-1)).isfinite() & (whole.totals.amin(-1) > 0)
+        value, gradient = torch.where(sound, value, 0.0), torch.where(sound[:, None], gradient, 0.0)
+        return value.mean(), gradient / len(gradient)
+
+
+def running_multipliers(known: Tensor, outcome: PlainOutcome) -> Tensor:
+    """``|multiplier|`` of every target ``[t, c, m]``, followed where it holds its threshold."""
+    assert outcome.held is not None
+    now = torch.from_numpy(abs(outcome.held.multipliers[..., 0])).to(known.device)
+    if not outcome.placed.holding:
+        return now.new_zeros(0, *now.shape)
+    holding = torch.from_numpy(np.stack(outcome.placed.holding) > 0).to(known.device)
+    holding = holding & now.isfinite()
+    if known.shape != holding.shape:  # the first batch
+        return torch.where(holding, now, 0.0)
+    followed = torch.where(known > 0, known + _PACE * (now - known), now)
+    return torch.where(holding, followed, known)

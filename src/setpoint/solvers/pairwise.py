@@ -7,7 +7,7 @@ from 0 to beta, above the beta highest negatives.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -17,14 +17,14 @@ from setpoint.distributed import Reduction
 from setpoint.losses import Ranked, ValueAndGradient, batch_loss, from_zero
 from setpoint.problems import PER_GROUP, Problem
 from setpoint.rates import Bound, Range, fnr, fpr, tpr
-from setpoint.solvers.base import BatchCriterion, LastBatch, check_problem
+from setpoint.solvers.base import LossCriterion, check_problem
 
 Surrogate = Literal["squared_hinge", "sigmoid"]
 _LARGEST = torch.finfo(torch.float32).max
 """Squares of huge scores end where single precision does: the loss stays a number."""
 
 
-class Pairwise(BatchCriterion):
+class Pairwise(LossCriterion):
     """A criterion over pairs: ``criterion(model(x), y).backward()``, in ``n log n``.
 
     The mean of a surrogate of ``f_i < f_j`` over the pairs of a positive ``i`` and one of the
@@ -49,6 +49,8 @@ class Pairwise(BatchCriterion):
         (0.125, [0.0, -0.5, 0.5, 0.0])
     """
 
+    _options = ("surrogate", "scale")
+
     def __init__(
         self,
         problem: Problem,
@@ -57,31 +59,18 @@ class Pairwise(BatchCriterion):
         scale: float = 1.0,
         reduction: Reduction | None = None,
     ) -> None:
-        super().__init__()
-        self.reduction = reduction
+        super().__init__(problem, reduction)
         if surrogate not in ("squared_hinge", "sigmoid"):
             raise ValueError(f"surrogate must be 'squared_hinge' or 'sigmoid'; got {surrogate!r}.")
-        self.problem = problem
         self.surrogate = surrogate
         self.scale = positive(scale, "scale")
         self._range = fpr_range(problem)
-        self._last: LastBatch | None = None
 
-    def forward(self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None) -> Tensor:
-        """The loss of a batch.
+    def measure(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+        """The mean over pairs, and over outputs."""
+        return batch_loss(self._by_pairs, scores, labels, weights)
 
-        Args:
-            scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs.
-            labels: 0 or 1, in the shape of the scores.
-            weights: Optional, one per example; weight 2 is two copies, weight 0 is absent.
-        """
-        loss = batch_loss(self._measure, scores, labels, weights)
-        if scores.numel():
-            labels = torch.as_tensor(labels, device=scores.device).reshape(scores.shape)
-            self._last = LastBatch(loss.detach(), scores.detach(), labels, weights)
-        return loss
-
-    def _measure(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
+    def _by_pairs(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
         ranked = Ranked.of(scores, positives, negatives).within(*self._range)
         pairs = ranked.positives.sum(-1) * ranked.negatives.sum(-1)
         pairs = pairs + (pairs == 0)
@@ -90,19 +79,6 @@ class Pairwise(BatchCriterion):
         else:
             value, gradient = _sigmoid(ranked, self.scale)
         return (value / pairs).clamp(max=_LARGEST), gradient / pairs[:, None]
-
-    @property
-    def status(self) -> str:
-        """How the last batch went, in words."""
-        return str(self.stats()["status"])
-
-    def stats(self) -> dict[str, Any]:
-        """The last batch in plain numbers, with the problem's exact threshold on it."""
-        return {"status": "not started"} if self._last is None else self._last.stats(self.problem)
-
-    def __repr__(self) -> str:
-        options = f"surrogate={self.surrogate!r}, scale={self.scale!r}"
-        return f"{type(self).__name__}({self.problem}, {options})"
 
 
 def fpr_range(given: object) -> tuple[float, float]:

@@ -9,20 +9,15 @@ from torch.nn.functional import logsigmoid
 
 def cross_entropy(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
     """Binary cross-entropy of logits, the weighted mean over examples and outputs."""
-    return _mean(losses_of(scores, labels), weights)
+    return _mean(-_log_likelihood(scores, labels), weights)
 
 
 def focal(
     scores: Tensor, labels: Tensor, weights: Tensor | None = None, *, gamma: float = 2.0
 ) -> Tensor:
     """Focal loss: cross-entropy in which an example counts by how wrong it still is."""
-    return _mean(losses_of(scores, labels, gamma), weights)
-
-
-def losses_of(scores: Tensor, labels: Tensor, gamma: float = 0.0) -> Tensor:
-    """The loss of each example: cross-entropy, or focal with ``gamma`` above 0."""
     log_right = _log_likelihood(scores, labels)
-    return -log_right if not gamma else -((-torch.expm1(log_right)) ** gamma) * log_right
+    return _mean(-((-torch.expm1(log_right)) ** gamma) * log_right, weights)
 
 
 MAIN_LOSSES = {"focal": focal, "cross_entropy": cross_entropy}

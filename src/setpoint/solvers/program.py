@@ -35,12 +35,12 @@ from setpoint.rates import (
     recall,
     tnr,
 )
-from setpoint.solvers.base import BatchCriterion, LastBatch
+from setpoint.solvers.base import LossCriterion
 
 _metrics: list[Expression] = []  # of structural losses, by number
 
 
-class Program(BatchCriterion):
+class Program(LossCriterion):
     """A criterion that bounds a problem's objective by a linear program, solved by sorting.
 
     It takes areas under the ROC curve (:func:`partial_auc_loss`), precision or the false positive
@@ -64,44 +64,18 @@ class Program(BatchCriterion):
         0.25
     """
 
+    _options = ("margin",)
+
     def __init__(
         self, problem: Problem, *, margin: float = 1.0, reduction: Reduction | None = None
     ) -> None:
-        super().__init__()
-        self.reduction = reduction
-        self.problem = problem
+        super().__init__(problem, reduction)
         self.margin = margin
         self._loss = loss_for(problem, margin)
-        self._last: LastBatch | None = None
 
-    def forward(self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None) -> Tensor:
-        """The loss of a batch.
-
-        Args:
-            scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs, ``[n, K]``
-                for an area of classes.
-            labels: 0 or 1, in the shape of the scores; of classes the column, ``[n]``.
-            weights: Optional, one per example; weight 2 is two copies, weight 0 is absent.
-        """
-        loss = self._loss.loss(scores, labels, weights)
-        if scores.numel():
-            labels = torch.as_tensor(labels, device=scores.device)
-            if self.problem.kind != "classes":
-                labels = labels.reshape(scores.shape)
-            self._last = LastBatch(loss.detach(), scores.detach(), labels, weights)
-        return loss
-
-    @property
-    def status(self) -> str:
-        """How the last batch went, in words."""
-        return str(self.stats()["status"])
-
-    def stats(self) -> dict[str, Any]:
-        """The last batch in plain numbers, with the problem's exact threshold on it."""
-        return {"status": "not started"} if self._last is None else self._last.stats(self.problem)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.problem}, margin={self.margin!r})"
+    def measure(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+        """The metric loss that bounds the objective."""
+        return self._loss.loss(scores, labels, weights)
 
 
 def loss_for(problem: Problem, margin: float = 1.0) -> MetricLoss:

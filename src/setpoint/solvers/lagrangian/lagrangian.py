@@ -20,8 +20,7 @@ from setpoint.axes.scan import Hold, holds, place
 from setpoint.distributed import Reduction
 from setpoint.losses import example_weights
 from setpoint.problems import PER_GROUP, Problem
-from setpoint.solvers.additive import AdditiveCriterion
-from setpoint.solvers.base import check_problem, check_soft_step
+from setpoint.solvers.base import BatchCriterion, check_problem, check_soft_step
 from setpoint.solvers.compiled import ClosedForm, ExampleColumns
 from setpoint.solvers.implicit import Snapshot
 from setpoint.solvers.lagrangian.multipliers import (
@@ -32,7 +31,7 @@ from setpoint.solvers.lagrangian.multipliers import (
     diverging,
     history_of,
 )
-from setpoint.solvers.lagrangian.terms import CountSums, Priced, Slack, has_ratios, lagrangian_of
+from setpoint.solvers.lagrangian.terms import Priced, Slack, has_ratios, lagrangian_of
 from setpoint.solvers.memory import State
 from setpoint.steps import Sigmoid, Step
 
@@ -76,7 +75,7 @@ class LearnedThresholds(State):
         self.values = at.clone()
 
 
-class Lagrangian(ClosedForm, AdditiveCriterion[CountSums], State):
+class Lagrangian(ClosedForm, BatchCriterion, State):
     """A criterion with multipliers: ``criterion(model(x), y).backward()``.
 
     The value is the Lagrangian in soft counts, the gradient is its own. Thresholds and multipliers
@@ -110,6 +109,15 @@ class Lagrangian(ClosedForm, AdditiveCriterion[CountSums], State):
     """
 
     step_count: Tensor
+    _options = (
+        "dual_rate",
+        "proxy",
+        "regret",
+        "threshold",
+        "threshold_rate",
+        "slack_rate",
+        "step",
+    )
 
     def __init__(
         self,
@@ -155,8 +163,7 @@ class Lagrangian(ClosedForm, AdditiveCriterion[CountSums], State):
         self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
     ) -> Tensor:
         """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
-        rows = scores.numel() if self._shared is None else self._shared[1][0]  # of all ranks
-        if rows == 0:
+        if scores.numel() == 0:
             return scores.sum()
         return self.loss(scores, labels, weights=weights, groups=groups)
 
@@ -164,12 +171,7 @@ class Lagrangian(ClosedForm, AdditiveCriterion[CountSums], State):
         self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
     ) -> tuple[Tensor, Tensor]:
         """The loss of a batch and its gradient on the scores; in training, state changes."""
-        if self._shared is not None:
-            own, totals = self._shared
-            counts: SoftCounts = own.of_all(totals)
-            reach = torch.ones_like(counts.at[:, 0])
-        else:
-            counts, reach = self._read(scores, labels, columns.weights, columns.groups)
+        counts, reach = self._read(scores, labels, columns.weights, columns.groups)
         steps = learns and self.training
         found = lagrangian_of(
             self.problem,
@@ -221,18 +223,6 @@ class Lagrangian(ClosedForm, AdditiveCriterion[CountSums], State):
         """Multipliers and gaps of the last 1,000 steps, oldest first."""
         return history_of(self.problem, *self.log.read())
 
-    def _adds(self) -> bool:
-        """Whether thresholds and widths are fixed, so that counts of ranks can be added up.
-
-        Learned ones need the spread of the scores, from two quantiles, which no sum over ranks has.
-        """
-        return self.threshold is not None and self.step.temperature is not None
-
-    def _own(
-        self, scores: Tensor, labels: Any, *, weights: Any = None, groups: Any = None
-    ) -> CountSums:
-        return CountSums.of(self._read(scores, labels, weights, groups)[0])
-
     def _read(
         self, scores: Tensor, labels: Any, weights: Any, groups: Any
     ) -> tuple[SoftCounts, Tensor]:
@@ -241,7 +231,7 @@ class Lagrangian(ClosedForm, AdditiveCriterion[CountSums], State):
             weights = example_weights(weights, scores)
         batch = read_sample(self._slices, scores, labels, weights, groups)
         cuts, reach = None, torch.ones(len(batch.scores), dtype=torch.float64)
-        if not self._adds():
+        if self.threshold is None or self.step.temperature is None:
             cuts = batch.cuts
             with np.errstate(all="ignore"):
                 reach = torch.from_numpy(spread(cuts))
@@ -259,11 +249,6 @@ class Lagrangian(ClosedForm, AdditiveCriterion[CountSums], State):
         if self._targets:
             self.duals.update(gaps, self.dual_rate)
         self.step_count.add_(1)
-
-    def __repr__(self) -> str:
-        options = ("dual_rate", "proxy", "regret", "threshold", "threshold_rate", "slack_rate")
-        listed = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*options, "step"))
-        return f"{type(self).__name__}({self.problem}, {listed})"
 
 
 def check_shared(problem: object, who: str) -> Problem:

@@ -1,6 +1,4 @@
-"""The Lagrangian of one batch: objective, gaps and gradients, and the counts of all ranks.
-
-Precision and F are not sums over examples, their parts are.
+"""The Lagrangian of one batch: objective, gaps and gradients, and slack variables for ratios.
 
 A ratio ``N / D`` of a batch is noisy, and its mean over batches is not the ratio of the whole. With
 slack variables for its parts (Narasimhan, Cotter, Gupta, 2019) only sums remain: the player who
@@ -10,12 +8,12 @@ there, ``s + (N - s D) / D_mean`` with ``s`` the running ratio.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from setpoint.axes import PlainOutcome, Sample, SoftCounts, gradient_of, tables_of
+from setpoint.axes import PlainOutcome, SoftCounts, gradient_of, tables_of
 from setpoint.axes.sample import exact
 from setpoint.axes.scan import Hold, Placement
 from setpoint.losses import exact_type
@@ -184,93 +182,6 @@ def lagrangian_of(
     weight, prices = duals.prices(reading.at)
     value, by_count = terms.weighted(weight, prices)
     gradient = reading.pull(by_count)
-    # counts too: on several ranks, one without rows has no gradient to tell by
-    found = value.sum(-1) + gradient.sum(-1) + by_count.sum((-1, -2))
-    sound = sound & found.isfinite()
+    sound = sound & (value.sum(-1) + gradient.sum(-1)).isfinite()
     gaps = true_gaps(targets, slices, reading) if proxy else terms.gaps
     return Priced(reading, terms.objective, value, by_count, slopes, gradient, gaps, prices, sound)
-
-
-@dataclass(frozen=True)
-class AllCounts:
-    """What is counted of a batch: tensors that add up over ranks."""
-
-    rows: Tensor  # [1]
-    totals: Tensor  # [c, k]
-    soft: Tensor  # [c, m, k], twice as many for a step that is not complementary
-    slopes: Tensor  # of these by the thresholds
-    hard: Tensor  # [c, m, k]
-    band: Tensor  # of the kernel's weights their sum and that of their squares, [2, c, m]
-
-    @classmethod
-    def of(cls, reading: SoftCounts) -> AllCounts:
-        """The counts of a rank's own rows."""
-        (c, m), (_, n, k) = reading.at.shape, reading.batch.columns.shape
-        rows = reading.at.new_full((1,), n)
-        if not n:
-            wide = reading.at.new_zeros(c, m, k if reading.step.complementary else 2 * k)
-            band = reading.at.new_zeros(2, c, m)
-            return cls(rows, reading.batch.totals, wide, wide, wide[..., :k], band)
-        hard = replace(reading, step=Hard(), _kernels=[]).counts()[0]
-        band = torch.stack(reading.band())
-        return cls(rows, reading.batch.totals, *reading.counts(), hard[..., :k], band)
-
-    def parts(self) -> list[Tensor]:
-        """All of them, in a fixed order."""
-        return [self.rows, self.totals, self.soft, self.slopes, self.hard, self.band]
-
-
-@dataclass(frozen=True)
-class AddedReading(SoftCounts):
-    """A batch read by its own rows, with the counts of all ranks."""
-
-    all_: AllCounts | None = field(default=None, kw_only=True)
-
-    def counts(self) -> tuple[Tensor, Tensor]:
-        """Of all ranks, soft or hard as the step is."""
-        assert self.all_ is not None
-        if isinstance(self.step, Hard):
-            return self.all_.hard, torch.zeros_like(self.all_.hard)
-        return self.all_.soft, self.all_.slopes
-
-    def band(self) -> tuple[Tensor, Tensor]:
-        """Of all ranks, at the thresholds."""
-        assert self.all_ is not None
-        weight, squares = self.all_.band
-        return weight, squares
-
-    def pull(self, by_count: Tensor) -> Tensor:
-        """The gradient on the own rows."""
-        if not self.batch.scores.shape[1]:
-            return torch.zeros_like(self.batch.scores)
-        pulled: Tensor = super().pull(by_count)
-        return pulled
-
-
-@dataclass(frozen=True)
-class CountSums:
-    """A rank's own rows, read at the thresholds, and their counts."""
-
-    reading: SoftCounts
-    counts: AllCounts
-
-    @classmethod
-    def of(cls, reading: SoftCounts) -> CountSums:
-        """Count the rows of a reading."""
-        return cls(reading, AllCounts.of(reading))
-
-    def numbers(self) -> Tensor:
-        """What is added up over ranks."""
-        return torch.cat([part.reshape(-1) for part in self.counts.parts()])
-
-    def of_all(self, totals: Tensor) -> AddedReading:
-        """The same rows among those of all ranks."""
-        parts = self.counts.parts()
-        pieces = torch.split(totals, [part.numel() for part in parts])
-        counts = AllCounts(*(x.reshape_as(part) for x, part in zip(pieces, parts, strict=True)))
-        own = self.reading
-        whole = Sample(own.batch.scores, own.batch.columns, own.batch.slices)
-        object.__setattr__(whole, "totals", counts.totals)  # those of all ranks
-        return AddedReading(
-            own.step, own.at, own.width, whole, own.batch, own._kernels, all_=counts
-        )
