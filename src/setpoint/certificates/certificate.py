@@ -38,7 +38,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A rate at the threshold, with bounds from below and above at the certificate's confidence."""
+    """A rate at the threshold, with a two-sided interval of the certificate's confidence."""
 
     name: str
     value: float
@@ -159,7 +159,7 @@ class Certificate(Record):
     claims: tuple[Claim, ...]
     """For each bound what was measured and what is proved."""
     objective: tuple[Estimate, ...]
-    """The objective at the threshold, with an interval of its own confidence."""
+    """The objective at the threshold, with a two-sided interval that holds by itself."""
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
     """Why the verdict is what it is, and what to notice."""
@@ -238,7 +238,7 @@ class Certificate(Record):
             name = "threshold" if self.column is None else f"{self.column} = {point.group!r}"
             yield name, point.describe(self.dtype)
         yield from claim_rows(self.claims)
-        sure = f"{share_text(self.confidence)} confidence of its own"
+        sure = f"two-sided {share_text(self.confidence)} interval"
         for estimate in self.objective:
             value, low, high = map(share_text, (estimate.value, estimate.low, estimate.high))
             yield estimate.name, f"{value} measured, between {low} and {high} ({sure})"

@@ -224,14 +224,24 @@ class ClassShare:
         side = prob_at_least if self.at_most else prob_at_most
         return float(side(self.count, self.total, self.bound.level))
 
-    def why_not(self, tail: float) -> str:
-        """What a proof lacks, in numbers."""
+    @property
+    def counts(self) -> str:
+        """``12 of 400``."""
+        return f"{self.count:,} of {self.total:,}"
+
+    def displayed(self, tail: float, *, sure: bool) -> float:
+        """The limit at ``tail``; no worse than the bound if that is certified (``sure``)."""
+        limit, level = self.proved(tail), self.bound.level
+        return limit if not sure else min(limit, level) if self.at_most else max(limit, level)
+
+    def why_not(self, tail: float, together: float) -> str:
+        """What a proof lacks, in numbers; limits are displayed at the tail ``together``."""
         if self.provable(tail) is None:
             enough = needed(self.risk, tail)
             why = "no number of examples can" if enough is None else f"it takes {enough:,} at least"
             return f"`{self}` cannot be proved by {self.total:,} examples: {why}"
         side = "at most" if self.at_most else "at least"
-        return f"`{self}` is not proved: {side} {self.proved(tail):.4g} is"
+        return f"`{self}` is not proved: {side} {self.proved(together):.4g} is"
 
 
 def class_shares(
@@ -304,6 +314,7 @@ def certify_shifts(
     tail = 1 - check_share(confidence, "confidence", ends=False)
     found = class_shares(problem, scores, labels, shifts, classes=classes, groups=groups)
     shares = [share for own in found.values() for share in own]
+    together = tail / max(len(shares), 1)  # what is displayed holds for all shares at once
     decided, truth = decide(to_numpy(scores, "scores"), shifts), to_numpy(labels, "labels")
     unprovable = why_unprovable(problem)
     failed = [share for share in shares if not share.is_proved(tail)]
@@ -318,10 +329,10 @@ def certify_shifts(
         predicted=tuple(np.bincount(decided, minlength=len(classes)).tolist()),
         right=int((decided == truth.reshape(-1)).sum()),
         claims=tuple(
-            Claim(str(one), one.measured, one.proved(tail), f"{one.count:,} of {one.total:,}")
+            Claim(str(one), one.measured, one.displayed(together, sure=not failed), one.counts)
             for one in shares
         ),
-        notes=tuple(unprovable) or tuple(share.why_not(tail) for share in failed),
+        notes=tuple(unprovable) or tuple(share.why_not(tail, together) for share in failed),
     )
 
 

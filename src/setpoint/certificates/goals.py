@@ -193,6 +193,17 @@ class Inequality:
         level = self.bound.level
         return value <= level if self.bound.sense == "<=" else value >= level
 
+    def displayed(self, value: float) -> float:
+        """What a certificate displays of a proved value: never worse than the bound itself.
+
+        Several bounds are proved at fixed thresholds if each passes a test of level ``delta``, and
+        what is displayed of ``k`` bounds is proved with ``delta / k`` each. That is right for all
+        of them at once with probability ``1 - delta``: if one of the bounds is false, all tests are
+        passed with probability at most ``delta``; if none is, only the values can be wrong.
+        """
+        level = self.bound.level
+        return min(value, level) if self.bound.sense == "<=" else max(value, level)
+
 
 def inequalities(bounds: Iterable[Bound], prevalence: float | None) -> list[Inequality]:
     """The inequalities that must all hold for all ``bounds`` to hold.
@@ -209,6 +220,14 @@ def inequalities(bounds: Iterable[Bound], prevalence: float | None) -> list[Ineq
                 )
             found.append(Inequality(bound, source, share_of(bound, prevalence), bound.caps))
     return found
+
+
+def count_bounds(family: Iterable[Inequality]) -> int:
+    """How many bounds of a goal the inequalities belong to; each has one displayed value.
+
+    Two inequalities of a gap count once: only the one on the side of the true gap can be wrong.
+    """
+    return len({each.source for each in family})
 
 
 def _simpler(bound: Bound) -> list[Bound]:

@@ -147,7 +147,8 @@ def _prove_by_bisection(inequality: Inequality, sample: CalibrationSample, delta
         low, high = (low, middle) if inequality.holds(proved(middle)) else (middle, high)
     counted = ", ".join(count_text(sample.size(subset), subset) for subset in subsets)
     threshold = ThresholdRule(float(scores[high]), inclusive=not caps, chosen=True)
-    return Proof({inequality: (proved(high), f"from {counted}")}, (), (), end=threshold)
+    level = inequality.bound.level  # at a threshold that was chosen no smaller value is proved
+    return Proof({inequality: (level, f"from {counted}")}, (), (), end=threshold)
 
 
 def _shortage_of_several(

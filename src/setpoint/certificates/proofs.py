@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.certificates.decisions import below
-from setpoint.certificates.goals import Inequality
+from setpoint.certificates.goals import Inequality, count_bounds
 from setpoint.certificates.regions import Evidence, are_independent, signs, upper_bound
 from setpoint.certificates.sample import (
     EVERYONE,
@@ -234,18 +234,24 @@ def proved_at(
 
 def proved_together(
     family: Sequence[Inequality], sample: CalibrationSample, thresholds: Thresholds, delta: float
-) -> list[float]:
+) -> tuple[list[float], list[float]]:
     """What is proved of each inequality at thresholds that other inequalities have led to.
 
     The threshold is a rank of its anchor, fixed in advance. If no subset overlaps the anchor, the
     tests are exact given the threshold; a claim needs all tests passed, so it is false with
     probability ``delta`` at most, however many there are. If the anchor is one of the subsets, the
     inequalities share ``delta``.
+
+    Returns:
+        The values to test the bounds by, and those to display, which hold together.
     """
     subsets = {s for i in family for s in signs(i.bound.expression, sample.prevalence)}
     free = not any(thresholds[s.where].may_depend_on(s) for s in subsets if s.kind != PRIOR)
-    tail = delta / (1 if free else len(family))
-    return [proved_through_shares(each, sample, thresholds, tail) for each in family]
+    tails = (delta, delta / count_bounds(family)) if free else (delta / len(family),) * 2
+    tested, displayed = (
+        [proved_through_shares(each, sample, thresholds, tail) for each in family] for tail in tails
+    )
+    return tested, displayed
 
 
 def values_at(expression: Expression, sample: CalibrationSample, values: Any) -> Floats:

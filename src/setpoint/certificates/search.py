@@ -22,7 +22,12 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import number
-from setpoint.certificates.goals import CertificateGoal, Inequality, inequalities
+from setpoint.certificates.goals import (
+    CertificateGoal,
+    Inequality,
+    count_bounds,
+    inequalities,
+)
 from setpoint.certificates.groups import GroupGoals
 from setpoint.certificates.order_statistics import OrderStatistic
 from setpoint.certificates.precision_walk import PrecisionWalk
@@ -83,16 +88,24 @@ def search(
         return SearchVerdict(CERTIFIED, thresholds, proved)
     between = inequalities(goals.between, sample.prevalence)
     _check_slices(goals, between, sample)
-    values = proved_together(between, sample, thresholds, tail)
-    proved |= {each: (value, "") for each, value in zip(between, values, strict=True)}
+    tested, displayed = proved_together(between, sample, thresholds, tail)
     notes = tuple(
-        f"`{each.source}` is not proved: {each.side} {value:.4g} is"
-        for each, value in zip(between, values, strict=True)
+        f"`{each.source}` is not proved: {each.side} {shown:.4g} is"
+        for each, value, shown in zip(between, tested, displayed, strict=True)
         if not each.holds(value)
     )
+    proved |= _as_displayed(between, displayed)
     if notes:
         return SearchVerdict(NOT_CERTIFIED, Thresholds(), proved, notes)
     return SearchVerdict(CERTIFIED, thresholds, proved)
+
+
+def _as_displayed(
+    family: Sequence[Inequality], values: Sequence[float], note: str = ""
+) -> dict[Inequality, tuple[float | None, str]]:
+    """What is displayed of inequalities whose tests were passed."""
+    pairs = zip(family, values, strict=True)
+    return {each: (each.displayed(value), note) for each, value in pairs}
 
 
 def search_one(
@@ -170,12 +183,11 @@ def _tested_there(
 ) -> SearchVerdict:
     """Test the remaining inequalities at the threshold that the others lead to."""
     thresholds = Thresholds({(): threshold})
-    values = proved_together(rest, sample, thresholds, delta)
-    pairs = list(zip(rest, values, strict=True))
-    if not all(each.holds(value) for each, value in pairs):
-        trial = TestedThreshold(threshold.value(sample), tuple(values), False)
+    tested, displayed = proved_together(rest, sample, thresholds, delta)
+    if not all(each.holds(value) for each, value in zip(rest, tested, strict=True)):
+        trial = TestedThreshold(threshold.value(sample), tuple(tested), tuple(displayed))
         return replace(found, status=NOT_CERTIFIED, notes=_how_near(rest, trial, sample))
-    proved = found.proved | {each: (value, "") for each, value in pairs}
+    proved = found.proved | _as_displayed(rest, displayed)
     return replace(found, thresholds=thresholds, proved=proved)
 
 
@@ -199,9 +211,9 @@ def _by_split_test(
         notes = notes or (f"no threshold that was tried satisfies all of `{goal.text}`",)
         return replace(found, status=NOT_CERTIFIED, notes=notes)
     note = "selected on a quarter of the rows, tested on the others"
-    proved = {each: (value, note) for each, value in zip(rest, taken.proved, strict=True)}
+    proved = found.proved | _as_displayed(rest, taken.displayed, note)
     threshold = ThresholdRule(taken.threshold, chosen=True)
-    return replace(found, thresholds=Thresholds({(): threshold}), proved=found.proved | proved)
+    return replace(found, thresholds=Thresholds({(): threshold}), proved=proved)
 
 
 def _how_near(
@@ -209,12 +221,12 @@ def _how_near(
 ) -> tuple[str, ...]:
     """For each inequality that failed, how near it came."""
     notes = []
-    for each, value in zip(rest, trial.proved, strict=True):
+    for each, value, shown in zip(rest, trial.proved, trial.displayed, strict=True):
         if not each.holds(value):
             seen = float(values_at(each.bound.expression, sample, trial.threshold))
             notes.append(
                 f"`{each.bound}` is not proved: {seen:.4g} was measured, and {each.side} "
-                f"{value:.4g} is proved"
+                f"{shown:.4g} is proved"
             )
     return tuple(notes)
 
@@ -243,14 +255,15 @@ def prove_given(
     thresholds = _read_thresholds(goals, given)
     every = inequalities(goals.bounds, sample.prevalence)
     _check_slices(goals, every, sample)
-    values = {each: proved_at(each, sample, thresholds, delta) for each in every}
+    tail = delta / count_bounds(every)
+    displayed = [proved_at(each, sample, thresholds, tail) for each in every]
     failed: dict[Bound, list[float]] = {}
-    for each, value in values.items():
-        if not each.holds(value):
-            failed.setdefault(each.source, []).append(value)
+    for each, shown in zip(every, displayed, strict=True):
+        if not each.holds(proved_at(each, sample, thresholds, delta)):
+            failed.setdefault(each.source, []).append(shown)
     notes = tuple(_not_proved(bound, proved) for bound, proved in failed.items())
     status = NOT_CERTIFIED if failed else CERTIFIED
-    return SearchVerdict(status, thresholds, {each: (v, "") for each, v in values.items()}, notes)
+    return SearchVerdict(status, thresholds, _as_displayed(every, displayed), notes)
 
 
 def _not_proved(bound: Bound, values: list[float]) -> str:

@@ -25,12 +25,12 @@ errors below the measured one, this 1.9.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.certificates.goals import CertificateGoal, Inequality
+from setpoint.certificates.goals import CertificateGoal, Inequality, count_bounds
 from setpoint.certificates.proofs import (
     ThresholdRange,
     ThresholdRule,
@@ -144,11 +144,18 @@ def _all_thresholds(sample: CalibrationSample, ranges: Sequence[ThresholdRange])
 
 @dataclass(frozen=True)
 class TestedThreshold:
-    """A threshold, and what is proved there of each bound's expression."""
+    """A threshold, what is proved there of each bound's expression, and what is displayed of it.
+
+    What is displayed holds for all bounds at once, and for every threshold that may be taken.
+    """
 
     threshold: float
     proved: tuple[float, ...]
-    holds: bool
+    displayed: tuple[float, ...]
+
+    def holds(self, family: Sequence[Inequality]) -> bool:
+        """Whether all inequalities are proved."""
+        return all(each.holds(value) for each, value in zip(family, self.proved, strict=True))
 
 
 def select_and_test(
@@ -178,19 +185,18 @@ def select_and_test(
         thresholds = thresholds[kept]
     if not len(thresholds):
         return None, []
-    selected = [
-        _test(family, selection, t, _SELECTION_TAIL, quick=True) for t in thresholds.tolist()
-    ]
-    spare = np.array([_spare(trial, family) for trial in selected])
+    spare = np.array([_spare(family, selection, t) for t in thresholds.tolist()])
     order = np.argsort(-spare, kind="stable")
     if merit is not None:
         order = pareto_order(spare, merit(selection, thresholds))
     tried: list[TestedThreshold] = []
+    several = len(order) if merit is not None or others else 1
     for i in order:
-        tried.append(_test(family, test, float(thresholds[i]), delta))
-        if not tried[-1].holds or (merit is None and admissible(tried[-1].threshold)):
+        tried.append(_test(family, test, float(thresholds[i]), delta, several))
+        fails = not tried[-1].holds(family)
+        if fails or (merit is None and admissible(tried[-1].threshold)):
             break
-    passed = [trial for trial in tried if trial.holds and admissible(trial.threshold)]
+    passed = [trial for trial in tried if trial.holds(family) and admissible(trial.threshold)]
     if merit is None or not passed:
         return (passed[0] if passed else None), tried
     found = merit(sample, np.array([trial.threshold for trial in passed]))
@@ -220,23 +226,26 @@ def pareto_order(spare: Floats, merit: Floats) -> NDArray[np.intp]:
 
 def _test(
     family: Sequence[Inequality],
-    sample: CalibrationSample,
+    test: CalibrationSample,
     threshold: float,
     delta: float,
-    quick: bool = False,
+    several: int,
 ) -> TestedThreshold:
+    """Test one of ``several`` thresholds. What failed at the first of them is displayed alone."""
     at = Thresholds({(): ThresholdRule(threshold)})
-    proved = tuple(proved_at(each, sample, at, delta, quick) for each in family)
-    return TestedThreshold(
-        threshold, proved, all(i.holds(v) for i, v in zip(family, proved, strict=True))
-    )
+    proved = tuple(proved_at(each, test, at, delta) for each in family)
+    found = TestedThreshold(threshold, proved, proved)
+    tail = delta / count_bounds(family) / (several if found.holds(family) else 1)
+    return replace(found, displayed=tuple(proved_at(each, test, at, tail) for each in family))
 
 
-def _spare(trial: TestedThreshold, family: Sequence[Inequality]) -> float:
-    """By how much the bound with the least to spare holds."""
+def _spare(family: Sequence[Inequality], selection: CalibrationSample, threshold: float) -> float:
+    """By how much the bound with the least to spare holds on the selection rows."""
+    at = Thresholds({(): ThresholdRule(threshold)})
     gaps = []
-    for inequality, value in zip(family, trial.proved, strict=True):
-        bound = inequality.bound
+    for each in family:
+        value = proved_at(each, selection, at, _SELECTION_TAIL, quick=True)
+        bound = each.bound
         gap = bound.level - value if bound.sense == "<=" else value - bound.level
         gaps.append(gap / (bound.expression.scale or 1.0))
     return min(gaps) if not np.isnan(gaps).any() else -np.inf

@@ -96,7 +96,7 @@ def paired_bootstrap(
 
     Both thresholds are placed anew in every draw, so neither model profits from one that happens
     to be lucky, and the bound is met by both. Drawing the same examples for both keeps what they
-    have in common out of the interval. Each end holds with ``confidence`` by itself.
+    have in common out of the interval. The interval is two-sided.
     """
     generator = np.random.default_rng(seed)
     y = np.asarray(labels) == 1
@@ -149,7 +149,8 @@ def _middle(gains: Floats, confidence: float) -> Interval | None:
     known = gains[~np.isnan(gains)]
     if known.size <= 0.9 * gains.size:
         return None
-    low, high = np.quantile(known, [1 - confidence, confidence])
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(known, [tail, 1 - tail])
     return Interval(float(low), float(high))
 
 

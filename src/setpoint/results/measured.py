@@ -19,28 +19,29 @@ from setpoint.results.run import Scored, Threshold
 
 
 class Interval(NamedTuple):
-    """From ``low`` to ``high``; each end by itself is wrong at most ``1 - confidence`` often."""
+    """From ``low`` to ``high``, a two-sided confidence interval.
+
+    It misses the truth at most ``1 - confidence`` often, half of that on either side: the one
+    convention of certificates, pages, cards and loggers.
+    """
 
     low: float
     high: float
 
 
 def clopper_pearson(count: int, total: int, confidence: float = 0.95) -> Interval:
-    """The interval of Clopper and Pearson for a share, ``count`` of ``total``.
-
-    Each end is a one-sided bound with the given confidence, so that the upper end on calibration
-    data is the very number a certificate proves. Both ends together hold with ``2 confidence - 1``.
+    """The two-sided interval of Clopper and Pearson for a share, ``count`` of ``total``.
 
     Examples:
-        >>> low, high = clopper_pearson(0, 299)
-        >>> low, round(high, 4)                  # 299 is the least number that shows "below 1 %"
-        (0.0, 0.01)
+        >>> low, high = clopper_pearson(5, 100)
+        >>> round(low, 4), round(high, 4)
+        (0.0164, 0.1128)
     """
     n = whole(total, "total", least=0)
     k = whole(count, "count", least=0)
     if k > n:
         raise ValueError(f"count is a part of total; got {k} of {n}.")
-    tail = 1 - share(confidence, "confidence", ends=False)
+    tail = (1 - share(confidence, "confidence", ends=False)) / 2
     return Interval(float(lower(k, n, tail)), float(upper(k, n, tail)))
 
 
@@ -97,14 +98,14 @@ def measure(
         >>> from setpoint.rates import fpr
         >>> m = measure(fpr, {(): Counts(7, 0, 3, 299, 10, 299)})
         >>> m.value, round(m.interval.high, 4), m.total
-        (0.0, 0.01, 299)
+        (0.0, 0.0123, 299)
     """
     if any(rate.where not in tables for rate in expression.rates()):
         return UNKNOWN
     if not is_plain_share(expression):
         with np.errstate(all="ignore"):
             value = float(expression.of(tables))
-        ends = interval_at(expression, tables, 1 - confidence) if np.isfinite(value) else None
+        ends = interval_at(expression, tables, (1 - confidence) / 2) if np.isfinite(value) else None
         return Measured(value, None if ends is None else Interval(*ends))
     table = tables[expression.where]
     count, total = int(expression.numerator.of(table)), int(expression.denominator.of(table))

@@ -181,7 +181,7 @@ def class_rates(run: RunResult, confusions: Confusions, confidence: float) -> li
 
 
 def widest_gap(rates: Sequence[Measured], confidence: float = 0.95) -> Measured | None:
-    """The largest difference between two groups, with bounds from below and above.
+    """The largest difference between two groups, with a two-sided interval.
 
     All groups' intervals hold together (the risk is shared by all their ends), so it does not
     matter that the two groups were picked by looking. None if fewer than two groups have the rate.
@@ -195,7 +195,7 @@ def widest_gap(rates: Sequence[Measured], confidence: float = 0.95) -> Measured 
     known = [rate for rate in rates if rate.total]
     if len(known) < 2:
         return None
-    sure = 1 - (1 - confidence) / (2 * len(known))
+    sure = 1 - (1 - confidence) / len(known)
     ends = [clopper_pearson(rate.count or 0, rate.total or 0, sure) for rate in known]
     values = [rate.value for rate in known]
     low = max(0.0, max(end.low for end in ends) - min(end.high for end in ends))
