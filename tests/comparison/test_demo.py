@@ -8,7 +8,7 @@ import torch
 from rich.console import Console
 
 from setpoint import certify, cli
-from setpoint.comparison import Comparison, MethodTrial, demo_output
+from setpoint.comparison import Comparison, MethodTrial, demo
 from setpoint.comparison.demo import (
     CROSS_ENTROPY,
     DEMO_METHODS,
@@ -19,11 +19,12 @@ from setpoint.comparison.demo import (
     DemoPlan,
     certify_one,
     letter_split,
+    make_table,
     run_plan,
 )
-from setpoint.comparison.demo_output import DemoRow, demo_curves, demo_rows, make_table
+from setpoint.comparison.pictures import scored_parts
 from setpoint.comparison.tables import verdict
-from setpoint.results import Summary, tpr_at
+from setpoint.results import Summary, roc_curve, tpr_at
 
 
 @pytest.fixture(scope="module")
@@ -103,24 +104,16 @@ def test_results_hold_every_single_number(quick):
     results = json.loads((out / "results.json").read_text(encoding="utf-8"))
     assert results["seeds"] == [0, 1]
     assert set(results["versions"]) == {"setpoint", "torch", "numpy", "python"}
-    assert len(results["trials"]) == 2 * len(GOALS) * len(MODELS) * 2
-    for row in results["rows"]:
+    assert len(results["comparisons"]) == len(GOALS) * len(MODELS)
+    for one in results["comparisons"]:
+        assert len(one["trials"]) == 2 * 2
         ours, theirs = (
-            np.array(
-                [
-                    trial["percent"]
-                    for trial in results["trials"]
-                    if (trial["goal"], trial["model"], trial["method"])
-                    == (row["goal"], row["model"], method)
-                ]
-            )
+            100 * np.array([t["value"] for t in one["trials"] if t["method"] == method])
             for method in (IMPLICIT, CROSS_ENTROPY)
         )
-        better = ours - theirs if "FNR" not in row["goal"] else theirs - ours
-        assert row["implicit"]["mean"] == pytest.approx(ours.mean())
-        assert row["cross_entropy"]["spread"] == pytest.approx(theirs.std(ddof=1))
-        assert row["gain"]["mean"] == pytest.approx(better.mean())
-        assert f"{row['gain']['mean']:+.1f}" in text
+        better = ours - theirs if "FNR" not in one["goal"] else theirs - ours
+        for shown in (f"{ours.mean():.1f} ± {ours.std(ddof=1):.1f}", f"{better.mean():+.1f} ± "):
+            assert shown in text
 
 
 def test_both_methods_start_from_the_same_weights_and_see_the_same_batches(monkeypatch):
@@ -156,13 +149,13 @@ def test_cross_entropy_is_trained_once_for_all_goals(found):
 def test_the_drawn_curve_passes_through_the_reported_number(found):
     for model in MODELS:
         drawn = found[DRAWN, model]
-        for method, (curve,) in demo_curves(drawn).items():
+        for method, (pair,) in scored_parts(drawn.trials, drawn.labels).items():
             (value,) = (t.value for t in drawn.trials if t.method == method)
-            assert 1 - tpr_at(curve, 0.01) == pytest.approx(value, abs=1e-9)
+            assert 1 - tpr_at(roc_curve(*pair), 0.01) == pytest.approx(value, abs=1e-9)
 
 
-def made_up(gain: float) -> list[DemoRow]:
-    """Rows for all goals in which Implicit gains so many points on average."""
+def made_up(gain: float) -> dict[tuple[str, str], Comparison]:
+    """Comparisons for all goals in which Implicit gains so many points on average."""
 
     def trial(method, seed, percent):
         return MethodTrial(method, seed, percent / 100, None, None, 0.01, 3, 1.0, "ok")
@@ -179,7 +172,7 @@ def made_up(gain: float) -> list[DemoRow]:
             )
         ]
         comparisons |= {(goal, model): Comparison(problem, tuple(trials)) for model in MODELS}
-    return demo_rows(comparisons)
+    return comparisons
 
 
 @pytest.mark.parametrize(
@@ -208,12 +201,12 @@ def test_the_demo_leaves_the_number_of_threads_alone(monkeypatch, tmp_path):
         inside.append(torch.get_num_threads())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(demo_output, "_train", stop)
+    monkeypatch.setattr(demo, "_train", stop)
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
         with pytest.raises(KeyboardInterrupt):
-            demo_output.run_demo(DemoPlan(), tmp_path, str)
+            demo.run_demo(DemoPlan(), tmp_path, str)
         assert inside == [1]
         assert torch.get_num_threads() == 2
     finally:

@@ -21,8 +21,7 @@ def run(given: argparse.Namespace) -> int:
     """Train, print the table, draw the picture."""
     require("rich", "matplotlib", extra="demo")
     make_folder(given.out)  # before training, not after
-    from setpoint.comparison.demo import DemoPlan
-    from setpoint.comparison.demo_output import run_demo
+    from setpoint.comparison.demo import DemoPlan, run_demo
     from setpoint.reports import page
 
     plan = DemoPlan(seeds=given.seeds)

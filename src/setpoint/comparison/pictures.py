@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from setpoint.comparison.trials import MethodTrial
 from setpoint.problems import Infeasible, Problem
-from setpoint.results import mean_curve, pr_curve, roc_curve
+from setpoint.results import Curve, mean_curve, pr_curve, roc_curve
 
+INK, FAINT = "#24292f", "#d9dde2"
+COLOURS = ("#e69f00", "#0072b2")  # Okabe and Ito's orange and blue: apart for every eye
 _LOWEST = 1e-4
+
+
+def scored_parts(
+    trials: Iterable[MethodTrial], labels: Mapping[int, Any]
+) -> dict[str, list[tuple[Any, Any]]]:
+    """Scores and labels of the test parts, by method."""
+    found: dict[str, list[tuple[Any, Any]]] = {}
+    for trial in trials:
+        if trial.scores:
+            found.setdefault(trial.method, []).append((trial.scores["test"], labels[trial.seed]))
+    return found
 
 
 def draw_comparison(
@@ -24,8 +37,8 @@ def draw_comparison(
     A dot is where a method is judged: the mean over seeds of its exact operating point on the test
     part (several dots for an area).
     """
-    known = [t for t in trials if t.scores]
-    if not known or not labels:
+    methods = scored_parts(trials, labels) if labels else {}
+    if not methods:
         raise ValueError("There are no scores to draw: a comparison read from JSON has none.")
     try:
         import matplotlib
@@ -38,9 +51,7 @@ def draw_comparison(
         figure = Figure(figsize=(10, 4.2), layout="constrained")
         FigureCanvasAgg(figure)
         left, right = figure.subplots(1, 2)
-        for method in dict.fromkeys(t.method for t in known):
-            mine = [t for t in known if t.method == method]
-            pairs = [(t.scores["test"], labels[t.seed]) for t in mine]
+        for method, pairs in methods.items():
             levels = np.geomspace(_LOWEST, 1, 300)
             curve = mean_curve([roc_curve(*pair) for pair in pairs], levels)
             (line,) = left.plot(curve.fpr, curve.tpr, label=method, lw=1.4)
@@ -89,65 +100,43 @@ def rates_at(accepted: Any, positive: Any) -> tuple[float, float, float]:
     return alarms / max(1, (~positive).sum()), hits / max(1, positive.sum()), precision
 
 
-INK, FAINT = "#24292f", "#d9dde2"
-COLOURS = ("#e69f00", "#0072b2")  # Okabe and Ito's orange and blue: apart for every eye
-
-
-class RocSeries(NamedTuple):
-    """One method: a curve (FPR, TPR) for each run and their mean, all shares between 0 and 1."""
-
-    label: str
-    runs: Sequence[tuple[ArrayLike, ArrayLike]]
-    mean: tuple[ArrayLike, ArrayLike]
-    at_held: float  # the mean TPR at the held FPR
-
-
-class RocPanel(NamedTuple):
-    """One model: the curves of a baseline, then ours."""
-
-    title: str
-    series: tuple[RocSeries, RocSeries]
-
-
-def draw_roc(
+def draw_corner(
     paths: Sequence[Path],
-    panels: Sequence[RocPanel],
+    panels: Mapping[str, Mapping[str, Sequence[Curve]]],
     *,
     held: float,
     title: str,
     note: str,
     fpr: tuple[float, float] = (0.001, 0.1),
-    lowest_tpr: float = 0.0,
 ) -> None:
-    """Draw the panels side by side and write the picture to ``paths``.
+    """Draw the ROC curves at low false positive rates, and write the picture to ``paths``.
 
     Args:
         paths: Files to write; the ending decides the kind (``.png``, ``.svg``).
-        panels: What to draw.
+        panels: By title, side by side: the curves of every run, by method, a baseline and ours.
         held: The FPR at which the models are judged; it is marked.
         title: One line above all panels.
         note: Small print below them: data, runs, settings.
-        fpr: The part of the FPR axis that is shown.
-        lowest_tpr: Where the TPR axis starts, the same for all panels.
+        fpr: The part of the FPR axis that is shown; the TPR axis starts below the lowest curve.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    curves = [one for methods in panels.values() for runs in methods.values() for one in runs]
+    lowest = min(float(mean_curve([one], fpr[0]).tpr[0]) for one in curves)
     with rc_context({"font.family": "sans-serif", "font.size": 10, "svg.hashsalt": "setpoint"}):
-        figure = Figure(
-            figsize=(1 + 4.4 * len(panels), 4.4),
-            layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1),
-        )
+        layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)
+        figure = Figure(figsize=(1 + 4.4 * len(panels), 4.4), layout=layout)
         figure.suptitle(title, x=0.012, ha="left", color=INK, weight="bold", size=13)
         figure.supxlabel(note, x=0.012, ha="left", color="#6a7078", size=8)
         row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         row[0].set_ylabel("true positive rate", color=INK)
-        for axes, panel in zip(row, panels, strict=True):
-            _frame(axes, panel.title, fpr, lowest_tpr)
+        for axes, (name, methods) in zip(row, panels.items(), strict=True):
+            _frame(axes, name, fpr, min(math.floor(10 * lowest) / 10, 0.9))
             axes.axvline(held, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
-            for series, colour in zip(panel.series, COLOURS, strict=True):
-                _curves(axes, series, colour, held)
+            for (method, runs), colour in zip(methods.items(), COLOURS, strict=True):
+                _runs(axes, method, runs, colour, held, fpr)
             _legend(axes, held)
         for path in paths:
             undated = {"Date": None} if path.suffix == ".svg" else None
@@ -157,42 +146,41 @@ def draw_roc(
 def _frame(axes: Any, title: str, fpr: tuple[float, float], lowest_tpr: float) -> None:
     """Few lines: the eye should find the curves."""
     axes.set_title(title, loc="left", color=INK, size=10.5, pad=10)
-    axes.set_xlabel("false positive rate", color=INK)
-    axes.set_xscale("log")
-    axes.set_xlim(*fpr)
+    axes.set(xlabel="false positive rate", xscale="log", xlim=fpr)
     axes.set_ylim(lowest_tpr, 1 + 0.01 * (1 - lowest_tpr))  # room for a line at the top
     axes.xaxis.set_major_formatter(_percent)
     axes.yaxis.set_major_formatter(_percent)
     axes.grid(axis="y", color=FAINT, linewidth=0.7)
     axes.spines[["left", "top", "right"]].set_visible(False)
-    axes.spines["bottom"].set_color(INK)
-    axes.tick_params(axis="y", length=0, labelcolor=INK)
-    axes.tick_params(axis="x", which="both", color=INK, labelcolor=INK)
+    axes.tick_params(axis="y", length=0)
     axes.set_axisbelow(True)
 
 
-def _curves(axes: Any, series: RocSeries, colour: str, held: float) -> None:
+def _runs(
+    axes: Any,
+    method: str,
+    runs: Sequence[Curve],
+    colour: str,
+    held: float,
+    fpr: tuple[float, float],
+) -> None:
     """A thin line for each run, a bold one for their mean, a dot where the models are judged."""
-    for x, y in series.runs:
+    for x, y in runs:
         axes.step(x, y, where="post", color=colour, linewidth=0.8, alpha=0.5)
-    axes.step(*series.mean, where="post", color=colour, linewidth=2.6)
+    mean = mean_curve(runs, np.geomspace(*fpr, 500))
+    axes.step(mean.fpr, mean.tpr, where="post", color=colour, linewidth=2.6)
+    at = float(mean_curve(runs, held).tpr[0])
+    label = f"{100 * at:.1f} %  {method}"
+    edge = {"markeredgecolor": "white", "markeredgewidth": 1.5}
     axes.plot(
-        *(held, series.at_held),
-        "o",
-        color=colour,
-        markersize=9,
-        markeredgecolor="white",
-        markeredgewidth=1.5,
-        label=f"{100 * series.at_held:.1f} %  {series.label}",
-        clip_on=False,
-        zorder=5,
+        held, at, "o", color=colour, markersize=9, label=label, clip_on=False, zorder=5, **edge
     )
 
 
 def _legend(axes: Any, held: float) -> None:
     """What the dots say, ours first, in the corner that a ROC curve never enters."""
     dots, labels = axes.get_legend_handles_labels()
-    legend = axes.legend(
+    axes.legend(
         dots[::-1],
         labels[::-1],
         title=f"found at {_percent(held)} false alarms",
@@ -200,14 +188,9 @@ def _legend(axes: Any, held: float) -> None:
         alignment="left",
         framealpha=1,
         edgecolor="white",
-        labelcolor=INK,
         handletextpad=0.1,
-        borderaxespad=0.0,
         bbox_to_anchor=(1, 0.02),  # its white box must not hide the axis
-        fontsize=9.5,
-        title_fontsize=9.5,
     )
-    legend.get_title().set_color(INK)
 
 
 def _percent(share: float, _position: object = None) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -22,7 +23,7 @@ from setpoint.problems import Infeasible, Problem
 from setpoint.rates import Bound, Counts, Setpoint, Target, Where
 from setpoint.results import count_decisions
 from setpoint.solvers import Method, methods_named
-from setpoint.train import Best, Fitted, Validation, fit, fit_best, network, score
+from setpoint.train import Fitted, Validation, fit, fit_best, network, score
 
 OK = "ok"
 MISSED = "missed: "
@@ -68,37 +69,51 @@ class MethodTrial:
 
 
 @dataclass(frozen=True)
-class Bench:
-    """What all methods share on one split: data, initial weights, batches and budget."""
+class ComparisonPlan:
+    """What all trials share; the data are a function of the seed."""
 
     problem: Problem
-    parts: DataSplit
-    make_model: Callable[[], nn.Module]
+    split: Callable[[int], DataSplit]
+    model: str | Callable[[], nn.Module]
     steps: int
     batch_size: int
     learning_rates: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all methods share on one split: data, initial weights, batches and budget."""
+
+    plan: ComparisonPlan
     seed: int
+
+    @cached_property
+    def parts(self) -> DataSplit:
+        """Training, validation and test part."""
+        return self.plan.split(self.seed)
 
     def run(self, name: str, members: Mapping[str, Method]) -> MethodTrial:
         """Train at every learning rate, keep what is best on validation, judge it on the test part.
 
         Several members are a portfolio, from one start.
         """
-        model = self.make_model()
+        plan, model = self.plan, self._start()
         try:
             for method in members.values():
-                method.build(model, self.problem, self.steps)
+                method.build(model, plan.problem, plan.steps)
         except (NotImplementedError, TypeError, ValueError) as error:
             return self._nothing(name, inexpressible(error))
         except (ArithmeticError, RuntimeError) as error:
             return self._nothing(name, f"failed when it was made: {reason(error)}")
-        validation = Validation(self.problem, *self._tensors("validation"))
+        validation = Validation(plan.problem, *self._tensors("validation"))
         validation.check()  # data that cannot judge are no method's fault
         best: Fitted | None = None
         chosen, steps, troubles = None, 0, list[str]()
-        for rate in self.learning_rates:
+        for rate in plan.learning_rates:
             try:
-                trained = self._train_best(members, rate, validation)
+                start, train = self._start(), self._tensors("train")
+                given = self._given(rate)
+                trained = fit_best(start, members, *train, validation=validation, **given)
             except (ArithmeticError, ValueError, RuntimeError) as error:
                 troubles.append(failed(rate, error))  # scores that are not finite, singular systems
                 continue
@@ -109,16 +124,18 @@ class Bench:
                 best, chosen, steps = fitted, rate, trained.steps
         if best is None or chosen is None:
             return self._nothing(name, troubles[0])
-        judged = replace(self.judge(name, self.problem, best), learning_rate=chosen, steps=steps)
+        judged = replace(self.judge(name, plan.problem, best), learning_rate=chosen, steps=steps)
         status = [judged.status] if judged.status != OK or not troubles else []
         return replace(judged, status="; ".join([*status, *troubles]))
 
     def train(self, method: Method, problem: Problem) -> Fitted:
         """Train by one method at the first learning rate, without a look at validation data."""
-        module, criterion = method.build(self._start(), problem, self.steps)
-        sampler = method.sampler(self.batch_size)
-        rate = self.learning_rates[0]
-        return fit(module, criterion, *self._tensors("train"), sampler=sampler, **self._given(rate))
+        module, criterion = method.build(self._start(), problem, self.plan.steps)
+        sampler, given = (
+            method.sampler(self.plan.batch_size),
+            self._given(self.plan.learning_rates[0]),
+        )
+        return fit(module, criterion, *self._tensors("train"), sampler=sampler, **given)
 
     def judge(self, name: str, problem: Problem, fitted: Fitted) -> MethodTrial:
         """The trial of a trained model, by the metric of ``problem`` on the test part."""
@@ -134,23 +151,15 @@ class Bench:
             chosen = problem.choose(scores["validation"], self.parts.validation.y).thresholds
             carried = problem.evaluate(scores["test"], labels, thresholds=chosen)
             status = missed(problem, scores["test"] > chosen[0], labels) or status
-        reached = (value, carried, fitted.best, self.learning_rates[0], self.steps)
+        reached = (value, carried, fitted.best, self.plan.learning_rates[0], self.plan.steps)
         speed, status = 1000 * fitted.seconds_per_step, ended(fitted, status)
         return MethodTrial(name, self.seed, *reached, speed, status, scores)
-
-    def _train_best(
-        self, members: Mapping[str, Method], rate: float, validation: Validation
-    ) -> Best:
-        given = self._given(rate)
-        return fit_best(
-            self._start(), members, *self._tensors("train"), validation=validation, **given
-        )
 
     def _given(self, rate: float) -> dict[str, Any]:
         """The budget; every step is counted for a progress bar."""
         return {
-            "steps": self.steps,
-            "batch_size": self.batch_size,
+            "steps": self.plan.steps,
+            "batch_size": self.plan.batch_size,
             "learning_rate": rate,
             "seed": self.seed,
             "on_step": lambda _step, _loss: count_step(),
@@ -158,9 +167,10 @@ class Bench:
 
     def _start(self) -> nn.Module:
         """The model with the initial weights of this seed."""
+        model = self.plan.model
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
-            return self.make_model()
+            return model() if callable(model) else network(model, self.parts.train.x.shape[1])
 
     def _tensors(self, part: str) -> tuple[torch.Tensor, torch.Tensor]:
         x, y = getattr(self.parts, part)
@@ -170,35 +180,13 @@ class Bench:
         return MethodTrial(name, self.seed, None, None, None, None, 0, float("nan"), status)
 
 
-@dataclass(frozen=True)
-class ComparisonPlan:
-    """What all trials share; the data are a function of the seed."""
-
-    problem: Problem
-    split: Callable[[int], DataSplit]
-    model: str | Callable[[], nn.Module]
-    steps: int
-    batch_size: int
-    learning_rates: Sequence[float]
-
-    def bench(self, seed: int) -> Bench:
-        """What all methods share on one split."""
-        parts = self.split(seed)
-        given = (self.steps, self.batch_size, self.learning_rates, seed)
-        return Bench(self.problem, parts, self._maker(parts.train.x.shape[1]), *given)
-
-    def _maker(self, columns: int) -> Callable[[], nn.Module]:
-        model = self.model
-        return model if callable(model) else lambda: network(model, columns)
-
-
 def run_cells(
     plan: ComparisonPlan, methods: Mapping[str, Members], seeds: Sequence[int], processes: Processes
 ) -> Iterator[MethodTrial]:
     """All trials, split by split; the same ones however many processes there are."""
     if processes == 1:
         for seed in seeds:
-            bench = plan.bench(seed)
+            bench = Bench(plan, seed)
             for name, members in methods.items():
                 yield bench.run(name, _members(members))
         return
@@ -211,7 +199,7 @@ def run_cells(
 
 
 def _cell(plan: ComparisonPlan, seed: int, name: str, members: Members) -> MethodTrial:
-    return plan.bench(seed).run(name, _members(members))
+    return Bench(plan, seed).run(name, _members(members))
 
 
 def _members(members: Members) -> Mapping[str, Method]:
