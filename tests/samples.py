@@ -23,6 +23,14 @@ def draw(n=90, seed=0, *, gap=1.0, share=0.3, ties=False, features=0, dtype=torc
     return tied(scores, ties), labels
 
 
+def draw_array(n=90, seed=0, *, gap=1.0, share=0.3, features=0):
+    """As :func:`draw`, in arrays; of features, ``gap`` may have one entry each."""
+    random = np.random.default_rng(seed)
+    labels = (random.random(n) < share).astype(int)
+    drawn = random.normal(size=(n, features) if features else n)
+    return drawn + gap * (labels[:, None] if features else labels), labels
+
+
 def draw_groups(n=240, groups=2, seed=0, *, ties=False):
     """Scores, labels and the group of each as an array; later groups have more positives."""
     random = np.random.default_rng(seed)
@@ -50,6 +58,32 @@ def draw_queries(lengths=(12, 30, 7, 21), seed=0, *, ties=False):
     labels[first], labels[first + 1] = 1, 0
     scores = torch.randn(len(queries), generator=rng, dtype=torch.float64) + labels
     return tied(scores, ties), labels, queries
+
+
+SOME = torch.tensor([0.3, -1.0, 2.0, 0.5, 0.5, -0.2])
+MIXED = torch.tensor([1, 0, 1, 0, 0, 1])
+FEW = torch.tensor([1, 0, 1, 0, 0, 0])
+APART = torch.tensor([-5.0, -4, -3, 3, 4, 5])
+HARD_BATCHES = {
+    "no positives": (SOME, torch.zeros(6)),
+    "no negatives": (SOME, torch.ones(6)),
+    "one example": (SOME[:1], torch.ones(1)),
+    "one of each": (SOME[:2], torch.tensor([1, 0])),
+    "constant scores": (torch.full((6,), 0.7), FEW),
+    "zero scores": (torch.zeros(6), FEW),
+    "ties": (torch.tensor([1.0, 1, 1, 2, 2, 2]), MIXED),
+    "nearly all tied": (torch.tensor([1.0] * 5 + [2.0]), MIXED),
+    "separated": (APART, torch.tensor([0, 0, 0, 1, 1, 1])),
+    "wrong": (APART, torch.tensor([1, 1, 1, 0, 0, 0])),
+    "huge": (SOME * 1e30, MIXED),
+    "tiny": (SOME * 1e-30, MIXED),
+    "an outlier": (torch.tensor([1e20, 0.1, 0.2, 0.3, 0.4, 0.5]), torch.tensor([0, 1] * 3)),
+    "half precision": (SOME.bfloat16(), MIXED),
+    "booleans": (SOME, MIXED.bool()),
+    "a column": (SOME[:, None], MIXED),
+    "empty": (torch.empty(0), torch.empty(0)),
+}
+"""Batches of scores and labels that nobody planned: every criterion gives them a finite loss."""
 
 
 def loss_and_gradient(criterion, scores, labels, **more):

@@ -18,16 +18,7 @@ from samples import draw, draw_classes, draw_groups, draw_queries
 from torch import Tensor, nn
 
 import setpoint as sp
-from setpoint.fairness import (
-    bounded_group_loss,
-    demographic_parity,
-    each,
-    equal_opportunity,
-    equalized_odds,
-    four_fifths,
-    largest,
-    predictive_parity,
-)
+from setpoint import fairness
 from setpoint.losses import multiclass_auc_loss
 from setpoint.rates import jaccard, lift, prevalence
 from setpoint.solvers import GlobalBatch, Penalty, Split, focal
@@ -239,17 +230,21 @@ def per_group(**goal: Any) -> sp.Problem:
 
 
 PER_GROUP = [
-    per_group(minimize=sp.error, subject_to=demographic_parity(0.02, **THREE)),
-    per_group(minimize=sp.error, subject_to=equal_opportunity(0.02, **THREE)),
-    per_group(minimize=sp.error, subject_to=equalized_odds(0.05, **TWO)),
-    per_group(maximize=sp.f_score(1), subject_to=four_fifths(0.9, **THREE)),
-    per_group(minimize=sp.error, subject_to=predictive_parity(0.05, **TWO)),
-    per_group(minimize=sp.fnr, subject_to=[sp.fpr <= 0.2, equal_opportunity(0.02, **THREE)]),
-    per_group(minimize=sp.fnr, subject_to=[r <= 0.1 for r in each(sp.fpr, **THREE)]),
-    per_group(minimize=largest(sp.fnr, **TWO), subject_to=sp.coverage <= 0.3),
-    per_group(minimize=sp.error, subject_to=[sp.recall >= 0.8, demographic_parity(0.05, **TWO)]),
-    per_group(minimize=sp.error, subject_to=bounded_group_loss(0.4, **TWO)),
-    per_group(minimize=sp.error, subject_to=demographic_parity(0.001, **TWO)),
+    per_group(minimize=sp.error, subject_to=fairness.demographic_parity(0.02, **THREE)),
+    per_group(minimize=sp.error, subject_to=fairness.equal_opportunity(0.02, **THREE)),
+    per_group(minimize=sp.error, subject_to=fairness.equalized_odds(0.05, **TWO)),
+    per_group(maximize=sp.f_score(1), subject_to=fairness.four_fifths(0.9, **THREE)),
+    per_group(minimize=sp.error, subject_to=fairness.predictive_parity(0.05, **TWO)),
+    per_group(
+        minimize=sp.fnr, subject_to=[sp.fpr <= 0.2, fairness.equal_opportunity(0.02, **THREE)]
+    ),
+    per_group(minimize=sp.fnr, subject_to=[r <= 0.1 for r in fairness.each(sp.fpr, **THREE)]),
+    per_group(minimize=fairness.largest(sp.fnr, **TWO), subject_to=sp.coverage <= 0.3),
+    per_group(
+        minimize=sp.error, subject_to=[sp.recall >= 0.8, fairness.demographic_parity(0.05, **TWO)]
+    ),
+    per_group(minimize=sp.error, subject_to=fairness.bounded_group_loss(0.4, **TWO)),
+    per_group(minimize=sp.error, subject_to=fairness.demographic_parity(0.001, **TWO)),
 ]
 PER_CLASS = [
     "maximize macro(recall)",
@@ -401,7 +396,7 @@ BY_NUMBER = sp.Problem(maximize=sp.recall.on(group=0), subject_to=sp.coverage <=
 BOUND = sp.fnr_at_fpr(0.2)
 FAIR = sp.Problem(
     minimize=sp.error,
-    subject_to=demographic_parity(0.1, group=["a", "bee"]),
+    subject_to=fairness.demographic_parity(0.1, group=["a", "bee"]),
     thresholds="per group",
 )
 RANKED = sp.precision_at_k(3).per("query")

@@ -2,8 +2,6 @@
 
 import ast
 import importlib
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,23 +10,14 @@ import pytest
 import setpoint
 
 
-def in_fresh_process(code):
-    """Run code in a python that has imported nothing yet; give what it prints."""
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    return run.stdout.strip()
-
-
-def test_importing_the_package_imports_neither_torch_nor_numpy():
+def test_importing_the_package_imports_neither_torch_nor_numpy(fresh_python):
     code = (
         "import sys, setpoint; print({'torch', 'numpy', 'scipy'} & set(sys.modules) or 'nothing')"
     )
-    assert in_fresh_process(code) == "nothing"
+    assert fresh_python(code) == "nothing"
 
 
-def test_the_algebra_imports_no_array_library():
+def test_the_algebra_imports_no_array_library(fresh_python):
     code = """
 import sys
 from setpoint import fpr, fnr, maximum
@@ -38,7 +27,7 @@ value = maximum(fpr, fnr).of(counts)
 assert value == 0.4, value
 print({'torch', 'numpy'} & set(sys.modules) or 'nothing')
 """
-    assert in_fresh_process(code) == "nothing"
+    assert fresh_python(code) == "nothing"
 
 
 TORCH_FREE = (
@@ -49,12 +38,12 @@ THERE = [room for room in TORCH_FREE if find_spec(f"setpoint.{room}")]
 
 
 @pytest.mark.parametrize("room", THERE)
-def test_the_torch_free_rooms_are_torch_free(room):
+def test_the_torch_free_rooms_are_torch_free(fresh_python, room):
     code = f"import sys, setpoint.{room}; print('torch' in sys.modules)"
-    assert in_fresh_process(code) == "False"
+    assert fresh_python(code) == "False"
 
 
-def test_problems_are_parsed_and_evaluated_without_torch():
+def test_problems_are_parsed_and_evaluated_without_torch(fresh_python):
     code = """
 import sys
 import numpy as np
@@ -68,7 +57,7 @@ assert problem.choose(scores, labels, groups=groups).thresholds == (2.0,)
 assert roc_auc().evaluate(scores, labels) == 0.5
 print('torch' in sys.modules)
 """
-    assert in_fresh_process(code) == "False"
+    assert fresh_python(code) == "False"
 
 
 # ---- names ---------------------------------------------------------------------------------------
@@ -96,10 +85,10 @@ def test_the_door_is_narrow_and_says_everything_once():
     assert len(setpoint.__all__) == len(set(setpoint.__all__))
 
 
-def test_dir_lists_all_public_names():
+def test_dir_lists_all_public_names(fresh_python):
     assert set(dir(setpoint)) >= set(setpoint.__all__)
     assert (
-        in_fresh_process("import setpoint; print(set(setpoint.__all__) <= set(dir(setpoint)))")
+        fresh_python("import setpoint; print(set(setpoint.__all__) <= set(dir(setpoint)))")
         == "True"
     )
 

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from setpoint import Infeasible, Problem, coverage, error, f_score, fnr, fpr, precision, recall, tpr
-from setpoint.fairness import (
-    bounded_group_loss,
-    demographic_parity,
-    each,
-    equal_opportunity,
-    equalized_odds,
-    four_fifths,
-    gap,
-    largest,
-    predictive_parity,
-    smallest,
+from setpoint import (
+    Infeasible,
+    Problem,
+    coverage,
+    error,
+    f_score,
+    fairness,
+    fnr,
+    fpr,
+    precision,
+    recall,
+    tpr,
 )
 from setpoint.rates import Bound, Counts, Setpoint
 
@@ -31,25 +31,38 @@ def per_group(**goal: object) -> Problem:
 
 
 EXACT = [
-    per_group(minimize=error, subject_to=demographic_parity(0.05, **TWO)),
+    per_group(minimize=error, subject_to=fairness.demographic_parity(0.05, **TWO)),
     per_group(minimize=error, subject_to=(coverage.on(g=0) - coverage.on(g=1)).at(0)),
-    per_group(minimize=error, subject_to=equal_opportunity(0.05, **TWO)),
-    per_group(minimize=error, subject_to=four_fifths(**TWO)),
-    per_group(minimize=error, subject_to=bounded_group_loss(0.35, **TWO)),
-    per_group(minimize=fnr, subject_to=[r <= 0.2 for r in each(fpr, **TWO)]),
-    per_group(maximize=f_score(1), subject_to=predictive_parity(0.1, **TWO)),
-    per_group(maximize=precision, subject_to=[gap(tpr, **TWO) <= 0.1, smallest(tpr, **TWO) >= 0.5]),
-    per_group(minimize=largest(fnr, **TWO), subject_to=demographic_parity(0.1, **TWO)),
-    per_group(maximize=smallest(tpr, **TWO), subject_to=largest(fpr, **TWO) <= 0.3),
-    per_group(minimize=error, subject_to=demographic_parity(0.05, **THREE)),
-    per_group(minimize=largest(error, **THREE), subject_to=four_fifths(0.7, **THREE)),
-    per_group(minimize=fpr, subject_to=four_fifths(**TWO)),  # nobody accepted is 0/0, not 4/5
+    per_group(minimize=error, subject_to=fairness.equal_opportunity(0.05, **TWO)),
+    per_group(minimize=error, subject_to=fairness.four_fifths(**TWO)),
+    per_group(minimize=error, subject_to=fairness.bounded_group_loss(0.35, **TWO)),
+    per_group(minimize=fnr, subject_to=[r <= 0.2 for r in fairness.each(fpr, **TWO)]),
+    per_group(maximize=f_score(1), subject_to=fairness.predictive_parity(0.1, **TWO)),
+    per_group(
+        maximize=precision,
+        subject_to=[fairness.gap(tpr, **TWO) <= 0.1, fairness.smallest(tpr, **TWO) >= 0.5],
+    ),
+    per_group(
+        minimize=fairness.largest(fnr, **TWO), subject_to=fairness.demographic_parity(0.1, **TWO)
+    ),
+    per_group(
+        maximize=fairness.smallest(tpr, **TWO), subject_to=fairness.largest(fpr, **TWO) <= 0.3
+    ),
+    per_group(minimize=error, subject_to=fairness.demographic_parity(0.05, **THREE)),
+    per_group(
+        minimize=fairness.largest(error, **THREE), subject_to=fairness.four_fifths(0.7, **THREE)
+    ),
+    per_group(
+        minimize=fpr, subject_to=fairness.four_fifths(**TWO)
+    ),  # nobody accepted is 0/0, not 4/5
 ]
 SEARCHED = [
-    per_group(minimize=error, subject_to=equalized_odds(0.1, **TWO)),
-    per_group(minimize=error, subject_to=equalized_odds(0.2, **THREE)),
-    per_group(minimize=fnr, subject_to=[fpr <= 0.2, equal_opportunity(0.05, **TWO)]),
-    per_group(maximize=recall, subject_to=[precision >= 0.5, demographic_parity(0.1, **TWO)]),
+    per_group(minimize=error, subject_to=fairness.equalized_odds(0.1, **TWO)),
+    per_group(minimize=error, subject_to=fairness.equalized_odds(0.2, **THREE)),
+    per_group(minimize=fnr, subject_to=[fpr <= 0.2, fairness.equal_opportunity(0.05, **TWO)]),
+    per_group(
+        maximize=recall, subject_to=[precision >= 0.5, fairness.demographic_parity(0.1, **TWO)]
+    ),
 ]
 
 
@@ -114,7 +127,7 @@ def test_no_combination_of_cuts_is_better(problem: Problem, ties: bool) -> None:
 
 
 def test_of_equally_good_levels_the_one_that_accepts_most_is_taken() -> None:
-    problem = per_group(minimize=error, subject_to=demographic_parity(0.0, **TWO))
+    problem = per_group(minimize=error, subject_to=fairness.demographic_parity(0.0, **TWO))
     s, y, g = np.tile([0.0, 1.0], 2), np.tile([1, 0], 2), np.repeat([0, 1], 2)
     found = problem.choose(s, y, groups=g)  # all or nobody: half of them are wrong
     assert (found.value, found.thresholds) == (0.5, {0: -np.inf, 1: -np.inf})
@@ -157,10 +170,10 @@ def test_copies_of_groups_leave_everything_unchanged(problem: Problem) -> None:
     rate = {"coverage": coverage, "tpr": tpr, "error": error}[name]
     four = {"g": [0, 1, 2, 3]}
     wide = {
-        "abs(coverage": demographic_parity(0.05, **four),
-        "abs(tpr": equal_opportunity(0.05, **four),
-        "min(coverage": four_fifths(**four),
-        "max(error": bounded_group_loss(0.35, **four),
+        "abs(coverage": fairness.demographic_parity(0.05, **four),
+        "abs(tpr": fairness.equal_opportunity(0.05, **four),
+        "min(coverage": fairness.four_fifths(**four),
+        "max(error": fairness.bounded_group_loss(0.35, **four),
     }[text.split("subject to ")[1].split(" on")[0]]
     assert rate is not None
     twice = per_group(minimize=error, subject_to=wide)
@@ -175,7 +188,7 @@ def test_intersections_of_two_columns_have_a_threshold_each() -> None:
     s, y = random.normal(size=400), random.integers(0, 2, 400)
     groups = {"sex": random.choice(["f", "m"], 400), "race": random.choice(["b", "w"], 400)}
     names: dict[str, Sequence[str]] = {"sex": ["f", "m"], "race": ["b", "w"]}
-    found = per_group(minimize=error, subject_to=demographic_parity(0.02, **names)).choose(
+    found = per_group(minimize=error, subject_to=fairness.demographic_parity(0.02, **names)).choose(
         s + y, y, groups=groups
     )
     assert set(found.thresholds) == set(itertools.product(["b", "w"], ["f", "m"]))  # by column
@@ -191,10 +204,13 @@ def test_gaps_of_two_columns_are_held_by_their_intersections() -> None:
     sex, race = random.choice(["f", "m"], 600), random.choice(["b", "w"], 600)
     y = (random.random(600) < 0.3 + 0.2 * (sex == "m")).astype(int)
     s = random.normal(size=600) + y + 0.7 * (sex == "m") + 0.5 * (race == "w")
-    bounds = [demographic_parity(0.05, sex=["f", "m"]), demographic_parity(0.05, race=["b", "w"])]
+    bounds = [
+        fairness.demographic_parity(0.05, sex=["f", "m"]),
+        fairness.demographic_parity(0.05, race=["b", "w"]),
+    ]
     problem = per_group(minimize=error, subject_to=bounds)
     found = problem.choose(s, y, groups={"sex": sex, "race": race})
-    free = per_group(minimize=error, subject_to=demographic_parity(1, sex=["f", "m"]))
+    free = per_group(minimize=error, subject_to=fairness.demographic_parity(1, sex=["f", "m"]))
     assert len(found.thresholds) == 4
     assert all(found.rates[str(bound.expression)] <= 0.05 + 1e-9 for bound in bounds)
     assert free.choose(s, y, groups=sex).value - 0.02 < found.value < 0.45

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import samples
 import torch
 
 from benchmarks.points import ideas, ideas_seeing, training
@@ -23,9 +24,7 @@ OFF = {
 
 
 def draw(n=200, seed=0):
-    g = torch.Generator().manual_seed(seed)
-    y = (torch.rand(n, generator=g) < 0.3).long()
-    return torch.randn(n, 4, generator=g) + y[:, None], y
+    return samples.draw(n, seed, features=4, dtype=torch.float32)
 
 
 def gradients(kind, goal, batches=2):

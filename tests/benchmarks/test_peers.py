@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import samples
 import torch
 
 from benchmarks.common.images import Images
@@ -26,9 +27,7 @@ from setpoint.datasets import Table
 
 
 def draw(n=400, seed=0):
-    g = torch.Generator().manual_seed(seed)
-    y = (torch.rand(n, generator=g) < 0.3).long()
-    return torch.randn(n, 4, generator=g) + 0.9 * y[:, None], y
+    return samples.draw(n, seed, gap=0.9, features=4, dtype=torch.float32)
 
 
 def best_precision(scores, labels, level):

@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -21,14 +19,13 @@ print(json.dumps([found.status, seconds, grown, heavy]))
 """
 
 
-def fresh(n, goal):
-    code = RUN.format(n=n, goal=goal)
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return json.loads(out.stdout)
+@pytest.fixture
+def fresh(fresh_python):
+    return lambda n, goal: json.loads(fresh_python(RUN.format(n=n, goal=goal)))
 
 
 @pytest.mark.parametrize("goal", ["fpr <= 0.01", "precision >= 0.8", "f_score(1) >= 0.4"])
-def test_ten_thousand_rows_in_a_fresh_process_without_torch(goal):
+def test_ten_thousand_rows_in_a_fresh_process_without_torch(fresh, goal):
     status, seconds, _, heavy = fresh(10_000, goal)
     assert status == "certified"
     assert heavy == []
@@ -37,14 +34,13 @@ def test_ten_thousand_rows_in_a_fresh_process_without_torch(goal):
 
 
 @pytest.mark.parametrize("goal", ["fpr <= 0.001", "precision >= 0.9", "f_score(1) >= 0.5"])
-def test_a_million_scores_are_light(goal):
+def test_a_million_scores_are_light(fresh, goal):
     status, seconds, megabytes, _ = fresh(1_000_000, goal)
     assert status == "certified"
     assert seconds < 5  # of CPU; 0.4 to 0.6 s were measured
     assert megabytes < 150  # import included; ten million take under 1 GB
 
 
-def test_the_room_needs_no_torch():
+def test_the_room_needs_no_torch(fresh_python):
     code = "import sys, setpoint.certificates; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert fresh_python(code) == "False"

@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -179,7 +177,7 @@ def test_no_file(capsys, tmp_path):
     assert capsys.readouterr().err == f"setpoint: error: {tmp_path / 'gone.csv'}: no such file.\n"
 
 
-def test_neither_torch_nor_scipy_stats_nor_pandas_is_imported(scores):
+def test_neither_torch_nor_scipy_stats_nor_pandas_is_imported(fresh_python, scores):
     script = f"""
 import sys
 from setpoint.cli import main
@@ -187,7 +185,7 @@ assert main({[str(a) for a in command(scores)]!r}) == 0
 heavy = {{"torch", "scipy.stats", "pandas", "pyarrow", "sklearn"}} & set(sys.modules)
 assert not heavy, heavy
 """
-    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+    fresh_python(script)
 
 
 def test_check_compares_with_the_certificate(capsys, scores, tmp_path):

@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import pytest
 
 from setpoint import __version__, cli
@@ -89,11 +86,11 @@ ROOMS = (
 )
 
 
-def test_torch_free_rooms_stay_torch_free():
+def test_torch_free_rooms_stay_torch_free(fresh_python):
     script = (
         "import sys, importlib\n"
         f"for room in {ROOMS!r}.split():\n"
         "    importlib.import_module(f'setpoint.{room}')\n"
         "    assert 'torch' not in sys.modules, room"
     )
-    subprocess.run([sys.executable, "-c", script], check=True)
+    fresh_python(script)

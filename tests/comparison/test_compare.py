@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from samples import draw_array
 from torch import nn
 
 import setpoint
@@ -19,9 +20,8 @@ QUICK = {"steps": 30, "batch_size": 100, "seeds": 2}
 
 
 def data(n=800, seed=0):
-    r = np.random.default_rng(seed)
-    y = (r.random(n) < 0.3).astype(int)
-    return (r.normal(size=(n, 4)) + 1.2 * y[:, None] * [1, 0, 1, 0]).astype(np.float32), y
+    x, y = draw_array(n, seed, gap=1.2 * np.array([1, 0, 1, 0]), features=4)
+    return x.astype(np.float32), y
 
 
 def broken(_problem, _steps):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from samples import draw_array
 
 from setpoint import compare, fnr_at_fpr, precision_at_recall
 from setpoint.comparison import Comparison, MethodTrial
@@ -13,9 +14,8 @@ QUICK = {"steps": 10, "batch_size": 100, "seeds": 1}
 
 
 def data(n=800, seed=0):
-    r = np.random.default_rng(seed)
-    y = (r.random(n) < 0.3).astype(int)
-    return (r.normal(size=(n, 4)) + 1.2 * y[:, None] * [1, 0, 1, 0]).astype(np.float32), y
+    x, y = draw_array(n, seed, gap=1.2 * np.array([1, 0, 1, 0]), features=4)
+    return x.astype(np.float32), y
 
 
 def singular(scores, labels, weights=None):

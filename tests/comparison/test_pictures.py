@@ -1,6 +1,4 @@
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -66,7 +64,7 @@ def test_the_dots_stand_on_the_held_line(draw):
         assert dot == line
 
 
-def test_drawing_leaves_no_global_state_behind(tmp_path):
+def test_drawing_leaves_no_global_state_behind(fresh_python, tmp_path):
     """No pyplot: it would pick a window system and keep every figure."""
     script = f"""
 import sys
@@ -77,4 +75,4 @@ from setpoint.comparison.pictures import draw_corner
 draw_corner([Path({str(tmp_path)!r}) / "a.png"], {{"m": panel()}}, held=0.01, title="t", note="n")
 assert "matplotlib.pyplot" not in sys.modules
 """
-    subprocess.run([sys.executable, "-c", script], check=True)
+    fresh_python(script)

@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
+from samples import draw_array
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -17,9 +18,7 @@ GOAL = "maximize recall subject to fpr <= 0.05"
 
 
 def data(count: int = 3000, seed: int = 0):
-    random = np.random.default_rng(seed)
-    y = (random.random(count) < 0.3).astype(int)
-    return random.normal(size=(count, 4)) + 1.5 * y[:, None], y
+    return draw_array(count, seed, gap=1.5, features=4)
 
 
 FOREST = RandomForestClassifier(n_estimators=20, random_state=0)

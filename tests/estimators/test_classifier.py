@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from samples import draw_array
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV
@@ -22,9 +23,7 @@ QUICK = {"epochs": 40, "random_state": 0}
 
 
 def data(count: int = 3000, share: float = 0.3, seed: int = 0):
-    random = np.random.default_rng(seed)
-    y = (random.random(count) < share).astype(int)
-    return random.normal(size=(count, 4)) + 1.5 * y[:, None], y
+    return draw_array(count, seed, gap=1.5, share=share, features=4)
 
 
 @pytest.fixture(scope="module")

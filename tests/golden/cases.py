@@ -25,21 +25,8 @@ from safetensors.numpy import load_file
 from torch import nn
 
 import setpoint as sp
-from setpoint import cli
+from setpoint import cli, fairness
 from setpoint.certificates import certify_shifts
-from setpoint.fairness import (
-    bounded_group_loss,
-    demographic_parity,
-    each,
-    equal_opportunity,
-    equalized_odds,
-    four_fifths,
-    gap,
-    largest,
-    predictive_parity,
-    ratio,
-    smallest,
-)
 from setpoint.losses import (
     auc_loss,
     expected_f_loss,
@@ -287,26 +274,32 @@ EVERYONE = {
     "combination held": sp.Problem(minimize=sp.fnr, subject_to=(sp.fpr + sp.fnr / 2) <= 0.5),
 }
 SLICED = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.on(group="a") <= 0.2)
-SHARED = sp.Problem(minimize=sp.error, subject_to=gap(sp.coverage, **TWO) <= 0.1)
+SHARED = sp.Problem(minimize=sp.error, subject_to=fairness.gap(sp.coverage, **TWO) <= 0.1)
 GROUPED = {
     "demographic parity": per_group(
-        minimize=sp.error, subject_to=demographic_parity(0.05, **THREE)
+        minimize=sp.error, subject_to=fairness.demographic_parity(0.05, **THREE)
     ),
-    "equal opportunity": per_group(minimize=sp.error, subject_to=equal_opportunity(0.05, **THREE)),
-    "equalized odds": per_group(minimize=sp.error, subject_to=equalized_odds(0.2, **TWO)),
-    "four fifths": per_group(maximize=sp.f_score(1), subject_to=four_fifths(0.9, **THREE)),
-    "predictive parity": per_group(minimize=sp.error, subject_to=predictive_parity(0.1, **TWO)),
-    "fpr of each": per_group(minimize=sp.fnr, subject_to=[r <= 0.2 for r in each(sp.fpr, **THREE)]),
-    "largest": per_group(minimize=largest(sp.fnr, **TWO), subject_to=sp.coverage <= 0.4),
+    "equal opportunity": per_group(
+        minimize=sp.error, subject_to=fairness.equal_opportunity(0.05, **THREE)
+    ),
+    "equalized odds": per_group(minimize=sp.error, subject_to=fairness.equalized_odds(0.2, **TWO)),
+    "four fifths": per_group(maximize=sp.f_score(1), subject_to=fairness.four_fifths(0.9, **THREE)),
+    "predictive parity": per_group(
+        minimize=sp.error, subject_to=fairness.predictive_parity(0.1, **TWO)
+    ),
+    "fpr of each": per_group(
+        minimize=sp.fnr, subject_to=[r <= 0.2 for r in fairness.each(sp.fpr, **THREE)]
+    ),
+    "largest": per_group(minimize=fairness.largest(sp.fnr, **TWO), subject_to=sp.coverage <= 0.4),
     "held gap": per_group(
         minimize=sp.error, subject_to=(sp.coverage.on(group="a") - sp.coverage.on(group="b")).at(0)
     ),
-    "group loss": per_group(minimize=sp.error, subject_to=bounded_group_loss(0.45, **TWO)),
+    "group loss": per_group(minimize=sp.error, subject_to=fairness.bounded_group_loss(0.45, **TWO)),
     "recall and parity": per_group(
-        minimize=sp.error, subject_to=[sp.recall >= 0.7, demographic_parity(0.1, **TWO)]
+        minimize=sp.error, subject_to=[sp.recall >= 0.7, fairness.demographic_parity(0.1, **TWO)]
     ),
 }
-NUMBERED = per_group(minimize=sp.error, subject_to=demographic_parity(0.1, group=[0, 1]))
+NUMBERED = per_group(minimize=sp.error, subject_to=fairness.demographic_parity(0.1, group=[0, 1]))
 CLASSES = {
     "macro recall": sp.Problem(maximize=sp.macro(sp.recall)),
     "coverage held": sp.Problem(minimize=sp.error, subject_to=sp.coverage.of(1).at(0.25)),
@@ -624,7 +617,10 @@ CHOICES = {
     "everyone, no positives": choice(BOUND, Data(missing=1)),
     "groups, weights and ties": choice(FAIR, Data(rows=90, groups=3, weights=True, ties=True)),
     "groups, everyone at once": choice(
-        per_group(maximize=smallest(sp.tpr, **TWO), subject_to=ratio(sp.coverage, **TWO) >= 0.9),
+        per_group(
+            maximize=fairness.smallest(sp.tpr, **TWO),
+            subject_to=fairness.ratio(sp.coverage, **TWO) >= 0.9,
+        ),
         Data(rows=90, groups=2),
     ),
     "classes, weights and ties": choice(COVERED, Data(classes=3, weights=True, ties=True)),
@@ -752,10 +748,10 @@ CERTIFICATES = {
     "given": given(sp.fnr_at_fpr(0.1), CALIBRATION, 1.9),
     "given, not certified": given(sp.fnr_at_fpr(0.1), CALIBRATION, 0.5),
     "given, per group": given(
-        per_group(minimize=sp.error, subject_to=demographic_parity(0.4, **THREE)), BY_GROUP
+        per_group(minimize=sp.error, subject_to=fairness.demographic_parity(0.4, **THREE)), BY_GROUP
     ),
     "given, each group": given(
-        per_group(minimize=sp.fnr, subject_to=[r <= 0.2 for r in each(sp.fpr, **THREE)]),
+        per_group(minimize=sp.fnr, subject_to=[r <= 0.2 for r in fairness.each(sp.fpr, **THREE)]),
         BY_GROUP,
         dict.fromkeys(GROUPS, 1.6),
     ),

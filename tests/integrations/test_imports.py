@@ -1,7 +1,6 @@
 """The room costs nothing until one of its files is asked for; a missing library names its extra."""
 
-import subprocess
-import sys
+import pytest
 
 LIBRARIES = [
     "lightgbm",
@@ -15,17 +14,18 @@ LIBRARIES = [
 ]
 
 
-def loaded_after(module):
-    code = f"import sys, {module}; print(*(name for name in {LIBRARIES} if name in sys.modules))"
-    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    return set(run.stdout.split())
+@pytest.fixture
+def loaded_after(fresh_python):
+    """The libraries that importing a module imports."""
+    shown = f"print(*(name for name in {LIBRARIES} if name in sys.modules))"
+    return lambda module: set(fresh_python(f"import sys, {module}; {shown}").split())
 
 
-def test_the_room_imports_no_library():
+def test_the_room_imports_no_library(loaded_after):
     assert loaded_after("setpoint.integrations") == set()
 
 
-def test_boosting_and_scalars_import_neither_library_before_they_train():
+def test_boosting_and_scalars_import_neither_library_before_they_train(loaded_after):
     assert loaded_after("setpoint.integrations.shared, setpoint.integrations.boosting") == {"torch"}
 
 
@@ -49,8 +49,6 @@ for name in {tuple(CASES.values())}:
 """
 
 
-def test_the_extra_is_named():
-    run = [sys.executable, "-c", HIDDEN]
-    found = subprocess.run(run, capture_output=True, text=True, check=True).stdout.splitlines()
-    for line, extra in zip(found, CASES, strict=True):
+def test_the_extra_is_named(fresh_python):
+    for line, extra in zip(fresh_python(HIDDEN).splitlines(), CASES, strict=True):
         assert f'is not installed: pip install "setpoint[{extra}]"' in line

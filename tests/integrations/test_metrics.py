@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import samples
 import torch
 from integrations.ranks import on_ranks
 from torchmetrics import MetricCollection
@@ -15,9 +16,7 @@ GOAL = sp.tpr_at_fpr(0.1)
 
 
 def draw(n=300, seed=0):
-    random = torch.Generator().manual_seed(seed)
-    y = (torch.rand(n, generator=random) < 0.3).long()
-    return torch.randn(n, generator=random) + 1.5 * y, y
+    return samples.draw(n, seed, gap=1.5, dtype=torch.float32)
 
 
 def test_batches_and_all_at_once_agree_and_reset_forgets():

@@ -4,48 +4,39 @@ from functools import partial
 
 import torch
 
-from setpoint import balanced_error, error, f_score
-from setpoint.losses import (
-    auc_loss,
-    f_score_loss,
-    jaccard_loss,
-    multiclass_auc_loss,
-    partial_auc_loss,
-    precision_at_recall_loss,
-    structural_loss,
-)
+from setpoint import balanced_error, error, f_score, losses
 from setpoint.rates import jaccard
 
 PARTITION = [[0.0, 1.0, 4.0], [2.0, 0.0, 1.0], [3.0, 1.0, 0.5]]
 BINARY = {
-    "auc": partial(auc_loss),
-    "auc, margin 0.3": partial(auc_loss, margin=0.3),
-    "auc, ramp": partial(auc_loss, surrogate="ramp"),
-    "auc, narrow ramp": partial(auc_loss, surrogate="ramp", margin=0.2),
-    "partial auc from 0": partial(partial_auc_loss, fpr=(0, 0.27), margin=1.5),
-    "partial auc inside": partial(partial_auc_loss, fpr=(0.13, 0.6)),
-    "partial auc, less than one negative": partial(partial_auc_loss, fpr=(0, 0.01)),
-    "partial auc, whole": partial(partial_auc_loss, fpr=(0, 1)),
-    "f1": partial(f_score_loss),
-    "f2, no lift": partial(f_score_loss, beta=2, margin=0.5, lift=False),
-    "f1 at 0.4": partial(f_score_loss, threshold=0.4),
-    "f1 at its best": partial(f_score_loss, threshold="best"),
-    "f0.5 at its best": partial(f_score_loss, threshold="best", beta=0.5, margin=2),
-    "jaccard": partial(jaccard_loss),
-    "jaccard at its best": partial(jaccard_loss, threshold="best"),
-    "precision at recall 0.8": partial(precision_at_recall_loss, recall=0.8),
-    "precision at recall 1": partial(precision_at_recall_loss, recall=1.0, margin=0.4),
-    "fpr at recall 0.6": partial(precision_at_recall_loss, recall=0.6, objective="fpr"),
-    "structural f1": partial(structural_loss, metric=f_score(1)),
-    "structural jaccard": partial(structural_loss, metric=jaccard, margin=0.5),
-    "structural error": partial(structural_loss, metric=error, threshold=-0.3),
-    "structural balanced error": partial(structural_loss, metric=balanced_error),
+    "auc": partial(losses.auc_loss),
+    "auc, margin 0.3": partial(losses.auc_loss, margin=0.3),
+    "auc, ramp": partial(losses.auc_loss, surrogate="ramp"),
+    "auc, narrow ramp": partial(losses.auc_loss, surrogate="ramp", margin=0.2),
+    "partial auc from 0": partial(losses.partial_auc_loss, fpr=(0, 0.27), margin=1.5),
+    "partial auc inside": partial(losses.partial_auc_loss, fpr=(0.13, 0.6)),
+    "partial auc, less than one negative": partial(losses.partial_auc_loss, fpr=(0, 0.01)),
+    "partial auc, whole": partial(losses.partial_auc_loss, fpr=(0, 1)),
+    "f1": partial(losses.f_score_loss),
+    "f2, no lift": partial(losses.f_score_loss, beta=2, margin=0.5, lift=False),
+    "f1 at 0.4": partial(losses.f_score_loss, threshold=0.4),
+    "f1 at its best": partial(losses.f_score_loss, threshold="best"),
+    "f0.5 at its best": partial(losses.f_score_loss, threshold="best", beta=0.5, margin=2),
+    "jaccard": partial(losses.jaccard_loss),
+    "jaccard at its best": partial(losses.jaccard_loss, threshold="best"),
+    "precision at recall 0.8": partial(losses.precision_at_recall_loss, recall=0.8),
+    "precision at recall 1": partial(losses.precision_at_recall_loss, recall=1.0, margin=0.4),
+    "fpr at recall 0.6": partial(losses.precision_at_recall_loss, recall=0.6, objective="fpr"),
+    "structural f1": partial(losses.structural_loss, metric=f_score(1)),
+    "structural jaccard": partial(losses.structural_loss, metric=jaccard, margin=0.5),
+    "structural error": partial(losses.structural_loss, metric=error, threshold=-0.3),
+    "structural balanced error": partial(losses.structural_loss, metric=balanced_error),
 }
 CLASSES = {
-    "mu": partial(multiclass_auc_loss),
-    "mu, costs": partial(multiclass_auc_loss, partition=PARTITION, margin=2),
-    "mu, ramp": partial(multiclass_auc_loss, surrogate="ramp"),
-    "one vs all": partial(multiclass_auc_loss, kind="one_vs_all"),
+    "mu": partial(losses.multiclass_auc_loss),
+    "mu, costs": partial(losses.multiclass_auc_loss, partition=PARTITION, margin=2),
+    "mu, ramp": partial(losses.multiclass_auc_loss, surrogate="ramp"),
+    "one vs all": partial(losses.multiclass_auc_loss, kind="one_vs_all"),
 }
 LOSSES = {**BINARY, **CLASSES}
 

@@ -1,8 +1,5 @@
 """A million scores: under a second of processor time and 200 MB, forward and backward."""
 
-import subprocess
-import sys
-
 import pytest
 
 CODE = """
@@ -33,9 +30,8 @@ assert many[0].grad.isfinite().all() and many[0].grad.any()
         ("f_score_loss", {"threshold": "best"}),
     ],
 )
-def test_a_million_scores(name, options):
+def test_a_million_scores(fresh_python, name, options):
     code = CODE.format(name=name, options=options)
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    seconds, megabytes = map(float, run.stdout.split())
+    seconds, megabytes = map(float, fresh_python(code).split())
     assert seconds < 1
     assert megabytes < 200

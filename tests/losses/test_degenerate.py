@@ -3,6 +3,7 @@
 import pytest
 import torch
 from losses.draws import BINARY, CLASSES, LOSSES, value_and_gradient
+from samples import HARD_BATCHES as BATCHES
 
 from setpoint import error, f_score, fpr
 from setpoint.losses import (
@@ -17,23 +18,6 @@ from setpoint.losses import (
     structural_loss,
 )
 
-SOME = torch.tensor([0.3, -1.0, 2.0, 0.5, 0.5, -0.2])
-BATCHES = {
-    "no positives": (SOME, torch.zeros(6)),
-    "no negatives": (SOME, torch.ones(6)),
-    "one example": (SOME[:1], torch.ones(1)),
-    "one of each": (SOME[:2], torch.tensor([1, 0])),
-    "constant scores": (torch.full((6,), 0.7), torch.tensor([1, 0, 1, 0, 0, 0])),
-    "zero scores": (torch.zeros(6), torch.tensor([1, 0, 1, 0, 0, 0])),
-    "separated": (torch.tensor([-5.0, -4, -3, 3, 4, 5]), torch.tensor([0, 0, 0, 1, 1, 1])),
-    "wrong": (torch.tensor([-5.0, -4, -3, 3, 4, 5]), torch.tensor([1, 1, 1, 0, 0, 0])),
-    "huge": (SOME * 1e30, torch.tensor([1, 0, 1, 0, 0, 1])),
-    "tiny": (SOME * 1e-30, torch.tensor([1, 0, 1, 0, 0, 1])),
-    "an outlier": (torch.tensor([1e20, 0.1, 0.2, 0.3, 0.4, 0.5]), torch.tensor([0, 1, 0, 1, 0, 1])),
-    "booleans": (SOME, torch.tensor([True, False, True, False, False, True])),
-    "a column": (SOME[:, None], torch.tensor([1, 0, 1, 0, 0, 1])),
-    "empty": (torch.empty(0), torch.empty(0)),
-}
 both_ways = pytest.mark.parametrize("weights", [None, 0.0], ids=["", "without weight"])
 
 

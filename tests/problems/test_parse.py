@@ -152,6 +152,37 @@ def test_sentences_people_write(sentence, problem):
     assert sp.Problem.parse(sentence) == problem
 
 
+READ_BACK = {
+    "queries": [
+        "maximize precision subject to alerts at 10 per query",
+        "minimize fnr subject to fpr <= 0.01 per user_id",
+        'maximize recall over precision in [0.9, 1] with 10 thresholds per "search session"',
+        "maximize f_score(1) per per",
+        'minimize fpr + 0.5 per "a \\" b"',
+    ],
+    "classes": [
+        'maximize lowest(recall) subject to coverage of "cat" at 0.1 and coverage of "dog" at 0.3',
+        "minimize cost([[0, 1], [-0.5, 0]])",
+        "maximize top_k(2) of 1 or 2 subject to recall of 0 >= 0.8",
+        'maximize f_score(1) of "a b" or "c" on group="x"',
+        "maximize 0.5 macro(recall - fpr) + 0.5 lowest(recall)",
+        "maximize one_vs_all_auc",
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", READ_BACK)
+def test_sentences_about_queries_and_classes_read_back(kind):
+    for sentence in READ_BACK[kind]:
+        problem = sp.Problem.parse(sentence)
+        assert str(problem) == sentence
+        assert problem.kind == kind
+        assert hash(sp.Problem.parse(str(problem))) == hash(problem)
+        assert sp.Problem.parse(str(problem)) == problem
+        if kind == "queries":
+            assert problem != sp.Problem.parse(sentence.rsplit(" per ", 1)[0])
+
+
 # ---- errors --------------------------------------------------------------------------------------
 def error_of(sentence):
     """The message, and the part of the sentence that the carets stand under."""
@@ -242,6 +273,14 @@ def error_of(sentence):
         ),
         ("minimize fnr with thresholds", "", "Expected 'per'"),
         ("minimize fnr wiht thresholds per group", "wiht", "Did you mean 'with'?"),
+        ("minimize fnr per", "", "ends too early"),
+        ("minimize fnr per 3", "3", "the name of a column of queries"),
+        ("minimize fnr per query per query", "per", "of one column of queries"),
+        (
+            "minimize error subject to coverage <= 0.2 with thresholds per group per query",
+            "per query",
+            "cannot also be asked of every query",
+        ),
         ("minimize fnr; drop table", ";", "No sentence needs this character"),
         ("minimize fnr % fpr", "%", "follows a number"),
         ("minimize\tfnr\nsubject to\tfprr <= 1", "fprr", "Did you mean 'fpr'?"),

@@ -1,8 +1,6 @@
 """Solutions and multipliers against HiGHS: both solvers, dense and sparse, single and batched."""
 
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -195,8 +193,7 @@ def test_newton_needs_no_help(kind):
     assert math.isclose(float(info.gap.max()), 0, abs_tol=1e-9)
 
 
-def test_who_solves_no_program_does_not_wait_for_scipy():
+def test_who_solves_no_program_does_not_wait_for_scipy(fresh_python):
     """Its solvers take a third as long to import as torch itself."""
     code = "import sys, setpoint.losses; print('scipy.optimize' in sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "False"
+    assert fresh_python(code) == "False"

@@ -1,8 +1,5 @@
 """Large programs whose variables stand alone need no solver."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 
@@ -89,7 +86,7 @@ def test_trouble_is_left_to_the_proofs(b, status):
 
 
 @pytest.mark.slow
-def test_all_pairs_of_512_scores_fit_into_100_mb():
+def test_all_pairs_of_512_scores_fit_into_100_mb(fresh_python):
     """65,536 variables and rows would be 34 GB as a dense matrix."""
     code = """
 import resource, torch
@@ -111,5 +108,4 @@ before = peak()
 hinge(256 * 256)
 print(peak() - before)
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(run.stdout) < 100
+    assert int(fresh_python(code)) < 100

@@ -1,8 +1,6 @@
 """The page of a run for several classes: one room with that of two."""
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -139,10 +137,9 @@ def test_what_does_not_fit_is_refused(changes, why):
         class_result(**changes)
 
 
-def test_the_page_of_classes_needs_no_torch():
+def test_the_page_of_classes_needs_no_torch(fresh_python):
     code = (
         "import sys; sys.path.insert(0, 'tests'); from reports.class_sample import class_result; "
     )
     code += "from setpoint.reports import page; page(class_result()); print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert fresh_python(code) == "False"

@@ -3,8 +3,6 @@
 import html.parser
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -243,10 +241,9 @@ def test_the_json_block_cannot_be_closed_by_its_data():
     assert block(shown)["columns"] == ["</script>", "<!--"]
 
 
-def test_neither_torch_nor_matplotlib_is_needed():
+def test_neither_torch_nor_matplotlib_is_needed(fresh_python):
     script = "import sys, setpoint.reports; print({'torch', 'matplotlib'} & set(sys.modules))"
-    ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert ran.stdout.strip() == "set()"
+    assert fresh_python(script) == "set()"
 
 
 def test_f_scores_and_gaps_come_with_intervals():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from samples import draw_array
 
 import setpoint as sp
 from setpoint.rates import lift
@@ -12,9 +13,7 @@ GOAL = sp.fnr_at_fpr(0.01)
 
 
 def sample(seed, n=4000, shift=2.0, share=0.2):
-    r = np.random.default_rng(seed)
-    y = (r.random(n) < share).astype(int)
-    return r.normal(size=n) + shift * y, y
+    return draw_array(n, seed, gap=shift, share=share)
 
 
 def test_a_model_that_is_no_better_on_its_training_data_is_too_weak():

@@ -2,20 +2,15 @@
 
 import pytest
 import torch
+from samples import draw
 from torch.nn.functional import binary_cross_entropy_with_logits as bce
 
 from setpoint import CrossEntropy, fnr_at_fpr, recall_at_precision, roc_auc
 from setpoint.solvers import focal
 
 
-def draw(n=60, seed=0):
-    rng = torch.Generator().manual_seed(seed)
-    y = (torch.rand(n, generator=rng) < 0.3).long()
-    return torch.randn(n, generator=rng, dtype=torch.float64) + y, y
-
-
 def test_plain_weighted_and_focal_are_the_textbooks():
-    s, y = draw()
+    s, y = draw(60)
     pos = 3.0
     torch.testing.assert_close(CrossEntropy()(s, y), bce(s, y.double()))
     each = bce(s, y.double(), reduction="none") * torch.where(y > 0, pos, 1.0)
@@ -25,7 +20,7 @@ def test_plain_weighted_and_focal_are_the_textbooks():
 
 
 def test_balanced_classes_weigh_the_same():
-    s, y = draw()
+    s, y = draw(60)
     each = bce(s, y.double(), reduction="none")
     expected = (each[y == 1].mean() + each[y == 0].mean()) / 2
     torch.testing.assert_close(CrossEntropy(positives="balanced")(s, y), expected)
@@ -47,7 +42,7 @@ def test_several_outputs_are_balanced_each_by_itself():
 
 
 def test_the_exact_threshold_follows():
-    s, y = draw()
+    s, y = draw(60)
     problem = fnr_at_fpr(0.1)
     criterion = CrossEntropy(problem)
     assert criterion.status == "not started"
@@ -81,7 +76,7 @@ def test_an_unreachable_goal_is_a_status():
 
 
 def test_it_compiles_without_a_graph_break():
-    s, y = draw()
+    s, y = draw(60)
     torch._dynamo.reset()
     criterion = CrossEntropy(positives="balanced", gamma=2)
     run = torch.compile(criterion, fullgraph=True, backend="aot_eager")
@@ -89,7 +84,7 @@ def test_it_compiles_without_a_graph_break():
 
 
 def test_bad_input_is_refused():
-    s, y = draw()
+    s, y = draw(60)
     with pytest.raises(TypeError, match="takes a Problem"):
         CrossEntropy(3.0)
     with pytest.raises(ValueError, match="'balanced' or a number"):

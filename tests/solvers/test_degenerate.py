@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from samples import HARD_BATCHES as BATCHES
 from sklearn.linear_model import LogisticRegression
 
 import setpoint as sp
@@ -22,27 +23,6 @@ RECIPES = {
     "memory": lambda p: sp.Implicit(p, memory=16),
     "flat": lambda p: sp.Implicit(p, flatness=0.5),
     "published": lambda p: sp.Implicit.as_published(p, correct_every=3, correction_batches=2),
-}
-SOME = torch.tensor([0.3, -1.0, 2.0, 0.5, 0.5, -0.2])
-BATCHES = {
-    "no positives": (SOME, torch.zeros(6)),
-    "no negatives": (SOME, torch.ones(6)),
-    "one example": (SOME[:1], torch.ones(1)),
-    "one of each": (SOME[:2], torch.tensor([1, 0])),
-    "constant scores": (torch.full((6,), 0.7), torch.tensor([1, 0, 1, 0, 0, 0])),
-    "zero scores": (torch.zeros(6), torch.tensor([1, 0, 1, 0, 0, 0])),
-    "nearly all tied": (torch.tensor([1.0] * 5 + [2.0]), torch.tensor([1, 0, 1, 0, 0, 1])),
-    "perfectly separated": (
-        torch.tensor([-5.0, -4, -3, 3, 4, 5]),
-        torch.tensor([0, 0, 0, 1, 1, 1]),
-    ),
-    "perfectly wrong": (torch.tensor([-5.0, -4, -3, 3, 4, 5]), torch.tensor([1, 1, 1, 0, 0, 0])),
-    "huge": (SOME * 1e30, torch.tensor([1, 0, 1, 0, 0, 1])),
-    "tiny": (SOME * 1e-30, torch.tensor([1, 0, 1, 0, 0, 1])),
-    "an outlier": (torch.tensor([1e20, 0.1, 0.2, 0.3, 0.4, 0.5]), torch.tensor([0, 1, 0, 1, 0, 1])),
-    "half precision": (SOME.bfloat16(), torch.tensor([1, 0, 1, 0, 0, 1])),
-    "a column": (SOME[:, None], torch.tensor([1, 0, 1, 0, 0, 1])),
-    "empty": (torch.empty(0), torch.empty(0)),
 }
 
 

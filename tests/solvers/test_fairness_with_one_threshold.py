@@ -6,25 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from setpoint import Implicit, Lagrangian, Problem, RateBarrier, error, fnr
-from setpoint.fairness import (
-    bounded_group_loss,
-    demographic_parity,
-    equal_opportunity,
-    equalized_odds,
-    four_fifths,
-    largest,
-    predictive_parity,
-)
+from setpoint import Implicit, Lagrangian, Problem, RateBarrier, error, fairness, fnr
 
 TWO = {"g": [0, 1]}
 RULES = [
-    demographic_parity(0.05, **TWO),
-    equal_opportunity(0.05, **TWO),
-    equalized_odds(0.05, **TWO),
-    predictive_parity(0.1, **TWO),
-    bounded_group_loss(0.3, **TWO),
-    four_fifths(**TWO),
+    fairness.demographic_parity(0.05, **TWO),
+    fairness.equal_opportunity(0.05, **TWO),
+    fairness.equalized_odds(0.05, **TWO),
+    fairness.predictive_parity(0.1, **TWO),
+    fairness.bounded_group_loss(0.3, **TWO),
+    fairness.four_fifths(**TWO),
 ]
 
 
@@ -59,7 +50,7 @@ def test_every_rule_trains_with_every_solver(rule, solver: str) -> None:
     torch.manual_seed(0)
     x, y, g = draw()
     model = torch.nn.Linear(2, 1, dtype=torch.float64)
-    problem = Problem(minimize=largest(fnr, **TWO) + error, subject_to=rule)
+    problem = Problem(minimize=fairness.largest(fnr, **TWO) + error, subject_to=rule)
     criterion = {
         "implicit": lambda: Implicit(problem),
         "lagrangian": lambda: Lagrangian(problem),
@@ -79,7 +70,7 @@ def test_the_weights_learn_to_be_fair(solver: str) -> None:
     torch.manual_seed(0)
     free, fair = (torch.nn.Linear(2, 1, dtype=torch.float64) for _ in range(2))
     train(Lagrangian(Problem(minimize=error), threshold=0.0), free)
-    problem = Problem(minimize=error, subject_to=demographic_parity(0.05, **TWO))
+    problem = Problem(minimize=error, subject_to=fairness.demographic_parity(0.05, **TWO))
     if solver == "lagrangian":
         train(Lagrangian(problem, threshold=0.0, dual_rate=1.0), fair, steps=300)
     else:

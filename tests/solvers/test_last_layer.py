@@ -1,8 +1,10 @@
 """The last layer: who gets which gradient, from where, and what is said when something is wrong."""
 
 import copy
+from functools import partial
 
 import pytest
+import samples
 import torch
 from torch import nn
 
@@ -36,10 +38,7 @@ def network(seed=0, width=5):
     return layers.double()
 
 
-def draw(n=90, seed=0):
-    rng = torch.Generator().manual_seed(seed)
-    y = (torch.rand(n, generator=rng) < 0.3).long()
-    return torch.randn(n, 4, generator=rng, dtype=torch.float64) + 0.8 * y[:, None], y
+draw = partial(samples.draw, gap=0.8, features=4)
 
 
 def gradients(loss, parameters):

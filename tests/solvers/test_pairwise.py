@@ -4,6 +4,9 @@ import time
 
 import pytest
 import torch
+from samples import HARD_BATCHES as BATCHES
+from samples import draw
+from samples import loss_and_gradient as gradient
 
 import setpoint as sp
 from setpoint.solvers import pairwise
@@ -11,19 +14,6 @@ from setpoint.solvers.pairwise import sigmoid_sums
 
 SURROGATES = ["squared_hinge", "sigmoid"]
 both = pytest.mark.parametrize("surrogate", SURROGATES)
-
-
-def draw(n=60, seed=0, ties=False):
-    rng = torch.Generator().manual_seed(seed)
-    y = (torch.rand(n, generator=rng) < 0.3).long()
-    scores = torch.randn(n, generator=rng, dtype=torch.float64) + y
-    return (scores.round(decimals=0) if ties else scores), y
-
-
-def gradient(criterion, scores, labels, **options):
-    leaf = scores.clone().requires_grad_()
-    loss = criterion(leaf, labels, **options)
-    return loss.detach(), torch.autograd.grad(loss, leaf)[0]
 
 
 def double_loop(surrogate, scale, scores, labels, low, high, weights):
@@ -53,7 +43,7 @@ def double_loop(surrogate, scale, scores, labels, low, high, weights):
     ("low", "high", "scale"), [(0, 1, 1.0), (0, 0.13, 0.5), (0.2, 0.7, 2.0), (0, 0.001, 1.0)]
 )
 def test_it_equals_the_double_loop(surrogate, ties, low, high, scale):
-    scores, y = draw(ties=ties, seed=3)
+    scores, y = draw(60, 3, ties=ties)
     weights = torch.rand(60, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     criterion = sp.Pairwise(sp.roc_auc(fpr=(low, high)), surrogate=surrogate, scale=scale)
     leaf = scores.clone().requires_grad_()
@@ -91,7 +81,7 @@ def test_pairs_are_never_written_down(surrogate):
 
 
 def test_the_rate_at_an_fpr_is_trained_by_the_area_up_to_it():
-    scores, y = draw()
+    scores, y = draw(60)
     expected = gradient(sp.Pairwise(sp.roc_auc(fpr=(0, 0.1))), scores, y)[1]
     for problem in (
         sp.fnr_at_fpr(0.1),
@@ -110,22 +100,6 @@ def test_it_compiles_without_a_graph_break(surrogate):
     leaf = scores.clone().requires_grad_()
     (found,) = torch.autograd.grad(run(leaf, y), leaf)
     torch.testing.assert_close(found, gradient(criterion, scores, y)[1], rtol=1e-9, atol=1e-12)
-
-
-SOME = torch.tensor([0.3, -1.0, 2.0, 0.5, 0.5, -0.2])
-MIXED = torch.tensor([1, 0, 1, 0, 0, 1])
-BATCHES = {
-    "no positives": (SOME, torch.zeros(6)),
-    "no negatives": (SOME, torch.ones(6)),
-    "one example": (SOME[:1], torch.ones(1)),
-    "constant scores": (torch.full((6,), 0.7), MIXED),
-    "ties": (torch.tensor([1.0, 1, 1, 2, 2, 2]), MIXED),
-    "huge": (SOME * 1e30, MIXED),
-    "tiny": (SOME * 1e-30, MIXED),
-    "half precision": (SOME.bfloat16(), MIXED),
-    "a column": (SOME[:, None], MIXED),
-    "empty": (SOME[:0], MIXED[:0]),
-}
 
 
 @both
@@ -150,7 +124,7 @@ def test_loss_and_gradient_are_finite_and_attached(surrogate, batch, monkeypatch
 
 
 def test_the_exact_threshold_follows():
-    scores, y = draw()
+    scores, y = draw(60)
     criterion = sp.Pairwise(sp.fnr_at_fpr(0.1))
     criterion(scores, y)
     assert criterion.stats()["hard_objective"] == sp.fnr_at_fpr(0.1).evaluate(scores, y)

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 import torch
+from samples import draw
 from solvers.plain_kernels import plain_kernels
 from torch import nn
 from torch.testing import assert_close
@@ -61,9 +62,7 @@ def criterion_for(name, model):
 
 
 def batch(n=200, seed=0):
-    r = torch.Generator().manual_seed(seed)
-    y = (torch.rand(n, generator=r) < 0.3).long()
-    return torch.randn(n, 4, generator=r) + y[:, None], y
+    return draw(n, seed, features=4, dtype=torch.float32)
 
 
 def cosine(model, other):

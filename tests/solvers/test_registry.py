@@ -1,6 +1,9 @@
 """Every method by its name, in the same loop; some of them need the network first."""
 
+from functools import partial
+
 import pytest
+import samples
 import torch
 from torch import nn
 
@@ -11,10 +14,7 @@ from setpoint.train import Validation, fit_best, network
 PROBLEM = fnr_at_fpr(0.2)
 
 
-def draw(n=160, seed=0):
-    rng = torch.Generator().manual_seed(seed)
-    y = (torch.rand(n, generator=rng) < 0.3).long()
-    return torch.randn(n, 4, generator=rng) + y[:, None], y
+draw = partial(samples.draw, 160, features=4, dtype=torch.float32)
 
 
 def trained(model, criterion, folder=None, steps=12, **options):

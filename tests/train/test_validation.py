@@ -1,7 +1,9 @@
 import json
+from functools import partial
 
 import pytest
 import torch
+from samples import draw
 from torch import nn
 from torch.testing import assert_close
 
@@ -12,10 +14,7 @@ from setpoint.train import Validation, fit, score
 BUDGET = {"steps": 30, "batch_size": 100, "learning_rate": 0.05, "seed": 1}
 
 
-def data(count: int = 300) -> tuple[torch.Tensor, torch.Tensor]:
-    random = torch.Generator().manual_seed(5)
-    y = (torch.rand(count, generator=random) < 0.3).long()
-    return torch.randn(count, 3, generator=random) + 2.0 * y[:, None], y
+data = partial(draw, 300, seed=5, gap=2.0, features=3, dtype=torch.float32)
 
 
 def linear() -> nn.Linear:

@@ -4,6 +4,8 @@ import copy
 
 import pytest
 import torch
+from samples import HARD_BATCHES, MIXED, SOME, draw
+from samples import loss_and_gradient as gradient
 
 import setpoint as sp
 from setpoint.rates import lift
@@ -21,18 +23,6 @@ PROBLEMS = [
     sp.pr_auc((0.8, 1.0), points=2),
 ]
 every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-
-
-def draw(n=90, seed=0):
-    rng = torch.Generator().manual_seed(seed)
-    y = (torch.rand(n, generator=rng) < 0.3).long()
-    return torch.randn(n, generator=rng, dtype=torch.float64) + y, y
-
-
-def gradient(criterion, scores, labels, **options):
-    leaf = scores.clone().requires_grad_()
-    loss = criterion(leaf, labels, **options)
-    return loss.detach(), torch.autograd.grad(loss, leaf)[0]
 
 
 def soft_tables(scores, labels, at, temperature):
@@ -235,21 +225,8 @@ def test_the_recipe_is_in_the_repr():
 
 # ---- batches nobody planned, and bad input -----------------------------------------------------
 
-SOME = torch.tensor([0.3, -1.0, 2.0, 0.5, 0.5, -0.2])
-MIXED = torch.tensor([1, 0, 1, 0, 0, 1])
-BATCHES = {
-    "no positives": (SOME, torch.zeros(6)),
-    "no negatives": (SOME, torch.ones(6)),
-    "one example": (SOME[:1], torch.ones(1)),
-    "constant scores": (torch.full((6,), 0.7), MIXED),
-    "ties": (torch.tensor([1.0, 1, 1, 2, 2, 2]), MIXED),
-    "huge": (SOME * 1e30, MIXED),
-    "tiny": (SOME * 1e-30, MIXED),
-    "half precision": (SOME.bfloat16(), MIXED),
-    "a column": (SOME[:, None], MIXED),
-    "two outputs": (torch.stack([SOME, SOME.flip(0)], 1), torch.stack([MIXED, 0 * MIXED], 1)),
-    "empty": (SOME[:0], MIXED[:0]),
-}
+TWO = torch.stack([SOME, SOME.flip(0)], 1), torch.stack([MIXED, 0 * MIXED], 1)
+BATCHES = {**HARD_BATCHES, "two outputs": TWO}
 
 
 @pytest.mark.parametrize("batch", BATCHES)
