@@ -127,5 +127,3 @@ def test_thousands_of_terms_take_no_second():
     terms = " + ".join(f"0.001 fpr on a={i}" for i in range(3000))
     Problem.parse(f"minimize {terms}")
     assert time.process_time() - began < 5  # a second, on a machine as slow as a fifth of ours
-
-
