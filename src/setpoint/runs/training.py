@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from setpoint.distributed import gather_rows, rank_of, workers
+from setpoint.distributed import gather_rows, rank_of, values_of_ranks, workers
 from setpoint.problems import Problem
 from setpoint.runs.model import build_model
 from setpoint.solvers import methods_named
@@ -27,11 +27,9 @@ from setpoint.train import (
     LEARNING_RATES,
     OtherRun,
     Validation,
-    broadcast,
     fit_best,
     score,
     steps_for,
-    sum_over_ranks,
 )
 
 _RESUMED = "Going on where a run that was stopped has left off."
@@ -60,7 +58,7 @@ class RunRecipe:
 
     def steps(self, train: TablePart) -> int:
         """How many batches the epochs make, of the rows of all ranks."""
-        return steps_for(sum_over_ranks(len(train)), self.batch_size, self.epochs)
+        return steps_for(sum(values_of_ranks(len(train))), self.batch_size, self.epochs)
 
 
 @dataclass(frozen=True)
@@ -148,7 +146,7 @@ def on_first_rank(look: Callable[[], _Found]) -> _Found:
             found = look()
         except (OSError, ValueError) as error:
             trouble = error
-    told, answer = broadcast((None if trouble is None else str(trouble), found))
+    told, answer = values_of_ranks((None if trouble is None else str(trouble), found))[0]
     if trouble is not None:
         raise trouble
     if told is not None:
