@@ -5,7 +5,7 @@ export PYTHONDONTWRITEBYTECODE :=  # libraries are compiled once, not in every p
 
 .PHONY: demo test test-slow test-browser check docs benchmark benchmarks-quick clean
 demo: .venv/demo
-	$(BIN)/setpoint demo
+	$(BIN)/setpoint demo --force
 
 test: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not browser and not slow"

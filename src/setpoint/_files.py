@@ -1,28 +1,115 @@
-"""Files that are written completely or not at all.
+"""All writing of files and folders: what is the user's is never lost.
 
-A file is written under another name in the same folder and then renamed: a reader, or a machine
-that loses power, finds the old file or the new one, never a part of it.
+* An existing file or folder is replaced only with ``force``, and never one that was read.
+* A file is written under another name beside its own and then renamed; a folder is written beside
+  its own place and then exchanged with it. A reader, or a machine that loses power, finds the old
+  content or the new, never a part of it.
+* Drafts of programs that were killed are removed by the next one that writes there. A living
+  program holds a lock on its draft, so it keeps it.
+* Links are followed. Devices and pipes are written into, not replaced.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import shutil
+import socket
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from fnmatch import fnmatch
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # a system without such locks
+    fcntl = None  # type: ignore[assignment,unused-ignore]
+
+_EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
+_DRAFT, _OLD = ".draft", ".old"
+
+
+class OutputError(ValueError):
+    """A place where nothing may be written, and what to do instead."""
+
+
+def check_output(path: Path, *, force: bool = False, inputs: Iterable[Path] = ()) -> None:
+    """OutputError unless a file may be written at ``path``; call it before any work is done.
+
+    Args:
+        path: Where to write.
+        force: Whether a file that is there may be replaced.
+        inputs: Files and folders that are read, which are never replaced.
+    """
+    if path.is_dir():
+        raise OutputError(f"--out {path} is a folder; name a file.")
+    target = Path(os.path.realpath(path))
+    if not path.exists() and not target.parent.is_dir():
+        raise OutputError(f"--out {path}: the folder {path.parent} does not exist; make it first.")
+    for read in inputs:
+        there = read.exists() and path.exists() and path.samefile(read)
+        if there or (read.is_dir() and target.is_relative_to(os.path.realpath(read))):
+            raise OutputError(f"--out {path} is the file to read; name another.")
+    if _is_stream(path) or not path.exists():
+        return
+    if not path.is_file():
+        raise OutputError(f"--out {path} is neither a file nor a pipe; name another.")
+    if not force:
+        raise OutputError(f"--out {path} exists; name another file, or replace it by --force.")
+
+
+def check_output_folder(
+    folder: Path, known: Iterable[str], *, force: bool = False, continued: bool = False
+) -> None:
+    """OutputError unless files may be written into ``folder``; call it before any work is done.
+
+    Args:
+        folder: Where to write.
+        known: Patterns of the names that the program writes there. Other files are in the way.
+        force: Whether such files that are there may be replaced.
+        continued: Whether they are parts of an unfinished result that is gone on with.
+    """
+    recover_folder(folder)
+    above = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    if above.exists() and not above.is_dir():
+        raise OutputError(f"--out {folder} cannot be made a folder: {above} is a file.")
+    there = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    strange = [name for name in there if not any(fnmatch(name, form) for form in known)]
+    if strange:
+        found = f"it holds {strange[0]!r}, which this command does not write"
+        raise OutputError(f"--out {folder} is in use ({found}). Choose another.")
+    if there and not force and not continued:
+        raise OutputError(f"--out {folder} holds results already. Choose another, or add --force.")
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether ``path`` is a pipe or a character device, which are written into."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A binary file that takes the name ``path`` when the context ends without an error."""
-    draft = path.with_name(f".{path.name}.{token_hex(4)}")
+    if _is_stream(path):
+        with path.open("wb") as file:
+            yield file
+        return
+    path = Path(os.path.realpath(path))
+    remove_drafts(path)
+    draft = path.with_name(f".{path.name}.{token_hex(4)}{_DRAFT}")
     try:
         with draft.open("xb") as file:
+            _try_lock(file.fileno())
             yield file
             flush(file)
-        os.replace(draft, path)
+            os.replace(draft, path)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
@@ -33,6 +120,125 @@ def write_file(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path`` in one step."""
     with replacing(path) as file:
         file.write(content)
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Put a folder with these files in the place of ``folder``, which may exist, in one step."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    recover_folder(folder)
+    draft = folder.with_name(f".{folder.name}.{token_hex(4)}{_DRAFT}")
+    draft.mkdir()
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, draft, ignore_errors=True)
+        stack.enter_context(_locked(draft))
+        for name, content in files.items():
+            with (draft / name).open("wb") as file:
+                file.write(content)
+                flush(file)
+        _put(draft, folder)
+    sync_folder(folder.parent)
+
+
+def _put(draft: Path, folder: Path) -> None:
+    """Give ``draft`` the name of ``folder``; an older folder there gets the name of the draft."""
+    if not folder.exists():
+        os.rename(draft, folder)
+    elif not _exchange(draft, folder):
+        old = folder.with_name(f".{folder.name}{_OLD}")  # see recover_folder
+        os.rename(folder, old)
+        os.rename(draft, folder)
+        os.rename(old, draft)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange the names of two folders in one step; False where the system cannot."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
+    names = os.fsencode(one), os.fsencode(other)
+    return rename is not None and rename(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0
+
+
+def recover_folder(folder: Path) -> None:
+    """Mend what a killed program left at ``folder``: an old folder between two names, drafts."""
+    old = folder.with_name(f".{folder.name}{_OLD}")
+    if old.is_dir():
+        if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            os.rename(old, folder)
+    remove_drafts(folder)
+
+
+def remove_drafts(path: Path) -> None:
+    """Remove drafts of ``path`` whose programs are gone."""
+    if not path.parent.is_dir():
+        return
+    for draft in path.parent.iterdir():
+        name = draft.name
+        if name.startswith(f".{path.name}.") and name.endswith(_DRAFT) and not _is_locked(draft):
+            with suppress(OSError):
+                shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        with _locked(path) as got_it:
+            return not got_it
+    except OSError:
+        return True
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    """Hold the lock of a file or folder; False if another program has it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        yield _try_lock(handle)
+    finally:
+        os.close(handle)
+
+
+def _try_lock(handle: int) -> bool:
+    """Whether this program has the lock of an open file now; the system releases it at its end."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def only_one(path: Path, what: str) -> Iterator[None]:
+    """Hold the lock file ``path`` while the context lasts.
+
+    The lock of a program that was killed is free. The file goes when the context ends.
+
+    Raises:
+        OutputError: Another program holds it; the message says which one, on which machine.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if not _try_lock(handle) or not _same(handle, path):
+            who = os.read(handle, 200).decode(errors="replace").strip() or "another process"
+            raise OutputError(f"{what} is being written by {who}. Wait for it, or choose another.")
+        os.ftruncate(handle, 0)
+        os.write(handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+
+
+def _same(handle: int, path: Path) -> bool:
+    """Whether the open file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def flush(file: BinaryIO) -> None:

@@ -127,4 +127,4 @@ def test_groups_that_cannot_be_compared_are_told(tmp_path, capsys):
     assert "10 is the least" in capsys.readouterr().err
     (tmp_path / "file").write_text("mine")
     assert front(few, tmp_path / "file") == 2
-    assert "is a file; name a folder" in capsys.readouterr().err
+    assert "cannot be made a folder" in capsys.readouterr().err

@@ -60,24 +60,37 @@ def test_a_killed_run_ends_with_the_same_numbers(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("what", ["settings", "data", "damage"])
-def test_what_another_run_left_is_not_continued(tmp_path, capsys, monkeypatch, what):
+def test_what_another_run_left_is_not_continued_and_kept(tmp_path, capsys, monkeypatch, what):
     write_data(tmp_path / "data.csv")
     whole = command(tmp_path, tmp_path / "run")
-    monkeypatch.setattr("setpoint.runs.session.Finished.write", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("setpoint.runs.training.Finished.write", lambda *_, **__: 1 / 0)
     assert run(*whole) == 2  # everything was trained and then it died
     monkeypatch.undo()
+    (checkpoint,) = (tmp_path / ".run.unfinished").rglob("checkpoint.safetensors")
     if what == "data":
         write_data(tmp_path / "data.csv", seed=1)
     if what == "damage":
-        (checkpoint,) = (tmp_path / ".run.unfinished").rglob("checkpoint.safetensors")
         checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    before = checkpoint.read_bytes()
     seed = ("--seed", 7) if what == "settings" else ()
     capsys.readouterr()
     assert run(*whole, *seed) == 0
-    assert "of other settings or data is in the way; it goes" in capsys.readouterr().err
-    monkeypatch.chdir(tmp_path)
+    assert ("it is kept as" in capsys.readouterr().err) == (what != "settings")
+    (kept,) = (tmp_path / ".run.unfinished").rglob("checkpoint.safetensors")
+    assert kept.read_bytes() == before
     assert run(*command(tmp_path, tmp_path / "fresh"), *seed) == 0
     assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
+
+
+def test_a_mistyped_seed_does_not_lose_a_run(tmp_path, capsys, monkeypatch):
+    write_data(tmp_path / "data.csv")
+    whole = command(tmp_path, tmp_path / "run")
+    monkeypatch.setattr("setpoint.runs.training.Finished.write", lambda *_, **__: 1 / 0)
+    assert run(*whole) == run(*whole, "--seed", 7) == 2
+    monkeypatch.undo()
+    assert "Going on" not in capsys.readouterr().err
+    assert run(*whole) == 0
+    assert "Going on" in capsys.readouterr().err
 
 
 def test_stopping_by_hand_says_how_to_go_on(tmp_path, capsys, monkeypatch):

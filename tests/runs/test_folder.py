@@ -2,8 +2,10 @@ import os
 
 import pytest
 
+from setpoint import _files
+from setpoint._files import OutputError
 from setpoint.runs import RunError, check_free
-from setpoint.runs.folder import read_file, write_folder
+from setpoint.runs.folder import read_file, write_run
 
 FILES = {"run.json": b"{}", "report.html": b"<p>"}
 
@@ -13,7 +15,7 @@ def content(folder):
 
 
 def test_written_completely(tmp_path):
-    write_folder(tmp_path / "deep" / "run", FILES)
+    write_run(tmp_path / "deep" / "run", FILES)
     assert content(tmp_path / "deep" / "run") == FILES
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["run"]
 
@@ -22,61 +24,96 @@ def test_or_not_at_all(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("setpoint.runs.folder.os.fsync", full)
+    monkeypatch.setattr("setpoint._files.os.fsync", full)
     with pytest.raises(OSError, match="No space"):
-        write_folder(tmp_path / "run", FILES)
+        write_run(tmp_path / "run", FILES)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_older_run_stays_when_the_new_one_fails(tmp_path, monkeypatch):
-    folder = tmp_path / "run"
-    write_folder(folder, FILES)
-    rename = os.rename
+def fail_when(monkeypatch, step):
+    """Let the ``step``-th change of a name fail, on a system that cannot exchange folders."""
+    rename, done = os.rename, []
 
-    def fails_for_the_new_one(old, new):
-        if str(new) == str(folder) and ".old." not in str(old):
+    def failing(old, new):
+        done.append(new)
+        if len(done) == step:
             raise OSError(5, "broken disk")
         rename(old, new)
 
-    monkeypatch.setattr("setpoint.runs.folder.os.rename", fails_for_the_new_one)
-    with pytest.raises(OSError, match="broken disk"):
-        write_folder(folder, {"run.json": b"new"}, force=True)
-    assert content(folder) == FILES
+    monkeypatch.setattr("setpoint._files._exchange", lambda one, other: False)
+    monkeypatch.setattr("setpoint._files.os.rename", failing)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_the_old_or_the_new_run_is_there_after_the_next_start(tmp_path, monkeypatch, step):
+    folder = tmp_path / "run"
+    write_run(folder, FILES)
+    with monkeypatch.context() as patched:
+        fail_when(patched, step)
+        with pytest.raises(OSError, match="broken disk"):
+            write_run(folder, {"run.json": b"new"}, force=True)
+    check_free(folder, force=True)  # what every start does first
+    assert content(folder) == (FILES if step < 3 else {"run.json": b"new"})
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_folders_are_exchanged_in_one_step(tmp_path, monkeypatch):
+    write_run(tmp_path / "run", FILES)
+    monkeypatch.setattr("setpoint._files.os.rename", None)
+    write_run(tmp_path / "run", {"run.json": b"new"}, force=True)
+    assert content(tmp_path / "run") == {"run.json": b"new"}
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_drafts_of_killed_programs_are_removed_and_living_ones_stay(tmp_path):
+    for name in (".run.dead.draft", ".run.alive.draft", ".other.dead.draft"):
+        (tmp_path / name).mkdir()
+    with _files._locked(tmp_path / ".run.alive.draft"):
+        write_run(tmp_path / "run", FILES)
+    there = sorted(path.name for path in tmp_path.iterdir())
+    assert there == [".other.dead.draft", ".run.alive.draft", "run"]
 
 
 def test_a_run_is_replaced_only_by_force(tmp_path):
     folder = tmp_path / "run"
-    write_folder(folder, FILES)
-    with pytest.raises(RunError, match=r"holds a run already.*--force"):
-        write_folder(folder, {"run.json": b"new"})
+    write_run(folder, FILES)
+    with pytest.raises(OutputError, match=r"holds results already.*--force"):
+        write_run(folder, {"run.json": b"new"})
     assert content(folder) == FILES
-    write_folder(folder, {"run.json": b"new"}, force=True)
+    write_run(folder, {"run.json": b"new"}, force=True)
     assert content(folder) == {"run.json": b"new"}
 
 
 def test_what_is_no_run_is_never_removed(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(RunError, match=r"not a run folder \(it holds 'thesis.tex'"):
-        write_folder(tmp_path, FILES, force=True)
+    with pytest.raises(OutputError, match=r"in use \(it holds 'thesis.tex'"):
+        write_run(tmp_path, FILES, force=True)
     (tmp_path / "file").write_text("x")
     (tmp_path / "link").symlink_to(tmp_path)
     for name in ("file", "link"):
-        with pytest.raises(RunError, match="in the way"):
+        with pytest.raises(OutputError, match=r"cannot be made a folder|in use"):
             check_free(tmp_path / name, force=True)
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
+def test_a_link_to_a_folder_is_followed(tmp_path):
+    (tmp_path / "place").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "place")
+    write_run(tmp_path / "link", FILES)
+    assert (tmp_path / "link").is_symlink()
+    assert content(tmp_path / "place") == FILES
+
+
 def test_an_empty_folder_is_free(tmp_path):
-    write_folder(tmp_path / "run", FILES)
+    write_run(tmp_path / "run", FILES)
     (tmp_path / "empty").mkdir()
-    write_folder(tmp_path / "empty", FILES)
+    write_run(tmp_path / "empty", FILES)
     assert content(tmp_path / "empty") == FILES
 
 
 def test_no_path_leaves_the_folder(tmp_path):
     folder = tmp_path / "run"
-    write_folder(folder, FILES)
+    write_run(folder, FILES)
     (tmp_path / "secret").write_text("secret")
     for name in ("../secret", "/etc/passwd", "..", "sub/run.json"):
         with pytest.raises(RunError, match="is not a file of a run"):

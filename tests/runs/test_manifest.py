@@ -5,8 +5,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from setpoint.runs import Manifest, RunError, read_manifest
-from setpoint.runs.manifest import DIGESTED, _digest
-from setpoint.tables.encoder import Category, Encoder, Number
+from setpoint.runs.folder import DIGESTED, _digest
+from setpoint.tables.features import Category, Encoder, Number
 
 COLUMNS = (Number("x", 1.5, 2.0, True), Category("<script>", ("a", "ü", None)))
 

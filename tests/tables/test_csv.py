@@ -1,6 +1,6 @@
 import pytest
 
-from setpoint.tables import RowRange, TableError, open_table, read_scores, safe_cell, write_csv
+from setpoint.tables import TableError, open_table, read_scores
 
 
 def table(tmp_path, content, name="t.csv"):
@@ -13,8 +13,8 @@ def cells(source):
     """Names and all rows, as texts."""
     columns = {name: [] for name in source.names}
     for chunk in source.chunks():
-        for name, values in chunk.columns.items():
-            columns[name] += list(values)
+        for name in source.names:
+            columns[name] += list(chunk.column(name))
     return columns
 
 
@@ -57,8 +57,8 @@ def test_missing_values_are_none(tmp_path):
         ("a,a\n1,2\n", "t.csv, column 'a': there are 2 columns of this name; rename all but one."),
         ("a,\n1,2\n", "t.csv: column 2 has no name"),
         ('a,b\n"1,2\n', "t.csv, row 2: is not csv"),
-        (b"a,b\n\xff\xfe,2\n", "t.csv: is not utf-8 text"),
-        (b"PK\x03\x04\x9d\x00\x00", "t.csv: is not utf-8 text"),
+        (b"a,b\n\x81\x8d,2\n", "t.csv: is neither utf-8 nor Windows-1252 text"),
+        (b"PK\x03\x04\x9d\x00\x00", "t.csv: is not text"),
     ],
 )
 def test_a_broken_file_is_told_in_one_line(tmp_path, content, message):
@@ -84,7 +84,7 @@ def test_a_long_or_strange_name_stays_on_one_line(tmp_path):
 
 
 def test_scores_are_read_across_chunks(tmp_path, monkeypatch):
-    monkeypatch.setattr("setpoint.tables.csv_file.CHUNK_ROWS", 7)
+    monkeypatch.setattr("setpoint.tables.table.CHUNK_ROWS", 7)
     rows = "".join(f"{i / 8},{i % 2},g{i % 3}\n" for i in range(100))
     data = read_scores(table(tmp_path, "s,y,g\n" + rows), "s", "y", "g")
     assert data.scores.tolist() == [i / 8 for i in range(100)]
@@ -101,7 +101,6 @@ def test_scores_are_read_across_chunks(tmp_path, monkeypatch):
         ("0.5,1\n,0\n", "row 3, column 's': the value is missing"),
         ("0.5,1\nhigh,0\n", "row 3, column 's': 'high' is not a number"),
         ("0.5,1\n1_0,0\n", "row 3, column 's': '1_0' is not a number"),
-        ("0.5,1\n0.4,\n", "row 3, column 'y': the label is missing"),
         ("0.5,1\n0.4,1\n", "column 'y': a label column has two different values; this one has 1"),
         ("0.5,1\n0.4,0\n0.3,2\n", "this one has 3: '0', '1', '2'"),
         ("0.5,cat\n0.4,dog\n", "say which is the positive one: --positive VALUE"),
@@ -145,54 +144,10 @@ def test_a_positive_class_that_does_not_occur(tmp_path):
         read_scores(source, "s", "y", positive="yes")
 
 
-@pytest.mark.parametrize(
-    "formula",
-    [
-        "=1+1",
-        '=HYPERLINK("http://example.com")',
-        "+1+cmd|' /C calc'!A0",
-        "-2+3",
-        "@SUM(1)",
-        "\t=1",
-        "\r=1",
-        "\n=1",
-        "  =1",
-        "\uff1d1",
-        "-",
-        "+inf",
-        "-nan",
-        "-1_0",
-    ],
-)
-def test_what_a_spreadsheet_would_compute_is_quoted(formula):
-    assert safe_cell(formula) == "'" + formula
-
-
-@pytest.mark.parametrize("plain", ["", "x", "a=b", "1", "-1.5", "+3", "-2e-7", "'=1", "é"])
-def test_everything_else_stays(plain):
-    assert safe_cell(plain) == plain
-
-
-def test_a_file_is_written_completely_or_not_at_all(tmp_path):
-    path = tmp_path / "out.csv"
-    path.write_text("old")
-
-    def rows():
-        yield ["1"]
-        raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        write_csv(path, ["a"], rows())
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["out.csv"]
-    assert write_csv(path, ["a"], [["1"], ["x, y"]]) == 2
-    assert path.read_text() == 'a\n1\n"x, y"\n'
-
-
 @pytest.mark.parametrize("chunk", [3, 100])
 def test_a_range_of_rows(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr("setpoint.tables.csv_file.CHUNK_ROWS", chunk)
+    monkeypatch.setattr("setpoint.tables.table.CHUNK_ROWS", chunk)
     source = table(tmp_path, "x\n" + "".join(f"{i}\n" for i in range(10)))
-    found = list(RowRange(source, 2, 8).chunks())
-    assert [x for c in found for x in c.columns["x"]] == [str(i) for i in range(2, 8)]
+    found = list(source.between(2, 8).chunks())
+    assert [x for c in found for x in c.column("x")] == [str(i) for i in range(2, 8)]
     assert [row for c in found for row in c.rows] == list(range(4, 10))

@@ -4,7 +4,7 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
-from setpoint.tables import RowRange, TableError, open_table, read_scores  # noqa: E402
+from setpoint.tables import TableError, open_table, read_scores  # noqa: E402
 from setpoint.tables.training_file import Shares, survey  # noqa: E402
 
 
@@ -23,11 +23,11 @@ def test_numbers_texts_and_truth_values(tmp_path):
         d=pa.array(["p", "q", "p"]).dictionary_encode(),
     )
     (chunk,) = source.chunks()
-    np.testing.assert_array_equal(chunk.columns["i"], [1, np.nan, 3])
-    np.testing.assert_array_equal(chunk.columns["f"], [1.5, np.nan, 2])
-    np.testing.assert_array_equal(chunk.columns["b"], [1, 0, np.nan])
-    assert chunk.columns["t"].tolist() == ["x", None, "=1"]
-    assert chunk.columns["d"].tolist() == ["p", "q", "p"]
+    np.testing.assert_array_equal(chunk.column("i"), [1, np.nan, 3])
+    np.testing.assert_array_equal(chunk.column("f"), [1.5, np.nan, 2])
+    np.testing.assert_array_equal(chunk.column("b"), [1, 0, np.nan])
+    assert chunk.column("t").tolist() == ["x", None, "=1"]
+    assert chunk.column("d").tolist() == ["p", "q", "p"]
     assert list(chunk.rows) == [1, 2, 3]
 
 
@@ -39,19 +39,17 @@ def test_scores_and_the_row_of_a_bad_one(tmp_path):
         read_scores(source, "s", "y")
 
 
-def test_dates_and_lists_are_left_out_and_reported(tmp_path):
+def test_constant_dates_and_lists_are_left_out_and_reported(tmp_path):
     import datetime
 
     day = datetime.date(2026, 1, 1)
     source = write(tmp_path / "t.parquet", y=[0, 1] * 9, x=range(18), d=[day] * 18, l=[[1]] * 18)
     seen = survey(source, "y", Shares(0))
     assert seen.encoder.names == ("x",)
-    assert [n for n in seen.notes if "neither" in n] == [
-        "column 'd' left out: neither numbers nor text.",
-        "column 'l' left out: neither numbers nor text.",
-    ]
-    with pytest.raises(TableError, match="column 'd': holds neither numbers nor text"):
-        list(source.chunks(["d"]))
+    assert "column 'd' left out: it is constant." in seen.notes
+    assert "column 'l' left out: neither numbers, texts nor dates." in seen.notes
+    with pytest.raises(TableError, match="column 'l': holds neither numbers, texts nor dates"):
+        next(source.chunks(["l"])).column("l")
 
 
 def test_a_damaged_file_is_one_line(tmp_path):
@@ -75,7 +73,7 @@ def test_duplicate_names(tmp_path):
 
 def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
     write(tmp_path / "t.parquet", y=[1])
-    monkeypatch.setattr("setpoint.tables.parquet.find_spec", lambda name: None)
+    monkeypatch.setattr("setpoint.tables.arrow_file.find_spec", lambda name: None)
     with pytest.raises(TableError, match=r'pip install "setpoint\[data\]"'):
         open_table(tmp_path / "t.parquet")
 
@@ -92,18 +90,18 @@ def folder_of(tmp_path, *sizes):
 @pytest.mark.parametrize("chunk", [4, 100])
 @pytest.mark.parametrize(("start", "stop"), [(0, 30), (0, 10), (3, 12), (10, 21), (29, 30), (5, 5)])
 def test_a_range_of_rows_of_several_files(tmp_path, monkeypatch, chunk, start, stop):
-    monkeypatch.setattr("setpoint.tables.parquet.CHUNK_ROWS", chunk)
-    found = list(RowRange(folder_of(tmp_path, 10, 1, 19), start, stop).chunks())
-    assert [v for c in found for v in c.columns["x"].tolist()] == list(range(start, stop))
+    monkeypatch.setattr("setpoint.tables.table.CHUNK_ROWS", chunk)
+    found = list(folder_of(tmp_path, 10, 1, 19).between(start, stop).chunks())
+    assert [v for c in found for v in c.column("x").tolist()] == list(range(start, stop))
     assert [row for c in found for row in c.rows] == list(range(start + 1, stop + 1))
 
 
 def test_files_outside_of_a_range_stay_closed(tmp_path):
     source = folder_of(tmp_path, 10, 10)
     (tmp_path / "t" / "1.parquet").write_bytes(b"gone")
-    assert sum(map(len, source.chunks(start=2, stop=10))) == 8
+    assert sum(map(len, source.between(2, 10).chunks())) == 8
     with pytest.raises(TableError, match=r"1.parquet: cannot be read as parquet"):
-        list(source.chunks(start=2, stop=11))
+        list(source.between(2, 11).chunks())
 
 
 def test_files_of_a_folder_have_the_same_columns(tmp_path):

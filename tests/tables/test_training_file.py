@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from setpoint.tables import TableError, open_table
-from setpoint.tables.encoder import read_encoder
+from setpoint.tables.features import read_encoder
 from setpoint.tables.training_file import PART_NAMES, Shares, read_all, read_parts, survey
 
 ROWS = 400
@@ -37,7 +37,7 @@ def columns():
 
 
 def test_each_column_gets_its_role_and_every_oddity_a_note(tmp_path, columns, monkeypatch):
-    monkeypatch.setattr("setpoint.tables.columns.MOST_CATEGORIES", 100)
+    monkeypatch.setattr("setpoint.tables.features.MOST_CATEGORIES", 100)
     seen = survey(write(tmp_path / "t.csv", columns), "y", Shares(0))
     assert seen.encoder.names == ("x", "gap", "city", "maybe")
     assert seen.encoder.width == 1 + 2 + 2 + 3
@@ -89,7 +89,7 @@ def test_an_infinite_value_is_named(tmp_path):
 
 @pytest.mark.parametrize("chunk", [7, 65_536])
 def test_a_slip_in_a_column_of_numbers_is_named(tmp_path, columns, monkeypatch, chunk):
-    monkeypatch.setattr("setpoint.tables.csv_file.CHUNK_ROWS", chunk)
+    monkeypatch.setattr("setpoint.tables.table.CHUNK_ROWS", chunk)
     x = columns["x"].astype(object)
     x[150] = "3;14"
     table = write(tmp_path / "t.csv", {**columns, "x": x})
@@ -111,7 +111,7 @@ def test_features_do_not_depend_on_the_size_of_chunks(tmp_path, columns, monkeyp
     source = write(tmp_path / "t.csv", columns)
     results = []
     for size in (ROWS, 33):
-        monkeypatch.setattr("setpoint.tables.csv_file.CHUNK_ROWS", size)
+        monkeypatch.setattr("setpoint.tables.table.CHUNK_ROWS", size)
         seen = survey(source, "y", Shares(3))
         deal = Shares(3).dealer()
         with read_parts(source, "y", seen.classes, seen.encoder, deal, ROWS, "city") as parts:

@@ -7,87 +7,150 @@ of the command at hand is imported, and rooms that need torch only when it runs.
 
 from __future__ import annotations
 
-import argparse
-import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from importlib import import_module
-from typing import NoReturn
+import threading
+from typing import TYPE_CHECKING, Any
 
-from setpoint._extras import install_advice
-from setpoint._version import __version__
-from setpoint.cli.common import BAD_USAGE, INTERRUPTED, UserError, one_line
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
 
 COMMANDS = {
     "certify": "A threshold that provably holds on new data, from scores and labels.",
-    "train": "Train for a goal on a table, and certify the threshold.",
-    "predict": "Decide new rows with a run, columns checked by name.",
+    "report": "The page of a certificate or a run: curves, groups, what moving costs.",
+    "decide": "Decide a file of scores with a certificate.",
     "check": "Does a certificate still hold on new rows? Exit code 1: no.",
-    "report": "Draw the report page of a run again.",
-    "card": "Write the model card of a run.",
+    "card": "The model card of a certificate or a run.",
+    "train": "Train for a goal on a table, and certify the threshold.",
+    "predict": "Score and decide new rows with a run, columns checked by name.",
     "front": "Models between two goals: what fairness, or fewer misses, cost.",
     "demo": "Cross-entropy against Implicit on real data, in a minute: a table and a picture.",
 }
 _TRACEBACK = "SETPOINT_TRACEBACK"
 
-__all__ = ["COMMANDS", "UserError", "main", "make_parser"]
+__all__ = ["COMMANDS", "main", "make_parser"]
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: as Ctrl-C, with another exit code."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the ``setpoint`` command; returns the exit code."""
-    for stream in (sys.stdout, sys.stderr):  # a window that cannot show ± still gets the numbers
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    words = sys.argv[1:] if arguments is None else list(arguments)
+    handlers = _take_signals()
+    stdout = sys.stdout
+    try:
+        for stream in (sys.stdout, sys.stderr):  # a window that cannot show ± still gets numbers
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="replace")
+        if stdout is not None:
+            sys.stdout = _UntilBroken(stdout)
+        return _run(sys.argv[1:] if arguments is None else list(arguments))
+    except KeyboardInterrupt as stopped:
+        _say("Stopped.")
+        return 128 + (signal.SIGTERM if isinstance(stopped, Terminated) else signal.SIGINT)
+    finally:
+        sys.stdout = stdout
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _run(words: list[str]) -> int:
+    from setpoint._extras import install_advice
+    from setpoint.cli.common import BAD_USAGE, UserError, check_outputs, one_line
+
     try:
         parser = make_parser(words[0] if words else None)
         given = parser.parse_args(words)
         if given.run is None:
             parser.print_help(sys.stderr)
             return BAD_USAGE
+        check_outputs(given)
         code: int = given.run(given)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code
-    except BrokenPipeError:  # the reader (head, less) has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BAD_USAGE
     except ModuleNotFoundError as missing:
-        return _fail(one_line(install_advice(missing)))
+        message = one_line(install_advice(missing))
     except (UserError, OSError, ValueError, TypeError, NotImplementedError) as error:
-        return _fail(one_line(error))
+        message = one_line(error)
     except MemoryError:
-        return _fail("there is not enough memory for this file.")
-    except KeyboardInterrupt:
-        print("Stopped.", file=sys.stderr)
-        return INTERRUPTED
+        message = "there is not enough memory for this file."
     except Exception as error:
         if os.environ.get(_TRACEBACK):
             raise
         what = f"{type(error).__name__}: {one_line(error)}"
-        cure = f"please report it, with what {_TRACEBACK}=1 shows"
-        return _fail(f"a mistake of ours, {what}; {cure}.")
-
-
-def _fail(message: str) -> int:
-    print(f"setpoint: error: {message}", file=sys.stderr)
+        message = f"a mistake of ours, {what}; please report it, with what {_TRACEBACK}=1 shows."
+    _say(f"setpoint: error: {message}")
     return BAD_USAGE
 
 
-class _Parser(argparse.ArgumentParser):
-    """Reports a mistake in one line, as every other error is reported."""
+def _say(text: str) -> None:
+    if sys.stderr is not None:
+        print(text, file=sys.stderr)
 
-    def error(self, message: str) -> NoReturn:
-        self.exit(BAD_USAGE, f"{self.prog}: error: {one_line(message)} ({self.prog} --help)\n")
+
+class _UntilBroken:
+    """Standard output whose reader (head, less) may leave: the rest is then thrown away."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            self._stream.write(text)
+        except BrokenPipeError:
+            self._leave()
+        return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._leave()
+        except OSError:  # a full disk: told once, not again when Python ends
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _take_signals() -> dict[int, Any]:
+    """Answer Ctrl-C and SIGTERM by one line; returns who answered before."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    return {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
+
+
+def _stop(number: int, frame: Any) -> None:
+    """Leave at once during an import, where an exception may get lost; else by an exception."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            os.write(2, b"Stopped.\n")
+            os._exit(128 + number)
+        frame = frame.f_back
+    raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
 
 def make_parser(command: str | None = None) -> argparse.ArgumentParser:
     """The parser of all commands, with the arguments of ``command`` alone."""
-    parser = _Parser(
+    from importlib import import_module
+
+    from setpoint._version import __version__
+    from setpoint.cli.common import Parser
+
+    parser = Parser(
         prog="setpoint",
         description="Train a classifier for the number you are judged by: the miss rate at 1 % "
         "false alarms, precision at 95 % recall.",
-        epilog="Exit codes: 0 done, 1 not certified or infeasible, 2 bad usage or input.",
+        epilog="Exit codes: 0 done, 1 not certified or infeasible, 2 bad usage or input. Files are "
+        "csv (also .gz, .zst), parquet or feather; - is standard input.",
     )
     parser.add_argument("--version", action="version", version=f"setpoint {__version__}")
     parser.set_defaults(run=None)

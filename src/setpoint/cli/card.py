@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from setpoint._files import write_file
-from setpoint.cli.common import DONE, UserError, check_file
+from setpoint.cli.common import DONE, add_output
 from setpoint.export import model_card
 from setpoint.runs import read_manifest, read_result
 
@@ -15,15 +15,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A run folder, and where the card goes."""
     help_text = "a folder that `setpoint train` wrote"
     parser.add_argument("run_folder", type=Path, metavar="run/", help=help_text)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="default: print it")
+    add_output(parser, "FILE", "default: print it")
 
 
 def run(given: argparse.Namespace) -> int:
     """Print or write the card."""
-    if given.out is not None:
-        if given.out.exists():
-            raise UserError(f"{given.out} exists; name another file with --out.")
-        check_file(given.out)
     text = model_card(read_result(given.run_folder, read_manifest(given.run_folder)))
     if given.out is None:
         print(text)

@@ -12,11 +12,12 @@ from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
     UserError,
+    add_output,
     as_json,
-    check_file,
     count,
     fraction,
     parse_goal,
+    tell,
 )
 from setpoint.rates import coverage
 from setpoint.tables import open_table, read_scores
@@ -36,14 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--group", metavar="COLUMN", help="one threshold for each value of this column")
     add("--clusters", metavar="COLUMN", help="who a row belongs to: one row each, or refused")
     add("--positive", metavar="VALUE", help="which label is the positive one")
-    add("--out", type=Path, metavar="FILE", help="write the certificate as JSON, for `check`")
+    add_output(parser, "FILE", "write the certificate as JSON, for `check`")
     add("--json", action="store_true", help="print the certificate as JSON")
 
 
 def run(given: argparse.Namespace) -> int:
     """Read the scores, certify, print or write the certificate."""
-    if given.out is not None:
-        check_file(given.out)
     _check_goal(given.goal, given.label, given.group)
     data = read_scores(
         open_table(given.file),
@@ -53,6 +52,7 @@ def run(given: argparse.Namespace) -> int:
         given.positive,
         clusters=given.clusters,
     )
+    tell(data.notes)
     certificate = certify(
         data.scores,
         data.labels,

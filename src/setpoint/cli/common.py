@@ -1,22 +1,65 @@
-"""What commands share: exit codes, checked options, goals, one-line errors."""
+"""What commands share: exit codes, checked options, goals, one-line errors, JSON."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from setpoint._checks import quoted, whole
+from setpoint._files import check_output
 
-DONE, NOT_PROVED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+DONE, NOT_PROVED, BAD_USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+LONGEST_MESSAGE = 500
 _T = TypeVar("_T")
 
 
 class UserError(Exception):
     """A mistake that the user can mend: told in one line, without a traceback."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports a mistake in one line, as every other error is reported."""
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with the exit code of bad usage."""
+        self.exit(BAD_USAGE, f"{self.prog}: error: {one_line(message)} ({self.prog} --help)\n")
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """The type of an option that names a file to write: checked before the command starts."""
+
+    path: Path
+
+
+def output_file(text: str) -> OutputFile:
+    """A file to write, for argparse."""
+    return OutputFile(Path(text))
+
+
+def add_output(parser: argparse.ArgumentParser, name: str, help_text: str, **how: Any) -> None:
+    """Add ``--out``, a file to write, and ``--force``."""
+    parser.add_argument("--out", type=output_file, metavar=name, help=help_text, **how)
+    parser.add_argument("--force", action="store_true", help="replace the file --out")
+
+
+def check_outputs(given: argparse.Namespace) -> None:
+    """Check every file to write, and put its path where its option was.
+
+    Raises:
+        OutputError: It is there already, without ``--force``, or it is one of the files to read.
+    """
+    inputs = [value for value in vars(given).values() if isinstance(value, Path)]
+    for name, value in vars(given).items():
+        if isinstance(value, OutputFile):
+            check_output(value.path, force=getattr(given, "force", False), inputs=inputs)
+            setattr(given, name, value.path)
 
 
 def count(text: str) -> int:
@@ -76,29 +119,19 @@ def require(*packages: str, extra: str) -> None:
         raise UserError(f'{" and ".join(missing)} not found: pip install "setpoint[{extra}]"')
 
 
-def make_folder(path: Path) -> None:
-    """Make the folder ``path`` if it does not exist."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = "it is a file" if path.is_file() else error.strerror
-        raise UserError(f"--out {path} cannot be made a folder: {reason}.") from None
-
-
-def check_file(path: Path) -> None:
-    """UserError unless a file can be written at ``path``: in a folder that exists."""
-    if path.is_dir():
-        raise UserError(f"--out {path} is a folder; name a file.")
-    if not path.parent.is_dir():
-        raise UserError(f"--out {path}: the folder {path.parent} does not exist; make it first.")
-
-
 def as_json(value: Any) -> str:
     """Indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
+def tell(notes: Iterable[str]) -> None:
+    """Print sentences on what was done to the data, on standard error."""
+    for note in notes:
+        print(note, file=sys.stderr)
+
+
 def one_line(error: BaseException | str) -> str:
-    """The message of an error without line breaks or control characters."""
+    """The message of an error without line breaks or control characters, cut if it is long."""
     text = " ".join(str(error).split()) or type(error).__name__
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"

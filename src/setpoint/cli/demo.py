@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from setpoint.cli.common import DONE, count, make_folder, require
+from setpoint._files import check_output_folder
+from setpoint.cli.common import DONE, count, require
+
+_FILES = ("roc.*", "results.json", "report.html")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,13 +17,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seeds", type=count, default=3, metavar="N", help="how many repetitions (default: 3)")
     where = "where the picture and results.json go (default: setpoint_demo/)"
     add("--out", type=Path, default=Path("setpoint_demo"), metavar="FOLDER", help=where)
+    add("--force", action="store_true", help="replace what an earlier demo left in --out")
     add("--quick", action="store_true", help="a few seconds: see that it runs, not what it learns")
 
 
 def run(given: argparse.Namespace) -> int:
     """Train, print the table, draw the picture."""
     require("rich", "matplotlib", extra="demo")
-    make_folder(given.out)  # before training, not after
+    check_output_folder(given.out, _FILES, force=given.force)  # before training, not after
+    given.out.mkdir(parents=True, exist_ok=True)
     from setpoint.comparison.demo import DemoPlan, run_demo
     from setpoint.reports import page
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import quoted_list
-from setpoint._files import write_file
+from setpoint._files import check_output_folder, write_file
 from setpoint.cli.common import DONE, UserError, as_json, count, seed
-from setpoint.runs.manifest import MODEL_KINDS
+from setpoint.runs.folder import MODEL_KINDS
 from setpoint.tables import TableError, need_column, open_table
 from setpoint.tables.training_file import Shares, Survey, TablePart, read_parts, survey
 
@@ -23,6 +23,7 @@ GAPS = ("coverage_gap", "tpr_gap", "fpr_gap", "covariance")
 _WHOLE = 8192  # rows up to which every step takes all of them
 _HIDDEN, _LEARNING_RATES = 32, {"linear": 0.03, "mlp": 0.01}
 _COLUMNS, _PICTURE = "columns.json", "front.png"
+_FILES = ("front.json", _COLUMNS, _PICTURE, "point-*")
 _HELD_OUT = 0.3  # of the rows, to judge by
 _LEAST_ROWS = 10  # of each class and group in either part, below which rates say nothing
 
@@ -40,8 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", required=True, type=Path, metavar="FOLDER", help="where they go")
     add("--model", choices=MODEL_KINDS, default="linear", help="default: linear")
     add("--positive", metavar="VALUE", help="which label is the positive one")
-    add("--drop", action="append", default=[], metavar="COLUMN", help="do not learn from it")
-    add("--keep", action="append", default=[], metavar="COLUMN", help="no identifier: use it")
+    columns: dict[str, Any] = {"action": "extend", "nargs": "+", "default": [], "metavar": "COLUMN"}
+    add("--drop", **columns, help="do not learn from these")
+    add("--keep", **columns, help="no identifiers: use them")
     add("--learn-from-group", action="store_true", help="let the models see the group")
     add("--steps", type=count, default=200, metavar="N", help="of each model (default: 200)")
     add("--processes", type=count, default=1, metavar="N", help="default: 1")
@@ -56,8 +58,7 @@ def run(given: argparse.Namespace) -> int:
         raise UserError(
             f"--points must be at least 3, two ends and one between; got {given.points}."
         )
-    if given.out.exists() and not given.out.is_dir():
-        raise UserError(f"--out {given.out} is a file; name a folder.")
+    check_output_folder(given.out, _FILES, continued=True)  # another front is refused later
     source = open_table(given.file)
     if given.group is not None:
         need_column(source, given.group, "--group")

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from setpoint._files import replacing
 from setpoint.axes.class_data import decide
-from setpoint.cli.common import DONE, NOT_PROVED, UserError, check_file
+from setpoint.cli.common import DONE, NOT_PROVED, add_output, as_json
 from setpoint.runs import Manifest, read_certificate, read_manifest
-from setpoint.tables import TableSource, cells, open_table, safe_cell, write_csv
+from setpoint.tables import Chunk, TableSource, open_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A run folder, a file of new rows, and where the decisions go."""
     add = parser.add_argument
     add("run_folder", type=Path, metavar="run/", help="a folder that `setpoint train` wrote")
-    add("file", type=Path, metavar="new.csv", help="csv or parquet with the columns of training")
-    add("--out", required=True, type=Path, metavar="decisions.csv", help="where they go")
-    add("--force", action="store_true", help="replace the file --out")
+    add("file", type=Path, metavar="new.csv", help="a table with the columns of training")
+    where = "the rows as they are with scores and decisions, in the format of the file"
+    add_output(parser, "decisions.csv", where, required=True)
+    add("--json", action="store_true", help="print what was done as JSON")
 
 
 def run(given: argparse.Namespace) -> int:
     """Write every row of the file with its scores and its decision."""
-    check_file(given.out)
-    if given.out.exists() and given.file.exists() and given.out.samefile(given.file):
-        raise UserError(f"--out {given.out} is the file to read; name another.")
-    if given.out.exists() and not given.force:
-        raise UserError(f"--out {given.out} exists; name another file, or replace it by --force.")
     manifest = read_manifest(given.run_folder)
     certificate = read_certificate(given.run_folder, manifest)
     if certificate.exit_code:
@@ -38,45 +37,50 @@ def run(given: argparse.Namespace) -> int:
         print(f"setpoint: error: {why}; train with more rows or a looser goal.", file=sys.stderr)
         return NOT_PROVED
     source = open_table(given.file)
-    new = [*(f"score {name}" for name in manifest.classes or ("",)), "decision"]
-    header = [safe_cell(name) for name in [*source.names, *_new_names(source.names, new)]]
-    rows = _decisions(given.run_folder, manifest, certificate, source)
-    count = write_csv(given.out, header, rows)
-    print(f"{count:,} decisions written to {given.out}.")
+    manifest.encoder.check(source)
+    scores = [f"score {name}" for name in manifest.classes] or ["score"]
+    names = new_names(source.names, [*scores, "decision"])
+    decided = _decisions(given.run_folder, manifest, certificate, source)
+    count = write_decisions(source, given.out, names, decided)
     if certificate.status != "certified":
         print(f"They are not certified: {certificate.notes[0]}", file=sys.stderr)
+    done = f"{count:,} decisions written to {given.out}."
+    told = {"rows": count, "out": str(given.out), "status": certificate.status}
+    print(as_json(told) if given.json else done)
     return DONE
 
 
-def _new_names(names: tuple[str, ...], new: list[str]) -> list[str]:
+def new_names(names: Sequence[str], new: Sequence[str]) -> list[str]:
     """``score`` and ``decision``, or longer names where the file has these already."""
     found: list[str] = []
-    for name in map(str.strip, new):
+    for name in new:
         while name in names or name in found:
             name = f"setpoint_{name}"
         found.append(name)
     return found
 
 
-def _decisions(
-    folder: Path, manifest: Manifest, certificate: Any, source: TableSource
-) -> Iterator[list[str]]:
-    """Every row of the file as it was, with its scores and the class it is decided to be."""
+Decided = Iterator[tuple[Chunk, list[Any]]]
+"""Chunks of a table, and columns to add to each."""
+
+
+def write_decisions(source: TableSource, out: Path, names: list[str], rows: Decided) -> int:
+    """Write the rows of a table with new columns, ``decision`` (a text) last; returns how many."""
+    empty = [*(np.empty(0, np.float32) for _ in names[1:]), np.empty(0, str)]
+    with replacing(out) as file:
+        named = ((chunk, dict(zip(names, columns, strict=True))) for chunk, columns in rows)
+        return source.write(file, out, named, dict(zip(names, empty, strict=True)))
+
+
+def _decisions(folder: Path, manifest: Manifest, certificate: Any, source: TableSource) -> Decided:
     from setpoint.runs.model import load_model, score_rows
 
     model = load_model(folder, manifest)
-    readable = [name for name in source.names if name not in source.unreadable]
-    classes = [safe_cell(name) for name in manifest.label_names.names]
-    for chunk, features in manifest.encoder.chunks(source, readable):
-        scores = score_rows(model, features)
+    classes = np.array(manifest.label_names.names)
+    for chunk in source.chunks():
+        scores = score_rows(model, manifest.encoder.encode(chunk))
         if manifest.classes:
             decided = decide(scores, certificate.shifts)
         else:
             decided = certificate.decide(scores)
-        empty = [""] * len(chunk)
-        columns = [
-            cells(chunk.columns[name]) if name in chunk.columns else empty for name in source.names
-        ]
-        columns += [[str(score) for score in column] for column in scores.reshape(len(chunk), -1).T]
-        columns.append([classes[int(d)] for d in decided])
-        yield from map(list, zip(*columns, strict=True))
+        yield chunk, [*scores.reshape(len(chunk), -1).T, classes[np.asarray(decided).astype(int)]]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import shutil
 import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from setpoint._files import only_one
 from setpoint.certificates import CannotPromise, goal_to_certify, inequalities
 from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
     UserError,
+    as_json,
     count,
     fraction,
     parse_goal,
@@ -25,7 +27,7 @@ from setpoint.problems import Problem
 from setpoint.rates import Bound, ClassArea
 from setpoint.reports import page
 from setpoint.runs import REPORT_FILE, check_free
-from setpoint.runs.manifest import MODEL_KINDS
+from setpoint.runs.folder import MODEL_KINDS
 
 _RESUME = "The last finished pass is kept: the same command, with any number of processes, goes on."
 _METHODS = "implicit (the default), cross_entropy, focal, weighted, resampled, ..., or auto"
@@ -34,7 +36,12 @@ _METHODS = "implicit (the default), cross_entropy, focal, weighted, resampled, .
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A file, its columns, the goal, and how to train."""
     add = parser.add_argument
-    add("file", type=Path, metavar="data.csv", help="csv, parquet, or a folder of parquet files")
+    add(
+        "file",
+        type=Path,
+        metavar="data.csv",
+        help="a table (csv, parquet, feather), or a folder of parquet files",
+    )
     add("--label", required=True, metavar="COLUMN", help="the true class")
     goal = '"maximize recall subject to fpr <= 0.01"; of several classes "maximize macro(recall)"'
     add("--goal", required=True, help=goal)
@@ -44,8 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--group", metavar="COLUMN", help="its values are groups: for the goal and the report")
     add("--test", type=Path, metavar="FILE", help="rows to judge by, used for nothing else")
     add("--positive", metavar="VALUE", help="which label is the positive one")
-    add("--drop", action="append", default=[], metavar="COLUMN", help="do not learn from it")
-    add("--keep", action="append", default=[], metavar="COLUMN", help="no identifier: use it")
+    columns: dict[str, Any] = {"action": "extend", "nargs": "+", "default": [], "metavar": "COLUMN"}
+    add("--drop", **columns, help="do not learn from these")
+    add("--keep", **columns, help="no identifiers: use them")
     add("--confidence", type=fraction, default=0.95, metavar="SHARE", help="default: 0.95")
     add("--epochs", type=count, metavar="N", help="passes (default: 1,500 steps, 10 at least)")
     add("--batch-size", type=count, default=512, metavar="N", help="default: 512")
@@ -54,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--no-baseline", action="store_true", help="do not train cross-entropy to compare with")
     add("--force", action="store_true", help="replace a run that is in --out already")
     add("--quiet", action="store_true", help="print only the certificate")
+    add("--json", action="store_true", help="print the certificate as JSON")
 
 
 def run(given: argparse.Namespace) -> int:
@@ -65,21 +74,23 @@ def run(given: argparse.Namespace) -> int:
     check_free(given.out, force=given.force)  # before training, not after
     from setpoint.distributed import RankLost, is_launched, join_launched
 
-    unfinished = given.out.with_name(f".{given.out.name}.unfinished")
     first = not is_launched() or os.environ["RANK"] == "0"
     told = first and not given.quiet
-    session = _session(given, problem, unfinished, told)
-    session.check_columns()
+    training = _training(given, problem, told)
+    training.recipe.check_columns()
+    lock = given.out.with_name(f".{given.out.name}.lock")
     try:
-        with join_launched(_RESUME) if is_launched() else nullcontext():
-            finished = session.run()
+        with (
+            join_launched(_RESUME) if is_launched() else nullcontext(),
+            only_one(lock, f"--out {given.out}") if first else nullcontext(),
+        ):
+            finished = training.run()
             if first:
                 finished.write(given.out, page(finished.result).encode(), force=given.force)
-                shutil.rmtree(unfinished, ignore_errors=True)
-                print(finished.certificate)
-                print(f"\nWritten to {given.out}: {given.out / REPORT_FILE} shows it.")
+                training.remove_unfinished()
+                _print(given, finished.certificate)
     except KeyboardInterrupt:
-        if unfinished.exists() and told:
+        if training.unfinished.exists() and told:
             _say("The same command goes on from the last pass.")
         raise
     except RankLost as lost:
@@ -87,13 +98,23 @@ def run(given: argparse.Namespace) -> int:
     return NOT_PROVED if finished.certificate.exit_code else DONE
 
 
-def _session(given: argparse.Namespace, problem: Problem, unfinished: Path, told: bool) -> Any:
-    from setpoint.runs.session import Session
-    from setpoint.runs.training import RunRecipe, Watch
+def _print(given: argparse.Namespace, certificate: Any) -> None:
+    if given.json:
+        told = {"run": str(given.out), "report": str(given.out / REPORT_FILE)}
+        print(as_json({**told, "certificate": json.loads(certificate.to_json())}))
+    else:
+        print(certificate)
+        print(f"\nWritten to {given.out}: {given.out / REPORT_FILE} shows it.")
+
+
+def _training(given: argparse.Namespace, problem: Problem, told: bool) -> Any:
+    from setpoint.runs.training import Recipe, Training
     from setpoint.solvers import methods_named
 
     methods_named(given.method, problem.kind)
-    recipe = RunRecipe(
+    recipe = Recipe(
+        file=given.file,
+        label=given.label,
         problem=problem,
         method=given.method,
         model=given.model,
@@ -102,19 +123,15 @@ def _session(given: argparse.Namespace, problem: Problem, unfinished: Path, told
         learning_rate=given.learning_rate,
         seed=given.seed,
         group=given.group,
-    )
-    return Session(
-        file=given.file,
-        label=given.label,
-        recipe=recipe,
         test=given.test,
         positive=given.positive,
         drop=tuple(given.drop),
         keep=tuple(given.keep),
         confidence=given.confidence,
         baseline=not given.no_baseline and given.method != "cross_entropy",
-        watch=Watch(unfinished, _say if told else _hush, told and sys.stderr.isatty()),
     )
+    unfinished = given.out.with_name(f".{given.out.name}.unfinished")
+    return Training(recipe, unfinished, _say if told else _hush, told and sys.stderr.isatty())
 
 
 def _check_goal(text: str, problem: Problem, group: str | None, positive: str | None) -> None:

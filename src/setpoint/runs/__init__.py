@@ -1,12 +1,16 @@
 """Run folders: what ``setpoint train`` writes, safetensors and JSON, never pickle.
 
-Reading a run needs no torch; :mod:`setpoint.runs.session` trains, and
+Reading a run needs no torch; :mod:`setpoint.runs.training` trains, and
 :mod:`setpoint.runs.model` scores new rows.
 """
 
-from setpoint.runs.folder import REPORT_FILE, RunError, check_free
-from setpoint.runs.manifest import Manifest, read_manifest
-from setpoint.runs.result import parse_certificate, read_certificate, read_result
+from setpoint.runs.folder import REPORT_FILE, Manifest, RunError, check_free, read_manifest
+from setpoint.runs.result import (
+    parse_certificate,
+    read_certificate,
+    read_certificate_file,
+    read_result,
+)
 
 __all__ = [
     "REPORT_FILE",
@@ -15,6 +19,7 @@ __all__ = [
     "check_free",
     "parse_certificate",
     "read_certificate",
+    "read_certificate_file",
     "read_manifest",
     "read_result",
 ]

@@ -1,62 +1,56 @@
-"""The files of a run folder: written completely or not at all, and read with care."""
+"""Run folders: their files, and run.json, which says how the model was made.
+
+run.json has a digest of every file beside it and of itself. The digests find files that were cut
+short, mixed up or edited by hand. They are no signature: who can write the folder can write new
+digests, so every field is checked as well.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
+from platform import python_version
+from typing import Any
 
-from setpoint._files import flush, sync_folder
-
-
-class RunError(ValueError):
-    """A run folder that cannot be written or must not be trusted."""
-
+from setpoint._files import check_output_folder, write_folder
+from setpoint._version import __version__
+from setpoint.problems import Problem
+from setpoint.tables import LabelNames
+from setpoint.tables.features import Encoder, read_encoder
 
 RUN_FILE, CERTIFICATE_FILE, MODEL_FILE = "run.json", "certificate.json", "model.safetensors"
 HISTORY_FILE, SCORES_FILE, REPORT_FILE = "history.jsonl", "scores.safetensors", "report.html"
 FILES = (RUN_FILE, CERTIFICATE_FILE, MODEL_FILE, HISTORY_FILE, SCORES_FILE, REPORT_FILE)
+DIGESTED = frozenset({CERTIFICATE_FILE, MODEL_FILE, HISTORY_FILE, SCORES_FILE})
+MODEL_KINDS = ("linear", "mlp")
 LARGEST_JSON = 64 * 2**20
+_FORMAT = "setpoint run 1"
+_WIDEST = 100_000
+_LONGEST_GOAL = 100_000
+
+
+class RunError(ValueError):
+    """A run folder that must not be trusted."""
 
 
 def check_free(folder: Path, *, force: bool) -> None:
-    """RunError if a run cannot be written here.
+    """OutputError if a run cannot be written here.
 
     With ``force`` an earlier run is replaced; other files in the way are never removed.
     """
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise RunError(f"{folder} is in the way: not a folder. Choose another --out.")
-    if not folder.exists() or not any(folder.iterdir()):
-        return
-    strange = sorted(path.name for path in folder.iterdir() if path.name not in FILES)
-    if strange:
-        found = f"it holds {strange[0]!r}, which no run writes"
-        raise RunError(f"{folder} is not a run folder ({found}). Choose another --out.")
-    if not force:
-        raise RunError(f"{folder} holds a run already. Choose another --out, or add --force.")
+    check_output_folder(Path(os.path.realpath(folder)), FILES, force=force)
 
 
-def write_folder(folder: Path, files: Mapping[str, bytes], *, force: bool = False) -> None:
-    """Write ``files`` beside ``folder`` and then give them its name, in one step.
-
-    A reader, or a machine that loses power, sees the old folder or the new one, never a part.
-    """
+def write_run(folder: Path, files: Mapping[str, bytes], *, force: bool = False) -> None:
+    """Write a run completely or not at all, in the place of an older one only with ``force``."""
     check_free(folder, force=force)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        for name, content in files.items():
-            with (draft / name).open("wb") as file:
-                file.write(content)
-                flush(file)
-        os.chmod(draft, 0o755)
-        _swap(draft, folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    sync_folder(folder.parent)
+    write_folder(Path(os.path.realpath(folder)), files)
 
 
 def read_file(folder: Path, name: str, *, largest: int | None = None) -> bytes:
@@ -68,13 +62,16 @@ def read_file(folder: Path, name: str, *, largest: int | None = None) -> bytes:
     path = folder / name
     if name not in FILES:
         raise RunError(f"{folder}: {name!r} is not a file of a run.")
+    # O_NOFOLLOW and a look at the open file: nothing can be put in its place in between.
+    # O_NONBLOCK: a pipe in place of a file must not hang us.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        # O_NOFOLLOW and a look at the open file: nothing can be put in its place in between.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | _no_wait())
+        handle = os.open(path, flags)
     except FileNotFoundError:
         raise RunError(f"{path} is missing: {folder} is not a complete run folder.") from None
     except OSError as error:
-        raise RunError(f"{path} cannot be read: {_reason(path, error)}.") from None
+        reason = "it is a link, and a run has none" if path.is_symlink() else error.strerror
+        raise RunError(f"{path} cannot be read: {reason}.") from None
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         os.close(handle)
@@ -85,25 +82,134 @@ def read_file(folder: Path, name: str, *, largest: int | None = None) -> bytes:
         return file.read()
 
 
-def _reason(path: Path, error: OSError) -> str:
-    return "it is a link, and a run has none" if path.is_symlink() else str(error.strerror)
+def digest(content: bytes) -> str:
+    """The SHA-256 of a file."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def _no_wait() -> int:
-    return getattr(os, "O_NONBLOCK", 0)  # a pipe in place of a file must not hang us
+def read_digested(folder: Path, manifest: Manifest, name: str) -> bytes:
+    """A file of the run, if it is the one that was written with run.json."""
+    content = read_file(folder, name)
+    if digest(content) != manifest.files.get(name):
+        raise RunError(f"{folder / name} is damaged or was changed after the run was written.")
+    return content
 
 
-def _swap(draft: Path, folder: Path) -> None:
-    """Give ``draft`` the name of ``folder``; an older run there goes only once this succeeded."""
-    if not folder.exists():
-        os.rename(draft, folder)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
-    os.rename(folder, old / "run")
+@dataclass(frozen=True)
+class Manifest:
+    """What run.json holds."""
+
+    goal: str
+    label: str
+    negative: str
+    positive: str
+    method: str
+    model: str
+    hidden: int
+    seed: int
+    created: str
+    encoder: Encoder
+    group: str | None = None
+    classes: tuple[str, ...] = ()
+    """What the columns of the scores are called, if the goal is about several classes."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def label_names(self) -> LabelNames:
+        """The classes of the label column; of two, the negative one first."""
+        return LabelNames(self.classes or (self.negative, self.positive))
+
+    def to_bytes(self) -> bytes:
+        """The content of run.json, with a digest of itself."""
+        content = {name: getattr(self, name) for name in _FIELDS}
+        content["classes"] = list(self.classes)
+        content |= {"format": _FORMAT, "columns": self.encoder.to_json(), "notes": list(self.notes)}
+        content["digest"] = _digest(content)
+        return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+_TEXTS = ("goal", "label", "negative", "positive", "method", "model", "created")
+_FIELDS = (*_TEXTS, "hidden", "seed", "group", "versions", "files")
+
+
+def versions() -> dict[str, str]:
+    """The versions that the numbers of a run were made with."""
+    packages = {name: version(name) for name in ("torch", "numpy")}
+    return {"setpoint": __version__, **packages, "python": python_version()}
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """run.json of a folder, every field checked.
+
+    Raises:
+        RunError: There is none, or it is not as it was written.
+    """
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise RunError(f"{folder} {what}; name a folder that `setpoint train` wrote.")
+    path = folder / RUN_FILE
+    text = read_file(folder, RUN_FILE, largest=LARGEST_JSON)
     try:
-        os.rename(draft, folder)
-    except BaseException:
-        os.rename(old / "run", folder)
-        raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
+        content = json.loads(text.decode(), parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise RunError(f"{path} is not JSON; the run is damaged.") from None
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise RunError(f"{path} is not a run of this version of setpoint ({_FORMAT!r}).")
+    if content.pop("digest", None) != _digest(content):
+        raise RunError(f"{path} was changed after it was written; train again.")
+    try:
+        return _checked(content)
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        missing = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+        raise RunError(f"{path} is not a valid run: {' '.join(missing.split())[:200]}") from None
+
+
+def _checked(content: dict[str, Any]) -> Manifest:
+    for name in _TEXTS:
+        if not isinstance(content[name], str):
+            raise ValueError(f"{name} must be a text.")
+    for name, least, most in (("hidden", 0, _WIDEST), ("seed", 0, 2**63)):
+        if type(content[name]) is not int or not least <= content[name] < most:
+            raise ValueError(f"{name} must be a whole number.")
+    if content["model"] not in MODEL_KINDS:
+        raise ValueError(f"model must be one of {', '.join(MODEL_KINDS)}.")
+    if len(content["goal"]) > _LONGEST_GOAL:
+        raise ValueError(
+            f"goal has {len(content['goal']):,} characters; {_LONGEST_GOAL:,} at most."
+        )
+    if content["group"] is not None and not isinstance(content["group"], str):
+        raise ValueError("group must be a column.")
+    if not isinstance(content["notes"], list) or not _texts(content["notes"]):
+        raise ValueError("notes must be texts.")
+    for name in ("versions", "files"):
+        given = content[name]
+        if not isinstance(given, dict) or not _texts(given.values()):
+            raise ValueError(f"{name} must be texts by name.")
+    if set(content["files"]) != DIGESTED:
+        raise ValueError(f"files must be {', '.join(sorted(DIGESTED))} and nothing else.")
+    classes = content.get("classes", [])  # runs of older versions have two, and no such field
+    if not isinstance(classes, list) or not _texts(classes) or len(set(classes)) < len(classes):
+        raise ValueError("classes must be texts, all different.")
+    several = Problem.parse(content["goal"]).kind == "classes"
+    if several != (len(classes) >= 2) or len(classes) > _WIDEST:
+        raise ValueError("classes must be those of a goal about classes, or none.")
+    encoder = read_encoder(content["columns"])
+    if encoder.width > _WIDEST:
+        raise ValueError(f"columns make {encoder.width:,} features, {_WIDEST:,} at most.")
+    fields = {name: content[name] for name in _FIELDS}
+    notes = tuple(content["notes"])
+    return Manifest(**fields, encoder=encoder, classes=tuple(classes), notes=notes)
+
+
+def _texts(values: Any) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return digest(json.dumps(content, sort_keys=True, ensure_ascii=True, default=dict).encode())
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")

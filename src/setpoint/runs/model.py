@@ -11,8 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from setpoint.runs.folder import MODEL_FILE, RunError
-from setpoint.runs.manifest import Manifest, read_digested
+from setpoint.runs.folder import MODEL_FILE, Manifest, RunError, read_digested
 from setpoint.train import network
 
 

@@ -11,18 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.class_choice import best_shifts
-from setpoint.certificates import Certificate, ClassCertificate
+from setpoint.certificates import Certificate, ClassCertificate, ThreeWayCertificate
 from setpoint.problems import Problem
 from setpoint.results import RunResult
-from setpoint.runs.folder import CERTIFICATE_FILE, HISTORY_FILE, SCORES_FILE, RunError
-from setpoint.runs.manifest import Manifest, read_digested
+from setpoint.runs.folder import (
+    CERTIFICATE_FILE,
+    HISTORY_FILE,
+    SCORES_FILE,
+    Manifest,
+    RunError,
+    read_digested,
+)
 from setpoint.tables.training_file import PART_NAMES
 
 Splits = Mapping[str, tuple[Any, Any, Any]]
 """Scores, labels and groups (or None) of each part."""
 Arrays = dict[str, NDArray[Any]]
 _DTYPES = {"F32": "<f4", "U8": "u1", "I32": "<i4", "I64": "<i8"}
-_Kind = TypeVar("_Kind", Certificate, ClassCertificate)
+_Kind = TypeVar("_Kind", Certificate, ClassCertificate, ThreeWayCertificate)
+_LARGEST_CERTIFICATE = 50_000_000  # bytes
 
 
 def read_certificate(folder: Path, manifest: Manifest) -> Certificate | ClassCertificate:
@@ -39,6 +46,22 @@ def read_certificate(folder: Path, manifest: Manifest) -> Certificate | ClassCer
 def parse_certificate(path: Path, content: bytes) -> Certificate:
     """A certificate from an untrusted file; RunError if it is none."""
     return _parsed(Certificate, path, content)
+
+
+def read_certificate_file(path: Path) -> Certificate | ThreeWayCertificate:
+    """The certificate in a file, with one threshold, several, or a range to review.
+
+    Raises:
+        RunError: There is no such file, or it holds no such certificate.
+    """
+    if not path.is_file():
+        raise RunError(f"{path}: no such file; name a certificate that `setpoint certify` wrote.")
+    if path.stat().st_size > _LARGEST_CERTIFICATE:
+        raise RunError(f"{path} is {path.stat().st_size:,} bytes long: no certificate.")
+    content = path.read_bytes()
+    if ThreeWayCertificate.kind.encode() in content:
+        return _parsed(ThreeWayCertificate, path, content)
+    return parse_certificate(path, content)
 
 
 def _parsed(kind: type[_Kind], path: Path, content: bytes) -> _Kind:

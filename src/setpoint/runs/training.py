@@ -1,127 +1,356 @@
-"""Training on the parts of a file, on one process or on the ranks of a launcher.
+"""One run of ``setpoint train``: survey the file, read it, train, certify, write the folder.
 
-Each rank reads a range of the rows; rank 0 alone surveys the file, and tells the others.
+With several ranks each one reads a range of the rows; rank 0 alone surveys the file and writes.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
+import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors.numpy import save
 from torch import Tensor, nn
 
-from setpoint.distributed import gather_rows, rank_of, values_of_ranks, workers
+from setpoint._checks import plural, quoted, quoted_list
+from setpoint.axes.class_data import numbered
+from setpoint.certificates import certify, certify_shifts, shifts_to_prove
+from setpoint.distributed import gather_rows, rank_of, workers
 from setpoint.problems import Problem
-from setpoint.runs.model import build_model
+from setpoint.results import RunResult
+from setpoint.runs.folder import (
+    CERTIFICATE_FILE,
+    HISTORY_FILE,
+    MODEL_FILE,
+    REPORT_FILE,
+    RUN_FILE,
+    SCORES_FILE,
+    Manifest,
+    digest,
+    versions,
+    write_run,
+)
+from setpoint.runs.model import build_model, model_bytes
+from setpoint.runs.result import result_of, score_arrays
 from setpoint.solvers import methods_named
-from setpoint.tables import RowRange, TableSource, open_table
-from setpoint.tables.training_file import TablePart, count_rows
+from setpoint.tables import TableError, TableSource, need_column, open_table
+from setpoint.tables.training_file import (
+    PART_NAMES,
+    Shares,
+    Survey,
+    TablePart,
+    count_rows,
+    read_all,
+    read_parts,
+    survey,
+)
 from setpoint.train import (
     HIDDEN,
     LEARNING_RATES,
     OtherRun,
     Validation,
+    broadcast,
     fit_best,
     score,
     steps_for,
+    sum_over_ranks,
 )
 
 _RESUMED = "Going on where a run that was stopped has left off."
-_ANEW = "An unfinished run of other settings or data is in the way; it goes, and training starts."
+_LEAST_ROWS = {"two": 10, "several": 3}  # of each class in each part
 _Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
-class RunRecipe:
-    """How to train: everything that decides the numbers, beside the data."""
+class Recipe:
+    """What ``setpoint train`` was asked for."""
 
+    file: Path
+    label: str
     problem: Problem
-    method: str
-    model: str
-    epochs: int | None
-    batch_size: int
-    learning_rate: float | None
-    seed: int
+    method: str = "implicit"
+    model: str = "mlp"
+    epochs: int | None = None
+    batch_size: int = 512
+    learning_rate: float | None = None
+    seed: int = 0
     group: str | None = None
-    outputs: int = 1
+    test: Path | None = None
+    positive: str | None = None
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    confidence: float = 0.95
+    baseline: bool = True
+
+    @property
+    def several(self) -> bool:
+        """Whether the goal is about classes."""
+        return self.problem.kind == "classes"
 
     @property
     def hidden(self) -> int:
         """Units of the hidden layer; 0 without one."""
         return HIDDEN if self.model == "mlp" else 0
 
-    def steps(self, train: TablePart) -> int:
-        """How many batches the epochs make, of the rows of all ranks."""
-        return steps_for(sum(values_of_ranks(len(train))), self.batch_size, self.epochs)
+    @property
+    def key(self) -> str:
+        """The method, and a digest of the settings that decide the numbers."""
+        decide = (self.problem, self.model, self.epochs, self.batch_size, self.learning_rate)
+        text = "\n".join(map(str, (*decide, self.seed, self.group)))
+        return f"{self.method}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    def check_columns(self) -> None:
+        """TableError for a file that is not there, or a column that it lacks; reads no row."""
+        for path in (self.file, self.test):
+            if path is not None:
+                source = open_table(path)
+                need_column(source, self.label, "--label")
+                if self.group is not None:
+                    need_column(source, self.group, "--group")
 
 
 @dataclass(frozen=True)
-class Watch:
-    """Where unfinished training is kept, and what is told about it."""
+class Finished:
+    """What a run found, before it is written."""
 
-    checkpoint: Path | None = None
-    tell: Callable[[str], None] = lambda text: None
-    progress: bool = False
-
-
-@dataclass(frozen=True)
-class Trained:
-    """A model and its history."""
-
+    manifest: Manifest
     model: nn.Module
+    certificate: Any
     history: list[dict[str, Any]]
+    splits: dict[str, Any]
+    baseline: dict[str, Any] | None
+    result: RunResult
+
+    def write(self, folder: Path, page: bytes, *, force: bool) -> None:
+        """Write the folder completely or not at all; ``page`` is its report."""
+        certificate = json.dumps(json.loads(self.certificate.to_json()), indent=2)
+        history = (json.dumps(_finite(entry), allow_nan=False) + "\n" for entry in self.history)
+        files = {
+            MODEL_FILE: model_bytes(self.model),
+            CERTIFICATE_FILE: f"{certificate}\n".encode(),
+            HISTORY_FILE: "".join(history).encode(),
+            SCORES_FILE: save(score_arrays(self.splits, self.baseline)),
+        }
+        digests = {name: digest(content) for name, content in files.items()}
+        files[RUN_FILE] = replace(self.manifest, files=digests).to_bytes()
+        files[REPORT_FILE] = page
+        write_run(folder, files, force=force)
 
 
-def train_model(
-    recipe: RunRecipe, train: TablePart, validation: TablePart, watch: Watch
-) -> Trained:
-    """Train one model; the pass that is best by the goal's own metric is kept.
+@dataclass(frozen=True)
+class Training:
+    """Trains and certifies; writes nothing but checkpoints.
 
-    A run that was killed goes on from its last pass and ends with the same numbers.
+    With a goal about classes there is one shift per class instead of a threshold: the shifts are
+    chosen on the validation part, with room for a proof of the bounds, and what they keep of the
+    goal is proved, or measured, on the calibration part.
+
+    Args:
+        recipe: What to train.
+        unfinished: The folder of checkpoints. Each recipe has a folder of its own in it, so that
+            an unfinished run with other settings is kept.
+        tell: Called with what happens, in sentences.
+        progress: Whether to draw a progress line.
     """
-    folder = None if watch.checkpoint is None else watch.checkpoint / recipe.method
-    if folder is not None and folder.exists():
-        watch.tell(_RESUMED)
+
+    recipe: Recipe
+    unfinished: Path
+    tell: Callable[[str], None]
+    progress: bool
+
+    def run(self) -> Finished:
+        """Train and certify.
+
+        Raises:
+            TableError: The file cannot be used, with the reason.
+        """
+        recipe = self.recipe
+        self.tell(f"Reading {recipe.file}, twice: what its columns hold, then the rows.")
+        shares = Shares(recipe.seed)
+        seen = on_first_rank(lambda: self._survey(shares))
+        features = f"{plural(len(seen.encoder.columns), 'column')} to learn from"
+        self.tell(f"{recipe.file}: {plural(seen.rows, 'row')}, {features}.")
+        for note in seen.notes:
+            self.tell(f"  {note}")
+        if recipe.several:
+            self.tell(f"{len(seen.classes.names):,} classes in {recipe.label!r}.")
+        columns = (recipe.label, seen.classes, seen.encoder)
+        with ExitStack() as stack:
+            source, start, rows = rank_rows(recipe.file, seen.rows)
+            reading = read_parts(source, *columns, shares.dealer(start), rows, recipe.group)
+            parts = dict(zip(PART_NAMES, stack.enter_context(reading), strict=True))
+            for name, part in parts.items():
+                self._check(name, part, seen)
+            if recipe.test is not None:
+                source = rank_rows_of_unknown(recipe.test, recipe.label)
+                (parts["test"],) = stack.enter_context(read_all(source, *columns, recipe.group))
+            return self._train(seen, parts)
+
+    def remove_unfinished(self) -> None:
+        """Remove the checkpoints of this run; those of other settings stay."""
+        for method in (self.recipe.method, "cross_entropy"):
+            folder = self.unfinished / replace(self.recipe, method=method).key
+            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            self.unfinished.rmdir()
+
+    def _survey(self, shares: Shares) -> Survey:
+        recipe = self.recipe
+        seen = survey(
+            open_table(recipe.file),
+            recipe.label,
+            shares,
+            positive=recipe.positive,
+            drop=recipe.drop,
+            keep=recipe.keep,
+            several=recipe.several,
+        )
         try:
-            return _train(recipe, train, validation, watch, folder)
+            self._numbered(seen)
+        except ValueError as error:  # the goal names a class that the file does not have
+            raise TableError(recipe.file, str(error), column=recipe.label) from None
+        if recipe.group in seen.encoder.names:
+            note = f"the group {recipe.group!r} is learned from as well; --drop leaves it out."
+            seen = replace(seen, notes=(*seen.notes, note))
+        return seen
+
+    def _numbered(self, seen: Survey) -> Problem:
+        """The goal with classes by number, as training knows them."""
+        recipe = self.recipe
+        return numbered(recipe.problem, seen.classes.names) if recipe.several else recipe.problem
+
+    def _check(self, name: str, part: TablePart, seen: Survey) -> None:
+        """TableError if a part lacks rows of a class, or a group that the goal names."""
+        recipe, names = self.recipe, seen.classes.names
+        _, labels, groups = all_rows(part)
+        counts = np.bincount(labels, minlength=len(names))
+        rare, few = int(np.argmin(counts)), int(counts.min())
+        least = _LEAST_ROWS["several" if recipe.several else "two"]
+        if few < least:
+            kind, cure = f"of {quoted(names[rare])}", ". Join rare classes, or remove their rows."
+            if not recipe.several:
+                kind = "positives" if rare else "negatives"
+                cure = " that anything can be said about."
+            problem = f"too few rows: the {name} part has {few} {kind}, and {least} is the least"
+            raise TableError(recipe.file, f"{problem}{cure}", column=recipe.label)
+        asked = {value for where in recipe.problem.slices for _, value in where}
+        there = set() if groups is None else set(groups.tolist())
+        for value in asked - there:
+            wrong = f"the goal asks about {quoted(value)}, which the {name} part does not have; "
+            wrong += f"it has {quoted_list(sorted(there))}."
+            raise TableError(recipe.file, wrong, column=recipe.group)
+
+    def _train(self, seen: Survey, parts: dict[str, TablePart]) -> Finished:
+        recipe = self.recipe
+        steps = steps_for(sum_over_ranks(len(parts["train"])), recipe.batch_size, recipe.epochs)
+        self.tell(f"Training {recipe.model} with {recipe.method}: {steps:,} steps.")
+        model, history = self._fit(recipe, seen, parts, steps)
+        splits = {n: all_rows(p, part_scores(model, p)) for n, p in parts.items()}
+        baseline = None
+        if recipe.baseline:
+            self.tell("Training the same with cross_entropy, to compare.")
+            other, _ = self._fit(replace(recipe, method="cross_entropy"), seen, parts, steps)
+            baseline = {n: all_rows(p, part_scores(other, p))[0] for n, p in parts.items()}
+        manifest = self._manifest(seen)
+        certificate, note = self._certify(manifest.classes, splits)
+        if note:
+            self.tell(note)
+            manifest = replace(manifest, notes=(*manifest.notes, note))
+        result = result_of(manifest, certificate, history, splits, baseline)
+        return Finished(manifest, model, certificate, history, splits, baseline, result)
+
+    def _fit(
+        self, recipe: Recipe, seen: Survey, parts: dict[str, TablePart], steps: int
+    ) -> tuple[nn.Module, list[dict[str, Any]]]:
+        """The model of the pass that is best by the goal's own metric, and the history.
+
+        A run that was killed goes on from its last pass and ends with the same numbers.
+        """
+        folder = self.unfinished / recipe.key
+        if not folder.exists():
+            return self._fit_in(folder, recipe, seen, parts, steps)
+        self.tell(_RESUMED)
+        try:
+            return self._fit_in(folder, recipe, seen, parts, steps)
         except OtherRun:
-            watch.tell(_ANEW)
+            kept = _free_name(folder)
+            self.tell(f"An unfinished run of other data is in the way; it is kept as {kept}.")
             if rank_of() == 0:
-                shutil.rmtree(folder)
-    return _train(recipe, train, validation, watch, folder)
+                os.rename(folder, kept)
+            return self._fit_in(folder, recipe, seen, parts, steps)
 
+    def _fit_in(
+        self, folder: Path, recipe: Recipe, seen: Survey, parts: dict[str, TablePart], steps: int
+    ) -> tuple[nn.Module, list[dict[str, Any]]]:
+        train, validation = parts["train"], parts["validation"]
+        problem, outputs = self._numbered(seen), len(seen.classes.names) if recipe.several else 1
+        judge = Validation(
+            problem,
+            torch.from_numpy(validation.x),
+            torch.from_numpy(validation.y),
+            groups=groups_of(problem, recipe.group, validation.groups),
+        )
+        best = fit_best(
+            build_model(recipe.model, train.x.shape[1], recipe.hidden, recipe.seed, outputs),
+            methods_named(recipe.method, problem.kind),
+            torch.from_numpy(train.x),
+            torch.from_numpy(train.y),
+            steps=steps,
+            batch_size=recipe.batch_size,
+            learning_rate=recipe.learning_rate or LEARNING_RATES[recipe.model],
+            seed=recipe.seed,
+            groups=groups_of(problem, recipe.group, train.groups),
+            validation=judge,
+            checkpoint=folder,
+            progress=self.progress,
+        )
+        history = best.fitted[best.name].history
+        return best.model, [{**entry, "method": best.name} for entry in history]
 
-def _train(
-    recipe: RunRecipe, train: TablePart, validation: TablePart, watch: Watch, folder: Path | None
-) -> Trained:
-    judge = Validation(
-        recipe.problem,
-        torch.from_numpy(validation.x),
-        torch.from_numpy(validation.y),
-        groups=groups_of(recipe.problem, recipe.group, validation.groups),
-    )
-    best = fit_best(
-        build_model(recipe.model, train.x.shape[1], recipe.hidden, recipe.seed, recipe.outputs),
-        methods_named(recipe.method, recipe.problem.kind),
-        torch.from_numpy(train.x),
-        torch.from_numpy(train.y),
-        steps=recipe.steps(train),
-        batch_size=recipe.batch_size,
-        learning_rate=recipe.learning_rate or LEARNING_RATES[recipe.model],
-        seed=recipe.seed,
-        groups=groups_of(recipe.problem, recipe.group, train.groups),
-        validation=judge,
-        checkpoint=folder,
-        progress=watch.progress,
-    )
-    history = best.fitted[best.name].history
-    return Trained(best.model, [{**entry, "method": best.name} for entry in history])
+    def _manifest(self, seen: Survey) -> Manifest:
+        recipe, names = self.recipe, seen.classes.names
+        negative, positive = ("", "") if recipe.several else names
+        return Manifest(
+            goal=str(recipe.problem),
+            label=recipe.label,
+            negative=negative,
+            positive=positive,
+            method=recipe.method,
+            model=recipe.model,
+            hidden=recipe.hidden,
+            seed=recipe.seed,
+            created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            encoder=seen.encoder,
+            group=recipe.group,
+            classes=names if recipe.several else (),
+            versions=versions(),
+            notes=seen.notes,
+        )
+
+    def _certify(self, classes: tuple[str, ...], splits: dict[str, Any]) -> tuple[Any, str | None]:
+        """The certificate from rows that nothing else has used, and a note on the shifts."""
+        problem, group = self.recipe.problem, self.recipe.group
+        given: dict[str, Any] = {"confidence": self.recipe.confidence}
+        scores, labels, column = splits["calibration"]
+        groups = groups_of(problem, group, column)
+        if not classes:
+            return certify(scores, labels, problem, groups=groups, **given), None
+        given["classes"] = classes
+        seen, truth, column = splits["validation"]
+        chosen_on = groups_of(problem, group, column)
+        shifts, missed = shifts_to_prove(problem, seen, truth, groups=chosen_on, **given)
+        return certify_shifts(scores, labels, problem, shifts, groups=groups, **given), missed
 
 
 def groups_of(problem: Problem, group: str | None, column: Any) -> dict[str, Any] | None:
@@ -146,7 +375,7 @@ def on_first_rank(look: Callable[[], _Found]) -> _Found:
             found = look()
         except (OSError, ValueError) as error:
             trouble = error
-    told, answer = values_of_ranks((None if trouble is None else str(trouble), found))[0]
+    told, answer = broadcast((None if trouble is None else str(trouble), found))
     if trouble is not None:
         raise trouble
     if told is not None:
@@ -155,21 +384,34 @@ def on_first_rank(look: Callable[[], _Found]) -> _Found:
     return result
 
 
-def rank_rows(file: Path, rows: int) -> RowRange:
-    """The range of a table of ``rows`` rows that this rank reads."""
-    size, rank = workers(), rank_of()
-    return RowRange(open_table(file), rank * rows // size, (rank + 1) * rows // size)
+def rank_rows(file: Path, rows: int) -> tuple[TableSource, int, int]:
+    """The part of a table of ``rows`` rows that this rank reads: its first row, how many."""
+    start, stop = (rank * rows // workers() for rank in (rank_of(), rank_of() + 1))
+    return open_table(file).between(start, stop), start, stop - start
 
 
 def rank_rows_of_unknown(file: Path, label: str) -> TableSource:
-    """The range that this rank reads of a table whose length is not known yet."""
+    """The part that this rank reads of a table whose length is not known yet."""
     source = open_table(file)
     if workers() == 1:
         return source
-    return rank_rows(file, on_first_rank(lambda: count_rows(source, label)))
+    return rank_rows(file, on_first_rank(lambda: count_rows(source, label)))[0]
 
 
 def all_rows(part: TablePart, scores: Any = None) -> tuple[Any, Any, Any]:
     """Scores, labels and groups of a part from all ranks, in the order of the file."""
     found, _, _ = gather_rows({"scores": scores, "y": part.y, "groups": part.groups})
     return found["scores"], found["y"], found["groups"]
+
+
+def _free_name(folder: Path) -> Path:
+    kept = (folder.with_name(f"{folder.name}.kept-{n}") for n in range(1, 10**6))
+    return next(path for path in kept if not path.exists())
+
+
+def _finite(entry: dict[str, Any]) -> dict[str, Any]:
+    """The same with None for NaN and infinities, which JSON does not have."""
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in entry.items()
+    }

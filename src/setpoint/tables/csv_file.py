@@ -1,4 +1,4 @@
-"""Comma-separated text: utf-8, with or without a byte-order mark, any line ends.
+"""Comma-separated text: utf-8 or, if it is not that, Windows-1252; any line ends.
 
 Semicolons and tabs separate too, where the header has no comma. Blank lines are skipped; a row with
 too few or too many values is an error. The reader is the standard library's, so that the light
@@ -8,82 +8,91 @@ without an error, and cannot tell the number of a row behind a blank line.
 
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-import numpy as np
 from numpy.typing import NDArray
 
-from setpoint._files import replacing
-from setpoint.tables.source import (
-    CHUNK_ROWS,
-    Chunk,
-    TableError,
-    TableSource,
-    check_names,
-    number_of,
-    number_text,
-    rows_between,
-)
+from setpoint.tables.streams import Opener
+from setpoint.tables.table import Chunk, NewColumns, TableError, TableSource, check_names
+from setpoint.tables.values import COMMA_FORMATS, text_column
 
-MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
-"""Texts that mean "no value", in any capitals."""
-_STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
+_BLOCK = 2**20
+
+
+class CsvChunk(Chunk):
+    """Lines of a csv file, as lists of cells."""
+
+    def __init__(
+        self, path: Path, names: Sequence[str], rows: Sequence[int], lines: list[list[str]]
+    ) -> None:
+        self.path, self.names, self.rows, self.lines = path, names, rows, lines
+
+    def column(self, name: str) -> NDArray[Any]:
+        """See :class:`Chunk`."""
+        place = self.names.index(name)
+        return text_column([line[place] for line in self.lines])
+
+    def select(self, places: Sequence[int]) -> CsvChunk:
+        """See :class:`Chunk`."""
+        rows, lines = [self.rows[i] for i in places], [self.lines[i] for i in places]
+        return CsvChunk(self.path, self.names, rows, lines)
 
 
 class CsvSource(TableSource):
     """A csv file: the header is read at once, the rows on request; every column is text."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        with self._lines() as (_, header):
-            self.names = check_names(path, header)
+    def __init__(self, path: Path, opener: Opener) -> None:
+        self.path, self._opener = path, opener
+        self.encoding = self._find_encoding()
+        with self._text() as text:
+            header = text.readline()
+        self.delimiter = next((mark for mark in ",;\t" if mark in header), ",")
+        with self._lines() as lines:
+            first = next(lines, None)
+        if first is None:
+            raise TableError(path, "is empty; the first row must name the columns.")
+        self.names = check_names(path, first[1])
+        if self.delimiter == ";":
+            self.formats = COMMA_FORMATS
 
-    def chunks(
-        self, columns: Iterable[str] | None = None, start: int = 0, stop: int | None = None
-    ) -> Iterator[Chunk]:
-        """See :class:`setpoint.tables.source.TableSource`."""
-        wanted = list(self.names if columns is None else columns)
-        return rows_between(self._chunks(wanted), start, stop)
-
-    def _chunks(self, wanted: list[str]) -> Iterator[Chunk]:
-        places = [self.names.index(name) for name in wanted]
-        with self._lines() as (lines, _):
-            rows: list[int] = []
-            kept: list[list[str]] = []
-            for number, line in lines:
-                rows.append(number)
-                kept.append([line[place] for place in places])
-                if len(rows) == CHUNK_ROWS:
-                    yield self._chunk(wanted, rows, kept)
-                    rows, kept = [], []
-            if rows:
-                yield self._chunk(wanted, rows, kept)
-
-    def _chunk(self, names: list[str], rows: list[int], kept: list[list[str]]) -> Chunk:
-        table = zip(*kept, strict=True) if names else ()
-        columns = {name: _texts(c) for name, c in zip(names, table, strict=True)}
-        return Chunk(self.path, columns, rows)
+    def _find_encoding(self) -> str:
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        with self._opener() as file:
+            start = file.read(_BLOCK)
+            if b"\0" in start:
+                raise TableError(self.path, "is not text; save it as a utf-8 csv file.")
+            try:
+                decoder.decode(start)
+                for block in iter(lambda: file.read(_BLOCK), b""):
+                    decoder.decode(block)
+                decoder.decode(b"", final=True)
+            except UnicodeDecodeError:
+                return "cp1252"
+            file.seek(0)
+            return "utf-8-sig" if file.read(3) == codecs.BOM_UTF8 else "utf-8"
 
     @contextmanager
-    def _lines(self) -> Iterator[tuple[Iterator[tuple[int, list[str]]], list[str]]]:
-        """The rows below the header with their numbers, and the header."""
+    def _text(self) -> Iterator[io.TextIOWrapper]:
         try:
-            with self.path.open(encoding="utf-8-sig", newline="") as file:
-                header = file.readline()
-                file.seek(0)
-                delimiter = next((mark for mark in ",;\t" if mark in header), ",")
-                lines = self._checked(csv.reader(file, delimiter=delimiter, strict=True))
-                first = next(lines, None)
-                if first is None:
-                    raise TableError(self.path, "is empty; the first row must name the columns.")
-                yield lines, first[1]
+            with self._opener() as file:
+                yield io.TextIOWrapper(file, encoding=self.encoding, newline="")
         except UnicodeDecodeError:
-            raise TableError(self.path, "is not utf-8 text; save it as a utf-8 csv file.") from None
+            problem = "is neither utf-8 nor Windows-1252 text; save it as a utf-8 csv file."
+            raise TableError(self.path, problem) from None
+
+    @contextmanager
+    def _lines(self) -> Iterator[Iterator[tuple[int, list[str]]]]:
+        """The rows with their numbers, the header first."""
+        with self._text() as text:
+            yield self._checked(csv.reader(text, delimiter=self.delimiter, strict=True))
 
     def _checked(self, reader: Any) -> Iterator[tuple[int, list[str]]]:
         """Rows with their numbers, each as long as the header."""
@@ -104,45 +113,67 @@ class CsvSource(TableSource):
                 raise TableError(self.path, problem, row=number)
             yield number, line
 
+    def _chunks(self, wanted: list[str]) -> Iterator[tuple[Chunk, int]]:
+        places, first = [self.names.index(name) for name in wanted], 0
+        with self._lines() as lines:
+            next(lines)
+            while some := list(islice(lines, self.chunk_rows)):
+                kept = [[line[place] for place in places] for _, line in some]
+                yield CsvChunk(self.path, wanted, [number for number, _ in some], kept), first
+                first += len(some)
 
-def _texts(values: tuple[str, ...]) -> NDArray[Any]:
-    array = np.empty(len(values), dtype=object)
-    array[:] = [None if value.strip().lower() in MISSING else value for value in values]
-    return array
+    def write(
+        self, file: BinaryIO, path: Path, rows: Iterable[tuple[Chunk, NewColumns]], new: NewColumns
+    ) -> int:
+        """See :class:`TableSource`; with the delimiter and the encoding of this file."""
+        lines = (
+            [*line, *added]
+            for chunk, columns in rows
+            for line, *added in zip(_lines_of(chunk), *map(cells, columns.values()), strict=True)
+        )
+        header = [*self.names, *new]
+        return write_csv(file, path, header, lines, self.delimiter, self.encoding)
 
 
-def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> int:
-    """Write a csv file completely or not at all, cells as they are; returns the number of rows."""
-    count = 0
-    with replacing(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(header)
-        for row in rows:
-            writer.writerow(row)
-            count += 1
-        text.detach()
-    return count
+def _lines_of(chunk: Chunk) -> list[list[str]]:
+    assert isinstance(chunk, CsvChunk)
+    return chunk.lines
 
 
 def cells(column: NDArray[Any]) -> list[str]:
-    """A column of a chunk as cells for :func:`write_csv`; a missing value is empty."""
-    if column.dtype == object:
-        return ["" if text is None else safe_cell(text) for text in column]
-    return [safe_cell(number_text(float(value))) for value in column]
+    """Numbers or texts as cells: the shortest text that reads back as the number."""
+    return [str(value) for value in column]
 
 
-def safe_cell(text: str) -> str:
-    """A text from a user's file, with a quote before anything that a spreadsheet would compute.
+def write_csv(
+    file: BinaryIO,
+    path: Path,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+) -> int:
+    """Write cells as they are, compressed if the name ends in .gz; returns the number of rows."""
+    packed = gzip.GzipFile(fileobj=file, mode="wb", mtime=0) if path.suffix == ".gz" else None
+    text = io.TextIOWrapper(packed or file, encoding, newline="", write_through=True)
+    # a carriage return in a cell is quoted only if it is part of the line end
+    writer = csv.writer(_LineFeeds(text), delimiter=delimiter, lineterminator="\r\n")
+    writer.writerow(header)
+    count = 0
+    for row in rows:
+        writer.writerow(row)
+        count += 1
+    text.detach()
+    if packed is not None:
+        packed.close()
+    return count
 
-    Numbers stay as they are: ``-1.5`` starts with a minus and computes nothing.
 
-    Examples:
-        >>> safe_cell("=1+1"), safe_cell("-1.5"), safe_cell("plain")
-        ("'=1+1", '-1.5', 'plain')
-    """
-    if not text.lstrip(" ").startswith(_STARTS_A_FORMULA):
-        return text
-    plain = text.strip(" ")
-    digits = all(mark in "+-.0123456789eE" for mark in plain)
-    return text if digits and number_of(plain) is not None else f"'{text}"
+class _LineFeeds:
+    """Writes lines that end in CR LF with LF alone."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+
+    def write(self, line: str) -> int:
+        return self._text.write(line[:-2] + "\n")

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from setpoint._checks import quoted, quoted_list
-from setpoint.tables.source import NO_ROWS, Chunk, Codes, TableError, coded, normal, number_of
+from setpoint.tables.table import Chunk, TableError
+from setpoint.tables.values import Codes, coded, normal, number_of
 
 MOST_LABELS = 20  # different labels of a column that should have two
 MOST_CLASSES = 1000  # different labels of a column of classes
@@ -28,7 +29,7 @@ class LabelNames:
 
     def encode(self, chunk: Chunk, column: str) -> Codes:
         """The number of each row's class; TableError for a label that is none of them."""
-        values, codes = coded(chunk.columns[column])
+        values, codes = coded(chunk.column(column))
         known = {normal(text): place for place, text in enumerate(self.names)}
         found: Codes = np.array([known.get(normal(v), -1) for v in values], dtype=np.int64)[codes]
         if found.min(initial=0) < 0:
@@ -51,12 +52,12 @@ class LabelCount:
         self.spelled: dict[str, set[str]] = {}
 
     def update(self, chunk: Chunk) -> None:
-        """Count the labels of these rows; TableError if one is missing or there are too many."""
-        values, codes = chunk.codes(self.name, "label")
+        """Count the labels of these rows, which all have one; TableError if there are too many."""
+        values, codes = coded(chunk.column(self.name))
         for text, count in zip(values, np.bincount(codes).tolist(), strict=True):
             value = normal(text) or ""
             self.seen[value] += count
-            self.spelled.setdefault(value, set()).add(text.strip())
+            self.spelled.setdefault(value, set()).add((text or "").strip())
             if len(self.seen) > self.most:
                 raise self._not_two() if self.most == MOST_LABELS else self._too_many()
 
@@ -110,7 +111,7 @@ class LabelCount:
 
     def _need_rows(self) -> None:
         if not self.seen:
-            raise TableError(self.path, NO_ROWS)
+            raise TableError(self.path, "no row has a label.", column=self.name)
 
     def _error(self, problem: str) -> TableError:
         return TableError(self.path, problem, column=self.name)

@@ -9,37 +9,68 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint._checks import plural, quoted
 from setpoint.tables.csv_file import CsvSource
 from setpoint.tables.labels import LabelCount, LabelNames
-from setpoint.tables.parquet import SUFFIXES, ParquetSource
-from setpoint.tables.source import NO_ROWS, Codes, FloatColumn, TableError, TableSource, need_column
+from setpoint.tables.streams import Opener, opener_of
+from setpoint.tables.table import (
+    FEATHER,
+    NO_ROWS,
+    PARQUET,
+    Chunk,
+    TableError,
+    TableSource,
+    format_note,
+    need_column,
+)
+from setpoint.tables.values import PLAIN, Codes, FloatColumn, NumberFormat, find_format, numbers
 
 
 def open_table(path: Path) -> TableSource:
-    """The table in a csv file, in a parquet file if the name says so, or in a folder of these.
+    """The table in a file, in a folder of parquet files, or from standard input (``-``).
+
+    A file is parquet or feather if its name or its first bytes say so, and csv otherwise; csv may
+    be compressed (gzip, zstd).
 
     Raises:
         TableError: There is no such file, or it is not a table.
     """
     if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
+        files = sorted(file for file in path.iterdir() if file.suffix.lower() in PARQUET)
         if not files:
             problem = "is a folder without parquet files; name a csv or parquet file."
             raise TableError(path, problem)
-        return ParquetSource(path, files)
-    if not path.exists():
-        raise TableError(path, "no such file.")
-    return ParquetSource(path, [path]) if path.suffix.lower() in SUFFIXES else CsvSource(path)
+        return _arrow(path, files)
+    suffix, opener = path.suffix.lower(), opener_of(path)
+    with opener() as file:
+        start = file.read(6)
+    if suffix in PARQUET or start[:4] == b"PAR1":
+        return _arrow(path, [path], opener)
+    if suffix in FEATHER or start == b"ARROW1":
+        return _arrow(path, [path], opener, feather=True)
+    return CsvSource(path, opener)
+
+
+def _arrow(
+    path: Path, files: list[Path], opener: Opener | None = None, *, feather: bool = False
+) -> TableSource:
+    from setpoint.tables.arrow_file import ArrowSource
+
+    return ArrowSource(path, [(file, opener or opener_of(file)) for file in files], feather=feather)
 
 
 @dataclass(frozen=True)
 class Scores:
-    """One score per row; labels (0 or 1), groups and clusters (texts) if columns were named."""
+    """One score per row; labels (0 or 1), groups and clusters (texts) if columns were named.
+
+    ``notes`` tell what was left out or read in an unusual format, in sentences.
+    """
 
     scores: FloatColumn
     labels: Codes | None
     groups: NDArray[Any] | None
     clusters: NDArray[Any] | None
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -58,6 +89,8 @@ def read_scores(
 ) -> Scores:
     """The named columns, checked: scores finite, two classes, no group or cluster missing.
 
+    Rows without a label are left out and counted in ``notes``.
+
     Args:
         source: The table.
         score: The column of scores.
@@ -73,10 +106,17 @@ def read_scores(
     """
     named = {"--score": score, "--label": label, "--group": group, "--clusters": clusters}
     wanted = [need_column(source, n, option) for option, n in named.items() if n is not None]
-    chunks = list(source.chunks(dict.fromkeys(wanted)))
+    chunks = list(source.chunks(wanted))
     if not chunks:
         raise TableError(source.path, NO_ROWS)
-    scores = np.concatenate([chunk.scores(score) for chunk in chunks])
+    notes = []
+    if label is not None:
+        rows = [row for chunk in chunks for row in chunk.rows_without(label)]
+        notes += unlabelled_note(label, rows)
+        chunks = [chunk.with_value(label) for chunk in chunks]
+    known, told = score_format(source, max(chunks, key=len), score)
+    notes += told
+    scores = np.concatenate([score_column(chunk, score, known) for chunk in chunks])
     labels = None
     if label is not None:
         if classes is None:
@@ -89,4 +129,39 @@ def read_scores(
         None if name is None else np.concatenate([chunk.texts(name) for chunk in chunks])
         for name in (group, clusters)
     )
-    return Scores(scores, labels, groups, members)
+    return Scores(scores, labels, groups, members, tuple(notes))
+
+
+def unlabelled_note(label: str, rows: list[int]) -> list[str]:
+    """A sentence on rows that were left out because they have no label, if there are any."""
+    if not rows:
+        return []
+    left = f"{plural(len(rows), 'row')} without a label in {quoted(label)} left out"
+    return [f"{left}, the first is row {rows[0]:,}."]
+
+
+def score_format(source: TableSource, first: Chunk, name: str) -> tuple[NumberFormat, list[str]]:
+    """How the numbers of a column are written, by its first rows, and a note if unusual."""
+    column = first.column(name)
+    known = find_format(column, source.formats) or PLAIN
+    return known, format_note(name, known, column)
+
+
+def score_column(chunk: Chunk, name: str, known: NumberFormat = PLAIN) -> FloatColumn:
+    """A column of finite numbers.
+
+    Raises:
+        TableError: A value is no number in this format, missing or infinite.
+    """
+    column = chunk.column(name)
+    found, wrong = numbers(column, known)
+    if wrong is not None:
+        problem = f"{quoted(column[wrong])} is not {known.name}; scores must be numbers."
+        raise chunk.error(problem, wrong, name)
+    finite = np.isfinite(found)
+    if not finite.all():
+        wrong = int(np.argmin(finite))
+        kind = "missing" if np.isnan(found[wrong]) else "infinite"
+        problem = f"the value is {kind}; scores must be finite numbers. Mend or remove the row."
+        raise chunk.error(problem, wrong, name)
+    return found

@@ -3,6 +3,7 @@
 The survey finds classes and columns; :func:`read_parts` then reads features, labels and groups of
 the training, validation and calibration part. Features are float32, in memory while they are small
 and in a temporary file above that, which the operating system keeps in memory while there is room.
+Rows without a label are left out of every part.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import quoted
-from setpoint.tables.columns import ColumnSummary, role_of
-from setpoint.tables.encoder import Category, Encoder, Features, Number, encoded_column
+from setpoint.tables.features import Category, ColumnSummary, Encoder, Features, Number
 from setpoint.tables.labels import MOST_CLASSES, MOST_LABELS, LabelCount, LabelNames
-from setpoint.tables.source import NO_ROWS, Codes, TableError, TableSource, need_column
+from setpoint.tables.scores import unlabelled_note
+from setpoint.tables.table import NO_ROWS, TableError, TableSource, need_column
+from setpoint.tables.values import Codes, missing
 
 PART_NAMES = ("train", "validation", "calibration")
 IN_MEMORY = 2**30  # bytes of features
@@ -83,45 +84,38 @@ def survey(
         several: Whether there may be more than two classes.
 
     Raises:
-        TableError: A label is missing, there are too few or too many classes, or no column can be
-            used.
+        TableError: There are too few or too many classes, or no column can be used.
     """
     for names, option in (([label], "--label"), (drop, "--drop"), (keep, "--keep")):
         for name in names:
             need_column(source, name, option)
     left = [n for n in source.names if n != label and n not in drop and n not in source.unreadable]
     labels = LabelCount(source.path, label, MOST_CLASSES if several else MOST_LABELS)
-    columns = [ColumnSummary(name) for name in left]
+    columns = [ColumnSummary(name, source.formats) for name in left]
+    unlabelled: list[int] = []
     deal, rows = shares.dealer(), 0
     for chunk in source.chunks([label, *left]):
-        labels.update(chunk)
-        training = deal(len(chunk)) == PART_NAMES.index("train")
-        for column in columns:
-            column.update(chunk.columns[column.name], training, chunk.rows)
         rows += len(chunk)
+        where, absent = deal(len(chunk)), missing(chunk.column(label))
+        unlabelled += chunk.rows_without(label)
+        chunk = chunk.with_value(label)
+        labels.update(chunk)
+        for column in columns:
+            column.update(chunk.column(column.name), where[~absent] == 0, chunk.rows)
     classes = labels.all_classes() if several else labels.two_classes(positive)
-    notes = [f"column {name!r} left out: neither numbers nor text." for name in source.unreadable]
+    notes = unlabelled_note(label, unlabelled)
+    lost = [name for name in source.unreadable if name not in drop]
+    notes += [f"column {quoted(name)} left out: neither numbers, texts nor dates." for name in lost]
     used: list[Number | Category] = []
     for column in columns:
-        _check_values(source, column, keep)
-        role, note = role_of(column, keep)
-        notes += [note] if note else []
-        used += [encoded_column(column, role)] if role != "drop" else []
+        column.check(source, keep)
+        encoded, told = column.encoded(keep)
+        notes += told
+        used += [] if encoded is None else [encoded]
     if not used:
         why = f" ({notes[0]})" if notes else ""
         raise TableError(source.path, f"no column is left to learn from{why}")
     return Survey(classes, Encoder(tuple(used)), rows, tuple(notes))
-
-
-def _check_values(source: TableSource, column: ColumnSummary, keep: Collection[str]) -> None:
-    """TableError for an infinite value, or a text among numbers."""
-    if column.numeric and column.infinite is not None:
-        problem = "the value is infinite; mend or remove the row, or --drop the column."
-        raise TableError(source.path, problem, row=column.infinite, column=column.name)
-    if column.odd is not None and column.name not in keep:
-        problem = f"{quoted(column.odd.text)} is no number, and nearly all other values are; "
-        problem += "mend it or leave it empty (--keep takes the column as text)."
-        raise TableError(source.path, problem, row=column.odd.row, column=column.name)
 
 
 @dataclass(frozen=True)
@@ -151,16 +145,17 @@ def read_parts(
     also = [need_column(source, label, "--label")]
     if group is not None:
         also.append(need_column(source, group, "--group"))
-    with TemporaryDirectory(prefix="setpoint-") as scratch:
-        stores = [_Store(Path(scratch, str(i)), encoder.width, rows) for i in range(parts)]
-        for chunk, features in encoder.chunks(source, also):
-            labels = classes.encode(chunk, label)
-            groups = None if group is None else chunk.texts(group)
-            where = deal(len(chunk))
-            for number, store in enumerate(stores):
-                mine = where == number
-                store.add(features[mine], labels[mine], None if groups is None else groups[mine])
-        yield [store.part() for store in stores]
+    encoder.check(source)
+    stores = [_Store(encoder.width, rows) for _ in range(parts)]
+    for chunk in source.chunks([*encoder.names, *also]):
+        where = deal(len(chunk))[~missing(chunk.column(label))]
+        chunk = chunk.with_value(label)
+        features, labels = encoder.encode(chunk), classes.encode(chunk, label)
+        groups = None if group is None else chunk.texts(group)
+        for number, store in enumerate(stores):
+            mine = where == number
+            store.add(features[mine], labels[mine], None if groups is None else groups[mine])
+    yield [store.part() for store in stores]
 
 
 def read_all(
@@ -186,15 +181,14 @@ def count_rows(source: TableSource, label: str) -> int:
 class _Store:
     """Grows by chunks to at most ``most`` rows, none of which is copied again."""
 
-    def __init__(self, path: Path, width: int, most: int) -> None:
+    def __init__(self, width: int, most: int) -> None:
         self._count = 0
         shape = (max(most, 1), width)
         if 4 * most * width <= IN_MEMORY:
-            self._x: Features = np.empty(
-                shape, np.float32
-            )  # pages that are not written cost nothing
+            self._x: Features = np.empty(shape, np.float32)  # unwritten pages cost nothing
         else:
-            self._x = np.memmap(path, np.float32, "w+", shape=shape)
+            with TemporaryFile(prefix="setpoint-") as file:  # without a name: never left behind
+                self._x = np.memmap(file, np.float32, "w+", shape=shape)
         self._y: list[Codes] = []
         self._groups: list[NDArray[Any]] = []
 

@@ -1,0 +1,81 @@
+"""``setpoint decide``: the decisions of a certificate on a file of scores."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.certificates import Certificate
+from setpoint.cli.common import DONE, UserError, add_output, as_json, tell
+from setpoint.cli.predict import Decided, new_names, write_decisions
+from setpoint.runs import read_certificate_file
+from setpoint.tables import TableSource, need_column, open_table, score_column, score_format
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A file of scores, a certificate, and where the decisions go."""
+    add = parser.add_argument
+    add("file", type=Path, metavar="scored.csv", help="a table with a column of scores")
+    add("--score", required=True, metavar="COLUMN", help="the scores that were certified")
+    add("--certificate", required=True, type=Path, metavar="FILE", help="what `certify` wrote")
+    add("--group", metavar="COLUMN", help="the groups, if each has a threshold of its own")
+    names = "what to write below and above the threshold (default: 0 1)"
+    add("--names", nargs=2, metavar=("LOW", "HIGH"), default=("0", "1"), help=names)
+    where = "the rows as they are with a column of decisions, in the format of the file"
+    add_output(parser, "decisions.csv", where, required=True)
+    add("--json", action="store_true", help="print what was done as JSON")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Write every row of the file with its decision."""
+    certificate = read_certificate_file(given.certificate)
+    if not certificate.certified:
+        why = f"{given.certificate} decides nothing: the goal is {certificate.status}"
+        raise UserError(f"{why}; certify with more rows or a looser goal.")
+    column = getattr(certificate, "column", None)
+    if (column is None) != (given.group is None):
+        advice = f"add --group {column}" if column else "leave --group out"
+        raise UserError(f"{given.certificate} has {_thresholds(column)}: {advice}.")
+    source = open_table(given.file)
+    seen: Counter[str] = Counter()
+    decided = _decisions(given, certificate, source, seen)
+    names = new_names(source.names, ["decision"])
+    count = write_decisions(source, given.out, names, decided)
+    told = ", ".join(f"{number:,} {name!r}" for name, number in sorted(seen.items()))
+    result = {"rows": count, "out": str(given.out), "decisions": dict(sorted(seen.items()))}
+    print(as_json(result) if given.json else f"{count:,} rows written to {given.out}: {told}.")
+    return DONE
+
+
+def _thresholds(column: str | None) -> str:
+    return "one threshold for everyone" if column is None else f"a threshold for each {column}"
+
+
+def _decisions(
+    given: argparse.Namespace, certificate: Any, source: TableSource, seen: Counter[str]
+) -> Decided:
+    need_column(source, given.score, "--score")
+    if given.group is not None:
+        need_column(source, given.group, "--group")
+    chunks = source.chunks()
+    first = next(chunks, None)
+    if first is None:
+        return
+    known, notes = score_format(source, first, given.score)
+    tell(notes)
+    for chunk in chain([first], chunks):
+        scores = score_column(chunk, given.score, known)
+        if isinstance(certificate, Certificate):
+            groups = () if given.group is None else (chunk.texts(given.group, "group"),)
+            above = np.asarray(certificate.decide(scores, *groups))
+            decided: NDArray[Any] = np.where(above, given.names[1], given.names[0])
+        else:
+            decided = certificate.decide(scores)
+        seen.update(decided.tolist())
+        yield chunk, [decided]

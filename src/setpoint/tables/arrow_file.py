@@ -1,0 +1,291 @@
+"""Parquet files, folders of parquet files that are one table, and feather, through pyarrow.
+
+The batches of parquet are those of ``ParquetFile.iter_batches``, which are filled across row
+groups: ``pyarrow.dataset`` cuts them at row groups, so means of columns would depend on how a file
+was written. Text is read as dictionaries, and a batch has so few rows that its columns take at most
+:data:`MOST_BYTES`, however well the file was compressed. (Feather is read in the batches in which
+it was written.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint._checks import quoted
+from setpoint.tables.csv_file import cells, write_csv
+from setpoint.tables.streams import Opener
+from setpoint.tables.table import (
+    FEATHER,
+    PARQUET,
+    Chunk,
+    NewColumns,
+    TableError,
+    TableSource,
+    check_names,
+)
+
+MOST_BYTES = 2**28
+"""Bytes of decoded columns at a time."""
+_EXACT_DIGITS = 15  # that a float keeps
+
+
+class ArrowChunk(Chunk):
+    """A record batch; ``rows`` are counted from 1."""
+
+    def __init__(self, path: Path, rows: Sequence[int], batch: Any) -> None:
+        self.path, self.rows, self.batch = path, rows, batch
+
+    def column(self, name: str) -> NDArray[Any]:
+        """See :class:`Chunk`; numbers that a float cannot hold exactly come as texts."""
+        values = self.batch.column(name)
+        kind = _kind(values.type)
+        if kind is None:
+            problem = "holds neither numbers, texts nor dates; convert it, or leave it out."
+            raise TableError(self.path, problem, column=name)
+        return _floats(values) if kind == "number" and _is_exact(values) else _texts(values)
+
+    def select(self, places: Sequence[int]) -> ArrowChunk:
+        """See :class:`Chunk`."""
+        import pyarrow
+
+        batch = self.batch.take(pyarrow.array(places, pyarrow.int64()))
+        return ArrowChunk(self.path, [self.rows[i] for i in places], batch)
+
+
+def _kind(kind: Any) -> str | None:
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+    if any(is_one(kind) for is_one in numbers):
+        return "number"
+    texts = (types.is_string, types.is_large_string, types.is_string_view)
+    if any(is_one(kind) for is_one in (*texts, types.is_date, types.is_timestamp)):
+        return "text"
+    return None
+
+
+def _is_exact(values: Any) -> bool:
+    """Whether floats hold these numbers: integers up to 2^53, decimals of few digits."""
+    from pyarrow import compute, types
+
+    kind = values.type.value_type if types.is_dictionary(values.type) else values.type
+    if types.is_decimal(kind):
+        return bool(kind.precision <= _EXACT_DIGITS)
+    if not types.is_integer(kind) or kind.bit_width <= 32:
+        return True
+    ends = compute.min_max(_decoded(values)).as_py()
+    return ends["min"] is None or (ends["max"] <= 2**53 and ends["min"] >= -(2**53))
+
+
+def _decoded(values: Any) -> Any:
+    from pyarrow import types
+
+    return values.dictionary_decode() if types.is_dictionary(values.type) else values
+
+
+def _floats(values: Any) -> NDArray[np.float64]:
+    import pyarrow
+
+    values = _decoded(values)
+    if pyarrow.types.is_boolean(values.type):
+        values = values.cast(pyarrow.int8())
+    found = values.cast(pyarrow.float64(), safe=False)
+    return np.array(found.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _texts(values: Any) -> NDArray[Any]:
+    """Texts; each different one is in memory once."""
+    from pyarrow import types
+
+    if not types.is_dictionary(values.type):
+        values = values.dictionary_encode()
+    names = _written(values.dictionary)
+    known = np.empty(len(names) + 1, dtype=object)
+    known[: len(names)] = names
+    codes = values.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
+    found: NDArray[Any] = known[codes]
+    return found
+
+
+def _written(values: Any) -> list[str | None]:
+    """Values as texts: numbers exactly, dates and times in ISO format."""
+    import pyarrow
+
+    if pyarrow.types.is_temporal(values.type):
+        values = values.cast(pyarrow.string())
+    return [None if value is None else str(value) for value in values.to_pylist()]
+
+
+class ArrowSource(TableSource):
+    """One or several files with the same columns, read one after the other.
+
+    Args:
+        path: The file, or the folder.
+        files: The path of each file, and how it is opened.
+        feather: Whether it is a feather file (one only).
+    """
+
+    def __init__(
+        self, path: Path, files: Sequence[tuple[Path, Opener]], *, feather: bool = False
+    ) -> None:
+        if find_spec("pyarrow") is None:
+            kind = "feather" if feather else "parquet"
+            raise TableError(path, f'reading {kind} needs pyarrow: pip install "setpoint[data]"')
+        self.path, self.feather, self._files = path, feather, list(files)
+        self._counts: list[int] = []
+        self._texts: list[str] = []
+        for place, (file, _) in enumerate(self._files):
+            with self._open(place) as opened:
+                schema = opened.schema if feather else opened.schema_arrow
+                count = _feather_rows(opened) if feather else int(opened.metadata.num_rows)
+            self._counts.append(count)
+            names = check_names(file, schema.names)
+            if place == 0:
+                self.names, self.schema = names, schema
+            elif not schema.equals(self.schema):
+                problem = f"its columns are not those of {quoted(self._files[0][0].name)}"
+                raise TableError(file, f"{problem}; the files of a folder are one table.")
+        self.unreadable = tuple(field.name for field in self.schema if _kind(field.type) is None)
+        self._texts = [field.name for field in self.schema if str(field.type) == "string"]
+
+    @contextmanager
+    def _open(self, place: int) -> Iterator[Any]:
+        from pyarrow import ArrowException, ipc, parquet
+
+        file, opener = self._files[place]
+        kind = "feather" if self.feather else "parquet"
+        try:
+            with opener() as content:
+                if self.feather:
+                    yield ipc.open_file(content)
+                else:
+                    yield parquet.ParquetFile(content, read_dictionary=self._texts)
+        except (ArrowException, OSError) as error:
+            reason = str(error).strip().splitlines()[0][:100] if str(error).strip() else "damaged"
+            raise TableError(file, f"cannot be read as {kind} ({reason}).") from None
+
+    def _chunks(self, wanted: list[str]) -> Iterator[tuple[Chunk, int]]:
+        first = 0
+        for place, count in enumerate(self._counts):
+            if self.start < first + count and (self.stop is None or first < self.stop):
+                start = first
+                for batch in self._batches(place, wanted):
+                    rows = range(start + 1, start + 1 + batch.num_rows)
+                    yield ArrowChunk(self.path, rows, batch), start
+                    start += batch.num_rows
+            first += count
+
+    def _batches(self, place: int, wanted: list[str]) -> Iterator[Any]:
+        with self._open(place) as opened:
+            if self.feather:
+                for number in range(opened.num_record_batches):
+                    yield opened.get_batch(number).select(wanted)
+            else:
+                size = min(self.chunk_rows, _rows_within(opened.metadata, wanted))
+                yield from opened.iter_batches(size, columns=wanted, use_threads=False)
+
+    def write(
+        self, file: BinaryIO, path: Path, rows: Iterable[tuple[Chunk, NewColumns]], new: NewColumns
+    ) -> int:
+        """See :class:`TableSource`: in the format of this table, or as csv if the name says so."""
+        suffix = path.suffix.lower()
+        if suffix not in (FEATHER if self.feather else PARQUET):
+            return self._write_csv(file, path, rows, new)
+        from pyarrow import ipc, parquet
+
+        schema = self.schema
+        for name, values in new.items():
+            schema = schema.append(_field(name, values))
+        kind = ipc.new_file if self.feather else parquet.ParquetWriter
+        count = 0
+        with kind(file, schema) as writer:
+            for chunk, columns in rows:
+                for batch in _with_columns(chunk, columns, schema):
+                    writer.write_batch(batch)
+                    count += batch.num_rows
+        return count
+
+    def _write_csv(
+        self, file: BinaryIO, path: Path, rows: Iterable[tuple[Chunk, NewColumns]], new: NewColumns
+    ) -> int:
+        if self.unreadable:
+            problem = f"a csv file cannot hold it; name a {PARQUET[0]} file with --out."
+            raise TableError(self.path, problem, column=self.unreadable[0])
+        lines = (
+            line
+            for chunk, columns in rows
+            for line in zip(
+                *(_cells(_batch(chunk).column(name)) for name in self.names),
+                *map(cells, columns.values()),
+                strict=True,
+            )
+        )
+        return write_csv(file, path, [*self.names, *new], lines)
+
+
+def _feather_rows(opened: Any) -> int:
+    return sum(opened.get_batch(i).num_rows for i in range(opened.num_record_batches))
+
+
+def _batch(chunk: Chunk) -> Any:
+    assert isinstance(chunk, ArrowChunk)
+    return chunk.batch
+
+
+def _rows_within(metadata: Any, wanted: list[str]) -> int:
+    """Rows whose columns take at most :data:`MOST_BYTES`, by the sizes that the file tells."""
+    most = 1.0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        columns = (group.column(i) for i in range(group.num_columns))
+        mine = [c for c in columns if c.path_in_schema.split(".")[0] in wanted]
+        size = sum(max(c.total_uncompressed_size, 8 * group.num_rows) for c in mine)
+        most = max(most, size / max(group.num_rows, 1))
+    return max(1, int(MOST_BYTES / most))
+
+
+def _field(name: str, values: NDArray[Any]) -> Any:
+    import pyarrow
+
+    return pyarrow.field(name, pyarrow.array(values).type)
+
+
+def _with_columns(chunk: Chunk, columns: NewColumns, schema: Any) -> Iterator[Any]:
+    """Batches of the columns as the file had them and the new ones, small in memory."""
+    import pyarrow
+
+    batch = _batch(chunk)
+    added = [pyarrow.array(values) for values in columns.values()]
+    longest = sum(_longest(column) for column in batch.columns)
+    step = max(1, min(batch.num_rows, MOST_BYTES // max(longest, 1)))
+    for start in range(0, batch.num_rows, step):
+        arrays = [column.slice(start, step) for column in (*batch.columns, *added)]
+        fields = zip(arrays, schema, strict=True)
+        yield pyarrow.RecordBatch.from_arrays([_as(a, f.type) for a, f in fields], schema=schema)
+
+
+def _longest(column: Any) -> int:
+    """Bytes of the longest text of a column that was read as a dictionary."""
+    from pyarrow import compute, types
+
+    if not types.is_dictionary(column.type) or not types.is_string(column.type.value_type):
+        return 0
+    return compute.max(compute.binary_length(column.dictionary)).as_py() or 0
+
+
+def _as(column: Any, kind: Any) -> Any:
+    return column if column.type.equals(kind) else column.cast(kind)
+
+
+def _cells(column: Any) -> list[str]:
+    """A column for a csv file; a missing value is empty."""
+    return [value or "" for value in _written(_decoded(column))]

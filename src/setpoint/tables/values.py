@@ -1,0 +1,195 @@
+"""The values of a column: numbers as people write them, dates, and texts compared exactly.
+
+A column is an array of floats (NaN where a value is missing) or of texts (None where one is).
+A column of texts that all are numbers in one format is a column of numbers. The format is found in
+the first rows that have values; a later value in another format is an error, not a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatColumn = NDArray[np.float64]
+Codes = NDArray[np.int64]
+MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
+"""Texts that mean "no value", in any capitals."""
+_CURRENCY = r"(?:[$€£¥₹]|[A-Z]{3})"
+_SPACES = " \u00a0\u202f'\u2019"  # that separate thousands in some countries
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
+
+
+def text_column(values: Sequence[str]) -> NDArray[Any]:
+    """The cells of a csv column; None where a cell says that there is no value."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = [None if value.strip().lower() in MISSING else value for value in values]
+    return column
+
+
+def number_of(text: str) -> float | None:
+    """The number that a text shows, or None (``1_000`` is a number for Python alone)."""
+    if "_" in text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def days_of(text: str) -> float | None:
+    """Days since 1970-01-01 (UTC) of an ISO date or time; None for another text.
+
+    Examples:
+        >>> days_of("1970-01-02"), days_of("1970-01-01T06:00:00Z"), days_of("tomorrow")
+        (1.0, 0.25, None)
+    """
+    if not _DATE.fullmatch(text.strip()):
+        return None
+    try:
+        moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    return (moment - _EPOCH).total_seconds() / 86400
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """How the numbers of a column are written.
+
+    Args:
+        name: In a sentence, after "read as".
+        decimal: The decimal mark.
+        mark: ``%`` or ``currency``, which every value has; empty for neither.
+
+    Examples:
+        >>> DECIMAL_COMMA.number("1.234,50"), DECIMAL_COMMA.number("1,5 apples")
+        (1234.5, None)
+    """
+
+    name: str
+    decimal: str = "."
+    mark: str = ""
+
+    def number(self, text: str) -> float | None:
+        """The number in ``text``, or None if it is not in this format."""
+        core = text.strip()
+        if self.mark == "%":
+            if not core.endswith("%"):
+                return None
+            core = core[:-1].rstrip()
+        elif self.mark:
+            core, found = re.subn(rf"^([-+]?)\s*{_CURRENCY}\s*|\s*{_CURRENCY}$", r"\1", core)
+            if found != 1:
+                return None
+        thousands = "," if self.decimal == "." else "."
+        groups = rf"\d{{1,3}}([{thousands}{_SPACES}])\d{{3}}(?:\1\d{{3}})*|\d+"
+        if not re.fullmatch(rf"[-+]?(?:{groups})?(?:\{self.decimal}\d+)?(?:[eE][-+]?\d+)?", core):
+            return None
+        plain = re.sub(f"[{thousands}{_SPACES}]", "", core).replace(self.decimal, ".")
+        value = number_of(plain)
+        return value / 100 if value is not None and self.mark == "%" else value
+
+
+class _Plain(NumberFormat):
+    def number(self, text: str) -> float | None:
+        """As Python reads it."""
+        return number_of(text)
+
+
+class _Date(NumberFormat):
+    def number(self, text: str) -> float | None:
+        """Days since 1970."""
+        return days_of(text)
+
+
+PLAIN = _Plain("a number")
+DATE = _Date("days since 1970-01-01")
+DECIMAL_COMMA = NumberFormat("a number with decimal comma", ",")
+FORMATS = (
+    PLAIN,
+    NumberFormat("a number with thousands separators"),
+    DECIMAL_COMMA,
+    NumberFormat("a percentage", mark="%"),
+    NumberFormat("a percentage with decimal comma", ",", "%"),
+    NumberFormat("an amount of money", mark="currency"),
+    NumberFormat("an amount of money with decimal comma", ",", "currency"),
+    DATE,
+)
+"""In the order in which they are tried."""
+COMMA_FORMATS = tuple(sorted(FORMATS, key=lambda f: (f is not PLAIN, f is DATE, f.decimal != ",")))
+"""The order for files with semicolons between values, where ``1,234`` has a decimal comma."""
+FORMAT_BY_NAME = {known.name: known for known in FORMATS}
+MOST_SLIPS = 0.01
+"""Up to this share of texts among numbers are slips; with more, the column is one of texts."""
+
+
+def find_format(
+    column: NDArray[Any], formats: Sequence[NumberFormat] = FORMATS
+) -> NumberFormat | None:
+    """The first format in which every value is a number, else the best one if few are not."""
+    texts = [] if column.dtype != object else [text for text in column if text is not None]
+    slips = {}
+    for known in formats:
+        slips[known] = sum(known.number(text) is None for text in texts)
+        if not slips[known]:
+            return known
+    best = min(formats, key=lambda known: slips[known])
+    return best if slips[best] <= MOST_SLIPS * len(texts) else None
+
+
+def numbers(column: NDArray[Any], known: NumberFormat = PLAIN) -> tuple[FloatColumn, int | None]:
+    """A column as floats, NaN where a value is missing, and the place of the first non-number."""
+    if column.dtype != object:
+        return column, None
+    found = np.empty(len(column))
+    for place, text in enumerate(column):
+        value = float("nan") if text is None else known.number(text)
+        if value is None:
+            return found, place
+        found[place] = value
+    return found, None
+
+
+def coded(column: NDArray[Any]) -> tuple[list[str | None], Codes]:
+    """The different values of a column as texts (None: missing), and the place of each row's."""
+    if column.dtype != object:
+        values, codes = np.unique(column, return_inverse=True)
+        shown = [None if np.isnan(value) else number_text(float(value)) for value in values]
+        return shown, codes.astype(np.int64)
+    places: dict[str | None, int] = {}
+    found = np.fromiter((places.setdefault(t, len(places)) for t in column), np.int64, len(column))
+    return list(places), found
+
+
+def missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows have no value."""
+    if column.dtype == object:
+        return np.fromiter((text is None for text in column), bool, len(column))
+    absent: NDArray[np.bool_] = np.isnan(column)
+    return absent
+
+
+def number_text(value: float) -> str:
+    """The shortest text that reads back as ``value``; 3.0 is ``3``, and NaN is empty."""
+    if np.isnan(value):
+        return ""
+    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+
+
+def normal(text: str | None) -> str | None:
+    """A label as it is compared: ``1``, ``1.0`` and `` 1`` are one; long ids stay exact."""
+    if text is None:
+        return None
+    stripped = text.strip()
+    value = number_of(stripped)
+    if value is None or not np.isfinite(value) or abs(value) >= 2**53:
+        return stripped
+    return number_text(value)
