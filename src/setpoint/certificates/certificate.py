@@ -21,7 +21,10 @@ from setpoint.certificates.text import (
 from setpoint.rates import Value, numeral
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from setpoint.certificates.drift import Check
+    from setpoint.certificates.monitor import Monitor
 
 _Record = TypeVar("_Record", bound="Record")
 
@@ -223,6 +226,37 @@ class Certificate(Record):
 
         self._need_threshold()
         return check_drift(self, scores, labels, groups, significance)
+
+    def monitor(
+        self,
+        false_alarm: float = 0.05,
+        *,
+        watch: Iterable[str] = ("rates", "alerts", "scores"),
+        reference: Any = None,
+        features: Sequence[str] = (),
+        by: str = "day",
+    ) -> Monitor:
+        """Watch the certificate after deployment, looking as often as one likes.
+
+        Args:
+            false_alarm: The chance of ever raising an alarm while nothing has changed.
+            watch: The kinds of tests that share it: ``"rates"`` (needs labels), ``"alerts"`` (the
+                share of alerts), ``"scores"`` (their whole distribution).
+            reference: The calibration scores, with which new ones are compared; by default the
+                first 1,000 rows that come.
+            features: Names of columns that will be watched, too.
+            by: ``"hour"``, ``"day"``, ``"week"`` or ``"month"``: what rows with times are put
+                together by.
+
+        Returns:
+            A monitor, to be given new rows by ``update``.
+        """
+        from setpoint.certificates.monitor import Monitor
+
+        self._need_threshold()
+        return Monitor(
+            self, false_alarm, watch=watch, reference=reference, features=features, by=by
+        )
 
     def _need_threshold(self) -> None:
         if not self.certified:

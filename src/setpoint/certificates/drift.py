@@ -107,7 +107,7 @@ def check_drift(
 ) -> Check:
     """See :meth:`Certificate.check`."""
     level = check_share(significance, "significance", ends=False)
-    goals = _certified_goals(certificate)
+    goals = certified_goals(certificate)
     wheres = (
         goal_to_certify(certificate.goal).wheres if goals.column is None else tuple(goals.wheres)
     )
@@ -151,7 +151,8 @@ def verdict_on(
     return Check(verdict, goal, examples, labelled, significance, findings, counted)
 
 
-def _certified_goals(certificate: Certificate) -> GroupGoals:
+def certified_goals(certificate: Certificate) -> GroupGoals:
+    """The bounds of a certificate, by group if every group has its own threshold."""
     goal = goal_to_certify(certificate.goal)
     if certificate.column is None:
         return GroupGoals(None, {None: goal})

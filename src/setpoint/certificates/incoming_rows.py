@@ -1,0 +1,232 @@
+"""The rows of one update of a monitor: checked, decided and put in the order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.axes.arrays import Floats
+from setpoint.certificates.decisions import rounded
+from setpoint.certificates.drift import certified_goals
+from setpoint.certificates.goals import goal_to_certify
+from setpoint.certificates.sample import read_column, read_slices, scores_and_precision
+from setpoint.rates import Where
+
+if TYPE_CHECKING:
+    from setpoint.certificates.certificate import Certificate
+
+_Bools = NDArray[np.bool_]
+PERIODS = {"hour": "h", "day": "D", "week": "W", "month": "M"}
+
+
+@dataclass(frozen=True)
+class IncomingRows:
+    """Rows in the order of time.
+
+    Attributes:
+        margins: The scores; minus the threshold of the group where every group has its own.
+        alerts: The decision on each.
+        known: Whether the label is known.
+        labels: The labels; False where unknown.
+        slices: A mask for each slice that the certificate is about.
+        times: Numbers or dates, or None.
+        ids: Texts, or None.
+        clusters: A hash of what each row belongs to, or None.
+        shares: The probability with which each label was to be known, or None.
+        features: Columns of numbers by name.
+    """
+
+    margins: NDArray[Any]
+    alerts: _Bools
+    known: _Bools
+    labels: _Bools
+    slices: Mapping[Where, _Bools]
+    times: NDArray[Any] | None = None
+    ids: NDArray[Any] | None = None
+    clusters: NDArray[np.int64] | None = None
+    shares: Floats | None = None
+    features: Mapping[str, Floats] | None = None
+
+    def __len__(self) -> int:
+        return len(self.alerts)
+
+    def rows(self, chosen: Any) -> IncomingRows:
+        """Some of the rows."""
+        parts: dict[str, Any] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, Mapping):
+                parts[each.name] = {key: column[chosen] for key, column in value.items()}
+            else:
+                parts[each.name] = None if value is None else value[chosen]
+        return IncomingRows(**parts)
+
+    def periods(self, by: str) -> Iterator[tuple[str, IncomingRows]]:
+        """The rows of each period, with its name; without times there is one, without a name."""
+        if self.times is None:
+            yield "", self
+            return
+        names, first = np.unique(period_names(self.times, by), return_index=True)
+        order = np.argsort(first)
+        ends = [*first[order][1:].tolist(), len(self)]
+        for name, start, end in zip(names[order], first[order].tolist(), ends, strict=True):
+            yield str(name), self.rows(slice(start, end))
+
+
+def read_rows(
+    certificate: Certificate,
+    scores: Any,
+    labels: Any = None,
+    *,
+    times: Any = None,
+    groups: Any = None,
+    ids: Any = None,
+    clusters: Any = None,
+    label_shares: Any = None,
+    features: Mapping[str, Any] | None = None,
+) -> IncomingRows:
+    """Check the rows of an update and decide them; see :meth:`Monitor.update`."""
+    array = rounded(scores_and_precision(scores)[0], certificate.dtype)
+    known, truth = read_labels(labels, array)
+    slices, margins = _slices_and_margins(certificate, array, groups)
+    alerts = certificate.decide(array, None if certificate.column is None else _group(groups))
+    shares = None if label_shares is None else _read_shares(label_shares, array, known)
+    rows = IncomingRows(
+        margins,
+        np.asarray(alerts),
+        known,
+        truth,
+        slices,
+        None if times is None else read_times(read_column(times, array, "times")),
+        None if ids is None else read_column(ids, array, "ids").astype(str),
+        None if clusters is None else _hashes(read_column(clusters, array, "clusters")),
+        shares,
+        {name: _feature(name, column, array) for name, column in (features or {}).items()},
+    )
+    if rows.times is None or (rows.times[1:] >= rows.times[:-1]).all():
+        return rows
+    return rows.rows(np.argsort(rows.times, kind="stable"))
+
+
+def read_labels(labels: Any, scores: NDArray[Any]) -> tuple[_Bools, _Bools]:
+    """Which labels are known, and the labels; None and NaN are unknown ones."""
+    if labels is None:
+        return np.zeros(len(scores), bool), np.zeros(len(scores), bool)
+    array = read_column(labels, scores, "labels")
+    if array.dtype.kind == "b":
+        return np.ones(len(scores), bool), array
+    try:
+        values = array.astype(float)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"labels must be 0, 1, or missing (None, NaN); got {array.tolist()[0]!r:.40}."
+        ) from None
+    known = ~np.isnan(values)
+    wrong = known & (values != 0) & (values != 1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"Labels must be 0 or 1, or NaN; got {values[row]:g} in row {row}.")
+    return known, values == 1
+
+
+def read_times(column: NDArray[Any]) -> NDArray[Any]:
+    """Times as numbers, or as dates to the second; texts are read as ISO 8601."""
+    if column.dtype.kind in "iuf":
+        if not np.isfinite(column).all():
+            row = int(np.argmin(np.isfinite(column)))
+            raise ValueError(f"The time is missing in row {row}: fill it in or remove the row.")
+        return column.astype(float)
+    if column.dtype.kind != "M":
+        texts = [str(value).strip().removesuffix("Z") for value in column.tolist()]
+        try:
+            column = np.array(texts, dtype="datetime64[s]")
+        except ValueError:
+            shown = next((text for text in texts if not _is_date(text)), texts[0])
+            raise ValueError(
+                f"The time {shown!r:.40} cannot be read: write 2024-05-03, 2024-05-03T12:30:00, or "
+                "a number."
+            ) from None
+    seconds = column.astype("datetime64[s]")
+    if np.isnat(seconds).any():
+        row = int(np.argmax(np.isnat(seconds)))
+        raise ValueError(f"The time is missing in row {row}: fill it in or remove the row.")
+    return np.asarray(seconds)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return not np.isnat(np.datetime64(text, "s"))
+    except ValueError:
+        return False
+
+
+def period_names(times: NDArray[Any], by: str) -> NDArray[Any]:
+    """The name of each row's period: a date, or the whole part of a number."""
+    if times.dtype.kind == "f":
+        return np.asarray(np.floor(times).astype(np.int64).astype(str))
+    return np.asarray(times.astype(f"datetime64[{PERIODS[by]}]").astype(str))
+
+
+def time_text(times: NDArray[Any], row: int) -> str:
+    """One time as JSON keeps it."""
+    value = times[row]
+    return repr(float(value)) if times.dtype.kind == "f" else str(value)
+
+
+def _group(groups: Any) -> Any:
+    """The one column of groups."""
+    if isinstance(groups, Mapping):
+        if len(groups) != 1:
+            raise ValueError("One threshold for each group needs one column; pass groups= with it.")
+        (groups,) = groups.values()
+    return groups
+
+
+def _slices_and_margins(
+    certificate: Certificate, scores: NDArray[Any], groups: Any
+) -> tuple[dict[Where, _Bools], NDArray[Any]]:
+    goals = certified_goals(certificate)
+    per_group = goals.column is not None
+    wheres = tuple(goals.wheres) if per_group else goal_to_certify(certificate.goal).wheres
+    slices = read_slices(groups, wheres, scores, empty=True)
+    margins = scores.astype(float)
+    if per_group:
+        for group, threshold in certificate.thresholds.items():
+            inside = slices[goals.where(group)]
+            margins[inside] -= threshold if np.isfinite(threshold) else 0.0
+    return slices, margins
+
+
+def _read_shares(shares: Any, scores: NDArray[Any], known: _Bools) -> Floats:
+    values = np.broadcast_to(np.asarray(shares, float), scores.shape)
+    wrong = known & ~((values > 0) & (values <= 1))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"label_shares are probabilities above 0 and at most 1; got {values[row]:g} in "
+            f"row {row}."
+        )
+    return np.array(values)
+
+
+def _hashes(column: NDArray[Any]) -> NDArray[np.int64]:
+    """A number for each cluster, the same in every run."""
+    from hashlib import blake2b
+
+    values, which = np.unique(column.astype(str), return_inverse=True)
+    found = [
+        int.from_bytes(blake2b(str(value).encode(), digest_size=8).digest(), "big", signed=True)
+        for value in values
+    ]
+    return np.array(found, np.int64)[which]
+
+
+def _feature(name: str, column: Any, scores: NDArray[Any]) -> Floats:
+    array = read_column(column, scores, f"feature {name!r}")
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"The feature {name!r} must be numbers; leave it out, or encode it.")
+    return array.astype(float)

@@ -1,0 +1,152 @@
+"""What a monitor says: the status line, its table, plain numbers for other tools."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from setpoint._checks import plural
+from setpoint.certificates.text import TextRows, share_text
+from setpoint.certificates.watched_rates import RateWatch, ShareWatch
+from setpoint.certificates.watched_scores import AlertWatch
+
+if TYPE_CHECKING:
+    from setpoint.certificates.monitor import Monitor
+
+HOLDS, DRIFTING, BROKEN = "holds", "drifting", "broken"
+
+
+def status_text(monitor: Monitor) -> str:
+    """``holds``, ``drifting: alert share 1.31 x, e = 64`` or ``broken since 2024-05-03: ...``."""
+    if monitor.verdict == BROKEN:
+        first = next(watch for watch in monitor.rates if watch.name in monitor.alarms)
+        return f"broken since {monitor.since(first.name)}: {rate_text(monitor, first)}"
+    if monitor.verdict == DRIFTING:
+        test = next(iter(monitor.alarms))
+        log = max(monitor.alarms[test].log_evidence, monitor.tests[test].log_evidence)
+        return f"drifting: {change_text(monitor, test)}, e = {_size(log)}"
+    return HOLDS
+
+
+def rate_text(monitor: Monitor, watch: RateWatch) -> str:
+    """``fpr 1.8 % (1.5-2.2 %)`` since the change."""
+    name = str(watch.inequality.bound.expression)
+    value, interval = monitor.rate_since(watch.name)
+    if value is None:
+        return name
+    text = f"{name} {share_text(value)}"
+    if interval is None:
+        return text
+    low, high = (share_text(end) for end in interval)
+    return f"{text} ({low.removesuffix(' %')}-{high})"
+
+
+def change_text(monitor: Monitor, test: str) -> str:
+    """``alert share 1.31 x`` or ``scores above the threshold 1.4 x`` since the change."""
+    watch, counts = monitor.tests[test], monitor.counts_since(test)
+    if isinstance(watch, AlertWatch):
+        alerts, rows = counts
+        name = test.replace("alerts", "alert share", 1)
+        return f"{name} {alerts / rows / watch.share:.2f} x"
+    threshold = None
+    if test == "scores":
+        one = monitor.certificate.column is None
+        threshold = monitor.certificate.threshold if one else 0.0
+    part, factor = watch.moved(counts, threshold)
+    return f"{part if test == 'scores' else f'{test}: {part}'} {factor:.2f} x"
+
+
+def notes(monitor: Monitor) -> Iterator[str]:
+    """Tests that are refused, labels without a row, rows without a label."""
+    for name, why in monitor.refused.items():
+        yield f"`{name}` is not tested: {why}."
+    if monitor.scores is not None and monitor.scores.cells is None:
+        kept = plural(len(monitor.scores.waiting), "row")
+        yield f"The first {kept} are kept as the reference of scores."
+    if monitor.pending.unknown:
+        yield f"{plural(monitor.pending.unknown, 'label')} had no row that waited for it."
+    if monitor.pending.dropped:
+        yield f"{plural(monitor.pending.dropped, 'row')} waited too long for a label."
+    if monitor.certificate.guarantee == "mean":
+        yield "The certificate holds on average only: about every other one exceeds it."
+
+
+def lines(monitor: Monitor) -> TextRows:
+    """A name and a text for each test and note."""
+    for watch in monitor.rates:
+        if watch.value is None:
+            yield watch.name, "no labels yet"
+            continue
+        ends = watch.interval(monitor.false_alarm / len(monitor.rates))
+        sure = "" if ends is None else f" ({share_text(ends[0])} to {share_text(ends[1])})"
+        yield watch.name, f"{share_text(watch.value)}{sure}, {evidence_text(monitor, watch.name)}"
+    for alert in monitor.alerts:
+        alerts, rows = (
+            monitor.history.counts("alerts", alert.name).sum(0) if monitor.rows else (0, 0)
+        )
+        now = share_text(alerts / rows) if rows else "none"
+        text = f"{now} now, {share_text(alert.share)} at calibration"
+        yield alert.name, f"{text}, {evidence_text(monitor, alert.name)}"
+    for name in list(monitor.tests)[len(monitor.rates) + len(monitor.alerts) :]:
+        yield name, evidence_text(monitor, name)
+    for place, note in enumerate(monitor.notes):
+        yield "" if place else "notes", note
+    sure = share_text(monitor.false_alarm)
+    yield "alarm", f"false in at most {sure} of all cases, however often one looks"
+
+
+def evidence_text(monitor: Monitor, test: str) -> str:
+    """``evidence 64, alarm at 25``."""
+    value, limit = monitor.tests[test].log_evidence, monitor.limits[test]
+    return f"evidence {_size(value)}, alarm at {_size(limit)}"
+
+
+def _size(log: float) -> str:
+    return f"{math.exp(min(log, 700.0)):.3g}"
+
+
+def metrics(monitor: Monitor) -> dict[str, float]:
+    """See :meth:`Monitor.metrics`."""
+    found = {"status": float((HOLDS, DRIFTING, BROKEN).index(monitor.verdict))}
+    found["rows"] = float(monitor.rows)
+    for watch in monitor.rates:
+        name = _key(str(watch.inequality.bound.expression))
+        if watch.value is not None:
+            found[name] = watch.value
+            ends = watch.interval(monitor.false_alarm / len(monitor.rates))
+            found |= {} if ends is None else {f"{name}_low": ends[0], f"{name}_high": ends[1]}
+    for alert in monitor.alerts if monitor.history.periods else ():
+        alerts, rows = monitor.history.periods[-1].alerts.get(alert.name, (0.0, 0.0))
+        found |= {f"{_key(alert.name)}_share": alerts / rows} if rows else {}
+        found[f"{_key(alert.name)}_share_expected"] = alert.share
+    for name, limit in monitor.limits.items():
+        found[f"evidence_{_key(name)}"] = monitor.tests[name].log_evidence / math.log(10)
+        found[f"alarm_at_{_key(name)}"] = limit / math.log(10)
+    return {name: float(value) for name, value in found.items()}
+
+
+def _key(name: str) -> str:
+    """A name that Prometheus takes."""
+    return re.sub(r"[^a-zA-Z0-9]+", "_", name).strip("_").lower()
+
+
+def table(monitor: Monitor) -> list[dict[str, Any]]:
+    """See :meth:`Monitor.table`."""
+    found = []
+    for period in monitor.history.periods:
+        row: dict[str, Any] = {"period": period.name, "rows": period.rows}
+        for alert in monitor.alerts:
+            alerts, rows = period.alerts.get(alert.name, (0.0, 0.0))
+            row[alert.name] = alerts
+            row[f"{alert.name} share"] = alerts / rows if rows else None
+        for watch in monitor.rates:
+            counts = period.rates.get(watch.name, [0.0, 0.0])
+            row[watch.name] = watch.rate(*counts) if isinstance(watch, ShareWatch) else None
+            low, high = period.intervals.get(watch.name, (None, None))
+            row[f"{watch.name} low"], row[f"{watch.name} high"] = low, high
+        for name in monitor.tests:
+            row[f"log evidence of {name}"] = period.evidence.get(name)
+        found.append(row)
+    return found

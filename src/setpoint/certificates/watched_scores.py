@@ -1,0 +1,216 @@
+"""Evidence that scores have changed, without labels: the share of alerts, and all ranks.
+
+Scores and feature columns are compared with a reference sample: calibration scores that were
+passed on, or else the first :data:`REFERENCE_ROWS` rows that come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.axes.arrays import Floats
+from setpoint.certificates.martingales import odds_times
+from setpoint.certificates.polya_urn import (
+    SHIFTS,
+    RankCells,
+    UrnEvidence,
+    alert_evidence,
+    rank_evidence,
+)
+from setpoint.rates import Where
+
+if TYPE_CHECKING:
+    from setpoint.certificates.certificate import Certificate, Point
+
+REFERENCE_ROWS = 1000
+_BINS = 30
+
+
+@dataclass
+class AlertWatch:
+    """The share of alerts at one threshold against that of the calibration sample."""
+
+    name: str
+    where: Where
+    share: float
+    """The share of alerts to be expected."""
+    urn: UrnEvidence | None
+    """None if all calibration rows were alerts, or none."""
+    counted: ClassVar[str] = "alerts"
+
+    def period_gains(self, counts: Floats) -> Floats:
+        """The log likelihood ratios ``[periods, j]`` of alerts and rows ``[periods, 2]``."""
+        share = min(max(self.share, 1e-9), 1 - 1e-9)
+        other = odds_times(share, np.array(SHIFTS))
+        yes, no = np.log(other / share), np.log((1 - other) / (1 - share))
+        return np.asarray(counts[:, :1] * yes + (counts[:, 1:] - counts[:, :1]) * no)
+
+    def add(self, alerts: NDArray[np.bool_]) -> float:
+        """Count rows; the largest log evidence on the way."""
+        if self.urn is None or not len(alerts):
+            return -np.inf
+        return float(self.urn.add(alerts.astype(np.int64)).max())
+
+    @property
+    def log_evidence(self) -> float:
+        """The logarithm of the evidence now."""
+        return 0.0 if self.urn is None else self.urn.evidence.log_value
+
+    def state(self) -> dict[str, Any]:
+        """Plain numbers for JSON."""
+        return {} if self.urn is None else self.urn.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Read :meth:`state` back."""
+        if self.urn is not None:
+            self.urn.restore(state)
+
+
+def alert_watches(certificate: Certificate) -> list[AlertWatch]:
+    """A watch for the threshold, or for that of each group."""
+    found = []
+    for point in certificate.points:
+        column = certificate.column
+        of_group = column is not None and point.group is not None
+        where: Where = ((column, point.group),) if of_group else ()  # type: ignore[assignment]
+        name = f"alerts on {column}={point.group!r}" if of_group else "alerts"
+        alerts, rows = _expected(point, certificate.prevalence)
+        share = alerts / rows if rows else 0.0
+        found.append(AlertWatch(name, where, share, alert_evidence(alerts, rows)))
+    return found
+
+
+def _expected(point: Point, prevalence: float | None) -> tuple[float, float]:
+    """Alerts among rows at calibration.
+
+    With a declared share of positives: as many rows as would give the mean and the variance that
+    both classes together give at that share.
+    """
+    positives, hits = point.positives, point.true_alerts
+    if prevalence is None or not positives or hits is None or positives == point.examples:
+        return float(point.alerts), float(point.examples)
+    classes = (
+        (prevalence, hits, positives),
+        (1 - prevalence, point.alerts - hits, point.examples - positives),
+    )
+    mean = sum(weight * (k + 0.5) / (n + 1) for weight, k, n in classes)
+    variance = sum(
+        weight**2 * (k + 0.5) * (n - k + 0.5) / (n + 1) ** 2 / (n + 2) for weight, k, n in classes
+    )
+    rows = max(1.0, mean * (1 - mean) / variance - 1)
+    return mean * rows, rows
+
+
+@dataclass
+class RankWatch:
+    """All scores, or a column of features, against a reference sample."""
+
+    name: str
+    cells: RankCells | None = None
+    """None until there are enough reference rows."""
+    urn: UrnEvidence | None = None
+    waiting: Floats = field(default_factory=lambda: np.zeros(0))
+    """The first rows, until there are enough."""
+    edges: Floats = field(default_factory=lambda: np.zeros(0))
+    """Of the histogram."""
+    reference: Floats = field(default_factory=lambda: np.zeros(0))
+    """The histogram of the reference sample."""
+    counted: ClassVar[str] = "cells"
+
+    def period_gains(self, counts: Floats) -> Floats:
+        """The log likelihood ratios ``[periods, j]`` of rows by cell ``[periods, K]``."""
+        if self.urn is None or not counts.size:
+            return np.zeros((len(counts), 1))
+        then = self.urn.balls[0] / self.urn.balls[0].sum()
+        tilted = then * self.urn.tilts
+        return np.asarray(counts @ np.log(tilted / tilted.sum(1, keepdims=True) / then).T)
+
+    def refer_to(self, sample: Any, random: np.random.Generator) -> None:
+        """Take a reference sample."""
+        values = np.asarray(sample, float)
+        self.cells = RankCells.of(values, random)
+        self.urn = rank_evidence(self.cells.balls)
+        low, high = np.quantile(values, [0.001, 0.999])
+        room = 0.1 * (high - low) or 0.5
+        self.edges = np.linspace(low - room, high + room, _BINS + 1)
+        self.reference = self.histogram(values)
+
+    def histogram(self, values: NDArray[Any]) -> Floats:
+        """How many values lie in each bin; those beyond the ends in the outer bins."""
+        if not len(self.edges):
+            return np.zeros(0)
+        inside = np.clip(values, self.edges[0], self.edges[-1])
+        return np.histogram(inside, self.edges)[0].astype(float)
+
+    def add(self, values: NDArray[Any], random: np.random.Generator) -> tuple[Floats, float]:
+        """Count rows; how many fell into each cell, and the largest log evidence on the way."""
+        if self.cells is None:
+            missing = REFERENCE_ROWS - len(self.waiting)
+            self.waiting = np.concatenate([self.waiting, values[:missing].astype(float)])
+            values = values[missing:]
+            if len(self.waiting) < REFERENCE_ROWS:
+                return np.zeros(0), -np.inf
+            self.refer_to(self.waiting, random)
+            self.waiting = np.zeros(0)
+        assert self.cells is not None and self.urn is not None  # noqa: PT018
+        cells = self.cells.cells(values, random)
+        counts = np.bincount(cells, minlength=len(self.cells.balls)).astype(float)
+        return counts, float(self.urn.add(cells).max()) if len(values) else -np.inf
+
+    @property
+    def log_evidence(self) -> float:
+        """The logarithm of the evidence now."""
+        return 0.0 if self.urn is None else self.urn.evidence.log_value
+
+    def moved(self, counts: Floats, threshold: float | None) -> tuple[str, float]:
+        """Which part moved, and by which factor its share was multiplied.
+
+        Args:
+            counts: The rows in each cell since the change.
+            threshold: What separates ``below`` from ``above``; its own cell is ``at``.
+
+        Returns:
+            The part whose rows speak most against the reference.
+        """
+        assert self.cells is not None
+        middle = float(np.median(self.edges)) if threshold is None else threshold
+        own, place = np.searchsorted(self.cells.borders, middle, "left"), np.arange(len(counts))
+        words = [f"scores {side} the threshold" for side in ("below", "at", "above")]
+        if threshold is None:
+            words = [f"{size} values" for size in ("low", "middle", "high")]
+        expected = self.cells.balls / self.cells.balls.sum()
+        seen = (counts + 0.5 * expected) / (counts.sum() + 0.5)
+        found = []
+        for word, inside in zip(words, (place < own, place == own, place > own), strict=True):
+            then, now = float(expected[inside].sum()), float(seen[inside].sum())
+            if then:
+                found.append((abs(now - then) / then**0.5, word, now / then))
+        return max(found)[1:]
+
+    def state(self) -> dict[str, Any]:
+        """Plain numbers for JSON."""
+        if self.cells is None or self.urn is None:
+            return {"waiting": self.waiting.tolist()}
+        return {
+            "borders": self.cells.borders.tolist(),
+            "lots": self.cells.lots.tolist(),
+            "balls": self.cells.balls.tolist(),
+            "edges": self.edges.tolist(),
+            "reference": self.reference.tolist(),
+            "urn": self.urn.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Read :meth:`state` back."""
+        if "waiting" in state:
+            self.waiting = np.array(state["waiting"], float)
+            return
+        parts = (np.array(state[name], float) for name in ("borders", "lots", "balls"))
+        self.cells = RankCells(*parts)
+        self.urn = rank_evidence(self.cells.balls)
+        self.edges, self.reference = np.array(state["edges"]), np.array(state["reference"])
+        self.urn.restore(state["urn"])
