@@ -202,25 +202,19 @@ def error_of(sentence):
         ("", "", "starts with 'minimize' or 'maximize'"),
         ("   ", "", "ends too early"),
         ("fnr", "fnr", "starts with 'minimize' or 'maximize'"),
-        ("minimise fnr", "minimise", "Did you mean 'minimize'?"),
-        ("Maximize recall", "Maximize", "Did you mean 'maximize'?"),
         ("minimize", "", "ends too early. Known rates: fpr, tnr"),
         ("maximize prescision subject to recall >= 1", "prescision", "Did you mean 'precision'?"),
-        ("maximize FPR", "FPR", "Did you mean 'fpr'?"),
         ("maximize fscore(2)", "fscore", "Did you mean 'f_score'?"),
         ("maximize maximum(fpr, fnr)", "maximum", "Did you mean 'max'?"),
         ("minimize xyzzy", "xyzzy", "Known rates: fpr"),
         ("minimize fnr subjct to fpr <= 0.1", "subjct", "Did you mean 'subject'?"),
-        ("minimize fnr subject too fpr <= 0.1", "too", "Expected 'to'."),
+        ("minimize fnr subject too fpr <= 0.1", "too", "Did you mean 'to'?"),
         ("minimize fnr subject to fpr < 0.1", "<", "written <= and >="),
-        ("minimize fnr subject to fpr = 0.1", "=", "'<=', '>=' or 'at'"),
-        ("minimize fnr subject to fpr == 0.1", "=", "'<=', '>=' or 'at'"),
         ("minimize fnr subject to fpr <= ", "", "Expected a number, such as 0.01 or 1 %"),
         ("minimize fnr subject to fpr <= fnr", "fnr", "Expected a number"),
         ("minimize fnr subject to fpr <= 95", "fpr <= 95", "For 95 % write 0.95"),
         ("minimize fnr subject to fpr at 0", "fpr at 0", "write `fpr <= 0`"),
         ("minimize fnr subject to fpr <= 0.1 and", "", "Known rates"),
-        ("minimize fnr subject to fpr <= 0.1, fnr <= 1", ",", "Expected one of subject, over, and"),
         ("minimize fnr subject to fpr <= 0.1 annd fnr <= 1", "annd", "Did you mean 'and'?"),
         ("minimize fnr subject to 0.1 <= 0.2", "0.1 <= 0.2", "contains no rate"),
         (
@@ -249,9 +243,15 @@ def error_of(sentence):
         ("minimize max(fpr, fnr", "", "ends too early. Expected ')'"),
         ("minimize fpr on a", "", "Expected '='"),
         ("minimize fpr on 3=4", "3", 'on group="a"'),
-        ("minimize fpr on a=b", "b", "a quoted string or a number"),
-        ("minimize fpr on a=5 %", "5 %", "a quoted string or a number"),
-        ("minimize fpr on a='b'", "'", "double quotes"),
+        ("minimize fpr on a=5 %", "5 %", "a string or a number"),
+        ("minimize fpr on a=and", "and", "a string or a number"),
+        ("minimize fpr on a='b", "'", "never closed"),
+        ("maximize fnr_at_fpr(0.1)", "maximize", "fnr_at_fpr is minimized"),
+        ("fnr_at_fpr(2)", "fnr_at_fpr(2)", "share between 0 and 1"),
+        ("precision_at_k(1, off=3)", "precision_at_k(1, off=3)", "unexpected keyword"),
+        ("maximize recall subject to demographic_parity(0.1)", None, "Name the groups"),
+        ("minimize cost(miss=5)", "cost(miss=5)", "Name what both errors cost"),
+        ("minimize cost(miss=-5, false_alarm=1)", None, "miss must be at least 0"),
         ('minimize fpr on a="b', '"', "never closed"),
         (r'minimize fpr on a="\q"', r'"\q"', "escape"),
         (r'minimize fpr on a="\ud800"', r'a="\ud800"', "a string or a number"),
@@ -298,7 +298,7 @@ def test_an_error_points_at_the_word_and_says_what_to_do(sentence, word, advice)
 
 @pytest.mark.parametrize("name", [*CATALOGUE, "f_score"])
 def test_a_typo_in_a_name_is_answered_with_the_name(name):
-    for typo in (name + "x", name.upper(), name[0] + name):
+    for typo in (name + "x", name[0] + name):
         message, pointed_at = error_of(f"minimize 2 {typo} subject to fnr <= 0.1")
         assert pointed_at == typo
         close = re.search("Did you mean '(.*)'", message)

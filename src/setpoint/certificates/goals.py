@@ -23,7 +23,14 @@ from setpoint.certificates.sample import (
     CannotPromise,
     Subset,
 )
-from setpoint.problems import PER_GROUP, Problem, refuse_classes, refuse_queries
+from setpoint.problems import (
+    PER_GROUP,
+    Problem,
+    is_about_targets,
+    parse_targets,
+    refuse_classes,
+    refuse_queries,
+)
 from setpoint.rates import (
     Bound,
     Combination,
@@ -45,7 +52,6 @@ _SHARE_KINDS = {
     (("tp",), ("fp",)): ACCEPTED,
     (("fn",), ("tn",)): REJECTED,
 }
-_LEAD = "maximize recall subject to "
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ def goal_to_certify(goal: Any) -> CertificateGoal:
         ValueError: The sentence cannot be read, or is about classes or queries.
     """
     if isinstance(goal, str):
-        goal = _parse(goal)
+        goal = parse_targets(goal) if is_about_targets(goal) else Problem.parse(goal)
     if isinstance(goal, Problem):
         refuse_queries(goal.query, "A certificate")
         per_group = goal.thresholds == PER_GROUP
@@ -120,21 +126,6 @@ def _bounds(targets: tuple[Any, ...]) -> tuple[Bound, ...]:
                 "fpr <= 0.01."
             )
     return targets
-
-
-def _parse(sentence: str) -> Problem | tuple[Any, ...]:
-    """A problem, or bounds alone: read as those of a problem with an objective in front."""
-    words = sentence.split(None, 1)
-    if words and words[0] in ("minimize", "maximize"):
-        return Problem.parse(sentence)
-    try:
-        return Problem.parse(_LEAD + sentence).subject_to
-    except ValueError as refused:
-        # what was put in front of the sentence is taken out of the message again
-        why, *lines = str(refused).split("\n")
-        leads = (_LEAD, *[" " * len(_LEAD)] * len(lines))
-        lines = [line.replace(lead, "", 1) for line, lead in zip(lines, leads, strict=False)]
-        raise ValueError("\n".join([why, *lines])) from None
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,18 @@ from setpoint.distributed.pool import (
 from setpoint.distributed.ranks import (
     RankLost,
     Reduction,
+    Row,
+    average_gradients,
     in_global_batch,
     is_launched,
     join_launched,
     rank_of,
     refuse_several_ranks,
     several_ranks,
+    sum_tensors,
+    values_of_ranks,
     workers,
 )
-from setpoint.distributed.reduce import Row, average_gradients, sum_tensors
 from setpoint.distributed.selection import Selected, select
 
 __all__ = [
@@ -46,5 +49,6 @@ __all__ = [
     "select",
     "several_ranks",
     "sum_tensors",
+    "values_of_ranks",
     "workers",
 ]

@@ -17,8 +17,7 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
-from setpoint.distributed.ranks import workers
-from setpoint.distributed.reduce import sum_tensors
+from setpoint.distributed.ranks import sum_tensors, workers
 
 _DIGIT = 16
 _BINS = 2**_DIGIT

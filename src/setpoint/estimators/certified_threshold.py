@@ -20,10 +20,8 @@ from setpoint.estimators.decisions import Decisions, ScoredRows, find_decision
 from setpoint.estimators.inputs import (
     FEWEST_ROWS,
     AnyArray,
-    GoalLike,
     GroupColumns,
     Labels,
-    as_problem,
     check_both_classes,
     read_classes,
     read_decision_goal,
@@ -31,7 +29,7 @@ from setpoint.estimators.inputs import (
     rows_of_groups,
     three_parts,
 )
-from setpoint.problems import refuse_classes
+from setpoint.problems import GoalLike, as_problem, refuse_classes
 
 PREFIT = "prefit"
 

@@ -22,10 +22,8 @@ from setpoint.estimators.inputs import (
     FEWEST_PER_CLASS,
     FEWEST_ROWS,
     AnyArray,
-    GoalLike,
     GroupColumns,
     Labels,
-    as_problem,
     check_both_classes,
     columns_of_labels,
     read_classes,
@@ -43,6 +41,7 @@ from setpoint.estimators.networks import (
     scores_of_rows,
     tensors_of_rows,
 )
+from setpoint.problems import GoalLike, as_problem
 from setpoint.results import Confusions, RunResult
 from setpoint.solvers import methods_named
 from setpoint.train import Best, Validation, fit_best, steps_for

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,13 @@ from sklearn.utils.validation import _check_sample_weight
 
 from setpoint._checks import share
 from setpoint.axes.group_cells import cells_of
-from setpoint.certificates import goal_to_certify
-from setpoint.problems import Problem, refuse_queries
-from setpoint.rates import Bound, ClassArea, fnr, fpr, npv, recall, tpr
+from setpoint.problems import GoalLike, Problem, as_problem, refuse_queries
+from setpoint.rates import ClassArea
 
 AnyArray = NDArray[Any]
 Labels = NDArray[np.int64]
 GroupColumns = dict[str, AnyArray]
 """One value per row for every column of groups, by its name."""
-GoalLike = str | Problem | Bound | Sequence[Bound]
-"""A goal as users write it: a problem, a sentence, or only the bounds that must hold."""
 
 FEWEST_ROWS = 20
 """If a class has fewer rows than this, the rows are not split: all are needed to learn from."""
@@ -30,40 +26,7 @@ FEWEST_PER_CLASS = 5
 _UNSEEN = ("error", "highest", "lowest")
 """What may be done with a group that has no threshold."""
 
-_BOUND = re.compile(r"\s*(?!minimize|maximize).*(<=|>=)")
-_FLOORS = {recall, tpr, fnr, npv}  # their bounds ask for alerts; what is left is to have few
 _SHOWN = 5  # labels in an error
-
-
-def as_problem(goal: GoalLike) -> Problem:
-    """A goal as a problem.
-
-    Bounds alone become a problem that maximizes recall, or minimizes the false positive rate if
-    only recall, tpr, fnr or npv are bounded.
-
-    Raises:
-        TypeError: The goal is neither a problem, nor a sentence, nor a bound.
-        ValueError: The sentence cannot be read.
-
-    Examples:
-        >>> print(as_problem("fpr <= 0.01"))
-        maximize recall subject to fpr <= 0.01
-        >>> print(as_problem(recall >= 0.95))
-        minimize fpr subject to recall >= 0.95
-    """
-    if isinstance(goal, Problem):
-        return goal
-    if isinstance(goal, str) and not _BOUND.match(goal):
-        return Problem.parse(goal)
-    if not isinstance(goal, (str, Bound, tuple, list)):
-        raise TypeError(
-            "goal must be a Problem, a sentence such as 'minimize fnr subject to fpr <= 0.01', or "
-            f"a bound such as 'fpr <= 0.01'; got {goal!r}."
-        )
-    bounds = goal_to_certify(goal).bounds
-    if all(bound.expression in _FLOORS for bound in bounds):
-        return Problem(minimize=fpr, subject_to=bounds)
-    return Problem(maximize=recall, subject_to=bounds)
 
 
 def read_decision_goal(goal: GoalLike, unseen: str) -> Problem:

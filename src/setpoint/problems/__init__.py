@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from setpoint._extras import import_lazily
 from setpoint.axes.specification import PER_GROUP
 from setpoint.problems.goals import (
+    GoalLike,
+    as_problem,
     fnr_at_fpr,
     pr_auc,
     precision_at_k,
@@ -13,6 +15,7 @@ from setpoint.problems.goals import (
     roc_auc,
     tpr_at_fpr,
 )
+from setpoint.problems.parser import is_about_targets, parse_targets
 from setpoint.problems.problem import Problem, merit
 from setpoint.problems.validation import check_plain, refuse_classes, refuse_queries
 
@@ -22,11 +25,15 @@ if TYPE_CHECKING:
 __all__ = [
     "PER_GROUP",
     "Choice",
+    "GoalLike",
     "Infeasible",
     "Problem",
+    "as_problem",
     "check_plain",
     "fnr_at_fpr",
+    "is_about_targets",
     "merit",
+    "parse_targets",
     "pr_auc",
     "precision_at_k",
     "precision_at_recall",

@@ -2,18 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from setpoint import rates
 from setpoint._checks import whole
 from setpoint.axes.specification import DEFAULT_POINTS
+from setpoint.problems.parser import is_about_targets, parse_targets
 from setpoint.problems.problem import Problem
-from setpoint.rates import alerts, coverage, precision, recall, tpr
+from setpoint.problems.vocabulary import goal
+from setpoint.rates import Target, alerts, coverage, npv, precision, recall, tpr
 from setpoint.rates import fnr as fnr_
 from setpoint.rates import fpr as fpr_
 
 WHOLE = (0.0, 1.0)
 """The range of a share."""
+GoalLike = str | Problem | Target | Sequence[Target]
+"""A goal as users write it: a problem, a sentence, or only the targets that must hold."""
+_FLOORS = {recall, tpr, fnr_, npv}
+"""Their bounds ask for alerts; what is left to want is to have few false ones."""
 
 
+def as_problem(goal: GoalLike) -> Problem:
+    """A goal as a problem.
+
+    Targets alone become a problem that maximizes recall, or minimizes the false positive rate if
+    only recall, tpr, fnr or npv are bounded.
+
+    Raises:
+        TypeError: The goal is neither a problem, nor a sentence, nor a target.
+        ValueError: The sentence cannot be read.
+
+    Examples:
+        >>> print(as_problem("fpr <= 1 %"))
+        maximize recall subject to fpr <= 0.01
+        >>> print(as_problem(recall >= 0.95))
+        minimize fpr subject to recall >= 0.95
+        >>> print(as_problem("Maximise sensitivity s.t. false positive rate at most 1 %"))
+        maximize recall subject to fpr <= 0.01
+    """
+    if isinstance(goal, Problem):
+        return goal
+    if isinstance(goal, str):
+        if not is_about_targets(goal):
+            return Problem.parse(goal)
+        goal = parse_targets(goal)
+    targets = (goal,) if isinstance(goal, Target) else tuple(goal) if _listed(goal) else ()
+    if not targets or not all(isinstance(target, Target) for target in targets):
+        raise TypeError(
+            "A goal is a Problem, a sentence such as 'minimize fnr subject to fpr <= 0.01', or "
+            f"a bound such as 'fpr <= 0.01'; got {goal!r:.100}."
+        )
+    if all(target.expression in _FLOORS for target in targets):
+        return Problem(minimize=fpr_, subject_to=targets)
+    return Problem(maximize=recall, subject_to=targets)
+
+
+def _listed(goal: object) -> bool:
+    return isinstance(goal, (list, tuple))
+
+
+@goal
 def fnr_at_fpr(level: float) -> Problem:
     """The lowest miss rate with at most this share of false alarms.
 
@@ -23,21 +71,25 @@ def fnr_at_fpr(level: float) -> Problem:
     return Problem(minimize=fnr_, subject_to=fpr_ <= level)
 
 
+@goal
 def tpr_at_fpr(level: float) -> Problem:
     """The highest detection rate with at most this share of false alarms."""
     return Problem(maximize=tpr, subject_to=fpr_ <= level)
 
 
+@goal
 def precision_at_recall(level: float) -> Problem:
     """The highest precision that still finds this share of the positives."""
     return Problem(maximize=precision, subject_to=recall >= level)
 
 
+@goal
 def recall_at_precision(level: float) -> Problem:
     """The highest recall whose alerts are right at least this often."""
     return Problem(maximize=recall, subject_to=precision >= level)
 
 
+@goal
 def precision_at_k(k: int, of: int | None = None) -> Problem:
     """The precision of the ``k`` highest scores.
 
@@ -54,6 +106,7 @@ def precision_at_k(k: int, of: int | None = None) -> Problem:
     return Problem(maximize=precision, subject_to=coverage.at(k / of))
 
 
+@goal
 def roc_auc(
     fpr: tuple[float, float] | None = None,
     points: int = DEFAULT_POINTS,
@@ -73,6 +126,7 @@ def roc_auc(
     return Problem(maximize=rates.tpr, subject_to=fpr_.over(*(fpr or WHOLE)), thresholds=points)
 
 
+@goal
 def pr_auc(
     recall: tuple[float, float] | None = None,
     points: int = DEFAULT_POINTS,

@@ -1,17 +1,24 @@
 """Read a sentence into a problem: the inverse of ``str(problem)``.
 
-The grammar, in the words people use::
+The grammar, in the words people use. Case does not matter; other words for the same thing are in
+:mod:`setpoint.problems.vocabulary`::
 
-    problem    = ("minimize" | "maximize") sum
-                 [ "subject to" target {"and" target} | "over" sum "in" "[" level "," level "]" ]
+    problem    = (("minimize" | "maximize") sum | [("minimize" | "maximize")] goal [arguments])
+                 [ ("subject to" | "with" | "at") targets
+                 | "over" sum "in" "[" level "," level "]" ]
                  [ "with" (number ("threshold" | "thresholds") | "thresholds per group") ]
                  [ "per" column ]
-    target     = sum ("<=" | ">=" | "at") level
+    targets    = target {("and" | ",") target}
+    target     = sum ("<=" | ">=" | "at" | "=") level | fairness arguments
     level      = ["-"] number
+    arguments  = "(" argument {"," argument} ")"
+    argument   = [column "="] (sum | value | "[" value {"," value} "]")
 
     sum        = ["-"] term {("+" | "-") term}
     term       = number | [number ["*"]] factor ["/" (factor | number)]
-    factor     = (name | "f_score" "(" number ")" | rate | classes_of) ["of" classes] ["on" slice]
+    factor     = (name | "f_score" "(" number ")" | rate | cost | classes_of)
+                 ["of" classes] ["on" slice]
+               | ("gap" | "ratio" | "largest" | "smallest") arguments
                | ("abs" | "max" | "min") "(" sum {"," sum} ")" | "(" sum ")"
     slice      = column "=" value {"&" column "=" value}
     classes    = class {"or" class}
@@ -19,23 +26,20 @@ The grammar, in the words people use::
     classes_of = ("macro" | "lowest" | "highest") "(" sum ")" | "top_k" "(" digits ")"
                | "cost" "(" "[" row {"," row} "]" ")" | "auc_mu" | "one_vs_all_auc"
     row        = "[" level {"," level} "]"
+    cost       = "cost" "(" "miss" "=" number "," "false_alarm" "=" number ")"
 
     rate       = "(" count ")" "/" "(" count ")"
     count      = ["-"] part {("+" | "-") part}
     part       = number | [number] ("TP" | "FP" | "FN" | "TN")
-    value      = string | ["-"] number | "True" | "False"
+    value      = string | word | ["-"] number | "True" | "False"
     number     = digits ["%"]
 """
 
 from __future__ import annotations
 
-import difflib
-import json
 import operator
-import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from setpoint.axes.specification import PER_GROUP, Specification
 from setpoint.problems.validation import (
@@ -45,6 +49,8 @@ from setpoint.problems.validation import (
     count_thresholds,
     specified,
 )
+from setpoint.problems.vocabulary import EXPRESSIONS, FOLDS, GOALS, TARGETS
+from setpoint.problems.words import Unreadable, Words, pointing, repairs
 from setpoint.rates import (
     AREAS,
     CATALOGUE,
@@ -60,154 +66,176 @@ from setpoint.rates import (
     Cost,
     Count,
     Expression,
-    Fold,
     Range,
     Rate,
     Setpoint,
     Target,
     TopK,
     Value,
+    cost,
     f_score,
     maximum,
-    minimum,
 )
 
 T = TypeVar("T")
-_WORDS = re.compile(
-    r"""(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:\s*%)?)
-      | (?P<string>"(?:[^"\\]|\\.)*")
-      | (?P<name>[^\W\d]\w*)
-      | (?P<sign><=|>=|[-+*/(),=&\[\]])""",
-    re.VERBOSE,
-)
-_HINTS = {
-    '"': "This quote is never closed.",
-    "'": "Strings stand in double quotes.",
-    "<": "Bounds are written <= and >=.",
-    ">": "Bounds are written <= and >=.",
-    "%": "A percentage follows a number, as in 1 %.",
-}
-_COUNTS = {"TP": TP, "FP": FP, "FN": FN, "TN": TN}
-_FOLDS: dict[str, Callable[..., Expression]] = {
-    "abs": lambda *parts: Fold("abs", parts),
-    "max": maximum,
-    "min": minimum,
-}
+_COUNTS = {"tp": TP, "fp": FP, "fn": FN, "tn": TN}
 _OF_CLASSES = ("macro", "lowest", "highest", "top_k", "cost", *AREAS)
-_NAMES = (*CATALOGUE, "f_score", *_FOLDS, *_OF_CLASSES)
+_NAMES = (*CATALOGUE, "f_score", *FOLDS, *_OF_CLASSES, *EXPRESSIONS)
+_VERBS = {"minimize": False, "maximize": True}
 _KEYWORDS = ("subject", "to", "over", "in", "at", "and", "with", "on", "per", "of", "or")
 _REST = ("subject", "over", "and", "with", "per")
 _DEEPEST = 100
 """How deep parentheses may be nested: twice what any expression needs."""
+_LONGEST = 100_000
+"""Characters of a sentence that are read at all."""
 
 
 def parse(sentence: str) -> Specification:
-    """The problem that ``sentence`` describes, or an error that points at the word it stops at."""
+    """The problem that a sentence describes.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It cannot be read; the error points at the word, and names a sentence that can.
+    """
+    return _read(sentence, lambda text: _Sentence(text).problem())
+
+
+def parse_targets(sentence: str) -> tuple[Target, ...]:
+    """The targets of a sentence that is about these alone, such as ``fpr <= 1 %``.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It cannot be read, as for :func:`parse`.
+    """
+    return _read(sentence, lambda text: _Sentence(text).only_targets())
+
+
+def is_about_targets(sentence: str) -> bool:
+    """Whether a sentence reads like targets alone, not like a problem.
+
+    >>> is_about_targets("fpr <= 1 %"), is_about_targets("Maximise recall")
+    (True, False)
+    """
+    try:
+        words = _Sentence(sentence)
+    except Unreadable:
+        return False
+    if words.verb_ahead() or words.word.key in GOALS:
+        return False
+    keys = {word.key for word in words.words}
+    return not keys & {"subject", "over"} and bool(keys & {"<=", ">=", "=", "at", *TARGETS})
+
+
+def _read(sentence: str, read: Callable[[str], T]) -> T:
+    """Read a sentence; an error names the nearest sentence that works, if one is near."""
     if not isinstance(sentence, str):
-        raise TypeError(f"Problem.parse reads a sentence; got {sentence!r}.")
-    return _Sentence(sentence).problem()
+        raise TypeError(f"Problem.parse reads a sentence; got {sentence!r:.100}.")
+    if len(sentence) > _LONGEST:
+        raise ValueError(
+            f"The sentence has {len(sentence):,} characters; at most {_LONGEST:,} are read."
+        )
+    try:
+        return read(sentence)
+    except Unreadable as error:
+        found = None if len(sentence) > 1000 else _nearest(sentence, error, read)
+        why = error.why if found is None else f"{error.why} This can be read: {found}"
+        raise ValueError(pointing(why, sentence, error.start, error.end)) from None
 
 
-@dataclass(frozen=True)
-class _Word:
-    """One word of the sentence and where it stands."""
-
-    kind: str
-    text: str
-    start: int
-
-
-class _Words:
-    """A sentence read word by word."""
-
-    def __init__(self, sentence: str) -> None:
-        self.sentence = sentence
-        self.words = [*self._split(), _Word("end", "", len(sentence.rstrip()))]
-        self.at = 0
-
-    def _split(self) -> Iterable[_Word]:
-        at = 0
-        while at < len(self.sentence):
-            if self.sentence[at].isspace():
-                at += 1
-                continue
-            match = _WORDS.match(self.sentence, at)
-            if match is None:
-                found = self.sentence[at]
-                why = _HINTS.get(found, "No sentence needs this character.")
-                self.point(at, at + 1, f"Cannot read {found!r}. {why}")
-            yield _Word(str(match.lastgroup), match.group(), at)
-            at = match.end()
-
-    @property
-    def word(self) -> _Word:
-        """The next word."""
-        return self.words[self.at]
-
-    def pop(self) -> _Word:
-        """Take the next word, whatever it is."""
-        word = self.word
-        self.at += word.kind != "end"
-        return word
-
-    def next_is(self, *texts: str) -> bool:
-        """Whether these words come next."""
-        return [word.text for word in self.words[self.at : self.at + len(texts)]] == list(texts)
-
-    def take(self, *texts: str) -> bool:
-        """Take these words if they come next."""
-        found = self.next_is(*texts)
-        self.at += len(texts) if found else 0
-        return found
-
-    def need(self, *texts: str) -> None:
-        """Take these words, or stop."""
-        for text in texts:
-            if not self.take(text):
-                self.stop(f"Expected {text!r}.")
-
-    def stop(self, why: str, *, among: Iterable[str] = ()) -> NoReturn:
-        """Refuse the next word; if it looks like one of ``among``, say so instead of ``why``."""
-        word = self.word
-        close = difflib.get_close_matches(word.text.lower(), list(among), n=1)
-        why = f"Did you mean {close[0]!r}?" if close else why
-        found = f"Cannot read {word.text!r}." if word.text else "The sentence ends too early."
-        self.point(word.start, word.start + len(word.text), f"{found} {why}")
-
-    def build(self, start: int, make: Callable[..., T], *parts: Any) -> T:
-        """Make something of the words from ``start`` on; if it is refused, point at them."""
+def _nearest(sentence: str, error: Unreadable, read: Callable[[str], Any]) -> str | None:
+    """A sentence near the one that was refused and that can be read."""
+    for repaired in repairs(sentence, error):
         try:
-            return make(*parts)
-        except (ValueError, TypeError, ArithmeticError) as refused:
-            first, last = self.words[start], self.words[max(self.at - 1, start)]
-            self.point(first.start, last.start + len(last.text), str(refused))
-
-    def point(self, start: int, end: int, why: str) -> NoReturn:
-        """Raise an error with carets under the given part of the sentence."""
-        line = re.sub(r"\s", " ", self.sentence)
-        marks = " " * start + "^" * max(end - start, 1)
-        raise ValueError(f"{why}\n  {line}\n  {marks}")
+            read(repaired)
+        except ValueError:
+            continue
+        return " ".join(repaired.split())
+    return None
 
 
-class _Sentence(_Words):
+class _Sentence(Words):
     """Reads a sentence by recursive descent, one method for each rule of the grammar."""
 
     depth = 0
 
     def problem(self) -> Specification:
         """The whole sentence."""
-        word = self.word.text
-        if not (self.take("minimize") or self.take("maximize")):
-            why = "A problem starts with 'minimize' or 'maximize'."
-            self.stop(why, among=("minimize", "maximize"))
-        start, objective = self.at, self.sum()
-        self.build(start, check_objective, objective, word)
-        targets = self.targets()
-        thresholds = self.thresholds(targets)
-        problem = self.per(specified(objective, word == "maximize", targets, thresholds))
+        asked = self.verb()
+        if self.word.key in GOALS:
+            problem = self.goal(asked)
+        else:
+            if asked is None:
+                why = "A problem starts with 'minimize' or 'maximize'."
+                self.stop(why, among=(*_VERBS, *GOALS))
+            start, objective = self.at, self.sum()
+            self.build(start, check_objective, objective, "maximize" if asked else "minimize")
+            targets = self.targets()
+            problem = specified(objective, asked, targets, self.thresholds(targets))
+        problem = self.per(problem)
         if self.word.kind != "end":
             self.stop(f"Expected one of {', '.join(_REST)}, an operator or the end.", among=_REST)
         return problem
+
+    def verb_ahead(self) -> bool:
+        """Whether the sentence goes on with what is to be done; "max recall" says it, too."""
+        short = self.word.key in ("max", "min") and self.words[self.at + 1].key != "("
+        return short or self.word.key in _VERBS
+
+    def verb(self) -> bool | None:
+        """Whether something is to be maximized; None if the sentence does not say."""
+        return self.pop().key.startswith("max") if self.verb_ahead() else None
+
+    def goal(self, maximize: bool | None) -> Specification:
+        """A problem by its name."""
+        start, name = self.at, self.pop().key
+        args, named = self.arguments() if self.next_is("(") else ([], {})
+        problem: Specification = self.build(start, GOALS[name], *args, **named)
+        if maximize is not None and maximize != problem.maximize:
+            verb = "maximized" if problem.maximize else "minimized"
+            self.point(0, self.words[start].start, f"{name} is {verb}.", _VERBS)
+        return problem
+
+    def only_targets(self) -> tuple[Target, ...]:
+        """A sentence of targets."""
+        found = self.several_targets()
+        if self.word.kind != "end":
+            self.stop("Expected 'and' or the end.", among=("and",))
+        return found
+
+    def arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        """``(0.02, sex=[f, m])``: what a function is called with."""
+        args: list[Any] = []
+        named: dict[str, Any] = {}
+        self.need("(")
+        while not self.take(")"):
+            if args or named:
+                self.need(",")
+            if self.words[min(self.at + 1, len(self.words) - 1)].key == "=":
+                name = self.text()
+                self.need("=")
+                named[name] = self.argument()
+            elif self.word.kind == "number" or self.next_is("-"):
+                args.append(self.level())
+            else:
+                args.append(self.sum())
+        return args, named
+
+    def argument(self) -> Any:
+        """A value, or a list of values in brackets or parentheses."""
+        opened = self.word.key
+        if not (self.take("[") or self.take("(")):
+            return self.item()
+        items = [self.item()]
+        while self.take(","):
+            items.append(self.item())
+        self.need("]" if opened == "[" else ")")
+        return items
+
+    def item(self) -> Value:
+        """A number, perhaps a percentage, or a value of a column."""
+        if self.word.kind == "number" and self.word.key.endswith("%"):
+            return self.number()
+        return self.value()
 
     def per(self, problem: Specification) -> Specification:
         """The same problem in every query, if the sentence says so."""
@@ -226,25 +254,44 @@ class _Sentence(_Words):
         """What the objective is subject to."""
         if self.take("over"):
             return (self.range(),)
-        if not self.next_is("subject"):
+        with_targets = self.next_is("with") and self.words[self.at + 1].key != "thresholds"
+        if with_targets and self.words[self.at + 1].kind != "number":
+            self.need("with")
+        elif self.next_is("subject"):
+            self.need("subject", "to")
+        elif not self.take("at"):
             return ()
-        self.need("subject", "to")
-        start, found = self.at, [self.target()]
-        while self.take("and"):
-            found.append(self.target())
+        return self.several_targets()
+
+    def several_targets(self) -> tuple[Target, ...]:
+        """Targets joined by "and" or commas."""
+        start, found = self.at, list(self.target())
+        while self.take("and") or (self.take(",") and (self.take("and") or True)):
+            found.extend(self.target())
         # One threshold per group may be announced only after the targets it makes possible.
         later = PER_GROUP if self.next_is("with", "thresholds", "per", "group") else None
         self.build(start, check_targets, tuple(found), later)
         return tuple(found)
 
-    def target(self) -> Target:
-        """A bound or a setpoint."""
-        start, left = self.at, self.sum()
-        if self.take("at"):
-            return self.build(start, Setpoint, left, self.level())
+    def target(self) -> tuple[Target, ...]:
+        """A bound, a setpoint, or what a function of fairness gives."""
+        start = self.at
+        if self.word.key in TARGETS:
+            name = self.pop().key
+            args, named = self.arguments()
+            made = self.build(start, TARGETS[name], *args, **named)
+            return made if isinstance(made, tuple) else (made,)
+        left = self.sum()
+        if self.take(".", "at", "("):
+            level = self.level()
+            self.need(")")
+            return (self.build(start, Setpoint, left, level),)
+        if self.take("at") or self.take("="):
+            return (self.build(start, Setpoint, left, self.level()),)
         if self.next_is("<=") or self.next_is(">="):
-            return self.build(start, Bound, left, self.pop().text, self.level())
-        return self.stop("A target needs '<=', '>=' or 'at' and a number, as in 'fpr <= 0.01'.")
+            return (self.build(start, Bound, left, self.pop().key, self.level()),)
+        why = "A target needs '<=', '>=' or 'at' and a number, as in 'fpr <= 0.01'."
+        return self.stop(why, among=("<=", ">=", "at"))
 
     def range(self) -> Range:
         """A rate and the range it is swept over."""
@@ -277,18 +324,17 @@ class _Sentence(_Words):
     def sum(self) -> Expression:
         """Terms added and subtracted."""
         start = self.at
-        total = -self.term() if self.take("-") else self.term()
+        terms = [-self.term() if self.take("-") else self.term()]
         while self.next_is("+") or self.next_is("-"):
-            combine = operator.sub if self.pop().text == "-" else operator.add
-            total = self.build(start, combine, total, self.term())
-        return maximum(total)
+            terms.append(-self.term() if self.pop().key == "-" else self.term())
+        return maximum(self.build(start, _added, terms))
 
     def term(self) -> Expression | float:
         """A number, or a factor with a weight and what it is divided by."""
         start, weight = self.at, 1.0
         if self.word.kind == "number":
             weight = self.number()
-            alone = self.word.kind != "name" or self.word.text in _KEYWORDS
+            alone = self.word.kind != "name" or self.word.key in _KEYWORDS
             if not self.take("*") and alone and not self.next_is("("):
                 return weight
         value = self.factor()
@@ -307,12 +353,16 @@ class _Sentence(_Words):
             beta = self.number()
             self.need(")")
             return self.sliced(self.build(start, f_score, beta))
-        if word.kind == "name" and word.text in CATALOGUE:
+        if word.kind == "name" and word.key in CATALOGUE:
             self.pop()
-            return self.sliced(CATALOGUE[word.text])
-        if word.text in _OF_CLASSES:
+            return self.sliced(CATALOGUE[word.key])
+        if word.key in EXPRESSIONS:
+            self.pop()
+            args, named = self.arguments()
+            return self.build(start, EXPRESSIONS[word.key], *args, **named)
+        if word.key in _OF_CLASSES:
             return self.sliced(self.about_classes())
-        if word.text not in (*_FOLDS, "("):
+        if word.key not in (*FOLDS, "("):
             self.stop(f"Known rates: {', '.join(CATALOGUE)}.", among=_NAMES)
         return self.nested()
 
@@ -322,19 +372,20 @@ class _Sentence(_Words):
         self.depth += 1
         if self.depth > _DEEPEST:
             self.stop("The sentence is nested too deeply.")
-        kind = "" if self.next_is("(") else self.pop().text
+        kind = "" if self.next_is("(") else self.pop().key
         self.need("(")
         parts = [self.sum()]
         while kind and self.take(","):
             parts.append(self.sum())
         self.need(")")
         self.depth -= 1
-        return self.build(start, _FOLDS[kind], *parts) if kind else parts[0]
+        return self.build(start, FOLDS[kind], *parts) if kind else parts[0]
 
     def sliced(self, expression: Expression) -> Expression:
-        """``expression of class or ... on column=value & ...``."""
+        """``expression of class or ... on column=value & ...``, or ``expression.on(...)``."""
         expression = self.of_class(expression)
-        more = self.take("on")
+        called = self.take(".", "on", "(")
+        more = called or self.take("on")
         while more:
             start, word = self.at, self.word
             if word.kind not in ("name", "string"):
@@ -342,7 +393,9 @@ class _Sentence(_Words):
             column = self.text()
             self.need("=")
             expression = self.build(start, _narrow, expression, column, self.value())
-            more = self.take("&")
+            more = self.take("," if called else "&")
+        if called:
+            self.need(")")
         return expression
 
     def of_class(self, expression: Expression) -> Expression:
@@ -360,15 +413,18 @@ class _Sentence(_Words):
         """A class by its name in quotes, or by its number."""
         if self.word.kind == "string":
             return self.text()
-        if not self.word.text.isdecimal():
+        if not self.word.key.isdecimal():
             self.stop('A class is called by its name in quotes or its number, as in of "cat".')
-        return self.build(self.at, int, self.pop().text)
+        return self.build(self.at, int, self.pop().key)
 
     def about_classes(self) -> Expression:
         """A mean, lowest or highest over classes, a top-k share, a mean cost or an area."""
-        start, word = self.at, self.pop().text
+        start, word = self.at, self.pop().key
         if word in AREAS:
             return ClassArea(word)
+        if word == "cost" and self.next_is("(") and self.words[self.at + 1].kind == "name":
+            _, named = self.arguments()
+            return self.build(start, cost, **named)
         self.need("(")
         if word == "top_k":
             made: Expression = self.build(start, TopK, self.number())
@@ -395,11 +451,11 @@ class _Sentence(_Words):
 
     def counts_ahead(self) -> bool:
         """Whether the parenthesis that opens here holds counts (TP, FP, ...) and not rates."""
-        ahead = [word for word in self.words[self.at : self.at + 4] if word.text != "-"]
-        if not ahead or ahead[0].text != "(":
+        ahead = [word for word in self.words[self.at : self.at + 4] if word.key != "-"]
+        if not ahead or ahead[0].key != "(":
             return False
         rest = ahead[2:] if len(ahead) > 1 and ahead[1].kind == "number" else ahead[1:]
-        return bool(rest) and rest[0].text in _COUNTS
+        return bool(rest) and rest[0].key in _COUNTS
 
     def rate(self) -> Rate:
         """One count over another."""
@@ -425,42 +481,42 @@ class _Sentence(_Words):
         """One term of a count."""
         known = self.word.kind == "number"
         weight = self.number() if known else 1.0
-        if self.word.text in _COUNTS:
-            return weight * _COUNTS[self.pop().text]
+        if self.word.key in _COUNTS:
+            return weight * _COUNTS[self.pop().key]
         return weight * ONE if known else self.stop("Expected TP, FP, FN or TN.")
 
     def value(self) -> Value:
         """What a column of a slice is equal to."""
         word = self.word
-        if word.kind == "string":
+        if word.text in ("True", "False"):
+            return self.pop().text == "True"
+        if word.kind == "string" or (word.kind == "name" and word.key not in _KEYWORDS):
             return self.text()
-        if self.take("True") or self.take("False"):
-            return word.text == "True"
         sign = -1 if self.take("-") else 1
         word = self.word
-        if word.kind != "number" or word.text.endswith("%"):
-            self.stop('A slice is picked by a quoted string or a number, as in group="a".')
-        if word.text.isdecimal():
-            return sign * self.build(self.at, int, self.pop().text)
+        if word.kind != "number" or word.key.endswith("%"):
+            self.stop('A slice is picked by a string or a number, as in group="a".')
+        if word.key.isdecimal():
+            return sign * self.build(self.at, int, self.pop().key)
         return sign * self.number()
-
-    def text(self) -> str:
-        """A name, or a string in quotes."""
-        return self.build(self.at, _text, self.pop())
 
     def number(self) -> float:
         """A number or a percentage."""
         if self.word.kind != "number":
             self.stop("Expected a number, such as 0.01 or 1 %.")
-        return self.build(self.at, _number, self.pop().text)
+        return self.build(self.at, _number, self.pop().key)
+
+
+def _added(terms: list[Expression | float]) -> Expression | float:
+    """The sum, by halves: a sum copies its terms, so adding one at a time would be quadratic."""
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return _added(terms[:half]) + _added(terms[half:])
 
 
 def _narrow(expression: Expression, column: str, value: Value) -> Expression:
     return expression.on(**{column: value})
-
-
-def _text(word: _Word) -> str:
-    return str(json.loads(word.text, strict=False)) if word.kind == "string" else word.text
 
 
 def _number(text: str) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from setpoint._checks import number, whole
+from setpoint._checks import at_least_zero, number, whole
 from setpoint.rates.counts import (
     EVERYONE,
     FN,
@@ -25,7 +25,7 @@ from setpoint.rates.counts import (
     divide,
 )
 from setpoint.rates.expression import Expression, Gradient, Tables
-from setpoint.rates.rate import Rate
+from setpoint.rates.rate import Rate, named
 from setpoint.rates.slices import (
     ClassSet,
     Value,
@@ -242,12 +242,32 @@ def top_k(k: int) -> TopK:
     return TopK(k)
 
 
-def cost(costs: Sequence[Sequence[float]] | Any) -> Cost:
-    """The mean cost of a decision, ``costs[true][predicted]``.
+def cost(
+    costs: Sequence[Sequence[float]] | Any = None,
+    *,
+    miss: float | None = None,
+    false_alarm: float | None = None,
+) -> Expression:
+    """The mean cost of a decision, per example.
 
+    Args:
+        costs: Of several classes, ``costs[true][predicted]``.
+        miss: Of two classes: what a positive that is not accepted costs.
+        false_alarm: What a negative that is accepted costs.
+
+    Raises:
+        TypeError: Neither a matrix nor the two costs are given.
+        ValueError: A cost is negative, or both are zero.
+
+    >>> cost(miss=500, false_alarm=5)
+    cost(miss=500, false_alarm=5)
     >>> cost([[0, 1], [5, 0]])
     cost([[0, 1], [5, 0]])
     """
+    if costs is None:
+        return _cost_of_errors(miss, false_alarm)
+    if miss is not None or false_alarm is not None:
+        raise TypeError("Give a matrix of costs, or miss= and false_alarm=, not both.")
     rows = costs.tolist() if hasattr(costs, "tolist") else costs
     try:
         return Cost(tuple(tuple(row) for row in rows))
@@ -255,6 +275,17 @@ def cost(costs: Sequence[Sequence[float]] | Any) -> Cost:
         raise TypeError(
             f"A cost matrix is rows of numbers, [[0, 1], [5, 0]]; got {costs!r}."
         ) from None
+
+
+def _cost_of_errors(miss: object, false_alarm: object) -> Rate:
+    """The money that misses and false alarms cost, over all examples."""
+    if miss is None or false_alarm is None:
+        raise TypeError("Name what both errors cost: cost(miss=500, false_alarm=5).")
+    a, b = at_least_zero(miss, "miss"), at_least_zero(false_alarm, "false_alarm")
+    if a == b == 0:
+        raise ValueError("Costs are all zero: give miss= or false_alarm= a price.")
+    name = f"cost(miss={numeral(a)}, false_alarm={numeral(b)})"
+    return named(name, Rate(a * FN + b * FP, EVERYONE))
 
 
 AREAS = ("auc_mu", "one_vs_all_auc")

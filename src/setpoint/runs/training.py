@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from setpoint._checks import plural, quoted, quoted_list
 from setpoint.axes.class_data import numbered
 from setpoint.certificates import certify, certify_shifts, shifts_to_prove
-from setpoint.distributed import gather_rows, rank_of, workers
+from setpoint.distributed import gather_rows, rank_of, values_of_ranks, workers
 from setpoint.problems import Problem
 from setpoint.results import RunResult
 from setpoint.runs.folder import (
@@ -60,11 +60,9 @@ from setpoint.train import (
     LEARNING_RATES,
     OtherRun,
     Validation,
-    broadcast,
     fit_best,
     score,
     steps_for,
-    sum_over_ranks,
 )
 
 _RESUMED = "Going on where a run that was stopped has left off."
@@ -253,7 +251,8 @@ class Training:
 
     def _train(self, seen: Survey, parts: dict[str, TablePart]) -> Finished:
         recipe = self.recipe
-        steps = steps_for(sum_over_ranks(len(parts["train"])), recipe.batch_size, recipe.epochs)
+        rows = sum(values_of_ranks(len(parts["train"])))
+        steps = steps_for(rows, recipe.batch_size, recipe.epochs)
         self.tell(f"Training {recipe.model} with {recipe.method}: {steps:,} steps.")
         model, history = self._fit(recipe, seen, parts, steps)
         splits = {n: all_rows(p, part_scores(model, p)) for n, p in parts.items()}
@@ -375,7 +374,7 @@ def on_first_rank(look: Callable[[], _Found]) -> _Found:
             found = look()
         except (OSError, ValueError) as error:
             trouble = error
-    told, answer = broadcast((None if trouble is None else str(trouble), found))
+    told, answer = values_of_ranks((None if trouble is None else str(trouble), found))[0]
     if trouble is not None:
         raise trouble
     if told is not None:

@@ -20,7 +20,6 @@ from setpoint.train.checkpoints import (
 from setpoint.train.loop import Fitted, ProgressLine, fit
 from setpoint.train.networks import HIDDEN, LEARNING_RATES, network, steps_for
 from setpoint.train.portfolio import Best, fit_best
-from setpoint.train.ranks import broadcast, sum_over_ranks
 from setpoint.train.retargeting import Cached, Retargeted, cached_features, retarget
 from setpoint.train.validation import Validation, score
 
@@ -43,7 +42,6 @@ __all__ = [
     "Validation",
     "WholeQueries",
     "batches",
-    "broadcast",
     "cached_features",
     "fit",
     "fit_best",
@@ -53,5 +51,4 @@ __all__ = [
     "save_checkpoint",
     "score",
     "steps_for",
-    "sum_over_ranks",
 ]

@@ -22,8 +22,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from setpoint._files import write_file
+from setpoint.distributed import rank_of, values_of_ranks
 from setpoint.train.averaging import Averaged
-from setpoint.train.ranks import first_row_of_rank, sum_over_ranks
 
 Tensors = dict[str, Tensor]
 History = list[dict[str, Any]]
@@ -166,9 +166,9 @@ def recipe_of(
 
 def _digest(columns: tuple[Any, ...]) -> str:
     """The number of rows of all ranks, and their fingerprint."""
-    count = len(columns[0])
-    total = sum_over_ranks(fingerprint(columns, first_row_of_rank(count)))
-    return f"{sum_over_ranks(count):,} rows {total:016x}"
+    counts = values_of_ranks(len(columns[0]))
+    found = values_of_ranks(fingerprint(columns, sum(counts[: rank_of()])))
+    return f"{sum(counts):,} rows {sum(found) % 2**64:016x}"
 
 
 def _digest_of_state(state: Mapping[str, Any]) -> str:

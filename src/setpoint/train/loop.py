@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._checks import whole
-from setpoint.distributed import rank_of
+from setpoint.distributed import rank_of, values_of_ranks
 from setpoint.solvers.registry import Criterion
 from setpoint.solvers.samplers import Batch, Sampler, Shuffled
 from setpoint.train.averaging import Averaged
@@ -34,7 +34,7 @@ from setpoint.train.checkpoints import (
     recipe_of,
     save_checkpoint,
 )
-from setpoint.train.ranks import RankView, broadcast
+from setpoint.train.ranks import RankView
 from setpoint.train.validation import Validation
 
 OnStep = Callable[[int, Tensor], None]
@@ -205,7 +205,7 @@ class Run:
         rows = {"data": (self.x, self.y, self.weights, self.groups), "validation": held_out}
         self.folder = folder
         self.recipe = recipe_of(self.state, {"goal": "", **settings}, rows)
-        found = broadcast(load_checkpoint(folder) if rank_of() == 0 else None)
+        found = values_of_ranks(load_checkpoint(folder) if rank_of() == 0 else None)[0]
         if found is None:
             return
         tensors, record = found

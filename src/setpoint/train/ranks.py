@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from setpoint.distributed import gather_columns, rank_of, sum_tensors, workers
+from setpoint.distributed import gather_columns, rank_of, workers
 from setpoint.solvers import BatchCriterion, GlobalBatch
 from setpoint.solvers.samplers import Batch
 
@@ -57,29 +56,3 @@ class RankView:
         here = (batch.rows >= self.first) & (batch.rows < self.first + self.count)
         weights = None if batch.weights is None else batch.weights[here]
         return Batch(batch.rows[here] - self.first, weights)
-
-
-def first_row_of_rank(count: int) -> int:
-    """The position of this rank's first row among those of all ranks, if it has ``count`` rows."""
-    if workers() == 1:
-        return 0
-    sizes = gather_columns({"count": torch.tensor([count])})[0]["count"]
-    return sum(int(size) for size in sizes[: rank_of()])
-
-
-def broadcast(value: Any) -> Any:
-    """The value that rank 0 has, on all ranks."""
-    if workers() == 1:
-        return value
-    sent = [value]
-    dist.broadcast_object_list(sent, src=0)
-    return sent[0]
-
-
-def sum_over_ranks(number: int) -> int:
-    """The sum over all ranks, modulo 2^64."""
-    if workers() == 1:
-        return number
-    halves = torch.tensor([number >> 32, number & 0xFFFFFFFF])
-    high, low = sum_tensors(halves).tolist()
-    return int((high << 32) + low) % 2**64

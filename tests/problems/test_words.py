@@ -1,0 +1,129 @@
+"""Other words for the same goal: what people write is read, and refused sentences get a cure."""
+
+import time
+
+import pytest
+
+from setpoint.fairness import demographic_parity, equalized_odds, gap
+from setpoint.problems import Problem, pr_auc, precision_at_k, roc_auc
+from setpoint.problems.vocabulary import PHRASES
+from setpoint.rates import (
+    FN,
+    FP,
+    TN,
+    TP,
+    Rate,
+    balanced_error,
+    cost,
+    coverage,
+    error,
+    f_score,
+    fnr,
+    fpr,
+    precision,
+    recall,
+    tpr,
+)
+
+ALL = TP + FP + FN + TN
+FPR_1 = Problem(maximize=recall, subject_to=fpr <= 0.01)
+PARITY = demographic_parity(0.02, sex=["f", "m"])
+
+
+@pytest.mark.parametrize(
+    ("sentence", "problem"),
+    [
+        ("Maximise Sensitivity s.t. False Positive Rate at most 1 %", FPR_1),
+        ("maximize recall st FPR ≤ 1%", FPR_1),
+        ("max recall such that false alarm rate no more than .01", FPR_1),
+        ("maximize recall with fpr <= 0.01", FPR_1),
+        ("maximize recall at fpr <= 0.01", FPR_1),
+        ("MAXIMIZE RECALL WHILE KEEPING SPECIFICITY AT LEAST 99 %", None),
+        ("minimize fnr subject to fpr = 0.1", Problem(minimize=fnr, subject_to=fpr.at(0.1))),
+        ("minimize fnr subject to fpr == 10 %", Problem(minimize=fnr, subject_to=fpr.at(0.1))),
+        ("minimize fnr subject to fpr.at(0.1)", Problem(minimize=fnr, subject_to=fpr.at(0.1))),
+        ("maximize f1", Problem(maximize=f_score(1))),
+        ("maximize F2 score", Problem(maximize=f_score(2))),
+        ("minimize miss rate", Problem(minimize=fnr)),
+        ("minimize fdr", Problem(minimize=1 - precision)),
+        ("maximize balanced accuracy", Problem(maximize=1 - balanced_error)),
+        ("fnr_at_fpr(1 %)", Problem(minimize=fnr, subject_to=fpr <= 0.01)),
+        ("minimize fnr_at_fpr(0.01)", Problem(minimize=fnr, subject_to=fpr <= 0.01)),
+        ("precision_at_k(3, of=7)", precision_at_k(3, of=7)),
+        ("precision_at_k(10) per query", precision_at_k(10).per("query")),
+        ("maximize auc", roc_auc()),
+        ("maximize ROC AUC", roc_auc()),
+        ("roc_auc(fpr=[0, 5 %], points=3)", roc_auc(fpr=(0, 0.05), points=3)),
+        ("pr_auc(recall=(0.95, 1))", pr_auc(recall=(0.95, 1))),
+        ("average precision", pr_auc()),
+        (
+            "minimize error subject to demographic_parity(0.02, sex=[f, m])",
+            Problem(minimize=error, subject_to=PARITY),
+        ),
+        (
+            "minimize error s.t. demographic_parity(2 %, sex=['f', \"m\"]) "
+            "with thresholds per group",
+            Problem(minimize=error, subject_to=PARITY, thresholds="per group"),
+        ),
+        (
+            "minimize error with gap(tpr, sex=[f, m]) <= 0.02 and fpr <= 0.1",
+            Problem(minimize=error, subject_to=[gap(tpr, sex=["f", "m"]) <= 0.02, fpr <= 0.1]),
+        ),
+        (
+            "minimize error subject to equalized_odds(0.1, age=[1, 2]), coverage <= 0.5",
+            Problem(minimize=error, subject_to=[*equalized_odds(0.1, age=[1, 2]), coverage <= 0.5]),
+        ),
+        ("minimize fpr on sex=f", Problem(minimize=fpr.on(sex="f"))),
+        ("minimize fpr on sex='f'", Problem(minimize=fpr.on(sex="f"))),
+        ("minimize fpr.on(sex='f', age=3)", Problem(minimize=fpr.on(sex="f", age=3))),
+        ("minimize fpr on st=1 & f1=auc", Problem(minimize=fpr.on(st=1, f1="auc"))),
+        ("minimize cost(miss=500, false_alarm=5)", Problem(minimize=Rate(500 * FN + 5 * FP, ALL))),
+        (
+            "minimize cost(miss=500, false_alarm=5) subject to recall >= 0.8",
+            Problem(minimize=cost(miss=500, false_alarm=5), subject_to=recall >= 0.8),
+        ),
+    ],
+)
+def test_other_words_for_the_same_goal(sentence, problem):
+    found = Problem.parse(sentence)
+    assert problem is None or found == problem
+    assert Problem.parse(str(found)) == found
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_every_phrase_can_be_read(phrase):
+    starts = {
+        "maximize": "{} recall",
+        "minimize": "{} fnr",
+        "subject to": "minimize fnr {} fpr <= 0.1",
+        "<=": "minimize fnr subject to fpr {} 0.1",
+        ">=": "minimize fpr subject to recall {} 0.1",
+        "=": "minimize fpr subject to recall {} 0.1",
+    }
+    sentence = starts.get(PHRASES[phrase], "maximize {}")
+    said, meant = (Problem.parse(sentence.format(words)) for words in (phrase, PHRASES[phrase]))
+    assert said == meant == Problem.parse(sentence.format(phrase.upper()))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "nearest"),
+    [
+        ("minimize fnr subject to fpr < 0.1", "minimize fnr subject to fpr <= 0.1"),
+        ("maximize prescision subject to recall >= 1", "maximize precision subject to recall >= 1"),
+        ("maximize recall fpr <= 0.1", "maximize recall subject to fpr <= 0.1"),
+        ("recall subject to fpr <= 0.1", "maximize recall subject to fpr <= 0.1"),
+        ("minimize fnr subjct to fpr <= 0.1", "minimize fnr subject to fpr <= 0.1"),
+    ],
+)
+def test_an_error_names_the_nearest_sentence(sentence, nearest):
+    with pytest.raises(ValueError, match=r"This can be read: .*\n") as caught:
+        Problem.parse(sentence)
+    assert f"This can be read: {nearest}\n" in str(caught.value)
+    Problem.parse(nearest)
+
+
+def test_thousands_of_terms_take_no_second():
+    began = time.process_time()
+    terms = " + ".join(f"0.001 fpr on a={i}" for i in range(3000))
+    Problem.parse(f"minimize {terms}")
+    assert time.process_time() - began < 5  # a second, on a machine as slow as a fifth of ours
