@@ -1,0 +1,108 @@
+"""The page of goals as sentences (docs/goals.md), made from the tables of the parser.
+
+python -m setpoint.problems.grammar > docs/goals.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from setpoint.problems import parser
+from setpoint.problems.goals import as_problem
+from setpoint.problems.vocabulary import EXPRESSIONS, GOALS, PHRASES, TARGETS
+from setpoint.rates import CATALOGUE, Rate
+
+EXAMPLES = {
+    "A bound, and another": "fpr <= 1 % and coverage <= 0.2",
+    "An objective": "minimize balanced_error",
+    "An objective under a bound": "maximize recall subject to fpr <= 0.01",
+    "At most, at least": "maximize precision s.t. recall at least 95 %",
+    "A rate held at a value": "maximize precision subject to recall at 0.95",
+    "A number of alerts": "maximize precision subject to alerts at 100",
+    "An area": "maximize tpr over fpr in [0, 0.05] with 10 thresholds",
+    "Weights": "minimize 0.9 fnr + 0.1 fpr",
+    "Money": "minimize cost(miss=500, false_alarm=5) subject to recall >= 0.8",
+    "A rate of your own": "minimize (5 FN + FP) / (TP + FP + FN + TN)",
+    "A ratio": "maximize precision / prevalence",
+    "The worse of two": "minimize max(fpr, fnr)",
+    "A group": 'maximize recall subject to fpr on region="north" <= 0.01',
+    "Two columns": 'minimize fnr on sex="f" & age=3',
+    "A gap": "minimize error subject to gap(tpr, sex=[f, m]) <= 0.02",
+    "Fairness by name": "minimize error subject to demographic_parity(0.02, sex=[f, m])",
+    "A threshold per group": (
+        "minimize error subject to equal_opportunity(0.02, sex=[f, m]) with thresholds per group"
+    ),
+    "A class": 'maximize recall of "cat" subject to precision of "cat" >= 0.9',
+    "Over all classes": "maximize lowest(recall) subject to accuracy >= 0.8",
+    "Queries": "maximize precision subject to alerts at 10 per query",
+    "A goal by name": "fnr_at_fpr(1 %)",
+}
+"""Every form of a sentence, by what it shows."""
+
+
+def page() -> str:
+    """The page in Markdown."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield "# Goals as sentences"
+    yield ""
+    yield "Whatever takes a goal takes a `Problem`, a bound or a sentence, and every problem prints"
+    yield "as a sentence that reads back. Case does not matter. An error points at the word and names"
+    yield "the nearest sentence that can be read. This page is made by `python docs/make_goals.py`."
+    yield from _table(
+        "Forms",
+        ("what", "sentence", "read as"),
+        ((what, f"`{s}`", _other(s)) for what, s in EXAMPLES.items()),
+    )
+    yield from _table(
+        "Rates", ("name", "definition"), ((f"`{n}`", _definition(n)) for n in CATALOGUE)
+    )
+    yield from _table("Other words", ("word", "you may write"), _phrases())
+    yield from _table(
+        "Functions",
+        ("gives", "call"),
+        (
+            ("a problem", ", ".join(f"`{name}(...)`" for name in GOALS)),
+            ("bounds", ", ".join(f"`{name}(...)`" for name in TARGETS)),
+            ("a rate", ", ".join(f"`{name}(...)`" for name in EXPRESSIONS)),
+        ),
+    )
+    yield from ("", "## Grammar", "", "```text")
+    grammar = (parser.__doc__ or "").partition("::")[2].strip("\n").splitlines()
+    yield from (line[4:].rstrip() for line in grammar)
+    yield "```"
+
+
+def _other(sentence: str) -> str:
+    """How the sentence prints, if that differs."""
+    printed = str(as_problem(sentence))
+    return "the same" if printed == sentence else f"`{printed}`"
+
+
+def _table(title: str, head: tuple[str, ...], rows: object) -> Iterator[str]:
+    yield from ("", f"## {title}", "", f"| {' | '.join(head)} |", "| --- " * len(head) + "|")
+    assert isinstance(rows, Iterator | tuple)
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _definition(name: str) -> str:
+    """A rate in counts; others as the expression they are."""
+    known = CATALOGUE[name]
+    if isinstance(known, Rate):
+        return f"({known.numerator}) / ({known.denominator})"
+    return {"lift": "precision / prevalence", "balanced_error": "0.5 fpr + 0.5 fnr"}[name]
+
+
+def _phrases() -> Iterator[tuple[str, str]]:
+    """Each word of the grammar with the phrases that stand for it."""
+    ordered = sorted(PHRASES.items(), key=lambda pair: list(PHRASES.values()).index(pair[1]))
+    for word, pairs in groupby(ordered, key=lambda pair: pair[1]):
+        yield f"`{word}`", ", ".join(phrase for phrase, _ in pairs)
+
+
+if __name__ == "__main__":
+    print(page(), end="")
