@@ -49,8 +49,8 @@ def page() -> str:
 def _lines() -> Iterator[str]:
     yield "# Goals as sentences"
     yield ""
-    yield "Whatever takes a goal takes a `Problem`, a bound or a sentence, and every problem prints"
-    yield "as a sentence that reads back. Case does not matter. An error points at the word and names"
+    yield "Whatever takes a goal takes a `Problem`, a bound or a sentence; every problem prints as"
+    yield "a sentence that reads back. Case does not matter. An error points at the word and names"
     yield "the nearest sentence that can be read. This page is made by `python docs/make_goals.py`."
     yield from _table(
         "Forms",
