@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from setpoint.axes.everyone import spread
+from setpoint.axes import spread
 from setpoint.axes.sample import read_sample
 
 
 def spread_of(scores, weights=None):
     scores = torch.as_tensor(scores, dtype=torch.float64)
     sample = read_sample(((),), scores, torch.arange(len(scores)) % 2, weights)
-    return float(spread(sample.cuts)[0])
+    return float(spread(sample.scores, sample.weights)[0])
 
 
 @pytest.mark.parametrize("n", [20, 512, 5000])

@@ -187,6 +187,6 @@ def test_counts_at_the_width_used_by_the_bound():
     s, y = scored()
     gradient, curvature = Objective(fnr_at_fpr(0.1), main_share=0.0).derivatives(s, y)
     sample = read_sample(((),), torch.from_numpy(s), torch.from_numpy(y))
-    expected = 0.125 * float(spread(sample.cuts)[0])
+    expected = 0.125 * float(spread(sample.scores, sample.weights)[0])
     ratio = np.abs(gradient) / curvature / REACH
     np.testing.assert_allclose(ratio[curvature > 1e-12], expected, rtol=1e-9)

@@ -10,7 +10,7 @@ from subjects import PER_QUERY as PROBLEMS
 from setpoint import Implicit, Sigmoid, precision_at_k
 from setpoint.axes import Queries
 from setpoint.axes import queries as queries_module
-from setpoint.axes.everyone import spread
+from setpoint.axes.order_statistics import spread
 from setpoint.axes.queries import spread_within
 from setpoint.axes.sample import read_sample
 from setpoint.steps import Softplus
@@ -90,7 +90,7 @@ def test_the_spread_of_a_query_is_that_of_its_scores_alone(ties):
     for q in range(4):
         mine = queries == q
         own = read_sample(((),), scores[mine], labels[mine], weights[mine].double())
-        assert found[q] == pytest.approx(spread(own.cuts)[0], rel=1e-12)
+        assert found[q] == pytest.approx(spread(own.scores, own.weights)[0], rel=1e-12)
 
 
 # ---- gradients ---------------------------------------------------------------------------------

@@ -13,9 +13,10 @@ from setpoint._extras import import_lazily
 if TYPE_CHECKING:
     from setpoint.axes.axis import DEFAULTS, Axis, Defaults, Outcome
     from setpoint.axes.classes import Classes
-    from setpoint.axes.everyone import Everyone, PlainOutcome, spread
+    from setpoint.axes.everyone import Everyone, PlainOutcome
     from setpoint.axes.groups import Groups
     from setpoint.axes.implicit_function import Held, hold
+    from setpoint.axes.order_statistics import spread
     from setpoint.axes.queries import Queries
     from setpoint.axes.registry import AXES, axis_of
     from setpoint.axes.sample import Sample, read_sample

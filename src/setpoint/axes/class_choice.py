@@ -51,7 +51,7 @@ def choose_classes(
         raise ValueError(f"`{problem}` has no shifts to choose: it is about scores only.")
     shifts = _best(problem, data)
     value = _value(problem, data, shifts)
-    with quiet(np):
+    with quiet():
         tables = hard_tables(data, data.scores - shifts, top_ks(problem), np.nan)
         check_reached(problem, data, tables)
         rates = rates_reached(problem, value, tables)
@@ -106,9 +106,9 @@ def _best(problem: Specification, data: ClassData) -> Floats:
 
 def _worth(problem: Specification, data: ClassData, shifts: Floats) -> tuple[float, float]:
     """By how little the targets are missed, then how good the objective is."""
-    with quiet(np):
+    with quiet():
         tables = hard_tables(data, data.scores - shifts, top_ks(problem), worst(problem))
-        gaps = [no_nan(np, target.gap(tables)) for target in problem.points[0]]
+        gaps = [no_nan(target.gap(tables)) for target in problem.points[0]]
         value = float(problem.objective.of(tables))
     close = [tolerance(target.expression) for target in problem.points[0]]
     missed = sum(max(float(gap) - room, 0.0) for gap, room in zip(gaps, close, strict=True))
@@ -135,7 +135,7 @@ def _read(problem: Specification, *given: Any) -> ClassData:
 
 def _value(problem: Specification, data: ClassData, shifts: Floats) -> float:
     """The objective; 0/0 is its worst value, unless the data leave no other."""
-    with quiet(np):
+    with quiet():
         tables = hard_tables(data, data.scores - shifts, top_ks(problem), worst(problem))
         value = float(problem.objective.of(tables))
         if np.isnan(value):

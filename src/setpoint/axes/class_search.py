@@ -73,7 +73,7 @@ def find_shifts(
     search = CoordinateDescent(
         problem, holds(problem), data, np.zeros(count), np.zeros(len(everyone), int), undefined
     )
-    with quiet(np):
+    with quiet():
         if count == 2:
             return _two(search)
         wanted = _coverages(problem, data)
@@ -272,7 +272,7 @@ class CoordinateDescent:
         """The same without targets, in half the time."""
         cuts = self._cuts(column, among, rows)
         cost = self.problem.objective.of(cuts.tables()) * (-1 if self.problem.maximize else 1)
-        cost = no_nan(np, np.broadcast_to(cost, (1, 1, len(rows) + 1)))[0, 0]
+        cost = no_nan(np.broadcast_to(cost, (1, 1, len(rows) + 1)))[0, 0]
         margins = cuts.scores[0]
         inside = np.flatnonzero(margins[:-1] > margins[1:]) + 1  # equal ones are never split
         cut = np.concatenate([[0], inside, [len(rows)]])
@@ -326,14 +326,12 @@ class CoordinateDescent:
         return cost < cost_now - tolerance(self.problem.objective)
 
     def _worth(self, cuts: ClassCuts, cut: Any) -> tuple[float, float]:
-        with quiet(np):
+        with quiet():
             tables, missed = cuts.tables_at(cut), 0.0
             for hold in self.targets:
-                gap = no_nan(np, hold.gap(hold.expression.of(tables), hold.levels[0]))
+                gap = no_nan(hold.gap(hold.expression.of(tables), hold.levels[0]))
                 missed += float(np.max(np.where(gap > hold.tolerance, gap, 0.0)))
-            cost = no_nan(
-                np, self.problem.objective.of(tables) * (-1 if self.problem.maximize else 1)
-            )
+            cost = no_nan(self.problem.objective.of(tables) * (-1 if self.problem.maximize else 1))
         return missed, float(np.max(cost))
 
     def decide(self) -> None:
@@ -384,7 +382,7 @@ class ClassCuts(Cuts):
         )
         scores = sorted_margins[None]
         present = np.array([len(rows)])
-        return cls(np, scores, -scores, present, {}, path, undefined)
+        return cls(scores, -scores, present, {}, path, undefined)
 
     @cached_property
     def _along(self) -> dict[Where, MatricesAlongPath]:

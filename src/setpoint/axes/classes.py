@@ -21,9 +21,8 @@ from setpoint.axes.axis import Axis, Outcome
 from setpoint.axes.class_data import ClassData, best_others, read_data, sum_by, top_ks
 from setpoint.axes.class_search import FoundShifts, find_shifts
 from setpoint.axes.confusion import ConfusionMatrix, hard_tables
-from setpoint.axes.cuts import Cuts
-from setpoint.axes.everyone import spread
 from setpoint.axes.implicit_function import Held, hold
+from setpoint.axes.order_statistics import spread
 from setpoint.axes.scan import TOLERANCE
 from setpoint.axes.specification import Specification
 from setpoint.rates import (
@@ -201,7 +200,7 @@ class ClassAnchors:
             rows += [(slopes[i] - coverages[i] / whole * together) / whole for i in self.kept]
         return np.array(rows).reshape(-1, len(soft.moving))
 
-    def total(self, multipliers: Floats, rest: Floats) -> Floats:
+    def total(self, multipliers: Floats, towards: Floats) -> Floats:
         """The sum of what is kept, each with its multiplier, by count."""
         soft, count = self.soft, len(self.targets)
         by_class = np.zeros(len(soft.coverages))
@@ -338,8 +337,7 @@ def margin_spread(data: ClassData, shifts: Floats) -> float:
         shifted = data.scores - shifts
         margins = (shifted - best_others(shifted)).T
     weights = np.broadcast_to(data.weights, margins.shape)
-    cuts = Cuts.sort(np, margins, {(): (weights, np.zeros_like(weights))})
-    return float(np.mean(spread(cuts)))
+    return float(np.mean(spread(margins, weights)))
 
 
 def by_entry(kind: int, slope: Floats, count: int) -> Floats:

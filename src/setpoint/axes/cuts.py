@@ -1,8 +1,7 @@
 """Every way to cut sorted scores, with the counts at each cut.
 
 Sort the scores from high to low. Cut ``k`` accepts the ``k`` highest, so running sums give the
-counts at all ``n + 1`` cuts at once. Equal scores are never split. Written once on what numpy and
-torch have in common (``xp`` is either module), and without a branch on data.
+counts at all ``n + 1`` cuts at once. Equal scores are never split.
 
 Shapes: ``c`` outputs, ``m`` thresholds of each, ``n`` scores: cuts are ``[c, m, n + 1]``.
 """
@@ -11,20 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from setpoint.axes.arrays import bisect, like, take
 from setpoint.rates import Array, Counts, Tables, Where
 
 
 class AnyCuts(Protocol):
     """What the scan reads: counts at every cut, for ``r`` outputs or queries, ``m`` thresholds."""
-
-    @property
-    def xp(self) -> Any:
-        """Numpy or torch."""
 
     @property
     def present(self) -> Array:
@@ -43,8 +37,8 @@ class AnyCuts(Protocol):
     def valid(self) -> Array:
         """Which cuts split no equal scores."""
 
-    def over(self, reduce: str, values: Array) -> Array:
-        """The least (``"amin"``) or largest (``"amax"``) over all cuts, ``[r, m]``."""
+    def over(self, reduce: np.ufunc, values: Array) -> Array:
+        """``np.minimum`` or ``np.maximum`` over all cuts, ``[r, m]``."""
 
     def along(self, values: Array) -> Array:
         """What belongs to thresholds ``[r, m]``, at every cut."""
@@ -63,22 +57,21 @@ class AnyCuts(Protocol):
 class Cuts:
     """Counts at every cut of the sorted scores."""
 
-    xp: Any
     scores: Array  # [c, n] from high to low; examples of weight zero come last, as -inf
     rising: Array  # [c, n] the same with their signs turned
     present: Array  # [c] how many are there
     running: Mapping[Where, tuple[Array, Array]]  # accepted positives and negatives [c, n + 1]
 
     @classmethod
-    def sort(cls, xp: Any, scores: Array, masks: Mapping[Where, tuple[Array, Array]]) -> Cuts:
+    def sort(cls, scores: Array, masks: Mapping[Where, tuple[Array, Array]]) -> Cuts:
         """Sort ``scores`` [c, n] and add up the weights of both classes in every slice."""
         positives, negatives = masks[()]
         there = positives + negatives > 0
-        turned = xp.where(there, -scores, float("inf"))
+        turned = np.where(there, -scores, np.inf)
         order = turned.argsort(-1)
-        running = {w: (_sums(xp, p, order), _sums(xp, q, order)) for w, (p, q) in masks.items()}
-        rising = take(xp, turned, order)
-        return cls(xp, -rising, rising, there.sum(-1), running)
+        running = {w: (_sums(p, order), _sums(q, order)) for w, (p, q) in masks.items()}
+        rising = take(turned, order)
+        return cls(-rising, rising, there.sum(-1), running)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -95,21 +88,20 @@ class Cuts:
 
     def tables_at(self, cut: Array) -> Tables:
         """The counts at one cut for each threshold, ``[c, m]``."""
-        xp = self.xp
         return {
-            w: counts_at(take(xp, tp, cut), take(xp, fp, cut), tp[:, -1:], fp[:, -1:])
+            w: counts_at(take(tp, cut), take(fp, cut), tp[:, -1:], fp[:, -1:])
             for w, (tp, fp) in self.running.items()
         }
 
     def valid(self) -> Array:
         """Which cuts split no equal scores, ``[c, 1, n + 1]``."""
-        xp, s = self.xp, self.scores
-        end = s[:, :1] > -float("inf")  # cut 0; true wherever there is anybody
-        return xp.concatenate([end, s[:, :-1] > s[:, 1:], end], -1)[:, None]
+        s = self.scores
+        end = s[:, :1] > -np.inf  # cut 0; true wherever there is anybody
+        return np.concatenate([end, s[:, :-1] > s[:, 1:], end], -1)[:, None]
 
-    def over(self, reduce: str, values: Array) -> Array:
-        """The least (``"amin"``) or largest of all cuts, ``[c, m, n + 1]`` to ``[c, m]``."""
-        return getattr(self.xp, reduce)(values, -1)
+    def over(self, reduce: np.ufunc, values: Array) -> Array:
+        """``np.minimum`` or ``np.maximum`` over all cuts, ``[c, m, n + 1]`` to ``[c, m]``."""
+        return reduce.reduce(values, -1)
 
     def along(self, values: Array) -> Array:
         """What belongs to thresholds ``[c, m]``, at every cut."""
@@ -117,32 +109,37 @@ class Cuts:
 
     def positions(self) -> Array:
         """How many examples every cut accepts, ``[n + 1]``."""
-        place = {} if self.xp is np else {"device": self.scores.device}
-        return self.xp.arange(self.shape[-1], **place)
+        return np.arange(self.shape[-1])
 
     def score(self, rank: Array) -> Array:
         """The score of the given rank (0: the highest), clamped to those that are there."""
-        return take(self.xp, self.scores, self.xp.minimum(rank, self.present[:, None] - 1))
-
-    def for_each(self, numbers: tuple[float, ...]) -> Array:
-        """The same numbers for each output, ``[c, m]``."""
-        return like(self.scores, numbers) + 0 * self.present[:, None]
+        return take(self.scores, np.minimum(rank, self.present[:, None] - 1))
 
     def above(self, values: Array, *, equal: bool = False) -> Array:
         """How many scores are above ``values`` [c, m] (or equal): always a valid cut."""
-        return bisect(self.xp, self.rising, -values, "right" if equal else "left")
-
-
-def _sums(xp: Any, weights: Array, order: Array) -> Array:
-    sorted_ = take(xp, weights, order)
-    if xp is np:
-        sums = np.zeros((len(order), order.shape[-1] + 1))
-        sorted_.cumsum(-1, out=sums[:, 1:])
-        return sums
-    sums = xp.cumsum(sorted_, -1)
-    return xp.concatenate([xp.zeros_like(sums[:, :1]), sums], -1)
+        return bisect(self.rising, -values, "right" if equal else "left")
 
 
 def counts_at(tp: Array, fp: Array, positives: Array, negatives: Array) -> Counts:
     """A table of counts from what is accepted and the class totals."""
     return Counts(tp, fp, positives - tp, negatives - fp, positives, negatives)
+
+
+def take(values: Array, index: Array) -> Array:
+    """``values`` [c, n] at ``index`` [c, m]; below zero is the first."""
+    if len(values) == 1:
+        return values.take(index, mode="clip")
+    return np.take_along_axis(values, index.clip(0), -1)
+
+
+def bisect(rising: Array, values: Array, side: str = "left") -> Array:
+    """The first place where ``rising`` [c, n] is at least (right: above) ``values`` [c, m]."""
+    if len(rising) == 1:
+        return rising[0].searchsorted(values, side)
+    return np.stack([r.searchsorted(v, side) for r, v in zip(rising, values, strict=True)])
+
+
+def _sums(weights: Array, order: Array) -> Array:
+    sums = np.zeros((len(order), order.shape[-1] + 1))
+    take(weights, order).cumsum(-1, out=sums[:, 1:])
+    return sums

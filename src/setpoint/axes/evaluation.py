@@ -47,9 +47,9 @@ def evaluate_problem(
     if thresholds is None and problem.swept is None:
         return choose_thresholds(problem, scores, labels, weights, groups).value
     s, masks = read_inputs(problem, scores, labels, weights, groups)
-    with quiet(np):
+    with quiet():
         if thresholds is None:
-            value = area(problem, Cuts.sort(np, s[None], _rows(masks)))
+            value = area(problem, Cuts.sort(s[None], _rows(masks)))
             return defined(problem, value, masks)
         tables = tables_at(s, _column(problem, thresholds, groups, s), masks)
         return objective_value(problem, tables, s, masks)
@@ -72,8 +72,8 @@ def choose_thresholds(
     if problem.kind == "groups":
         return choose_groups(problem, scores, labels, weights, groups)
     s, masks = read_inputs(problem, scores, labels, weights, groups)
-    with quiet(np):
-        cuts = Cuts.sort(np, s[None], _rows(masks))
+    with quiet():
+        cuts = Cuts.sort(s[None], _rows(masks))
         placed = place(cuts, problem)
         tables = {where: _row(table) for where, table in cuts.tables_at(placed.cut).items()}
         check_feasible(problem, tables, masks)

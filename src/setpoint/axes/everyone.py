@@ -1,7 +1,8 @@
 """One threshold for everyone: per output and operating point, a system of its own.
 
-The threshold is chosen by a scan of the sorted scores. It then holds the target that stops it, or,
-where none does, its coverage: the share of examples that it accepts.
+The threshold is an order statistic of the scores where one target decides, and chosen by a scan of
+the sorted scores where more has to be weighed. It then holds the target that stops it, or, where
+none does, its coverage: the share of examples that it accepts.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import plural
-from setpoint.axes.arrays import bisect, like
 from setpoint.axes.axis import Axis, Outcome, S, plain
-from setpoint.axes.cuts import AnyCuts, Cuts
 from setpoint.axes.implicit_function import Held, hold
+from setpoint.axes.order_statistics import lowest_permitted, spread
 from setpoint.axes.sample import Sample, exact, read_sample
 from setpoint.axes.scan import TOLERANCE, Placement, holds, place
 from setpoint.axes.soft_counts import SoftCounts, gradient_of, tables_of
@@ -34,9 +34,6 @@ from setpoint.rates import (
 )
 from setpoint.steps import Hard, SlopeOf, Step
 
-QUANTILES = (0.95 - 1e-12, 0.05 - 1e-12)
-"""Shares of the weight, counted from the highest score; copies of an example equal its weight."""
-
 
 class Separable(Axis[S]):
     """Thresholds that depend on their own examples alone: a stack of 1 x 1 systems."""
@@ -45,10 +42,6 @@ class Separable(Axis[S]):
         super().__init__(problem, **options)
         self.targets = holds(problem)
         self.slices = problem.slices
-
-    def choose(self, cuts: AnyCuts) -> Placement:
-        """The best thresholds on true counts."""
-        return place(cuts, self.problem, self.targets)
 
     def held(self, counts: SoftCounts, placed: Placement, *, fresh: bool = True) -> PlainOutcome:
         """The objective at placed thresholds, and its gradient.
@@ -100,6 +93,14 @@ class Everyone(Separable[Sample]):
         """A checked sample of a batch."""
         return read_sample(self.slices, scores, labels, weights, groups)
 
+    def choose(self, sample: Sample) -> Placement:
+        """The best thresholds on true counts."""
+        if len(self.targets) == 1 and self.targets[0].counted:
+            found = lowest_permitted(sample, self.targets[0])
+            if found is not None:
+                return found
+        return place(sample.cuts, self.problem, self.targets)
+
     def hold(
         self,
         whole: Sample,
@@ -110,7 +111,7 @@ class Everyone(Separable[Sample]):
     ) -> PlainOutcome:
         """Choose thresholds, or take those that were ``placed`` on other batches, and hold them."""
         with np.errstate(all="ignore"):  # 0/0 is a value here, not an accident
-            found = self.choose(whole.cuts) if placed is None else placed
+            found = self.choose(whole) if placed is None else placed
             counts = soft_counts(whole, own, found.marginal, step, widening)
             return self.held(counts, found, fresh=placed is None)
 
@@ -119,7 +120,7 @@ def soft_counts(
     whole: Sample, own: Sample, at: Array, step: Step, widening: float = 1.0
 ) -> SoftCounts:
     """Soft counts around thresholds ``at``, as wide as the spread of the scores says."""
-    width = step.width_of(spread(whole.cuts)) * widening
+    width = step.width_of(spread(whole.scores, whole.weights)) * widening
     return SoftCounts(step, at, (width + (width == 0))[:, None], whole, own)
 
 
@@ -156,8 +157,8 @@ class OneAnchor:
         """By the threshold, ``[c, m, 1, 1]``."""
         return (self.by_count * self.count_slopes).sum(-1)[..., None, None]
 
-    def total(self, multipliers: Array, rest: Array) -> Array:
-        """The multiplier times what is kept; nothing is left."""
+    def total(self, multipliers: Array, towards: Array) -> Array:
+        """The multiplier times what is kept."""
         return multipliers * self.by_count
 
 
@@ -177,30 +178,6 @@ def _flatness_gradient(soft: PlainSoft, anchor: OneAnchor) -> Array:
     flat = slope == 0
     pace = -(by_density * slopes).sum(-1, keepdims=True) / (slope + flat) * ~flat
     return bend.pull(by_density) + soft.pull(pace * anchor.by_count)
-
-
-def spread(cuts: Cuts) -> Array:
-    """The weighted population deviation of the scores, ``[c]``; 0 for constant scores.
-
-    Robust: scores farther outside the middle 90 % than that middle is wide are moved to this fence
-    (for a Gaussian that is nobody: it stands at 4.9 deviations). One score of 1e3 among 512
-    changes the result by about two per cent.
-    """
-    scores, (positives, negatives) = cuts.scores, cuts.running[()]
-    running = positives + negatives
-    weights = running[:, 1:] - running[:, :-1]
-    total = running[:, -1:] + (running[:, -1:] == 0)
-    ends = cuts.score(bisect(np, running, cuts.for_each(QUANTILES) * total) - 1)
-    low, high = ends[:, :1], ends[:, 1:]
-    reach = high - low
-    reach = np.where(reach > 0, reach, np.inf)  # almost all tied: no fence
-    bottom, top = cuts.score(cuts.present[:, None] - 1), scores[:, :1]
-    bottom, top = np.maximum(low - reach, bottom), np.minimum(high + reach, top)
-    clipped = np.minimum(np.maximum(scores, bottom), top)
-    away = clipped - (weights * clipped).sum(-1)[:, None] / total
-    variance = (weights * away * away).sum(-1) / total[:, 0]
-    noise = 1e-26 * np.maximum(top * top, bottom * bottom)[:, 0]
-    return np.sqrt(variance * (variance > noise))
 
 
 @dataclass(frozen=True)
@@ -230,7 +207,7 @@ class PlainOutcome(Outcome):
     @cached_property
     def hard(self) -> Tables:
         """True counts at the reported thresholds."""
-        at = like(self.counts.at, self.placed.threshold)
+        at = self.placed.threshold
         true = replace(self.counts, step=Hard(), at=at, _kernels=[])
         accepted, totals = exact(true.counts()[0]), exact(true.whole.totals)
         return tables_of(accepted, totals, self.problem.slices)

@@ -175,7 +175,7 @@ def _cell(
 ) -> Cell:
     here = (p + n) > 0
     masks = dict.fromkeys([(), *slices], (p[here][None], n[here][None]))
-    cuts = Cuts.sort(np, scores[here][None], masks)
+    cuts = Cuts.sort(scores[here][None], masks)
     tp, fp = (side[0] for side in cuts.running[()])
     return Cell(where, index, cuts, slices, tp, fp)
 

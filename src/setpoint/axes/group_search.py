@@ -76,7 +76,7 @@ def choose_groups(
     if len(strangers):
         raise ValueError(_unnamed_group(problem, groups, s, int(strangers[0])))
     pairs = [(masks[()][0] * (codes == i), masks[()][1] * (codes == i)) for i in range(len(wheres))]
-    with quiet(np):
+    with quiet():
         cells = Cells(wheres, problem.slices, s, pairs)
         solver = GroupSearch(problem, cells)
         picks = solver.solve()
@@ -113,7 +113,7 @@ class GroupSearch:
     """Whether the data are only a sample, such as a batch: see :class:`GroupTargets`."""
 
     def __post_init__(self) -> None:
-        with quiet(np):
+        with quiet():
             self.asked = GroupTargets(self.problem, self.cells, sample=self.sample)
             self.costs = GroupCosts(self.problem, self.cells)
             pairs = zip(self.cells.cells, self.asked.local, strict=True)
@@ -123,7 +123,7 @@ class GroupSearch:
 
     def solve(self) -> _Picks:
         """The cut of every cell: how many of its scores are accepted."""
-        with quiet(np):
+        with quiet():
             picks = self.tangents([np.zeros((len(self.cells.cells), 2))])
             joint = self.asked.joint
             if joint:
@@ -289,7 +289,7 @@ class GroupTargets:
         total: Any = 0.0
         for target in self.targets:
             hold = hold_of(target)
-            gap = no_nan(np, hold.gap(target.expression.of(tables), target.level))
+            gap = no_nan(hold.gap(target.expression.of(tables), target.level))
             close = max(hold.tolerance, self.slack(target))
             total = total + np.where(gap > close, gap, 0.0)
         return total

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats
 from setpoint.axes.axis import Axis, Outcome
-from setpoint.axes.everyone import spread
 from setpoint.axes.group_cells import Cell, Cells, cells_of, key_of
 from setpoint.axes.group_search import CellsInWindow, GroupSearch
 from setpoint.axes.implicit_function import Held, hold
+from setpoint.axes.order_statistics import spread
 from setpoint.axes.sample import Sample, read_sample
 from setpoint.axes.scan import TOLERANCE, hold_of, placement_at
 from setpoint.axes.soft_counts import SoftCounts, gradient_of, tables_of
@@ -120,7 +120,9 @@ class Groups(Axis[Sample]):
 
     def _widths(self, cells: Cells, whole: Sample, step: Step, widening: float) -> Floats:
         """The width of each group's step: by the spread of its own scores, if they have any."""
-        spreads = [spread(cell.cuts)[0] or spread(whole.cuts)[0] for cell in cells.cells]
+        every = spread(whole.scores, whole.weights)[0]
+        own = (spread(c.cuts.scores, np.diff(c.tp + c.fp)[None])[0] for c in cells.cells)
+        spreads = [found or every for found in own]
         widths = step.width_of(np.array(spreads, dtype=float)) * widening
         return np.where(widths == 0, 1.0, widths)
 
@@ -215,13 +217,14 @@ class CoveragesAndEquations:
         rows = [soft.by_threshold(equation) for equation in equations]
         self.slopes = np.array(rows).reshape(-1, len(soft.sizes))
 
-    def rests(self, rest: Floats) -> Floats:
-        """The multipliers of the groups' coverages."""
+    def rests(self, multipliers: Floats, towards: Floats) -> Floats:
+        """The multipliers of the groups' coverages: for what those of the equations leave."""
+        rest = towards + (multipliers[..., None] * self.slopes).sum(-2)
         return np.asarray(-rest / (self.soft.scale * self.soft.coverage_slopes))
 
-    def total(self, multipliers: Floats, rest: Floats) -> Floats:
+    def total(self, multipliers: Floats, towards: Floats) -> Floats:
         """Multipliers times equations, and the rest by the coverages, ``[g, 2]``."""
-        total = (self.rests(rest) / self.soft.sizes)[:, None] * np.ones(2)
+        total = (self.rests(multipliers, towards) / self.soft.sizes)[:, None] * np.ones(2)
         for multiplier, equation in zip(multipliers, self.equations, strict=True):
             total = total + multiplier * equation
         return total
@@ -298,7 +301,7 @@ class GroupOutcome(Outcome):
             }
         names = [self.axis.keys[i] for i in self.placed.present]
         equations = map(str, self.placed.equations)
-        rests = self.anchors.rests(self.held.rest)
+        rests = self.anchors.rests(self.held.multipliers, self.held.towards)
         return {
             "threshold": dict(zip(names, self.placed.threshold.tolist(), strict=True)),
             "held_rates": rates,

@@ -40,8 +40,8 @@ class Anchors(Protocol):
     def slopes(self) -> Array:
         """How what is kept changes with the thresholds, ``[..., e, t]``."""
 
-    def total(self, multipliers: Array, rest: Array) -> Array:
-        """``m . E`` by the counts, ``[..., k]``; what no multiplier balances is ``rest``."""
+    def total(self, multipliers: Array, towards: Array) -> Array:
+        """``m . E`` by the counts, ``[..., k]``, from the multipliers and ``df/dt``."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class Held:
     Attributes:
         gradient: On the scores.
         multipliers: One per rate that is kept, ``[..., e]``.
-        rest: What the multipliers leave of the objective's slope by the thresholds, ``[..., t]``.
+        towards: The objective's slope by the thresholds, ``[..., t]``.
         flat: Whether a threshold keeps a rate that no score near it can change.
     """
 
     gradient: Array
     multipliers: Array
-    rest: Array
+    towards: Array
     flat: bool
 
 
@@ -76,9 +76,8 @@ def hold(
     goal = soft.by_count(objective) * sign
     towards = soft.by_threshold(goal)
     multipliers, flat = solve(towards, anchors.slopes, floor)
-    rest = towards + (multipliers[..., None] * anchors.slopes).sum(-2)
-    gradient = soft.pull(goal + anchors.total(multipliers, rest))
-    return Held(gradient, multipliers, rest, flat)
+    gradient = soft.pull(goal + anchors.total(multipliers, towards))
+    return Held(gradient, multipliers, towards, flat)
 
 
 def solve(goal: Array, held: Array, floor: Array | None = None) -> tuple[Array, bool]:

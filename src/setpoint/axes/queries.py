@@ -10,7 +10,7 @@ that have both relevant and other documents: the rest have nothing to rank.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from setpoint.axes.arrays import Floats
 from setpoint.axes.axis import Outcome
 from setpoint.axes.choice import Infeasible
-from setpoint.axes.everyone import QUANTILES, Separable
+from setpoint.axes.everyone import Separable
+from setpoint.axes.order_statistics import QUANTILES
 from setpoint.axes.query_choice import choose_queries
 from setpoint.axes.query_cuts import QueryCuts
 from setpoint.axes.sample import Sample, exact, read_sample
-from setpoint.axes.scan import TOLERANCE
+from setpoint.axes.scan import TOLERANCE, place
 from setpoint.axes.segments import EXAMPLES_AT_ONCE, Grouped, Segments, queries_among, query_column
 from setpoint.axes.soft_counts import SoftCounts
 from setpoint.axes.specification import Specification
@@ -35,11 +36,14 @@ from setpoint.steps import Step
 Rows = slice | NDArray[np.int64]
 
 
-@dataclass(frozen=True)
 class QuerySample(Sample):
     """Documents in the order of their queries: scores ``[n]``, columns ``[n, k]``."""
 
-    queries: Segments = field(kw_only=True)
+    def __init__(
+        self, scores: Array, columns: Array, slices: tuple[Where, ...], *, queries: Segments
+    ) -> None:
+        self.queries = queries
+        super().__init__(scores, columns, slices)
 
     @cached_property
     def by_column(self) -> Floats:
@@ -55,7 +59,7 @@ class QuerySample(Sample):
         """The sorted scores of every query with the counts at every cut."""
         by = self.by_column
         pairs = {where: (by[2 * i], by[2 * i + 1]) for i, where in enumerate(self.slices)}
-        return QueryCuts.sort(np, self.scores, self.queries, pairs)
+        return QueryCuts.sort(self.scores, self.queries, pairs)
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class QueryBatch:
                 _of(self.given[name], rows) for name in ("labels", "weights", "groups")
             )
             read = read_sample(self.slices, self.scores[rows], labels, weights, groups)
-            queries = Segments.of(np, ids, count)
+            queries = Segments.of(ids, count)
             sample = QuerySample(read.scores[0], read.columns[0], self.slices, queries=queries)
             yield rows, sample
 
@@ -118,7 +122,7 @@ class Queries(Separable[QueryBatch]):
         with np.errstate(all="ignore"):  # 0/0 is a value here, not an accident
             for rows, sample in whole.parts():
                 cuts = sample.query_cuts
-                placed = self.choose(cuts)
+                placed = place(cuts, self.problem, self.targets)
                 width = step.width_of(spread_within(cuts)) * widening
                 width = np.where(width > 0, width, 1.0)[:, None]
                 width = np.broadcast_to(width, placed.marginal.shape)

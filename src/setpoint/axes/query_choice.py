@@ -39,7 +39,7 @@ def evaluate_queries(
     grouped = _grouped(problem, queries, groups, s)
     given = None if thresholds is None else _given(problem, thresholds, grouped)
     values = []
-    with quiet(np):
+    with quiet():
         for part, own, mine in _parts(s, masks, grouped):
             if given is None:
                 values += [_areas(problem, own, mine, grouped, part)]
@@ -58,7 +58,7 @@ def choose_queries(
     grouped = _grouped(problem, queries, groups, s)
     targets, thresholds, values = holds(problem), [], []
     reached: list[list[Floats]] = [[] for _ in problem.subject_to]
-    with quiet(np):
+    with quiet():
         for part, own, mine in _parts(s, masks, grouped):
             cuts = _cuts(own, mine, _segments(grouped, part))
             placed = place(cuts, problem, targets)
@@ -99,7 +99,7 @@ def _areas(
     found = []
     for first, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         rows = {w: (p[None, first:end], n[None, first:end]) for w, (p, n) in masks.items()}
-        found.append(area(problem, Cuts.sort(np, s[None, first:end], rows)))
+        found.append(area(problem, Cuts.sort(s[None, first:end], rows)))
     return np.asarray(found)
 
 
@@ -143,11 +143,11 @@ def _parts(s: Floats, masks: Masks, grouped: Grouped) -> Iterator[tuple[slice, F
 
 
 def _segments(grouped: Grouped, part: slice) -> Segments:
-    return Segments.of(np, grouped.ids(part), part.stop - part.start)
+    return Segments.of(grouped.ids(part), part.stop - part.start)
 
 
 def _cuts(s: Floats, masks: Masks, segments: Segments) -> QueryCuts:
-    return QueryCuts.sort(np, s, segments, masks)
+    return QueryCuts.sort(s, segments, masks)
 
 
 def _given(problem: Specification, thresholds: Any, grouped: Grouped) -> Floats:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -25,30 +24,28 @@ SHORT = 2**16
 class QueryCuts:
     """Counts at every cut of the sorted scores of every query."""
 
-    xp: Any
     scores: Array  # [n] from high to low in each query; examples of weight zero last, as -inf
     weights: Array  # [n] in the same order
     examples: Segments
     cuts: Segments
     present: Array  # [q] how many are there
     accepted: Mapping[Where, tuple[Array, Array]]  # positives and negatives, [n + q]
-    _positions: list[Array] = field(default_factory=list)  # once found; a compiler sees through it
+    _positions: list[Array] = field(default_factory=list)  # once found
 
     @classmethod
     def sort(
-        cls, xp: Any, scores: Array, queries: Segments, masks: Mapping[Where, tuple[Array, Array]]
+        cls, scores: Array, queries: Segments, masks: Mapping[Where, tuple[Array, Array]]
     ) -> QueryCuts:
         """Sort ``scores`` [n] within ``queries``, and add up both classes in every slice."""
         everyone = masks[()][0] + masks[()][1]
-        keys = xp.where(everyone > 0, scores, -float("inf"))
-        order = _order(xp, keys, queries)
+        keys = np.where(everyone > 0, scores, -np.inf)
+        order = _order(keys, queries)
         none = queries.starts * 0.0
 
         def accepted(weights: Array) -> Array:
             return queries.fronted(queries.running(weights[order]), none)
 
         return cls(
-            xp,
             keys[order],
             everyone[order],
             queries,
@@ -81,33 +78,32 @@ class QueryCuts:
 
     def valid(self) -> Array:
         """Which cuts split no equal scores, ``[1, 1, n + q]``."""
-        xp, s, queries = self.xp, self.scores, self.examples
-        ids, end = queries.ids, s[queries._inside(queries.starts)] > -float("inf")
-        between = (s[:-1] > s[1:]) | (ids[:-1] != ids[1:])
-        inside = xp.concatenate([between, s[:1] == s[:1]], -1)
-        last = xp.concatenate([ids[:-1] != ids[1:], s[:1] == s[:1]], -1)
-        inside = xp.where(last, queries.each(end), inside)
+        s, queries = self.scores, self.examples
+        ids, end = queries.ids, s[queries.starts] > -np.inf
+        last = np.append(ids[:-1] != ids[1:], True)
+        inside = np.append(s[:-1] > s[1:], True)
+        inside = np.where(last, queries.each(end), inside)
         return queries.fronted(inside, end)[None, None]
 
     def score(self, rank: Array) -> Array:
         """The score of the given rank (0: the highest), clamped to those that are there."""
-        rank = self.xp.minimum(rank, self.present[:, None] - 1)
+        rank = np.minimum(rank, self.present[:, None] - 1)
         return self.examples.at(self.scores, rank * (rank > 0))
 
     def above(self, values: Array, *, equal: bool = False) -> Array:
         """How many scores of each query are above ``values`` [q, m] (or equal), by bisection."""
-        xp, low = self.xp, (values != values) * 0
+        low = (values != values) * 0
         high = low + self.examples.lengths[:, None]
-        longest = int(self.examples.lengths.max()) if xp is np else len(self.scores)
+        longest = int(self.examples.lengths.max())
         for _ in range(longest.bit_length()):
             middle = (low + high) // 2
             here = self.examples.at(self.scores, middle)
             more = (low < high) & ((here >= values) if equal else (here > values))
-            low, high = xp.where(more, middle + 1, low), xp.where(more, high, middle)
+            low, high = np.where(more, middle + 1, low), np.where(more, high, middle)
         return low
 
-    def over(self, reduce: str, values: Array) -> Array:
-        """The least or largest over the cuts of each query, ``[1, m, n + q]`` to ``[q, m]``."""
+    def over(self, reduce: np.ufunc, values: Array) -> Array:
+        """``np.minimum`` or ``np.maximum`` over the cuts of each query, ``[q, m]``."""
         return self.cuts.extreme(reduce, values[0]).T
 
     def along(self, values: Array) -> Array:
@@ -125,12 +121,10 @@ class QueryCuts:
         return self.cuts.at(accepted, self.examples.lengths[:, None])[:, 0]
 
 
-def _order(xp: Any, keys: Array, queries: Segments) -> Array:
+def _order(keys: Array, queries: Segments) -> Array:
     """By query, and from high to low within each."""
-    order = xp.argsort(-keys, 0)
+    order = np.argsort(-keys)
     ids = queries.ids[order]
-    if xp is not np:
-        return order[xp.argsort(ids, dim=0, stable=True)]
     if len(queries.starts) <= SHORT:
         ids = ids.astype(np.uint16)
     return order[np.argsort(ids, kind="stable")]

@@ -6,7 +6,6 @@ An example of weight zero is absent, which is also how a half-filled memory is e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -19,24 +18,36 @@ from setpoint.batch import check_labels, check_length, check_scores, check_weigh
 from setpoint.rates import Array, Where
 
 
-@dataclass(frozen=True)
 class Sample:
     """Scores ``[c, n]`` and the weights ``[c, n, k]`` of positives and negatives in every slice.
 
     The columns come in pairs, positives then negatives, one pair per slice; everyone is the first.
     Arrays of numpy, or tensors: :meth:`tensors`.
+
+    Attributes:
+        totals: The weight of each column, ``[c, k]``.
+        unweighted: Whether every example has weight one.
     """
 
-    scores: Array
-    columns: Array
-    slices: tuple[Where, ...] = ((),)
-    totals: Array = field(init=False)  # the weight of each column, [c, k]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "totals", self._totals())
+    def __init__(
+        self,
+        scores: Array,
+        columns: Array,
+        slices: tuple[Where, ...] = ((),),
+        *,
+        unweighted: bool = False,
+    ) -> None:
+        self.scores, self.columns, self.slices = scores, columns, slices
+        self.unweighted = unweighted
+        self.totals = self._totals()
 
     def _totals(self) -> Array:
         return self.columns.sum(1)
+
+    @property
+    def weights(self) -> Array:
+        """What every example weighs, ``[c, n]``; None if that is one."""
+        return None if self.unweighted else self.columns[..., :2].sum(-1)
 
     @cached_property
     def cuts(self) -> Cuts:
@@ -45,7 +56,7 @@ class Sample:
             where: (self.columns[..., 2 * i], self.columns[..., 2 * i + 1])
             for i, where in enumerate(self.slices)
         }
-        return Cuts.sort(np, self.scores, pairs)
+        return Cuts.sort(self.scores, pairs)
 
     @property
     def both_classes(self) -> Array:
@@ -95,15 +106,19 @@ def read_sample(
         groups: A column of group values, or a dict of columns, for slices.
     """
     s, y = _pair(scores, labels)
-    check_scores(s)
-    check_labels(y, s)
+    positive = y > 0
+    if not np.isfinite(s).all():
+        check_scores(s)
+    if y.shape != s.shape or not (y == positive).all():
+        check_labels(y, s)
     w = None
     if weights is not None:
         given = exact(weights)
         given = given if given.ndim == 2 else given[:, None]
         w = np.broadcast_to(given, s.shape) if len(given) == len(s) else given
         check_weights(w, s)
-    return Sample(s.T, _columns(slices, s, y, w, groups), slices)
+    columns = _columns(slices, s, positive, w, groups)
+    return Sample(s.T, columns, slices, unweighted=w is None)
 
 
 def exact(values: Any) -> NDArray[Any]:
@@ -139,16 +154,22 @@ def _pair(scores: Any, labels: Any) -> tuple[Floats, NDArray[Any]]:
 
 
 def _columns(
-    slices: tuple[Where, ...], scores: Floats, labels: Any, weights: Floats | None, groups: Any
+    slices: tuple[Where, ...],
+    scores: Floats,
+    positive: NDArray[np.bool_],
+    weights: Floats | None,
+    groups: Any,
 ) -> Floats:
     """What every example weighs in each class of each slice, ``[c, n, k]``.
 
     In memory every column is one piece: so they are read, one after the other.
     """
-    positive = labels.T > 0
+    positive = positive.T
     columns: Floats = np.empty((len(positive), 2 * len(slices), len(scores)))
-    for i, where in enumerate(slices):
-        inside = _members(where, slices, groups, scores) if where else True
+    columns[:, 0] = positive
+    columns[:, 1] = ~positive
+    for i, where in enumerate(slices[1:], 1):
+        inside = _members(where, slices, groups, scores)
         columns[:, 2 * i] = positive & inside
         columns[:, 2 * i + 1] = ~positive & inside
     if weights is not None:

@@ -1,22 +1,18 @@
 """The scan over sorted scores: of all ways to cut them, the best one for every threshold.
 
-The value of a rate at every cut is one line of algebra on running sums. The scan is written on what
-numpy and torch have in common and without a branch on data, so that evaluation and training choose
-by the same rule. Two shorter ways find the same cuts: bisection for one setpoint
-(:attr:`Hold.sorts`), and one look at the kept cuts for one bound on one output
-(:attr:`Hold.stretches`).
+The value of a rate at every cut is one line of algebra on running sums. Two shorter ways find the
+same cuts: bisection for one setpoint (:attr:`Hold.sorts`), and no sort at all where a threshold is
+an order statistic (:mod:`setpoint.axes.order_statistics`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeGuard
 
 import numpy as np
 
-from setpoint.axes.arrays import bisect, like, no_nan, take
-from setpoint.axes.arrays import quiet as quiet
-from setpoint.axes.cuts import AnyCuts, Cuts
+from setpoint.axes.arrays import no_nan, quiet
+from setpoint.axes.cuts import AnyCuts, Cuts, bisect, take
 from setpoint.axes.specification import Specification
 from setpoint.rates import Array, Bound, Combination, Expression, Quotient, Rate, Setpoint
 
@@ -38,7 +34,8 @@ class Hold:
         tolerance: Values closer than this are equal.
         direction: What accepting more examples does: 1 raises, -1 lowers the value.
         sorts: Whether bisection finds the best cut of a setpoint.
-        stretches: Whether the cuts that keep the bound reach from one end to some cut.
+        counted: The classes (0: positives, 1: negatives) whose order statistic is the threshold;
+            empty if a scan has to find it.
     """
 
     expression: Expression
@@ -48,7 +45,7 @@ class Hold:
     tolerance: float = TOLERANCE
     direction: int = 1
     sorts: bool = False
-    stretches: bool = False
+    counted: tuple[int, ...] = ()
 
     def gap(self, value: Array, levels: Array) -> Array:
         """By how much ``value`` misses the target; positive if it does."""
@@ -60,11 +57,11 @@ class Hold:
 class Placement:
     """Thresholds and the cuts they make. All ``[c, m]``."""
 
-    cut: Array  # how many scores are accepted
     threshold: Array  # what is reported, and what ``score > threshold`` decides by
     marginal: Array  # the score that training puts the threshold on
     holding: list[Array]  # which target the threshold is held by, at most one; else the coverage
-    violation: Array  # by how much the targets are missed
+    cut: Array = None  # how many scores are accepted, if a scan has counted them
+    violation: Array = None  # by how much the targets are missed, if a scan has measured it
 
 
 def holds(problem: Specification) -> list[Hold]:
@@ -74,9 +71,8 @@ def holds(problem: Specification) -> list[Hold]:
         levels = tuple(targets[i].level for targets in problem.points)
         hold, alone = hold_of(target), len(problem.points[0]) == 1
         sorts = hold.sense == "at" and alone and _sorts(problem, target.expression)
-        single = alone and len(levels) == 1 and isinstance(target.expression, Rate)
-        stretches = single and hold.sense != "at" and hold.caps is not None
-        held.append(replace(hold, levels=levels, sorts=sorts, stretches=stretches))
+        counted = _counted(problem, hold) if alone else ()
+        held.append(replace(hold, levels=levels, sorts=sorts, counted=counted))
     return held
 
 
@@ -90,7 +86,7 @@ def hold_of(target: Bound | Setpoint) -> Hold:
 def tolerance(expression: Expression) -> float:
     """How close two values of an expression are if they come from the same counts."""
     size = TOLERANCE * expression.scale
-    return size if 0 < size < float("inf") else TOLERANCE
+    return size if 0 < size < np.inf else TOLERANCE
 
 
 def place(cuts: AnyCuts, problem: Specification, targets: list[Hold] | None = None) -> Placement:
@@ -99,24 +95,19 @@ def place(cuts: AnyCuts, problem: Specification, targets: list[Hold] | None = No
     ``targets`` are those of :func:`holds`, for callers that place many times.
     """
     targets = holds(problem) if targets is None else targets
-    with quiet(cuts.xp):
+    with quiet():
         return _place(cuts, problem, targets)
 
 
 def _place(cuts: AnyCuts, problem: Specification, targets: list[Hold]) -> Placement:
-    xp = cuts.xp
     tables, slack = cuts.tables(), tolerance(problem.objective)
     cost = problem.objective.of(tables)
-    cost = no_nan(xp, -cost if problem.maximize else cost)
+    cost = no_nan(-cost if problem.maximize else cost)
     if tuple(cost.shape) != cuts.shape:  # the same at every cut
-        cost = xp.broadcast_to(cost, cuts.shape)
+        cost = np.broadcast_to(cost, cuts.shape)
     values = [hold.expression.of(tables) for hold in targets]
     if len(targets) == 1 and targets[0].sorts and isinstance(cuts, Cuts):
         return _place_sorted(cuts, targets[0], values[0][:, 0], cost[:, 0], slack)
-    if len(targets) == 1 and targets[0].stretches and _plain(cuts):
-        found = _place_one_bound(cuts, targets[0], values[0][0, 0], cost[0, 0], slack)
-        if found is not None:
-            return found
     valid = cuts.valid()
     count = len(targets[0].levels) if targets else 1
     size = max(1, CUTS_AT_ONCE // (cost.shape[0] * cost.shape[-1]))
@@ -124,7 +115,7 @@ def _place(cuts: AnyCuts, problem: Specification, targets: list[Hold]) -> Placem
         _pick(cuts, targets, values, cost, slack, valid, slice(i, i + size))
         for i in range(0, count, size)
     ]
-    cut, violation = (xp.concatenate(list(part), -1) for part in zip(*picked, strict=True))
+    cut, violation = (np.concatenate(list(part), -1) for part in zip(*picked, strict=True))
     return placement_at(cuts, targets, cut, violation)
 
 
@@ -138,10 +129,10 @@ def _pick(
     part: slice,
 ) -> tuple[Array, Array]:
     """The best cut: least violation, then fewest accepted (setpoints), cost, lowest score."""
-    xp, position = cuts.xp, cuts.positions()
-    best, least = admissible(cuts, targets, values, valid, xp.zeros_like(cost), part)
-    lowest = cuts.along(cuts.over("amin", xp.where(best, cost, float("inf"))))
-    cut = cuts.over("amax", xp.where(best & (cost <= lowest + slack), position, 0))
+    position = cuts.positions()
+    best, least = admissible(cuts, targets, values, valid, np.zeros_like(cost), part)
+    lowest = cuts.along(cuts.over(np.minimum, np.where(best, cost, np.inf)))
+    cut = cuts.over(np.maximum, np.where(best & (cost <= lowest + slack), position, 0))
     return cut, least
 
 
@@ -154,34 +145,34 @@ def admissible(
     part: slice = slice(None),
 ) -> tuple[Array, Array]:
     """The cuts that miss their targets least, and by how much that is; ``zero`` at every cut."""
-    xp, position = cuts.xp, cuts.positions()
-    violation = xp.where(valid, zero, float("inf"))
+    position = cuts.positions()
+    violation = np.where(valid, zero, np.inf)
     for hold, value in zip(targets, values, strict=True):
-        gap = no_nan(xp, hold.gap(value, like(value, hold.levels[part])[:, None]))
-        violation = violation + xp.where(gap > hold.tolerance, gap, 0.0)
-    least = cuts.over("amin", violation)
+        gap = no_nan(hold.gap(value, np.array(hold.levels[part])[:, None]))
+        violation = violation + np.where(gap > hold.tolerance, gap, 0.0)
+    least = cuts.over(np.minimum, violation)
     close = min([hold.tolerance for hold in targets] or [0.0])
     best = valid & (violation <= cuts.along(least) + close)
     for hold, value in zip(targets, values, strict=True):
         if hold.sense == "at":  # two rates may be equally near: keep the one that accepts fewer
-            first = cuts.along(cuts.over("amin", xp.where(best, position, len(position))))
-            level = cuts.over("amin", xp.where(position == first, value, float("inf")))
+            first = cuts.along(cuts.over(np.minimum, np.where(best, position, len(position))))
+            level = cuts.over(np.minimum, np.where(position == first, value, np.inf))
             best = best & (abs(value - cuts.along(level)) <= hold.tolerance)
     return best, least
 
 
 def placement_at(cuts: AnyCuts, targets: list[Hold], cut: Array, violation: Array) -> Placement:
     """The thresholds that make ``cut``, each held by the first target that keeps it there."""
-    xp, here = cuts.xp, cuts.present[:, None]
-    cut = xp.minimum(cut, here)
+    here = cuts.present[:, None]
+    cut = np.minimum(cut, here)
     shorter = cuts.above(cuts.score(cut - 1)) * (cut > 0)
-    longer = xp.where(cut < here, cuts.above(cuts.score(cut), equal=True), cut)
+    longer = np.where(cut < here, cuts.above(cuts.score(cut), equal=True), cut)
     tables = [cuts.tables_at(k) for k in (cut, shorter, longer)]
     free, rejects = cut == cut, cut != cut
     holding = []
     for hold in targets:
         values = [hold.expression.of(table) for table in tables]
-        held, grows = _stops(hold, like(violation, hold.levels), *values)
+        held, grows = _stops(hold, np.array(hold.levels), *values)
         holding.append(held & free)
         rejects = rejects | (held & free & grows)
         free = free & ~held
@@ -209,13 +200,13 @@ def _placement(
     cuts: AnyCuts, cut: Array, rejects: Array, holding: list[Array], violation: Array
 ) -> Placement:
     """The thresholds that make ``cut``: on the next score it rejects, or between two scores."""
-    xp = cuts.xp
     accepted, rejected = cuts.score(cut - 1), cuts.score(cut)
     middle = accepted / 2 + rejected / 2
-    middle = xp.where(middle < accepted, middle, rejected)  # adjacent floats have no middle
-    threshold = xp.where(rejects | (cut == 0), rejected, middle)
-    threshold = xp.where(cut >= cuts.present[:, None], -float("inf"), threshold)
-    return Placement(cut, threshold, xp.where(rejects, rejected, accepted), holding, violation)
+    middle = np.where(middle < accepted, middle, rejected)  # adjacent floats have no middle
+    threshold = np.where(rejects | (cut == 0), rejected, middle)
+    threshold = np.where(cut >= cuts.present[:, None], -np.inf, threshold)
+    marginal = np.where(rejects, rejected, accepted)
+    return Placement(threshold, marginal, holding, cut, violation)
 
 
 def _sorts(problem: Specification, held: Expression) -> bool:
@@ -233,6 +224,27 @@ def _sorts(problem: Specification, held: Expression) -> bool:
     return by_positives == by_negatives or (
         0 in (by_positives, by_negatives) and _moves_evenly(problem.objective)
     )
+
+
+def _counted(problem: Specification, hold: Hold) -> tuple[int, ...]:
+    """The classes whose order statistic is the threshold: see :attr:`Hold.counted`.
+
+    If a target caps how many examples of some classes are accepted, each counting the same, and
+    accepting more never makes the objective worse, then the threshold is as low as the target
+    permits: it sits on the first example that would be one too many. A setpoint on how many of all
+    examples are accepted leaves no choice, whatever the objective.
+    """
+    rate, better = hold.expression, problem.objective.direction
+    if not (isinstance(rate, Rate) and hold.caps) or rate.where or rate.classes:
+        return ()
+    sides = rate.numerator.weights[:2], rate.numerator.weights[2:4]
+    counted, others = sides if hold.direction > 0 else sides[::-1]
+    if any(others) or rate.numerator.one or len({weight for weight in counted if weight}) > 1:
+        return ()
+    never_worse = better is not None and (better >= 0 if problem.maximize else better <= 0)
+    if not never_worse and not (hold.sense == "at" and all(counted)):
+        return ()
+    return tuple(i for i, weight in enumerate(counted) if weight)
 
 
 def _moves_evenly(objective: Expression) -> bool:
@@ -254,96 +266,19 @@ def _place_sorted(cuts: Cuts, hold: Hold, value: Array, cost: Array, slack: floa
 
     The two valid cuts around a level are the ends of the block of equal scores that crosses it.
     """
-    xp, direction, close = cuts.xp, hold.direction, hold.tolerance
-    value = no_nan(xp, direction * value)  # rises
-    levels = direction * cuts.for_each(hold.levels)
-    crossing = cuts.score(bisect(xp, value, levels) - 1)
-    below = take(xp, value, cuts.above(crossing))
-    above = take(xp, value, cuts.above(crossing, equal=True))
-    nearest = xp.where(levels - below <= above - levels + close, below, above)
-    first, after = bisect(xp, value, nearest - close), bisect(xp, value, nearest + close)
+    direction, close = hold.direction, hold.tolerance
+    value = no_nan(direction * value)  # rises
+    levels = direction * np.array(hold.levels) + 0 * cuts.present[:, None]
+    crossing = cuts.score(bisect(value, levels) - 1)
+    below = take(value, cuts.above(crossing))
+    above = take(value, cuts.above(crossing, equal=True))
+    nearest: Array = np.where(levels - below <= above - levels + close, below, above)
+    first, after = bisect(value, nearest - close), bisect(value, nearest + close)
     inside = after < value.shape[-1]
     start = cuts.above(cuts.score(first - 1), equal=True) * (first > 0)
-    end = xp.where(inside, cuts.above(cuts.score(after - 1)), cuts.present[:, None])
-    late = take(xp, cost, end) <= take(xp, cost, start) + slack
-    cut = xp.where(late, end, start)
+    end = np.where(inside, cuts.above(cuts.score(after - 1)), cuts.present[:, None])
+    late = take(cost, end) <= take(cost, start) + slack
+    cut = np.where(late, end, start)
     shrinks, grows = (cut == start) & (first > 0), (cut == end) & inside
     held, rejects = _sides(hold, shrinks, grows)
     return _placement(cuts, cut, rejects, [held], abs(nearest - levels))
-
-
-def _plain(cuts: AnyCuts) -> TypeGuard[Cuts]:
-    """Whether this is one output in numpy, where a branch on data costs nothing."""
-    return type(cuts) is Cuts and cuts.xp is np and len(cuts.scores) == 1
-
-
-_Ends = tuple[int, int, float]
-
-
-def _place_one_bound(
-    cuts: Cuts, hold: Hold, value: Array, cost: Array, slack: float
-) -> Placement | None:
-    """The placement for one bound on a rate that goes one way along the sorted scores.
-
-    The cuts that keep such a bound reach from one end to some cut, which bisection finds; the best
-    of them is one look at their costs. For one output in numpy this takes a sixth of the general
-    scan, and it is what people train most.
-
-    Args:
-        cuts: The sorted scores of one output.
-        hold: The bound.
-        value: What it bounds at every cut, ``[n + 1]``.
-        cost: The objective to be minimized at every cut, ``[n + 1]``.
-        slack: Costs closer than this are equal.
-
-    Returns:
-        None if there are no examples or the rate is 0/0: the general scan handles these.
-    """
-    here = int(cuts.present[0])
-    if not here or value[0] != value[0]:
-        return None
-    first, last, violation = _kept_cuts(hold, value)
-    part, scores = cost[first : last + 1], cuts.scores[0]
-    apart = np.ones(len(part), bool)  # equal scores are never split
-    inner = slice(max(first, 1), min(last, len(scores) - 1) + 1)
-    apart[inner.start - first : inner.stop - first] = _distinct(scores, inner)
-    lowest = part[apart].min()
-    cut = first + int((apart & (part <= lowest + slack)).nonzero()[0][-1])
-    return _one_placement(cuts, hold, value, min(cut, here), violation)
-
-
-def _kept_cuts(hold: Hold, value: Array) -> _Ends:
-    """The first and last cut that miss the bound least, and by how much that is."""
-    direction, close = hold.direction, hold.tolerance
-    rising, level = (value, hold.levels[0]) if direction > 0 else (-value, -hold.levels[0])
-    end = len(rising) - 1
-    missed = float(rising[0] - level if hold.caps else level - rising[end])
-    missed = missed if missed > close else 0.0
-    if hold.caps:
-        return 0, max(0, int(rising.searchsorted(level + missed + close, "right")) - 1), missed
-    return min(end, int(rising.searchsorted(level - missed - close))), end, missed
-
-
-def _distinct(scores: Array, inner: slice) -> Array:
-    """Whether these cuts, neither the first nor the last of all, split no equal scores."""
-    return scores[inner.start - 1 : inner.stop - 1] > scores[inner]
-
-
-def _one_placement(cuts: Cuts, hold: Hold, value: Array, cut: int, violation: float) -> Placement:
-    """The threshold that makes ``cut``, and whether the bound keeps it there."""
-    scores, here = cuts.scores[0], int(cuts.present[0])
-    accepted, rejected = float(scores[max(cut - 1, 0)]), float(scores[min(cut, here - 1)])
-    beyond = cut
-    if hold.caps and cut < here:
-        beyond = int(cuts.rising[0].searchsorted(-rejected, "right"))
-    elif not hold.caps and cut:
-        beyond = int(cuts.rising[0].searchsorted(-accepted))
-    now, there = (float(hold.gap(value[k], hold.levels[0])) for k in (cut, beyond))
-    holds = now <= hold.tolerance < there
-    rejects = holds and bool(hold.caps)
-    middle = accepted / 2 + rejected / 2
-    middle = middle if middle < accepted else rejected  # adjacent floats have no middle
-    at = -float("inf") if cut >= here else rejected if rejects or not cut else middle
-    numbers = (cut, at, rejected if rejects else accepted, violation, holds)
-    cuts_, threshold, marginal, missed, holding = (np.array([[x]]) for x in numbers)
-    return Placement(cuts_, threshold, marginal, [holding], missed)

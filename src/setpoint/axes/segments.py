@@ -1,8 +1,7 @@
 """Queries as segments of a flat array, one after the other: sums and extremes without a loop.
 
 Queries have different numbers of examples. Laid end to end they need no padding: a reduction over
-each segment takes one pass over all of them. Written for numpy and for torch (``xp`` is either
-module); in torch all shapes are known beforehand, and a segment may be empty.
+each segment takes one pass over all of them.
 """
 
 from __future__ import annotations
@@ -22,93 +21,49 @@ from setpoint.rates import Array
 class Segments:
     """``q`` segments of an array of length ``n``."""
 
-    xp: Any
     ids: Array  # [n] which segment an entry is in: 0, 0, ..., 1, 1, ...
     starts: Array  # [q]
     lengths: Array  # [q]
 
     @classmethod
-    def of(cls, xp: Any, ids: Array, count: int) -> Segments:
+    def of(cls, ids: Array, count: int) -> Segments:
         """The segments of equal ``ids``, which rise from 0 to less than ``count``."""
-        if xp is np:
-            lengths = np.bincount(ids, minlength=count)
-        else:
-            lengths = xp.zeros(count, dtype=ids.dtype, device=ids.device)
-            lengths = lengths.index_add(0, ids, xp.ones_like(ids))
-        return cls(xp, ids, xp.cumsum(lengths, 0) - lengths, lengths)
+        lengths = np.bincount(ids, minlength=count)
+        return cls(ids, np.cumsum(lengths) - lengths, lengths)
 
     def total(self, values: Array) -> Array:
         """The sum over each segment, ``[..., n]`` to ``[..., q]``."""
-        if self.xp is np:
-            return np.add.reduceat(values, self.starts, axis=-1)
-        zeros = values.new_zeros((*values.shape[:-1], len(self.starts)))
-        return zeros.index_add(-1, self.ids, values)
+        return np.add.reduceat(values, self.starts, axis=-1)
 
-    def extreme(self, reduce: str, values: Array) -> Array:
-        """The smallest (``"amin"``) or largest (``"amax"``) of each segment."""
-        if self.xp is np:
-            ufunc = np.minimum if reduce == "amin" else np.maximum
-            return ufunc.reduceat(values, self.starts, axis=-1)
-        shape = (*values.shape[:-1], len(self.starts))
-        into = self.ids.expand(values.shape)
-        return values.new_zeros(shape).scatter_reduce(-1, into, values, reduce, include_self=False)
+    def extreme(self, reduce: np.ufunc, values: Array) -> Array:
+        """``np.minimum`` or ``np.maximum`` over each segment."""
+        return reduce.reduceat(values, self.starts, axis=-1)
 
     def each(self, values: Array) -> Array:
         """The value of its segment for every entry, ``[..., q]`` to ``[..., n]``."""
-        if self.xp is np:
-            return np.repeat(values, self.lengths, axis=-1)
-        return values[..., self.ids]
+        return np.repeat(values, self.lengths, axis=-1)
 
     def running(self, values: Array) -> Array:
         """The sum within the segment up to and including every entry, ``[n]``."""
-        sums = self.xp.cumsum(values, -1)
-        return sums - self.each((sums - values)[self._inside(self.starts)])
+        sums = np.cumsum(values, -1)
+        return sums - self.each((sums - values)[self.starts])
 
     def positions(self) -> Array:
         """The place of every entry in its segment: 0, 1, 2, ..., ``[n]``."""
-        return self.xp.arange(len(self.ids), **_on(self.ids)) - self.each(self.starts)
+        return np.arange(len(self.ids)) - self.each(self.starts)
 
     def at(self, values: Array, place: Array) -> Array:
         """``values`` [n] at the ``place`` [q, m] within each segment."""
-        return values[self._inside(self.starts[:, None] + place)]
+        return values.take(self.starts[:, None] + place, mode="clip")
 
     def longer(self) -> Segments:
         """Every segment with one more entry in front."""
-        xp, (q,) = self.xp, self.starts.shape
-        more = xp.arange(q, **_on(self.ids))
-        heads, places = self.starts + more, self.places()
-        if xp is np:
-            ids = np.empty(len(self.ids) + q, dtype=self.ids.dtype)
-            ids[heads], ids[places] = more, self.ids
-        else:
-            ids = self.ids.new_zeros(len(self.ids) + q)
-            ids = ids.index_copy(0, heads, more).index_copy(0, places, self.ids)
-        return Segments(xp, ids, heads, self.lengths + 1)
-
-    def places(self) -> Array:
-        """Where every entry is once each segment is longer by one in front."""
-        return self.xp.arange(len(self.ids), **_on(self.ids)) + self.ids + 1
+        more = np.arange(len(self.starts))
+        return Segments(self.fronted(self.ids, more), self.starts + more, self.lengths + 1)
 
     def fronted(self, values: Array, front: Array) -> Array:
         """``values`` [n] with ``front`` [q] put before each segment."""
-        xp, (q,) = self.xp, self.starts.shape
-        heads = self.starts + xp.arange(q, **_on(self.ids))
-        if xp is np:
-            out = np.empty(len(values) + q, dtype=values.dtype)
-            out[heads], out[self.places()] = front, values
-            return out
-        out = values.new_zeros(len(values) + q)
-        front = front.to(values.dtype)
-        return out.index_copy(0, heads, front).index_copy(0, self.places(), values)
-
-    def _inside(self, index: Array) -> Array:
-        """An index that exists: an empty segment at the end starts behind everything."""
-        return self.xp.minimum(index, self.xp.full_like(index, max(len(self.ids) - 1, 0)))
-
-
-def _on(like: Array) -> dict[str, Any]:
-    """Where new arrays go."""
-    return {"device": like.device} if hasattr(like, "new_zeros") else {}
+        return np.insert(values, self.starts, front)
 
 
 EXAMPLES_AT_ONCE = 2**16

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.axes.arrays import library_of
 from setpoint.axes.sample import Sample
 from setpoint.rates import Array, Counts, Expression, Tables, Where
 from setpoint.steps import Step
@@ -46,32 +45,31 @@ class SoftCounts:
 
         For a step that is not complementary, rejected weight follows in further ``k`` columns.
         """
-        value: Any = 0.0
-        slope: Any = 0.0
-        pairs = self.at.shape[0] * self.at.shape[1] * self.whole.scores.shape[-1]
-        keep = self.whole is self.batch and pairs <= KEPT and not self._kernels
+        values, slopes = [], []
+        keep = self.whole is self.batch and self._pairs * self.whole.scores.shape[-1] <= KEPT
+        keep = keep and self.step.complementary and not self._kernels
         for part, u in self._distances(self.whole.scores):
             here, kernel = self.step.value_and_slope(u)
             some = self.whole.columns[:, part]
-            values, slopes = [here @ some], [kernel @ some]
+            value, slope = here @ some, kernel @ some
             if not self.step.complementary:
-                values.append(self.step.value(-u) @ some)
-                slopes.append(-(self.step.slope(-u) @ some))
-            elif keep:
+                value = _joined([value, self.step.value(-u) @ some], -1)
+                slope = _joined([slope, -(self.step.slope(-u) @ some)], -1)
+            if keep:
                 self._kernels.append(kernel)
-            value, slope = value + _joined(values, -1), slope + _joined(slopes, -1)
-        return value, slope / -self.width[..., None]
+            values.append(value)
+            slopes.append(slope)
+        return sum(values[1:], values[0]), sum(slopes[1:], slopes[0]) / -self.width[..., None]
 
     def pull(self, by_count: Array) -> Array:
         """The gradient on the batch's scores ``[c, n]`` from that on the counts ``[c, m, k]``."""
         columns, by = self.batch.columns, by_count / self.width[..., None]
-        k, parts = columns.shape[-1], []
-        if self._kernels:
-            start = 0
-            for kernel in self._kernels:
-                stop = start + kernel.shape[-1]
-                parts.append(_pulled(by, columns[:, start:stop], kernel))
-                start = stop
+        k, parts, start = columns.shape[-1], [], 0
+        for kernel in self._kernels:
+            stop = start + kernel.shape[-1]
+            parts.append(_pulled(by, columns[:, start:stop], kernel))
+            start = stop
+        if parts:
             return _joined(parts, 1)
         for part, u in self._distances(self.batch.scores):
             some = columns[:, part]
@@ -80,6 +78,11 @@ class SoftCounts:
                 pulls = pulls - _pulled(by[..., k:], some, self.step.slope(-u))
             parts.append(pulls)
         return _joined(parts, 1)
+
+    @property
+    def _pairs(self) -> int:
+        """How many thresholds each example meets."""
+        return int(self.at.shape[0] * self.at.shape[1])
 
     def tensors(self, device: Any = None) -> SoftCounts:
         """The same with tensors, for criteria that compute with these."""
@@ -104,7 +107,7 @@ class SoftCounts:
 
     def _distances(self, scores: Array) -> Iterator[tuple[slice, Array]]:
         """``(score - threshold) / width`` for some examples at a time, ``[c, m, part]``."""
-        size = max(1, CHUNK // (self.at.shape[0] * self.at.shape[1]))
+        size = max(1, CHUNK // self._pairs)
         at, scale = self.at[..., None], 1 / self.width[..., None]
         for start in range(0, scores.shape[1], size):
             part = slice(start, start + size)
@@ -127,7 +130,8 @@ def gradient_of(
     expression: Expression, counts: Array, tables: Tables, slices: tuple[Where, ...]
 ) -> Array:
     """How an expression changes with each of these counts, ``[c, m, k]``."""
-    total = library_of(counts).zeros_like(counts)
+    numpy = isinstance(counts, np.ndarray)
+    total = np.zeros(counts.shape) if numpy else counts.new_zeros(counts.shape)
     k = 2 * len(slices)
     folded = counts.shape[-1] == k  # rejected examples are those that are not accepted
     for (where, i), slope in expression.gradient(tables).items():
@@ -149,4 +153,11 @@ def _pulled(by_count: Array, columns: Array, kernel: Array) -> Array:
 
 
 def _joined(parts: list[Array], axis: int) -> Array:
-    return parts[0] if len(parts) == 1 else library_of(parts[0]).concatenate(parts, axis)
+    """Arrays, or tensors, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts, axis)
+    import torch
+
+    return torch.cat(parts, axis)

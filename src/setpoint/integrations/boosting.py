@@ -106,7 +106,7 @@ class Objective:
         labels, counted = torch.from_numpy(y), torch.from_numpy(weights)
         slices = self.problem.slices
         sample = read_sample(slices, scores, labels, counted, self.groups)
-        width = self.width * float(spread(sample.cuts)[0]) or 1.0
+        width = self.width * float(spread(sample.scores, sample.weights)[0]) or 1.0
         criterion = Implicit(self.problem, share=0.0, step=Sigmoid(temperature=width), widening=1)
         criterion(scores, labels, weights=counted, groups=self.groups).backward()
         assert scores.grad is not None

@@ -195,7 +195,7 @@ def _listwise(sample: QuerySample) -> Floats:
     queries, (relevant, others) = sample.queries, sample.by_column[:2]
     positives, negatives = sample.totals[:, :2].T
     rivals = np.where(others > 0, sample.scores, -np.inf)
-    highest = np.where(negatives > 0, queries.extreme("amax", rivals), 0.0)
+    highest = np.where(negatives > 0, queries.extreme(np.maximum, rivals), 0.0)
     odds = np.exp(rivals - queries.each(highest)) * others
     against = queries.total(odds)  # sum_j exp(s_j - highest): at least one of them is 1
     against = np.where(negatives > 0, against, 1.0)

@@ -166,7 +166,7 @@ class Schedule(State):
         if training and int(self.age) % self.correct_every == 0:
             known = self.history.sample(batch)
             with np.errstate(all="ignore"):
-                found = axis.choose(known.cuts)
+                found = axis.choose(known)
             self.marginal, self.threshold, self.holding = (
                 torch.from_numpy(np.asarray(x, dtype=np.float64)).to(self.age.device)
                 for x in (found.marginal, found.threshold, found.holding or found.marginal[:0])
@@ -178,8 +178,7 @@ class Schedule(State):
         marginal, threshold, holding = (
             x.cpu().numpy() for x in (self.marginal, self.threshold, self.holding)
         )
-        unknown = np.zeros_like(marginal)
-        return Placement(unknown, threshold, marginal, list(holding > 0), unknown)
+        return Placement(threshold, marginal, list(holding > 0))
 
     def watch(self, scores: Tensor, by_score: Array, of_all_ranks: Sum) -> None:
         """Note how the threshold depends on the weights, for the update after the step."""

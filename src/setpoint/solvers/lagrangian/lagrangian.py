@@ -234,7 +234,7 @@ class Lagrangian(ClosedForm, BatchCriterion, State):
         if self.threshold is None or self.step.temperature is None:
             cuts = batch.cuts
             with np.errstate(all="ignore"):
-                reach = torch.from_numpy(spread(cuts))
+                reach = torch.from_numpy(spread(batch.scores, batch.weights))
         width = self.step.width_of(reach)
         width = (width + (width == 0))[:, None].expand(-1, len(self.problem.points))
         at = self.learned.at(self.problem, self._targets, cuts, width)

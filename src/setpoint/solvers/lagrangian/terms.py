@@ -156,7 +156,7 @@ class Priced:
     def snapshot(self, problem: Problem) -> Snapshot:
         """The batch as :class:`setpoint.Implicit` keeps it, for words and numbers."""
         at = exact(self.reading.at)
-        placed = Placement(at, at, at, [], at)
+        placed = Placement(at, at, [])
         rates = exact(-self.objective if problem.maximize else self.objective)
         value, gradient, sound = map(exact, (self.value.mean(-1), self.gradient, self.sound))
         outcome = PlainOutcome(value, gradient, sound, problem, self.reading, placed, rates)
