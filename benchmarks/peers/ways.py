@@ -14,7 +14,6 @@ from torch import Tensor
 from benchmarks.common.axes import WithAxis
 from setpoint import Problem
 from setpoint.axes import Everyone, PlainOutcome, Sample, SoftCounts, tables_of
-from setpoint.axes.cuts import AnyCuts
 from setpoint.axes.everyone import soft_counts
 from setpoint.axes.scan import Placement, holds, place
 from setpoint.rates import Array, Bound
@@ -39,7 +38,7 @@ class SoftInnerAxis(Everyone):
     ) -> PlainOutcome:
         """Move the threshold to the soft optimum, and hold it there."""
         with np.errstate(all="ignore"):
-            found = self.choose(whole.cuts) if placed is None else placed
+            found = self.choose(whole) if placed is None else placed
             counts = soft_counts(whole, own, found.marginal, step, widening)
             at, active = self.soft_optimum(counts)
             moved = replace(found, marginal=at, holding=active)
@@ -94,16 +93,14 @@ class SlackAxis(Everyone):
 
     levels: tuple[float, ...] = ()
 
-    def choose(self, cuts: AnyCuts) -> Placement:
+    def choose(self, sample: Sample) -> Placement:
         """The threshold of every output at its own level."""
         (target,) = self.targets
-        every = place(cuts, self.problem, [replace(target, levels=self.levels)])
+        every = place(sample.cuts, self.problem, [replace(target, levels=self.levels)])
         return Placement(
-            _diagonal(every.cut),
             _diagonal(every.threshold),
             _diagonal(every.marginal),
             [_diagonal(held) for held in every.holding],
-            _diagonal(every.violation),
         )
 
 

@@ -85,7 +85,7 @@ class SlowAxis(Everyone):
         placed: Placement | None = None,
     ) -> PlainOutcome:
         """Hold the average of the thresholds of all batches so far."""
-        found = self.choose(whole.cuts) if placed is None else placed
+        found = self.choose(whole) if placed is None else placed
         weights = whole.columns[..., :2].sum(-1)
         weights = weights / weights.sum(-1, keepdims=True)
         mean = (weights * whole.scores).sum(-1, keepdims=True)

@@ -55,7 +55,7 @@ class SeenAxis(Everyone):
     ) -> PlainOutcome:
         """Hold the thresholds of the scores that were seen."""
         assert self.seen is not None
-        found = self.choose(Sample(self.seen, whole.columns, whole.slices).cuts)
+        found = self.choose(Sample(self.seen, whole.columns, whole.slices))
         return super().hold(whole, own, step, widening, found)
 
 

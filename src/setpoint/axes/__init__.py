@@ -54,7 +54,7 @@ __getattr__ = import_lazily(
         "Classes": "classes",
         "Everyone": "everyone",
         "PlainOutcome": "everyone",
-        "spread": "everyone",
+        "spread": "order_statistics",
         "Groups": "groups",
         "Held": "implicit_function",
         "hold": "implicit_function",

@@ -207,7 +207,8 @@ class PlainOutcome(Outcome):
     @cached_property
     def hard(self) -> Tables:
         """True counts at the reported thresholds."""
-        at = self.placed.threshold
+        at, like = self.placed.threshold, self.counts.at
+        at = at if isinstance(like, np.ndarray) else like.new_tensor(at)
         true = replace(self.counts, step=Hard(), at=at, _kernels=[])
         accepted, totals = exact(true.counts()[0]), exact(true.whole.totals)
         return tables_of(accepted, totals, self.problem.slices)
