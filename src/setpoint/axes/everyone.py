@@ -120,8 +120,9 @@ def soft_counts(
     whole: Sample, own: Sample, at: Array, step: Step, widening: float = 1.0
 ) -> SoftCounts:
     """Soft counts around thresholds ``at``, as wide as the spread of the scores says."""
-    width = step.width_of(spread(whole.scores, whole.weights)) * widening
-    return SoftCounts(step, at, (width + (width == 0))[:, None], whole, own)
+    spreads = spread(whole.scores, whole.weights).tolist()
+    width = np.array([[step.width_of(each) * widening or 1.0] for each in spreads])
+    return SoftCounts(step, at, width, whole, own)
 
 
 class PlainSoft:
@@ -145,17 +146,17 @@ class PlainSoft:
         return self.counts.pull(by_count)
 
 
-@dataclass(frozen=True)
 class OneAnchor:
-    """One rate per threshold, kept by it: its derivatives by the counts, ``[c, m, k]``."""
+    """One rate per threshold, kept by it.
 
-    by_count: Array
-    count_slopes: Array
+    Attributes:
+        by_count: Its derivatives by the counts, ``[c, m, k]``.
+        slopes: By the threshold, ``[c, m, 1, 1]``.
+    """
 
-    @cached_property
-    def slopes(self) -> Array:
-        """By the threshold, ``[c, m, 1, 1]``."""
-        return (self.by_count * self.count_slopes).sum(-1)[..., None, None]
+    def __init__(self, by_count: Array, count_slopes: Array) -> None:
+        self.by_count = by_count
+        self.slopes = (by_count * count_slopes).sum(-1)[..., None, None]
 
     def total(self, multipliers: Array, towards: Array) -> Array:
         """The multiplier times what is kept."""
@@ -192,7 +193,7 @@ class PlainOutcome(Outcome):
     held: Held | None = None  # None: the thresholds are not held, but learned
     anchor: OneAnchor | None = None
 
-    @property
+    @cached_property
     def threshold(self) -> Array:
         """The thresholds that decide, ``[c, m]``, or ``[m]`` for one output."""
         found = self.placed.threshold
@@ -202,6 +203,8 @@ class PlainOutcome(Outcome):
     def marginal(self) -> Array:
         """The scores that they sit on in training."""
         found = self.placed.marginal
+        if found is self.placed.threshold:
+            return self.threshold
         return found[0] if len(found) == 1 else found
 
     @cached_property

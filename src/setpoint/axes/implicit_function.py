@@ -95,8 +95,10 @@ def solve(goal: Array, held: Array, floor: Array | None = None) -> tuple[Array, 
         slope = held[..., 0]
         if floor is not None:
             slope = np.where(abs(slope) < floor, floor * np.sign(slope), slope)
-        zero = slope == 0  # nothing near the threshold: it does not move
-        return -goal / (slope + zero) * ~zero, bool(zero.any())
+        if slope.all():
+            return -goal / slope, False
+        flat = slope == 0  # nothing near the threshold: it does not move
+        return np.where(flat, 0.0, -goal / np.where(flat, 1.0, slope)), True
     if not held.size or not (np.isfinite(held).all() and np.isfinite(goal).all()):
         return np.zeros(held.shape[:-1]), not np.isfinite(goal).all()
     lengths = np.sqrt((held**2).sum(-1))

@@ -7,9 +7,11 @@ partition finds it in linear time, where a scan would sort all scores first.
 
 from __future__ import annotations
 
+from math import ceil, floor, inf, sqrt
+
 import numpy as np
 
-from setpoint.axes.cuts import bisect, take
+from setpoint.axes.arrays import Floats
 from setpoint.axes.sample import Sample
 from setpoint.axes.scan import Hold, Placement
 from setpoint.rates import Array, Rate
@@ -24,39 +26,46 @@ def lowest_permitted(sample: Sample, target: Hold) -> Placement | None:
     None where weights differ, a class is missing, all of it may be accepted, or equal scores leave
     the nearest count of a setpoint unattained: then a scan decides.
     """
-    found = [_of_one_output(sample, output, target) for output in range(len(sample.scores))]
-    if any(thresholds is None for thresholds in found):
-        return None
+    found = []
+    for output in range(len(sample.scores)):
+        thresholds = _of_one_output(sample, output, target)
+        if thresholds is None:
+            return None
+        found.append(thresholds)
     at = np.array(found)
     return Placement(at, at, [np.ones(at.shape, bool)])
 
 
-def _of_one_output(sample: Sample, output: int, target: Hold) -> Array | None:
+def _of_one_output(sample: Sample, output: int, target: Hold) -> Floats | None:
     """The thresholds of one output, ``[m]``; see :func:`lowest_permitted`."""
-    scores, totals, unit = sample.scores[output], sample.totals[output], 1.0
-    if not sample.unweighted or len(target.counted) == 1:
-        weights = sample.columns[output][:, target.counted].sum(-1)
-        there = weights > 0
-        scores = np.where(there, scores, -np.inf)
-        if not sample.unweighted:
-            unit = weights.max()
-            if (weights[there] != unit).any():
-                return None
-    size = totals[list(target.counted)].sum() / unit
-    accepted = _most_accepted(target, totals, size, unit)
-    most = int(accepted.max())
-    if accepted.min() < 0 or most >= size:
+    columns, totals, unit = sample.columns[output].T, sample.totals[output].tolist(), 1.0
+    weights = columns[target.counted[0]]
+    if len(target.counted) == 2:
+        weights = weights + columns[1]
+    there = weights > 0
+    if not sample.unweighted:
+        unit = weights.max()
+        if not unit or (weights[there] != unit).any():
+            return None
+    size = sum(totals[i] for i in target.counted) / unit
+    counts = _accepted(target, totals, size, unit)
+    most = max(counts)
+    if not 0 <= most < size:
         return None
-    highest = np.partition(scores, -most - 1)[-most - 1 :]
+    scores = np.where(there, sample.scores[output], -inf)
+    start = len(scores) - most - 1
+    scores.partition(start)
+    highest = scores[start:]
     highest.sort()
-    at = highest[most - accepted]
-    if target.sense == "at" and (at == np.append(highest, np.inf)[most - accepted + 1]).any():
-        return None
+    at: Floats = highest[[most - count for count in counts]]
+    if target.sense == "at":
+        above = np.append(highest, inf)[[most - count + 1 for count in counts]]
+        return None if (above == at).any() else at
     return at
 
 
-def _most_accepted(target: Hold, totals: Array, size: float, unit: float) -> Array:
-    """How many of the counted examples are accepted at each level, ``[m]``.
+def _accepted(target: Hold, totals: list[float], size: float, unit: float) -> list[int]:
+    """How many of the counted examples are accepted at each level.
 
     As many as the cap allows, or the number nearest to a setpoint (of two, the smaller one). Of a
     rate that counts rejected examples, the others are accepted.
@@ -66,10 +75,13 @@ def _most_accepted(target: Hold, totals: Array, size: float, unit: float) -> Arr
     below, weight = rate.denominator, max(rate.numerator.weights)
     whole = below.tp * totals[0] + below.fp * totals[1] + below.one
     scale = whole / (weight * unit)
-    exact, slack = np.array(target.levels) * scale, target.tolerance * scale
-    exact = exact if target.direction > 0 else size - exact
-    counts = np.ceil(exact - (1 + slack) / 2) if target.sense == "at" else np.floor(exact + slack)
-    return counts.astype(np.intp)
+    counts = [level * scale for level in target.levels]
+    if target.direction < 0:
+        counts = [size - count for count in counts]
+    slack = target.tolerance * scale
+    if target.sense == "at":
+        return [ceil(count - (1 + slack) / 2) for count in counts]
+    return [floor(count + slack) for count in counts]
 
 
 def spread(scores: Array, weights: Array | None = None) -> Array:
@@ -79,37 +91,43 @@ def spread(scores: Array, weights: Array | None = None) -> Array:
     (for a Gaussian that is nobody: it stands at 4.9 deviations). One score of 1e3 among 512
     changes the result by about two per cent.
     """
-    low, high, least, greatest, total = _ends(scores, weights)
-    reach = high - low
-    reach = np.where(reach > 0, reach, np.inf)  # almost all tied: no fence
-    bottom, top = np.maximum(low - reach, least), np.minimum(high + reach, greatest)
-    away = np.minimum(np.maximum(scores, bottom), top)
-    weigh = away if weights is None else weights * away
-    away -= weigh.sum(-1, keepdims=True) / total
-    np.multiply(away, away, out=away)
-    if weights is not None:
-        away *= weights
-    variance = away.sum(-1, keepdims=True) / total
-    noise = 1e-26 * np.maximum(top * top, bottom * bottom)
-    return np.sqrt(variance * (variance > noise))[:, 0]
-
-
-def _ends(scores: Array, weights: Array | None) -> tuple[Array, Array, Array, Array, Array]:
-    """Quantiles, extremes and total weight of the examples that are there, ``[c, 1]`` each."""
     if weights is None:
-        n = scores.shape[-1]
-        low, high = (n - int(np.ceil(share * n)) for share in QUANTILES)
-        part = np.partition(scores, low, -1)
-        rest = part[:, low:]
-        rest.partition(high - low, -1)
-        ends = part[:, low : low + 1], part[:, high : high + 1]
-        return *ends, scores.min(-1, keepdims=True), scores.max(-1, keepdims=True), n
-    there = weights > 0
-    order = np.where(there, -scores, np.inf).argsort(-1)
-    running = take(weights, order).cumsum(-1)
-    total = running[:, -1:] + (running[:, -1:] == 0)
-    places = bisect(running, np.array(QUANTILES) * total).clip(0, scores.shape[-1] - 1)
-    ends = take(scores, take(order, places))
-    least = np.where(there, scores, np.inf).min(-1, keepdims=True)
-    greatest = np.where(there, scores, -np.inf).max(-1, keepdims=True)
-    return ends[:, :1], ends[:, 1:], least, greatest, total
+        return np.array([_spread(row, *_quantiles(row), None) for row in scores])
+    there = [own > 0 for own in weights]
+    rows = [(row[here], own[here]) for row, own, here in zip(scores, weights, there, strict=True)]
+    found = [_spread(s, *_weighted_quantiles(s, w), w) if len(s) else 0.0 for s, w in rows]
+    return np.array(found)
+
+
+def _spread(scores: Floats, low: float, high: float, weights: Floats | None) -> float:
+    """The spread of scores between whose two quantiles the middle 90 % lie."""
+    reach = high - low if high > low else inf  # almost all tied: no fence
+    least, greatest = float(scores.min()), float(scores.max())
+    bottom, top = max(low - reach, least), min(high + reach, greatest)
+    away = scores if least == bottom and top == greatest else scores.clip(bottom, top)
+    if weights is None:
+        away = away - away.sum() / len(away)
+        variance = away @ away / len(away)
+    else:
+        total = weights.sum()
+        away = away - weights @ away / total
+        variance = (weights * away) @ away / total
+    return sqrt(variance) if variance > 1e-26 * max(top * top, bottom * bottom) else 0.0
+
+
+def _quantiles(scores: Floats) -> tuple[float, float]:
+    """The two quantiles of scores that all weigh the same."""
+    low, high = (len(scores) - ceil(share * len(scores)) for share in QUANTILES)
+    sorted_ = scores.copy()
+    sorted_.partition(low)
+    upper = sorted_[low:]
+    upper.partition(high - low)
+    return float(upper[0]), float(upper[high - low])
+
+
+def _weighted_quantiles(scores: Floats, weights: Floats) -> tuple[float, float]:
+    """The same of scores with weights, none of them zero."""
+    order = (-scores).argsort()
+    running = weights[order].cumsum()
+    low, high = scores[order[running.searchsorted([share * running[-1] for share in QUANTILES])]]
+    return float(low), float(high)

@@ -27,7 +27,10 @@ class Sample:
     Attributes:
         totals: The weight of each column, ``[c, k]``.
         unweighted: Whether every example has weight one.
+        positive: Which examples have label 1, ``[c, n]``, as they were read.
     """
+
+    positive: NDArray[np.bool_]
 
     def __init__(
         self,
@@ -106,10 +109,10 @@ def read_sample(
         groups: A column of group values, or a dict of columns, for slices.
     """
     s, y = _pair(scores, labels)
-    positive = y > 0
     if not np.isfinite(s).all():
         check_scores(s)
-    if y.shape != s.shape or not (y == positive).all():
+    positive, negative = y == 1, y == 0
+    if y.shape != s.shape or np.count_nonzero(positive) + np.count_nonzero(negative) < y.size:
         check_labels(y, s)
     w = None
     if weights is not None:
@@ -117,22 +120,32 @@ def read_sample(
         given = given if given.ndim == 2 else given[:, None]
         w = np.broadcast_to(given, s.shape) if len(given) == len(s) else given
         check_weights(w, s)
-    columns = _columns(slices, s, positive, w, groups)
-    return Sample(s.T, columns, slices, unweighted=w is None)
+    columns = _columns(slices, s, (positive.T, negative.T), w, groups)
+    sample = Sample(s.T, columns, slices, unweighted=w is None)
+    sample.positive = positive.T
+    return sample
 
 
 def exact(values: Any) -> NDArray[Any]:
     """Numbers of numpy or torch (any dtype, any device) in float64; integers and booleans stay."""
+    found = _as_array(values)
+    return found if found.dtype.kind in "biu" else found.astype(np.float64, copy=False)
+
+
+def _as_array(values: Any) -> NDArray[Any]:
+    """Numbers of numpy or torch in their own precision, or in float64 if numpy lacks that."""
     if hasattr(values, "detach"):
         values = values.detach()
-        values = (values.double() if values.is_floating_point() else values).cpu().numpy()
-    found: NDArray[Any] = np.asarray(values)
-    return found if found.dtype.kind in "biu" else found.astype(np.float64, copy=False)
+        try:
+            values = values.numpy()
+        except TypeError:  # not on the CPU, or in a precision that numpy does not know
+            values = (values.double() if values.is_floating_point() else values).cpu().numpy()
+    return np.asarray(values)
 
 
 def _pair(scores: Any, labels: Any) -> tuple[Floats, NDArray[Any]]:
     """Scores and labels as ``[n, c]``."""
-    s, y = exact(scores), exact(labels)
+    s, y = exact(scores), _as_array(labels)
     if s.dtype.kind != "f":
         raise TypeError(f"Scores must be floating-point logits; got {scores.dtype}.")
     if s.ndim not in (1, 2):
@@ -156,7 +169,7 @@ def _pair(scores: Any, labels: Any) -> tuple[Floats, NDArray[Any]]:
 def _columns(
     slices: tuple[Where, ...],
     scores: Floats,
-    positive: NDArray[np.bool_],
+    classes: tuple[NDArray[np.bool_], NDArray[np.bool_]],
     weights: Floats | None,
     groups: Any,
 ) -> Floats:
@@ -164,14 +177,12 @@ def _columns(
 
     In memory every column is one piece: so they are read, one after the other.
     """
-    positive = positive.T
+    positive, negative = classes
     columns: Floats = np.empty((len(positive), 2 * len(slices), len(scores)))
-    columns[:, 0] = positive
-    columns[:, 1] = ~positive
+    columns[:, 0], columns[:, 1] = positive, negative
     for i, where in enumerate(slices[1:], 1):
         inside = _members(where, slices, groups, scores)
-        columns[:, 2 * i] = positive & inside
-        columns[:, 2 * i + 1] = ~positive & inside
+        columns[:, 2 * i], columns[:, 2 * i + 1] = positive & inside, negative & inside
     if weights is not None:
         columns *= weights.T[:, None]
     by_example: Floats = columns.swapaxes(1, 2)

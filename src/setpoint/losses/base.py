@@ -164,7 +164,7 @@ def attach(scores: Tensor, value: Tensor | float, gradient: Tensor) -> Tensor:
 
 def exact_type(scores: Tensor) -> torch.dtype:
     """The precision of a loss: single at least, as one in half precision would be all rounding."""
-    return torch.promote_types(scores.dtype, torch.float32)
+    return torch.float64 if scores.dtype == torch.float64 else torch.float32
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ OverClasses = Literal["macro", "lowest", "highest"]
 K = TypeVar("K", bound=Hashable)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Counts:
     """A table of counts. ``positives`` and ``negatives`` are the exact class totals.
 
@@ -41,7 +41,7 @@ class Counts:
         return None
 
 
-@dataclass(frozen=True)
+@dataclass
 class ClassCounts(Counts):
     """The numbers of right (``tp``) and wrong (``fn``) decisions, with their confusion matrix."""
 

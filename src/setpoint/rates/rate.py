@@ -111,10 +111,11 @@ class Rate(Expression):
         top, bottom = self.numerator.slopes, self.denominator.slopes
         below = self.denominator.of(self._table(tables))
         value = self.value(tables) if any(bottom) else 0.0
-        slopes = enumerate(zip(top, bottom, strict=True))
-        found = {i: divide(a - value * b, below) for i, (a, b) in slopes if a or b}
+        moving = [i for i in range(4) if top[i] or bottom[i]]
         if not self.classes:
-            return {(self.where, i): slope for i, slope in found.items()}
+            where = self.where
+            return {(where, i): divide(top[i] - value * bottom[i], below) for i in moving}
+        found = {i: divide(top[i] - value * bottom[i], below) for i in moving}
         matrix = confusion(tables[self.where], self)
         entries = matrix.entries(self.classes, tuple(found.get(i, 0.0) for i in range(4)))
         return {(self.where, MATRIX): entries}

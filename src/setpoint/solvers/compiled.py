@@ -8,9 +8,8 @@ of its arguments in a text. Inside, a step runs as it does without a compiler, s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import torch
@@ -22,8 +21,7 @@ _known: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _numbers = count()
 
 
-@dataclass(frozen=True)
-class ExampleColumns:
+class ExampleColumns(NamedTuple):
     """What else is known of each example of a batch; see :meth:`setpoint.Implicit.forward`."""
 
     weights: Tensor | None = None
@@ -51,10 +49,10 @@ class ClosedForm(nn.Module):
 
     def value_and_gradient(
         self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor | float, Tensor]:
         """The loss of a batch, and its gradient on the scores if it ``learns``.
 
-        Both in single precision at least; ``scores`` have no graph.
+        Tensors are in single precision at least; ``scores`` have no graph.
         """
         raise NotImplementedError
 
@@ -66,7 +64,9 @@ class ClosedForm(nn.Module):
         learns = _learns(scores, labels)
         columns = ExampleColumns(**more)
         value, gradient = self.value_and_gradient(scores.detach(), labels, learns, columns)
-        return attach(scores, value, gradient) if _learns(scores) else value
+        if _learns(scores):
+            return attach(scores, value, gradient)
+        return torch.as_tensor(value, dtype=exact_type(scores), device=scores.device)
 
 
 def call_compiled(
@@ -97,7 +97,8 @@ def _call(
     labels, more = _nested(dict(zip(names.split("\n"), given, strict=True)))
     columns = ExampleColumns(**more)
     value, gradient = criterion.value_and_gradient(scores, labels, learns, columns)
-    return value.to(dtype).clone(), gradient.to(dtype).reshape(scores.shape).clone()
+    loss = torch.as_tensor(value, dtype=dtype, device=scores.device)
+    return loss.clone(), gradient.to(dtype).reshape(scores.shape).clone()
 
 
 @_call.register_fake

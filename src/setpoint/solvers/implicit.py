@@ -20,10 +20,12 @@ from setpoint._checks import at_least_zero, positive
 from setpoint._checks import share as share_between
 from setpoint._checks import whole as whole_number
 from setpoint.axes import axis_of
+from setpoint.axes.arrays import quiet
 from setpoint.axes.axis import DEFAULTS, Outcome
 from setpoint.axes.everyone import Everyone, PlainOutcome
 from setpoint.axes.groups import Groups
 from setpoint.axes.queries import QueryOutcome
+from setpoint.axes.sample import Sample, exact
 from setpoint.distributed import Reduction
 from setpoint.losses import exact_type, example_weights
 from setpoint.problems import Problem
@@ -37,10 +39,10 @@ from setpoint.solvers.main_loss import (
     class_gradient,
     listwise_gradient,
     main_loss,
-    mix,
+    mixed,
     product,
     query_gradient,
-    score_gradient,
+    sample_gradient,
 )
 from setpoint.solvers.memory import Memory, Schedule, State
 from setpoint.steps import Hard, Sigmoid, Softplus, Step
@@ -171,6 +173,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
         self.memory = Memory(whole_number(memory, "memory", least=0))
         points = len(problem.points)
         self.schedule = Schedule(points, correct_every, correction_batches, follow)
+        self._on_its_own = not memory and self.schedule.every_batch  # every batch stands for itself
         self._usual_end = end is None
         self.end = share_between(self._end_of(usual.end) if end is None else end, "end")
         self._register_state(len(self.groups) or points)
@@ -261,46 +264,51 @@ class Implicit(ClosedForm, BatchCriterion, State):
         loss = self.loss(
             scores, labels, weights=weights, resampling=resampling, queries=queries, groups=groups
         )
-        if loss.requires_grad and self.training and self.schedule.follow is not None:
+        if not self._on_its_own and loss.requires_grad and self.training:
             self._follow(scores)
         return loss
 
     def value_and_gradient(
         self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor | float, Tensor]:
         """The loss of a batch and its gradient on the scores; in training, state changes."""
+        given = scores
         if self.rule == "weight":
-            weighted, scores = scores, _logarithm(scores)
-        if columns.queries is not None and self.kind != "queries":
-            raise ValueError(
-                "queries= was given, and the problem is not asked of queries: write "
-                'problem.per("query"), or leave queries= out.'
-            )
-        labels = torch.as_tensor(labels, device=scores.device)
-        weights = counted = columns.weights
+            scores = _logarithm(scores)
+        weights, resampling, groups, queries = columns
+        if queries is not None:
+            self._refuse_queries()
         if weights is not None:
-            weights = counted = example_weights(weights, scores)
-        if columns.resampling is not None:
-            drawn = example_weights(columns.resampling, scores, "resampling")
-            counted = product(weights, drawn)
+            weights = example_weights(weights, scores)
+        counted = weights if resampling is None else _resampled(weights, resampling, scores)
+        batch = self.axis.read(scores, labels, counted, groups, queries)
         share = self.current_share(scores)
-        batch = self.axis.read(scores, labels, counted, columns.groups, columns.queries)
         steps = learns and self.training  # a look at validation data is not a step
-        outcome = self._hold(batch, share, steps)
-        if steps and self.kind == "classes":
-            self.adjusted.count(scores, labels.reshape(-1).long(), weights)
-        main = None
-        if learns and self.share != 0:
-            main = self._main_gradient(outcome, scores, labels, weights)
-        self._last = Snapshot(self.problem, self.axis.advice, outcome, share, main)
-        if steps:
-            self._remember(batch, outcome, scores.dtype)
-        value, gradient = self._mixed(scores, outcome, main, share, learns)
-        return value, gradient / weighted if self.rule == "weight" else gradient
+        with quiet():
+            outcome = self._hold(batch, share, steps)
+            if steps and self.kind == "classes":
+                self.adjusted.count(scores, _classes_of(labels, scores), weights)
+            main = None
+            if learns and self.share != 0:
+                main = self._main_gradient(batch, outcome, scores, labels, weights)
+            last = Snapshot(self.problem, self.axis.advice, outcome, share, main)
+            self.__dict__["_last"] = last  # a module would look whether it is a parameter
+            if steps:
+                self._remember(batch, outcome, scores.dtype)
+            value, slopes = mixed(outcome, main, share)
+        if not learns:
+            return value, given
+        slopes = slopes.T.reshape(scores.shape)
+        single = scores.dtype != torch.float64
+        gradient = torch.from_numpy(slopes.astype(np.float32) if single else slopes)
+        gradient = gradient if given.is_cpu else gradient.to(given.device)
+        return value, gradient / given if self.rule == "weight" else gradient
 
     def _hold(self, batch: Any, share: float, steps: bool) -> Outcome:
         """Choose and hold the thresholds, on this batch or with the memory of others."""
         widening = self.widening**share
+        if self._on_its_own:
+            return self.axis.hold(batch, batch, self.step, widening)
         whole = own = batch
         if self.memory.capacity:
             whole = batch.joined(self.memory.sample(batch))
@@ -311,56 +319,47 @@ class Implicit(ClosedForm, BatchCriterion, State):
         return self.axis.hold(whole, own, self.step, widening, placed)
 
     def _main_gradient(
-        self, outcome: Outcome, scores: Tensor, labels: Tensor, weights: Tensor | None
+        self, batch: Any, outcome: Outcome, scores: Tensor, labels: Any, weights: Tensor | None
     ) -> Array:
         """The gradient of the main loss on the scores, ``[c, n]`` as that of the outcome."""
+        if isinstance(batch, Sample):
+            return sample_gradient(self.main, batch, scores, labels, weights)
         if isinstance(outcome, QueryOutcome):
             if self.main == LISTWISE:
                 return listwise_gradient(outcome.batch, outcome.judged)[None]
             found = query_gradient(self.main, scores, outcome.batch.given)
-        elif self.kind == "classes":
-            classes = labels.reshape(-1).long()
-            if self.main == "adjusted":
-                found = self.adjusted.slopes(scores, classes, weights).double()
-            else:
-                found = class_gradient(self.main, scores, classes, weights).double()
+        elif self.main == "adjusted":
+            found = self.adjusted.slopes(scores, _classes_of(labels, scores), weights)
         else:
-            found = score_gradient(main_loss(self.main), scores, labels, weights)
-        return found.cpu().numpy().reshape(-1, len(outcome.value)).T
-
-    def _mixed(
-        self, scores: Tensor, outcome: Outcome, main: Array | None, share: float, learns: bool
-    ) -> tuple[Tensor, Tensor]:
-        """The value where it is sound, and its gradient mixed with the main one."""
-        dtype, sound, slopes = exact_type(scores), outcome.sound, outcome.gradient
-        found = float(np.where(sound, outcome.value, 0.0).sum()) / len(sound)
-        value = torch.tensor(found, dtype=dtype, device=scores.device)
-        if not learns:
-            return value, scores
-        with np.errstate(all="ignore"):
-            slopes = slopes / len(slopes) if main is None else mix(main, slopes, share)
-            sound = sound & np.isfinite(slopes.sum(-1))  # no sum with an infinity or NaN is
-        if not sound.all():
-            slopes = np.where(sound[:, None], slopes, 0.0)
-        gradient = torch.from_numpy(slopes.T.reshape(scores.shape))
-        return value, gradient.to(scores.device, dtype)
+            found = class_gradient(self.main, scores, _classes_of(labels, scores), weights)
+        return exact(found).reshape(1, -1)
 
     def _remember(self, batch: Any, outcome: Outcome, dtype: torch.dtype) -> None:
         """A step was taken: keep what the next one, or a checkpoint, needs."""
         if self.strict and self._last is not None:
             self._last.raise_if_not_held()
-        found = torch.from_numpy(_representable(outcome, dtype)).to(self.thresholds.device)
-        if self.thresholds.shape != found.shape:
-            self.thresholds = torch.empty_like(found)
-        self.thresholds.copy_(torch.where(found.isnan(), self.thresholds, found))
+        found, before = _representable(outcome, dtype), self.thresholds
+        if before.shape != found.shape:
+            self.thresholds = before = before.new_empty(found.shape)
+        if self.kind == "groups":  # one without examples keeps its threshold
+            found = np.where(np.isnan(found), before.cpu().numpy(), found)
+        before.copy_(torch.from_numpy(found))
         self.step_count.add_(1)
-        if self.memory.capacity:
+        if not self._on_its_own and self.memory.capacity:
             self.memory.add(batch)
+
+    def _refuse_queries(self) -> None:
+        if self.kind != "queries":
+            raise ValueError(
+                "queries= was given, and the problem is not asked of queries: write "
+                'problem.per("query"), or leave queries= out.'
+            )
 
     def _follow(self, scores: Tensor) -> None:
         """Note how the threshold depends on the weights of the model."""
-        assert self._last is not None
-        outcome = self._last.outcome
+        if self.schedule.follow is None:
+            return
+        outcome = self.outcome
         assert isinstance(outcome, PlainOutcome)
         self.schedule.watch(scores, outcome.motion(), self._row_of_all)
 
@@ -538,6 +537,15 @@ def _logarithm(scores: Tensor) -> Tensor:
     return scores.to(exact_type(scores)).log()
 
 
+def _resampled(weights: Tensor | None, resampling: Tensor, scores: Tensor) -> Tensor:
+    """What examples count for in rates: their weights, and what undoes the sampler's choice."""
+    return product(weights, example_weights(resampling, scores, "resampling"))
+
+
+def _classes_of(labels: Any, scores: Tensor) -> Tensor:
+    return torch.as_tensor(labels, device=scores.device).reshape(-1).long()
+
+
 def _representable(outcome: Outcome, dtype: torch.dtype) -> Array:
     """The thresholds in the precision of the scores, deciding the same.
 
@@ -547,7 +555,6 @@ def _representable(outcome: Outcome, dtype: torch.dtype) -> Array:
     threshold, marginal = outcome.threshold, outcome.marginal
     if dtype == torch.float64 or marginal is threshold:
         return threshold
-    exact = torch.from_numpy(np.ascontiguousarray(threshold))
-    rounded = exact.to(dtype).double().numpy()
+    rounded = torch.from_numpy(np.ascontiguousarray(threshold)).to(dtype).double().numpy()
     too_high = (threshold < marginal) & (rounded >= marginal)
     return np.where(too_high, 2 * threshold - marginal, rounded) if too_high.any() else rounded

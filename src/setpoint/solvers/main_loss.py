@@ -18,7 +18,9 @@ from torch import Tensor
 from torch.nn.functional import log_softmax
 
 from setpoint.axes.arrays import Floats
+from setpoint.axes.axis import Outcome
 from setpoint.axes.queries import QueryBatch, QuerySample
+from setpoint.axes.sample import Sample, exact
 from setpoint.losses import exact_type
 from setpoint.rates import Array
 from setpoint.solvers.pointwise import GRADIENTS, MAIN_LOSSES
@@ -53,8 +55,21 @@ def score_gradient(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor |
     target = target if target.shape == leaf.shape else target.reshape(leaf.shape)
     for known, gradient_of in GRADIENTS.items():
         if loss is known:
-            return gradient_of(leaf, target, weights)
+            found: Tensor = gradient_of(leaf, target, weights)
+            return found
     return _by_autograd(loss, leaf, target.to(leaf.dtype), weights)
+
+
+def sample_gradient(
+    main: str | Loss, batch: Sample, scores: Tensor, labels: Any, weights: Tensor | None
+) -> Floats:
+    """The gradient of a loss of binary outputs, by name or the user's own, ``[c, n]``."""
+    if isinstance(main, str):
+        own = None if weights is None else exact(weights)
+        gradient_of = GRADIENTS[main_loss(main)]
+        return np.asarray(gradient_of(batch.scores.T, batch.positive.T, own).T)
+    found = score_gradient(main, scores, labels, weights)
+    return np.asarray(exact(found).reshape(-1, len(batch.scores)).T)
 
 
 def value_of(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
@@ -76,13 +91,27 @@ def value_of(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None)
     return value
 
 
+def mixed(outcome: Outcome, main: Floats | None, share: float) -> tuple[float, Floats]:
+    """The value of a batch and its gradient on the scores, ``[c, n]``, both means over outputs.
+
+    Outputs whose value or gradient is not finite count as 0 and have a gradient of zeros.
+    """
+    value, sound, slopes = outcome.value, outcome.sound, outcome.gradient
+    if not sound.all():
+        value = np.where(sound, value, 0.0)
+    slopes = slopes / len(slopes) if main is None else mix(main, slopes, share)
+    sound = sound & np.isfinite(slopes.sum(-1))  # no sum with an infinity or NaN is
+    slopes = slopes if sound.all() else np.where(sound[:, None], slopes, 0.0)
+    return float(value.sum()) / len(sound), slopes
+
+
 def mix(main: Array, implicit: Array, share: Tensor | float) -> Array:
     """``share`` of the main gradient, the rest implicit at the same length; both ``[c, n]``.
 
     In numpy or torch.
     """
     length, own = (abs(x).sum(-1)[..., None] for x in (main, implicit))
-    return share * main + (1 - share) * length / (own + (own == 0)) * implicit
+    return main * share + implicit * ((1 - share) * length / (own + (own == 0)))
 
 
 def _by_autograd(loss: Loss, leaf: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
