@@ -31,7 +31,12 @@ def check_labels(labels: _Array, scores: _Array) -> None:
     wrong = (labels != 0) & (labels != 1)
     if wrong.any():
         row, value = _first(wrong, labels)
-        hint = " Map -1 to 0 first: labels = (labels > 0)." if value == -1 else ""
+        hint = ""
+        if value == -1:
+            hint = (
+                " If -1 marks negatives, pass labels > 0; if it marks missing labels, leave these "
+                "rows out."
+            )
         raise ValueError(f"Labels must be 0 or 1; got {value:g} in row {row}.{hint}")
 
 

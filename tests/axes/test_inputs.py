@@ -31,7 +31,7 @@ REFUSED = {
     "labels of -1": (
         lambda: FREE.evaluate(S, [1, -1, 1, 1]),
         ValueError,
-        "got -1 in row 1. Map -1 to 0",
+        "got -1 in row 1. If -1 marks negatives",
     ),
     "labels of three kinds": (
         lambda: FREE.evaluate(S, [0, 1, 2, 1]),

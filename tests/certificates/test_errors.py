@@ -73,7 +73,8 @@ def test_copies_of_most_rows_are_pointed_out_and_steps_are_not():
         (sp.Problem(minimize=sp.fnr, subject_to=CAP), np.zeros(600), "counts positives"),
         (CAP, None, "counts positives and negatives: pass labels"),
         (CAP, np.full(600, 2), "Labels must be 0 or 1; got 2 in row 0"),
-        (CAP, np.full(600, np.nan), "Labels must be 0 or 1; got nan in row 0"),
+        (CAP, np.full(600, np.nan), "No row has a label: all are NaN or -1"),
+        (CAP, 2.0 * LABELS - 1, "got -1 in row .* If -1 marks negatives, pass labels > 0"),
         (CAP, LABELS[:9], "labels must have the shape of the scores"),
     ],
 )

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from certificates.simulate import most, sample
+from scipy import stats
 from scipy.special import ndtr
 
 from setpoint.certificates.proofs import ThresholdRule, evidence, rank_grid
@@ -37,10 +38,25 @@ def test_ties_at_a_rank_count_against_the_bound():
     )  # its second largest: nobody is above, one is beside it
     assert evidence(ROWS, NEGATIVE, at_rank) == Evidence(0, 1, 4, 1)
     assert evidence(ROWS, INSIDE, at_rank) == Evidence(0, 1, 2, 1)
-    assert evidence(ROWS, Subset((), POSITIVES), at_rank) == Evidence(1, 1, 2, 1)
+    assert evidence(ROWS, Subset((), POSITIVES), at_rank) == Evidence(0, 1, 2, 1)
     floor = ThresholdRule(3.0, inclusive=True, anchor=NEGATIVE)
     assert evidence(ROWS, NEGATIVE, floor) == Evidence(1, 2, 4, 1)
-    assert evidence(ROWS, Subset((), POSITIVES), floor) == Evidence(1, 1, 2, 1)
+    assert evidence(ROWS, Subset((), POSITIVES), floor) == Evidence(1, 2, 2, 1)
+
+
+@pytest.mark.parametrize("n", [5, 100, 2000])
+@pytest.mark.parametrize("tail", [0.05, 0.005])
+def test_a_threshold_half_way_to_a_neighbour_keeps_the_bounds_of_others(n, tail):
+    """The chance of a wrong lower bound, exactly, for every share ``q`` of a subset at the rank.
+
+    With ``k`` of ``n`` above the rank, the bound ``L(k - 1)`` is wrong at some threshold below the
+    lowest of them only if all ``k`` lie where the share is below the bound: ``(L(k - 1) / q)^k``.
+    """
+    k = np.arange(1, n + 1)
+    bound = lower(k - 1, n, tail)
+    for q in np.linspace(0.002, 0.998, 200):
+        wrong = stats.binom.pmf(k, n, q) * np.minimum(1, bound / q) ** k
+        assert wrong.sum() <= tail
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 1000, 12_345])

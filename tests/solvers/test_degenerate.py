@@ -110,7 +110,7 @@ def test_scores_that_are_no_numbers_are_refused_by_row(value):
     ("scores", "labels", "message"),
     [
         (torch.zeros(4), torch.tensor([0, 1, 2, 0]), "Labels must be 0 or 1; got 2 in row 2"),
-        (torch.zeros(4), torch.tensor([-1, 1, 1, -1]), "got -1 in row 0. Map -1 to 0"),
+        (torch.zeros(4), torch.tensor([-1, 1, 1, -1]), "got -1 in row 0. If -1 marks negatives"),
         (torch.zeros(4), torch.zeros(3), r"labels must be one per example, \[4\]"),
         (torch.zeros(4, 3), torch.zeros(4), "look like classes"),
         (torch.zeros(4, 3), torch.zeros(4, 2), r"shape of the scores, \(4, 3\)"),

@@ -136,7 +136,7 @@ def certify(
         claims=tuple(_claims(found, sample)),
         objective=tuple(_estimates(goals, found, sample, delta)),
         assumptions=tuple(assumptions(found, sample, count, mean)),
-        notes=(*found.notes, *remarks(points), *copies),
+        notes=(*found.notes, *remarks(points, sample), *copies),
         advice=tuple(advice_on(found, sample, delta, mean)),
     )
 
@@ -214,7 +214,7 @@ def _points(goals: GroupGoals, found: SearchVerdict, sample: CalibrationSample) 
     for group in goals.goals:
         where = goals.where(group)
         everyone, positives = Subset(where, EVERYONE), Subset(where, POSITIVES)
-        threshold = found.thresholds[where].value(sample) if found.thresholds else None
+        threshold = found.thresholds[where].settled(sample, where) if found.thresholds else None
         labelled = sample.labels is not None
         alerts, true_alerts = (
             0 if threshold is None or not known else int(sample.above(subset, threshold))

@@ -38,6 +38,24 @@ def below(score: float, precision: str) -> float:
     return float(value)
 
 
+def halfway(value: float, scores: NDArray[Any], precision: str) -> float:
+    """The threshold half way between the two neighbours of ``value`` among sorted ``scores``.
+
+    It decides all of these scores as ``value`` does, and a rounding error in the score of one of
+    them changes no decision. Beyond the first or the last score there is one neighbour only, and
+    ``value`` stays.
+    """
+    after = int(np.searchsorted(scores, scores.dtype.type(value), "right"))
+    if not np.isfinite(value) or after in (0, len(scores)):
+        return value
+    low, high = float(scores[after - 1]), float(scores[after])
+    middle = float(rounded(np.array([low / 2 + high / 2]), precision)[0])
+    tiny = np.finfo(np.float32 if precision == "bfloat16" else precision).tiny
+    if 0 < abs(middle) < tiny:  # some processors read such numbers as zero
+        middle = 0.0
+    return middle if low <= middle < high else value
+
+
 def exceeds(scores: Any, threshold: float, precision: str) -> Any:
     """``scores > threshold`` in the given precision, elementwise, for numpy and torch."""
     if hasattr(scores, "detach"):

@@ -29,8 +29,8 @@ from setpoint.certificates.sample import (
     EVERYONE,
     CalibrationSample,
     Subset,
-    binary_labels,
     read_slices,
+    sample_of,
     scores_and_precision,
 )
 from setpoint.certificates.tails import lower, prob_at_least, prob_at_most, upper
@@ -112,9 +112,8 @@ def check_drift(
         goal_to_certify(certificate.goal).wheres if goals.column is None else tuple(goals.wheres)
     )
     array = rounded(scores_and_precision(scores)[0], certificate.dtype)
-    known = None if labels is None else binary_labels(labels, array)
     slices = read_slices(groups, wheres, array, empty=goals.column is not None)
-    sample = CalibrationSample(array, known, slices, certificate.dtype, certificate.prevalence)
+    sample = sample_of(array, certificate.dtype, labels, slices, certificate.prevalence)
     thresholds = Thresholds(
         {
             goals.where(point.group): ThresholdRule(float(point.threshold))
@@ -132,7 +131,7 @@ def check_drift(
         there = [bound for bound in goals.bounds if _is_present(bound, sample)]
         every = inequalities(there, sample.prevalence)
         tests = [_test_bound(each, sample, thresholds, level / len(every)) for each in every]
-    return verdict_on(certificate.goal, len(array), labels is not None, level, tests, found)
+    return verdict_on(certificate.goal, len(sample.scores), labels is not None, level, tests, found)
 
 
 def verdict_on(

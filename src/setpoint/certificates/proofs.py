@@ -11,6 +11,9 @@ came about:
   subset inside the anchor (negatives of a group, the rank among all negatives), fix all other
   examples: the count falls and the share falls as ``x`` rises, so a lower bound is wrong exactly if
   ``x`` passes one fixed point, and at that point the count is binomial; one wrong bound, one tail.
+  The threshold is then moved half way to the next score, so that rounding decides nothing. The
+  neighbour may be an example of another subset, whose share between the two is unknown; so its
+  count is taken one smaller (or larger, if the threshold moves down).
 * **Chosen** by looking: bounds that hold at all thresholds at once, made of Clopper-Pearson bounds
   at a grid of ranks. Between two ranks the share lies between its values at the two, so the count
   is rounded outwards to the grid; the tail is divided by its size.
@@ -26,7 +29,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.certificates.decisions import below
+from setpoint.certificates.decisions import below, halfway
 from setpoint.certificates.goals import Inequality, count_bounds
 from setpoint.certificates.regions import Evidence, are_independent, signs, upper_bound
 from setpoint.certificates.sample import (
@@ -55,10 +58,19 @@ class ThresholdRule:
     """The subset of which ``score`` has a rank that was fixed before the data."""
     chosen: bool = False
     """Whether it was chosen by looking at the data."""
+    exact: bool = False
+    """Whether it was tested at this very score, so that it must not be moved."""
 
     def value(self, sample: CalibrationSample) -> float:
         """What scores must exceed."""
         return below(self.score, sample.precision) if self.inclusive else self.score
+
+    def settled(self, sample: CalibrationSample, where: Where) -> float:
+        """The threshold to use: half way between two scores of a slice that it decides about."""
+        value = self.value(sample)
+        if self.exact:
+            return value
+        return halfway(value, sample.sorted(Subset(where, EVERYONE)), sample.precision)
 
     def may_depend_on(self, subset: Subset) -> bool:
         """Whether the threshold was chosen by looking at the examples of a subset."""
@@ -142,11 +154,15 @@ def evidence(sample: CalibrationSample, subset: Subset, threshold: ThresholdRule
         grid = rank_grid(n)
         low = int(grid[np.searchsorted(grid, accepted, "right") - 1])
         return Evidence(low, int(grid[np.searchsorted(grid, accepted)]), n, len(grid))
-    if threshold.anchor is None or not subset.overlaps(threshold.anchor):
+    if threshold.anchor is None:
         return Evidence(accepted, accepted, n, 1)
-    own = subset == threshold.anchor
-    low = above + (own and threshold.inclusive)
-    return Evidence(low, reaching - (own and not threshold.inclusive), n, 1)
+    if subset == threshold.anchor:
+        return Evidence(above + threshold.inclusive, reaching - (not threshold.inclusive), n, 1)
+    apart = not subset.overlaps(threshold.anchor)
+    low, high = (accepted, accepted) if apart else (above, reaching)
+    if threshold.inclusive:
+        return Evidence(low, min(high + 1, n), n, 1)
+    return Evidence(max(low - 1, 0), high, n, 1)
 
 
 @lru_cache(maxsize=256)

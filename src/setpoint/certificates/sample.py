@@ -72,6 +72,7 @@ class CalibrationSample:
         self.scores, self.labels, self.precision = scores, labels, precision
         self.prevalence = prevalence
         self.slices = dict(slices)
+        self.left_out = 0  # rows without a label
         self._sorted: dict[Subset, NDArray[Any]] = {}
 
     def sorted(self, subset: Subset) -> NDArray[Any]:
@@ -140,9 +141,25 @@ def calibration_sample(
 ) -> CalibrationSample:
     """A checked sample with the slices ``wheres``."""
     array, precision = scores_and_precision(scores)
-    known = None if labels is None else binary_labels(labels, array)
-    slices = read_slices(groups, wheres, array)
-    return CalibrationSample(array, known, slices, precision, prevalence)
+    return sample_of(array, precision, labels, read_slices(groups, wheres, array), prevalence)
+
+
+def sample_of(
+    scores: NDArray[Any],
+    precision: str,
+    labels: Any,
+    slices: Mapping[Where, _Bools],
+    prevalence: float | None,
+) -> CalibrationSample:
+    """A sample of the examples that have a label; of all of them if no labels are given."""
+    if labels is None:
+        return CalibrationSample(scores, None, slices, precision, prevalence)
+    positive, known = labels_and_known(labels, scores)
+    sample = CalibrationSample(scores, positive, slices, precision, prevalence)
+    if not known.all():
+        sample = sample.rows(known)
+        sample.left_out = int((~known).sum())
+    return sample
 
 
 def scores_and_precision(scores: Any) -> tuple[NDArray[Any], str]:
@@ -173,23 +190,38 @@ def scores_and_precision(scores: Any) -> tuple[NDArray[Any], str]:
 
 
 def binary_labels(labels: Any, scores: NDArray[Any]) -> _Bools:
-    """Labels as booleans."""
-    array = np.asarray(labels.detach().cpu() if hasattr(labels, "detach") else labels)
-    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-    if array.dtype.kind not in "biuf":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError):
-            first = array.reshape(-1)[:1].tolist()[0]
-            raise TypeError(
-                f"labels must be 0 or 1; got {first!r:.40}. Say which is the positive one: "
-                f"numpy.asarray(labels) == {first!r:.40}, say."
-            ) from None
-    if array.dtype.kind == "b":
-        check_length(array, scores, "labels")
-        return array
+    """Labels as booleans; every row must have one."""
+    array = _label_numbers(labels)
     check_labels(array, scores)
     return np.asarray(array == 1)
+
+
+def labels_and_known(labels: Any, scores: NDArray[Any]) -> tuple[_Bools, _Bools]:
+    """Which rows are positive, and which have a label: NaN and -1 mark those without one."""
+    array = _label_numbers(labels)
+    check_length(array, scores, "labels")
+    missing = np.isnan(array) if array.dtype.kind == "f" else np.zeros(len(array), bool)
+    if (array == 0).any():  # without a zero, -1 may well mean negative: refused below
+        missing |= array == -1
+    if missing.all():
+        raise ValueError("No row has a label: all are NaN or -1.")
+    check_labels(np.where(missing, 0, array), scores)
+    return np.asarray(array == 1), ~missing
+
+
+def _label_numbers(labels: Any) -> NDArray[Any]:
+    array = np.asarray(labels.detach().cpu() if hasattr(labels, "detach") else labels)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if array.dtype.kind in "biuf":
+        return array
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        first = array.reshape(-1)[:1].tolist()[0]
+        raise TypeError(
+            f"labels must be 0 or 1; got {first!r:.40}. Say which is the positive one: "
+            f"numpy.asarray(labels) == {first!r:.40}, say."
+        ) from None
 
 
 def read_slices(

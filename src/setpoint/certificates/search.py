@@ -212,7 +212,7 @@ def _by_split_test(
         return replace(found, status=NOT_CERTIFIED, notes=notes)
     note = "selected on a quarter of the rows, tested on the others"
     proved = found.proved | _as_displayed(rest, taken.displayed, note)
-    threshold = ThresholdRule(taken.threshold, chosen=True)
+    threshold = ThresholdRule(taken.threshold, chosen=True, exact=True)
     return replace(found, thresholds=Thresholds({(): threshold}), proved=proved)
 
 
@@ -278,14 +278,17 @@ def _read_thresholds(goals: GroupGoals, given: Any) -> Thresholds:
     if goals.column is None:
         if isinstance(given, Mapping):
             raise TypeError("There is one threshold for everyone: pass a number.")
-        return Thresholds({(): ThresholdRule(_threshold_score(given))})
+        return Thresholds({(): ThresholdRule(_threshold_score(given), exact=True)})
     if not isinstance(given, Mapping):
         raise TypeError(f"There is one threshold for each {goals.column}: {{group: threshold}}.")
     missing = [group for group in goals.goals if group not in given]
     if missing:
         raise ValueError(f"No threshold for {goals.column} = {missing[0]!r}: add it.")
     return Thresholds(
-        {goals.where(g): ThresholdRule(_threshold_score(given[g])) for g in goals.goals}
+        {
+            goals.where(group): ThresholdRule(_threshold_score(given[group]), exact=True)
+            for group in goals.goals
+        }
     )
 
 

@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.certificates.decisions import halfway
 from setpoint.certificates.goals import CertificateGoal, Inequality, count_bounds
 from setpoint.certificates.proofs import (
     ThresholdRange,
@@ -204,7 +205,7 @@ def select_and_test(
 
 
 def candidates(selection: CalibrationSample, family: Sequence[Inequality]) -> Floats:
-    """Thresholds to consider, from low to high: scores, denser towards both ends."""
+    """Thresholds to consider, from low to high: between scores, denser towards both ends."""
     used = {s for i in family for s in signs(i.bound.expression, selection.prevalence)}
     subsets = {s for s in used if s.kind != PRIOR} or {Subset((), EVERYONE)}
     shares = 1 / (1 + np.exp(np.linspace(-5, 5, _CANDIDATES)))
@@ -212,8 +213,12 @@ def candidates(selection: CalibrationSample, family: Sequence[Inequality]) -> Fl
     for subset in subsets:
         scores = selection.sorted(subset)
         if len(scores):
-            found.append(scores[(shares * (len(scores) - 1)).round().astype(int)].astype(float))
-    return np.unique(np.concatenate(found)) if found else np.empty(0)
+            found.append(scores[(shares * (len(scores) - 1)).round().astype(int)])
+    if not found:
+        return np.empty(0)
+    everyone = selection.sorted(Subset((), EVERYONE))
+    at = np.unique(np.concatenate(found)).tolist()
+    return np.array([halfway(score, everyone, selection.precision) for score in at])
 
 
 def pareto_order(spare: Floats, merit: Floats) -> NDArray[np.intp]:

@@ -83,8 +83,10 @@ def advice_on(
                 yield f"With about {more} the threshold could use {used}."
 
 
-def remarks(points: Iterable[Point]) -> Iterator[str]:
-    """What a reader should notice about the thresholds."""
+def remarks(points: Iterable[Point], sample: CalibrationSample) -> Iterator[str]:
+    """What a reader should notice about the rows and the thresholds."""
+    if sample.left_out:
+        yield f"{plural(sample.left_out, 'row')} without a label (NaN or -1) left out."
     for point in points:
         of = "" if point.group is None else f" of group {point.group!r}"
         if point.threshold is not None and point.alerts == 0:

@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from setpoint.certificates.certification import risk_of
-from setpoint.certificates.decisions import below
+from setpoint.certificates.decisions import below, halfway
 from setpoint.certificates.goals import inequalities
 from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES
 from setpoint.certificates.tails import allowed, lower, needed, upper
-from setpoint.distributed import Selected, select
+from setpoint.distributed import Selected, rank_of, select, sum_tensors, workers
 from setpoint.rates import Bound
 
 Chunks = Callable[[], Iterable[tuple[NDArray[Any], NDArray[Any]]]]
@@ -52,7 +54,7 @@ def certified_threshold(
 
     Args:
         read: This process's calibration scores (float32 or float64) and labels, in chunks; it is
-            called two to four times.
+            called three to five times.
         bound: A bound on one kind of examples: ``fpr``, ``tnr``, ``recall``, ``fnr``, ``coverage``.
         confidence: The bound fails for at most ``1 - confidence`` of all calibration samples.
 
@@ -61,7 +63,7 @@ def certified_threshold(
         >>> from setpoint.rates import fpr
         >>> scores, labels = np.arange(1000.0), np.zeros(1000)
         >>> certified_threshold(lambda: [(scores, labels)], fpr <= 0.01).threshold
-        995.0
+        995.5
     """
     found = inequalities([bound], None)
     share = found[0].share if len(found) == 1 else None
@@ -81,9 +83,7 @@ def certified_threshold(
         for chunk, labels in read():
             dtypes[0] = str(chunk.dtype)
             yield (
-                chunk
-                if subset.kind == EVERYONE
-                else chunk[(labels > 0) == (subset.kind == POSITIVES)]
+                chunk if subset.kind == EVERYONE else chunk[labels == (subset.kind == POSITIVES)]
             )
 
     def rank(n: int) -> int | None:
@@ -96,8 +96,28 @@ def certified_threshold(
         return StreamedThreshold(None, None, here, -1, 0, note)
     m = allowed(here.size, risk, tail)
     reached = upper(m, here.size, tail) if caps else lower(here.size - m, here.size, tail)
-    threshold = here.score if caps else below(here.score, dtypes[0] or "float64")
+    dtype = dtypes[0] or "float64"
+    threshold = here.score if caps else below(here.score, dtype)
+    threshold = halfway(threshold, _neighbours(read, threshold), dtype)
     side = "above" if caps else "at or below"
     note = f"at most {m:,} of {here.size:,} {subset.kind} may lie {side} the threshold"
     accepted = here.above if caps else here.reaching
     return StreamedThreshold(threshold, share.value(float(reached)), here.size, m, accepted, note)
+
+
+def _neighbours(read: Chunks, value: float) -> NDArray[Any]:
+    """The nearest scores at or below ``value`` and above it, among those of all processes."""
+    low, high = -np.inf, np.inf
+    dtype: Any = np.float64
+    for chunk, _ in read():
+        dtype = chunk.dtype
+        above = chunk > value
+        low = max(low, float(np.max(chunk, initial=-np.inf, where=~above)))
+        high = min(high, float(np.min(chunk, initial=np.inf, where=above)))
+    if workers() > 1:
+        ends = torch.zeros(workers(), 2, dtype=torch.float64)
+        ends[rank_of()] = torch.tensor([low, high])
+        ends = sum_tensors(ends)
+        low, high = float(ends[:, 0].max()), float(ends[:, 1].min())
+    found = np.array([low, high], dtype)
+    return np.asarray(found[np.isfinite(found)])
