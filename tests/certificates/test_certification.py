@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,7 +99,9 @@ def test_the_order_of_the_rows_does_not_matter(goal):
     scores, labels = sample(2)
     scores = np.round(scores, 1)
     order = np.random.default_rng(0).permutation(len(scores))
-    assert certify(scores, labels, goal) == certify(scores[order], labels[order], goal)
+    found = [certify(scores, labels, goal), certify(scores[order], labels[order], goal)]
+    first, second = (replace(each, fingerprint="") for each in found)  # of the rows in their order
+    assert first == second
 
 
 @pytest.mark.parametrize("goal", GOALS[:5] + GOALS[8:], ids=str)
@@ -231,7 +234,7 @@ def test_saturated_scores_accept_nobody_and_say_so():
     found = certify(np.minimum(scores, 0.5), labels, sp.fpr <= 0.05)
     assert found.threshold == 0.5
     assert found.points[0].alerts == 0
-    assert "too many equal scores" in found.notes[0]
+    assert "too many equal scores" in found.caveats[0]
 
 
 # ---- what may be passed in ----

@@ -103,7 +103,7 @@ def _point(name, value):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (_set("version", 2), "version is 2, not 1"),
+        (_set("version", 1), "version is 1, not 2"),
         (_set("version", True), "version is True"),
         (_set("kind", "model"), "kind is 'model'"),
         (_set("extra", 1), "extra"),
@@ -132,6 +132,9 @@ def _point(name, value):
         (_point("examples", -1), "examples in points cannot be -1"),
         (_point("examples", 1.5), "examples in points cannot be 1.5"),
         (_point("alerts", 10**6), "no more alerts than examples"),
+        (_set("clusters", 0), "clusters is a whole number"),
+        (_set("period", ["2024"]), "period has a beginning and an end"),
+        (_set("fingerprint", 1), "fingerprint is a text"),
         (_point("group", [1]), "group in points"),
         (lambda body: body["points"].append(body["points"][0]), "one threshold"),
         (_set("status", "infeasible"), "only a certified goal has a threshold"),

@@ -87,14 +87,39 @@ class Record:
     goal: str
     status: str
     confidence: float
+    caveats: tuple[str, ...]
 
     @property
     def certified(self) -> bool:
         """Whether every bound of the goal is proved."""
         return self.status == CERTIFIED
 
+    @property
+    def verdict(self) -> str:
+        """The status; with caveats ``"certified, but it accepts nobody"``."""
+        return f"{self.status}, but {'; '.join(self.caveats)}" if self.caveats else self.status
+
+    @property
+    def exit_code(self) -> int:
+        """0 if certified, 1 if not or with a caveat: what commands return to the shell."""
+        return 0 if self.certified and not self.caveats else 1
+
     def __bool__(self) -> bool:
         return self.certified
+
+    def check(self, scores: Any, labels: Any = None, *, groups: Any = None) -> Check:
+        """Compare new data with the certificate."""
+        raise NotImplementedError
+
+    def tested_on(self: _Record, scores: Any, labels: Any, *, groups: Any = None) -> _Record:
+        """The same certificate, with a caveat if labelled test rows contradict it."""
+        found = self.check(scores, labels, groups=groups) if self.certified else None
+        if found is None or found.verdict != "broken":
+            return self
+        alarm = next(finding for finding in found.findings if finding.alarm)
+        seen = "undefined" if alarm.measured is None else share_text(alarm.measured)
+        caveat = f"{found.examples:,} test rows contradict it: `{alarm.name}` is {seen} there"
+        return replace(self, caveats=(*self.caveats, caveat))
 
     def to_json(self) -> str:
         """The certificate as JSON, with a checksum."""
@@ -119,7 +144,8 @@ class Record:
         return text_table(self._headline(), self._rows())
 
     def _repr_html_(self) -> str:
-        return html_table(self._headline(), self._rows(), self.status)
+        status = NOT_CERTIFIED if self.caveats else self.status
+        return html_table(self._headline(), self._rows(), status)
 
     def _headline(self) -> str:
         """``certified: fpr <= 0.01 with 95 % confidence``."""
@@ -139,7 +165,7 @@ class Certificate(Record):
     """
 
     kind = "setpoint certificate"
-    version = 1
+    version = 2
 
     goal: str
     """What was asked for; ``Problem.parse`` or ``certify`` read it back."""
@@ -168,11 +194,14 @@ class Certificate(Record):
     """Why the verdict is what it is, and what to notice."""
     advice: tuple[str, ...]
     """What would change the verdict."""
-
-    @property
-    def exit_code(self) -> int:
-        """0 if certified, 1 if not: what ``setpoint certify`` returns to the shell."""
-        return 0 if self.certified else 1
+    caveats: tuple[str, ...] = ()
+    """Why a certified threshold is of no use; each completes "certified, but ..."."""
+    fingerprint: str = ""
+    """Of the labels in their order (of the scores, without labels): tells who used these rows."""
+    clusters: int | None = None
+    """How many clusters the rows come from, if each of them counts once."""
+    period: tuple[str, ...] = ()
+    """When the first and the last of the rows were measured, if that is known."""
 
     @property
     def threshold(self) -> float:
@@ -265,7 +294,7 @@ class Certificate(Record):
 
     def _headline(self) -> str:
         sure = f"with {share_text(self.confidence)} confidence"
-        return f"{self.status}: {self.goal} {'on average' if self.guarantee == 'mean' else sure}"
+        return f"{self.verdict}: {self.goal} {'on average' if self.guarantee == 'mean' else sure}"
 
     def _rows(self) -> TextRows:
         for point in self.points:
@@ -289,6 +318,11 @@ class Certificate(Record):
         right = prior is None or (isinstance(prior, float) and 0 < prior < 1)
         need(right, "prevalence is between 0 and 1")
         need(type(count) is int and count >= 1, "candidates is a whole number of at least 1")
+        clusters = given["clusters"]
+        right = clusters is None or (type(clusters) is int and clusters >= 1)
+        need(right, "clusters is a whole number of at least 1, or null")
+        need(isinstance(given["fingerprint"], str), "fingerprint is a text")
+        need(len(given["period"]) in (0, 2), "period has a beginning and an end")
         try:
             goal_to_certify(given["goal"])
         except (ValueError, TypeError, RecursionError) as error:

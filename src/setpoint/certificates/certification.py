@@ -25,11 +25,12 @@ from setpoint.certificates.sample import (
     check_clusters,
     check_copies,
     count_text,
+    fingerprint,
     refuse_weights,
     slice_text,
 )
 from setpoint.certificates.search import PROOF_METHODS, prove_given, search
-from setpoint.certificates.text import advice_on, assumptions, remarks
+from setpoint.certificates.text import advice_on, assumptions, caveats_of, remarks
 from setpoint.problems import Problem
 from setpoint.rates import Bound, Expression, Fold, Where, fpr, recall
 
@@ -138,6 +139,8 @@ def certify(
         assumptions=tuple(assumptions(found, sample, count, mean)),
         notes=(*found.notes, *remarks(points, sample), *copies),
         advice=tuple(advice_on(found, sample, delta, mean)),
+        caveats=tuple(caveats_of(points)),
+        fingerprint=fingerprint(sample),
     )
 
 

@@ -58,7 +58,7 @@ class ClassCertificate(Record):
     """What is proved of a classifier of several classes; see :func:`certify_shifts`."""
 
     kind = "setpoint certificate of classes"
-    version = 2
+    version = 3
     statuses = (*Record.statuses, NO_CERTIFICATE)
 
     goal: str
@@ -75,6 +75,7 @@ class ClassCertificate(Record):
     """How many of the examples are decided rightly."""
     claims: tuple[Claim, ...]
     notes: tuple[str, ...]
+    caveats: tuple[str, ...] = ()
 
     @property
     def examples(self) -> int:
@@ -83,8 +84,8 @@ class ClassCertificate(Record):
 
     @property
     def exit_code(self) -> int:
-        """1 if a proof was wanted and not found, else 0."""
-        return 1 if self.status in (NOT_CERTIFIED, INFEASIBLE) else 0
+        """1 if a proof was wanted and not found, or has a caveat; else 0."""
+        return 1 if self.caveats or self.status in (NOT_CERTIFIED, INFEASIBLE) else 0
 
     def check(
         self, scores: Any, labels: Any = None, *, groups: Any = None, significance: float = 0.001
@@ -102,7 +103,7 @@ class ClassCertificate(Record):
             A verdict in words, with its numbers and an exit code for cron.
         """
         level = check_share(significance, "significance", ends=False)
-        if self.exit_code:
+        if self.status in (NOT_CERTIFIED, INFEASIBLE):
             why = self.notes[0]
             raise ValueError(f"There is no certificate to check, the goal is {self.status}: {why}.")
         found = self._read_scores(scores)
@@ -149,7 +150,7 @@ class ClassCertificate(Record):
 
     def _headline(self) -> str:
         sure = f" with {share_text(self.confidence)} confidence"
-        return f"{self.status}: {self.goal}{'' if self.status == NO_CERTIFICATE else sure}"
+        return f"{self.verdict}: {self.goal}{'' if self.status == NO_CERTIFICATE else sure}"
 
     def _rows(self) -> TextRows:
         pairs = zip(self.classes, self.shifts, strict=True)

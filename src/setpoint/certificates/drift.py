@@ -156,7 +156,7 @@ def certified_goals(certificate: Certificate) -> GroupGoals:
     if certificate.column is None:
         return GroupGoals(None, {None: goal})
     groups = [point.group for point in certificate.points if point.group is not None]
-    return split_goal(goal, certificate.column, groups)
+    return split_goal(goal, certificate.column, groups, given=True)
 
 
 def _alert_finding(

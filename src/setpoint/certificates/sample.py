@@ -7,6 +7,7 @@ threshold.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
@@ -119,6 +120,15 @@ class CalibrationSample:
         return CalibrationSample(
             self.scores[chosen], labels, slices, self.precision, self.prevalence
         )
+
+
+def fingerprint(sample: CalibrationSample) -> str:
+    """A fingerprint of the labels in their order, of the scores if there are none.
+
+    Models that are scored on the same rows share it: it tells certificates of one table.
+    """
+    known = sample.scores if sample.labels is None else np.packbits(sample.labels)
+    return hashlib.sha256(f"{len(sample.scores)} ".encode() + known.tobytes()).hexdigest()[:16]
 
 
 def count_text(count: float, subset: Subset) -> str:

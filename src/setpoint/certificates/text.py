@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from setpoint.certificates.sample import (
     CalibrationSample,
     count_text,
 )
+from setpoint.certificates.tails import prob_at_least, prob_at_most
 
 if TYPE_CHECKING:
     from setpoint.certificates.certificate import Claim, Point
@@ -28,6 +29,8 @@ TextRows = Iterator[tuple[str, str]]
 _TEXT_WIDTH = 96
 _ROOMY = 0.8
 """The share of an allowed rate that a large sample should let one use."""
+_WORSE_THAN_CHANCE = 0.001
+"""How rarely chance picks so few positives before a certificate says that the scores do worse."""
 _COLORS = {CERTIFIED: "#1a7f37", NOT_CERTIFIED: "#b35900"}
 _ALARM = "#b42318"
 
@@ -89,13 +92,30 @@ def remarks(points: Iterable[Point], sample: CalibrationSample) -> Iterator[str]
         yield f"{plural(sample.left_out, 'row')} without a label (NaN or -1) left out."
     for point in points:
         of = "" if point.group is None else f" of group {point.group!r}"
-        if point.threshold is not None and point.alerts == 0:
-            yield (
-                f"The threshold accepts none of the rows{of}: too few examples, or too many equal "
-                "scores at the top."
-            )
         if point.threshold is not None and point.alerts == point.examples:
             yield f"The threshold accepts all of the rows{of}."
+
+
+def caveats_of(points: Sequence[Point]) -> Iterator[str]:
+    """Why thresholds that are proved are of no use; each completes "certified, but ..."."""
+    for point in points:
+        of = "" if point.group is None else f" of group {point.group!r}"
+        if point.threshold is not None and point.alerts == 0:
+            yield f"it accepts nobody{of} (too few examples, or too many equal scores on top)"
+        elif point.threshold is not None and point.positives and point.true_alerts is not None:
+            prior = point.positives / point.examples
+            chance = prob_at_most(point.true_alerts, point.alerts, prior)
+            if 2 * point.alerts > point.examples:  # the rarer decision is nearer to the binomial
+                missed, rejected = (
+                    point.positives - point.true_alerts,
+                    point.examples - point.alerts,
+                )
+                chance = prob_at_least(missed, rejected, prior)
+            if chance < _WORSE_THAN_CHANCE / len(points):
+                yield (
+                    f"it finds fewer positives{of} than chance would ({point.true_alerts:,} of the "
+                    f"{point.alerts:,} accepted, {share_text(prior)} of all): inverted scores?"
+                )
 
 
 def claim_rows(claims: Iterable[Claim]) -> TextRows:

@@ -37,12 +37,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--group", metavar="COLUMN", help="one threshold for each value of this column")
     add("--clusters", metavar="COLUMN", help="who a row belongs to: one row each, or refused")
     add("--positive", metavar="VALUE", help="which label is the positive one")
+    add("--test", type=Path, metavar="FILE", help="labelled rows that the certificate must survive")
+    add("--allow-useless", action="store_true", help="exit code 0 for `certified, but ...` too")
     add_output(parser, "FILE", "write the certificate as JSON, for `check`")
     add("--json", action="store_true", help="print the certificate as JSON")
 
 
 def run(given: argparse.Namespace) -> int:
     """Read the scores, certify, print or write the certificate."""
+    if given.test is not None and given.label is None:
+        raise UserError("--test compares labels with the certificate: add --label COLUMN.")
     _check_goal(given.goal, given.label, given.group)
     data = read_scores(
         open_table(given.file),
@@ -64,10 +68,16 @@ def run(given: argparse.Namespace) -> int:
         groups=None if given.group is None else {given.group: data.groups},
         clusters=data.clusters,
     )
+    if given.test is not None:
+        wanted = (given.score, given.label, given.group, given.positive)
+        test = read_scores(open_table(given.test), *wanted, one_will_do=True)
+        columns = None if given.group is None else {given.group: test.groups}
+        certificate = certificate.tested_on(test.scores, test.labels, groups=columns)
     if given.out is not None:
         write_file(given.out, f"{_indented(certificate)}\n".encode())
     print(_indented(certificate) if given.json else certificate)
-    return DONE if certificate.status == "certified" else NOT_PROVED
+    accepted = certificate.certified if given.allow_useless else not certificate.exit_code
+    return DONE if accepted else NOT_PROVED
 
 
 def _check_goal(text: str, label: str | None, group: str | None) -> None:

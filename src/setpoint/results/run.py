@@ -185,6 +185,7 @@ class Verdict:
     assumptions: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     proved: Mapping[str, float] = field(default_factory=dict)  # by bound, as it is written
+    caveats: tuple[str, ...] = ()
 
 
 def read_verdict(certificate: Mapping[str, Any] | None) -> Verdict:
@@ -213,6 +214,7 @@ def read_verdict(certificate: Mapping[str, Any] | None) -> Verdict:
         _sentences(certificate.get("assumptions")),
         _sentences(certificate.get("advice")),
         _proved(certificate.get("claims")),
+        _sentences(certificate.get("caveats")),
     )
 
 

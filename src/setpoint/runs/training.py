@@ -263,6 +263,10 @@ class Training:
             baseline = {n: all_rows(p, part_scores(other, p))[0] for n, p in parts.items()}
         manifest = self._manifest(seen)
         certificate, note = self._certify(manifest.classes, splits)
+        if "test" in splits:
+            scores, labels, column = splits["test"]
+            groups = groups_of(self.problem, self.group, column)
+            certificate = certificate.tested_on(scores, labels, groups=groups)
         if note:
             self.tell(note)
             manifest = replace(manifest, notes=(*manifest.notes, note))
