@@ -265,7 +265,7 @@ class Training:
         certificate, note = self._certify(manifest.classes, splits)
         if "test" in splits:
             scores, labels, column = splits["test"]
-            groups = groups_of(problem, group, column)
+            groups = groups_of(self.recipe.problem, self.recipe.group, column)
             certificate = certificate.tested_on(scores, labels, groups=groups)
         if note:
             self.tell(note)
