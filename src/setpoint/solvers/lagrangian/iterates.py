@@ -18,10 +18,11 @@ from torch import Tensor, nn
 from setpoint._checks import whole
 from setpoint.axes import SoftCounts, read_sample, tables_of
 from setpoint.axes.arrays import Floats
-from setpoint.axes.scan import tolerance
+from setpoint.axes.scan import holds, tolerance
 from setpoint.problems import Problem
 from setpoint.rates import Bound
 from setpoint.solvers.lagrangian.lagrangian import check_shared
+from setpoint.solvers.lagrangian.terms import true_gaps
 from setpoint.steps import Hard
 
 
@@ -173,14 +174,10 @@ def measure_iterate(
     tables = tables_of(reading.counts()[0], sample.totals, problem.slices)
     values = torch.as_tensor(problem.objective.of(tables)).expand(at.shape)
     worst = float("-inf") if problem.maximize else float("inf")
-    excess: list[float] = []
-    for i, target in enumerate(problem.points[0]):
-        rate = torch.as_tensor(target.expression.of(tables)).expand(at.shape)
-        levels = rate.new_tensor([point[i].level for point in problem.points])
-        turn = -1.0 if isinstance(target, Bound) and target.sense == ">=" else 1.0
-        excess += torch.nan_to_num(turn * (rate - levels), nan=float("inf"))[0].tolist()
     objective = float(torch.where(values.isnan(), worst, values).mean())
-    return objective, tuple(excess), tuple(at[0].tolist())
+    gaps = true_gaps(holds(problem), problem.slices, reading)
+    excess = torch.nan_to_num(gaps, nan=float("inf")).reshape(-1)
+    return objective, tuple(excess.tolist()), tuple(at[0].tolist())
 
 
 def shrink(costs: Floats, excess: Floats) -> Floats:

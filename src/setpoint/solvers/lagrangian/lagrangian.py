@@ -14,11 +14,12 @@ from torch import Tensor
 
 from setpoint._checks import number, positive
 from setpoint._checks import share as share_between
-from setpoint.axes import SoftCounts, read_sample, spread
+from setpoint.axes import PlainOutcome, SoftCounts, read_sample, spread
 from setpoint.axes.cuts import Cuts
-from setpoint.axes.scan import Hold, holds, place
+from setpoint.axes.sample import exact
+from setpoint.axes.scan import Hold, Placement, holds, place
 from setpoint.distributed import Reduction
-from setpoint.losses import example_weights
+from setpoint.losses import exact_type, example_weights
 from setpoint.problems import PER_GROUP, Problem
 from setpoint.solvers.base import BatchCriterion, check_problem, check_soft_step
 from setpoint.solvers.compiled import ClosedForm, ExampleColumns
@@ -31,7 +32,7 @@ from setpoint.solvers.lagrangian.multipliers import (
     diverging,
     history_of,
 )
-from setpoint.solvers.lagrangian.terms import Priced, Slack, has_ratios, lagrangian_of
+from setpoint.solvers.lagrangian.terms import Slack, has_ratios, terms_at, true_gaps
 from setpoint.solvers.memory import State
 from setpoint.steps import Sigmoid, Step
 
@@ -173,20 +174,42 @@ class Lagrangian(ClosedForm, BatchCriterion, State):
         """The loss of a batch and its gradient on the scores; in training, state changes."""
         counts, reach = self._read(scores, labels, columns.weights, columns.groups)
         steps = learns and self.training
-        found = lagrangian_of(
-            self.problem,
-            self._targets,
-            self._slices,
-            counts,
-            self.slack,
-            self.duals,
-            proxy=self.proxy,
-            steps=steps,
-        )
-        self._gaps, self._last = found.gaps, found.snapshot(self.problem)
+        (soft, slopes), totals = counts.counts(), counts.whole.totals
+        sound = totals.amin(-1) > 0
+        around = self.slack.around(soft, totals, sound, steps)
+        terms = terms_at(self.problem, self._targets, self._slices, soft, *around)
+        weight, prices = self.duals.prices(counts.at)
+        value, by_count = terms.weighted(weight, prices)
+        gradient = counts.pull(by_count)
+        sound = sound & (value.sum(-1) + gradient.sum(-1)).isfinite()
+        self._gaps = true_gaps(self._targets, self._slices, counts) if self.proxy else terms.gaps
+        self._last = self._snapshot(counts, value.mean(-1), gradient, sound, terms.objective)
         if steps:
-            self._advance(found, reach)
-        return found.loss(scores)
+            by_threshold = torch.where(sound[:, None], (by_count * slopes).sum(-1), 0.0)
+            self.learned.descend(counts.at, by_threshold, reach)
+            self._climb(prices, torch.where(sound[:, None], self._gaps, 0.0))
+        dtype = exact_type(scores)
+        loss = torch.where(sound, value.mean(-1), 0.0).mean()
+        gradient = torch.where(sound[:, None], gradient, 0.0) / len(gradient)
+        return loss.to(dtype), gradient.T.reshape(scores.shape).to(dtype)
+
+    def _snapshot(
+        self, counts: SoftCounts, value: Tensor, gradient: Tensor, sound: Tensor, objective: Tensor
+    ) -> Snapshot:
+        """The batch as :class:`setpoint.Implicit` keeps it, for words and numbers."""
+        at = exact(counts.at)
+        placed = Placement(at, at, [])
+        rates = exact(-objective if self.problem.maximize else objective)
+        numbers = exact(value), exact(gradient), exact(sound)
+        outcome = PlainOutcome(*numbers, self.problem, counts, placed, rates)
+        return Snapshot(self.problem, "", outcome, 0.0)
+
+    def _climb(self, prices: Tensor, gaps: Tensor) -> None:
+        """Move the multipliers up their gaps."""
+        self.log.add(torch.cat([prices.reshape(-1), gaps.reshape(-1)]))
+        if self._targets:
+            self.duals.update(gaps, self.dual_rate)
+        self.step_count.add_(1)
 
     @property
     def thresholds(self) -> Tensor:
@@ -240,15 +263,6 @@ class Lagrangian(ClosedForm, BatchCriterion, State):
         at = self.learned.at(self.problem, self._targets, cuts, width)
         tensors = batch.tensors()
         return SoftCounts(self.step, at, width, tensors, tensors), reach
-
-    def _advance(self, found: Priced, reach: Tensor) -> None:
-        """Move thresholds down the Lagrangian and multipliers up their gaps."""
-        gaps = torch.where(found.sound[:, None], found.gaps, 0.0)
-        self.learned.descend(found.reading.at, found.towards(), reach)
-        self.log.add(torch.cat([found.prices.reshape(-1), gaps.reshape(-1)]))
-        if self._targets:
-            self.duals.update(gaps, self.dual_rate)
-        self.step_count.add_(1)
 
 
 def check_shared(problem: object, who: str) -> Problem:

@@ -13,14 +13,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from setpoint.axes import PlainOutcome, SoftCounts, gradient_of, tables_of
-from setpoint.axes.sample import exact
-from setpoint.axes.scan import Hold, Placement
-from setpoint.losses import exact_type
+from setpoint.axes import SoftCounts, gradient_of, tables_of
+from setpoint.axes.scan import Hold
 from setpoint.problems import Problem
 from setpoint.rates import Where
-from setpoint.solvers.implicit import Snapshot
-from setpoint.solvers.lagrangian.multipliers import Additive, Swap
 from setpoint.solvers.memory import State
 from setpoint.steps import Hard
 
@@ -126,62 +122,3 @@ def _levels(targets: list[Hold], like: Tensor) -> Tensor:
     if not targets:
         return like.new_zeros(0, 1, 1)
     return like.new_tensor([[_turn(h) * level for level in h.levels] for h in targets])[:, None]
-
-
-@dataclass(frozen=True)
-class Priced:
-    """The Lagrangian of one batch: tensors ``[c, m]`` except where a comment says otherwise."""
-
-    reading: SoftCounts
-    objective: Tensor
-    value: Tensor
-    by_count: Tensor  # [c, m, k]
-    slopes: Tensor  # of the counts by the thresholds, [c, m, k]
-    gradient: Tensor  # on the scores, [c, n]
-    gaps: Tensor  # [t, c, m]
-    prices: Tensor  # [t, c, m]
-    sound: Tensor  # both classes are there and all is finite, [c]
-
-    def towards(self) -> Tensor:
-        """How the Lagrangian changes with the thresholds; zero where it is not sound."""
-        return torch.where(self.sound[:, None], (self.by_count * self.slopes).sum(-1), 0.0)
-
-    def loss(self, scores: Tensor) -> tuple[Tensor, Tensor]:
-        """The mean over outputs and thresholds, and its gradient in the shape of the scores."""
-        loss = torch.where(self.sound, self.value.mean(-1), 0.0).mean()
-        gradient = torch.where(self.sound[:, None], self.gradient, 0.0) / len(self.gradient)
-        dtype = exact_type(scores)
-        return loss.to(dtype), gradient.T.reshape(scores.shape).to(dtype)
-
-    def snapshot(self, problem: Problem) -> Snapshot:
-        """The batch as :class:`setpoint.Implicit` keeps it, for words and numbers."""
-        at = exact(self.reading.at)
-        placed = Placement(at, at, [])
-        rates = exact(-self.objective if problem.maximize else self.objective)
-        value, gradient, sound = map(exact, (self.value.mean(-1), self.gradient, self.sound))
-        outcome = PlainOutcome(value, gradient, sound, problem, self.reading, placed, rates)
-        return Snapshot(problem, "", outcome, 0.0)
-
-
-def lagrangian_of(
-    problem: Problem,
-    targets: list[Hold],
-    slices: tuple[Where, ...],
-    reading: SoftCounts,
-    slack: Slack,
-    duals: Additive | Swap,
-    *,
-    proxy: bool,
-    steps: bool,
-) -> Priced:
-    """The Lagrangian around a batch; ``steps``: slack variables follow it."""
-    sound = reading.whole.totals.amin(-1) > 0
-    counts, slopes = reading.counts()
-    around = slack.around(counts, reading.whole.totals, sound, steps)
-    terms = terms_at(problem, targets, slices, counts, *around)
-    weight, prices = duals.prices(reading.at)
-    value, by_count = terms.weighted(weight, prices)
-    gradient = reading.pull(by_count)
-    sound = sound & (value.sum(-1) + gradient.sum(-1)).isfinite()
-    gaps = true_gaps(targets, slices, reading) if proxy else terms.gaps
-    return Priced(reading, terms.objective, value, by_count, slopes, gradient, gaps, prices, sound)
