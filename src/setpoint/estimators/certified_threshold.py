@@ -16,17 +16,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
 
 from setpoint._checks import share
-from setpoint.estimators.decisions import Decisions, ScoredRows, find_decision
+from setpoint.estimators.decisions import Decisions, find_decision
 from setpoint.estimators.inputs import (
     FEWEST_ROWS,
     AnyArray,
+    Examples,
     GroupColumns,
     Labels,
     check_both_classes,
     read_classes,
     read_decision_goal,
     read_groups,
-    rows_of_groups,
     three_parts,
 )
 from setpoint.problems import GoalLike, as_problem, refuse_classes
@@ -117,7 +117,9 @@ class CertifiedThreshold(
         weights = fit_params.get("sample_weight")
         if weights is not None and np.any(np.asarray(weights) == 0):
             rows = np.flatnonzero(np.asarray(weights) != 0)
-            fit_params, columns = _cut(fit_params, rows, len(y)), rows_of_groups(columns, rows)
+            fit_params, columns = (
+                _cut(given or {}, rows, len(y)) for given in (fit_params, columns)
+            )
             X, y = _safe_indexing(X, rows), y[rows]
         check_classification_targets(y)
         self.classes_, labels = read_classes(y, self.problem_)
@@ -160,7 +162,8 @@ class CertifiedThreshold(
             rows = self.splits_["train"]
             reason = f"a class has under {FEWEST_ROWS} rows, so none are split off."
         scores = self._scores(_safe_indexing(X, rows))
-        selection = ScoredRows(scores, labels[rows], groups=rows_of_groups(groups, rows))
+        groups = groups and _cut(groups, rows, len(labels))
+        selection = Examples(scores, labels[rows], groups=groups or None)
         calibration = selection if kept else None
         if kept and self.problem_.kind == "groups":
             odd = np.arange(len(rows)) % 2 == 1

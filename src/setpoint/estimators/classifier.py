@@ -17,12 +17,12 @@ from setpoint._checks import whole
 from setpoint.axes.class_data import decide, numbered
 from setpoint.certificates import why_unprovable
 from setpoint.estimators.calibration import Calibrator, ClassCalibrator
-from setpoint.estimators.decisions import AnyCertificate, Decisions, ScoredRows, find_decision
+from setpoint.estimators.decisions import AnyCertificate, Decisions, find_decision
 from setpoint.estimators.inputs import (
     FEWEST_PER_CLASS,
     FEWEST_ROWS,
     AnyArray,
-    GroupColumns,
+    Examples,
     Labels,
     check_both_classes,
     columns_of_labels,
@@ -30,18 +30,17 @@ from setpoint.estimators.inputs import (
     read_decision_goal,
     read_groups,
     read_weights,
-    rows_of_groups,
     three_parts,
 )
 from setpoint.estimators.networks import (
     build,
     check_device,
+    on_device,
     read_epochs,
     read_learning_rate,
     scores_of_rows,
-    tensors_of_rows,
 )
-from setpoint.problems import GoalLike, as_problem
+from setpoint.problems import GoalLike, Problem, as_problem
 from setpoint.results import Confusions, RunResult
 from setpoint.solvers import methods_named
 from setpoint.train import Best, Validation, fit_best, steps_for
@@ -169,73 +168,63 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             check_both_classes(
                 labels, {name: self.splits_[name] for name in ("validation", "calibration")}
             )
-        best = self._train(problem, x, labels, weights, columns, random.randint(2**31 - 1))
+        given = Examples(x, labels, weights, columns)
+        best = self._train(problem, given, random.randint(2**31 - 1))
         self.method_, self.module_ = best.name, best.model
         self.histories_ = {name: one.history for name, one in best.fitted.items()}
         self.history_ = self.histories_[best.name]
-        self._set_decision(x, labels, weights, columns)
+        self._set_decision(given)
         return self
 
-    def _train(
-        self,
-        problem: Any,
-        x: AnyArray,
-        labels: Labels,
-        weights: AnyArray | None,
-        groups: GroupColumns | None,
-        seed: int,
-    ) -> Best:
+    def _train(self, problem: Problem, given: Examples, seed: int) -> Best:
         """Train every method asked for from one start, with the same budget and batches."""
         passes, size = read_epochs(self.epochs), whole(self.batch_size, "batch_size", least=1)
         rate = read_learning_rate(self.model, self.learning_rate)
-        rows, held_out = self.splits_["train"], self.splits_["validation"]
-        seen = tensors_of_rows(x, labels, weights, held_out, self.device)
-        own = tensors_of_rows(x, labels, weights, rows, self.device)
+        own, seen = (given.part(self.splits_[name]) for name in ("train", "validation"))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             outputs = len(self.classes_) if problem.kind == "classes" else 1
-            module = build(self.model, x[rows], None if weights is None else weights[rows], outputs)
+            module = build(self.model, own.rows, own.weights, outputs)
+            x, y, weights, groups = on_device(own, self.device)
             return fit_best(
                 module.to(self.device),
                 methods_named(self.method, problem.kind),
-                *own[:2],
-                validation=Validation(problem, *seen, rows_of_groups(groups, held_out)),
-                steps=steps_for(len(rows), size, passes),
+                x,
+                y,
+                validation=Validation(problem, *on_device(seen, self.device)),
+                steps=steps_for(len(y), size, passes),
                 batch_size=size,
                 learning_rate=rate,
                 seed=seed,
-                weights=own[2],
-                groups=rows_of_groups(groups, rows),
+                weights=weights,
+                groups=groups,
                 progress=int(self.verbose) > 0,
             )
 
-    def _set_decision(
-        self,
-        x: AnyArray,
-        labels: Labels,
-        weights: AnyArray | None,
-        groups: GroupColumns | None,
-    ) -> None:
+    def _set_decision(self, given: Examples) -> None:
         """Calibrate probabilities and choose on validation rows, certify on calibration rows."""
-
-        def scored(rows: Labels) -> ScoredRows:
-            scores = scores_of_rows(self.module_, x[rows], self.device)
-            own = None if weights is None else weights[rows]
-            return ScoredRows(scores, labels[rows], own, rows_of_groups(groups, rows))
-
-        many, names = self.problem_.kind == "classes", self.classes_.tolist()
-        selection, calibration, reason = scored(self.splits_["validation"]), None, ""
-        if len(self.splits_["calibration"]):
-            calibration = scored(self.splits_["calibration"])
-        elif self.problem_.subject_to and self.calibration_fraction:
-            reason = self._obstacle(weights)
+        selection, calibration = (
+            given.part(self.splits_[name]) for name in ("validation", "calibration")
+        )
+        selection, calibration = (
+            part._replace(rows=scores_of_rows(self.module_, part.rows, self.device))
+            for part in (selection, calibration)
+        )
+        many, names, reason = self.problem_.kind == "classes", self.classes_.tolist(), ""
+        certifiable = len(calibration.labels) > 0
+        if not certifiable and self.problem_.subject_to and self.calibration_fraction:
+            reason = self._obstacle(given.weights)
             reason = reason or f"a class has under {self._fewest} rows, so none are split off."
-        precise = selection.scores.astype(np.float64)
+        precise = selection.rows.astype(np.float64)
         calibrator = ClassCalibrator if many else Calibrator
         self.calibrator_ = calibrator.fit(precise, selection.labels, selection.weights)
-        selection = selection._replace(scores=precise) if many else selection
         decision = find_decision(
-            self.problem_, selection, calibration, self.confidence, classes=names, reason=reason
+            self.problem_,
+            selection._replace(rows=precise) if many else selection,
+            calibration if certifiable else None,
+            self.confidence,
+            classes=names,
+            reason=reason,
         )
         self.certificate_ = decision.certificate
         if not many:

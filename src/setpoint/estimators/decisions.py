@@ -29,13 +29,7 @@ from setpoint.certificates import (
     certify_shifts,
     shifts_to_prove,
 )
-from setpoint.estimators.inputs import (
-    AnyArray,
-    GroupColumns,
-    Labels,
-    columns_of_labels,
-    rows_of_groups,
-)
+from setpoint.estimators.inputs import AnyArray, Examples, columns_of_labels
 from setpoint.problems import Infeasible, Problem, merit
 from setpoint.rates import Bound
 
@@ -49,21 +43,6 @@ class NotCertifiedWarning(UserWarning):
     """The threshold in use is not certified for new data."""
 
 
-class ScoredRows(NamedTuple):
-    """Scores ``[n]`` (or ``[n, K]`` for K classes), labels, and optional weights and groups."""
-
-    scores: AnyArray
-    labels: Labels
-    weights: AnyArray | None = None
-    groups: GroupColumns | None = None
-
-    def part(self, rows: AnyArray) -> ScoredRows:
-        """Some of the rows."""
-        weights = None if self.weights is None else self.weights[rows]
-        groups = rows_of_groups(self.groups, rows)
-        return ScoredRows(self.scores[rows], self.labels[rows], weights, groups)
-
-
 class DecisionRule(NamedTuple):
     """Where to decide (a threshold, a dict of them by group, or shifts), and its certificate."""
 
@@ -73,8 +52,8 @@ class DecisionRule(NamedTuple):
 
 def find_decision(
     problem: Problem,
-    selection: ScoredRows,
-    calibration: ScoredRows | None,
+    selection: Examples,
+    calibration: Examples | None,
     confidence: float,
     *,
     classes: Sequence[Any] = (),
@@ -121,7 +100,7 @@ def find_decision(
 
 
 def _certify(
-    problem: Problem, rows: ScoredRows, confidence: float, at: Any, classes: Sequence[Any]
+    problem: Problem, rows: Examples, confidence: float, at: Any, classes: Sequence[Any]
 ) -> tuple[AnyCertificate | None, str]:
     """A certificate and why it proves nothing (empty if it does), or None and why there is none."""
     scores, labels, _, groups = rows
@@ -141,7 +120,7 @@ def _certify(
     return certificate, "; ".join([certificate.status, *certificate.notes]) + "."
 
 
-def _best_threshold(problem: Problem, rows: ScoredRows) -> Any:
+def _best_threshold(problem: Problem, rows: Examples) -> Any:
     """The best threshold on these rows (with one per group, a dict of them).
 
     Where none reaches the targets, the one that accepts nobody, with a warning.
@@ -159,7 +138,7 @@ def _best_threshold(problem: Problem, rows: ScoredRows) -> Any:
 
 
 def _shifts(
-    problem: Problem, rows: ScoredRows, confidence: float | None, classes: Sequence[Any]
+    problem: Problem, rows: Examples, confidence: float | None, classes: Sequence[Any]
 ) -> AnyArray:
     """The best shifts of classes, with room for a proof of the bounds if one is to be tried."""
     scores, labels, weights, groups = rows
@@ -175,7 +154,7 @@ def _shifts(
 
 
 def _provable_thresholds(
-    problem: Problem, rows: ScoredRows, confidence: float
+    problem: Problem, rows: Examples, confidence: float
 ) -> dict[Any, float] | None:
     """Thresholds per group that leave room for a proof on other rows; None if there are none.
 

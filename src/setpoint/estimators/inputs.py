@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,25 @@ AnyArray = NDArray[Any]
 Labels = NDArray[np.int64]
 GroupColumns = dict[str, AnyArray]
 """One value per row for every column of groups, by its name."""
+
+
+class Examples(NamedTuple):
+    """Features ``[n, d]`` or scores ``[n]`` (``[n, K]`` for K classes) with what is known of them.
+
+    In the order in which training, validation and certificates take them.
+    """
+
+    rows: Any
+    labels: Any
+    weights: Any = None
+    groups: GroupColumns | None = None
+
+    def part(self, which: AnyArray) -> Examples:
+        """Some of the examples, by position or by a mask."""
+        weights = None if self.weights is None else self.weights[which]
+        groups = self.groups and {name: column[which] for name, column in self.groups.items()}
+        return Examples(self.rows[which], self.labels[which], weights, groups)
+
 
 FEWEST_ROWS = 20
 """If a class has fewer rows than this, the rows are not split: all are needed to learn from."""
@@ -156,11 +175,6 @@ def read_groups(groups: Any, problem: Problem, count: int) -> GroupColumns | Non
 def _column(values: Any) -> AnyArray:
     """A column as an array; a tensor is read from wherever it lies."""
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
-
-
-def rows_of_groups(groups: GroupColumns | None, rows: AnyArray) -> GroupColumns | None:
-    """The group columns of some rows."""
-    return None if groups is None else {name: column[rows] for name, column in groups.items()}
 
 
 def three_parts(

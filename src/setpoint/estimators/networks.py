@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from setpoint._checks import positive, whole
-from setpoint.estimators.inputs import AnyArray
+from setpoint.estimators.inputs import AnyArray, Examples
 from setpoint.train import LEARNING_RATES, network, score
 
 _MODULE_RATE = 0.001
@@ -148,13 +148,12 @@ def check_device(device: Any) -> None:
         )
 
 
-def tensors_of_rows(
-    x: AnyArray, labels: AnyArray, weights: AnyArray | None, rows: AnyArray, device: str
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Features, labels and weights of some rows, on a device."""
-    found = [torch.as_tensor(part[rows], device=device) for part in (x, labels)]
-    own = None if weights is None else torch.as_tensor(weights[rows], device=device)
-    return found[0], found[1], own
+def on_device(examples: Examples, device: str) -> Examples:
+    """The same with tensors for rows, labels and weights; columns of groups stay arrays."""
+    x, y, weights, groups = examples
+    x, y = (torch.as_tensor(column, device=device) for column in (x, y))
+    own = None if weights is None else torch.as_tensor(weights, device=device)
+    return Examples(x, y, own, groups)
 
 
 def scores_of_rows(module: nn.Module, x: AnyArray, device: str) -> AnyArray:

@@ -14,13 +14,13 @@ from torch import nn
 
 from setpoint._checks import share, whole
 from setpoint.axes.segments import Grouped, query_column
-from setpoint.estimators.inputs import AnyArray
+from setpoint.estimators.inputs import AnyArray, Examples
 from setpoint.estimators.networks import (
     build,
+    on_device,
     read_epochs,
     read_learning_rate,
     scores_of_rows,
-    tensors_of_rows,
 )
 from setpoint.problems import Problem, merit
 from setpoint.solvers import Implicit
@@ -109,33 +109,30 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         random = check_random_state(self.random_state)
         fraction = share(self.validation_fraction, "validation_fraction")
         self.splits_ = query_parts(queries, fraction, random)
-        self._train(x, labels, queries, weights, random.randint(2**31 - 1))
+        given = Examples(x, labels, weights, {str(self.problem_.query): queries})
+        self._train(given, queries[self.splits_["train"]], random.randint(2**31 - 1))
         return self
 
-    def _train(
-        self, x: AnyArray, labels: AnyArray, queries: AnyArray, weights: AnyArray | None, seed: int
-    ) -> None:
-        rows, held_out = self.splits_["train"], self.splits_["validation"]
-        own = tensors_of_rows(x, labels, weights, rows, self.device)
-        seen = tensors_of_rows(x, labels, weights, held_out, self.device)
-        name = str(self.problem_.query)
-        sampler = WholeQueries(queries[rows], whole(self.batch_size, "batch_size", least=1))
-        steps = steps_for(len(rows), sampler.size, read_epochs(self.epochs), fewest=_STEPS)
+    def _train(self, given: Examples, queries: AnyArray, seed: int) -> None:
+        own, seen = (given.part(self.splits_[name]) for name in ("train", "validation"))
+        x, y, weights, groups = on_device(own, self.device)
+        sampler = WholeQueries(queries, whole(self.batch_size, "batch_size", least=1))
+        steps = steps_for(len(y), sampler.size, read_epochs(self.epochs), fewest=_STEPS)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            module = build(self.model, x[rows], None if weights is None else weights[rows])
             fitted = fit(
-                module.to(self.device),
+                build(self.model, own.rows, own.weights).to(self.device),
                 Implicit(self.problem_, steps=steps),
-                *own[:2],
+                x,
+                y,
                 steps=steps,
                 batch_size=sampler.size,
                 learning_rate=read_learning_rate(self.model, self.learning_rate),
                 seed=seed,
-                weights=own[2],
-                groups={name: queries[rows]},
+                weights=weights,
+                groups=groups,
                 sampler=sampler,
-                validation=Validation(self.problem_, *seen, {name: queries[held_out]}),
+                validation=Validation(self.problem_, *on_device(seen, self.device)),
                 progress=int(self.verbose) > 0,
             )
         self.module_, self.history_ = fitted.model, fitted.history

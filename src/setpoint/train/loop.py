@@ -2,6 +2,10 @@
 
 After every pass over the data the goal's own metric is taken on validation data, the best weights
 are kept, and all state is written to a checkpoint, so that a killed run goes on where it was.
+
+On several processes batches are drawn from the rows of all ranks, the same batches on every rank; a
+rank trains on those rows of a batch that it has. So a run on four processes draws the batches of a
+run on one, and can resume its checkpoint.
 """
 
 from __future__ import annotations
@@ -19,9 +23,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from setpoint._checks import whole
-from setpoint.distributed import rank_of, values_of_ranks
+from setpoint.distributed import gather_columns, rank_of, values_of_ranks, workers
+from setpoint.solvers import BatchCriterion, GlobalBatch
 from setpoint.solvers.registry import Criterion
 from setpoint.solvers.samplers import Batch, Sampler, Shuffled
 from setpoint.train.averaging import Averaged
@@ -34,7 +40,6 @@ from setpoint.train.checkpoints import (
     recipe_of,
     save_checkpoint,
 )
-from setpoint.train.ranks import RankView
 from setpoint.train.validation import Validation
 
 OnStep = Callable[[int, Tensor], None]
@@ -315,6 +320,45 @@ class Run:
         if self.folder is not None and rank_of() == 0:
             record = {"recipe": self.recipe, "progress": vars(done)}
             save_checkpoint(self.folder, self.state.tensors(), record)
+
+
+@dataclass(frozen=True)
+class RankView:
+    """One rank's view of a run.
+
+    Attributes:
+        model: The model to call: wrapped in DistributedDataParallel if there are several ranks.
+        criterion: The criterion to call: that of the global batch.
+        labels: The labels of all ranks' rows, rank after rank.
+        first: The position of this rank's first row among them.
+        count: How many rows this rank has.
+    """
+
+    model: nn.Module
+    criterion: Any
+    labels: Tensor
+    first: int
+    count: int
+
+    @classmethod
+    def of(cls, model: nn.Module, criterion: Any, labels: Tensor) -> RankView:
+        """The view of this rank, which has ``labels``, in the process group (if there is one)."""
+        if workers() == 1:
+            return cls(model, criterion, labels, 0, len(labels))
+        found, sizes, _ = gather_columns({"labels": labels})
+        wrapped = DistributedDataParallel(model)
+        called = criterion if isinstance(criterion, BatchCriterion) else GlobalBatch(criterion)
+        all_labels = torch.as_tensor(found["labels"])
+        first = sum(sizes[: rank_of()])
+        return cls(wrapped, called.attach(wrapped), all_labels, first, len(labels))
+
+    def local(self, batch: Batch) -> Batch:
+        """The part of a batch that this rank has, by positions among its own rows."""
+        if self.count == len(self.labels):
+            return batch
+        here = (batch.rows >= self.first) & (batch.rows < self.first + self.count)
+        weights = None if batch.weights is None else batch.weights[here]
+        return Batch(batch.rows[here] - self.first, weights)
 
 
 def _read_groups(groups: Any, count: int) -> Any:
