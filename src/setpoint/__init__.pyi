@@ -71,6 +71,7 @@ from setpoint.estimators import (
 # Certificates, and decisions in production
 from setpoint.certificates import (
     Certificate as Certificate,
+    Monitor as Monitor,
     certify as certify,
     label_plan as label_plan,
 )

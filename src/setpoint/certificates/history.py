@@ -82,7 +82,8 @@ class History:
         """The counts of every period under a name, ``[periods, c]``; zeros where there are none."""
         found = [getattr(period, kind).get(name) for period in self.periods]
         width = max((len(counts) for counts in found if counts), default=0)
-        return np.array([counts or [0.0] * width for counts in found], float).reshape(-1, width)
+        rows = [counts or [0.0] * width for counts in found]
+        return np.array(rows, float).reshape(len(found), width)
 
     def state(self) -> list[dict[str, Any]]:
         """Plain numbers for JSON."""

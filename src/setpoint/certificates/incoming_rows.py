@@ -15,6 +15,7 @@ from setpoint.certificates.drift import certified_goals
 from setpoint.certificates.goals import goal_to_certify
 from setpoint.certificates.sample import read_column, read_slices, scores_and_precision
 from setpoint.rates import Where
+from setpoint.tables.values import days_of
 
 if TYPE_CHECKING:
     from setpoint.certificates.certificate import Certificate
@@ -141,15 +142,7 @@ def read_times(column: NDArray[Any]) -> NDArray[Any]:
             raise ValueError(f"The time is missing in row {row}: fill it in or remove the row.")
         return column.astype(float)
     if column.dtype.kind != "M":
-        texts = [str(value).strip().removesuffix("Z") for value in column.tolist()]
-        try:
-            column = np.array(texts, dtype="datetime64[s]")
-        except ValueError:
-            shown = next((text for text in texts if not _is_date(text)), texts[0])
-            raise ValueError(
-                f"The time {shown!r:.40} cannot be read: write 2024-05-03, 2024-05-03T12:30:00, or "
-                "a number."
-            ) from None
+        column = _dates(column)
     seconds = column.astype("datetime64[s]")
     if np.isnat(seconds).any():
         row = int(np.argmax(np.isnat(seconds)))
@@ -157,11 +150,17 @@ def read_times(column: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(seconds)
 
 
-def _is_date(text: str) -> bool:
-    try:
-        return not np.isnat(np.datetime64(text, "s"))
-    except ValueError:
-        return False
+def _dates(column: NDArray[Any]) -> NDArray[Any]:
+    texts, which = np.unique(column.astype(str), return_inverse=True)
+    days = [days_of(str(text)) for text in texts]
+    if None in days:
+        shown = str(texts[days.index(None)])
+        raise ValueError(
+            f"The time {shown!r:.40} cannot be read: write 2024-05-03, 2024-05-03T12:30:00, or "
+            "a number."
+        )
+    seconds = np.round(np.array(days, float) * 86400).astype("datetime64[s]")
+    return np.asarray(seconds[which.reshape(-1)])
 
 
 def period_names(times: NDArray[Any], by: str) -> NDArray[Any]:

@@ -84,7 +84,9 @@ def lines(monitor: Monitor) -> TextRows:
         yield watch.name, f"{share_text(watch.value)}{sure}, {evidence_text(monitor, watch.name)}"
     for alert in monitor.alerts:
         alerts, rows = (
-            monitor.history.counts("alerts", alert.name).sum(0) if monitor.rows else (0, 0)
+            monitor.history.counts("alerts", alert.name).sum(0)
+            if monitor.history.periods
+            else (0, 0)
         )
         now = share_text(alerts / rows) if rows else "none"
         text = f"{now} now, {share_text(alert.share)} at calibration"

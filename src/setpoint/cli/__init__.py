@@ -21,6 +21,7 @@ COMMANDS = {
     "certify": "A threshold that provably holds on new data, from scores and labels.",
     "report": "The page of a certificate or a run: curves, groups, what moving costs.",
     "decide": "Decide a file of scores with a certificate.",
+    "watch": "Watch a certificate: file by file, as often as you like. Exit code 1: it broke.",
     "check": "Does a certificate still hold on new rows? Exit code 1: no.",
     "card": "The model card of a certificate or a run.",
     "train": "Train for a goal on a table, and certify the threshold.",

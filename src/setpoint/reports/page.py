@@ -53,13 +53,14 @@ def page(run: RunResult) -> str:
         """The plots of a section, numbered in the order of the page."""
         return [(next(numbers), plot) for plot in PLOTS[section](found)]
 
-    template = _environment().get_template("page.html.jinja")
+    template = environment().get_template("page.html.jinja")
     return template.render(found=found, run=run, plots=plots, numbers=json_numbers(found)) + "\n"
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The templates with their filters and the style, for every page."""
+    made = Environment(
         loader=PackageLoader("setpoint.reports"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -67,11 +68,11 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    environment.filters.update({function.__name__: function for function in FILTERS})
-    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "indent": 1}
+    made.filters.update({function.__name__: function for function in FILTERS})
+    made.policies["json.dumps_kwargs"] = {"allow_nan": False, "indent": 1}
     style = files("setpoint.reports").joinpath("templates/style.css").read_text(encoding="utf-8")
-    environment.globals["style"] = Markup(style)
-    return environment
+    made.globals["style"] = Markup(style)
+    return made
 
 
 def _shown(value: object) -> str:

@@ -155,10 +155,11 @@ class Plot:
         size = {"width": f"{max(x1 - x0, 0.8):.1f}", "height": f"{max(y0 - y1, 0.8):.1f}"}
         self._mark("rect", {"x": f"{x0:.1f}", "y": f"{y1:.1f}", **size, "class": class_})
 
-    def dot(self, x: float, y: float) -> None:
+    def dot(self, x: float, y: float, radius: float = 5) -> None:
         """A filled circle at a point in data."""
         left, top = self.at(x, y)
-        self._mark("circle", {"cx": f"{left:.1f}", "cy": f"{top:.1f}", "r": 5, "class": "dot"})
+        place = {"cx": f"{left:.1f}", "cy": f"{top:.1f}", "r": radius}
+        self._mark("circle", {**place, "class": "dot"})
 
     def whisker(self, low: float, high: float, y: float) -> None:
         """A horizontal interval."""

@@ -1,0 +1,392 @@
+"""``setpoint watch``: a certificate in production, file by file. For cron: 0 holds, 1 broken.
+
+The state file is replaced in one step, under a lock, after a file is counted: a run that is killed
+has counted its file wholly or not at all. A file that was counted before, by its content, is left
+out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint._files import OutputError, only_one, write_file
+from setpoint.certificates import Certificate, Monitor
+from setpoint.certificates.incoming_rows import PERIODS, period_names, read_times
+from setpoint.certificates.text import share_text
+from setpoint.cli.common import (
+    DONE,
+    NOT_PROVED,
+    UserError,
+    add_output,
+    as_json,
+    fraction,
+    tell,
+)
+from setpoint.runs import read_certificate_file
+from setpoint.tables import (
+    NO_ROWS,
+    Chunk,
+    TableError,
+    TableSource,
+    need_column,
+    open_table,
+    score_column,
+    score_format,
+)
+from setpoint.tables.labels import LabelCount
+from setpoint.tables.values import PLAIN, missing, numbers
+
+PATIENCE = 60.0
+"""Seconds to wait for another run that holds the state."""
+_MOST_FILES = 20_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A certificate, a file of new rows, and where the state is kept."""
+    add = parser.add_argument
+    add("certificate", type=Path, metavar="certificate.json", help="what `certify` wrote")
+    add("file", type=Path, nargs="?", metavar="today.csv", help="new rows: csv or parquet")
+    add("--score", metavar="COLUMN", help="the scores; without it, labels of earlier rows (--id)")
+    add("--label", metavar="COLUMN", help="the true class; cells may be empty")
+    add("--time", metavar="COLUMN", help="when each row came: ISO dates, or numbers")
+    add("--group", metavar="COLUMN", help="the groups, if the certificate is about groups")
+    add("--id", metavar="COLUMN", help="names of rows, to join labels that come later")
+    add("--clusters", metavar="COLUMN", help="who a row belongs to: a cluster counts once")
+    add("--label-weight", metavar="COLUMN", help="the share with which each label was sampled")
+    add("--features", metavar="COLUMNS", help="columns to watch, too: names with commas between")
+    add("--positive", metavar="VALUE", help="which label is the positive one")
+    add("--state", type=Path, metavar="state.json", help="what has been counted so far")
+    add("--reference", type=Path, metavar="FILE", help="a new state: calibration scores (--score)")
+    add("--watch", metavar="KINDS", help="a new state: some of rates,alerts,scores (default: all)")
+    how = "a new state: the chance of ever raising a false alarm (default: 0.05)"
+    add("--false-alarm", type=fraction, default=0.05, metavar="SHARE", help=how)
+    add("--by", choices=tuple(PERIODS), default="day", help="a new state: what rows are put into")
+    add("--page", type=Path, metavar="watch.html", help="write the page of the state")
+    add("--replay", type=Path, metavar="all.csv", help="what it would have said, without a state")
+    again = "certify the rows of the file anew, for --out; what is left of the confidence is spent"
+    add("--recalibrate", action="store_true", help=again)
+    add_output(parser, "new.json", "with --recalibrate: where the new certificate goes")
+    add("--json", action="store_true", help="print JSON")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Count a file, and say whether the certificate holds."""
+    certificate = read_certificate_file(given.certificate)
+    if not isinstance(certificate, Certificate):
+        raise UserError(f"{given.certificate} is no certificate of one decision; watch those.")
+    _check_usage(given)
+    if given.replay is not None:
+        return _replay(given, certificate)
+    with _alone(given.state):
+        monitor = _open_state(given, certificate)
+        digest = _digest(given.file, given.score is None)
+        counted = 0
+        if digest in monitor.files and not given.recalibrate:
+            tell([f"{given.file} was counted before: nothing is counted."])
+        elif given.recalibrate:
+            _recalibrate(given, monitor)
+        else:
+            counted = _count(given, monitor)
+            monitor.files = [*monitor.files, digest][-_MOST_FILES:]
+        write_file(given.state, f"{monitor.to_json()}\n".encode())
+    _write_page(given, monitor)
+    print(as_json(summary(monitor, counted)) if given.json else monitor)
+    return DONE if monitor.exit_code == 0 else NOT_PROVED
+
+
+def _check_usage(given: argparse.Namespace) -> None:
+    if given.replay is not None:
+        if given.file is not None or given.state is not None:
+            raise UserError("--replay FILE keeps no state: leave the other file and --state out.")
+        if given.time is None or given.score is None:
+            raise UserError("--replay needs --score and --time.")
+        given.file = given.replay
+        return
+    if given.file is None or given.state is None:
+        raise UserError("name a file of new rows and --state state.json (or --replay all.csv).")
+    if given.score is None and (given.id is None or given.label is None):
+        raise UserError("--score is missing; for labels of earlier rows name --id and --label.")
+    if given.recalibrate and (given.label is None or given.score is None or given.out is None):
+        raise UserError("--recalibrate needs --score, --label and --out.")
+    if given.out is not None and not given.recalibrate:
+        raise UserError("--out is for --recalibrate; the state goes to --state.")
+
+
+@contextmanager
+def _alone(state: Path) -> Iterator[None]:
+    """Hold the lock of the state; wait for another run that has it."""
+    lock, end = state.with_name(f".{state.name}.lock"), time.monotonic() + PATIENCE
+    while True:
+        try:
+            holder = only_one(lock, str(state))
+            holder.__enter__()
+            break
+        except OutputError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+    try:
+        yield
+    finally:
+        holder.__exit__(None, None, None)
+
+
+def _open_state(given: argparse.Namespace, certificate: Certificate) -> Monitor:
+    """The monitor in the state file, or a new one."""
+    if not given.state.exists():
+        return _new_monitor(given, certificate)
+    try:
+        monitor = Monitor.from_json(given.state.read_text(encoding="utf-8"))
+    except (ValueError, TypeError, OSError) as error:
+        raise UserError(f"{given.state}: {error}") from None
+    if monitor.certificate.to_json() != certificate.to_json():
+        raise UserError(
+            f"{given.state} watches another certificate ({monitor.certificate.goal}, "
+            f"{_threshold_text(monitor.certificate)}) than {given.certificate} "
+            f"({certificate.goal}, {_threshold_text(certificate)}). Name that one, or a new state."
+        )
+    return monitor
+
+
+def _threshold_text(certificate: Certificate) -> str:
+    found = [
+        f"{point.threshold:.6g}" for point in certificate.points if point.threshold is not None
+    ]
+    return f"score > {', '.join(found)}"
+
+
+def _new_monitor(given: argparse.Namespace, certificate: Certificate) -> Monitor:
+    reference = None
+    if given.reference is not None:
+        source = open_table(given.reference)
+        reference = np.concatenate(_scores(source, _chunks(source, [given.score]), given.score))
+    kinds = ("rates", "alerts", "scores") if given.watch is None else given.watch.split(",")
+    return certificate.monitor(
+        given.false_alarm,
+        watch=kinds,
+        reference=reference,
+        features=_names(given.features),
+        by=given.by,
+    )
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return () if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _digest(path: Path, labels_only: bool) -> str:
+    """What tells the content of a file, or of a folder of files, apart from any other."""
+    found = hashlib.sha256(b"labels" if labels_only else b"")
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    for file in files:
+        if file.is_file():
+            with file.open("rb") as opened:
+                for block in iter(lambda: opened.read(1 << 20), b""):
+                    found.update(block)
+    return found.hexdigest()
+
+
+@dataclass(frozen=True)
+class WatchedRows:
+    """The columns of a file, as :meth:`Monitor.update` takes them."""
+
+    columns: dict[str, Any]
+    groups: dict[str, NDArray[Any]] | None
+    features: dict[str, NDArray[Any]]
+
+    def part(self, rows: NDArray[Any]) -> dict[str, Any]:
+        """Some of the rows, as arguments."""
+        found = {
+            name: None if column is None else column[rows] for name, column in self.columns.items()
+        }
+        for name, columns in (("groups", self.groups), ("features", self.features)):
+            found[name] = None if not columns else {k: v[rows] for k, v in columns.items()}
+        return found
+
+
+def read_file(given: argparse.Namespace) -> WatchedRows:
+    """The named columns of the file, checked.
+
+    Raises:
+        TableError: The file, the row and column of the first value that cannot be used.
+    """
+    source, features = open_table(given.file), _names(given.features)
+    named = {
+        "--score": given.score,
+        "--label": given.label,
+        "--time": given.time,
+        "--group": given.group,
+        "--id": given.id,
+        "--clusters": given.clusters,
+        "--label-weight": given.label_weight,
+    }
+    wanted = [need_column(source, n, option) for option, n in named.items() if n is not None]
+    wanted += [need_column(source, name, "--features") for name in features]
+    chunks = _chunks(source, wanted)
+    texts = {
+        name: None if column is None else np.concatenate([chunk.texts(column) for chunk in chunks])
+        for name, column in (("ids", given.id), ("clusters", given.clusters))
+    }
+    columns = {
+        "scores": None if given.score is None else _joined(_scores(source, chunks, given.score)),
+        "labels": None if given.label is None else _labels(source, chunks, given),
+        "times": None if given.time is None else _times(chunks, given.time),
+        "label_shares": None if given.label_weight is None else _shares(source, chunks, given),
+        **texts,
+    }
+    groups = None
+    if given.group is not None:
+        groups = {given.group: _joined([chunk.texts(given.group) for chunk in chunks])}
+    extra = {name: _joined(_scores(source, chunks, name)) for name in features}
+    return WatchedRows(columns, groups, extra)
+
+
+def _joined(columns: list[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate(columns)
+
+
+def _chunks(source: TableSource, wanted: list[str]) -> list[Chunk]:
+    chunks = list(source.chunks(wanted))
+    if not chunks:
+        raise TableError(source.path, NO_ROWS)
+    return chunks
+
+
+def _scores(source: TableSource, chunks: list[Chunk], name: str) -> list[NDArray[Any]]:
+    need_column(source, name, "--score")
+    known, notes = score_format(source, chunks[0], name)
+    tell(notes)
+    return [score_column(chunk, name, known) for chunk in chunks]
+
+
+def _labels(source: TableSource, chunks: list[Chunk], given: argparse.Namespace) -> NDArray[Any]:
+    """0 and 1, NaN where the cell is empty."""
+    count = LabelCount(source.path, given.label)
+    labelled = [chunk.with_value(given.label) for chunk in chunks]
+    if not any(map(len, labelled)):
+        return np.full(sum(map(len, chunks)), np.nan)
+    for chunk in labelled:
+        count.update(chunk)
+    classes = count.two_classes(given.positive, one_will_do=True)
+    found = []
+    for chunk, there in zip(chunks, labelled, strict=True):
+        labels = np.full(len(chunk), np.nan)
+        labels[~missing(chunk.column(given.label))] = classes.encode(there, given.label)
+        found.append(labels)
+    return np.concatenate(found)
+
+
+def _times(chunks: list[Chunk], name: str) -> NDArray[Any]:
+    """Numbers if all are, else texts."""
+    columns = [chunk.column(name) for chunk in chunks]
+    for chunk, column in zip(chunks, columns, strict=True):
+        absent = np.flatnonzero(missing(column))
+        if len(absent):
+            problem = "the time is missing; fill it in or remove the row."
+            raise chunk.error(problem, int(absent[0]), name)
+    read = [numbers(column, PLAIN) for column in columns]
+    if all(wrong is None for _, wrong in read):
+        return np.concatenate([values for values, _ in read])
+    return np.concatenate([chunk.texts(name, "time") for chunk in chunks])
+
+
+def _shares(source: TableSource, chunks: list[Chunk], given: argparse.Namespace) -> NDArray[Any]:
+    """The shares with which labels were sampled; 1 where the cell is empty."""
+    found = []
+    for chunk in chunks:
+        shares, there = np.ones(len(chunk)), chunk.with_value(given.label_weight)
+        known = ~missing(chunk.column(given.label_weight))
+        if known.any():
+            shares[known] = score_column(there, given.label_weight)
+        found.append(shares)
+    return np.concatenate(found)
+
+
+def _count(given: argparse.Namespace, monitor: Monitor) -> int:
+    """Count the file; how many rows it has."""
+    rows = read_file(given)
+    if given.score is None:
+        columns = rows.columns
+        shares = columns["label_shares"]
+        monitor.add_labels(columns["ids"], columns["labels"], label_shares=shares)
+        return len(columns["ids"])
+    monitor.update(**rows.part(np.arange(len(rows.columns["scores"]))))
+    return len(rows.columns["scores"])
+
+
+def _recalibrate(given: argparse.Namespace, monitor: Monitor) -> None:
+    """Certify the labelled rows of the file; the state goes on with the new certificate."""
+    rows = read_file(given)
+    labels = rows.columns["labels"]
+    known = np.flatnonzero(~np.isnan(labels))
+    groups = None if rows.groups is None else {k: v[known] for k, v in rows.groups.items()}
+    found = monitor.recalibrate(rows.columns["scores"][known], labels[known], groups=groups)
+    write_file(given.out, f"{found.to_json()}\n".encode())
+    told = f"{found.status} with {share_text(found.confidence)} confidence: see {given.out}."
+    tell([told if found else f"{told} The state keeps the old certificate."])
+
+
+def _replay(given: argparse.Namespace, certificate: Certificate) -> int:
+    """What the monitor would have said, period by period."""
+    monitor, rows = _new_monitor(given, certificate), read_file(given)
+    times = read_times(rows.columns["times"])
+    order = np.argsort(times, kind="stable")
+    names = period_names(times[order], given.by)
+    begins = np.flatnonzero(np.concatenate([[True], names[1:] != names[:-1]]))
+    said = []
+    for part in np.split(order, begins[1:]):
+        status = monitor.update(**rows.part(part))
+        period = monitor.history.periods[-1]
+        said.append({"period": period.name, "rows": period.rows, "status": status})
+        if not given.json:
+            print(f"{period.name:<12} {period.rows:>9,} rows  {status}")
+    _write_page(given, monitor)
+    if given.json:
+        print(as_json({**summary(monitor, monitor.rows), "periods": said}))
+    return DONE if monitor.exit_code == 0 else NOT_PROVED
+
+
+def summary(monitor: Monitor, counted: int) -> dict[str, Any]:
+    """The state in plain values."""
+    limits = monitor.limits
+    return {
+        "status": monitor.status,
+        "verdict": monitor.verdict,
+        "goal": monitor.certificate.goal,
+        "rows": monitor.rows,
+        "counted": counted,
+        "false_alarm": monitor.false_alarm,
+        "tests": {
+            name: {
+                "log_evidence": test.log_evidence,
+                "alarm_at": limits[name],
+                "part_of_false_alarm": monitor.budget[name],
+                "alarm": name in monitor.alarms,
+                "since": monitor.since(name) if name in monitor.alarms else None,
+            }
+            for name, test in monitor.tests.items()
+        },
+        "metrics": monitor.metrics(),
+        "notes": list(monitor.notes),
+        "spent": monitor.spent,
+    }
+
+
+def _write_page(given: argparse.Namespace, monitor: Monitor) -> None:
+    if given.page is None:
+        return
+    from setpoint.reports.watch_page import MARK, watch_page
+
+    if given.page.exists() and not given.force and MARK not in given.page.read_bytes():
+        raise UserError(f"--page {given.page} is no page of `watch`; name another, or add --force.")
+    write_file(given.page, watch_page(monitor).encode())

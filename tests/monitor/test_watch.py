@@ -1,0 +1,249 @@
+"""``setpoint watch`` as cron runs it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from cli.shell import run
+
+from setpoint import Monitor
+from setpoint.certificates import certify
+
+
+def rows(n, seed, shift=0.0):
+    random = np.random.default_rng(seed)
+    labels = random.random(n) < 0.2
+    return random.normal(size=n) + 2 * labels + shift, labels.astype(int)
+
+
+def write(path, n=400, seed=0, shift=0.0, day=1, known=None):
+    """Columns s, y (empty where not known), t, id, g."""
+    scores, labels = rows(n, seed, shift)
+    lines = ["s,y,t,id,g"]
+    for i in range(n):
+        label = labels[i] if known is None or known[i] else ""
+        moment = f"2024-05-{day:02d}T{i * 23 // n:02d}:00:00"
+        lines.append(f"{float(scores[i])!r},{label},{moment},r{seed}-{i},{'ab'[i % 2]}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def place(tmp_path):
+    certificate = certify(*rows(5000, 999), "fpr <= 0.05")
+    (tmp_path / "c.json").write_text(certificate.to_json())
+    return tmp_path
+
+
+def watch(place, file, *more):
+    words = ("--score", "s", "--label", "y", "--time", "t", "--state", place / "state.json")
+    return run("watch", place / "c.json", file, *words, *more)
+
+
+def state(place):
+    return Monitor.from_json((place / "state.json").read_text())
+
+
+def test_it_holds_then_breaks_and_says_since_when(place, capsys):
+    for day in range(1, 6):
+        assert watch(place, write(place / f"{day}.csv", seed=day, day=day)) == 0
+    assert "holds (fpr <= 0.05; 2,000 rows)" in capsys.readouterr().out
+    codes = [
+        watch(place, write(place / f"{d}.csv", seed=d, shift=0.7, day=d)) for d in range(6, 12)
+    ]
+    assert codes[-1] == 1
+    assert "broken since 2024-05-06: fpr" in capsys.readouterr().out
+    assert state(place).rows == 11 * 400
+
+
+def test_the_same_file_counts_once(place, capsys):
+    first = write(place / "a.csv", seed=1)
+    watch(place, first)
+    (place / "copy.csv").write_bytes(first.read_bytes())
+    before = (place / "state.json").read_bytes()
+    assert watch(place, place / "copy.csv") == 0
+    assert "was counted before" in capsys.readouterr().err
+    assert (place / "state.json").read_bytes() == before
+
+
+def test_json_and_page(place, capsys):
+    page = place / "watch.html"
+    assert watch(place, write(place / "a.csv", seed=1), "--page", page, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["verdict"] == "holds"
+    assert told["counted"] == 400
+    assert set(told["tests"]) == {"fpr <= 0.05", "alerts", "scores"}
+    assert "<title>✓ Holds: fpr ≤ 0.05</title>" in page.read_text()
+    other = place / "mine.html"
+    other.write_text("my own")
+    file = write(place / "b.csv", seed=2, day=2)
+    assert watch(place, file, "--page", other) == 2
+    assert other.read_text() == "my own"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("nan,1,2024-05-02,x,a", "column 's': the value is missing"),
+        ("abc,1,2024-05-02,x,a", "'abc' is not a number"),
+        ("0.5,7,2024-05-02,x,a", "a label column has two different values"),
+        ("0.5,1,,x,a", "the time is missing"),
+        ("0.5,1,soon,x,a", "'soon' cannot be read"),
+        ("0.5,1,2024-04-01,x,a", "The clock goes back"),
+    ],
+)
+def test_bad_input_is_2_and_counts_nothing(place, capsys, change, message):
+    watch(place, write(place / "a.csv", seed=1))
+    before = (place / "state.json").read_bytes()
+    file = write(place / "b.csv", seed=2, day=2)
+    file.write_text(file.read_text() + change + "\n")
+    assert watch(place, file) == 2
+    assert message in capsys.readouterr().err
+    assert (place / "state.json").read_bytes() == before
+    assert not list(place.glob(".state.json*"))  # no lock, no draft
+
+
+def test_a_state_of_another_certificate_and_a_damaged_one_are_refused(place, capsys):
+    file = write(place / "a.csv", seed=1)
+    watch(place, file)
+    other = certify(*rows(5000, 5), "fpr <= 0.1")
+    (place / "other.json").write_text(other.to_json())
+    words = ("--score", "s", "--state", place / "state.json")
+    assert run("watch", place / "other.json", file, *words) == 2
+    assert "watches another certificate" in capsys.readouterr().err
+    text = (place / "state.json").read_text()
+    (place / "state.json").write_text(text.replace('"rows": 400', '"rows": 401', 1))
+    assert watch(place, write(place / "b.csv", seed=2, day=2)) == 2
+    assert "checksum does not fit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("a.csv",), "name a file of new rows and --state"),
+        (("a.csv", "--state", "s.json"), "--score is missing"),
+        (("--replay", "a.csv"), "--replay needs --score and --time"),
+        (("a.csv", "--state", "s.json", "--score", "s", "--recalibrate"), "needs --score"),
+        (("a.csv", "--state", "s.json", "--score", "z"), "there is no column 'z'"),
+    ],
+)
+def test_wrong_usage_is_told(place, capsys, monkeypatch, words, message):
+    monkeypatch.chdir(place)
+    write(place / "a.csv", seed=1)
+    assert run("watch", "c.json", *words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_labels_come_later_by_id(place, capsys):
+    words = ("--state", place / "state.json", "--id", "id")
+    file = write(place / "a.csv", 2000, seed=1, shift=0.7)
+    assert run("watch", place / "c.json", file, "--score", "s", *words) in (0, 1)
+    assert run("watch", place / "c.json", file, "--label", "y", *words) == 1
+    assert "broken since update 1: fpr" in capsys.readouterr().out
+
+
+def test_labels_of_alerts_alone_are_refused_for_fpr(place, capsys):
+    known = rows(400, 1)[0] > 1.5
+    watch(place, write(place / "a.csv", seed=1, known=known))
+    assert "`fpr <= 0.05` is not tested" in capsys.readouterr().out
+
+
+def test_replay_says_what_it_would_have_said(place, capsys):
+    parts = [write(place / "x.csv", 400, d, 0.7 * (d > 3), d).read_text() for d in range(1, 10)]
+    header = parts[0].splitlines()[0]
+    lines = [line for part in parts for line in part.splitlines()[1:]]
+    np.random.default_rng(0).shuffle(lines)  # the order of the file does not matter
+    everything = place / "all.csv"
+    everything.write_text("\n".join([header, *lines]) + "\n")
+    words = ("--replay", everything, "--score", "s", "--label", "y", "--time", "t", "--by", "day")
+    assert run("watch", place / "c.json", *words, "--page", place / "w.html") == 1
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 9
+    assert said[0].startswith("2024-05-01         400 rows  holds")
+    assert "broken since 2024-05-04" in said[-1]
+    assert not (place / "state.json").exists()
+
+
+def test_recalibration_writes_a_new_certificate_and_the_state_follows(place, capsys):
+    for day in range(1, 5):
+        watch(place, write(place / f"{day}.csv", 800, seed=day, shift=0.7, day=day))
+    new = place / "new.json"
+    file = write(place / "later.csv", 4000, seed=9, shift=0.7, day=9)
+    assert watch(place, file, "--recalibrate", "--out", new) == 0
+    assert "certified with 97.5 % confidence" in capsys.readouterr().err
+    assert state(place).status == "holds"
+    (place / "c.json").write_text(new.read_text())
+    assert watch(place, write(place / "n.csv", 800, seed=10, shift=0.7, day=10)) == 0
+
+
+COUNT_AND_WAIT = """
+import os, sys
+from setpoint import _files, cli
+from setpoint.cli import watch
+kept = _files.replacing
+if sys.argv[1] == "before":
+    def stop(*given):
+        print("ready", flush=True)
+        import time; time.sleep(60)
+    watch.write_file = stop
+else:
+    def half(path, content):
+        with kept(path) as file:
+            file.write(content[: len(content) // 2])
+            file.flush()
+            print("ready", flush=True)
+            import time; time.sleep(60)
+    watch.write_file = half
+sys.exit(cli.main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["before", "while"])
+def test_kill_9_loses_nothing_and_counts_nothing_twice(place, moment):
+    watch(place, write(place / "a.csv", seed=1))
+    before = (place / "state.json").read_bytes()
+    file = write(place / "b.csv", seed=2, day=2)
+    words = ["watch", "c.json", str(file), "--score", "s", "--label", "y", "--time", "t"]
+    program = [sys.executable, "-c", COUNT_AND_WAIT, moment, *words, "--state", "state.json"]
+    process = subprocess.Popen(program, cwd=place, stdout=subprocess.PIPE, env=dict(os.environ))
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    assert (place / "state.json").read_bytes() == before
+    assert watch(place, file) == 0  # the lock of the dead is free
+    assert state(place).rows == 800
+    assert watch(place, file) == 0
+    assert state(place).rows == 800
+    assert not list(place.glob(".state.json*draft"))
+
+
+@pytest.mark.slow
+def test_runs_at_the_same_time_wait_for_each_other(place):
+    files = [write(place / f"{i}.csv", 300, seed=i, day=1) for i in range(6)]
+    code = "import sys; from setpoint import cli; sys.exit(cli.main(sys.argv[1:]))"
+    words = [sys.executable, "-c", code, "watch", "c.json"]
+    more = ["--score", "s", "--label", "y", "--state", "state.json"]
+    running = [subprocess.Popen([*words, f.name, *more], cwd=place) for f in files]
+    assert [process.wait(120) for process in running] == [0] * 6
+    assert state(place).rows == 6 * 300
+    assert len(state(place).files) == 6
+
+
+def test_a_run_that_waits_too_long_says_who_has_the_state(place, capsys, monkeypatch):
+    from setpoint._files import only_one
+    from setpoint.cli import watch as command
+
+    monkeypatch.setattr(command, "PATIENCE", 0.2)
+    file = write(place / "a.csv", seed=1)
+    began = time.monotonic()
+    with only_one(place / ".state.json.lock", "state.json"):
+        assert watch(place, file) == 2
+    assert time.monotonic() - began < 20
+    assert f"is being written by process {os.getpid()}" in capsys.readouterr().err

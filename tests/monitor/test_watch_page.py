@@ -1,0 +1,72 @@
+"""The page of a monitor."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from setpoint.certificates import certify
+from setpoint.reports.watch_page import MARK, watch_page
+
+HOSTILE = '"><script>alert(1)</script>'
+
+
+def rows(n, seed, shift=0.0):
+    random = np.random.default_rng(seed)
+    labels = random.random(n) < 0.2
+    return random.normal(size=n) + 2 * labels + shift, labels
+
+
+@pytest.fixture(scope="module")
+def certificate():
+    return certify(*rows(5000, 0), "fpr <= 0.05")
+
+
+def days(monitor, count, shift=0.0):
+    for day in range(count):
+        scores, labels = rows(400, day + 1, shift)
+        monitor.update(scores, labels, times=np.full(400, np.datetime64("2024-05-01") + day))
+    return monitor
+
+
+def test_it_shows_the_verdict_pictures_and_what_to_do(certificate):
+    page = watch_page(days(certificate.monitor(reference=rows(5000, 0)[0]), 12, 0.6))
+    assert "✗ Broken" in page
+    assert "where fpr ≤ 0.05 was certified" in page
+    assert "recalibrate" in page
+    assert page.count("<svg") == 4  # rate, evidence, alerts, scores
+    assert page.count("<script") == 1
+    assert MARK.decode() in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_its_numbers_are_in_it(certificate):
+    monitor = days(certificate.monitor(), 4)
+    page = watch_page(monitor)
+    found = re.search(r'id="setpoint-watch">(.*?)</script>', page, re.S).group(1)
+    told = json.loads(found)
+    assert told["metrics"] == monitor.metrics()
+    assert len(told["periods"]) == 4
+
+
+def test_empty_quiet_and_drifting_monitors_have_pages(certificate):
+    assert "Rows" in watch_page(certificate.monitor())
+    assert "✓ Holds" in watch_page(days(certificate.monitor(), 3))
+    drifting = certificate.monitor(watch=["alerts", "scores"])
+    for seed in range(6):
+        drifting.update(rows(1000, seed, 0.5)[0])
+    assert "Drifting" in watch_page(drifting)
+    assert "labels alone can tell" in watch_page(drifting)
+
+
+def test_words_of_users_are_text(certificate):
+    scores, labels = rows(8000, 0)
+    group = np.where(np.arange(8000) % 2, HOSTILE, "b")
+    named = certify(scores, labels, "fpr <= 0.1", groups={"g": group})
+    monitor = named.monitor(features=[HOSTILE])
+    features = {HOSTILE: np.arange(8000.0)}
+    monitor.update(scores + 1, labels, groups={"g": group}, features=features)
+    page = watch_page(monitor)
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
