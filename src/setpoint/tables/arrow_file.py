@@ -3,8 +3,8 @@
 The batches of parquet are those of ``ParquetFile.iter_batches``, which are filled across row
 groups: ``pyarrow.dataset`` cuts them at row groups, so means of columns would depend on how a file
 was written. Text is read as dictionaries, and a batch has so few rows that its columns take at most
-:data:`MOST_BYTES`, however well the file was compressed. (Feather is read in the batches in which
-it was written.)
+:data:`MOST_BYTES` beside one page of the file, however well it was compressed. (Feather is read in
+the batches in which it was written.)
 """
 
 from __future__ import annotations

@@ -1,0 +1,170 @@
+"""Every command and option that writes: what is there already is safe."""
+
+import argparse
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli.shell import run, write_scores
+
+from setpoint import cli
+from setpoint._files import OutputError, only_one
+from setpoint.cli.common import output_file
+
+GOAL = ("--score", "s", "--label", "y", "--goal", "fpr <= 0.1")
+FOLDERS = {"train": "--out", "front": "--out", "demo": "--out"}
+"""Options that name a folder to write, by command; all others of type Path are read."""
+READ = {
+    "certify": {"file"},
+    "report": {"source", "certificate"},
+    "decide": {"file", "certificate"},
+    "check": {"certificate", "file"},
+    "card": {"source"},
+    "train": {"file", "test"},
+    "predict": {"run_folder", "file"},
+    "front": {"file"},
+    "demo": set(),
+}
+
+
+def options(command):
+    """The arguments of a command, from its parser."""
+    parser = cli.make_parser(command)
+    (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    return commands.choices[command]._actions
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_every_path_is_read_or_checked_before_it_is_written(command):
+    """A new option with a path must be listed here or be of the type ``output_file``."""
+    actions = options(command)
+    paths = {a.dest for a in actions if a.type is Path}
+    folder = {FOLDERS[command].strip("-")} if command in FOLDERS else set()
+    assert paths - folder <= READ.get(command, set()), paths
+    if any(a.type is output_file for a in actions):
+        assert any(a.dest == "force" for a in actions)
+    for action in actions:  # nothing else takes a name of a file
+        assert action.metavar is None or "FILE" not in action.metavar or action.type in (
+            Path,
+            output_file,
+        )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("outputs")
+    write_scores(folder / "s.csv")
+    assert run("certify", folder / "s.csv", *GOAL, "--out", folder / "c.json") == 0
+    return folder
+
+
+def commands(made):
+    """Every command that writes a file, without its --out."""
+    scored = ("--score", "s", "--certificate", made / "c.json")
+    return {
+        "certify": ("certify", made / "s.csv", *GOAL),
+        "decide": ("decide", made / "s.csv", *scored),
+        "report": ("report", made / "s.csv", *scored, "--label", "y"),
+        "card": ("card", made / "c.json"),
+    }
+
+
+WRITERS = ("certify", "decide", "report", "card")
+
+
+def test_the_writers_are_all_that_write_a_file():
+    found = {c for c in cli.COMMANDS if any(a.type is output_file for a in options(c))}
+    assert found - {"predict"} == set(WRITERS) | (found - set(WRITERS) - {"predict"})
+    assert set(WRITERS) <= found
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_files(made, tmp_path, capsys, name):
+    command = commands(made)[name]
+    out = tmp_path / "out.csv"
+    out.write_text("mine")
+    assert run(*command, "--out", out) == 2
+    assert "exists; name another file, or replace it by --force" in capsys.readouterr().err
+    assert out.read_text() == "mine"
+    link = tmp_path / "link"
+    link.symlink_to(out)
+    assert run(*command, "--out", link, "--force") == 0
+    assert link.is_symlink()
+    written = out.read_bytes()
+    assert written != b"mine"
+    assert run(*command, "--out", tmp_path / "new.csv") == 0
+    assert run(*command, "--out", "/dev/null") == 0
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    assert run(*command, "--out", tmp_path) == 2
+    assert "is a folder; name a file" in capsys.readouterr().err
+    assert run(*command, "--out", tmp_path / "no" / "where") == 2
+    assert "does not exist; make it first" in capsys.readouterr().err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link", "new.csv", "out.csv"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_is_read_is_never_written(made, tmp_path, capsys, name):
+    command = commands(made)[name]
+    for read in (part for part in command if isinstance(part, Path)):
+        before = read.read_bytes()
+        (tmp_path / "again").unlink(missing_ok=True)
+        (tmp_path / "again").symlink_to(read)
+        for out in (read, tmp_path / "again"):
+            assert run(*command, "--out", out, "--force") == 2
+            assert "is the file to read; name another" in capsys.readouterr().err
+        assert read.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_pipe_is_written_into(made, tmp_path, name):
+    os.mkfifo(tmp_path / "pipe")
+    script = "import sys; from cli.shell import run; sys.exit(run(*sys.argv[1:]))"
+    words = [sys.executable, "-c", script, *map(str, commands(made)[name])]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([*words, "--out", tmp_path / "pipe"], env=env, stdout=-3) as process:
+        content = (tmp_path / "pipe").read_bytes()
+        assert process.wait() == 0
+    assert len(content) > 100
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_full_disk_leaves_nothing(made, tmp_path, capsys, monkeypatch, name):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("setpoint._files.os.fsync", full)
+    assert run(*commands(made)[name], "--out", tmp_path / "out") == 2
+    assert "No space left" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_programs_on_one_folder(tmp_path):
+    with (
+        only_one(tmp_path / ".run.lock", "--out run"),
+        pytest.raises(OutputError, match=f"--out run is being written by process {os.getpid()} on"),
+        only_one(tmp_path / ".run.lock", "--out run"),
+    ):
+        pass
+    (tmp_path / ".run.lock").write_text("process 1 on elsewhere")  # left by a killed program
+    with only_one(tmp_path / ".run.lock", "--out run"):
+        assert str(os.getpid()) in (tmp_path / ".run.lock").read_text()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_training_says_who_holds_the_folder(made, tmp_path, capsys):
+    goal = ("--label", "y", "--goal", "maximize recall subject to fpr <= 0.1")
+    with only_one(tmp_path / ".run.lock", "--out"):
+        assert run("train", made / "s.csv", *goal, "--out", tmp_path / "run") == 2
+    assert f"is being written by process {os.getpid()} on" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_says_what_was_written(made, tmp_path, capsys):
+    assert run(*commands(made)["decide"], "--out", tmp_path / "d.csv", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["rows"] == sum(told["decisions"].values()) == 1000

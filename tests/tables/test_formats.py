@@ -1,0 +1,180 @@
+"""Numbers as people write them, compressed files, other encodings, pipes."""
+
+import gzip
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from setpoint.tables import TableError, open_table, read_scores, streams
+from setpoint.tables.training_file import Shares, read_all, survey
+from setpoint.tables.values import COMMA_FORMATS, FORMATS, find_format, text_column
+
+
+@pytest.mark.parametrize(
+    ("texts", "name", "numbers"),
+    [
+        (["1", "2.5", "-1e3", "inf"], "a number", [1, 2.5, -1000, np.inf]),
+        (["1,234.50", "12"], "a number with thousands separators", [1234.5, 12]),
+        (["1 234", "1\u202f234\u202f567"], "a number with thousands separators", [1234, 1234567]),
+        (["0,0008", "1,5", "-3"], "a number with decimal comma", [0.0008, 1.5, -3]),
+        (["1.234,50", "1.234.567"], "a number with decimal comma", [1234.5, 1234567]),
+        (["19.0%", "0.5 %"], "a percentage", [0.19, 0.005]),
+        (["19,5 %"], "a percentage with decimal comma", [0.195]),
+        (["$1,234.50", "-$3", "€ 5"], "an amount of money", [1234.5, -3, 5]),
+        (["1.234,50 €", "EUR 12"], "an amount of money with decimal comma", [1234.5, 12]),
+        (["1970-01-02", "1970-01-01 12:00"], "days since 1970-01-01", [1, 0.5]),
+    ],
+)
+def test_formats(texts, name, numbers):
+    found = find_format(text_column(texts))
+    assert found is not None
+    assert found.name == name
+    np.testing.assert_allclose([found.number(t) for t in texts], numbers, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["a", "b"], ["1", "x"], ["1_000"], ["1,23,4"], ["5%", "0.3"], ["$3", "3"], ["12:30"], ["0x1"]],
+)
+def test_other_texts_are_no_numbers(texts):
+    assert find_format(text_column(texts)) is None
+
+
+def test_what_a_comma_means_depends_on_the_separator():
+    column = text_column(["1,234", "5,678"])
+    assert find_format(column, FORMATS).number("1,234") == 1234
+    assert find_format(column, COMMA_FORMATS).number("1,234") == 1.234
+    assert set(FORMATS) == set(COMMA_FORMATS)
+
+
+def write(tmp_path, text, name="t.csv", encoding="utf-8"):
+    path = tmp_path / name
+    content = text.encode(encoding)
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return path
+
+
+def test_scores_in_another_format_are_read_and_told(tmp_path):
+    path = write(tmp_path, "s;y\n" + "0,25;1\n0,125;0\n")
+    data = read_scores(open_table(path), "s", "y")
+    assert data.scores.tolist() == [0.25, 0.125]
+    assert data.notes == ("column 's': '0,25' read as a number with decimal comma.",)
+
+
+def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
+    path = write(tmp_path, "s,y\n1,1\n2,\n3,0\n4,NA\n")
+    data = read_scores(open_table(path), "s", "y")
+    assert data.scores.tolist() == [1, 3]
+    assert data.notes == ("2 rows without a label in 'y' left out, the first is row 3.",)
+    with pytest.raises(TableError, match="column 'y': no row has a label"):
+        read_scores(open_table(write(tmp_path, "s,y\n1,\n")), "s", "y")
+
+
+def test_training_reads_messy_columns_and_says_so(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = ["y;amount;share;day;name"]
+    for i in range(300):
+        y = "" if i % 50 == 7 else int(rng.random() < 0.5)
+        day = f"2026-{rng.integers(1, 13):02d}-{rng.integers(1, 28):02d}"
+        euro = f"{rng.integers(1, 9)}.{rng.integers(100, 999)},50 €"
+        lines.append(f"{y};{euro};{rng.integers(1, 99)},5%;{day};Ærø")
+    path = write(tmp_path, "\n".join(lines), encoding="cp1252")
+    seen = survey(open_table(path), "y", Shares(0))
+    assert seen.encoder.names == ("amount", "share", "day")
+    told = " ".join(seen.notes)
+    assert "6 rows without a label in 'y' left out, the first is row 9." in told
+    assert "read as an amount of money with decimal comma" in told
+    assert "read as a percentage with decimal comma" in told
+    assert "read as days since 1970-01-01" in told
+    with read_all(open_table(path), "y", seen.classes, seen.encoder) as (part,):
+        assert part.x.shape == (294, 3)
+        assert np.isfinite(part.x).all()
+        assert np.abs(part.x.std(0) - 1).max() < 0.2
+
+
+def test_features_of_any_scale_are_standardised(tmp_path):
+    x = np.random.default_rng(0).normal(size=400)
+    for scale in (1e300, 1e-300, 1e-12):
+        text = "y,x\n" + "".join(f"{i % 2},{float(v * scale)!r}\n" for i, v in enumerate(x))
+        path = write(tmp_path, text)
+        seen = survey(open_table(path), "y", Shares(0))
+        with read_all(open_table(path), "y", seen.classes, seen.encoder) as (part,):
+            assert abs(part.x.std() - 1) < 0.1
+
+
+def test_a_new_value_beyond_float32_is_named(tmp_path):
+    text = "y,x\n" + "".join(f"{i % 2},{i}\n" for i in range(40))
+    seen = survey(open_table(write(tmp_path, text)), "y", Shares(0))
+    new = open_table(write(tmp_path, "x\n1\n1e300\n"))
+    with pytest.raises(TableError, match="row 3, column 'x': '1e300' is not a finite number"):
+        list(seen.encoder.chunks(new))
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.gz"])
+def test_gzip(tmp_path, name):
+    path = write(tmp_path, "s,y\n1,1\n2,0\n", name)
+    assert read_scores(open_table(path), "s", "y").scores.tolist() == [1, 2]
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(TableError, match="cannot be uncompressed"):
+        open_table(path)
+
+
+def test_zstd_and_feather(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import feather
+
+    with pa.CompressedOutputStream(str(tmp_path / "t.csv.zst"), "zstd") as file:
+        file.write(b"s,y\n1,1\n2,0\n")
+    feather.write_feather(pa.table({"s": [1.0, 2.0], "y": [1, 0]}), tmp_path / "t.feather")
+    for name in ("t.csv.zst", "t.feather"):
+        data = read_scores(open_table(tmp_path / name), "s", "y")
+        assert data.labels.tolist() == [1, 0]
+    (tmp_path / "bad.zst").write_bytes((tmp_path / "t.csv.zst").read_bytes()[:12])
+    with pytest.raises(TableError, match=r"cannot be uncompressed|is empty"):
+        open_table(tmp_path / "bad.zst")
+
+
+def test_more_than_a_limit_from_a_small_file_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "MOST_BYTES", 10_000)
+    path = write(tmp_path, "s,y\n" + "1,1\n" * 10_000, "bomb.csv.gz")
+    with pytest.raises(TableError, match=r"bomb.csv.gz: more than .* come out of it"):
+        open_table(path)
+
+
+@pytest.fixture
+def fifo(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
+
+
+def test_a_pipe_is_read_once_and_used_often(fifo):
+    writer = threading.Thread(target=lambda: fifo.write_text("s,y\n1,1\n2,0\n"))
+    writer.start()
+    source = open_table(fifo)
+    writer.join()
+    for _ in range(2):
+        assert read_scores(source, "s", "y").scores.tolist() == [1, 2]
+
+
+def test_a_pipe_without_a_writer_ends_with_a_message(fifo, monkeypatch):
+    monkeypatch.setattr(streams, "FIRST_PATIENCE", 0.05)
+    with pytest.raises(TableError, match="nothing came out of it for 0.05 seconds"):
+        open_table(fifo)
+
+
+def test_endless_zeros_end_with_a_message():
+    with pytest.raises(TableError, match="starts with zeros"):
+        open_table(type(streams.STDIN)("/dev/zero"))
+
+
+def test_standard_input(tmp_path):
+    script = "from setpoint.tables import *; from pathlib import Path; "
+    script += "print(read_scores(open_table(Path('-')), 's', 'y').scores.tolist())"
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=b"s,y\n1,1\n2,0\n", capture_output=True, check=True
+    )
+    assert done.stdout == b"[1.0, 2.0]\n"

@@ -1,0 +1,173 @@
+"""Rows pass through unchanged: 1,000 generated files are read and written with a new column."""
+
+import csv
+import datetime
+import decimal
+import gzip
+import io
+
+import numpy as np
+import pytest
+
+from setpoint.tables import open_table
+
+TEXTS = ["", "NA", "None", "null", "?", "n/a", "nan", " x ", "=1+1", "a,b", 'q"q', "l\nm", "c\rr"]
+TEXTS += ["\r\n", "é", "日本", "'", "-1", "1_0", "007", "1800000000000000001", "1e400", "\t", ";"]
+
+
+def rewritten(path, out):
+    """Write the rows of a file with a column of their places and one of texts."""
+    source = open_table(path)
+    rows, count = [], 0
+    for chunk in source.chunks():
+        places = np.arange(count, count + len(chunk), dtype=np.float32)
+        rows.append((chunk, {"place": places, "text": places.astype(str)}))
+        count += len(chunk)
+    empty = {"place": np.empty(0, np.float32), "text": np.empty(0, str)}
+    with out.open("wb") as file:
+        assert source.write(file, out, rows, empty) == count
+    return source
+
+
+def csv_file(rng, path):
+    """A csv file in a random dialect, and its cells."""
+    width, height = int(rng.integers(1, 5)), int(rng.integers(0, 8))
+    encoding = str(rng.choice(["utf-8", "utf-8-sig", "cp1252"]))
+    known = [t for t in TEXTS if encoding != "cp1252" or t != "日本"]
+    delimiter = str(rng.choice([",", ";", "\t"])) if width > 1 else ","
+    lines = [[f"c{i}" for i in range(width)]]
+    lines += [[str(rng.choice(known)) for _ in range(width)] for _ in range(height)]
+    text = io.StringIO(newline="")
+    ends = str(rng.choice(["\r\n", "\n"]))
+    csv.writer(text, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator=ends).writerows(lines)
+    content = text.getvalue().encode(encoding)
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return lines, delimiter, encoding
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_cells_of_csv_files(tmp_path, suffix):
+    rng = np.random.default_rng(0)
+    for number in range(300):
+        path, out = tmp_path / f"{number}{suffix}", tmp_path / f"out{suffix}"
+        lines, delimiter, encoding = csv_file(rng, path)
+        source = rewritten(path, out)
+        content = gzip.decompress(out.read_bytes()) if suffix.endswith("gz") else out.read_bytes()
+        if source.encoding != encoding:  # what is plain ASCII cannot be told apart
+            assert {source.encoding, encoding} == {"utf-8", "cp1252"}
+        text = io.StringIO(content.decode(source.encoding), newline="")
+        found = list(csv.reader(text, delimiter=delimiter))
+        assert [line[:-2] for line in found] == lines
+        assert [line[-1] for line in found[1:]] == [f"{i}.0" for i in range(len(lines) - 1)]
+
+
+def arrow_column(rng, rows):
+    import pyarrow as pa
+
+    day = datetime.date(2026, 1, 1)
+    kinds = [
+        (pa.int64(), lambda: int(rng.integers(-(2**62), 2**62))),
+        (pa.uint64(), lambda: 2**63 + int(rng.integers(0, 2**60))),
+        (pa.int8(), lambda: int(rng.integers(-5, 5))),
+        (pa.float32(), lambda: float(np.float32(rng.normal()))),
+        (pa.float64(), lambda: float(rng.choice([np.inf, 1e-320, rng.normal()]))),
+        (pa.bool_(), lambda: bool(rng.integers(2))),
+        (pa.string(), lambda: str(rng.choice(TEXTS))),
+        (pa.large_string(), lambda: str(rng.choice(TEXTS))),
+        (pa.dictionary(pa.int32(), pa.string()), lambda: str(rng.choice(TEXTS))),
+        (pa.decimal128(30, 4), lambda: decimal.Decimal(int(rng.integers(1, 10**18))).scaleb(-4)),
+        (pa.timestamp("ns"), lambda: int(rng.integers(0, 2**60))),
+        (pa.timestamp("us", "UTC"), lambda: int(rng.integers(0, 2**50))),
+        (pa.date32(), lambda: day),
+        (pa.time64("us"), lambda: int(rng.integers(0, 10**9))),
+        (pa.binary(), lambda: rng.bytes(3)),
+        (pa.list_(pa.int64()), lambda: [1, int(rng.integers(2**60))]),
+        (pa.struct([("a", pa.int64()), ("b", pa.string())]), lambda: {"a": 2**60, "b": "x"}),
+    ]
+    kind, draw = kinds[rng.integers(len(kinds))]
+    return pa.array([None if rng.random() < 0.2 else draw() for _ in range(rows)], kind)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+def test_columns_of_arrow_files(tmp_path, suffix, monkeypatch):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import feather, parquet
+
+    monkeypatch.setattr("setpoint.tables.table.CHUNK_ROWS", 3)
+    read = parquet.read_table if suffix == ".parquet" else feather.read_table
+    write = parquet.write_table if suffix == ".parquet" else feather.write_feather
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        rows, width = int(rng.integers(0, 8)), int(rng.integers(1, 6))
+        names = [f"c{i}" for i in range(width)]
+        table = pa.table([arrow_column(rng, rows) for _ in names], names=names)
+        table = table.replace_schema_metadata({"made": "here", "odd": "\u2028"})
+        path, out = tmp_path / f"in{suffix}", tmp_path / f"out{suffix}"
+        write(table, path)
+        before = read(path)
+        rewritten(path, out)
+        after = read(out)
+        assert after.select(names).schema.equals(before.schema, check_metadata=True)
+        assert after.select(names).equals(before) or str(after) == str(before)
+        assert after.column("place").to_pylist() == list(map(float, range(rows)))
+        assert after.schema.metadata[b"made"] == b"here"
+
+
+def test_a_table_of_arrow_as_csv(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = {
+        "id": pa.array([1800000000000000001, None], pa.int64()),
+        "paid": pa.array([decimal.Decimal("12345678901234567.0001"), None]),
+        "when": pa.array([1, 2], pa.timestamp("ns")),
+        "country": ["NA", None],
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    rewritten(tmp_path / "t.parquet", tmp_path / "out.csv")
+    with (tmp_path / "out.csv").open(newline="") as file:
+        first, second = csv.DictReader(file)
+    assert (first["id"], first["paid"], first["country"]) == (
+        "1800000000000000001",
+        "12345678901234567.0001",
+        "NA",
+    )
+    assert first["when"].startswith("1970-01-01 00:00:00.000000001")
+    assert second["id"] == second["paid"] == second["country"] == ""
+
+
+def test_long_ids_and_decimals_are_told_apart(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    ids = [1800000000000000000 + i for i in range(50)]
+    money = [decimal.Decimal(10**17 + i).scaleb(-2) for i in range(50)]
+    columns = {"id": pa.array(ids), "money": pa.array(money, pa.decimal128(20, 2))}
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    (chunk,) = open_table(tmp_path / "t.parquet").chunks()
+    assert chunk.texts("id").tolist() == [str(i) for i in ids]
+    assert chunk.texts("money").tolist() == [str(m) for m in money]
+
+
+def test_memory_of_a_batch_is_bounded(tmp_path, monkeypatch):
+    """Long texts that compress well: a batch holds at most MOST_BYTES, beside a page of the file."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    monkeypatch.setattr("setpoint.tables.arrow_file.MOST_BYTES", 2**22)
+    texts = [str(i % 7) * 50_000 for i in range(2000)]  # 100 MB
+    for plain in (True, False):
+        path = tmp_path / f"{plain}.parquet"
+        how = {"use_dictionary": not plain, "compression": "zstd", "write_batch_size": 10}
+        parquet.write_table(pa.table({"t": texts, "s": range(2000)}), path, **how)
+        assert path.stat().st_size < 2**19
+        pool = pa.default_memory_pool()
+        start = pool.bytes_allocated()
+        most = count = 0
+        for chunk in open_table(path).chunks():
+            most = max(most, pool.bytes_allocated() - start)
+            column = chunk.column("t")
+            assert len({id(text) for text in column}) <= 7
+            count += len(chunk)
+        assert count == 2000
+        assert most < 3 * 2**22, (plain, most)
