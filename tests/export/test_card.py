@@ -63,3 +63,24 @@ def test_hostile_names_stay_text():
 def test_a_name_is_shown_as_it_is_written():
     card = model_card(run(label="a<b & #1|2"))
     assert html.unescape(card.splitlines()[0]) == "# a<b & #1|2: 1 or not"
+
+
+def test_the_card_of_a_certificate_alone():
+    from setpoint.certificates import certify_three_way
+    from setpoint.export import certificate_card
+
+    r = np.random.default_rng(0)
+    y = r.random(9000) < 0.3
+    s = r.normal(size=9000) + 4 * y
+    groups = {"<shop>": np.where(r.random(9000) < 0.5, "a|b", "c")}
+    plain = certificate_card(certify(s, y, "maximize recall subject to fpr <= 0.05"))
+    assert "fpr <= 0.05" in html.unescape(plain)
+    assert "score > " in plain
+    assert "independent draws" in plain
+    each = certificate_card(certify(s, y, "fpr <= 0.05", groups=groups))
+    assert "<shop> = 'a|b': score > " in html.unescape(each)
+    assert "<shop>" not in re.sub(r"`[^`]*`", "", each)
+    three = certificate_card(certify_three_way(s, y, "precision >= 0.95", "npv >= 0.95"))
+    assert "accept: score > " in three
+    refused = certificate_card(certify(s[:20], y[:20], "fpr <= 0.001"))
+    assert "**infeasible**" in refused

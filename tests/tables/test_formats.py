@@ -162,7 +162,7 @@ def test_a_pipe_is_read_once_and_used_often(fifo):
 
 def test_a_pipe_without_a_writer_ends_with_a_message(fifo, monkeypatch):
     monkeypatch.setattr(streams, "FIRST_PATIENCE", 0.05)
-    with pytest.raises(TableError, match="nothing came out of it for 0.05 seconds"):
+    with pytest.raises(TableError, match=r"nothing came out of it for 0.05 seconds"):
         open_table(fifo)
 
 

@@ -39,7 +39,9 @@ def csv_file(rng, path):
     lines += [[str(rng.choice(known)) for _ in range(width)] for _ in range(height)]
     text = io.StringIO(newline="")
     ends = str(rng.choice(["\r\n", "\n"]))
-    csv.writer(text, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator=ends).writerows(lines)
+    csv.writer(text, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator=ends).writerows(
+        lines
+    )
     content = text.getvalue().encode(encoding)
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return lines, delimiter, encoding
@@ -150,7 +152,7 @@ def test_long_ids_and_decimals_are_told_apart(tmp_path):
 
 
 def test_memory_of_a_batch_is_bounded(tmp_path, monkeypatch):
-    """Long texts that compress well: a batch holds at most MOST_BYTES, beside a page of the file."""
+    """Long texts that compress well: a batch has at most MOST_BYTES, beside a page of the file."""
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 

@@ -1,4 +1,4 @@
-"""``setpoint report``: the page of a run, drawn again from its scores."""
+"""``setpoint report``: the page of a certificate on scored rows, or of a run."""
 
 from __future__ import annotations
 
@@ -6,20 +6,64 @@ import argparse
 from pathlib import Path
 
 from setpoint._files import write_file
-from setpoint.cli.common import DONE
-from setpoint.reports import page
-from setpoint.runs import REPORT_FILE, read_manifest, read_result
+from setpoint.certificates import Certificate
+from setpoint.cli.common import DONE, UserError, add_output, as_json, tell
+from setpoint.reports import page, report
+from setpoint.runs import REPORT_FILE, read_certificate_file, read_manifest, read_result
+from setpoint.tables import open_table, read_scores
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A run folder."""
-    help_text = "a folder that `setpoint train` wrote"
-    parser.add_argument("run_folder", type=Path, metavar="run/", help=help_text)
+    """A file of scores with a certificate, or a run folder."""
+    add = parser.add_argument
+    add("source", type=Path, metavar="scores.csv | run/", help="scored rows, or a run of `train`")
+    add("--certificate", type=Path, metavar="FILE", help="what `certify` wrote, for scored rows")
+    add("--score", metavar="COLUMN", help="the scores: higher is more positive")
+    add("--label", metavar="COLUMN", help="the true class")
+    add("--group", metavar="COLUMN", help="rates for each value of this column")
+    add("--positive", metavar="VALUE", help="which label is the positive one")
+    name = "what the positive class is called on the page (default: its label)"
+    add("--positive-name", metavar="NAME", help=name)
+    where = "default: report.html, in the run folder for a run (where it is replaced)"
+    add_output(parser, "page.html", where)
+    add("--json", action="store_true", help="print what was written as JSON")
 
 
 def run(given: argparse.Namespace) -> int:
-    """Replace report.html of the run."""
-    result = read_result(given.run_folder, read_manifest(given.run_folder))
-    write_file(given.run_folder / REPORT_FILE, page(result).encode())
-    print(f"Written: {given.run_folder / REPORT_FILE}")
+    """Write the page."""
+    if given.source.is_dir() and given.certificate is None:
+        result = read_result(given.source, read_manifest(given.source))
+        out, text = given.out or given.source / REPORT_FILE, page(result)
+    else:
+        out, text = given.out or _default(given), _of_scores(given)
+    write_file(out, text.encode())
+    print(as_json({"report": str(out)}) if given.json else f"Written: {out}")
     return DONE
+
+
+def _default(given: argparse.Namespace) -> Path:
+    out = Path(REPORT_FILE)
+    if out.exists() and not given.force:
+        raise UserError(f"{out} exists; name another file with --out, or replace it by --force.")
+    return out
+
+
+def _of_scores(given: argparse.Namespace) -> str:
+    for name in ("certificate", "score", "label"):
+        if getattr(given, name) is None:
+            raise UserError(f"--{name} is missing: a page of scored rows needs it.")
+    certificate = read_certificate_file(given.certificate)
+    if not isinstance(certificate, Certificate):
+        raise UserError(f"{given.certificate}: three-way certificates have no page; see `card`.")
+    columns = (given.score, given.label, given.group, given.positive)
+    data = read_scores(open_table(given.source), *columns, one_will_do=True)
+    tell(data.notes)
+    return report(
+        data.scores,
+        data.labels,
+        certificate,
+        groups=None if given.group is None else {given.group: data.groups},
+        label=given.label,
+        positive=given.positive_name or given.positive or "1",
+        notes=data.notes,
+    )

@@ -6,7 +6,7 @@ The card of a run needs no torch; the other names are imported on first use.
 from typing import TYPE_CHECKING
 
 from setpoint._extras import import_lazily
-from setpoint.export.card import model_card
+from setpoint.export.card import certificate_card, model_card
 
 if TYPE_CHECKING:
     from setpoint.export.decision import Decision
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Decision",
+    "certificate_card",
     "load_decision",
     "model_card",
     "save_decision",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from setpoint.certificates import Certificate, Claim, ThreeWayCertificate
 from setpoint.certificates.classes import ASSUMED
 from setpoint.results import Findings, Measured, RunResult
 
@@ -37,9 +39,62 @@ def model_card(run: RunResult) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def certificate_card(certificate: Certificate | ThreeWayCertificate) -> str:
+    """The card of a certificate alone: what is promised of a model's scores, and its limits.
+
+    Examples:
+        >>> import numpy as np
+        >>> from setpoint import certify
+        >>> found = certify(np.arange(1000.0), np.arange(1000) >= 500, "fpr <= 0.05")
+        >>> print(certificate_card(found).splitlines()[0])
+        # Decisions: fpr &#60;= 0.05
+    """
+    entries = json.loads(certificate.to_json())
+    decided = [
+        _line(["bound", "measured", "proved", "counts"]),
+        _line(["---"] * 4),
+        *(_line(_claim(claim)) for claim in certificate.claims),
+    ]
+    limits = [f"- {_plain(line)}" for line in entries.get("assumptions", ())]
+    limits.append("- Other data than these, other uses, and other groups were not judged.")
+    parts = [
+        f"# Decisions: {_plain(certificate.goal)}",
+        f"Verdict: **{_plain(certificate.status)}**. Decisions are strict comparisons of a score "
+        "with a threshold.",
+        "## Promise",
+        _promise(entries),
+        "## Decisions",
+        "\n".join(f"- {_plain(rule)}" for rule in _rules(certificate)),
+        "## Measured",
+        "\n".join(decided),
+        "## Limits",
+        "\n".join(limits),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _rules(certificate: Certificate | ThreeWayCertificate) -> list[str]:
+    if isinstance(certificate, Certificate):
+        column = certificate.column
+        names = ["" if column is None else f"{column} = {p.group!r}: " for p in certificate.points]
+        told = [point.describe(certificate.dtype) for point in certificate.points]
+        return [f"{name}{text}" for name, text in zip(names, told, strict=True)]
+    if not certificate.certified:
+        return ["none"]
+    return [f"accept: score > {certificate.upper}", f"reject: score <= {certificate.lower}"]
+
+
+def _claim(claim: Claim) -> list[str]:
+    shown = ("" if value is None else f"{value:.4g}" for value in (claim.measured, claim.proved))
+    return [_plain(claim.bound), *shown, _plain(claim.counts)]
+
+
 def _summary(run: RunResult, status: str, rule: str) -> str:
+    model = {"mlp": "An MLP", "linear": "A linear model"}.get(
+        run.model, f"A {run.model or 'model'}"
+    )
     return (
-        f"A {run.model or 'model'} trained by {run.method or 'an unnamed method'} for the goal "
+        f"{model} trained by {run.method or 'an unnamed method'} for the goal "
         f"{_code(run.goal)}. Verdict: **{_plain(status)}**. "
         f"Decisions are {rule}."
     )
@@ -120,7 +175,7 @@ def _limits(found: Findings) -> str:
     return "\n".join(lines)
 
 
-_ENTITIES = {ord(character): f"&#{ord(character)};" for character in "&\\`*_[]<>|#"}
+_ENTITIES = {ord(character): f"&#{ord(character)};" for character in "&\\`*_[]<|#"}
 
 
 def _plain(text: object) -> str:

@@ -1,5 +1,5 @@
 """One self-contained HTML page of plain results. Computes nothing, never imports torch."""
 
-from setpoint.reports.page import page
+from setpoint.reports.page import page, report
 
-__all__ = ["page"]
+__all__ = ["page", "report"]

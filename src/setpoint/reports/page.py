@@ -7,17 +7,22 @@ Templates in ``templates/`` have the words and the order of the sections; they e
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from datetime import datetime, timezone
 from functools import cache
 from importlib.resources import files
 from itertools import count
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from setpoint._version import __version__
+from setpoint.certificates import Certificate
 from setpoint.reports import text
 from setpoint.reports.charts import PLOTS
 from setpoint.reports.svg import Plot
@@ -55,6 +60,87 @@ def page(run: RunResult) -> str:
 
     template = environment().get_template("page.html.jinja")
     return template.render(found=found, run=run, plots=plots, numbers=json_numbers(found)) + "\n"
+
+
+def report(
+    scores: Any,
+    labels: Any,
+    certificate: Certificate,
+    *,
+    groups: Any = None,
+    label: str = "label",
+    positive: str = "1",
+    notes: Sequence[str] = (),
+) -> str:
+    """The page of a certificate on scored rows, as one HTML document: no training run is needed.
+
+    Rows that give the certificate's own counts are taken for the calibration rows, others for new
+    ones, which judge it.
+
+    Args:
+        scores: One score per row.
+        labels: 0 or 1 for each.
+        certificate: From :func:`setpoint.certify`, certified or not.
+        groups: The group of each row, or a dict with one column of groups by name.
+        label: The name of the label, for the page.
+        positive: What the positive class is called.
+        notes: What was done to the data, in sentences.
+
+    Raises:
+        ValueError: A threshold per group without ``groups``, or labels that do not fit.
+
+    Examples:
+        >>> import numpy as np
+        >>> from setpoint import certify
+        >>> y = np.arange(1000) % 4 == 0
+        >>> s = np.random.default_rng(0).normal(size=1000) + 3 * y
+        >>> html = report(s, y, certify(s, y, "fpr <= 0.05"), positive="fraud")
+        >>> "✓ Certified" in html
+        True
+    """
+    column, values = certificate.column or "group", groups
+    if isinstance(groups, Mapping):
+        if len(groups) != 1:
+            raise ValueError(
+                f"groups is one column by its name; got {', '.join(groups) or 'none'}."
+            )
+        ((column, values),) = groups.items()
+    if certificate.column is not None and (values is None or column != certificate.column):
+        raise ValueError(
+            f"There is one threshold for each {certificate.column}: pass "
+            f"groups={{{certificate.column!r}: ...}}."
+        )
+    several = certificate.column is not None
+    threshold = None
+    if certificate.certified:
+        threshold = certificate.thresholds if several else certificate.threshold
+    name = "calibration" if _is_calibration(scores, labels, certificate) else "test"
+    return page(
+        RunResult(
+            certificate.goal,
+            {name: (scores, labels, values)},
+            threshold,
+            positive=positive,
+            certificate=json.loads(certificate.to_json()),
+            label=label,
+            group=column,
+            versions={"setpoint": __version__},
+            created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            notes=notes,
+        )
+    )
+
+
+def _is_calibration(scores: Any, labels: Any, certificate: Certificate) -> bool:
+    """Whether the rows give the counts of the certificate, so that they are its own."""
+    points = certificate.points
+    same = sum(point.examples for point in points) == len(np.asarray(scores))
+    positives = sum(point.positives or 0 for point in points)
+    if not same or positives != int((np.asarray(labels) == 1).sum()):
+        return False
+    if not certificate.certified or certificate.column is not None:
+        return True
+    return int(np.asarray(certificate.decide(scores)).sum()) == points[0].alerts
 
 
 @cache

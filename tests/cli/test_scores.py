@@ -1,0 +1,137 @@
+"""For people who bring scores: certify, report, decide, card, from one csv file."""
+
+import csv
+import json
+import time
+
+import numpy as np
+import pytest
+from cli.shell import run, write_scores
+
+from setpoint import certify
+from setpoint.certificates import Certificate, certify_three_way
+from setpoint.reports import report
+
+GOAL = ("--score", "s", "--label", "y", "--goal", "fpr <= 0.1")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scores")
+    write_scores(folder / "s.csv")
+    write_scores(folder / "new.csv", seed=1)
+    assert run("certify", folder / "s.csv", *GOAL, "--out", folder / "c.json") == 0
+    per_group = (*GOAL, "--group", "g", "--out", folder / "g.json")
+    assert run("certify", folder / "s.csv", *per_group) == 0
+    return folder
+
+
+def read(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_decide_with_one_threshold(made, tmp_path, capsys):
+    out = tmp_path / "d.csv"
+    words = ("decide", made / "new.csv", "--score", "s", "--certificate", made / "c.json")
+    assert run(*words, "--out", out, "--names", "pass", "block") == 0
+    rows = read(out)
+    threshold = Certificate.from_json((made / "c.json").read_text()).threshold
+    expected = ["block" if float(row["s"]) > threshold else "pass" for row in rows]
+    assert [row["decision"] for row in rows] == expected
+    assert f"{expected.count('block'):,} 'block'" in capsys.readouterr().out
+    assert [list(row.values())[:3] for row in rows] == [
+        list(row.values()) for row in read(made / "new.csv")
+    ]
+
+
+def test_decide_with_a_threshold_per_group(made, tmp_path, capsys):
+    out = tmp_path / "d.csv"
+    words = ("decide", made / "new.csv", "--score", "s", "--certificate", made / "g.json")
+    assert run(*words, "--out", out) == 2
+    assert "has a threshold for each g: add --group g" in capsys.readouterr().err
+    assert run(*words, "--out", out, "--group", "g") == 0
+    thresholds = Certificate.from_json((made / "g.json").read_text()).thresholds
+    for row in read(out):
+        assert row["decision"] == str(int(float(row["s"]) > thresholds[row["g"]]))
+    plain = ("decide", made / "new.csv", "--score", "s", "--certificate", made / "c.json")
+    assert run(*plain, "--out", tmp_path / "e.csv", "--group", "g") == 2
+    assert "one threshold for everyone: leave --group out" in capsys.readouterr().err
+
+
+def test_decide_three_ways_and_refuse_what_is_not_certified(made, tmp_path, capsys):
+    rows = read(made / "s.csv")
+    s, y = (np.array([float(row[name]) for row in rows]) for name in "sy")
+    found = certify_three_way(s, y == 1, "precision >= 0.7", "npv >= 0.7")
+    (tmp_path / "three.json").write_text(found.to_json())
+    words = ("decide", made / "new.csv", "--score", "s", "--certificate", tmp_path / "three.json")
+    assert run(*words, "--out", tmp_path / "d.csv", "--json") == 0
+    told = json.loads(capsys.readouterr().out)["decisions"]
+    assert set(told) <= {"accept", "review", "reject"}
+    scores = [float(row["s"]) for row in read(made / "new.csv")]
+    assert [row["decision"] for row in read(tmp_path / "d.csv")] == found.decide(scores).tolist()
+    (tmp_path / "no.json").write_text(certify(s[:20], y[:20] == 1, "fpr <= 0.001").to_json())
+    words = ("decide", made / "new.csv", "--score", "s", "--certificate", tmp_path / "no.json")
+    assert run(*words, "--out", tmp_path / "e.csv") == 2
+    assert "decides nothing: the goal is infeasible" in capsys.readouterr().err
+    assert not (tmp_path / "e.csv").exists()
+
+
+def test_decide_keeps_parquet_as_it_is(made, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    ids = pa.array([1800000000000000000 + i for i in range(3)])
+    table = pa.table({"id": ids, "s": [0.0, 9.0, -9.0], "tags": [["a"], [], None]})
+    parquet.write_table(table.replace_schema_metadata({"k": "v"}), tmp_path / "t.parquet")
+    words = ("decide", tmp_path / "t.parquet", "--score", "s", "--certificate", made / "c.json")
+    assert run(*words, "--out", tmp_path / "d.parquet") == 0
+    after = parquet.read_table(tmp_path / "d.parquet")
+    assert after.select(["id", "s", "tags"]).equals(parquet.read_table(tmp_path / "t.parquet"))
+    assert after.schema.metadata == {b"k": b"v"}
+    assert after.column("decision").to_pylist() == ["0", "1", "0"]
+
+
+def test_the_page_of_scores(made, tmp_path, capsys):
+    words = ("report", made / "new.csv", "--certificate", made / "c.json", "--score", "s")
+    out = tmp_path / "page.html"
+    assert run(*words, "--out", out) == 2
+    assert "--label is missing" in capsys.readouterr().err
+    named = ("--label", "y", "--group", "g", "--positive-name", "fraud")
+    assert run(*words, *named, "--out", out, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"report": str(out)}
+    page = out.read_text()
+    for part in ("✓ Certified", "Curves at the operating point", "fraud", "If the threshold moved"):
+        assert part in page
+    assert "Groups" in page
+    assert "On test data" in page
+    assert run("report", made / "s.csv", *words[2:], *named, "--out", out, "--force") == 0
+    assert "On calibration data" in out.read_text()  # its own rows are known by their counts
+
+
+def test_the_page_in_one_call_says_what_it_needs(made):
+    rows = read(made / "s.csv")
+    s, y = (np.array([float(row[name]) for row in rows]) for name in "sy")
+    g = np.array([row["g"] for row in rows])
+    each = Certificate.from_json((made / "g.json").read_text())
+    with pytest.raises(ValueError, match=r"one threshold for each g: pass groups=\{'g': ...\}"):
+        report(s, y, each)
+    assert "Threshold per group" in report(s, y, each, groups={"g": g})
+    assert "Infeasible" in report(s, y, certify(s, y, "fpr <= 0.0001"))
+
+
+def test_the_card_of_a_certificate(made, capsys):
+    assert run("card", made / "c.json") == 0
+    assert "## Promise" in capsys.readouterr().out
+    assert run("card", made / "s.csv") == 2
+    assert "is not a certificate that setpoint wrote" in capsys.readouterr().err
+
+
+def test_a_hundred_thousand_rows_take_seconds(tmp_path):
+    """Certificate and page in under 3 seconds each on this machine; 4 times that in a test."""
+    path = write_scores(tmp_path / "s.csv", rows=100_000)
+    start = time.perf_counter()
+    assert run("certify", path, *GOAL, "--out", tmp_path / "c.json") == 0
+    words = ("report", path, "--certificate", tmp_path / "c.json", "--score", "s", "--label", "y")
+    assert run(*words, "--out", tmp_path / "p.html") == 0
+    assert time.perf_counter() - start < 12
