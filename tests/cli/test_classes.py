@@ -196,7 +196,7 @@ def test_the_card_has_every_class_and_no_markup_of_the_file(made, capsys):
     decided = (scores["test/scores"].astype(float) - shifts).argmax(1)
     recalls = [(decided[scores["test/labels"] == k] == k).mean() for k in range(3)]
     assert float(splits["test"][2]) == pytest.approx(np.mean(recalls), abs=1e-4)
-    (own,) = (row for row in rows if row[0].startswith("| &#60;b&#62;, x"))
+    (own,) = (row for row in rows if row[0].startswith("| &#60;b>, x"))
     assert float(own[3].split(" %")[0]) == pytest.approx(100 * recalls[2], rel=0.005)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint._files import OutputError, only_one, write_file
+from setpoint._files import OutputError, check_output, only_one, write_file
 from setpoint.certificates import Certificate, Monitor
 from setpoint.certificates.incoming_rows import PERIODS, period_names, read_times
 from setpoint.certificates.text import share_text
@@ -387,6 +387,8 @@ def _write_page(given: argparse.Namespace, monitor: Monitor) -> None:
         return
     from setpoint.reports.watch_page import MARK, watch_page
 
+    read = (given.certificate, given.file, given.state, given.reference)
+    check_output(given.page, force=True, inputs=[path for path in read if path is not None])
     if given.page.exists() and not given.force and MARK not in given.page.read_bytes():
         raise UserError(f"--page {given.page} is no page of `watch`; name another, or add --force.")
     write_file(given.page, watch_page(monitor).encode())
