@@ -25,15 +25,6 @@ def test_some_doubt_must_be_left():
     assert certify(SCORES, LABELS, sp.fpr <= 0.5, confidence=1 - 1e-9).certified
 
 
-def test_clusters_need_one_row_each():
-    ids = np.arange(600)
-    assert certify(SCORES, LABELS, CAP, clusters=ids).certified
-    assert certify(SCORES, LABELS, CAP, clusters=ids.astype(object)).certified
-    refused("600 rows come from 300 clusters: rows of one cluster", clusters=ids // 2)
-    refused("Keep one row of each", clusters=[f"customer {i // 3}" for i in ids])
-    refused("clusters must have the shape", clusters=ids[:5])
-
-
 def test_copies_are_refused():
     twice = np.concatenate([SCORES, SCORES]), np.concatenate([LABELS, LABELS])
     refused("Every score of the positives appears 2 times", *twice, CAP)

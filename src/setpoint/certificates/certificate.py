@@ -111,9 +111,15 @@ class Record:
         """Compare new data with the certificate."""
         raise NotImplementedError
 
-    def tested_on(self: _Record, scores: Any, labels: Any, *, groups: Any = None) -> _Record:
-        """The same certificate, with a caveat if labelled test rows contradict it."""
-        found = self.check(scores, labels, groups=groups) if self.certified else None
+    def tested_on(self: _Record, scores: Any, labels: Any, **given: Any) -> _Record:
+        """The same certificate, with a caveat if labelled test rows contradict it.
+
+        Args:
+            scores: Of the test rows.
+            labels: Theirs.
+            **given: What else :meth:`check` takes: groups, clusters.
+        """
+        found = self.check(scores, labels, **given) if self.certified else None
         if found is None or found.verdict != "broken":
             return self
         alarm = next(finding for finding in found.findings if finding.alarm)
@@ -238,7 +244,13 @@ class Certificate(Record):
         return exceeds_by_group(scores, groups, self.thresholds, self.column, self.dtype)
 
     def check(
-        self, scores: Any, labels: Any = None, *, groups: Any = None, significance: float = 0.001
+        self,
+        scores: Any,
+        labels: Any = None,
+        *,
+        groups: Any = None,
+        clusters: Any = None,
+        significance: float = 0.001,
     ) -> Check:
         """Compare new data with the certificate: do the bounds still hold, do as many alerts come?
 
@@ -246,6 +258,7 @@ class Certificate(Record):
             scores: New scores of the same model.
             labels: Their labels, if known by now: then the certified rates themselves are tested.
             groups: The group of each score, if the certificate is about groups.
+            clusters: What each row belongs to; needed if the certificate is about clusters.
             significance: The chance of a false alarm in a check without drift.
 
         Returns:
@@ -254,7 +267,9 @@ class Certificate(Record):
         from setpoint.certificates.drift import check_drift
 
         self._need_threshold()
-        return check_drift(self, scores, labels, groups, significance)
+        if self.clusters is not None and clusters is None:
+            raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
+        return check_drift(self, scores, labels, groups, significance, clusters)
 
     def monitor(
         self,

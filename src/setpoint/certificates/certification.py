@@ -10,6 +10,7 @@ import numpy as np
 from setpoint._checks import share, whole
 from setpoint.batch import describe
 from setpoint.certificates.certificate import Certificate, Claim, Estimate, Point
+from setpoint.certificates.clusters import by_cluster
 from setpoint.certificates.goals import CertificateGoal, Inequality, goal_to_certify
 from setpoint.certificates.groups import GroupGoals, goals_by_group
 from setpoint.certificates.proofs import CERTIFIED, SearchVerdict, interval, value_at
@@ -22,7 +23,6 @@ from setpoint.certificates.sample import (
     CalibrationSample,
     Subset,
     calibration_sample,
-    check_clusters,
     check_copies,
     count_text,
     fingerprint,
@@ -81,8 +81,9 @@ def certify(
             threshold each need it, as in ``thresholds=problem.choose(...).thresholds``.
         prevalence: The share of positives to come, if it is not that of the data; for precision,
             F scores, coverage, error and the like.
-        clusters: What each row belongs to (a customer, a patient). Several rows of one cluster are
-            refused: they are not independent.
+        clusters: What each row belongs to (a customer, a patient): whole numbers, texts or
+            timestamps. The promise is then about a random row of a new cluster; every cluster
+            counts once, however many rows it has.
         weights: Refused: weighted counts do not follow the binomial law.
         plan: Which rows are labelled, from :func:`setpoint.label_plan`; ``labels`` are NaN
             elsewhere.
@@ -116,7 +117,7 @@ def certify(
     wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
     sample = calibration_sample(scores, labels, groups, wheres, prevalence)
     if clusters is not None:
-        check_clusters(clusters, sample.scores)
+        sample = by_cluster(sample, clusters)
     _check_class_counts(wanted, sample)
     copies = check_copies(sample)
     if thresholds is None:
@@ -141,6 +142,7 @@ def certify(
         advice=tuple(advice_on(found, sample, delta, mean)),
         caveats=tuple(caveats_of(points)),
         fingerprint=fingerprint(sample),
+        clusters=sample.clusters,
     )
 
 

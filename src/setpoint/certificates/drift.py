@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from setpoint._checks import share as check_share
+from setpoint.certificates.clusters import by_cluster
 from setpoint.certificates.decisions import rounded
 from setpoint.certificates.goals import Inequality, goal_to_certify, inequalities
 from setpoint.certificates.groups import GroupGoals, split_goal
@@ -103,7 +104,12 @@ class Check:
 
 
 def check_drift(
-    certificate: Certificate, scores: Any, labels: Any, groups: Any, significance: float
+    certificate: Certificate,
+    scores: Any,
+    labels: Any,
+    groups: Any,
+    significance: float,
+    clusters: Any = None,
 ) -> Check:
     """See :meth:`Certificate.check`."""
     level = check_share(significance, "significance", ends=False)
@@ -114,6 +120,8 @@ def check_drift(
     array = rounded(scores_and_precision(scores)[0], certificate.dtype)
     slices = read_slices(groups, wheres, array, empty=goals.column is not None)
     sample = sample_of(array, certificate.dtype, labels, slices, certificate.prevalence)
+    if clusters is not None:
+        sample = by_cluster(sample, clusters)
     thresholds = Thresholds(
         {
             goals.where(point.group): ThresholdRule(float(point.threshold))

@@ -53,6 +53,7 @@ from setpoint.certificates.tails import (
     lower,
     needed,
     needed_on_average,
+    prob_at_most,
     upper,
 )
 
@@ -115,6 +116,11 @@ class OrderStatistic:
         else:
             end = ThresholdRule(float(scores[m]), inclusive=True, anchor=share.subset)
             reached = (n - m) / (n + 1) if mean else float(lower(n - m, n, delta))
+        if sample.clusters and not mean:
+            unused = delta - float(prob_at_most(m, n, share.risk))
+            end = replace(end, score=sample.loosest(share, end.score, unused), chosen=True)
+            note = f"from one row of each of {sample.clusters:,} clusters, and all clusters' means"
+            return Proof({inequality: (inequality.bound.level, note)}, (), (), end=end)
         side = "above" if share.at_most else "at or below"
         note = f"at most {m:,} of {count_text(n, share.subset)} may lie {side} the threshold"
         return Proof({inequality: (share.value(reached), note)}, (), (), end=end)

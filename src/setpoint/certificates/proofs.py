@@ -70,7 +70,7 @@ class ThresholdRule:
         value = self.value(sample)
         if self.exact:
             return value
-        return halfway(value, sample.sorted(Subset(where, EVERYONE)), sample.precision)
+        return halfway(value, sample.decided_scores(where), sample.precision)
 
     def may_depend_on(self, subset: Subset) -> bool:
         """Whether the threshold was chosen by looking at the examples of a subset."""
@@ -273,7 +273,7 @@ def proved_together(
 def values_at(expression: Expression, sample: CalibrationSample, values: Any) -> Floats:
     """The value of an expression at each of several thresholds of everyone; 0/0 is NaN."""
     tables = {
-        where: sample.table(where, np.asarray(values), declared=True)
+        where: sample.measured(where, np.asarray(values))
         for where in {rate.where for rate in expression.rates()}
     }
     with np.errstate(all="ignore"):
@@ -287,10 +287,11 @@ def value_at(
     """The value of an expression at the thresholds; None for 0/0."""
     if sample.labels is None:
         (subset,) = signs(expression, sample.prevalence)
-        accepted = sample.above(subset, thresholds[()].value(sample))
-        return float(accepted / sample.size(subset))
+        at = np.array([thresholds[()].value(sample), -np.inf])
+        accepted, everyone = sample.weight_above(subset, at)
+        return float(accepted / everyone)
     wheres = {rate.where for rate in expression.rates()}
-    tables = {w: sample.table(w, thresholds[w].value(sample), declared=True) for w in wheres}
+    tables = {w: sample.measured(w, thresholds[w].value(sample)) for w in wheres}
     with np.errstate(all="ignore"):
         value = float(expression.of(tables))
     return value if np.isfinite(value) else None

@@ -8,8 +8,8 @@ threshold.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from setpoint._checks import plural
 from setpoint.batch import check_labels, check_length, check_scores, column_of
 from setpoint.certificates.decisions import SCORE_PRECISIONS
 from setpoint.rates import Counts, Where
+
+if TYPE_CHECKING:
+    from setpoint.certificates.goals import Share
 
 POSITIVES, NEGATIVES, EVERYONE, PRIOR = "positives", "negatives", "everyone", "prior"
 Floats = NDArray[np.float64]
@@ -73,7 +76,10 @@ class CalibrationSample:
         self.scores, self.labels, self.precision = scores, labels, precision
         self.prevalence = prevalence
         self.slices = dict(slices)
-        self.left_out = 0  # rows without a label
+        self.kept: _Bools | None = None
+        """Which of the rows given have a label, if some have none."""
+        self.clusters: int | None = None
+        """How many clusters the rows come from, if one row of each stands for it."""
         self._sorted: dict[Subset, NDArray[Any]] = {}
 
     def sorted(self, subset: Subset) -> NDArray[Any]:
@@ -84,13 +90,17 @@ class CalibrationSample:
                 # two runs that are sorted already: a stable sort merges them
                 self._sorted[subset] = np.sort(np.concatenate(halves), kind="stable")
                 return self._sorted[subset]
-            inside = self.slices.get(subset.where, np.ones(len(self.scores), bool))
-            if subset.kind != EVERYONE:
-                if self.labels is None:
-                    raise ValueError("This goal counts positives and negatives: pass labels.")
-                inside = inside & (self.labels == (subset.kind == POSITIVES))
-            self._sorted[subset] = np.sort(self.scores[inside])
+            self._sorted[subset] = np.sort(self.scores[self.inside(subset)])
         return self._sorted[subset]
+
+    def inside(self, subset: Subset) -> _Bools:
+        """A mask of the examples of a subset."""
+        inside = self.slices.get(subset.where, np.ones(len(self.scores), bool))
+        if subset.kind == EVERYONE:
+            return inside
+        if self.labels is None:
+            raise ValueError("This goal counts positives and negatives: pass labels.")
+        return np.asarray(inside & (self.labels == (subset.kind == POSITIVES)))
 
     def size(self, subset: Subset) -> int:
         """How many examples a subset has."""
@@ -102,14 +112,39 @@ class CalibrationSample:
         cast = np.asarray(score, dtype=scores.dtype)  # else searching converts all scores
         return len(scores) - np.searchsorted(scores, cast, "left" if reaching else "right")
 
-    def table(self, where: Where, thresholds: Any, *, declared: bool = False) -> Counts:
-        """The counts of a slice at thresholds, at the ``declared`` prevalence if there is one."""
+    def weight_above(self, subset: Subset, score: Any) -> Any:
+        """What the examples of a subset above ``score`` count in a measured rate."""
+        return self.above(subset, score) * 1.0
+
+    def decided_scores(self, where: Where) -> NDArray[Any]:
+        """All scores of a slice that a threshold decides about, from low to high."""
+        return self.sorted(Subset(where, EVERYONE))
+
+    def loosest(self, share: Share, score: float, delta: float) -> float:
+        """The loosest score at which a share is proved by more than ``score`` rests on."""
+        return score
+
+    def table(self, where: Where, thresholds: Any) -> Counts:
+        """The counts of a slice at thresholds."""
+        return self._table(where, thresholds, self.above)
+
+    def measured(self, where: Where, thresholds: Any) -> Counts:
+        """What rates are measured by: weighted, and at the declared prevalence if there is one."""
+        return self._table(where, thresholds, self.weight_above, self.prevalence)
+
+    def _table(
+        self,
+        where: Where,
+        thresholds: Any,
+        above: Callable[[Subset, Any], Any],
+        prevalence: float | None = None,
+    ) -> Counts:
         p, n = Subset(where, POSITIVES), Subset(where, NEGATIVES)
-        tp, fp = self.above(p, thresholds) * 1.0, self.above(n, thresholds) * 1.0
-        positives, negatives = float(self.size(p)), float(self.size(n))
-        if declared and self.prevalence is not None and positives and negatives:
+        tp, fp = above(p, thresholds) * 1.0, above(n, thresholds) * 1.0
+        positives, negatives = (float(above(subset, -np.inf)) for subset in (p, n))
+        if prevalence is not None and positives and negatives:
             total = positives + negatives
-            a, b = total * self.prevalence / positives, total * (1 - self.prevalence) / negatives
+            a, b = total * prevalence / positives, total * (1 - prevalence) / negatives
             tp, fp, positives, negatives = a * tp, b * fp, a * positives, b * negatives
         return Counts(tp, fp, positives - tp, negatives - fp, positives, negatives)
 
@@ -168,7 +203,7 @@ def sample_of(
     sample = CalibrationSample(scores, positive, slices, precision, prevalence)
     if not known.all():
         sample = sample.rows(known)
-        sample.left_out = int((~known).sum())
+        sample.kept = known
     return sample
 
 
@@ -267,21 +302,6 @@ def refuse_weights() -> NoReturn:
         "was drawn: fpr, recall, fnr and tnr do not depend on the share of positives, and for "
         "precision and the like pass prevalence=."
     )
-
-
-def check_clusters(clusters: Any, scores: NDArray[Any]) -> None:
-    """Each cluster may have one row."""
-    column = read_column(clusters, scores, "clusters")
-    _, counts = np.unique(
-        column.astype(str) if column.dtype.kind == "O" else column, return_counts=True
-    )
-    if counts.max(initial=1) > 1:
-        raise ValueError(
-            f"{plural(len(column), 'row')} come from {plural(len(counts), 'cluster')}: rows of "
-            "one cluster are not independent, and the guarantee counts independent rows. Keep one "
-            "row of each: a random one, for a bound about a random row of a new cluster, or the "
-            "one with the highest score, for a bound on whether a new cluster is ever accepted."
-        )
 
 
 def check_copies(sample: CalibrationSample) -> tuple[str, ...]:

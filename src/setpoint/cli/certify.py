@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--guarantee", choices=("pac", "mean"), default="pac", help="default: pac")
     add("--prevalence", type=fraction, metavar="SHARE", help="share of positives where it is used")
     add("--group", metavar="COLUMN", help="one threshold for each value of this column")
-    add("--clusters", metavar="COLUMN", help="who a row belongs to: one row each, or refused")
+    add("--clusters", metavar="COLUMN", help="who a row belongs to; each counts once")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--test", type=Path, metavar="FILE", help="labelled rows that the certificate must survive")
     add("--allow-useless", action="store_true", help="exit code 0 for `certified, but ...` too")
@@ -70,9 +70,13 @@ def run(given: argparse.Namespace) -> int:
     )
     if given.test is not None:
         wanted = (given.score, given.label, given.group, given.positive)
-        test = read_scores(open_table(given.test), *wanted, one_will_do=True)
-        columns = None if given.group is None else {given.group: test.groups}
-        certificate = certificate.tested_on(test.scores, test.labels, groups=columns)
+        test = read_scores(
+            open_table(given.test), *wanted, clusters=given.clusters, one_will_do=True
+        )
+        more = {"groups": None if given.group is None else {given.group: test.groups}}
+        certificate = certificate.tested_on(
+            test.scores, test.labels, clusters=test.clusters, **more
+        )
     if given.out is not None:
         write_file(given.out, f"{_indented(certificate)}\n".encode())
     print(_indented(certificate) if given.json else certificate)

@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--score", metavar="COLUMN", help="the scores; without it, the run's model scores the rows")
     add("--label", metavar="COLUMN", help="the true class, if it is known by now")
     add("--group", metavar="COLUMN", help="the groups, if the certificate is about groups")
+    add("--clusters", metavar="COLUMN", help="who a row belongs to, if it was certified so")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--significance", type=fraction, default=0.001, metavar="SHARE", help="default: 0.001")
 
@@ -37,6 +38,7 @@ def run(given: argparse.Namespace) -> int:
     else:
         certificate = _of_file(given.certificate)
     source = open_table(given.file)
+    more: dict[str, Any] = {"significance": given.significance}
     if given.score is None:
         if manifest is None:
             raise UserError("--score is missing: a certificate alone cannot score rows.")
@@ -44,10 +46,13 @@ def run(given: argparse.Namespace) -> int:
     else:
         classes = None if manifest is None else manifest.label_names
         wanted = (given.score, given.label, given.group, given.positive)
-        data = read_scores(source, *wanted, classes=classes, one_will_do=True)
+        data = read_scores(
+            source, *wanted, clusters=given.clusters, classes=classes, one_will_do=True
+        )
         scores, labels, groups = data.scores, data.labels, data.groups
+        more |= {} if data.clusters is None else {"clusters": data.clusters}
     columns = None if given.group is None else {given.group: groups}
-    found = certificate.check(scores, labels, groups=columns, significance=given.significance)
+    found = certificate.check(scores, labels, groups=columns, **more)
     print(found)
     return DONE if found.exit_code == 0 else NOT_PROVED
 
