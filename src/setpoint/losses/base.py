@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,6 +41,11 @@ class MetricLoss(ABC):
 
     margin: float
 
+    @property
+    def takes_arrays(self) -> bool:
+        """Whether :meth:`measure` takes arrays of numpy as well as tensors."""
+        return False
+
     def __post_init__(self) -> None:
         positive(self.margin, "margin")
 
@@ -53,7 +59,7 @@ class MetricLoss(ABC):
 
     def loss(self, scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
         """The loss of a batch, with its gradient."""
-        return batch_loss(self.measure, scores, labels, weights)
+        return batch_loss(self.measure, scores, labels, weights, arrays=self.takes_arrays)
 
     def program(
         self, scores: Tensor, labels: Tensor, weights: Tensor | None = None
@@ -74,28 +80,40 @@ class MetricLoss(ABC):
 
 
 def batch_loss(
-    function: LossFunction, scores: Tensor, labels: Tensor, weights: Tensor | None
+    function: LossFunction,
+    scores: Tensor,
+    labels: Tensor,
+    weights: Tensor | None,
+    *,
+    arrays: bool = False,
 ) -> Tensor:
     """The mean of a metric loss over outputs, with its gradient; zero where a class is missing.
 
-    Raises if scores are no floating-point tensor, if labels or weights do not fit them, and where
-    several ranks hold parts of the batch.
+    With ``arrays`` the function takes arrays of numpy too, and gets them where these are faster.
+    Raises if scores are no floating-point tensor, if labels or weights do not fit them, where
+    scores are so large that the loss overflows, and where several ranks hold parts of the batch.
     """
     refuse_several_ranks()
     check_loss_scores(scores)
     if scores.numel() == 0:
         return scores.to(exact_type(scores)).sum()
-    batch = read_loss_batch(scores, labels, weights)
-    value, gradient = function(batch.scores, *batch.columns.unbind(-1))
-    return mean_loss(scores, value, gradient, batch.totals.amin(-1) > 0)
+    batch = read_loss_batch(scores, labels, weights, arrays=arrays and in_numpy(scores))
+    value, gradient = function(batch.scores, batch.columns[..., 0], batch.columns[..., 1])
+    return mean_loss(scores, value, gradient, (batch.totals > 0).all(-1))
 
 
-def read_loss_batch(scores: Tensor, labels: Tensor, weights: Tensor | None) -> Sample:
-    """The checked batch in float64: one row of scores and two columns of weights per output."""
+def read_loss_batch(
+    scores: Tensor, labels: Tensor, weights: Tensor | None, *, arrays: bool = False
+) -> Sample:
+    """The checked batch in float64: one row of scores and two columns of weights per output.
+
+    As tensors, or as arrays of numpy.
+    """
     if weights is not None:
         weights = example_weights(weights, scores)
     if not torch.compiler.is_compiling():
-        return read_sample(((),), scores, labels, weights).tensors(scores.device)
+        sample = read_sample(((),), scores, labels, weights)
+        return sample if arrays else sample.tensors(scores.device)
     positive = torch.as_tensor(labels).reshape(len(scores), -1).T > 0
     columns = torch.stack([positive, ~positive], -1).double()
     if weights is not None:
@@ -131,20 +149,43 @@ def example_weights(weights: Tensor, scores: Tensor, name: str = "weights") -> T
     return weights
 
 
-def mean_loss(scores: Tensor, values: Tensor, gradient: Tensor, valid: Tensor) -> Tensor:
-    """The mean over outputs, with its gradient where an output is ``valid`` and finite.
+def mean_loss(scores: Tensor, values: Any, gradient: Any, valid: Any) -> Tensor:
+    """The mean over outputs, with its gradient; losses and gradients are tensors or arrays.
 
-    Any other output counts as 0 and has a gradient of zeros, attached to the graph. Under a
-    compiler, where nothing can raise, NaN scores give NaN.
+    An output that is not ``valid`` counts as 0 and has a gradient of zeros, attached to the graph.
+    Loss and gradient end at the largest number of their precision. Raises a ValueError that names
+    the largest score where float64 overflows; under a compiler, where nothing can raise, that
+    output is not valid, and NaN scores give NaN.
     """
-    valid = valid & (gradient.sum(-1) + values).isfinite()
-    loss = torch.where(valid, values, 0.0).mean().to(exact_type(scores))
+    library: Any = np if isinstance(values, np.ndarray) else torch
+    finite = library.isfinite(gradient.sum(-1) + values)
+    if torch.compiler.is_compiling():
+        valid = valid & finite
+    elif not bool((finite | ~valid).all()):
+        _refuse_overflow(scores)
+    dtype = exact_type(scores)
+    loss = library.where(valid, values, 0.0).mean().clip(max=torch.finfo(dtype).max)
+    if library is torch:
+        loss = loss.to(dtype)
     if torch.compiler.is_compiling():
         loss = loss + (0 * scores.detach()).sum()
     if not (torch.is_grad_enabled() and scores.requires_grad):
-        return loss
-    gradient = torch.where(valid[:, None], gradient, 0.0).div_(len(gradient))
-    return attach(scores, loss, gradient.T.reshape(scores.shape))
+        return torch.as_tensor(loss, dtype=dtype)
+    gradient = library.where(valid[:, None], gradient, 0.0) / len(gradient)
+    if dtype != scores.dtype:
+        most = torch.finfo(scores.dtype).max
+        gradient = gradient.clip(-most, most)
+    gradient = gradient.T.reshape(scores.shape)
+    return attach(scores, loss, gradient if library is torch else torch.from_numpy(gradient))
+
+
+def _refuse_overflow(scores: Tensor) -> None:
+    size = scores.detach().abs().reshape(len(scores), -1).amax(1)
+    row = int(size.argmax())
+    raise ValueError(
+        f"The loss of these scores overflows: the largest is {float(size[row]):.4g} in row {row}. "
+        "Lower the learning rate, or scale the scores down."
+    )
 
 
 def attach(scores: Tensor, value: Tensor | float, gradient: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ of all others, as nothing changes when all scores are shifted.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -35,29 +35,31 @@ class Ratio:
     fixed: float
     moving: float
 
-    def of(self, positives: Tensor, seen: Tensor, alarms: Tensor) -> Tensor:
+    def of(self, positives: Any, seen: Any, alarms: Any) -> Any:
         """The ratio, where ``seen`` is the weight of what is found, at least 0."""
         return self.top * seen / self._below(positives, seen, alarms)
 
-    def _below(self, positives: Tensor, seen: Tensor, alarms: Tensor) -> Tensor:
-        below = self.fixed * positives + alarms
-        below.add_(seen, alpha=self.moving)
-        return below.add_(below == 0)
+    def _below(self, positives: Any, seen: Any, alarms: Any) -> Any:
+        below = self.fixed * positives + alarms + self.moving * seen
+        return below + (below == 0)
 
     def bound(
-        self, positives: Tensor, found: Tensor, alarms: Tensor, *, lift: bool = False
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """One minus the ratio, and its slopes by ``found`` and by ``alarms``.
+        self, positives: Any, found: Any, alarms: Any, *, lift: bool = False
+    ) -> tuple[Any, Any, Any]:
+        """One minus the ratio, and its slopes by ``found`` and by ``alarms``; tensors or arrays.
 
         Where ``found`` is negative the ratio counts as 0. With ``lift`` the loss goes on to rise
         there, by the slope it has where nothing is found and nothing is a false alarm.
         """
-        some, seen = found > 0, found.clamp(min=0)
-        ratio, below = (read(positives, seen, alarms) for read in (self.of, self._below))
-        steep = lift * self.top / (self.fixed * positives + (positives == 0))
-        loss = 1 - ratio - torch.where(some, 0.0, steep * found)
-        by_found = self.top * (below - self.moving * seen) / below**2
-        return loss, -torch.where(some, by_found, steep), ratio / below
+        some = found > 0
+        seen = found * some
+        below = self._below(positives, seen, alarms)
+        ratio = self.top * seen / below
+        by_found = some * self.top * (below - self.moving * seen) / below**2
+        if lift:
+            steep = ~some * self.top / (self.fixed * positives + (positives == 0))
+            return 1 - ratio - steep * found, -by_found - steep, ratio / below
+        return 1 - ratio, -by_found, ratio / below
 
 
 JACCARD = Ratio(1, 1, 0)
@@ -136,16 +138,20 @@ class RatioBound(MetricLoss):
         elif self.threshold != "best":
             raise ValueError(f"threshold must be a number or 'best'; got {self.threshold!r}.")
 
+    @property
+    def takes_arrays(self) -> bool:
+        """The bound at a given threshold is plain arithmetic."""
+        return self.threshold != "best"
+
     def measure(self, scores: Tensor, positives: Tensor, negatives: Tensor) -> ValueAndGradient:
         """The bound at the threshold, or the lowest one over all thresholds."""
+        classes = (positives, negatives)
         if self.threshold == "best":
-            value, gradient = at_best_threshold(
-                self.ratio, scores / self.margin, positives, negatives
-            )
+            value, gradient = at_best_threshold(self.ratio, scores / self.margin, *classes)
         else:
             u = (scores - self.threshold) / self.margin
-            value, gradient = at_threshold(self.ratio, u, positives, negatives, self.lift)
-        return value, gradient.div_(self.margin)
+            value, gradient = at_threshold(self.ratio, u, *classes, self.lift)
+        return value, gradient / self.margin
 
     def write(self, classes: TwoClasses) -> LinearProgram:
         """The substitution of Charnes and Cooper: everything times ``t``, the denominator at 1.
@@ -186,16 +192,13 @@ def f_score_bound(
     return RatioBound(margin, Ratio(1 + square, square, 1), threshold, lift)
 
 
-def at_threshold(
-    ratio: Ratio, u: Tensor, positives: Tensor, negatives: Tensor, lift: bool
-) -> ValueAndGradient:
-    """The bound for decisions ``u > 0``, and its gradient by ``u``."""
-    found = (positives * u.clamp(max=1)).sum(-1)
-    alarms = (negatives * (1 + u).clamp_(min=0)).sum(-1)
+def at_threshold(ratio: Ratio, u: Any, positives: Any, negatives: Any, lift: bool) -> Any:
+    """The bound for decisions ``u > 0``, and its gradient by ``u``; tensors or arrays."""
+    found = (positives * u.clip(max=1)).sum(-1)
+    alarms = (negatives * (1 + u).clip(min=0)).sum(-1)
     value, by_found, by_alarm = ratio.bound(positives.sum(-1), found, alarms, lift=lift)
-    gradient = torch.where(u < 1, positives, 0.0).mul_(by_found[:, None])
-    gradient += torch.where(u > -1, negatives, 0.0).mul_(by_alarm[:, None])
-    return value, gradient
+    gradient = positives * (u < 1) * by_found[:, None]
+    return value, gradient + negatives * (u > -1) * by_alarm[:, None]
 
 
 def at_best_threshold(
