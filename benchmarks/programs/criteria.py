@@ -11,17 +11,28 @@ the rate divided by one minus the momentum.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
+from setpoint import Implicit, Problem, f_score
 from setpoint.losses import auc_loss, f_score_loss, multiclass_auc_loss
+from setpoint.programs import as_program, linear_program
 
 RATE, MOMENTUM, DECAY = 0.03, 0.9, 1e-5
 Criterion = Callable[[Tensor, Tensor], Tensor]
+
+
+_OURS: dict[str, Criterion] = {
+    "auc_loss": auc_loss,
+    "f_score_loss": f_score_loss,
+    "f_score_loss, threshold 0": partial(f_score_loss, threshold=0.0),
+}
 
 
 def criterion(name: str, counts: Tensor) -> Criterion:
@@ -30,9 +41,15 @@ def criterion(name: str, counts: Tensor) -> Criterion:
         return _cross_entropy(torch.ones_like(counts))
     if name == "weighted cross-entropy":  # every class counts the same
         return _cross_entropy(counts.sum(1, keepdim=True) / (counts.shape[1] * counts))
-    if name in ("auc_loss", "f_score_loss"):
-        loss = auc_loss if name == "auc_loss" else f_score_loss
-        return lambda s, y: s.shape[1] * loss(s, y)  # they give the mean over columns
+    if name in _OURS:
+        return lambda s, y: s.shape[1] * _OURS[name](s, y)  # they give the mean over columns
+    if name == "auc_loss through linear_program":
+        return _each(_through_the_layer)
+    if name == "f_score_loss, warm start":  # cross-entropy for the first third
+        return _in_turn(_cross_entropy(torch.ones_like(counts)), 50, _OURS["f_score_loss"])
+    if name == "Implicit":
+        members = [Implicit(Problem(maximize=f_score(1)), steps=150) for _ in counts]
+        return lambda s, y: torch.stack([m(s[:, i], y[:, i]) for i, m in enumerate(members)]).sum()
     if name in ("AUC_mu", "one vs all"):
         kind = "mu" if name == "AUC_mu" else "one_vs_all"
         return _each(lambda s, y: multiclass_auc_loss(s, y, kind=kind))
@@ -59,6 +76,20 @@ def _cross_entropy(weights: Tensor) -> Criterion:
         return (by_example * losses).mean(0).sum()
 
     return loss
+
+
+def _through_the_layer(scores: Tensor, labels: Tensor) -> Tensor:
+    """The value of the AUC program, solved by the layer; one class alone has none, and is 0."""
+    if labels.min() == labels.max():
+        return 0 * scores.sum()
+    value, _ = linear_program(*as_program(auc_loss, scores, labels)[:6], value_only=True)
+    return value
+
+
+def _in_turn(first: Criterion, steps: int, then: Criterion) -> Criterion:
+    """One loss for so many calls, then the other, which gives the mean over columns."""
+    calls = itertools.count()
+    return lambda s, y: first(s, y) if next(calls) < steps else s.shape[1] * then(s, y)
 
 
 def _each(loss: Criterion) -> Criterion:

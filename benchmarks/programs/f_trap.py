@@ -42,8 +42,8 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 def stages(method: str) -> list[tuple[int, Loss]]:
     """The losses of a method, each with its number of steps."""
     bound = {
-        "f1": partial(f_score_loss),
-        "f1, no lift": partial(f_score_loss, lift=False),
+        "f1": partial(f_score_loss, threshold=0.0),
+        "f1, no lift": partial(f_score_loss, threshold=0.0, lift=False),
         "f1, best threshold": partial(f_score_loss, threshold="best"),
         "structural f1": partial(structural_loss, metric=f_score(1)),
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from setpoint import Problem, f_score
+
 
 def auc(scores: np.ndarray, positive: np.ndarray) -> float:
     """The area under the ROC curve; a tie counts one half."""
@@ -14,11 +16,18 @@ def auc(scores: np.ndarray, positive: np.ndarray) -> float:
     return float(places.mean() / (2 * len(low)))
 
 
-def judged(scores: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """AUC, F1 of the decisions ``score > 0``, accuracy, and the share decided positive."""
+def best_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
+    """Where F1 is highest on these examples; 0 if scores are not finite."""
+    if not np.isfinite(scores).all():
+        return 0.0
+    return float(Problem(maximize=f_score(1)).choose(scores, labels).thresholds[0])
+
+
+def judged(scores: np.ndarray, labels: np.ndarray, threshold: float = 0.0) -> dict[str, float]:
+    """AUC, F1 of the decisions ``score > threshold``, accuracy, and the share decided positive."""
     if not np.isfinite(scores).all():
         return {"auc": 0.5, "f1": 0.0, "accuracy": 0.5, "share": 0.0, "diverged": 1.0}
-    positive, said = labels > 0, scores > 0
+    positive, said = labels > 0, scores > threshold
     hit = (positive & said).sum()
     return {
         "auc": auc(scores, positive),

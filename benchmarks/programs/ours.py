@@ -12,7 +12,7 @@ from setpoint.programs import as_program, linear_program
 
 LOSSES: dict[str, tuple[Callable[..., Tensor], dict[str, Any]]] = {
     "auc": (auc_loss, {}),
-    "f1": (f_score_loss, {"lift": False}),  # the program and nothing else
+    "f1": (f_score_loss, {"threshold": 0.0, "lift": False}),  # the program alone
 }
 
 

@@ -40,7 +40,7 @@ def predictions(scores: Tensor, labels: Tensor, peer: bool) -> dict[str, Any]:
     """The true F1 and what is said about it."""
     said = scores > 0
     true = 2 * float((said & (labels > 0)).sum()) / max(1, int(said.sum() + labels.sum()))
-    program = 1 - float(f_score_loss(scores, labels, lift=False))
+    program = 1 - float(f_score_loss(scores, labels, threshold=0.0, lift=False))
     found = {"true": true, "program": program, "game": -float(game_loss(scores, labels))}
     if peer:
         from benchmarks.programs.peers.adversarial import build

@@ -478,8 +478,8 @@ def programs() -> Any:
     for name, written in {
         "auc": as_program(auc_loss, *given),
         "partial auc": as_program(partial_auc_loss, *given, fpr=(0, 0.5)),
-        "f score": as_program(f_score_loss, *given),
-        "jaccard": as_program(jaccard_loss, *given),
+        "f score": as_program(f_score_loss, *given, threshold=0.0),
+        "jaccard": as_program(jaccard_loss, *given, threshold=0.0),
         "precision at recall": as_program(precision_at_recall_loss, *given, recall=0.8),
         "structural": as_program(structural_loss, *given, metric=sp.error),
     }.items():
@@ -539,9 +539,9 @@ SOLVERS = {
     "auc": loss(auc_loss),
     "auc, ramp": loss(auc_loss, surrogate="ramp"),
     "partial auc": loss(partial_auc_loss, fpr=(0.1, 0.4)),
-    "f score": loss(f_score_loss, beta=2.0),
+    "f score": loss(f_score_loss, beta=2.0, threshold=0.0),
     "f score, best threshold": loss(f_score_loss, threshold="best", lift=False),
-    "jaccard": loss(jaccard_loss, margin=0.5),
+    "jaccard": loss(jaccard_loss, margin=0.5, threshold=0.0),
     "precision at recall": loss(precision_at_recall_loss, recall=0.8),
     "precision at recall, fpr": loss(precision_at_recall_loss, recall=0.8, objective="fpr"),
     "structural": loss(structural_loss, metric=sp.f_score(1)),

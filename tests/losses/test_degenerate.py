@@ -39,6 +39,31 @@ def test_loss_and_gradient_are_finite_and_attached(name, batch, weights):
         assert not gradient.any()
 
 
+def is_finite_or_names_the_score(loss, scores, labels):
+    """Loss and gradient are finite in their precision, or the error says which score."""
+    try:
+        value, gradient = value_and_gradient(loss, scores, labels)
+    except ValueError as error:
+        largest = float(scores.abs().max())
+        return scores.dtype == torch.float64 and f"the largest is {largest:.4g} in row" in str(
+            error
+        )
+    return bool(value.isfinite()) and bool(gradient.isfinite().all())
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_at_the_limits_of_a_precision_the_loss_is_finite_or_names_the_score(name, dtype):
+    """Loss and gradient end at the largest number; float64, in which we count, overflows."""
+    largest = torch.finfo(dtype).max
+    scores = torch.tensor([-1.0, 1, -1, 1, 0.5, -0.2], dtype=dtype) * largest
+    labels = torch.tensor([1, 0, 1, 0, 0, 1])
+    for one in (scores, scores.sign() * largest, torch.where(labels > 0, -largest, scores)):
+        if name in CLASSES:
+            one = torch.stack([one, -one, 0 * one], 1)
+        assert is_finite_or_names_the_score(LOSSES[name], one, labels)
+
+
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_scores_that_are_no_numbers_are_named(name, value):

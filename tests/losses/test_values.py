@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from losses.draws import BINARY, PARTITION, draw, value_and_gradient
+from losses.draws import BINARY, LOSSES, PARTITION, draw, value_and_gradient
 from torch.testing import assert_close
 
 from setpoint import Problem, error, f_score, precision, precision_at_recall, roc_auc
@@ -217,11 +217,11 @@ def test_the_hinge_pulls_at_misranked_pairs_and_a_narrow_ramp_does_not():
 def test_below_the_threshold_the_lift_pulls_up_positives_only():
     scores = torch.tensor([-2.0, -1.0, -3.0, 0.5], dtype=torch.float64)
     labels = torch.tensor([1, 1, 0, 0])
-    value, gradient = value_and_gradient(f_score_loss, scores, labels)
+    value, gradient = value_and_gradient(LOSSES["f1"], scores, labels)
     assert value == 1 + 3  # three below nothing found, at a slope of 2 / P
     assert_close(gradient, torch.tensor([-1.0, -1, 0, 0]).double())
     value, gradient = value_and_gradient(
-        lambda s, y: f_score_loss(s, y, lift=False), scores, labels
+        lambda s, y: f_score_loss(s, y, threshold=0.0, lift=False), scores, labels
     )
     assert value == 1
     assert not gradient.any()

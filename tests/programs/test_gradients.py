@@ -142,3 +142,16 @@ def test_gradients_come_back_in_the_dtype_of_each_part(dtype):
     z[0].backward()
     assert b.grad.dtype == dtype
     assert b.grad.tolist() == [-1, 2]
+
+
+@pytest.mark.parametrize("value_only", [False, True], ids=["solution", "value"])
+@pytest.mark.parametrize("power", [1, 2])
+def test_second_derivatives_raise_and_are_never_partly_there(value_only, power):
+    """With ``b = x^2`` the second derivative has a part through the layer's own gradient."""
+    x = torch.tensor([1.0, 1.5], dtype=torch.float64, requires_grad=True)
+    A = torch.tensor([[1.0, 0.3], [0.2, 1.0]], dtype=torch.float64) * x
+    found, _ = linear_program(torch.tensor([-1.0, -1.0]), A, x**2, value_only=value_only)
+    (first,) = torch.autograd.grad((found**power).sum(), x, create_graph=True)
+    assert torch.isfinite(first).all()
+    with pytest.raises(RuntimeError, match="linear_program has first derivatives only"):
+        torch.autograd.grad(first.sum(), x)

@@ -162,3 +162,33 @@ def test_it_works_in_the_training_loop():
     before = criterion(model(x)[:, 0], y)
     sp.fit(model, criterion, x, y, steps=60, batch_size=50, learning_rate=0.05, seed=0)
     assert criterion(model(x)[:, 0], y) < 0.8 * before
+
+
+@pytest.mark.parametrize("problem", [sp.fnr_at_fpr(0.2), sp.roc_auc(fpr=(0, 0.3))], ids=str)
+@pytest.mark.parametrize("wrong", [2, -1, 0.3, float("inf")])
+def test_a_wrong_label_is_told_as_it_was_given(problem, wrong):
+    """The miss rate at a false positive rate swaps the classes, but not what it says of labels."""
+    labels = torch.tensor([0, 1, wrong, 1.0])
+    with pytest.raises(ValueError, match=rf"Labels must be 0 or 1; got {wrong:g} in row 2"):
+        sp.Program(problem)(torch.randn(4), labels)
+
+
+@pytest.mark.parametrize("criterion", [sp.Program, sp.Pairwise])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("problem", [sp.fnr_at_fpr(0.3), sp.roc_auc(fpr=(0, 0.5))], ids=str)
+def test_scores_at_the_limit_of_their_precision_give_finite_numbers(criterion, dtype, problem):
+    largest = torch.finfo(dtype).max
+    labels = torch.tensor([1, 0, 1, 0, 0, 1])
+    scores = (torch.tensor([-1.0, 1, -1, 1, 0.5, -0.2]) * largest).to(dtype).requires_grad_()
+    loss = criterion(problem)(scores, labels)
+    loss.backward()
+    assert loss.isfinite()
+    assert scores.grad.isfinite().all()
+    assert scores.grad.any()
+
+
+@pytest.mark.parametrize("criterion", [sp.Program, sp.Pairwise])
+def test_scores_that_overflow_float64_are_named(criterion):
+    scores = torch.tensor([0.1, -3e155, 1.0, 0.0], dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"overflows: the largest is 3e\+155 in row 1"):
+        criterion(sp.fnr_at_fpr(0.3))(scores, torch.tensor([1, 1, 0, 0]))

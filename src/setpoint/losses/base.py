@@ -31,6 +31,9 @@ An example has its weight in the row of its own class and zero in the other. The
 that both classes are present: its result is not used for outputs where one is missing.
 """
 
+LARGEST = 1e100
+"""Scores in float64 beyond this are refused; the other precisions end at 3e38."""
+
 
 @dataclass(frozen=True)
 class MetricLoss(ABC):
@@ -127,12 +130,16 @@ def in_numpy(values: Tensor) -> bool:
 
 
 def check_loss_scores(scores: object) -> None:
-    """Raise a TypeError unless scores are a floating-point tensor."""
+    """Raise unless scores are a floating-point tensor whose sums and squares do not overflow."""
     if not isinstance(scores, Tensor):
         kind = type(scores).__name__
         raise TypeError(f"Scores must be a torch tensor; got {kind}. Use torch.as_tensor(scores).")
     if not scores.is_floating_point():
         raise TypeError(f"Scores must be floating-point logits; got {scores.dtype}.")
+    if scores.dtype == torch.float64 and scores.numel() and not torch.compiler.is_compiling():
+        size = scores.detach().abs()
+        if bool((size.amax() > LARGEST) & size.isfinite().all()):
+            _refuse_overflow(scores)
 
 
 def example_weights(weights: Tensor, scores: Tensor, name: str = "weights") -> Tensor:
@@ -172,7 +179,7 @@ def mean_loss(scores: Tensor, values: Any, gradient: Any, valid: Any) -> Tensor:
     if not (torch.is_grad_enabled() and scores.requires_grad):
         return torch.as_tensor(loss, dtype=dtype)
     gradient = library.where(valid[:, None], gradient, 0.0) / len(gradient)
-    if dtype != scores.dtype:
+    if scores.dtype != torch.float64:
         most = torch.finfo(scores.dtype).max
         gradient = gradient.clip(-most, most)
     gradient = gradient.T.reshape(scores.shape)

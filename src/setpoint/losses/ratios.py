@@ -72,7 +72,7 @@ def f_score_loss(
     weights: Tensor | None = None,
     beta: float = 1.0,
     margin: float = 1.0,
-    threshold: DecisionThreshold = 0.0,
+    threshold: DecisionThreshold = "best",
     lift: bool = True,
 ) -> Tensor:
     """An upper bound on one minus the F score of the decisions ``score > threshold``.
@@ -83,20 +83,25 @@ def f_score_loss(
         weights: Optional, one per example; weight 2 is two copies, weight 0 is absent.
         beta: How many times as much recall counts as precision.
         margin: How far from the threshold, in units of the scores, a decision has to be to be safe.
-        threshold: Where decisions are made; ``"best"``: where this batch's bound is best. The loss
-            then does not change when all scores are shifted.
-        lift: While the positives are on average below the threshold the bound is constant: 1,
-            without a gradient, and training would never start. With ``lift`` the loss goes on to
-            rise above 1 there and pulls the positives up; without, it is the value of the linear
-            program. At the best threshold this never happens.
+        threshold: ``"best"``: where this batch's bound is best; the loss does not change when all
+            scores are shifted, so there is nothing to gain from accepting everybody. Choose the
+            threshold to deploy afterwards (``Problem(maximize=f_score(1)).choose``). A float: the
+            decisions at this threshold; training from scratch may end by accepting everybody.
+        lift: At a given threshold the bound is constant while the positives are on average below
+            it: 1, without a gradient, and training would never start. With ``lift`` the loss goes
+            on to rise above 1 there and pulls the positives up; without, it is the value of the
+            linear program. At the best threshold this never happens.
 
     Examples:
         >>> import torch
         >>> scores = torch.tensor([2.0, 0.5, -0.5], requires_grad=True)
-        >>> loss = f_score_loss(scores, torch.tensor([1, 1, 0]))     # T = 1.5, F = 0.5, P = 2
+        >>> labels = torch.tensor([1, 1, 0])
+        >>> loss = f_score_loss(scores, labels, threshold=0.0)     # T = 1.5, F = 0.5, P = 2
         >>> loss.backward()
         >>> loss.item(), scores.grad.tolist()
         (0.25, [0.0, -0.3125, 0.1875])
+        >>> round(f_score_loss(scores, labels).item(), 4)          # at -0.5: T = 2, F = 1
+        0.2
     """
     return f_score_bound(margin, beta, threshold, lift).loss(scores, labels, weights)
 
@@ -107,7 +112,7 @@ def jaccard_loss(
     *,
     weights: Tensor | None = None,
     margin: float = 1.0,
-    threshold: DecisionThreshold = 0.0,
+    threshold: DecisionThreshold = "best",
     lift: bool = True,
 ) -> Tensor:
     """An upper bound on one minus the Jaccard index (intersection over union).

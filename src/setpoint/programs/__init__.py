@@ -6,6 +6,7 @@ from setpoint.programs.diagnostics import ProgramInfo
 from setpoint.programs.infeasibility import InfeasibleProgram, ProgramError, UnboundedProgram
 from setpoint.programs.layer import linear_program
 from setpoint.programs.metric_programs import as_program
+from setpoint.programs.unrolled import Unrolled
 
 __all__ = [
     "InfeasibleProgram",
@@ -13,6 +14,7 @@ __all__ = [
     "ProgramError",
     "ProgramInfo",
     "UnboundedProgram",
+    "Unrolled",
     "as_program",
     "linear_program",
 ]

@@ -21,7 +21,6 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from setpoint._checks import positive, whole
 from setpoint.programs.active_set import ActiveSet, active_set_of, follow, least_squares
@@ -60,19 +59,19 @@ class _Vertex(torch.autograd.Function):
         return z.clone()
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        program, found = _unchanged(ctx)
-        need, gradient = ctx.needs_input_grad, gradient * found.optimal[:, None]
+        program, found, need = ctx.program, ctx.found, ctx.needs_input_grad
+        given, gradient = gradient, gradient.detach() * found.optimal[:, None]
         by_c = torch.zeros_like(program.c) if need[0] else None
         if need[0] and ctx.by_cost is not None:
             by_c = ctx.by_cost(program, found, gradient)
-        if not any(need[1:5]):
-            return by_c, *(None,) * 7
-        by_b, by_h = follow(program, active_set_of(program, found), gradient)
-        by_A = -program.A.outer(by_b, found.z) if need[1] else None
-        by_E = -program.E.outer(by_h, found.z) if need[3] else None
-        return by_c, by_A, by_b, by_E, by_h, None, None, None
+        parts: tuple[Tensor | None, ...] = (by_c, None, None, None, None)
+        if any(need[1:5]):
+            by_b, by_h = follow(program, active_set_of(program, found), gradient)
+            by_A = -program.A.outer(by_b, found.z) if need[1] else None
+            by_E = -program.E.outer(by_h, found.z) if need[3] else None
+            parts = (by_c, by_A, by_b, by_E, by_h)
+        return *_once(parts, given, ctx.saved_tensors), None, None, None
 
 
 class _Value(torch.autograd.Function):
@@ -86,19 +85,40 @@ class _Value(torch.autograd.Function):
         return values
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        program, found = _unchanged(ctx)
-        need, g = ctx.needs_input_grad, gradient[:, None]
+        program, found, need = ctx.program, ctx.found, ctx.needs_input_grad
+        g = gradient.detach()[:, None]
         by_A = program.A.outer(g * found.v, found.z) if need[1] else None
         by_E = program.E.outer(g * found.w, found.z) if need[3] else None
-        return g * found.z, by_A, -g * found.v, by_E, -g * found.w, None, None
+        parts = (g * found.z, by_A, -g * found.v, by_E, -g * found.w)
+        return *_once(parts, gradient, ctx.saved_tensors), None, None
 
 
-def _unchanged(ctx: Any) -> tuple[ProgramBatch, SolutionBatch]:
-    """What was solved; autograd raises here if a part was since changed in place."""
-    _ = ctx.saved_tensors
-    return ctx.program, ctx.found
+def _once(
+    gradients: tuple[Tensor | None, ...], given: Tensor, parts: tuple[Tensor, ...]
+) -> tuple[Tensor | None, ...]:
+    """The gradients, in the graph of all they depend on so that differentiating them raises.
+
+    Reading the saved ``parts`` also lets autograd raise if one was since changed in place.
+    """
+    if not torch.is_grad_enabled():
+        return gradients
+    return tuple(None if g is None else _Once.apply(g, given, *parts) for g in gradients)  # type: ignore[no-untyped-call]
+
+
+class _Once(torch.autograd.Function):
+    """The first argument, which depends on the others in a way that is not differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, gradient: Tensor, *depends_on: Tensor) -> Tensor:
+        return gradient.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *_: Tensor) -> Any:
+        raise RuntimeError(
+            "linear_program has first derivatives only: its gradient cannot be differentiated. "
+            "Compute second derivatives by differences, or detach the gradient."
+        )
 
 
 @dataclass(frozen=True)

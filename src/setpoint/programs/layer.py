@@ -14,7 +14,7 @@ from setpoint.programs.infeasibility import prove_failures
 from setpoint.programs.newton import Sketch
 from setpoint.programs.solving import solve_programs
 from setpoint.programs.standard_form import check_program
-from setpoint.programs.unrolled import solve_unrolled
+from setpoint.programs.unrolled import Unrolled
 
 
 def linear_program(
@@ -30,8 +30,8 @@ def linear_program(
     cost_gradient: Literal["blackbox", "perturbed", "smoothed"] | None = None,
     strength: float = 1.0,
     samples: int = 16,
-    sketch: int | None = None,
-    unroll: bool = False,
+    sketch: int | Literal["auto"] | None = None,
+    unroll: bool | Unrolled = False,
     strict: bool = True,
     generator: torch.Generator | None = None,
 ) -> tuple[Tensor, ProgramInfo]:
@@ -51,8 +51,10 @@ def linear_program(
         strength: Its one number: the step of ``"blackbox"``, the deviation of ``"perturbed"``, the
             weight of ``"smoothed"``.
         samples: How many programs ``"perturbed"`` solves for one gradient.
-        sketch: Form Newton's matrix from this many sampled rows (``solver="newton"``).
-        unroll: The published method instead, unrolled, for comparison: dense, and inexact.
+        sketch: Form Newton's matrix from this many sampled rows (``solver="newton"``); ``"auto"``:
+            from as many as the rows' effective dimension asks for.
+        unroll: The published method instead, unrolled, for comparison: dense, and inexact. True,
+            or its settings (:class:`setpoint.programs.Unrolled`).
         strict: Raise if a member has no solution. If false, such a member gives zeros without a
             gradient, and ``info.status`` says why.
         generator: The source of random numbers (``"perturbed"``, ``sketch``).
@@ -70,7 +72,8 @@ def linear_program(
     are active; it is the true one where ``info.unique`` and not ``info.degenerate``. By ``c`` it is
     zero: a vertex does not move with the costs until it jumps. To train costs, name a surrogate:
     ``"blackbox"`` (one more program), ``"perturbed"`` (``samples`` more) or ``"smoothed"`` (one
-    quadratic program more).
+    quadratic program more). All gradients are first derivatives: differentiating a gradient again
+    raises a RuntimeError (``unroll`` apart, whose steps are ordinary operations).
 
     Examples:
         >>> capacity = torch.tensor([4.0, 3.0], requires_grad=True)       # hours of two machines
@@ -84,7 +87,7 @@ def linear_program(
     """
     program, dtype = check_program(c, A, b, E, h, nonnegative)
     still = program.detach()
-    rows = None if sketch is None else Sketch(sketch, generator)
+    rows = None if sketch is None else Sketch.of(still, sketch, generator)
     by_cost = None
     if cost_gradient is not None:
         if value_only:
@@ -98,7 +101,8 @@ def linear_program(
     if unroll:
         if by_cost is not None or program.is_sparse:
             raise ValueError("unroll=True goes with dense matrices and without cost_gradient.")
-        result, found = solve_unrolled(program, rows)
+        settings = unroll if isinstance(unroll, Unrolled) else Unrolled()
+        result, found = settings.solve(program, rows)
         result = (program.c * result).sum(1) if value_only else result
     else:
         with torch.no_grad():

@@ -16,6 +16,7 @@ steps, never accuracy.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,6 +40,8 @@ VERTEX_ROUNDING = 1e-10  # largest violation at a proven vertex
 STEPS_PER_MINIMUM = 60  # at most for one setting of the multipliers; 5 to 20 are usual
 ARMIJO = 0.25  # of the decrease that the slope predicts; a parabola gives half of it
 ZERO_SLOPE = 1e-11  # in a program whose costs are near 1
+ROWS_PER_DIMENSION = 3  # of a sketch; fewer cost more steps: benchmarks/programs/sketching.py
+PROBES = 8  # random vectors that estimate the dimension
 LONG_ROW = 64  # entries; longer rows stay out of Newton's matrix
 
 
@@ -331,8 +334,28 @@ class Sketch:
     size: int
     generator: torch.Generator | None = None
 
-    def __post_init__(self) -> None:
-        whole(self.size, "sketch", least=1)
+    @classmethod
+    def of(
+        cls, program: ProgramBatch, size: int | str, generator: torch.Generator | None
+    ) -> Sketch:
+        """A sample of the given size; ``"auto"``: a multiple of the rows' effective dimension.
+
+        The dimension of ``G = A' A`` is ``tr(G)^2 / tr(G^2)``: ``n`` if the rows spread evenly over
+        ``n`` directions, 1 if they are parallel. ``tr(G^2)`` is the mean of ``|G x|^2`` over random
+        signs ``x``, so no ``n x n`` matrix is formed. The largest of the batch counts.
+        """
+        if size != "auto":
+            return cls(whole(size, "sketch", least=1), generator)
+        n = program.c.shape[1]
+        draws = torch.randint(0, 2, (PROBES, n), generator=generator, dtype=program.c.dtype)
+        square = torch.zeros_like(program.c[:, 0])
+        for x in (2 * draws - 1).to(program.c.device):
+            image = program.A.adjoint(program.A.times(x.expand_as(program.c)))
+            square += (image * image).sum(1) / PROBES
+        trace = program.A.values.square().flatten(1).sum(1)
+        dimension = (trace**2 / (square + (square == 0))).clamp(1, n)
+        most = float(dimension.max()) if len(dimension) else 1.0
+        return cls(math.ceil(ROWS_PER_DIMENSION * most), generator)
 
     def gram(self, A: Tensor, on: Tensor) -> Tensor:
         """``A_J' A_J`` of the rows that are ``on``, from at most ``size`` of them per member.
