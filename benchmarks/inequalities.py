@@ -6,9 +6,9 @@
     python -m benchmarks.inequalities --table        # run nothing; --docs: into docs/peers.md
 
 Equality holds the bound's rate at its level; "choose, then hold" is the library's rule; the soft
-inner optimum and projected slack variables are in benchmarks/peers/ways.py. All share main loss,
-batches, starts and widths; rates and checkpoints are picked on validation by the goal's own metric
-(with its inequality), and the test part is reported. Cells that are done are not run again.
+inner optimum is in benchmarks/peers/ways.py, slack variables are `SlackVariables`. All share main
+loss, batches, starts and widths; rates and checkpoints are picked on validation by the goal's own
+metric (with its inequality), and the test part is reported. Cells that are done are not run again.
 """
 
 import argparse
@@ -26,12 +26,13 @@ from benchmarks.common import tabular
 from benchmarks.operating_points import read
 from benchmarks.peers.page import fill, gain, spread, table
 from benchmarks.peers.soft import mean_difference
-from benchmarks.peers.ways import SlackVariables, SoftInner
+from benchmarks.peers.ways import SoftInner
 from benchmarks.points import goals as known
 from benchmarks.points.judging import Cell, Judge
 from benchmarks.points.methods import READINGS, RUNS, Reading, Run, columns_of
 from benchmarks.points.training import train_stack
 from setpoint import Implicit, Problem, Stratified, f_score, precision, recall
+from setpoint.solvers import SlackVariables
 from setpoint.train import Shuffled
 
 RESULTS = Path(__file__).parent / "results" / "inequalities.jsonl"

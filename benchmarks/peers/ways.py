@@ -1,6 +1,6 @@
-"""Two more ways to treat an inequality, beside ``Implicit``'s "choose, then hold what was chosen".
+"""One more way to treat an inequality, beside ``Implicit``'s "choose, then hold what was chosen".
 
-Both are :class:`setpoint.Implicit` with another rule for where the threshold sits; main loss, mix,
+It is :class:`setpoint.Implicit` with another rule for where the threshold sits; main loss, mix,
 width and gradient are the same, so that nothing but the rule is compared.
 """
 
@@ -8,16 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from benchmarks.common.axes import WithAxis
 from setpoint import Problem
 from setpoint.axes import Everyone, PlainOutcome, Sample, SoftCounts, tables_of
 from setpoint.axes.everyone import soft_counts
-from setpoint.axes.scan import Placement, holds, place
+from setpoint.axes.scan import Placement
 from setpoint.rates import Array, Bound
-from setpoint.solvers.compiled import ExampleColumns
 from setpoint.steps import Step
 
 FIRST, NEXT, ZOOMS = 65, 33, 3
@@ -82,76 +79,6 @@ class SoftInner(WithAxis):
     def __init__(self, problem: Problem, **options: Any) -> None:
         super().__init__(problem, **options)
         _check(problem)
-
-
-class SlackAxis(Everyone):
-    """One threshold for everyone that holds a bound as an equality, its level moved by a slack.
-
-    Attributes:
-        levels: The level of each output.
-    """
-
-    levels: tuple[float, ...] = ()
-
-    def choose(self, sample: Sample) -> Placement:
-        """The threshold of every output at its own level."""
-        (target,) = self.targets
-        every = place(sample.cuts, self.problem, [replace(target, levels=self.levels)])
-        return Placement(
-            _diagonal(every.threshold),
-            _diagonal(every.marginal),
-            [_diagonal(held) for held in every.holding],
-        )
-
-
-def _diagonal(of_outputs_and_levels: Array) -> Array:
-    """Of ``[c, c]``, every output at every level, each output at its own: ``[c, 1]``."""
-    return np.diagonal(of_outputs_and_levels)[:, None].copy()
-
-
-class SlackVariables(WithAxis):
-    """``g(s, t) + slack = 0`` with ``slack >= 0`` trained like a weight (ICO, section 6.1).
-
-    The threshold holds the bound's rate at its level moved by the slack; moving the slack moves the
-    objective by the multiplier, so it descends that and is projected. One slack for each output.
-    """
-
-    axis_type = SlackAxis
-    axis: SlackAxis
-    slack: Tensor
-    _flexible = ("thresholds", "slack")
-
-    def __init__(self, problem: Problem, *, rate: float = 0.01, **options: Any) -> None:
-        super().__init__(problem, **options)
-        self.bound = _check(problem)
-        self.rate = rate
-        objective = {"maximize" if problem.maximize else "minimize": problem.objective}
-        held = Problem(**objective, subject_to=self.bound.expression.at(self.bound.level))
-        self.axis.targets = holds(held)
-        self.register_buffer("slack", torch.zeros(1, dtype=torch.float64))
-
-    def value_and_gradient(
-        self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
-    ) -> tuple[Tensor, Tensor]:
-        """As :class:`setpoint.Implicit`; a step moves the slack, too."""
-        outputs = scores.shape[1] if scores.ndim == 2 else 1
-        if len(self.slack) != outputs:
-            self.slack = self.slack.new_zeros(outputs)
-        level, lower = self.bound.level, self.bound.sense == "<="
-        self.axis.levels = tuple((level + (-1 if lower else 1) * self.slack).tolist())
-        found = super().value_and_gradient(scores, labels, learns, columns)
-        if learns and self.training:
-            moved = self.slack - self.rate * torch.nan_to_num(self.by_slack())
-            self.slack = moved.clamp(0.0, level if lower else 1 - level)
-        return found
-
-    def by_slack(self) -> Tensor:
-        """How the objective of the last batch changes with each slack, ``[c]``."""
-        outcome = self.outcome
-        assert isinstance(outcome, PlainOutcome)
-        assert outcome.held is not None
-        multiplier = torch.from_numpy(outcome.held.multipliers[:, 0, 0])
-        return multiplier if self.bound.sense == "<=" else -multiplier
 
 
 def _check(problem: Problem) -> Bound:

@@ -350,6 +350,25 @@ def test_as_published_corrects_every_so_often_on_the_last_batches():
     assert found[3] == pooled.thresholds.item()
 
 
+def test_as_published_corrects_on_the_next_batches_if_asked():
+    options = {"correct_every": 4, "correction_batches": 2, "correct_on": "next"}
+    criterion = sp.Implicit.as_published(
+        sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.1)), **options
+    )
+    batches = [draw(60, seed=i) for i in range(7)]
+    found = []
+    for scores, labels in batches:
+        criterion(scores, labels).backward()
+        found.append(criterion.thresholds.item())
+    # due at steps 0 and 4, on batches 0, 1 and 4, 5; until batch 1 the first one's own threshold
+    assert found[0] != found[1] == found[2] == found[4] != found[5] == found[6]
+    pooled = sp.Implicit(criterion.problem, share=0.0)
+    pooled(torch.cat([batches[4][0], batches[5][0]]), torch.cat([batches[4][1], batches[5][1]]))
+    assert found[5] == pooled.thresholds.item()
+    with pytest.raises(ValueError, match="'last' or 'next'"):
+        sp.Implicit(criterion.problem, correct_on="later")
+
+
 def test_between_corrections_the_threshold_follows_the_weights():
     """Line 10 of Algorithm 1: to first order the held rate stays where it is."""
     torch.manual_seed(0)

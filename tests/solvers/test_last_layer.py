@@ -130,6 +130,28 @@ def test_method_two_is_the_penalized_objective_at_the_last_steps_threshold(
     assert criterion.stats()["body_loss"] == pytest.approx(by_hand.item(), rel=1e-12)
 
 
+def test_method_one_literally_has_one_head_and_method_two_this_steps_threshold():
+    net, (x, y) = network(), draw(seed=8)
+    split = Split(net)
+    literal = sp.LastLayer(sp.fnr_at_fpr(0.1), split, auxiliary=False)
+    loss = literal(split(x), y)
+    frozen = copy.deepcopy(net[2]).requires_grad_(False)
+    by_hand = cross_entropy(frozen(net[:2](x))[:, 0], y)
+    body = list(net[0].parameters())
+    same(gradients(loss, body), gradients(by_hand, body), rtol=1e-12)
+    assert split.auxiliary is None
+    problem = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.at(0.1))
+    printed = sp.LastLayer(problem, split, body=Penalty(2.0, threshold="this"))
+    printed(split(draw(seed=7)[0]), draw(seed=7)[1])
+    loss = printed(split(x), y)
+    outcome = printed.implicit.outcome
+    at, width = (torch.as_tensor(v[0]) for v in (outcome.placed.marginal, outcome.counts.width))
+    expected = published(problem, frozen(net[:2](x))[:, 0], y, at, width, 2.0)
+    same(gradients(loss, body), gradients(expected, body), rtol=1e-9, atol=1e-12)
+    with pytest.raises(ValueError, match="'last' or 'this'"):
+        Penalty(threshold="next")
+
+
 def test_the_running_multiplier_follows_and_starts_where_the_first_one_is():
     net = network()
     split = Split(net)

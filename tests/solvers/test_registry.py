@@ -1,14 +1,28 @@
 """Every method by its name, in the same loop; some of them need the network first."""
 
 from functools import partial
+from inspect import signature
 
 import pytest
 import samples
 import torch
 from torch import nn
 
-from setpoint import CrossEntropy, Implicit, LastLayer, fit, fnr_at_fpr
-from setpoint.solvers import METHODS, Method, Penalty, Split
+from setpoint import (
+    CrossEntropy,
+    Implicit,
+    LastLayer,
+    Problem,
+    error,
+    fit,
+    fnr_at_fpr,
+    macro,
+    precision_at_k,
+    recall,
+    roc_auc,
+)
+from setpoint.fairness import demographic_parity
+from setpoint.solvers import METHODS, Method, Penalty, SlackVariables, Split, methods_named
 from setpoint.train import Validation, fit_best, network
 
 PROBLEM = fnr_at_fpr(0.2)
@@ -63,6 +77,73 @@ def test_a_model_that_is_one_layer_is_its_own_last_layer():
     assert isinstance(criterion, Implicit)
     with pytest.raises(ValueError, match="one output at the end"):
         METHODS["last_layer"].build(nn.Linear(4, 2), PROBLEM, 12)
+
+
+GROUPS = Problem(
+    minimize=error, subject_to=demographic_parity(0.2, g=[0, 1]), thresholds="per group"
+)
+KINDS = {
+    "groups": (GROUPS, {"groups": torch.arange(160) % 2}),
+    "queries": (precision_at_k(3).per("query"), {"queries": torch.arange(160) // 20}),
+    "area": (roc_auc(fpr=(0, 0.5)), {}),
+    "classes": (Problem(maximize=macro(recall)), {}),
+}
+
+
+ONE_THRESHOLD = {
+    "lagrangian",
+    "proxy_lagrangian",
+    "pairwise",
+    "barrier",
+    "program",
+    "slack",
+    "tfco",
+}
+FICO = {"fico_1", "fico_2", "fico_ablation"}
+REFUSED = {
+    "groups": ONE_THRESHOLD | {"fico_2", "fico_ablation"},
+    "queries": ONE_THRESHOLD | FICO | {"last_layer"},
+    "area": {"barrier", "slack"},
+    "classes": ONE_THRESHOLD | FICO | {"last_layer", "lp_f1"},
+}
+
+
+def built(name, kind):
+    problem, _ = KINDS[kind]
+    model = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3 if kind == "classes" else 1))
+    return model, *methods_named(name, problem.kind)[name].build(model, problem, 12)
+
+
+@pytest.mark.parametrize(("name", "kind"), [(n, k) for k in KINDS for n in METHODS])
+def test_a_method_trains_for_every_kind_of_goal_or_says_which_does(name, kind):
+    if name in REFUSED[kind]:
+        with pytest.raises((NotImplementedError, ValueError), match=r"'implicit'|Implicit"):
+            built(name, kind)
+        return
+    (x, y), (model, module, criterion) = draw(), built(name, kind)
+    if kind == "classes":
+        y = y + (x[:, 0] > 0).long() * y  # three classes
+    takes = signature(getattr(criterion, "forward", criterion)).parameters
+    criterion(module(x), y, **{k: v for k, v in KINDS[kind][1].items() if k in takes}).backward()
+    found = [p.grad for p in model.parameters() if p.grad is not None]
+    assert all(bool(grad.isfinite().all()) for grad in found)
+    assert any(bool(grad.abs().sum() > 0) for grad in found)
+
+
+def test_published_methods_are_what_their_papers_say():
+    model = network("mlp", 4, 5)
+
+    def criterion(name):
+        return METHODS[name].build(model, PROBLEM, 12)[1]
+
+    ico = criterion("ico")
+    assert (ico.share, ico.step.temperature) == (0, 1)
+    assert ico.schedule.follow is not None  # line 10 of Algorithm 1
+    assert isinstance(criterion("fico_1").body, CrossEntropy)
+    assert criterion("fico_2").body == Penalty()
+    assert criterion("fico_ablation").body == Penalty(everywhere=True)
+    assert criterion("tfco").proxy
+    assert isinstance(criterion("slack"), SlackVariables)
 
 
 class Gated(nn.Module):

@@ -30,7 +30,7 @@ from setpoint.runs import REPORT_FILE, check_free
 from setpoint.runs.folder import MODEL_KINDS
 
 _RESUME = "The last finished pass is kept: the same command, with any number of processes, goes on."
-_METHODS = "implicit (the default), cross_entropy, focal, weighted, resampled, ..., or auto"
+_METHODS = "implicit (the default), cross_entropy, focal, weighted, resampled, ico, tfco, ..., auto"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

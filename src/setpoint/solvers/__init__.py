@@ -12,6 +12,7 @@ from setpoint.solvers.pairwise import Pairwise
 from setpoint.solvers.pointwise import cross_entropy, focal
 from setpoint.solvers.program import Program
 from setpoint.solvers.registry import CLASS_METHODS, METHODS, Method, methods_named
+from setpoint.solvers.slack_variables import SlackVariables
 from setpoint.solvers.split import Split
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Penalty",
     "Program",
     "RateBarrier",
+    "SlackVariables",
     "Split",
     "at_least",
     "at_most",

@@ -84,7 +84,9 @@ class Implicit(ClosedForm, BatchCriterion, State):
         memory: How many recent scores thresholds and slopes also look at (everyone and groups). A
             group that is small or missing in a batch is best pooled over batches with it.
         correct_every: Find the thresholds anew every so many steps (1: at every step; everyone).
-        correction_batches: On the scores of so many last batches.
+        correction_batches: On the scores of so many batches.
+        correct_on: The ``"last"`` batches at hand when a correction is due, or the ``"next"``
+            ones (as the paper does): thresholds then change when these have been seen.
         follow: Parameters of the model: between corrections the threshold follows them linearly
             (Algorithm 1, line 10), at the price of one more backward pass.
         flatness: Weight of ``(width * d gap / d threshold)^2`` (section 3.4): prefers models whose
@@ -126,7 +128,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
 
     thresholds: Tensor
     step_count: Tensor
-    _flexible = ("thresholds",)
+    _flexible: tuple[str, ...] = ("thresholds",)
 
     def __init__(
         self,
@@ -141,6 +143,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
         memory: int = 0,
         correct_every: int = 1,
         correction_batches: int = 1,
+        correct_on: Literal["last", "next"] = "last",
         follow: Iterable[nn.Parameter] | None = None,
         flatness: float = 0.0,
         slope_floor: float = 0.0,
@@ -172,7 +175,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
         )
         self.memory = Memory(whole_number(memory, "memory", least=0))
         points = len(problem.points)
-        self.schedule = Schedule(points, correct_every, correction_batches, follow)
+        self.schedule = Schedule(points, correct_every, correction_batches, follow, correct_on)
         self._on_its_own = not memory and self.schedule.every_batch  # every batch stands for itself
         self._usual_end = end is None
         self.end = share_between(self._end_of(usual.end) if end is None else end, "end")
@@ -202,6 +205,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
         surrogate: Literal["sigmoid", "softplus"] = "sigmoid",
         correct_every: int = 1000,
         correction_batches: int = 10,
+        correct_on: Literal["last", "next"] = "last",
         follow: Iterable[nn.Parameter] | None = None,
         flatness: float = 0.0,
     ) -> Implicit:
@@ -213,6 +217,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
             surrogate: ``"sigmoid"`` (the text of section 5.1) or ``"softplus"`` (its appendix).
             correct_every: Steps between corrections.
             correction_batches: Batches a correction looks at.
+            correct_on: The ``"last"`` batches, or the ``"next"`` ones, as in section 5.1.
             follow: The model's parameters, for the linear update between corrections.
             flatness: Weight of the regularizer of section 3.4.
         """
@@ -225,6 +230,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
             step=kind(temperature=1 / positive(temperature, "temperature")),
             correct_every=correct_every,
             correction_batches=correction_batches,
+            correct_on=correct_on,
             follow=follow,
             flatness=flatness,
             slope_floor=1e-5,
@@ -412,6 +418,8 @@ class Implicit(ClosedForm, BatchCriterion, State):
             "slope_floor": self.axis.slope_floor,
             "strict": self.strict,
         }
+        if self.schedule.delay:
+            options["correct_on"] = "next"
         if self.axis.classes is not None:
             options["classes"] = list(self.axis.classes)
         if self.rule != "shift":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -52,6 +52,8 @@ class LastLayer(BatchCriterion):
             (Method 2; with ``everywhere=True`` the ablation).
         steps: The number of training steps planned, as for :class:`setpoint.Implicit`.
         implicit: The head's criterion, if other settings than the defaults are wanted.
+        auxiliary: Whether cross-entropy reaches the body through a head of its own. False is the
+            paper's literal Method 1: it goes through the head itself, which it does not train.
         reduction: Under ``torch.distributed``, what becomes of the ranks' gradients: ``"mean"``,
             ``"sum"`` or ``"none"``; :meth:`attach` finds it out. The
             body's own head must be a part of the model then: pass a :class:`Split`.
@@ -79,6 +81,7 @@ class LastLayer(BatchCriterion):
         body: CrossEntropy | Penalty | None = None,
         steps: int | None = None,
         implicit: Implicit | None = None,
+        auxiliary: bool = True,
         reduction: Reduction | None = None,
     ) -> None:
         super().__init__()
@@ -99,7 +102,7 @@ class LastLayer(BatchCriterion):
         self._auxiliary: tuple[nn.Module, ...] = ()
         if isinstance(self.body, Penalty):
             self.penalty = PenalizedLoss(self.implicit, self.body)
-        else:
+        elif auxiliary:
             owner = head if isinstance(head, Split) else self
             owner.auxiliary = deepcopy(self.head).requires_grad_()
             self._auxiliary = (owner.auxiliary,)
@@ -139,7 +142,8 @@ class LastLayer(BatchCriterion):
             body = self.penalty(self._of_all(self._penalized_scores(features)), held)
             held = held.detach() if self.body.everywhere else held
         else:
-            body = self.body(self._auxiliary[0](features), labels, **given)
+            own = self._auxiliary[0](features) if self._auxiliary else self._frozen_head(features)
+            body = self.body(own, labels, **given)
         self._losses = (body.detach(), held.detach())
         loss: Tensor = body + held
         return loss
@@ -181,6 +185,10 @@ class LastLayer(BatchCriterion):
         """Scores with gradients on the features, and on the head if the penalty trains it."""
         if isinstance(self.body, Penalty) and self.body.everywhere:
             return cast(Tensor, self.head(features))
+        return self._frozen_head(features)
+
+    def _frozen_head(self, features: Tensor) -> Tensor:
+        """Scores whose gradient goes to the features alone."""
         frozen = {name: p.detach() for name, p in self.head.named_parameters()}
         return cast(Tensor, functional_call(self.head, frozen, (features,)))
 
@@ -233,14 +241,19 @@ class Penalty:
         eta: The price of a gap. Without it, the running multiplier of the implicit problem: with
             a smaller one (1 at an fpr of 1 %, say) it pays to accept all examples.
         everywhere: Train the head by it too, and not by the implicit loss: FICO's ablation.
+        threshold: Where the gap is taken: at the threshold that the ``"last"`` step held, or, as
+            printed, at the one of ``"this"`` step, where the gap is zero except for smoothing.
     """
 
     eta: float | None = None
     everywhere: bool = False
+    threshold: Literal["last", "this"] = "last"
 
     def __post_init__(self) -> None:
         if self.eta is not None:
             object.__setattr__(self, "eta", positive(self.eta, "eta"))
+        if self.threshold not in ("last", "this"):
+            raise ValueError(f"threshold must be 'last' or 'this'; got {self.threshold!r}.")
 
 
 class PenalizedLoss(ClosedForm, BatchCriterion, State):
@@ -279,7 +292,7 @@ class PenalizedLoss(ClosedForm, BatchCriterion, State):
         eta = running_multipliers(self.multipliers, outcome)
         known = self.held_at.shape == now.shape
         before = self.held_at.to(now) if known else torch.full_like(now, torch.nan)
-        at = torch.where(before.isnan(), now, before)
+        at = torch.where(before.isnan(), now, before) if self.by.threshold == "last" else now
         if self.training and learns:
             both = torch.from_numpy(outcome.counts.whole.totals.min(-1, keepdims=True) > 0)
             self.multipliers = eta

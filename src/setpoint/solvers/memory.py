@@ -6,7 +6,7 @@ All of it lives in buffers: ``state_dict()``, ``.to(device)`` and checkpoints kn
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -125,6 +125,7 @@ class Schedule(State):
         correct_every: Steps between corrections; 1 finds thresholds on every batch.
         correction_batches: Batches that a correction looks at.
         follow: Parameters of the model that a threshold follows.
+        correct_on: The ``"last"`` batches before a correction is due, or the ``"next"`` ones.
     """
 
     marginal: Tensor
@@ -138,10 +139,14 @@ class Schedule(State):
         correct_every: int = 1,
         correction_batches: int = 1,
         follow: Iterable[nn.Parameter] | None = None,
+        correct_on: Literal["last", "next"] = "last",
     ) -> None:
         super().__init__()
+        if correct_on not in ("last", "next"):
+            raise ValueError(f"correct_on must be 'last' or 'next'; got {correct_on!r}.")
         self.correct_every = whole(correct_every, "correct_every", least=1)
         self.correction_batches = whole(correction_batches, "correction_batches", least=1)
+        self.delay = self.correction_batches - 1 if correct_on == "next" else 0
         self.follow = None if follow is None else [p for p in follow if p.requires_grad]
         _check_follow(self.follow, points, self.correct_every)
         # whether each batch finds its own thresholds: then there is nothing to keep
@@ -163,7 +168,7 @@ class Schedule(State):
             self.history.add(batch)
         if not training and self.marginal.numel() == 0:
             return None
-        if training and int(self.age) % self.correct_every == 0:
+        if training and self._is_due(int(self.age)):
             known = self.history.sample(batch)
             with np.errstate(all="ignore"):
                 found = axis.choose(known)
@@ -179,6 +184,10 @@ class Schedule(State):
             x.cpu().numpy() for x in (self.marginal, self.threshold, self.holding)
         )
         return Placement(threshold, marginal, list(holding > 0))
+
+    def _is_due(self, age: int) -> bool:
+        """Whether thresholds are found at this step; the first one has no others to take."""
+        return age == 0 or (age >= self.delay and (age - self.delay) % self.correct_every == 0)
 
     def watch(self, scores: Tensor, by_score: Array, of_all_ranks: Sum) -> None:
         """Note how the threshold depends on the weights, for the update after the step."""

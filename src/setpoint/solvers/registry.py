@@ -14,12 +14,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from setpoint.problems import Problem
+from setpoint.problems import Problem, roc_auc
+from setpoint.rates import auc_mu, f_score
 from setpoint.solvers.barrier import RateBarrier
 from setpoint.solvers.baselines import CrossEntropy
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.lagrangian import Lagrangian
-from setpoint.solvers.last_layer import LastLayer
+from setpoint.solvers.last_layer import LastLayer, Penalty
 from setpoint.solvers.logit_adjustment import Adjusted
 from setpoint.solvers.main_loss import class_cross_entropy, class_focal
 from setpoint.solvers.pairwise import Pairwise
@@ -32,7 +33,9 @@ from setpoint.solvers.samplers import (
     Stratified,
     Unweighted,
 )
+from setpoint.solvers.slack_variables import SlackVariables
 from setpoint.solvers.split import Split
+from setpoint.steps import Sigmoid
 
 Criterion = Callable[..., Tensor]
 """Called as ``criterion(scores, labels, ...)``; returns the loss of the batch."""
@@ -75,32 +78,56 @@ class Method:
         return model, self.criterion(problem, steps)
 
 
-def _last_layer(model: nn.Module, problem: Problem, steps: int) -> tuple[nn.Module, Criterion]:
+@dataclass(frozen=True)
+class _LastLayer:
     """Hold by the linear layer with one output; a model that is only that layer trains as a whole.
 
-    Raises:
-        ValueError: The model has no such layer, or several.
+    Args:
+        name: The name of the method, for errors.
+        body: The loss of the other layers.
     """
-    heads = {
-        name: part
-        for name, part in model.named_modules()
-        if isinstance(part, nn.Linear) and part.out_features == 1
-    }
-    if not heads:
-        raise ValueError("The method 'last_layer' needs an nn.Linear with one output at the end.")
-    (name, head), *others = heads.items()
-    if others:  # the order in which a model registers its parts says nothing about which is last
-        raise ValueError(
-            f"The method 'last_layer' cannot tell which is the head: {', '.join(map(repr, heads))} "
-            "have one output each. Name it by a method of your own, Method(on=lambda model, "
-            f'problem, steps: (split := Split(model, "{name}"), LastLayer(problem, split, '
-            "steps=steps)))."
-        )
-    mine = {id(p) for p in head.parameters()}
-    if all(id(p) in mine for p in model.parameters()):
-        return model, Implicit(problem, steps=steps)
-    split = Split(model, head)
-    return split, LastLayer(problem, split, steps=steps)
+
+    name: str
+    body: CrossEntropy | Penalty
+
+    def __call__(
+        self, model: nn.Module, problem: Problem, steps: int
+    ) -> tuple[nn.Module, Criterion]:
+        """The split model, and its criterion; ValueError if there is no such layer, or several."""
+        heads = {
+            name: part
+            for name, part in model.named_modules()
+            if isinstance(part, nn.Linear) and part.out_features == 1
+        }
+        if not heads:
+            raise ValueError(
+                f"The method {self.name!r} needs an nn.Linear with one output at the end."
+            )
+        (name, head), *others = heads.items()
+        if others:  # the order in which a model registers its parts says nothing about the last
+            listed = ", ".join(map(repr, heads))
+            raise ValueError(
+                f"The method {self.name!r} cannot tell which is the head: {listed} have one output "
+                "each. Name it by a method of your own, Method(on=lambda model, problem, steps: "
+                f'(split := Split(model, "{name}"), LastLayer(problem, split, steps=steps))).'
+            )
+        mine = {id(p) for p in head.parameters()}
+        if all(id(p) in mine for p in model.parameters()):
+            return model, Implicit(problem, steps=steps)
+        split = Split(model, head)
+        return split, LastLayer(problem, split, body=self.body, steps=steps)
+
+
+def _published(model: nn.Module, problem: Problem, _steps: int) -> tuple[nn.Module, Criterion]:
+    """ICO as published for tables: a correction every ten steps, the linear update in between.
+
+    Areas have several thresholds, which the paper does not follow. Thresholds of groups, classes
+    and queries are found on every batch.
+    """
+    if problem.kind != "plain":
+        return model, Implicit(problem, share=0.0, step=Sigmoid(temperature=1.0))
+    follow = model.parameters() if len(problem.points) == 1 else None
+    return model, Implicit.as_published(problem, correct_every=10, follow=follow)
 
 
 def _oversampled(size: int) -> Sampler:
@@ -125,7 +152,7 @@ METHODS: dict[str, Method] = {
     "cross_entropy": Method(lambda _problem, _steps: cross_entropy),
     "focal": Method(lambda _problem, _steps: focal),
     "weighted": Method(lambda problem, _steps: CrossEntropy(problem, positives="balanced")),
-    "last_layer": Method(on=_last_layer),
+    "last_layer": Method(on=_LastLayer("last_layer", CrossEntropy())),
     "lagrangian": Method(lambda problem, _steps: Lagrangian(problem)),
     "proxy_lagrangian": Method(lambda problem, _steps: Lagrangian(problem, proxy=True)),
     "pairwise": Method(lambda problem, _steps: Pairwise(problem)),
@@ -134,6 +161,15 @@ METHODS: dict[str, Method] = {
     ),
     "program": Method(lambda problem, _steps: Program(problem)),
     "resampled": Method(lambda _problem, _steps: cross_entropy, _oversampled),
+    # published methods by the names of their papers
+    "ico": Method(on=_published),
+    "slack": Method(lambda problem, steps: SlackVariables(problem, steps=steps), Stratified),
+    "fico_1": Method(on=_LastLayer("fico_1", CrossEntropy())),
+    "fico_2": Method(on=_LastLayer("fico_2", Penalty())),
+    "fico_ablation": Method(on=_LastLayer("fico_ablation", Penalty(everywhere=True))),
+    "tfco": Method(lambda problem, _steps: Lagrangian(problem, proxy=True)),
+    "lp_auc": Method(lambda _problem, _steps: Program(roc_auc())),
+    "lp_f1": Method(lambda _problem, _steps: Program(Problem(maximize=f_score(1.0)))),
 }
 
 CLASS_METHODS: dict[str, Method] = {
@@ -143,6 +179,8 @@ CLASS_METHODS: dict[str, Method] = {
     "adjusted": Method(lambda problem, _steps: Adjusted(problem), Shuffled),
     "weighted": Method(lambda _problem, _steps: balanced_cross_entropy, Classwise),
     "resampled": Method(lambda _problem, _steps: class_cross_entropy, _equal_classes),
+    "ico": Method(on=_published, sampler=Shuffled),
+    "lp_auc": Method(lambda _problem, _steps: Program(Problem(maximize=auc_mu)), Shuffled),
 }
 """Methods for goals about several classes."""
 
@@ -163,6 +201,11 @@ def methods_named(name: str, kind: str = "plain") -> dict[str, Method]:
     methods = CLASS_METHODS if kind == "classes" else METHODS
     if name == "auto":
         return {member: methods[member] for member in PORTFOLIO}
+    if name in METHODS and name not in methods:
+        able = ", ".join(map(repr, methods))
+        raise ValueError(
+            f"The method {name!r} trains for goals about two classes; for several there are {able}."
+        )
     if name not in methods:
         known = ", ".join(map(repr, [*methods, "auto"]))
         raise ValueError(f"method must be one of {known}; got {name!r}.")
