@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 from setpoint._checks import plural, share, whole
 from setpoint.batch import check_length
 from setpoint.certificates.certificate import Certificate, Claim, Point
+from setpoint.certificates.decisions import halfway
 from setpoint.certificates.goals import (
     ACCEPTED,
     CertificateGoal,
@@ -442,7 +443,7 @@ def _recall_cut(
 
 
 def _threshold(falling: NDArray[Any], accepted: int, precision: str) -> float:
-    """A threshold below the ``accepted`` highest scores and not below the next."""
+    """The threshold half way between the ``accepted`` highest scores and the next."""
     if accepted >= len(falling):
         return -math.inf
-    return float(falling[accepted])
+    return halfway(float(falling[accepted]), falling[::-1], precision)

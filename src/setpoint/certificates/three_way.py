@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from setpoint._checks import share
 from setpoint.certificates.certificate import Claim, Estimate, Record
-from setpoint.certificates.decisions import SCORE_PRECISIONS, exceeds
+from setpoint.certificates.decisions import SCORE_PRECISIONS, exceeds, halfway
 from setpoint.certificates.goals import Inequality, goal_to_certify, inequalities
 from setpoint.certificates.proofs import (
     CERTIFIED,
@@ -79,6 +79,11 @@ class ThreeWayCertificate(Record):
     claims: tuple[Claim, ...]
     shares: tuple[Estimate, ...]
     notes: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 if certified, 1 if not: what ``setpoint certify`` returns to the shell."""
+        return 0 if self.certified else 1
 
     def decide(self, scores: Any) -> NDArray[np.str_]:
         """``"accept"``, ``"review"`` or ``"reject"`` for each new score.
@@ -156,7 +161,9 @@ def certify_three_way(
     above, below = _inequality(accept, "accept"), _inequality(reject, "reject")
     sample = calibration_sample(scores, labels, None, ())
     proofs = [_prove(each, sample, delta / 2) for each in (above, below)]
-    pair = _fewest_reviews(proofs[0].ranges, proofs[1].ranges, np.sort(sample.scores))
+    pair = _fewest_reviews(
+        proofs[0].ranges, proofs[1].ranges, np.sort(sample.scores), sample.precision
+    )
     feasible = all(proof.feasible for proof in proofs)
     failed = tuple(note for proof in proofs if not proof.ranges for note in proof.notes)
     counts = _decision_counts(sample, pair)
@@ -196,7 +203,10 @@ def _prove(inequality: Inequality, sample: CalibrationSample, delta: float) -> P
 
 
 def _fewest_reviews(
-    accept: Iterable[ThresholdRange], reject: Iterable[ThresholdRange], rising: NDArray[Any]
+    accept: Iterable[ThresholdRange],
+    reject: Iterable[ThresholdRange],
+    rising: NDArray[Any],
+    precision: str,
 ) -> tuple[float, float] | None:
     """The proved thresholds ``lower <= upper`` with the fewest scores between them."""
     best: tuple[int, float, float] | None = None
@@ -209,7 +219,9 @@ def _fewest_reviews(
         reviews = int(last - first)
         if best is None or reviews < best[0]:
             best = reviews, lower_end, upper_end
-    return None if best is None else best[1:]
+    if best is None:
+        return None
+    return halfway(best[1], rising, precision), halfway(best[2], rising, precision)
 
 
 def _decision_counts(sample: CalibrationSample, pair: tuple[float, float] | None) -> dict[str, int]:

@@ -22,6 +22,7 @@ COMMANDS = {
     "report": "The page of a certificate or a run: curves, groups, what moving costs.",
     "decide": "Decide a file of scores with a certificate.",
     "watch": "Watch a certificate: file by file, as often as you like. Exit code 1: it broke.",
+    "plan": "Which rows of an unlabelled table to label, so that few labels prove much.",
     "check": "Does a certificate still hold on new rows? Exit code 1: no.",
     "card": "The model card of a certificate or a run.",
     "train": "Train for a goal on a table, and certify the threshold.",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from setpoint._files import write_file
 from setpoint.certificates import Certificate, certify, goal_to_certify
@@ -22,6 +24,11 @@ from setpoint.cli.common import (
 from setpoint.rates import coverage
 from setpoint.tables import open_table, read_scores
 
+if TYPE_CHECKING:
+    from setpoint.certificates import ThreeWayCertificate
+
+    AnyCertificate = Certificate | ThreeWayCertificate
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A file of scores, its columns, and what to prove."""
@@ -29,7 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("file", type=Path, metavar="scores.csv", help="csv or parquet, one row per example")
     add("--score", required=True, metavar="COLUMN", help="the scores: higher is more positive")
     add("--label", metavar="COLUMN", help="the true class; not needed for coverage alone")
-    add("--goal", required=True, help='what to prove, as in "fpr <= 0.01" or "recall >= 0.95"')
+    add("--goal", help='what to prove, as in "fpr <= 0.01" or "recall >= 0.95"')
+    add("--accept", metavar="BOUND", help='instead of --goal: above, as in "precision >= 0.99"')
+    add("--reject", metavar="BOUND", help='with --accept: below, as in "npv >= 0.999"')
+    add("--plan", type=Path, metavar="FILE", help="which rows are labelled, from `setpoint plan`")
+    add("--labels", type=Path, metavar="FILE", help="with --plan: the rows it chose, labelled")
     add("--confidence", type=fraction, default=0.95, metavar="SHARE", help="default: 0.95")
     add("--candidates", type=count, default=1, metavar="N", help="models tried on these rows")
     add("--guarantee", choices=("pac", "mean"), default="pac", help="default: pac")
@@ -45,6 +56,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Read the scores, certify, print or write the certificate."""
+    certificate = _kind_of_proof(given)(given)
+    if given.out is not None:
+        write_file(given.out, f"{_indented(certificate)}\n".encode())
+    print(_indented(certificate) if given.json else certificate)
+    accepted = certificate.certified if given.allow_useless else not certificate.exit_code
+    return DONE if accepted else NOT_PROVED
+
+
+def _kind_of_proof(given: argparse.Namespace) -> Callable[[argparse.Namespace], AnyCertificate]:
+    """Which of the three commands this is: one goal, both sides of a review, or a label plan."""
+    if given.accept is not None or given.reject is not None:
+        if given.goal is not None or given.accept is None or given.reject is None:
+            raise UserError("--accept and --reject go together, and without --goal.")
+        return _three_way
+    if given.goal is None:
+        raise UserError('add --goal "fpr <= 0.01", or --accept and --reject.')
+    if given.plan is not None:
+        from setpoint.cli.plan import certify_from_plan
+
+        return certify_from_plan
+    return _one_goal
+
+
+def _three_way(given: argparse.Namespace) -> AnyCertificate:
+    """Accept, review, reject: two thresholds, both sides proved."""
+    from setpoint.certificates import certify_three_way
+
+    if given.label is None:
+        raise UserError("--accept and --reject count positives and negatives: add --label COLUMN.")
+    for text in (given.accept, given.reject):
+        parse_goal(text, goal_to_certify)
+    data = read_scores(open_table(given.file), given.score, given.label, positive=given.positive)
+    tell(data.notes)
+    return certify_three_way(
+        data.scores, data.labels, given.accept, given.reject, confidence=given.confidence
+    )
+
+
+def _one_goal(given: argparse.Namespace) -> AnyCertificate:
+    """A threshold for one goal, and what test rows say of it."""
     if given.test is not None and given.label is None:
         raise UserError("--test compares labels with the certificate: add --label COLUMN.")
     _check_goal(given.goal, given.label, given.group)
@@ -68,20 +119,14 @@ def run(given: argparse.Namespace) -> int:
         groups=None if given.group is None else {given.group: data.groups},
         clusters=data.clusters,
     )
-    if given.test is not None:
-        wanted = (given.score, given.label, given.group, given.positive)
-        test = read_scores(
-            open_table(given.test), *wanted, clusters=given.clusters, one_will_do=True
-        )
-        more = {"groups": None if given.group is None else {given.group: test.groups}}
-        certificate = certificate.tested_on(
-            test.scores, test.labels, clusters=test.clusters, **more
-        )
-    if given.out is not None:
-        write_file(given.out, f"{_indented(certificate)}\n".encode())
-    print(_indented(certificate) if given.json else certificate)
-    accepted = certificate.certified if given.allow_useless else not certificate.exit_code
-    return DONE if accepted else NOT_PROVED
+    if given.test is None:
+        return certificate
+    wanted = (given.score, given.label, given.group, given.positive)
+    test = read_scores(open_table(given.test), *wanted, clusters=given.clusters, one_will_do=True)
+    columns = None if given.group is None else {given.group: test.groups}
+    return certificate.tested_on(
+        test.scores, test.labels, groups=columns, clusters=test.clusters
+    )
 
 
 def _check_goal(text: str, label: str | None, group: str | None) -> None:
@@ -95,5 +140,5 @@ def _check_goal(text: str, label: str | None, group: str | None) -> None:
         raise UserError(f"--goal {text!r} looks at groups: add --group {min(columns)} (one only).")
 
 
-def _indented(certificate: Certificate) -> str:
+def _indented(certificate: AnyCertificate) -> str:
     return as_json(json.loads(certificate.to_json()))
