@@ -124,9 +124,7 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
     wanted = (given.score, given.label, given.group, given.positive)
     test = read_scores(open_table(given.test), *wanted, clusters=given.clusters, one_will_do=True)
     columns = None if given.group is None else {given.group: test.groups}
-    return certificate.tested_on(
-        test.scores, test.labels, groups=columns, clusters=test.clusters
-    )
+    return certificate.tested_on(test.scores, test.labels, groups=columns, clusters=test.clusters)
 
 
 def _check_goal(text: str, label: str | None, group: str | None) -> None:
