@@ -97,23 +97,31 @@ class Sigmoid(Step):
     __slots__ = ()
 
     def value(self, u: Values) -> Values:
-        """``1 / (1 + exp(-u))``."""
-        return self.value_and_slope(u)[0]
+        """``1 / (1 + exp(-u))``, from the exponential that cannot overflow."""
+        if not isinstance(u, np.ndarray):
+            return u.sigmoid()
+        small = np.exp(np.copysign(u, -1.0))
+        return np.where(u >= 0, 1.0, small) / (1.0 + small)
 
     def slope(self, u: Values) -> Values:
         """The product of both tails; ``s * (1 - s)`` would be exactly 0 from u = 37 on."""
         return self.value_and_slope(u)[1]
 
     def value_and_slope(self, u: Values) -> tuple[Values, Values]:
-        """Both tails from one exponential, and their product."""
+        """Both from one exponential; far out the slope keeps its digits, the value none."""
         if not isinstance(u, np.ndarray):
             value = u.sigmoid()
             return value, (-u).sigmoid() * value
-        small = np.abs(u)
-        np.exp(np.negative(small, out=small), out=small)  # the odds of the smaller tail
-        large = 1 / (1 + small)
-        small *= large
-        return np.where(u >= 0, large, small), large * small
+        slope = np.copysign(u, -1.0)
+        np.exp(slope, out=slope)  # the odds of the smaller tail
+        large = slope + 1.0
+        np.reciprocal(large, out=large)  # the larger tail
+        slope *= large
+        slope *= large
+        large -= 0.5
+        value = np.copysign(large, u, out=large)
+        value += 0.5
+        return value, slope
 
     def curvature(self, u: Values) -> Values:
         """``-slope * tanh(u / 2)``."""

@@ -120,7 +120,7 @@ def soft_counts(
     whole: Sample, own: Sample, at: Array, step: Step, widening: float = 1.0
 ) -> SoftCounts:
     """Soft counts around thresholds ``at``, as wide as the spread of the scores says."""
-    spreads = spread(whole.scores, whole.weights).tolist()
+    spreads = spread(whole.scores, whole.weights, whole.ranked).tolist()
     width = np.array([[step.width_of(each) * widening or 1.0] for each in spreads])
     return SoftCounts(step, at, width, whole, own)
 

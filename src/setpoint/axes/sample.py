@@ -28,6 +28,7 @@ class Sample:
         totals: The weight of each column, ``[c, k]``.
         unweighted: Whether every example has weight one.
         positive: Which examples have label 1, ``[c, n]``, as they were read.
+        ranked: The scores in the precision they came in: enough for their order, and faster.
     """
 
     positive: NDArray[np.bool_]
@@ -41,6 +42,7 @@ class Sample:
         unweighted: bool = False,
     ) -> None:
         self.scores, self.columns, self.slices = scores, columns, slices
+        self.ranked = scores
         self.unweighted = unweighted
         self.totals = self._totals()
 
@@ -108,8 +110,9 @@ def read_sample(
         weights: Optional, ``[n]`` or in the shape of the scores.
         groups: A column of group values, or a dict of columns, for slices.
     """
-    s, y = _pair(scores, labels)
-    if not np.isfinite(s).all():
+    given, y = _pair(scores, labels)
+    s = given.astype(np.float64, copy=False)
+    if not np.isfinite(given).all():
         check_scores(s)
     positive, negative = y == 1, y == 0
     if y.shape != s.shape or np.count_nonzero(positive) + np.count_nonzero(negative) < y.size:
@@ -123,6 +126,8 @@ def read_sample(
     columns = _columns(slices, s, (positive.T, negative.T), w, groups)
     sample = Sample(s.T, columns, slices, unweighted=w is None)
     sample.positive = positive.T
+    if given.dtype == np.float32:
+        sample.ranked = given.T
     return sample
 
 
@@ -134,18 +139,19 @@ def exact(values: Any) -> NDArray[Any]:
 
 def _as_array(values: Any) -> NDArray[Any]:
     """Numbers of numpy or torch in their own precision, or in float64 if numpy lacks that."""
-    if hasattr(values, "detach"):
-        values = values.detach()
-        try:
-            values = values.numpy()
-        except TypeError:  # not on the CPU, or in a precision that numpy does not know
-            values = (values.double() if values.is_floating_point() else values).cpu().numpy()
-    return np.asarray(values)
+    if not hasattr(values, "detach"):
+        return np.asarray(values)
+    try:
+        found: NDArray[Any] = values.numpy()
+    except (RuntimeError, TypeError):  # has a graph, is elsewhere, or in no precision of numpy's
+        values = values.detach().cpu()
+        found = (values.double() if values.is_floating_point() else values).numpy()
+    return found
 
 
-def _pair(scores: Any, labels: Any) -> tuple[Floats, NDArray[Any]]:
+def _pair(scores: Any, labels: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Scores and labels as ``[n, c]``."""
-    s, y = exact(scores), _as_array(labels)
+    s, y = _as_array(scores), _as_array(labels)
     if s.dtype.kind != "f":
         raise TypeError(f"Scores must be floating-point logits; got {scores.dtype}.")
     if s.ndim not in (1, 2):

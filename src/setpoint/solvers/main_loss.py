@@ -67,7 +67,7 @@ def sample_gradient(
     if isinstance(main, str):
         own = None if weights is None else exact(weights)
         gradient_of = GRADIENTS[main_loss(main)]
-        return np.asarray(gradient_of(batch.scores.T, batch.positive.T, own).T)
+        return np.asarray(gradient_of(batch.ranked.T, batch.positive.T, own).T)
     found = score_gradient(main, scores, labels, weights)
     return np.asarray(exact(found).reshape(-1, len(batch.scores)).T)
 
@@ -111,7 +111,9 @@ def mix(main: Array, implicit: Array, share: Tensor | float) -> Array:
     In numpy or torch.
     """
     length, own = (abs(x).sum(-1)[..., None] for x in (main, implicit))
-    return main * share + implicit * ((1 - share) * length / (own + (own == 0)))
+    found = implicit * ((1 - share) * length / (own + (own == 0)))
+    found += main * share
+    return found
 
 
 def _by_autograd(loss: Loss, leaf: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
