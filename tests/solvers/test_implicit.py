@@ -9,7 +9,7 @@ from torch import nn
 import setpoint as sp
 from setpoint.losses import attach
 from setpoint.solvers import cross_entropy, focal
-from setpoint.solvers.pointwise import GRADIENTS
+from setpoint.solvers.main_loss import GRADIENTS
 from setpoint.steps import Hard, Softplus
 
 

@@ -148,6 +148,8 @@ class Axis(ABC, Generic[S]):
     def hold(self, whole: S, own: S, step: Step, widening: float) -> Outcome:
         """Choose thresholds on the true counts of ``whole``, and hold them.
 
+        0/0 is a value on the way: callers silence the warnings of numpy.
+
         Args:
             whole: The examples that thresholds and slopes come from.
             own: The examples whose scores get a gradient; the same without a memory.

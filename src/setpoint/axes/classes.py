@@ -78,7 +78,7 @@ class Classes(Axis[ClassData]):
             anchors = ClassAnchors(
                 soft, {i: by for i, by in targets.items() if np.isfinite(by).all()}
             )
-            held = hold(soft, anchors, self.problem.objective, self.sign)
+            held = hold(soft, anchors, self.sign * soft.by_count(self.problem.objective))
             rate = float(self.problem.objective.of(soft.tables))
         gradient = np.zeros((whole.size, soft.p.shape[1]))
         if np.isfinite(rate) and np.isfinite(held.gradient).all():

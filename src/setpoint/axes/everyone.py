@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from setpoint.axes.implicit_function import Held, hold
 from setpoint.axes.order_statistics import lowest_permitted, spread
 from setpoint.axes.sample import Sample, exact, read_sample
 from setpoint.axes.scan import TOLERANCE, Placement, holds, place
-from setpoint.axes.soft_counts import SoftCounts, gradient_of, tables_of
+from setpoint.axes.soft_counts import Form, SoftCounts, tables_of
 from setpoint.axes.specification import Specification
 from setpoint.rates import (
     Array,
@@ -29,7 +29,6 @@ from setpoint.rates import (
     Rate,
     Setpoint,
     Tables,
-    Where,
     coverage,
 )
 from setpoint.steps import Hard, SlopeOf, Step
@@ -42,6 +41,9 @@ class Separable(Axis[S]):
         super().__init__(problem, **options)
         self.targets = holds(problem)
         self.slices = problem.slices
+        self.objective = Form(problem.objective, self.slices)
+        self.coverage = Form(coverage, self.slices)
+        self.kept = [Form(target.expression, self.slices) for target in self.targets]
 
     def held(self, counts: SoftCounts, placed: Placement, *, fresh: bool = True) -> PlainOutcome:
         """The objective at placed thresholds, and its gradient.
@@ -51,16 +53,17 @@ class Separable(Axis[S]):
             placed: What the thresholds were chosen as.
             fresh: Whether they were chosen on these very examples.
         """
-        soft = PlainSoft(counts, self.slices)
-        anchor = OneAnchor(self._anchor(soft, placed), soft.slopes)
+        soft = PlainSoft(counts)
+        rates, goal = self.objective(soft)
+        kept = self._anchor(soft, placed)
+        anchor = OneAnchor(kept, soft.by_threshold(kept)[..., None])
         sign = self.sign / soft.slopes.shape[1]  # the mean over operating points
         floor = self.slope_floor / counts.width[..., None] if self.slope_floor else None
-        held = hold(soft, anchor, self.problem.objective, sign, floor)
-        rates = self.problem.objective.of(soft.tables)
+        held = hold(soft, anchor, goal * sign, floor)
         value, gradient = rates.sum(-1) * sign, held.gradient
         if self.flatness:
             gradient = gradient + self.flatness * _flatness_gradient(soft, anchor)
-        sound = np.isfinite(value) & (counts.whole.totals > 0).all(-1)
+        sound = np.isfinite(value) & (soft.totals > 0).all(-1)
         return PlainOutcome(
             value, gradient, sound, self.problem, counts, placed, rates, fresh, held, anchor
         )
@@ -69,11 +72,11 @@ class Separable(Axis[S]):
         """By count, what each threshold keeps: the target that stops it, or the coverage."""
         targets, holding = self.targets, placed.holding
         if len(targets) == 1 and (targets[0].sorts or holding[0].all()):  # the usual case
-            return soft.by_count(targets[0].expression)
-        anchor = soft.by_count(coverage)
-        for target, held in zip(targets, holding, strict=True):
+            return self.kept[0](soft)[1]
+        anchor = self.coverage(soft)[1]
+        for target, form, held in zip(targets, self.kept, holding, strict=True):
             if target.caps is not None:
-                anchor = np.where(held[..., None], soft.by_count(target.expression), anchor)
+                anchor = np.where(held[..., None], form(soft)[1], anchor)
         return anchor
 
 
@@ -110,17 +113,17 @@ class Everyone(Separable[Sample]):
         placed: Placement | None = None,
     ) -> PlainOutcome:
         """Choose thresholds, or take those that were ``placed`` on other batches, and hold them."""
-        with np.errstate(all="ignore"):  # 0/0 is a value here, not an accident
-            found = self.choose(whole) if placed is None else placed
-            counts = soft_counts(whole, own, found.marginal, step, widening)
-            return self.held(counts, found, fresh=placed is None)
+        found = self.choose(whole) if placed is None else placed
+        counts = soft_counts(whole, own, found.marginal, step, widening)
+        return self.held(counts, found, fresh=placed is None)
 
 
 def soft_counts(
     whole: Sample, own: Sample, at: Array, step: Step, widening: float = 1.0
 ) -> SoftCounts:
     """Soft counts around thresholds ``at``, as wide as the spread of the scores says."""
-    spreads = spread(whole.scores, whole.weights, whole.ranked).tolist()
+    weights = None if whole.unweighted else whole.weights
+    spreads = spread(whole.scores, weights, whole.ranked).tolist()
     width = np.array([[step.width_of(each) * widening or 1.0] for each in spreads])
     return SoftCounts(step, at, width, whole, own)
 
@@ -128,25 +131,22 @@ def soft_counts(
 class PlainSoft:
     """Soft counts around one threshold per output and operating point, ``[c, m, k]``."""
 
-    def __init__(self, counts: SoftCounts, slices: tuple[Where, ...]) -> None:
-        self.counts, self.slices = counts, slices
+    def __init__(self, counts: SoftCounts) -> None:
+        self.counts, self.pull = counts, counts.pull
         self.accepted, self.slopes = counts.counts()
-        self.tables = tables_of(self.accepted, counts.whole.totals, slices)
+        self.totals = counts.whole.totals
 
-    def by_count(self, expression: Expression) -> Array:
-        """How an expression changes with each count, ``[c, m, k]``."""
-        return gradient_of(expression, self.accepted, self.tables, self.slices)
+    @cached_property
+    def tables(self) -> Tables:
+        """The same as tables of counts, ``[c, m]``."""
+        return tables_of(self.accepted, self.totals, self.counts.whole.slices)
 
     def by_threshold(self, by_count: Array) -> Array:
-        """The same by the threshold of each system, ``[c, m, 1]``."""
+        """A derivative by the threshold of each system, ``[c, m, 1]``, from that by the counts."""
         return (by_count * self.slopes).sum(-1, keepdims=True)
 
-    def pull(self, by_count: Array) -> Array:
-        """The gradient on the scores, ``[c, n]``."""
-        return self.counts.pull(by_count)
 
-
-class OneAnchor:
+class OneAnchor(NamedTuple):
     """One rate per threshold, kept by it.
 
     Attributes:
@@ -154,9 +154,8 @@ class OneAnchor:
         slopes: By the threshold, ``[c, m, 1, 1]``.
     """
 
-    def __init__(self, by_count: Array, count_slopes: Array) -> None:
-        self.by_count = by_count
-        self.slopes = (by_count * count_slopes).sum(-1)[..., None, None]
+    by_count: Array
+    slopes: Array
 
     def total(self, multipliers: Array, towards: Array) -> Array:
         """The multiplier times what is kept."""

@@ -111,7 +111,7 @@ class Groups(Axis[Sample]):
             soft = GroupSoft(placed, width, step, whole, own)
             anchors = CoveragesAndEquations(soft, [soft.by_count(e) for e in placed.equations])
             objective = _judged_among(self.problem.objective, placed)
-            held = hold(soft, anchors, objective, self.sign)
+            held = hold(soft, anchors, self.sign * soft.by_count(objective))
             rate = float(np.squeeze(objective.of(soft.tables)))
             sound = np.isfinite(held.gradient.sum() + rate) & whole.both_classes
         return GroupOutcome(

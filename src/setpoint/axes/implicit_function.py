@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from setpoint.rates import Array, Expression
+from setpoint.rates import Array
 
 SINGULAR = 1e-9
 """Singular values below this share of the largest count as zero."""
@@ -23,11 +23,8 @@ SINGULAR = 1e-9
 class Soft(Protocol):
     """Soft counts around thresholds; ``k`` counts and ``t`` thresholds per system."""
 
-    def by_count(self, expression: Expression) -> Array:
-        """How an expression changes with each count, ``[..., k]``."""
-
     def by_threshold(self, by_count: Array) -> Array:
-        """The same by the thresholds, ``[..., t]``, from a derivative by the counts."""
+        """A derivative by the thresholds, ``[..., t]``, from that by the counts, ``[..., k]``."""
 
     def pull(self, by_count: Array) -> Array:
         """The gradient on the scores from that by the counts."""
@@ -61,19 +58,15 @@ class Held:
     flat: bool
 
 
-def hold(
-    soft: Soft, anchors: Anchors, objective: Expression, sign: float, floor: Array | None = None
-) -> Held:
-    """The gradient of ``sign * objective`` on the scores while the thresholds keep their anchors.
+def hold(soft: Soft, anchors: Anchors, goal: Array, floor: Array | None = None) -> Held:
+    """The gradient of an objective on the scores while the thresholds keep their anchors.
 
     Args:
         soft: Counts around the thresholds.
         anchors: What the thresholds keep.
-        objective: What is to be minimized, or maximized for a sign of -1.
-        sign: A factor of the objective.
+        goal: How what is to be minimized changes with each count, ``[..., k]``.
         floor: Smallest ``|slope|`` to divide by, in systems of one threshold.
     """
-    goal = soft.by_count(objective) * sign
     towards = soft.by_threshold(goal)
     multipliers, flat = solve(towards, anchors.slopes, floor)
     gradient = soft.pull(goal + anchors.total(multipliers, towards))

@@ -13,8 +13,8 @@ import numpy as np
 
 from setpoint.axes.arrays import Floats
 from setpoint.axes.sample import Sample
-from setpoint.axes.scan import Hold, Placement
-from setpoint.rates import Array, Rate
+from setpoint.axes.scan import Counted, Hold, Placement
+from setpoint.rates import Array
 
 QUANTILES = (0.95 - 1e-12, 0.05 - 1e-12)
 """Shares of the weight, counted from the highest score; copies of an example equal its weight."""
@@ -38,17 +38,19 @@ def lowest_permitted(sample: Sample, target: Hold) -> Placement | None:
 
 def _of_one_output(sample: Sample, output: int, target: Hold) -> Floats | None:
     """The thresholds of one output, ``[m]``; see :func:`lowest_permitted`."""
+    assert target.counted is not None
+    classes = target.counted.classes
     columns, totals, unit = sample.columns[output].T, sample.totals[output].tolist(), 1.0
-    weights = columns[target.counted[0]]
-    if len(target.counted) == 2:
+    weights = columns[classes[0]]
+    if len(classes) == 2:
         weights = weights + columns[1]
     there = weights > 0
+    size = np.count_nonzero(there)
     if not sample.unweighted:
         unit = weights.max()
         if not unit or (weights[there] != unit).any():
             return None
-    size = sum(totals[i] for i in target.counted) / unit
-    counts = _accepted(target, totals, size, unit)
+    counts = _accepted(target, target.counted, totals, size, unit)
     most = max(counts)
     if not 0 <= most < size:
         return None
@@ -65,17 +67,17 @@ def _of_one_output(sample: Sample, output: int, target: Hold) -> Floats | None:
     return at
 
 
-def _accepted(target: Hold, totals: list[float], size: float, unit: float) -> list[int]:
+def _accepted(
+    target: Hold, counted: Counted, totals: list[float], size: int, unit: float
+) -> list[int]:
     """How many of the counted examples are accepted at each level.
 
     As many as the cap allows, or the number nearest to a setpoint (of two, the smaller one). Of a
     rate that counts rejected examples, the others are accepted.
     """
-    rate = target.expression
-    assert isinstance(rate, Rate)
-    below, weight = rate.denominator, max(rate.numerator.weights)
-    whole = below.tp * totals[0] + below.fp * totals[1] + below.one
-    scale = whole / (weight * unit)
+    positives, negatives, one = counted.below
+    whole = positives * totals[0] + negatives * totals[1] + one
+    scale = whole / (counted.weight * unit)
     counts = [level * scale for level in target.levels]
     if target.direction < 0:
         counts = [size - count for count in counts]

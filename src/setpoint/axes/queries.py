@@ -43,16 +43,8 @@ class QuerySample(Sample):
         self, scores: Array, columns: Array, slices: tuple[Where, ...], *, queries: Segments
     ) -> None:
         self.queries = queries
-        super().__init__(scores, columns, slices)
-
-    @cached_property
-    def by_column(self) -> Floats:
-        """The columns, each in one piece, ``[k, n]``."""
-        return np.ascontiguousarray(self.columns.T)
-
-    def _totals(self) -> Floats:
-        """The weight of each column in every query, ``[q, k]``."""
-        return np.asarray(self.queries.total(self.by_column).T)
+        self.by_column = np.ascontiguousarray(columns.T)  # each column in one piece, [k, n]
+        super().__init__(scores, columns, slices, totals=queries.total(self.by_column).T)
 
     @cached_property
     def query_cuts(self) -> QueryCuts:

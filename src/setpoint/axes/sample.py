@@ -39,20 +39,13 @@ class Sample:
         columns: Array,
         slices: tuple[Where, ...] = ((),),
         *,
+        totals: Array = None,
         unweighted: bool = False,
     ) -> None:
         self.scores, self.columns, self.slices = scores, columns, slices
         self.ranked = scores
+        self.totals = columns.sum(1) if totals is None else totals
         self.unweighted = unweighted
-        self.totals = self._totals()
-
-    def _totals(self) -> Array:
-        return self.columns.sum(1)
-
-    @property
-    def weights(self) -> Array:
-        """What every example weighs, ``[c, n]``; None if that is one."""
-        return None if self.unweighted else self.columns[..., :2].sum(-1)
 
     @cached_property
     def cuts(self) -> Cuts:
@@ -62,6 +55,11 @@ class Sample:
             for i, where in enumerate(self.slices)
         }
         return Cuts.sort(self.scores, pairs)
+
+    @property
+    def weights(self) -> Array:
+        """What every example weighs, ``[c, n]``."""
+        return self.columns[..., :2].sum(-1)
 
     @property
     def both_classes(self) -> Array:

@@ -23,6 +23,21 @@ CUTS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
+class Counted:
+    """A rate that counts accepted (or rejected) examples of some classes, each by one weight.
+
+    Attributes:
+        classes: The columns of a sample: 0 for positives, 1 for negatives.
+        weight: What an example counts.
+        below: The denominator: the weights of positives, of negatives, and a constant.
+    """
+
+    classes: tuple[int, ...]
+    weight: float
+    below: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
 class Hold:
     """One target for each threshold: ``expression sense level``.
 
@@ -34,8 +49,7 @@ class Hold:
         tolerance: Values closer than this are equal.
         direction: What accepting more examples does: 1 raises, -1 lowers the value.
         sorts: Whether bisection finds the best cut of a setpoint.
-        counted: The classes (0: positives, 1: negatives) whose order statistic is the threshold;
-            empty if a scan has to find it.
+        counted: The classes whose order statistic is the threshold; None if a scan has to find it.
     """
 
     expression: Expression
@@ -45,7 +59,7 @@ class Hold:
     tolerance: float = TOLERANCE
     direction: int = 1
     sorts: bool = False
-    counted: tuple[int, ...] = ()
+    counted: Counted | None = None
 
     def gap(self, value: Array, levels: Array) -> Array:
         """By how much ``value`` misses the target; positive if it does."""
@@ -71,7 +85,7 @@ def holds(problem: Specification) -> list[Hold]:
         levels = tuple(targets[i].level for targets in problem.points)
         hold, alone = hold_of(target), len(problem.points[0]) == 1
         sorts = hold.sense == "at" and alone and _sorts(problem, target.expression)
-        counted = _counted(problem, hold) if alone else ()
+        counted = _counted(problem, hold) if alone else None
         held.append(replace(hold, levels=levels, sorts=sorts, counted=counted))
     return held
 
@@ -145,10 +159,21 @@ def admissible(
     part: slice = slice(None),
 ) -> tuple[Array, Array]:
     """The cuts that miss their targets least, and by how much that is; ``zero`` at every cut."""
+    gaps = [
+        hold.gap(value, np.array(hold.levels[part])[:, None])
+        for hold, value in zip(targets, values, strict=True)
+    ]
+    if not any(hold.sense == "at" for hold in targets):
+        kept = valid & (zero == 0)
+        for hold, gap in zip(targets, gaps, strict=True):
+            kept = kept & (gap <= hold.tolerance)
+        some = cuts.over(np.logical_or, kept)
+        if some.all():  # the usual case: every threshold can keep its bounds
+            return kept, 0.0 * some
     position = cuts.positions()
     violation = np.where(valid, zero, np.inf)
-    for hold, value in zip(targets, values, strict=True):
-        gap = no_nan(hold.gap(value, np.array(hold.levels[part])[:, None]))
+    for hold, gap in zip(targets, gaps, strict=True):
+        gap = no_nan(gap)
         violation = violation + np.where(gap > hold.tolerance, gap, 0.0)
     least = cuts.over(np.minimum, violation)
     close = min([hold.tolerance for hold in targets] or [0.0])
@@ -226,7 +251,7 @@ def _sorts(problem: Specification, held: Expression) -> bool:
     )
 
 
-def _counted(problem: Specification, hold: Hold) -> tuple[int, ...]:
+def _counted(problem: Specification, hold: Hold) -> Counted | None:
     """The classes whose order statistic is the threshold: see :attr:`Hold.counted`.
 
     If a target caps how many examples of some classes are accepted, each counting the same, and
@@ -236,15 +261,16 @@ def _counted(problem: Specification, hold: Hold) -> tuple[int, ...]:
     """
     rate, better = hold.expression, problem.objective.direction
     if not (isinstance(rate, Rate) and hold.caps) or rate.where or rate.classes:
-        return ()
+        return None
     sides = rate.numerator.weights[:2], rate.numerator.weights[2:4]
     counted, others = sides if hold.direction > 0 else sides[::-1]
     if any(others) or rate.numerator.one or len({weight for weight in counted if weight}) > 1:
-        return ()
+        return None
     never_worse = better is not None and (better >= 0 if problem.maximize else better <= 0)
     if not never_worse and not (hold.sense == "at" and all(counted)):
-        return ()
-    return tuple(i for i, weight in enumerate(counted) if weight)
+        return None
+    classes, below = tuple(i for i, weight in enumerate(counted) if weight), rate.denominator
+    return Counted(classes, max(counted), (below.tp, below.fp, below.one))
 
 
 def _moves_evenly(objective: Expression) -> bool:

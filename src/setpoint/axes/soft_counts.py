@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from setpoint.axes.sample import Sample
-from setpoint.rates import Array, Counts, Expression, Tables, Where
+from setpoint.rates import Array, Combination, Counts, Expression, Rate, Tables, Where
 from setpoint.steps import Step
 
 CHUNK = 2**15
@@ -46,8 +46,9 @@ class SoftCounts:
         For a step that is not complementary, rejected weight follows in further ``k`` columns.
         """
         values, slopes = [], []
-        keep = self.whole is self.batch and self._pairs * self.whole.scores.shape[-1] <= KEPT
-        keep = keep and self.step.complementary and not self._kernels
+        pairs = self.at.shape[0] * self.at.shape[1] * self.whole.scores.shape[-1]
+        keep = self.whole is self.batch and self.step.complementary and pairs <= KEPT
+        keep = keep and not self._kernels
         for part, u in self._distances(self.whole.scores):
             here, kernel = self.step.value_and_slope(u)
             some = self.whole.columns[:, part]
@@ -70,7 +71,7 @@ class SoftCounts:
             parts.append(_pulled(by, columns[:, start:stop], kernel))
             start = stop
         if parts:
-            return _joined(parts, 1)
+            return parts[0] if len(parts) == 1 else _joined(parts, 1)
         for part, u in self._distances(self.batch.scores):
             some = columns[:, part]
             pulls = _pulled(by[..., :k], some, self.step.slope(u))
@@ -78,11 +79,6 @@ class SoftCounts:
                 pulls = pulls - _pulled(by[..., k:], some, self.step.slope(-u))
             parts.append(pulls)
         return _joined(parts, 1)
-
-    @property
-    def _pairs(self) -> int:
-        """How many thresholds each example meets."""
-        return int(self.at.shape[0] * self.at.shape[1])
 
     def tensors(self, device: Any = None) -> SoftCounts:
         """The same with tensors, for criteria that compute with these."""
@@ -107,13 +103,75 @@ class SoftCounts:
 
     def _distances(self, scores: Array) -> Iterator[tuple[slice, Array]]:
         """``(score - threshold) / width`` for some examples at a time, ``[c, m, part]``."""
-        size = max(1, CHUNK // self._pairs)
+        size = max(1, CHUNK // (self.at.shape[0] * self.at.shape[1]))
         at, scale = self.at[..., None], 1 / self.width[..., None]
         for start in range(0, scores.shape[1], size):
             part = slice(start, start + size)
             u = scores[:, None, part] - at
             u *= scale
             yield part, u
+
+
+class Form:
+    """An expression of soft counts: its value, and how it changes with each count.
+
+    A rate, or a weighted sum of ``r`` rates, is written as arrays once: rejected examples are those
+    of the total that are not accepted, so numerators and denominators are
+    ``accepted @ weights + totals @ weights + constants``. Other expressions, and steps for which
+    accepted and rejected do not add up, are read from tables of counts.
+    """
+
+    def __init__(self, expression: Expression, slices: tuple[Where, ...]) -> None:
+        self.expression, self.slices = expression, slices
+        terms = expression.terms if isinstance(expression, Combination) else ((1.0, expression),)
+        rates = [rate for _, rate in terms if isinstance(rate, Rate)]
+        self.is_sum = len(rates) == len(terms) > 0
+        if not self.is_sum:
+            return
+        self.weights = np.array([weight for weight, _ in terms])
+        self.constant = expression.constant if isinstance(expression, Combination) else 0.0
+        counts = [rate.numerator for rate in rates] + [rate.denominator for rate in rates]
+        self.one = np.array([count.one for count in counts])
+        self.totals, by_accepted = np.zeros((2, 2 * len(slices), len(counts)))
+        for i, (count, rate) in enumerate(zip(counts, rates * 2, strict=True)):
+            rows = slice(2 * slices.index(rate.where), 2 * slices.index(rate.where) + 2)
+            self.totals[rows, i] = count.fn, count.tn
+            by_accepted[rows, i] = count.tp - count.fn, count.fp - count.tn
+        self.top, self.bottom = np.split(by_accepted, 2, axis=1)
+        self.moves = bool(self.bottom.any())  # whether a denominator depends on the thresholds
+
+    def __call__(self, soft: Tabled) -> tuple[Array, Array]:
+        """The value ``[c, m]`` and its derivatives ``[c, m, k]`` (or ``[c, 1, k]``, if alike)."""
+        accepted, totals = soft.accepted, soft.totals
+        if not self.is_sum or accepted.shape[-1] != totals.shape[-1]:
+            by_count = gradient_of(self.expression, accepted, soft.tables, self.slices)
+            return self.expression.of(soft.tables), by_count
+        fixed = (totals @ self.totals + self.one)[:, None]
+        above, below = fixed[..., : len(self.weights)], fixed[..., len(self.weights) :]
+        if self.moves:
+            below = below + accepted @ self.bottom
+        rates = (accepted @ self.top + above) / below
+        shares = self.weights / below
+        by_count = shares @ self.top.T
+        if self.moves:
+            by_count = by_count - (shares * rates) @ self.bottom.T
+        return rates @ self.weights + self.constant, by_count
+
+
+class Tabled(Protocol):
+    """Soft counts around thresholds."""
+
+    @property
+    def accepted(self) -> Array:
+        """Accepted weight in every column, ``[c, m, k]``."""
+
+    @property
+    def totals(self) -> Array:
+        """The weight of every column, ``[c, k]``."""
+
+    @property
+    def tables(self) -> Tables:
+        """Both as tables, ``[c, m]`` per slice."""
 
 
 def tables_of(counts: Array, totals: Array, slices: tuple[Where, ...]) -> Tables:

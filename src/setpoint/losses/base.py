@@ -200,7 +200,8 @@ def attach(scores: Tensor, value: Tensor | float, gradient: Tensor) -> Tensor:
 
     In the precision of the value: a loss scale must meet the gradient before half precision does.
     """
-    dtype = value.dtype if isinstance(value, Tensor) else exact_type(scores)
+    dtype = torch.float64 if scores.dtype == torch.float64 else torch.float32
+    dtype = value.dtype if isinstance(value, Tensor) else dtype
     gradient, exact = gradient.to(dtype), scores.to(dtype)
     if torch.compiler.is_compiling() or (isinstance(value, Tensor) and value.requires_grad):
         return value + ((exact - exact.detach()) * gradient).sum()

@@ -8,8 +8,8 @@ from setpoint.solvers.hold_layer import hold
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.lagrangian import Iterate, Iterates, Lagrangian
 from setpoint.solvers.last_layer import LastLayer, Penalty
+from setpoint.solvers.main_loss import cross_entropy, focal
 from setpoint.solvers.pairwise import Pairwise
-from setpoint.solvers.pointwise import cross_entropy, focal
 from setpoint.solvers.program import Program
 from setpoint.solvers.registry import CLASS_METHODS, METHODS, Method, methods_named
 from setpoint.solvers.slack_variables import SlackVariables

@@ -55,7 +55,9 @@ class BatchCriterion(nn.Module):
         """The loss of a batch, of all ranks together."""
         if isinstance(self, ClosedForm) and torch.compiler.is_compiling():
             return call_compiled(self, scores, labels, more)
-        if not (self._gathers and several_ranks()):
+        if not (
+            dist.is_available() and dist.is_initialized() and self._gathers and several_ranks()
+        ):
             return super().__call__(scores, labels, **more)
         if not self._alone():
             scores, labels, more = self._gather(scores, labels, more)

@@ -17,7 +17,7 @@ from setpoint.distributed import Reduction
 from setpoint.losses import exact_type, example_weights
 from setpoint.problems import Problem
 from setpoint.solvers.base import LossCriterion
-from setpoint.solvers.pointwise import cross_entropy, focal
+from setpoint.solvers.main_loss import cross_entropy, focal
 
 Balance = float | Literal["balanced"]
 

@@ -20,14 +20,13 @@ from setpoint._checks import at_least_zero, positive
 from setpoint._checks import share as share_between
 from setpoint._checks import whole as whole_number
 from setpoint.axes import axis_of
-from setpoint.axes.arrays import quiet
 from setpoint.axes.axis import DEFAULTS, Outcome
 from setpoint.axes.everyone import Everyone, PlainOutcome
 from setpoint.axes.groups import Groups
 from setpoint.axes.queries import QueryOutcome
 from setpoint.axes.sample import Sample, exact
 from setpoint.distributed import Reduction
-from setpoint.losses import exact_type, example_weights
+from setpoint.losses import attach, exact_type, example_weights
 from setpoint.problems import Problem
 from setpoint.rates import Array
 from setpoint.solvers.base import BatchCriterion
@@ -267,10 +266,13 @@ class Implicit(ClosedForm, BatchCriterion, State):
         """
         if scores.numel() == 0:
             return scores.sum()
-        loss = self.loss(
-            scores, labels, weights=weights, resampling=resampling, queries=queries, groups=groups
-        )
-        if not self._on_its_own and loss.requires_grad and self.training:
+        learns = torch.is_grad_enabled() and scores.requires_grad
+        columns = ExampleColumns(weights, resampling, groups, queries)
+        value, gradient = self.value_and_gradient(scores.detach(), labels, learns, columns)
+        if not learns:
+            return torch.as_tensor(value, dtype=gradient.dtype, device=scores.device)
+        loss = attach(scores, value, gradient)
+        if self.training and not self._on_its_own:
             self._follow(scores)
         return loss
 
@@ -288,33 +290,32 @@ class Implicit(ClosedForm, BatchCriterion, State):
             weights = example_weights(weights, scores)
         counted = weights if resampling is None else _resampled(weights, resampling, scores)
         batch = self.axis.read(scores, labels, counted, groups, queries)
-        share = self.current_share(scores)
-        steps = learns and self.training  # a look at validation data is not a step
-        with quiet():
-            outcome = self._hold(batch, share, steps)
+        share, steps = self.current_share(scores), learns and self.training
+        with np.errstate(all="ignore"):  # 0/0 is a value here, not an accident
+            if self._on_its_own:
+                outcome = self.axis.hold(batch, batch, self.step, self.widening**share)
+            else:
+                outcome = self._hold(batch, share, steps)
             if steps and self.kind == "classes":
                 self.adjusted.count(scores, _classes_of(labels, scores), weights)
             main = None
-            if learns and self.share != 0:
-                main = self._main_gradient(batch, outcome, scores, labels, weights)
+            if learns and self.share != 0 and isinstance(batch, Sample):
+                main = sample_gradient(self.main, batch, scores, labels, weights)
+            elif learns and self.share != 0:
+                main = self._main_gradient(outcome, scores, labels, weights)
             last = Snapshot(self.problem, self.axis.advice, outcome, share, main)
             self.__dict__["_last"] = last  # a module would look whether it is a parameter
-            if steps:
+            if steps:  # a look at validation data is not a step
                 self._remember(batch, outcome, scores.dtype)
             value, slopes = mixed(outcome, main, share)
-        if not learns:
-            return value, given
-        slopes = slopes.T.reshape(scores.shape)
-        single = scores.dtype != torch.float64
-        gradient = torch.from_numpy(slopes.astype(np.float32) if single else slopes)
+        dtype = np.float64 if scores.dtype == torch.float64 else np.float32
+        gradient = torch.from_numpy(slopes.T.reshape(scores.shape).astype(dtype, copy=False))
         gradient = gradient if given.is_cpu else gradient.to(given.device)
         return value, gradient / given if self.rule == "weight" else gradient
 
     def _hold(self, batch: Any, share: float, steps: bool) -> Outcome:
-        """Choose and hold the thresholds, on this batch or with the memory of others."""
+        """Choose and hold the thresholds with the memory of other batches."""
         widening = self.widening**share
-        if self._on_its_own:
-            return self.axis.hold(batch, batch, self.step, widening)
         whole = own = batch
         if self.memory.capacity:
             whole = batch.joined(self.memory.sample(batch))
@@ -325,11 +326,9 @@ class Implicit(ClosedForm, BatchCriterion, State):
         return self.axis.hold(whole, own, self.step, widening, placed)
 
     def _main_gradient(
-        self, batch: Any, outcome: Outcome, scores: Tensor, labels: Any, weights: Tensor | None
+        self, outcome: Outcome, scores: Tensor, labels: Any, weights: Tensor | None
     ) -> Array:
-        """The gradient of the main loss on the scores, ``[c, n]`` as that of the outcome."""
-        if isinstance(batch, Sample):
-            return sample_gradient(self.main, batch, scores, labels, weights)
+        """The gradient of a main loss of queries or classes on the scores, in one row."""
         if isinstance(outcome, QueryOutcome):
             if self.main == LISTWISE:
                 return listwise_gradient(outcome.batch, outcome.judged)[None]
@@ -344,7 +343,9 @@ class Implicit(ClosedForm, BatchCriterion, State):
         """A step was taken: keep what the next one, or a checkpoint, needs."""
         if self.strict and self._last is not None:
             self._last.raise_if_not_held()
-        found, before = _representable(outcome, dtype), self.thresholds
+        found, before = outcome.threshold, self.thresholds
+        if dtype != torch.float64 and outcome.marginal is not found:
+            found = _representable(found, outcome.marginal, dtype)
         if before.shape != found.shape:
             self.thresholds = before = before.new_empty(found.shape)
         if self.kind == "groups":  # one without examples keeps its threshold
@@ -554,15 +555,12 @@ def _classes_of(labels: Any, scores: Tensor) -> Tensor:
     return torch.as_tensor(labels, device=scores.device).reshape(-1).long()
 
 
-def _representable(outcome: Outcome, dtype: torch.dtype) -> Array:
+def _representable(threshold: Array, marginal: Array, dtype: torch.dtype) -> Array:
     """The thresholds in the precision of the scores, deciding the same.
 
     Comparing scores with a number rounds the number to their precision first. Half way between two
     scores, that may be the upper one; then the threshold is the lower one.
     """
-    threshold, marginal = outcome.threshold, outcome.marginal
-    if dtype == torch.float64 or marginal is threshold:
-        return threshold
     rounded = torch.from_numpy(np.ascontiguousarray(threshold)).to(dtype).double().numpy()
     too_high = (threshold < marginal) & (rounded >= marginal)
     return np.where(too_high, 2 * threshold - marginal, rounded) if too_high.any() else rounded

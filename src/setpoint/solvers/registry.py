@@ -22,9 +22,8 @@ from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.lagrangian import Lagrangian
 from setpoint.solvers.last_layer import LastLayer, Penalty
 from setpoint.solvers.logit_adjustment import Adjusted
-from setpoint.solvers.main_loss import class_cross_entropy, class_focal
+from setpoint.solvers.main_loss import class_cross_entropy, class_focal, cross_entropy, focal
 from setpoint.solvers.pairwise import Pairwise
-from setpoint.solvers.pointwise import cross_entropy, focal
 from setpoint.solvers.program import Program
 from setpoint.solvers.samplers import (
     Classwise,
