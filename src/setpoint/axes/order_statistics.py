@@ -45,7 +45,7 @@ def _of_one_output(sample: Sample, output: int, target: Hold) -> Floats | None:
     if len(classes) == 2:
         weights = weights + columns[1]
     there = weights > 0
-    size = np.count_nonzero(there)
+    size = int(np.count_nonzero(there))
     if not sample.unweighted:
         unit = weights.max()
         if not unit or (weights[there] != unit).any():
