@@ -13,6 +13,7 @@ try:
 
     from setpoint.estimators.certified_threshold import CertifiedThreshold
     from setpoint.estimators.decisions import NotCertifiedWarning
+    from setpoint.estimators.monitored import MonitoredClassifier
 except ModuleNotFoundError as missing:
     raise install_advice(missing) from None
 
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from setpoint.estimators.classifier import Classifier
     from setpoint.estimators.ranker import Ranker
 
-__all__ = ["CertifiedThreshold", "Classifier", "NotCertifiedWarning", "Ranker"]
+__all__ = [
+    "CertifiedThreshold",
+    "Classifier",
+    "MonitoredClassifier",
+    "NotCertifiedWarning",
+    "Ranker",
+]
 
 __getattr__ = import_lazily(__name__, {"Classifier": "classifier", "Ranker": "ranker"})
