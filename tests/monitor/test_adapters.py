@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from setpoint.certificates import certify
 from setpoint.estimators import CertifiedThreshold, MonitoredClassifier
-from setpoint.integrations.lightning_watch import Watch
+from setpoint.integrations.lightning import Watch
 
 QUIET = {
     "accelerator": "cpu",
