@@ -36,6 +36,8 @@ def test_rows_of_one_cluster_count_once(capsys, tmp_path):
     file.write_text("\n".join(["s,y,customer", *lines, "0.5,0,c7"]))
     assert run(*command(file, "--clusters", "customer")) == 0
     assert "every cluster counts once" in capsys.readouterr().out
+    assert run(*command(file, "--clusters", "client")) == 2
+    assert "no column 'client' (--clusters)" in capsys.readouterr().err
 
 
 def test_coverage_needs_no_labels(capsys, scores):
@@ -63,6 +65,8 @@ def test_new_rows_may_all_be_of_one_class(capsys, scores, tmp_path):
     assert run("check", saved, new, "--score", "s", "--label", "y") == 2
     assert "say which is the positive one: --positive" in capsys.readouterr().err
     given = ("check", saved, new, "--score", "s", "--label", "y", "--positive")
+    assert (run(*given, "good"), run(*given, "bad")) == (1, 1)  # nothing is below the threshold
+    new.write_text("s,y\n" + "9,good\n" * 75 + "-9,good\n" * 25)
     assert (run(*given, "good"), run(*given, "bad")) == (0, 1)
 
 

@@ -315,6 +315,8 @@ class Certificate(Record):
         for point in self.points:
             name = "threshold" if self.column is None else f"{self.column} = {point.group!r}"
             yield name, point.describe(self.dtype)
+        if self.period:
+            yield "measured", "from {} to {}".format(*self.period)
         yield from claim_rows(self.claims)
         sure = f"two-sided {share_text(self.confidence)} interval"
         for estimate in self.objective:

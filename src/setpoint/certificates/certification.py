@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from setpoint._checks import share, whole
+from setpoint._checks import number, share, whole
 from setpoint.batch import describe
 from setpoint.certificates.certificate import Certificate, Claim, Estimate, Point
 from setpoint.certificates.clusters import by_cluster
-from setpoint.certificates.goals import CertificateGoal, Inequality, goal_to_certify
+from setpoint.certificates.goals import (
+    ACCEPTED,
+    CertificateGoal,
+    Inequality,
+    goal_to_certify,
+    inequalities,
+)
 from setpoint.certificates.groups import GroupGoals, goals_by_group
 from setpoint.certificates.proofs import CERTIFIED, SearchVerdict, interval, value_at
 from setpoint.certificates.regions import signs
@@ -21,6 +27,7 @@ from setpoint.certificates.sample import (
     POSITIVES,
     PRIOR,
     CalibrationSample,
+    CannotPromise,
     Subset,
     calibration_sample,
     check_copies,
@@ -30,7 +37,8 @@ from setpoint.certificates.sample import (
     slice_text,
 )
 from setpoint.certificates.search import PROOF_METHODS, prove_given, search
-from setpoint.certificates.text import advice_on, assumptions, caveats_of, remarks
+from setpoint.certificates.text import advice_on, assumptions, remarks, useless
+from setpoint.certificates.times import drift_caveat, period_of, read_times
 from setpoint.problems import Problem
 from setpoint.rates import Bound, Expression, Fold, Where, fpr, recall
 
@@ -50,6 +58,8 @@ def certify(
     thresholds: Any = None,
     prevalence: float | None = None,
     clusters: Any = None,
+    times: Any = None,
+    old_threshold: float | None = None,
     weights: Any = None,
     plan: LabelPlan | None = None,
 ) -> Certificate:
@@ -84,6 +94,10 @@ def certify(
         clusters: What each row belongs to (a customer, a patient): whole numbers, texts or
             timestamps. The promise is then about a random row of a new cluster; every cluster
             counts once, however many rows it has.
+        times: When each row was measured, dates or numbers. The certificate says from when to when,
+            and a caveat whether the rows drift meanwhile.
+        old_threshold: Where alerts began while these rows were labelled. If none of the rows lies
+            below, they are reviewed alerts: only precision can be certified.
         weights: Refused: weighted counts do not follow the binomial law.
         plan: Which rows are labelled, from :func:`setpoint.label_plan`; ``labels`` are NaN
             elsewhere.
@@ -116,9 +130,12 @@ def certify(
     goals = goals_by_group(wanted, groups, given=thresholds is not None)
     wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
     sample = calibration_sample(scores, labels, groups, wheres, prevalence)
+    when = _read_times(times, sample)
     if clusters is not None:
         sample = by_cluster(sample, clusters)
     _check_class_counts(wanted, sample)
+    if old_threshold is not None:
+        _check_reviewed(wanted, sample, number(old_threshold, "old_threshold"))
     copies = check_copies(sample)
     if thresholds is None:
         found = search(goals, sample, delta, guarantee)
@@ -140,9 +157,10 @@ def certify(
         assumptions=tuple(assumptions(found, sample, count, mean)),
         notes=(*found.notes, *remarks(points, sample), *copies),
         advice=tuple(advice_on(found, sample, delta, mean)),
-        caveats=tuple(caveats_of(points)),
+        caveats=tuple(_caveats(found, points, sample, when)),
         fingerprint=fingerprint(sample),
         clusters=sample.clusters,
+        period=() if when is None else period_of(when),
     )
 
 
@@ -156,6 +174,23 @@ def _certify_plan(
         return certify_plan(scores, labels, goal, plan, confidence, risk_of(confidence))
     known = labelled_rows(scores, labels, goal, plan)
     return without_recall(certify(scores, known.positive, goal, confidence=confidence), plan)
+
+
+def _caveats(
+    found: SearchVerdict, points: Sequence[Point], sample: CalibrationSample, when: Any
+) -> Iterator[str]:
+    """Why thresholds that are proved are of no use, or what they assume is false."""
+    if found.status == CERTIFIED:
+        yield from useless(points)
+        yield from () if when is None else drift_caveat(sample, when)
+
+
+def _read_times(times: Any, sample: CalibrationSample) -> Any:
+    """The times of the rows that have a label; None without times."""
+    if times is None:
+        return None
+    when = read_times(times, sample.scores if sample.kept is None else sample.kept)
+    return when if sample.kept is None else when[sample.kept]
 
 
 def risk_of(confidence: float) -> float:
@@ -193,6 +228,19 @@ def _check_settings(
                 "prevalence= is that of everyone; slices have their own. Certify each slice by "
                 "itself with its prevalence."
             )
+
+
+def _check_reviewed(goal: CertificateGoal, sample: CalibrationSample, old: float) -> None:
+    """Reviewed alerts are no sample of what is scored: nothing is known below the old threshold."""
+    if (sample.scores <= old).any():
+        return
+    if all(i.kind == ACCEPTED for i in inequalities(goal.bounds, sample.prevalence)):
+        return
+    raise CannotPromise(
+        f"None of the {len(sample.scores):,} rows lies below the old threshold {old:g}: they are "
+        f"alerts that were reviewed, and say nothing about what was rejected. `{goal.text}` needs "
+        "a random sample of the rejected rows too; of alerts, precision can be certified."
+    )
 
 
 def _check_class_counts(goal: CertificateGoal, sample: CalibrationSample) -> None:

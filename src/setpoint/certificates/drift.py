@@ -6,18 +6,20 @@ probability below ``significance`` were the bound still true. Without labels the
 compared with that of the calibration sample: given the alerts of both together, the new ones are
 hypergeometric; the binomial law used here is wider, so the alarm is never too quick. If another
 share of positives was declared, it is compared with what that share makes of the alerts in each
-class: it is drift if three bounds, on both classes and on the new alerts, leave a gap.
+class: it is drift if three bounds, on both classes and on the new alerts, leave a gap. So are
+alerts where labels are known: with the share of positives that the new rows have. Rows that all
+lie above the threshold are alerts that were reviewed: they say nothing about recall or fpr.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from setpoint._checks import share as check_share
 from setpoint.certificates.clusters import by_cluster
 from setpoint.certificates.decisions import rounded
-from setpoint.certificates.goals import Inequality, goal_to_certify, inequalities
+from setpoint.certificates.goals import ACCEPTED, Inequality, goal_to_certify, inequalities
 from setpoint.certificates.groups import GroupGoals, split_goal
 from setpoint.certificates.proofs import (
     CERTIFIED,
@@ -28,6 +30,7 @@ from setpoint.certificates.proofs import (
 )
 from setpoint.certificates.sample import (
     EVERYONE,
+    POSITIVES,
     CalibrationSample,
     Subset,
     read_slices,
@@ -130,7 +133,7 @@ def check_drift(
         }
     )
     found = [
-        _alert_finding(point, goals, sample, level / len(certificate.points), labels is None)
+        _alert_finding(point, goals, sample, level / len(certificate.points))
         for point in certificate.points
     ]
     found += _unknown_groups(goals, sample)
@@ -138,6 +141,9 @@ def check_drift(
     if labels is not None:
         there = [bound for bound in goals.bounds if _is_present(bound, sample)]
         every = inequalities(there, sample.prevalence)
+        if not _rejects_any(sample, thresholds):  # reviewed alerts say nothing about the others
+            found += [_only_alerts(each) for each in every if each.kind != ACCEPTED]
+            every = [each for each in every if each.kind == ACCEPTED]
         tests = [_test_bound(each, sample, thresholds, level / len(every)) for each in every]
     return verdict_on(certificate.goal, len(sample.scores), labels is not None, level, tests, found)
 
@@ -167,18 +173,35 @@ def certified_goals(certificate: Certificate) -> GroupGoals:
     return split_goal(goal, certificate.column, groups, given=True)
 
 
+def _rejects_any(sample: CalibrationSample, thresholds: Thresholds) -> bool:
+    """Whether any row lies at or below its threshold."""
+    sizes = ((sample.size(s), sample.above(s, t.value(sample))) for s, t in _slices(thresholds))
+    return any(above < size for size, above in sizes)
+
+
+def _slices(thresholds: Thresholds) -> list[tuple[Subset, ThresholdRule]]:
+    return [(Subset(where, EVERYONE), rule) for where, rule in thresholds.items()]
+
+
+def _only_alerts(inequality: Inequality) -> Finding:
+    why = "cannot be measured: no row lies below the threshold, so these are alerts and no sample"
+    return Finding(str(inequality.bound), why, None, None, alarm=True)
+
+
 def _alert_finding(
-    point: Point, goals: GroupGoals, sample: CalibrationSample, significance: float, alarms: bool
+    point: Point, goals: GroupGoals, sample: CalibrationSample, significance: float
 ) -> Finding:
-    """Alerts now beside those to be expected; with labels they are shown, not tested."""
+    """Alerts now beside those to be expected, with labels at the share of positives now."""
     subset = Subset(goals.where(point.group), EVERYONE)
     name = "alerts" if point.group is None else f"alerts, {goals.column} = {point.group!r}"
     now = (int(sample.above(subset, point.threshold)), sample.size(subset))
-    if sample.prevalence is None:
+    prior = sample.prevalence
+    if sample.labels is not None and point.positives is not None and now[1]:
+        prior = sample.size(subset._replace(kind=POSITIVES)) / now[1]
+    if prior is None:
         before = (point.alerts, point.examples)
-        return compare_shares(name, before, now, significance, alarms)
-    found = _declared_finding(name, point, now, sample.prevalence, significance)
-    return replace(found, alarm=found.alarm and alarms)
+        return compare_shares(name, before, now, significance, sample.labels is None)
+    return _declared_finding(name, point, now, prior, significance)
 
 
 def compare_shares(

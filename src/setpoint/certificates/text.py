@@ -46,6 +46,7 @@ def assumptions(
             "Rates are those of a random row of a new cluster: every cluster counts once, however "
             "many rows it has. Counts are of one random row of each."
         )
+    yield "They are a sample of all that is scored, not only of alerts that were reviewed."
     if candidates == 1:
         yield "The model was neither trained nor chosen on these rows."
     else:
@@ -102,7 +103,7 @@ def remarks(points: Iterable[Point], sample: CalibrationSample) -> Iterator[str]
             yield f"The threshold accepts all of the rows{of}."
 
 
-def caveats_of(points: Sequence[Point]) -> Iterator[str]:
+def useless(points: Sequence[Point]) -> Iterator[str]:
     """Why thresholds that are proved are of no use; each completes "certified, but ..."."""
     for point in points:
         of = "" if point.group is None else f" of group {point.group!r}"

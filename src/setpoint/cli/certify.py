@@ -8,8 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from setpoint._files import write_file
 from setpoint.certificates import Certificate, certify, goal_to_certify
+from setpoint.certificates.times import UNITS, rates_by_period, read_times
 from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
@@ -22,7 +25,7 @@ from setpoint.cli.common import (
     tell,
 )
 from setpoint.rates import coverage
-from setpoint.tables import open_table, read_scores
+from setpoint.tables import Scores, open_table, read_scores
 
 if TYPE_CHECKING:
     from setpoint.certificates import ThreeWayCertificate
@@ -47,6 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--prevalence", type=fraction, metavar="SHARE", help="share of positives where it is used")
     add("--group", metavar="COLUMN", help="one threshold for each value of this column")
     add("--clusters", metavar="COLUMN", help="who a row belongs to; each counts once")
+    add("--time", metavar="COLUMN", help="when a row was measured: dates or numbers")
+    add("--latest", type=count, metavar="ROWS", help="certify on so many of the latest rows")
+    add("--by", choices=tuple(UNITS), help="show the certified rates by period")
+    add("--old-threshold", type=float, metavar="SCORE", help="where alerts began when labelled")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--test", type=Path, metavar="FILE", help="labelled rows that the certificate must survive")
     add("--allow-useless", action="store_true", help="exit code 0 for `certified, but ...` too")
@@ -98,6 +105,8 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
     """A threshold for one goal, and what test rows say of it."""
     if given.test is not None and given.label is None:
         raise UserError("--test compares labels with the certificate: add --label COLUMN.")
+    if given.time is None and (given.latest or given.by):
+        raise UserError("--latest and --by go by time: add --time COLUMN.")
     _check_goal(given.goal, given.label, given.group)
     data = read_scores(
         open_table(given.file),
@@ -106,8 +115,11 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
         given.group,
         given.positive,
         clusters=given.clusters,
+        times=given.time,
     )
     tell(data.notes)
+    if given.latest is not None:
+        data = _latest(data, given.latest)
     certificate = certify(
         data.scores,
         data.labels,
@@ -118,7 +130,14 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
         prevalence=given.prevalence,
         groups=None if given.group is None else {given.group: data.groups},
         clusters=data.clusters,
+        times=data.times,
+        old_threshold=given.old_threshold,
     )
+    if given.by is not None and not given.json and certificate.certified:
+        for line in rates_by_period(certificate, data.scores, data.labels, data.times, given.by):
+            print(line)
+    if given.out is not None:
+        tell(_others_of_these_rows(given.out, certificate))
     if given.test is None:
         return certificate
     wanted = (given.score, given.label, given.group, given.positive)
@@ -136,6 +155,28 @@ def _check_goal(text: str, label: str | None, group: str | None) -> None:
     columns = {column for where in found.wheres for column, _ in where}
     if columns - {group}:
         raise UserError(f"--goal {text!r} looks at groups: add --group {min(columns)} (one only).")
+
+
+def _latest(data: Scores, rows: int) -> Scores:
+    """The latest rows, of equally late ones the last in the file."""
+    when = read_times(data.times, data.scores)
+    last = np.sort(np.argsort(when, kind="stable")[-rows:])
+    columns = (data.labels, data.groups, data.clusters)
+    labels, groups, clusters = (None if column is None else column[last] for column in columns)
+    return Scores(data.scores[last], labels, groups, clusters, data.notes, when[last])
+
+
+def _others_of_these_rows(out: Path, certificate: Certificate) -> tuple[str, ...]:
+    """A sentence if other certificates in the folder of ``out`` rest on the same rows."""
+    mark = f'"fingerprint": "{certificate.fingerprint}"'.encode()
+    beside = [path for path in out.parent.glob("*.json") if path.resolve() != out.resolve()]
+    others = sum(mark in path.read_bytes() for path in beside if path.is_file())
+    if not others:
+        return ()
+    return (
+        f"{out} is certificate number {others + 1} on these rows in {out.parent}. If the best of "
+        f"them is used, pass --candidates {others + 1} to each.",
+    )
 
 
 def _indented(certificate: AnyCertificate) -> str:

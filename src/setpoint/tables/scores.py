@@ -71,6 +71,7 @@ class Scores:
     groups: NDArray[Any] | None
     clusters: NDArray[Any] | None
     notes: tuple[str, ...] = ()
+    times: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -84,6 +85,7 @@ def read_scores(
     positive: str | None = None,
     *,
     clusters: str | None = None,
+    times: str | None = None,
     classes: LabelNames | None = None,
     one_will_do: bool = False,
 ) -> Scores:
@@ -98,6 +100,7 @@ def read_scores(
         group: The column of groups.
         positive: The positive label, where its name does not tell.
         clusters: The column that says which rows belong together.
+        times: The column that says when a row was measured.
         classes: The two labels, if they are known; by default they are found in the file.
         one_will_do: Whether all rows may be of one class.
 
@@ -105,6 +108,7 @@ def read_scores(
         TableError: The file, the row and column of the first value that cannot be used.
     """
     named = {"--score": score, "--label": label, "--group": group, "--clusters": clusters}
+    named["--time"] = times
     wanted = [need_column(source, n, option) for option, n in named.items() if n is not None]
     chunks = list(source.chunks(wanted))
     if not chunks:
@@ -125,11 +129,11 @@ def read_scores(
                 count.update(chunk)
             classes = count.two_classes(positive, one_will_do=one_will_do)
         labels = np.concatenate([classes.encode(chunk, label) for chunk in chunks])
-    groups, members = (
+    groups, members, when = (
         None if name is None else np.concatenate([chunk.texts(name) for chunk in chunks])
-        for name in (group, clusters)
+        for name in (group, clusters, times)
     )
-    return Scores(scores, labels, groups, members, tuple(notes))
+    return Scores(scores, labels, groups, members, tuple(notes), when)
 
 
 def unlabelled_note(label: str, rows: list[int]) -> list[str]:

@@ -1,0 +1,153 @@
+"""When rows were measured: the period of a certificate, and rates by day, month or year.
+
+Times are dates (ISO texts, datetimes, numpy or pandas) or numbers. A certificate of rows with times
+says from when to when they were measured, and whether they drift meanwhile
+(:mod:`setpoint.certificates.calibration_drift`): if they do, what it assumes is false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.batch import check_length
+from setpoint.certificates.decisions import rounded
+from setpoint.certificates.goals import goal_to_certify
+from setpoint.certificates.regions import interval_at
+from setpoint.certificates.sample import CalibrationSample, sample_of, scores_and_precision
+from setpoint.certificates.text import share_text
+from setpoint.rates import numeral
+
+if TYPE_CHECKING:
+    from setpoint.certificates.certificate import Certificate
+
+UNITS = {"day": "D", "week": "W", "month": "M", "quarter": "M", "year": "Y"}
+_DRIFT = 0.001
+"""The chance that rows without drift are said to drift."""
+
+
+def read_times(times: Any, scores: NDArray[Any]) -> NDArray[Any]:
+    """Times as ``datetime64`` or as numbers, one for each score.
+
+    Raises:
+        ValueError: A time is missing, or can be read neither as a date nor as a number.
+    """
+    array = np.asarray(times.detach().cpu() if hasattr(times, "detach") else times)
+    check_length(array, scores, "times")
+    if array.dtype.kind in "iub":
+        return array
+    if array.dtype.kind not in "fM":
+        array = _dates(array)
+    missing = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
+    if missing.any():
+        raise ValueError(f"times has no time in row {int(np.argmax(missing))}: leave the row out.")
+    return array
+
+
+def _dates(array: NDArray[Any]) -> NDArray[Any]:
+    try:
+        return np.asarray(array.astype(str).astype(np.float64))
+    except ValueError:
+        pass
+    try:
+        return np.array([str(value) for value in array.tolist()], "datetime64[s]")
+    except ValueError:
+        wrong = next(row for row, value in enumerate(array.tolist()) if not _is_date(value))
+        raise ValueError(
+            f"times has {str(array[wrong])!r:.40} in row {wrong}: write ISO dates (2024-01-31, "
+            "2024-01-31 12:00) or numbers."
+        ) from None
+
+
+def _is_date(value: object) -> bool:
+    try:
+        np.datetime64(str(value))
+    except ValueError:
+        return False
+    return True
+
+
+def period_of(times: NDArray[Any]) -> tuple[str, str]:
+    """The first and the last time, in words."""
+    return time_text(times.min()), time_text(times.max())
+
+
+def time_text(time: Any) -> str:
+    """``2024-01-31``, with the time of day unless it is midnight; numbers as they are."""
+    if time.dtype.kind != "M":
+        return numeral(float(time))
+    return str(np.datetime_as_string(time, unit="s")).removesuffix("T00:00:00").replace("T", " ")
+
+
+def drift_caveat(sample: CalibrationSample, times: NDArray[Any]) -> tuple[str, ...]:
+    """A caveat if rows drift from the first to the last."""
+    from setpoint.certificates.calibration_drift import exchangeability
+
+    if sample.clusters or times.min() == times.max():  # rows of a cluster are not exchangeable
+        return ()
+    found = exchangeability(sample.scores, sample.labels, times=times, significance=_DRIFT)
+    return () if found else (found.reason,)
+
+
+@dataclass(frozen=True)
+class PeriodRate:
+    """The rate of one bound in one period, with a two-sided interval of the given confidence."""
+
+    period: str
+    rows: int
+    alerts: float
+    bound: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+    def __str__(self) -> str:
+        text = f"{self.period}: {self.rows:,} rows, {share_text(self.alerts)} accepted"
+        if self.value is None or self.low is None or self.high is None:
+            return f"{text}; {self.bound}: nothing to measure it by"
+        low, high = share_text(self.low), share_text(self.high)
+        return f"{text}; {self.bound}: {share_text(self.value)} ({low} to {high})"
+
+
+def rates_by_period(
+    certificate: Certificate, scores: Any, labels: Any, times: Any, unit: str
+) -> Iterator[PeriodRate]:
+    """The certified rates in each day, week, month, quarter or year.
+
+    Args:
+        certificate: With one threshold for everyone, and bounds that name no group.
+        scores: Of the rows to look at.
+        labels: Theirs.
+        times: When they were measured.
+        unit: A key of :data:`UNITS`.
+    """
+    array = rounded(scores_and_precision(scores)[0], certificate.dtype)
+    when = read_times(times, array)
+    if when.dtype.kind != "M":
+        raise ValueError(f"Rates by {unit} need dates; times are numbers.")
+    every = sample_of(array, certificate.dtype, labels, {}, None)
+    when = when if every.kept is None else when[every.kept]
+    bounds = [b for b in goal_to_certify(certificate.goal).bounds if not _names_groups(b)]
+    tail = (1 - certificate.confidence) / 2
+    periods = when.astype(f"datetime64[{UNITS[unit]}]")
+    if unit == "quarter":
+        periods = periods - periods.astype(int) % 3
+    for period in np.unique(periods):
+        part = every.rows(periods == period)
+        table = part.measured((), certificate.threshold)
+        accepted = float((part.scores > certificate.threshold).mean())
+        for bound in bounds:
+            with np.errstate(all="ignore"):
+                value = float(bound.expression.of({(): table}))
+            ends = interval_at(bound.expression, {(): table}, tail) if np.isfinite(value) else None
+            low, high = ends or (None, None)
+            known = value if np.isfinite(value) else None
+            yield PeriodRate(str(period), len(part.scores), accepted, str(bound), known, low, high)
+
+
+def _names_groups(bound: Any) -> bool:
+    return any(rate.where for rate in bound.expression.rates())
