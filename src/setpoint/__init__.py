@@ -7,35 +7,39 @@ what needs no torch works without it. What is not listed there is imported from 
 ``setpoint.solvers``, ``setpoint.train`` and others.
 """
 
-import ast
-from importlib import import_module
-from pkgutil import get_data
-
-from setpoint._extras import install_advice
 from setpoint._version import __version__ as __version__
 
+_rooms: dict[str, str] = {}
 
-def _rooms() -> dict[str, str]:
+
+def _read_rooms() -> dict[str, str]:
     """The module of every public name, as the stub imports it."""
-    stub = ast.parse(get_data(__name__, "__init__.pyi") or b"")
-    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
-    return {name.name: str(node.module) for node in imports for name in node.names}
+    import ast
+    from pkgutil import get_data
 
-
-_ROOMS = _rooms()
-__all__ = sorted(_ROOMS)
+    if not _rooms:
+        stub = ast.parse(get_data(__name__, "__init__.pyi") or b"")
+        imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+        _rooms.update({name.name: str(node.module) for node in imports for name in node.names})
+    return _rooms
 
 
 def __getattr__(name: str) -> object:
-    if name not in _ROOMS:
+    from importlib import import_module
+
+    if name == "__all__":
+        return sorted(_read_rooms())
+    if name.startswith("_") or name not in _read_rooms():
         raise AttributeError(f"module 'setpoint' has no attribute {name!r}")
     try:
-        value = getattr(import_module(_ROOMS[name]), name)
+        value = getattr(import_module(_rooms[name]), name)
     except ModuleNotFoundError as missing:
+        from setpoint._extras import install_advice
+
         raise install_advice(missing) from None
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted(_read_rooms())

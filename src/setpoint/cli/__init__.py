@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # what is imported here is imported before Ctrl-C is answered
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+    from typing import Any
 
 COMMANDS = {
     "certify": "A threshold that provably holds on new data, from scores and labels.",
@@ -44,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     handlers = _take_signals()
     stdout = sys.stdout
     try:
+        _open_closed()
         for stream in (sys.stdout, sys.stderr):  # a window that cannot show ± still gets numbers
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="replace")
@@ -94,6 +95,14 @@ def _say(text: str) -> None:
         print(text, file=sys.stderr)
 
 
+def _open_closed() -> None:
+    """Give closed standard streams a place, so that no other file gets their numbers."""
+    handle = os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+    while handle <= 2:
+        handle = os.open(os.devnull, os.O_RDWR)
+    os.close(handle)
+
+
 class _UntilBroken:
     """Standard output whose reader (head, less) may leave: the rest is then thrown away."""
 
@@ -125,9 +134,10 @@ class _UntilBroken:
 
 def _take_signals() -> dict[int, Any]:
     """Answer Ctrl-C and SIGTERM by one line; returns who answered before."""
-    if threading.current_thread() is not threading.main_thread():
+    try:
+        return {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not in the main thread
         return {}
-    return {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
 
 
 def _stop(number: int, frame: Any) -> None:
