@@ -135,7 +135,10 @@ def test_what_is_not_proved_is_1_and_such_a_run_does_not_decide(made, capsys, tm
         (["--goal", 'maximize recall of "cow"'], "no class 'cow'; there are '01', '02', '<b>, x'"),
         (["--goal", "maximize auc_mu"], "it has no decisions to predict with"),
         (["--positive", "01"], "--positive is for two classes"),
-        (["--method", "pairwise"], "method must be one of 'implicit'"),
+        (
+            ["--method", "pairwise"],
+            "trains for goals about two classes; for several there are 'implicit'",
+        ),
         (["--goal", 'maximize recall of "01" on sex="f"'], "add --group"),
         (["--goal", "minimize cost([[0, 1], [1, 0]])"], "The cost matrix is of 2 classes"),
         (["--label", "a"], "too few rows: the "),
