@@ -291,7 +291,7 @@ def choice_of_copied(subject: Subject) -> None:
 
 def choice_of_moved(subject: Subject) -> None:
     """Thresholds move with the scores that share them; what they reach stays."""
-    offsets = OFFSETS.tolist() if subject.axis != "plain" else [8.0] * 99
+    offsets = OFFSETS.tolist() if subject.axis != "everyone" else [8.0] * 99
     mean = sum(offsets[: subject.classes]) / max(subject.classes, 1)  # shifts add up to zero
     for ties in subject.ties:
         batch = subject.batch(ties=ties)

@@ -79,7 +79,7 @@ class Subject:
     @property
     def axis(self) -> str:
         """Whose thresholds they are."""
-        return "plain" if self.problem is None else self.problem.kind
+        return "everyone" if self.problem is None else self.problem.kind
 
     def model(self) -> nn.Module:
         """What makes scores of ``x``: nothing to do, or a small network, always the same."""

@@ -66,7 +66,7 @@ def test_exact_equalized_odds_need_more_than_one_threshold_per_group() -> None:
         Problem(minimize=error, subject_to=goal, thresholds="per group")
     with pytest.raises(ValueError, match=r"Leave a tolerance .* or share one threshold"):
         Problem(minimize=error, subject_to=goal, thresholds="per group")
-    assert Problem(minimize=error, subject_to=goal).kind == "plain"
+    assert Problem(minimize=error, subject_to=goal).kind == "everyone"
     assert Problem(
         minimize=error, subject_to=fairness.equalized_odds(0.02, **RACE), thresholds="per group"
     )

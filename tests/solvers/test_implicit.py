@@ -462,7 +462,7 @@ def test_the_repr_is_the_recipe():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: sp.Implicit("fnr"), "takes a Problem"),
+        (lambda: sp.Implicit(sp.fnr), "takes a Problem"),
         (
             lambda: sp.Implicit(sp.fnr_at_fpr(0.1), share=1.5),
             "share must be a share between 0 and 1",
@@ -629,3 +629,26 @@ def test_queries_are_refused_where_the_problem_knows_none():
     scores, labels = draw()
     with pytest.raises(ValueError, match="not asked of queries"):
         sp.Implicit(sp.fnr_at_fpr(0.1))(scores, labels, queries=torch.zeros(len(scores)))
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        sp.Implicit,
+        sp.Lagrangian,
+        sp.CrossEntropy,
+        sp.Pairwise,
+        lambda goal: sp.LastLayer(goal, nn.Linear(3, 1)),
+        lambda goal: sp.RateBarrier(goal, nn.Linear(3, 1).parameters()),
+    ],
+)
+def test_criteria_take_goals_as_words_and_bounds(criterion):
+    problem = sp.Problem(maximize=sp.tpr, subject_to=sp.fpr <= 0.01)
+    for goal in (problem, "Maximise tpr s.t. fpr <= 1 %", sp.fpr <= 0.01, "fpr <= 1 %"):
+        assert criterion(goal).problem == problem
+    with pytest.raises(
+        TypeError, match=r"takes a Problem, such as .*, a sentence or a bound; got 3"
+    ):
+        criterion(3)
+    with pytest.raises(ValueError, match="fprr"):
+        criterion("minimize fnr subject to fprr <= 0.01")

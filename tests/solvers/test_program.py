@@ -77,7 +77,7 @@ def test_other_problems_are_refused_and_told_where_to_go(problem):
 
 def test_only_problems_are_problems():
     with pytest.raises(TypeError, match="Program takes a Problem, such as"):
-        sp.Program("maximize f_score(1)")
+        sp.Program(sp.f_score(1))
 
 
 @pytest.mark.parametrize("target", [sp.fpr <= 0.2, sp.tnr >= 0.8, sp.fpr.at(0.2)], ids=str)

@@ -72,5 +72,5 @@ def test_it_takes_one_bound(problem):
     with pytest.raises(ValueError, match="takes one bound and one threshold"):
         SlackVariables(problem)
     with pytest.raises(TypeError, match="takes a Problem"):
-        SlackVariables("fpr <= 0.1")
+        SlackVariables(3)
     assert SlackVariables(fnr_at_fpr(0.1)).slack_rate == 0.01

@@ -43,7 +43,7 @@ _FOUND_ON_EVERY_BATCH = ("correct_every", "correction_batches", "follow")
 
 DEFAULTS = {
     # width and widening: benchmarks/points, docs/when_does_it_pay.md
-    "plain": Defaults(refused=("classes", "rule")),
+    "everyone": Defaults(refused=("classes", "rule")),
     # few examples of each group are near its threshold: the main loss is needed to the last
     # (docs/groups.md)
     "groups": Defaults(

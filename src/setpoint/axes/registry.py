@@ -10,7 +10,7 @@ from setpoint.axes.queries import Queries
 from setpoint.axes.specification import Specification
 
 AXES: dict[str, type[Axis[Any]]] = {
-    "plain": Everyone,
+    "everyone": Everyone,
     "groups": Groups,
     "classes": Classes,
     "queries": Queries,

@@ -15,7 +15,7 @@ PER_GROUP: Literal["per group"] = "per group"
 DEFAULT_POINTS = 10
 """The number of thresholds of a range, if none is given."""
 
-AxisName = Literal["plain", "groups", "classes", "queries"]
+AxisName = Literal["everyone", "groups", "classes", "queries"]
 S = TypeVar("S", bound="Specification")
 
 
@@ -46,12 +46,12 @@ class Specification:
 
     @property
     def kind(self) -> AxisName:
-        """What its thresholds belong to: everyone (``"plain"``), groups, classes or queries."""
+        """Who shares a threshold: everyone, groups, classes or queries."""
         if self.thresholds == PER_GROUP:
             return "groups"
         if self.query is not None:
             return "queries"
-        return "classes" if any(e.is_about_classes for e in self.expressions) else "plain"
+        return "classes" if any(e.is_about_classes for e in self.expressions) else "everyone"
 
     @property
     def expressions(self) -> tuple[Expression, ...]:

@@ -108,7 +108,7 @@ def check_query(column: object, already: str | None, kind: str) -> None:
         raise TypeError(f'per() takes the name of a column, as in per("query"); got {column!r}.')
     if already is not None:
         raise ValueError(f"The problem is already per {already}; it cannot also be per {column}.")
-    if kind != "plain":
+    if kind != "everyone":
         raise ValueError(
             f"A problem of {kind} cannot also be asked of every query: say it of all examples "
             "with one threshold, then per query."

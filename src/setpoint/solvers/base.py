@@ -28,7 +28,14 @@ from setpoint.distributed import (
     several_ranks,
     workers,
 )
-from setpoint.problems import Infeasible, Problem, refuse_classes, refuse_queries
+from setpoint.problems import (
+    GoalLike,
+    Infeasible,
+    Problem,
+    as_problem,
+    refuse_classes,
+    refuse_queries,
+)
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.compiled import ClosedForm, call_compiled
 from setpoint.solvers.main_loss import Loss, value_of
@@ -194,10 +201,32 @@ class _Scaled(torch.autograd.Function):
         return gradient * ctx.factor, None
 
 
-def check_problem(
-    problem: object, who: str, example: str = "Problem(minimize=fnr, subject_to=fpr <= 0.01)"
+def read_goal(
+    goal: GoalLike, who: str, example: str = "Problem(minimize=fnr, subject_to=fpr <= 0.01)"
 ) -> Problem:
-    """``problem``, if it is one of binary labels without queries.
+    """A goal as users pass it to a criterion, as a problem.
+
+    Args:
+        goal: A problem, a sentence, or bounds.
+        who: The name of the criterion, for the error.
+        example: A problem that it takes, for the error.
+
+    Raises:
+        TypeError: It is none of these.
+        ValueError: The sentence cannot be read.
+    """
+    try:
+        return as_problem(goal)
+    except TypeError:
+        raise TypeError(
+            f"{who} takes a Problem, such as {example}, a sentence or a bound; got {goal!r:.100}."
+        ) from None
+
+
+def check_problem(
+    problem: GoalLike, who: str, example: str = "Problem(minimize=fnr, subject_to=fpr <= 0.01)"
+) -> Problem:
+    """The problem of a goal (:func:`read_goal`), if it has binary labels and no queries.
 
     Args:
         problem: What the user passed.
@@ -205,14 +234,13 @@ def check_problem(
         example: A problem that it takes, for the error.
 
     Raises:
-        TypeError: It is no :class:`setpoint.Problem`.
+        TypeError: It is no goal.
         NotImplementedError: It is about classes or queries; the message says which method can.
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"{who} takes a Problem, such as {example}; got {problem!r}.")
-    refuse_queries(problem.query, who)
-    refuse_classes(problem, who)
-    return problem
+    found = read_goal(problem, who, example)
+    refuse_queries(found.query, who)
+    refuse_classes(found, who)
+    return found
 
 
 def check_soft_step(step: object) -> Step:
@@ -285,7 +313,7 @@ class LastBatch:
                 return {**found, "hard_objective": problem.evaluate(self.scores, labels, **given)}
             found["status"] = self._trouble() or "trained"
             several = self.scores.ndim > 1 and self.scores.shape[1] > 1
-            if found["status"] != "trained" or problem is None or problem.kind != "plain":
+            if found["status"] != "trained" or problem is None or problem.kind != "everyone":
                 return found
             if several:
                 return found

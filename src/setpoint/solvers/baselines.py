@@ -15,8 +15,8 @@ from setpoint._checks import at_least_zero, positive
 from setpoint.batch import check_labels, check_scores, check_weights
 from setpoint.distributed import Reduction
 from setpoint.losses import exact_type, example_weights
-from setpoint.problems import Problem
-from setpoint.solvers.base import LossCriterion
+from setpoint.problems import GoalLike
+from setpoint.solvers.base import LossCriterion, read_goal
 from setpoint.solvers.main_loss import cross_entropy, focal
 
 Balance = float | Literal["balanced"]
@@ -47,17 +47,14 @@ class CrossEntropy(LossCriterion):
 
     def __init__(
         self,
-        problem: Problem | None = None,
+        problem: GoalLike | None = None,
         *,
         positives: Balance = 1.0,
         gamma: float = 0.0,
         reduction: Reduction | None = None,
     ) -> None:
-        if problem is not None and not isinstance(problem, Problem):
-            raise TypeError(
-                "CrossEntropy takes a Problem, such as fnr_at_fpr(0.01), or none; "
-                f"got {problem!r}. The weight of positives is positives=."
-            )
+        if problem is not None:
+            problem = read_goal(problem, "CrossEntropy (its weight of positives is positives=)")
         if isinstance(positives, str) and positives != "balanced":
             raise ValueError(f"positives must be 'balanced' or a number; got {positives!r}.")
         super().__init__(problem, reduction)

@@ -27,9 +27,9 @@ from setpoint.axes.queries import QueryOutcome
 from setpoint.axes.sample import Sample, exact
 from setpoint.distributed import Reduction
 from setpoint.losses import attach, exact_type, example_weights
-from setpoint.problems import Problem
+from setpoint.problems import GoalLike, Problem
 from setpoint.rates import Array
-from setpoint.solvers.base import BatchCriterion
+from setpoint.solvers.base import BatchCriterion, read_goal
 from setpoint.solvers.compiled import ClosedForm, ExampleColumns
 from setpoint.solvers.logit_adjustment import Adjusted, leans
 from setpoint.solvers.main_loss import (
@@ -64,7 +64,8 @@ class Implicit(ClosedForm, BatchCriterion, State):
     costs one transfer of the scores.
 
     Args:
-        problem: What is wanted.
+        problem: What is wanted: a problem, a sentence such as ``"minimize fnr subject to
+            fpr <= 1 %"``, or bounds.
         main: The loss that shapes features: ``"cross_entropy"``, ``"focal"`` or any callable
             ``loss(scores, labels)``. For classes also ``"adjusted"`` (the default): cross-entropy
             that leans towards classes as the goal does, see :class:`Adjusted`. For queries also
@@ -113,6 +114,11 @@ class Implicit(ClosedForm, BatchCriterion, State):
         >>> criterion.thresholds, criterion.status
         (tensor([0.2000], dtype=torch.float64), 'held')
 
+        The same in words:
+
+        >>> Implicit("minimize fnr subject to fpr <= 25 %").problem == criterion.problem
+        True
+
         One threshold per group:
 
         >>> from setpoint import error
@@ -131,7 +137,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: GoalLike,
         *,
         main: str | Loss | None = None,
         share: float | Literal["fade"] = "fade",
@@ -153,7 +159,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
     ) -> None:
         super().__init__()
         self.reduction = reduction
-        self.problem = _checked(problem)
+        self.problem = problem = read_goal(problem, "Implicit")
         self.kind = kind = problem.kind
         usual = DEFAULTS[kind]
         given: dict[str, Any] = {"memory": memory, "correct_every": correct_every, "follow": follow}
@@ -198,7 +204,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
     @classmethod
     def as_published(
         cls,
-        problem: Problem,
+        problem: GoalLike,
         *,
         temperature: float = 1.0,
         surrogate: Literal["sigmoid", "softplus"] = "sigmoid",
@@ -472,17 +478,8 @@ class Snapshot:
             )
 
 
-def _checked(problem: Problem) -> Problem:
-    if not isinstance(problem, Problem):
-        raise TypeError(
-            "Implicit takes a Problem, such as Problem(minimize=fnr, subject_to=fpr <= 0.01); "
-            f"got {problem!r}."
-        )
-    return problem
-
-
 _WITHOUT_OPTION = {
-    "plain": "The goal is not of classes: leave {}= out.",
+    "everyone": "The goal is not of classes: leave {}= out.",
     "groups": "With one threshold per group all are found on every batch: leave {}= out "
     "(memory= pools scores over batches).",
     "classes": "Shifts of classes are found on every batch: leave {}= out.",

@@ -21,7 +21,7 @@ from setpoint.axes import PlainOutcome, SoftCounts
 from setpoint.axes.scan import holds
 from setpoint.distributed import Reduction, workers
 from setpoint.losses import exact_type
-from setpoint.problems import PER_GROUP, Problem
+from setpoint.problems import PER_GROUP, GoalLike
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.base import BatchCriterion, check_model, check_problem
 from setpoint.solvers.baselines import CrossEntropy
@@ -75,7 +75,7 @@ class LastLayer(BatchCriterion):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: GoalLike,
         head: nn.Module,
         *,
         body: CrossEntropy | Penalty | None = None,
@@ -85,9 +85,9 @@ class LastLayer(BatchCriterion):
         reduction: Reduction | None = None,
     ) -> None:
         super().__init__()
+        self.problem = problem = check_problem(problem, "LastLayer", "fnr_at_fpr(0.01)")
         if implicit is not None and (steps is not None or implicit.problem != problem):
             raise ValueError("implicit= brings its own steps, and must be of the same problem.")
-        self.problem = check_problem(problem, "LastLayer", "fnr_at_fpr(0.01)")
         if isinstance(body, Penalty) and problem.thresholds == PER_GROUP:
             raise NotImplementedError(
                 f"Penalty knows one threshold for everyone; `{problem}` has one per group. "

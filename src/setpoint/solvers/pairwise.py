@@ -15,7 +15,7 @@ from torch import Tensor
 from setpoint._checks import positive
 from setpoint.distributed import Reduction
 from setpoint.losses import Ranked, ValueAndGradient, batch_loss, from_zero
-from setpoint.problems import PER_GROUP, Problem
+from setpoint.problems import PER_GROUP, GoalLike, Problem
 from setpoint.rates import Bound, Range, fnr, fpr, tpr
 from setpoint.solvers.base import LossCriterion, check_problem
 
@@ -53,12 +53,13 @@ class Pairwise(LossCriterion):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: GoalLike,
         *,
         surrogate: Surrogate = "squared_hinge",
         scale: float = 1.0,
         reduction: Reduction | None = None,
     ) -> None:
+        problem = check_problem(problem, "Pairwise", "roc_auc(fpr=(0, 0.05))")
         super().__init__(problem, reduction)
         if surrogate not in ("squared_hinge", "sigmoid"):
             raise ValueError(f"surrogate must be 'squared_hinge' or 'sigmoid'; got {surrogate!r}.")
@@ -81,9 +82,8 @@ class Pairwise(LossCriterion):
         return (value / pairs).clamp(max=_LARGEST), gradient / pairs[:, None]
 
 
-def fpr_range(given: object) -> tuple[float, float]:
+def fpr_range(problem: Problem) -> tuple[float, float]:
     """The range of false positive rates of a problem; raises if it has none."""
-    problem = check_problem(given, "Pairwise", "roc_auc(fpr=(0, 0.05))")
     if problem.objective == (tpr if problem.maximize else fnr) and len(problem.subject_to) == 1:
         (target,) = problem.subject_to
         if isinstance(target, Range) and target.expression == fpr:

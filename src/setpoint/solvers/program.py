@@ -21,7 +21,7 @@ from setpoint.losses.precision_at_recall import AlarmsAtRecall
 from setpoint.losses.ratios import Ratio, RatioBound
 from setpoint.losses.structural import StructuralHinge, error_slopes, worst_cases
 from setpoint.losses.writing import TwoClasses
-from setpoint.problems import PER_GROUP, Problem, refuse_queries
+from setpoint.problems import PER_GROUP, GoalLike, Problem, refuse_queries
 from setpoint.rates import (
     Bound,
     ClassArea,
@@ -35,7 +35,7 @@ from setpoint.rates import (
     recall,
     tnr,
 )
-from setpoint.solvers.base import LossCriterion
+from setpoint.solvers.base import LossCriterion, read_goal
 
 _metrics: list[Expression] = []  # of structural losses, by number
 
@@ -67,8 +67,9 @@ class Program(LossCriterion):
     _options = ("margin",)
 
     def __init__(
-        self, problem: Problem, *, margin: float = 1.0, reduction: Reduction | None = None
+        self, problem: GoalLike, *, margin: float = 1.0, reduction: Reduction | None = None
     ) -> None:
+        problem = read_goal(problem, "Program", "roc_auc(fpr=(0, 0.05))")
         super().__init__(problem, reduction)
         self.margin = margin
         self._loss = loss_for(problem, margin)
@@ -80,10 +81,6 @@ class Program(LossCriterion):
 
 def loss_for(problem: Problem, margin: float = 1.0) -> MetricLoss:
     """The metric loss of a problem; raises if there is none, and says for what there is one."""
-    if not isinstance(problem, Problem):
-        raise TypeError(
-            f"Program takes a Problem, such as roc_auc(fpr=(0, 0.05)); got {problem!r}."
-        )
     refuse_queries(problem.query, "Program")
     loss: MetricLoss | None = None
     if isinstance(problem.objective, ClassArea) and problem.maximize:

@@ -123,7 +123,7 @@ def _published(model: nn.Module, problem: Problem, _steps: int) -> tuple[nn.Modu
     Areas have several thresholds, which the paper does not follow. Thresholds of groups, classes
     and queries are found on every batch.
     """
-    if problem.kind != "plain":
+    if problem.kind != "everyone":
         return model, Implicit(problem, share=0.0, step=Sigmoid(temperature=1.0))
     follow = model.parameters() if len(problem.points) == 1 else None
     return model, Implicit.as_published(problem, correct_every=10, follow=follow)
@@ -187,7 +187,7 @@ PORTFOLIO = ("focal", "resampled", "implicit")
 """What the name ``auto`` tries: the two strongest baselines and ours."""
 
 
-def methods_named(name: str, kind: str = "plain") -> dict[str, Method]:
+def methods_named(name: str, kind: str = "everyone") -> dict[str, Method]:
     """The method with this name, or the whole portfolio for ``auto``.
 
     Args:

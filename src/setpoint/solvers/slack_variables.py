@@ -17,7 +17,7 @@ from setpoint._checks import positive
 from setpoint.axes.everyone import Everyone, PlainOutcome
 from setpoint.axes.sample import Sample
 from setpoint.axes.scan import Placement, holds, place
-from setpoint.problems import Problem
+from setpoint.problems import GoalLike
 from setpoint.rates import Array, Bound
 from setpoint.solvers.base import check_problem
 from setpoint.solvers.compiled import ExampleColumns
@@ -72,11 +72,11 @@ class SlackVariables(Implicit):
     slack: Tensor
     _flexible: tuple[str, ...] = ("thresholds", "slack")
 
-    def __init__(self, problem: Problem, *, slack_rate: float = 0.01, **options: Any) -> None:
+    def __init__(self, problem: GoalLike, *, slack_rate: float = 0.01, **options: Any) -> None:
         example = "Problem(maximize=precision, subject_to=recall >= 0.95)"
-        check_problem(problem, type(self).__name__, example)
+        problem = check_problem(problem, type(self).__name__, example)
         bounds = problem.subject_to
-        if problem.kind != "plain" or len(bounds) != 1 or not isinstance(bounds[0], Bound):
+        if problem.kind != "everyone" or len(bounds) != 1 or not isinstance(bounds[0], Bound):
             raise ValueError(
                 f"SlackVariables takes one bound and one threshold for everyone, such as {example};"
                 f" got `{problem}`. Implicit trains for any problem."

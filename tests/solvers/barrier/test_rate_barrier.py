@@ -94,7 +94,7 @@ def test_evaluation_does_not_learn():
 def test_bad_input_says_what_to_do():
     weight = [torch.ones(2, requires_grad=True)]
     with pytest.raises(TypeError, match="takes a Problem"):
-        sp.RateBarrier("fnr at fpr 0.1", weight)
+        sp.RateBarrier(sp.fnr, weight)
     with pytest.raises(NotImplementedError, match="one fixed threshold"):
         sp.RateBarrier(sp.pr_auc(), weight)
     per_group = sp.Problem(

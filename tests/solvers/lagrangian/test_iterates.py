@@ -113,7 +113,7 @@ def test_bad_use_is_refused():
 @pytest.mark.parametrize(
     ("problem", "error_type", "words"),
     [
-        ("a", TypeError, "Iterates takes a Problem.*got 'a'"),
+        (3, TypeError, "Iterates takes a Problem.*got 3"),
         (macro(recall), TypeError, "Iterates takes a Problem"),
         (Problem(maximize=macro(recall)), ValueError, "Iterates.*about several"),
         (

@@ -21,7 +21,7 @@ from setpoint.axes import Sample, SoftCounts, read_sample, tables_of
 from setpoint.axes.everyone import soft_counts
 from setpoint.distributed import workers
 from setpoint.losses import attach, example_weights
-from setpoint.problems import PER_GROUP, Problem
+from setpoint.problems import PER_GROUP, GoalLike
 from setpoint.rates import Bound, Expression, Where
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.barrier.barrier import Barrier
@@ -60,7 +60,7 @@ class RateBarrier(BatchCriterion):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: GoalLike,
         params: Iterable[Tensor] | None = None,
         *,
         threshold: float = 0.0,
@@ -70,7 +70,7 @@ class RateBarrier(BatchCriterion):
         barrier: Barrier | None = None,
     ) -> None:
         super().__init__()
-        self.problem = check_problem(problem, "RateBarrier")
+        self.problem = problem = check_problem(problem, "RateBarrier")
         if problem.swept is not None or problem.thresholds == PER_GROUP:
             raise NotImplementedError(
                 f"RateBarrier cuts all scores at one fixed threshold; `{problem}` has several. "

@@ -19,7 +19,7 @@ from setpoint._checks import whole
 from setpoint.axes import SoftCounts, read_sample, tables_of
 from setpoint.axes.arrays import Floats
 from setpoint.axes.scan import holds, tolerance
-from setpoint.problems import Problem
+from setpoint.problems import GoalLike, Problem
 from setpoint.rates import Bound
 from setpoint.solvers.lagrangian.lagrangian import check_shared
 from setpoint.solvers.lagrangian.terms import true_gaps
@@ -65,8 +65,8 @@ class Iterates:
         -0.5
     """
 
-    def __init__(self, problem: Problem, *, most: int = 64) -> None:
-        self.problem = check_shared(problem, "Iterates")
+    def __init__(self, problem: GoalLike, *, most: int = 64) -> None:
+        self.problem = problem = check_shared(problem, "Iterates")
         self.most = whole(most, "most", least=2 + len(problem.points) * len(problem.subject_to))
         self.kept: list[Iterate] = []
 

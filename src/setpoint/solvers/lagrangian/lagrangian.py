@@ -20,7 +20,7 @@ from setpoint.axes.sample import exact
 from setpoint.axes.scan import Hold, Placement, holds, place
 from setpoint.distributed import Reduction
 from setpoint.losses import exact_type, example_weights
-from setpoint.problems import PER_GROUP, Problem
+from setpoint.problems import PER_GROUP, GoalLike, Problem
 from setpoint.solvers.base import BatchCriterion, check_problem, check_soft_step
 from setpoint.solvers.compiled import ClosedForm, ExampleColumns
 from setpoint.solvers.implicit import Snapshot
@@ -122,7 +122,7 @@ class Lagrangian(ClosedForm, BatchCriterion, State):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: GoalLike,
         *,
         dual_rate: float = 0.3,
         proxy: bool = False,
@@ -135,7 +135,7 @@ class Lagrangian(ClosedForm, BatchCriterion, State):
     ) -> None:
         super().__init__()
         self.reduction = reduction
-        self.problem = check_shared(problem, "Lagrangian")
+        self.problem = problem = check_shared(problem, "Lagrangian")
         self.step = check_soft_step(step)
         if regret not in ("external", "swap"):
             raise ValueError(f"regret must be 'external' or 'swap'; got {regret!r}.")
@@ -265,7 +265,7 @@ class Lagrangian(ClosedForm, BatchCriterion, State):
         return SoftCounts(self.step, at, width, tensors, tensors), reach
 
 
-def check_shared(problem: object, who: str) -> Problem:
+def check_shared(problem: GoalLike, who: str) -> Problem:
     """``problem``, if its labels are binary and its thresholds the same for everyone."""
     checked = check_problem(problem, who)
     if checked.thresholds == PER_GROUP:
