@@ -127,9 +127,9 @@ class GaussNewton(WithAxis):
 
     axis_type = GaussNewtonAxis
 
-    def _main_gradient(self, outcome: Outcome, scores: Tensor, *given: Any) -> Array:
+    def _main_gradient(self, batch: Any, outcome: Outcome, scores: Tensor, *given: Any) -> Array:
         assert isinstance(outcome, PlainOutcome)
-        main, batch = super()._main_gradient(outcome, scores, *given), outcome.counts.batch
+        main, batch = super()._main_gradient(batch, outcome, scores, *given), outcome.counts.batch
         return _damped(main, Sigmoid().slope(batch.scores), batch)
 
 

@@ -9,11 +9,12 @@ from torch import Tensor, nn
 from benchmarks.common.axes import WithAxis
 from benchmarks.points.stack import Stack, Stepper
 from setpoint import Implicit
-from setpoint.axes import Everyone, Outcome, PlainOutcome, Sample
+from setpoint.axes import Everyone, PlainOutcome, Sample
 from setpoint.axes.scan import Placement
 from setpoint.datasets import DataSplit
 from setpoint.losses import attach
 from setpoint.rates import Array
+from setpoint.solvers.compiled import ExampleColumns
 from setpoint.steps import Step
 from setpoint.train import retarget
 
@@ -95,11 +96,12 @@ class Mixup(Implicit):
     def _main_gradient(self, *given: Any) -> Array:
         return self._main_slopes.double().numpy().T
 
-    def _mixed(
-        self, scores: Tensor, outcome: Outcome, main: Array | None, share: float, learns: bool
-    ) -> tuple[Tensor, Tensor]:
+    def value_and_gradient(
+        self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
+    ) -> tuple[Tensor | float, Tensor]:
         """The implicit part of the mix alone."""
-        value, gradient = super()._mixed(scores, outcome, main, share, learns)
+        share = self.current_share()
+        value, gradient = super().value_and_gradient(scores, labels, learns, columns)
         return value, gradient - share * self._main_slopes
 
 

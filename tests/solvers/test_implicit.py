@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -9,6 +10,7 @@ from torch import nn
 import setpoint as sp
 from setpoint.losses import attach
 from setpoint.solvers import cross_entropy, focal
+from setpoint.solvers.implicit import StarvedBatchWarning
 from setpoint.solvers.main_loss import GRADIENTS
 from setpoint.steps import Hard, Softplus
 
@@ -652,3 +654,21 @@ def test_criteria_take_goals_as_words_and_bounds(criterion):
         criterion(3)
     with pytest.raises(ValueError, match="fprr"):
         criterion("minimize fnr subject to fprr <= 0.01")
+
+
+def test_starved_batches_are_told_once_with_the_cure():
+    rng = np.random.default_rng(0)
+    scores = torch.tensor(rng.normal(size=32), requires_grad=True)
+    few = torch.arange(32) < 3  # of 29 negatives none may be accepted
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.01))
+    for _ in range(19):
+        criterion(scores, few)
+    with pytest.warns(StarvedBatchWarning, match=r"20 of the first 20 .*Stratified.*memory=1000"):
+        criterion(scores, few)
+    for _ in range(30):  # not again
+        criterion(scores, few)
+    enough = sp.Implicit(sp.fnr_at_fpr(0.1))
+    pooled = sp.Implicit(sp.fnr_at_fpr(0.01), memory=1000)
+    for _ in range(30):
+        enough(scores, few)
+        pooled(scores, few)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from setpoint.axes.arrays import Floats, rounded_like
 from setpoint.axes.class_data import ClassData
 from setpoint.axes.cuts import Cuts
-from setpoint.axes.inputs import Masks
+from setpoint.axes.sample import Masks
 from setpoint.axes.scan import tolerance
 from setpoint.axes.specification import Specification
 from setpoint.batch import describe

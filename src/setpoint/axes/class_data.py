@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from setpoint.axes.arrays import Floats, Ints, to_numpy
-from setpoint.axes.inputs import members
+from setpoint.axes.sample import members
 from setpoint.axes.specification import S, Specification
 from setpoint.batch import check_length, check_scores, check_weights
 from setpoint.rates import Bound, ClassSet, Cost, Expression, Range, Rate, TopK, Where
@@ -81,8 +81,7 @@ def read_data(
     rows = np.flatnonzero(w > 0)
     names = class_names_of(classes, s.shape[1])
     inside = {
-        where: w * members(problem, where, groups, s[:, 0], needed=False)
-        for where in problem.slices
+        where: w * members(problem.slices, where, groups, s[:, 0]) for where in problem.slices
     }
     return ClassData(
         s[rows],

@@ -22,8 +22,8 @@ from setpoint.axes.class_choice import choose_classes, evaluate_classes
 from setpoint.axes.cuts import Cuts
 from setpoint.axes.group_cells import threshold_column
 from setpoint.axes.group_search import choose_groups
-from setpoint.axes.inputs import Masks, read_inputs
 from setpoint.axes.query_choice import choose_queries, evaluate_queries
+from setpoint.axes.sample import Masks, read_masks
 from setpoint.axes.scan import place
 from setpoint.axes.specification import PER_GROUP, Specification
 from setpoint.rates import Counts
@@ -46,7 +46,7 @@ def evaluate_problem(
         return evaluate_queries(problem, scores, labels, thresholds, weights, groups, queries)
     if thresholds is None and problem.swept is None:
         return choose_thresholds(problem, scores, labels, weights, groups).value
-    s, masks = read_inputs(problem, scores, labels, weights, groups)
+    s, masks = read_masks(problem.slices, scores, labels, weights, groups)
     with quiet():
         if thresholds is None:
             value = area(problem, Cuts.sort(s[None], _rows(masks)))
@@ -71,7 +71,7 @@ def choose_thresholds(
         return choose_queries(problem, scores, labels, weights, groups, queries)
     if problem.kind == "groups":
         return choose_groups(problem, scores, labels, weights, groups)
-    s, masks = read_inputs(problem, scores, labels, weights, groups)
+    s, masks = read_masks(problem.slices, scores, labels, weights, groups)
     with quiet():
         cuts = Cuts.sort(s[None], _rows(masks))
         placed = place(cuts, problem)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats, Ints, to_numpy
 from setpoint.axes.cuts import Cuts
-from setpoint.axes.inputs import group_column
+from setpoint.axes.sample import group_column
 from setpoint.axes.specification import Specification
 from setpoint.rates import Counts, Expression, Tables, Value, Where
 
@@ -134,7 +134,7 @@ def codes_of(problem: Specification, groups: Any, s: Floats) -> tuple[tuple[Wher
     A problem that names no group takes them from the data.
     """
     columns = columns_of(problem) or _only(groups)
-    values = {column: group_column(problem, column, groups, s) for column in columns}
+    values = {column: group_column(problem.slices, column, groups, s) for column in columns}
     wheres = cells_of(problem)
     if not wheres:
         ((column, array),) = values.items()
@@ -153,7 +153,7 @@ def threshold_column(problem: Specification, thresholds: Any, groups: Any, s: Fl
     if not isinstance(thresholds, Mapping):
         raise TypeError("This problem has one threshold per group: pass {group: threshold}.")
     columns = columns_of(problem) or _only(groups)
-    values = {column: group_column(problem, column, groups, s) for column in columns}
+    values = {column: group_column(problem.slices, column, groups, s) for column in columns}
     found, known = np.zeros(len(s)), np.zeros(len(s), bool)
     for key, threshold in thresholds.items():
         parts = (key,) if len(columns) == 1 else key

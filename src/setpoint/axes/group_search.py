@@ -29,7 +29,7 @@ from setpoint.axes.choice import (
     representable,
 )
 from setpoint.axes.group_cells import Cell, Cells, codes_of, columns_of, key_of
-from setpoint.axes.inputs import group_column, read_inputs
+from setpoint.axes.sample import group_column, read_masks
 from setpoint.axes.scan import TOLERANCE, Hold, admissible, hold_of, placement_at, tolerance
 from setpoint.axes.specification import Specification
 from setpoint.axes.windows import (
@@ -69,7 +69,7 @@ def choose_groups(
     problem: Specification, scores: Any, labels: Any, weights: Any, groups: Any
 ) -> Choice:
     """See :meth:`setpoint.problems.Problem.choose`."""
-    s, masks = read_inputs(problem, scores, labels, weights, groups)
+    s, masks = read_masks(problem.slices, scores, labels, weights, groups)
     wheres, codes = codes_of(problem, groups, s)
     everyone = sum(masks[()])
     strangers = np.flatnonzero((codes < 0) & (everyone > 0))
@@ -95,7 +95,7 @@ def choose_groups(
 
 def _unnamed_group(problem: Specification, groups: Any, s: Floats, row: int) -> str:
     """The message for an example whose group the problem does not name."""
-    values = {c: group_column(problem, c, groups, s)[row] for c in columns_of(problem)}
+    values = {c: group_column(problem.slices, c, groups, s)[row] for c in columns_of(problem)}
     text = " and ".join(f"{column} = {value!s}" for column, value in values.items())
     return (
         f"Row {row} has {text}, a group that the problem names nowhere. With one threshold per "

@@ -23,10 +23,16 @@ from setpoint.axes.choice import Infeasible
 from setpoint.axes.everyone import Separable
 from setpoint.axes.order_statistics import QUANTILES
 from setpoint.axes.query_choice import choose_queries
-from setpoint.axes.query_cuts import QueryCuts
 from setpoint.axes.sample import Sample, exact, read_sample
 from setpoint.axes.scan import TOLERANCE, place
-from setpoint.axes.segments import EXAMPLES_AT_ONCE, Grouped, Segments, queries_among, query_column
+from setpoint.axes.segments import (
+    EXAMPLES_AT_ONCE,
+    Grouped,
+    QueryCuts,
+    Segments,
+    queries_among,
+    query_column,
+)
 from setpoint.axes.soft_counts import SoftCounts
 from setpoint.axes.specification import Specification
 from setpoint.batch import check_scores

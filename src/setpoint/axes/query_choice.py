@@ -11,10 +11,9 @@ from setpoint._checks import plural
 from setpoint.axes.arrays import Floats, quiet, rounded_like, to_numpy
 from setpoint.axes.choice import Choice, Infeasible, area, worst
 from setpoint.axes.cuts import Cuts, counts_at
-from setpoint.axes.inputs import Masks, read_inputs
-from setpoint.axes.query_cuts import QueryCuts
+from setpoint.axes.sample import Masks, read_masks
 from setpoint.axes.scan import TOLERANCE, Placement, holds, place
-from setpoint.axes.segments import Grouped, Segments, queries_among, query_column
+from setpoint.axes.segments import Grouped, QueryCuts, Segments, queries_among, query_column
 from setpoint.axes.specification import Specification
 from setpoint.rates import Bound, Tables
 
@@ -35,7 +34,7 @@ def evaluate_queries(
     """
     if thresholds is None and problem.swept is None:
         return choose_queries(problem, scores, labels, weights, groups, queries).value
-    s, masks = read_inputs(problem, scores, labels, weights, groups)
+    s, masks = read_masks(problem.slices, scores, labels, weights, groups)
     grouped = _grouped(problem, queries, groups, s)
     given = None if thresholds is None else _given(problem, thresholds, grouped)
     values = []
@@ -54,7 +53,7 @@ def choose_queries(
     problem: Specification, scores: Any, labels: Any, weights: Any, groups: Any, queries: Any
 ) -> Choice:
     """See :meth:`setpoint.problems.Problem.choose`; thresholds are ``{query: threshold}``."""
-    s, masks = read_inputs(problem, scores, labels, weights, groups)
+    s, masks = read_masks(problem.slices, scores, labels, weights, groups)
     grouped = _grouped(problem, queries, groups, s)
     targets, thresholds, values = holds(problem), [], []
     reached: list[list[Floats]] = [[] for _ in problem.subject_to]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.axes.arrays import Floats
+from setpoint.axes.arrays import Floats, to_numpy
 from setpoint.axes.cuts import Cuts
 from setpoint.batch import check_labels, check_length, check_scores, check_weights, column_of
 from setpoint.rates import Array, Where
@@ -185,7 +185,7 @@ def _columns(
     columns: Floats = np.empty((len(positive), 2 * len(slices), len(scores)))
     columns[:, 0], columns[:, 1] = positive, negative
     for i, where in enumerate(slices[1:], 1):
-        inside = _members(where, slices, groups, scores)
+        inside = members(slices, where, groups, scores[:, 0])
         columns[:, 2 * i], columns[:, 2 * i + 1] = positive & inside, negative & inside
     if weights is not None:
         columns *= weights.T[:, None]
@@ -193,16 +193,65 @@ def _columns(
     return by_example
 
 
-def _members(
-    where: Where, slices: tuple[Where, ...], groups: Any, scores: Floats
+Masks = dict[Where, tuple[Floats, Floats]]
+"""For each slice, the weight of every example as a positive and as a negative."""
+
+
+def read_masks(
+    slices: tuple[Where, ...], scores: Any, labels: Any, weights: Any = None, groups: Any = None
+) -> tuple[Floats, Masks]:
+    """Checked scores ``[n]`` of one output, and the weights of both classes in each slice.
+
+    For evaluation, which takes plain lists too, and to which no examples are an error.
+    """
+    s, y = _flat(scores, "scores"), _flat(labels, "labels")
+    if s.size == 0:
+        raise ValueError("There are no scores to evaluate: pass at least one example.")
+    check_scores(s)
+    check_labels(y, s)
+    w = np.ones_like(s) if weights is None else _flat(weights, "weights")
+    check_weights(w, s)
+    masks: Masks = {}
+    for where in slices:
+        inside = w * members(slices, where, groups, s, needed=True)
+        masks[where] = (inside * (y == 1), inside * (y == 0))
+    return s, masks
+
+
+def members(
+    slices: tuple[Where, ...], where: Where, groups: Any, scores: Floats, *, needed: bool = False
 ) -> NDArray[np.bool_]:
-    """Who belongs to a slice, ``[n]``; group columns may be tensors or arrays of strings."""
-    names = {column for each in slices for column, _ in each}
-    inside: Any = True
+    """Which examples are in a slice, ``[n]``; if some are ``needed``, none is an error."""
+    inside = np.ones(len(scores), dtype=bool)
     for column, value in where:
-        given = column_of(groups, column, names)
-        given = given.detach().cpu().numpy() if hasattr(given, "detach") else np.asarray(given)
-        matches = np.asarray(given == value).reshape(-1)
-        check_length(matches, scores[:, 0], "groups")
-        inside = matches & inside
-    return np.asarray(inside)
+        array = group_column(slices, column, groups, scores)
+        matches = np.asarray(array == value)
+        if needed and not np.any(matches):
+            known = ", ".join(map(repr, list(dict.fromkeys(array.tolist()))[:5]))
+            raise ValueError(f"No example has {column} = {value!r}; the column holds {known}.")
+        inside &= matches
+    return inside
+
+
+def group_column(
+    slices: tuple[Where, ...], column: str, groups: Any, scores: Floats
+) -> NDArray[Any]:
+    """One value for each example, of the column that slices are picked by; of any type."""
+    given = column_of(groups, column, {name for where in slices for name, _ in where})
+    array = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    check_length(array, scores, "groups")
+    return array
+
+
+def _flat(values: Any, name: str) -> Floats:
+    """``[n]`` or ``[n, 1]`` as ``[n]``."""
+    array = to_numpy(values, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} must be one number per example, [n] or [n, 1]; got the shape {array.shape}. "
+            "Evaluate several outputs one by one: scores[:, i]."
+        )
+    return array

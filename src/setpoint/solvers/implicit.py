@@ -7,6 +7,7 @@ a threshold, and how it is chosen and held, is the business of :mod:`setpoint.ax
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,9 +47,16 @@ from setpoint.solvers.main_loss import (
 from setpoint.solvers.memory import Memory, Schedule, State
 from setpoint.steps import Hard, Sigmoid, Softplus, Step
 
+WATCHED = 20
+"""The first batches, by which a criterion judges whether batches are large enough."""
+_STARVED = ("too coarse", "no positives", "no negatives")
 SHARE_WITHOUT_STEPS = 0.3
 """The share of the main loss when the number of steps is not known."""
 Rule = Literal["shift", "weight"]
+
+
+class StarvedBatchWarning(UserWarning):
+    """Most batches have too few examples to hold what is asked for."""
 
 
 class Implicit(ClosedForm, BatchCriterion, State):
@@ -200,6 +208,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
         self.register_buffer("step_count", torch.zeros((), dtype=torch.long))
         self.register_number()
         self._last: Snapshot | None = None
+        self._watched = self._starved = 0
 
     @classmethod
     def as_published(
@@ -305,10 +314,8 @@ class Implicit(ClosedForm, BatchCriterion, State):
             if steps and self.kind == "classes":
                 self.adjusted.count(scores, _classes_of(labels, scores), weights)
             main = None
-            if learns and self.share != 0 and isinstance(batch, Sample):
-                main = sample_gradient(self.main, batch, scores, labels, weights)
-            elif learns and self.share != 0:
-                main = self._main_gradient(outcome, scores, labels, weights)
+            if learns and self.share != 0:
+                main = self._main_gradient(batch, outcome, scores, labels, weights)
             last = Snapshot(self.problem, self.axis.advice, outcome, share, main)
             self.__dict__["_last"] = last  # a module would look whether it is a parameter
             if steps:  # a look at validation data is not a step
@@ -332,9 +339,11 @@ class Implicit(ClosedForm, BatchCriterion, State):
         return self.axis.hold(whole, own, self.step, widening, placed)
 
     def _main_gradient(
-        self, outcome: Outcome, scores: Tensor, labels: Any, weights: Tensor | None
+        self, batch: Any, outcome: Outcome, scores: Tensor, labels: Any, weights: Tensor | None
     ) -> Array:
-        """The gradient of a main loss of queries or classes on the scores, in one row."""
+        """The gradient of the main loss on the scores, ``[c, n]`` as that of the outcome."""
+        if isinstance(batch, Sample):
+            return sample_gradient(self.main, batch, scores, labels, weights)
         if isinstance(outcome, QueryOutcome):
             if self.main == LISTWISE:
                 return listwise_gradient(outcome.batch, outcome.judged)[None]
@@ -358,8 +367,24 @@ class Implicit(ClosedForm, BatchCriterion, State):
             found = np.where(np.isnan(found), before.cpu().numpy(), found)
         before.copy_(torch.from_numpy(found))
         self.step_count.add_(1)
+        if self._on_its_own and self._watched < WATCHED:
+            self._watch()
         if not self._on_its_own and self.memory.capacity:
             self.memory.add(batch)
+
+    def _watch(self) -> None:
+        """Warn if most of the first batches have too few examples for the goal."""
+        self._watched += 1
+        self._starved += self.status.startswith(_STARVED)
+        if self._watched == WATCHED and 2 * self._starved >= WATCHED:
+            warnings.warn(
+                f"{self._starved} of the first {WATCHED} batches have too few examples for "
+                f"`{self.problem}` ({self.status}). Use larger batches, draw the rarer class more "
+                "often with Stratified(labels, batch_size), or pool scores over batches with "
+                "Implicit(..., memory=1000).",
+                StarvedBatchWarning,
+                stacklevel=2,
+            )
 
     def _refuse_queries(self) -> None:
         if self.kind != "queries":
