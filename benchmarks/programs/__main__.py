@@ -19,6 +19,7 @@ SHARES = {  # of the time, at most; what a part does not use goes to the next
     "speed": 0.2,
     "batches": 0.1,
     "large": 0.1,
+    "backward": 0.05,
     "game": 0.1,
     "predicted": 0.1,
     "tables": 1.0,

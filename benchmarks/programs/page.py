@@ -16,7 +16,7 @@ from benchmarks.programs.targets import verdicts
 
 PAGE = ROOT / "docs" / "programs.md"
 IMAGES = ROOT / "docs" / "images"
-FILES = ("speed", "batches", "large", "training", "game", "predicted")
+FILES = ("speed", "batches", "large", "training", "game", "predicted", "backward")
 
 
 def main() -> None:
@@ -59,6 +59,7 @@ def blocks(found: dict[str, list[Row]]) -> dict[str, str]:
         "table rates": report_training.rates(part["rates"]),
         "predicted": report_training.predicted(found["predicted"]),
         "game": report_speed.game(found["game"]),
+        "backward": report_speed.backward(found["backward"]),
     }
 
 

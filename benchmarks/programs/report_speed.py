@@ -118,3 +118,18 @@ def game(rows: list[Row]) -> str:
     return table(
         ["n", "method", "ms", "loss reported", "with the right sum", "gradient off by"], lines
     )
+
+
+def backward(rows: list[Row]) -> str:
+    """Modes down, programs across: forward and backward milliseconds, and their ratio."""
+    programs = list(dict.fromkeys(row["cell"]["program"] for row in rows))
+    found = {(row["cell"]["program"], row["cell"]["mode"]): row for row in rows}
+    lines = []
+    for mode in dict.fromkeys(row["cell"]["mode"] for row in rows):
+        here = [found.get((program, mode)) for program in programs]
+        shown = [
+            f"{milliseconds(row)}, {100 * row['share']:.0f} %" if row and "share" in row else "-"
+            for row in here
+        ]
+        lines.append([mode, *shown])
+    return table(["mode", *programs], lines)

@@ -28,7 +28,7 @@ from setpoint.programs import linear_program
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results" / "program_sketching.json"
 PICTURE = HERE.parents[1] / "docs" / "images" / "program_sketching.svg"
-SHARES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+SHARES: tuple[float | str, ...] = ("auto", 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 D = torch.float64
 
 
@@ -50,7 +50,7 @@ def pairs(seed: int) -> tuple[Tensor, Tensor, Tensor]:
     return torch.ones(256, dtype=D), torch.cat([-eye, -eye]), b
 
 
-def measure(program: tuple[Tensor, Tensor, Tensor], size: int, form: str, seed: int) -> dict:
+def measure(program: tuple[Tensor, Tensor, Tensor], size: int | str, form: str, seed: int) -> dict:
     """One program, one sketch: error of the value, cosine of the gradient, steps, seconds."""
     c, A, b = program
     exact_b = b.clone().requires_grad_()
@@ -85,7 +85,7 @@ def run(count: int, end: float) -> list[dict]:
                 for seed in range(count):
                     program = draw(seed)
                     if time.monotonic() < end:
-                        size = round(share * len(program[2]))
+                        size = share if share == "auto" else round(share * len(program[2]))
                         cells.append(measure(program, size, form, seed))
                 if not cells:
                     continue
@@ -97,7 +97,7 @@ def run(count: int, end: float) -> list[dict]:
                 row["by_newton"] = sum(c["by"] == "newton" for c in cells)
                 rows.append(row)
                 print(
-                    f"{kind:10s} {form:10s} {share:4.0%}  error {row['error']:8.1e} "
+                    f"{kind:10s} {form:10s} {_shown(share)}  error {row['error']:8.1e} "
                     f"(sd {row['error_sd']:.0e})  cosine {row['cosine']:6.3f} "
                     f"(sd {row['cosine_sd']:.3f})  steps {row['steps']:6.1f}  "
                     f"{1000 * row['seconds']:6.1f} ms",
@@ -105,6 +105,10 @@ def run(count: int, end: float) -> list[dict]:
                 )
                 RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     return rows
+
+
+def _shown(share: float | str) -> str:
+    return share if isinstance(share, str) else f"{share:4.0%}"
 
 
 def draw_picture(rows: list[dict]) -> None:
@@ -119,7 +123,11 @@ def draw_picture(rows: list[dict]) -> None:
     figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
     for axis, kind in zip(axes, ("many rows", "pairs"), strict=True):
         for form in ("published", "ours"):
-            some = [r for r in rows if r["kind"] == kind and r["form"] == form]
+            some = [
+                r
+                for r in rows
+                if (r["kind"], r["form"]) == (kind, form) and r["share"] != "auto"
+            ]
             spread = [r["cosine_sd"] for r in some]
             x, y = [r["share"] for r in some], [r["cosine"] for r in some]
             axis.errorbar(x, y, spread, label=form, marker="o", capsize=2)

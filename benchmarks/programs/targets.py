@@ -33,15 +33,15 @@ def _seconds(rows: list[Row], metric: str, method: str) -> float | None:
 
 
 def _fast(rows: list[Row]) -> Iterator[list[str]]:
-    for metric, title in (("auc", "AUC"), ("f1", "F score")):
+    for metric, title, aim in (("auc", "AUC", 100), ("f1", "F score", 50)):
         own = _seconds(rows, metric, "fast path")
         others = {name: _seconds(rows, metric, name) for name in SOLVERS}
         timed = {name: s for name, s in others.items() if s is not None}
         if own and timed:
             nearest = min(timed, key=lambda name: timed[name])
             ratio = timed[nearest] / own
-            target = f"{title}, n = {LARGEST}: fast path 100 x faster than every solver"
-            yield _line(target, f"{ratio:.0f} x ({nearest})", ratio >= 100)
+            target = f"{title}, n = {LARGEST}: fast path {aim} x faster than every solver"
+            yield _line(target, f"{ratio:.0f} x ({nearest})", ratio >= aim)
 
 
 def _layer(rows: list[Row]) -> Iterator[list[str]]:
