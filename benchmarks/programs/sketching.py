@@ -124,9 +124,7 @@ def draw_picture(rows: list[dict]) -> None:
     for axis, kind in zip(axes, ("many rows", "pairs"), strict=True):
         for form in ("published", "ours"):
             some = [
-                r
-                for r in rows
-                if (r["kind"], r["form"]) == (kind, form) and r["share"] != "auto"
+                r for r in rows if (r["kind"], r["form"]) == (kind, form) and r["share"] != "auto"
             ]
             spread = [r["cosine_sd"] for r in some]
             x, y = [r["share"] for r in some], [r["cosine"] for r in some]

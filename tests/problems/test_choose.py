@@ -252,3 +252,14 @@ def test_the_middle_of_large_scores_is_finite():
 
 def test_the_reference_itself_knows_every_cut():
     assert cuts([1.0, 2.0, 2.0, 0.0], [1, 1, 1, 0]) == [frozenset(), {1, 2}, {0, 1, 2}]
+
+
+@pytest.mark.parametrize("problem", [sp.roc_auc(), sp.roc_auc(fpr=(0, 0.3)), sp.pr_auc()], ids=str)
+def test_the_value_of_a_choice_is_what_evaluate_gives(problem):
+    """Of an area it is the area, not the mean of the objective at the few thresholds."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(40) % 8 == 0
+    scores = rng.normal(size=40) + labels
+    found = problem.choose(scores, labels)
+    assert found.value == problem.evaluate(scores, labels)
+    assert found.value != problem.evaluate(scores, labels, thresholds=found.thresholds)

@@ -8,7 +8,13 @@ from losses.draws import BINARY, LOSSES, draw, value_and_gradient
 from programs import by_highs
 from torch.testing import assert_close
 
-from setpoint.losses import expected_f_decisions, expected_f_loss, f_score_loss, independent_joint
+from setpoint.losses import (
+    auc_loss,
+    expected_f_decisions,
+    expected_f_loss,
+    f_score_loss,
+    independent_joint,
+)
 from setpoint.programs import as_program, linear_program
 from setpoint.solvers import focal
 
@@ -135,3 +141,26 @@ def test_a_program_needs_both_classes_and_one_output(name):
         program_of(BINARY[name], torch.zeros(3), torch.zeros(3))
     with pytest.raises(ValueError, match="for one output; got 2"):
         program_of(BINARY[name], torch.zeros(3, 2), torch.tensor([[0, 1], [1, 0], [1, 1]]))
+
+
+def test_training_through_the_layer_is_training_by_the_loss():
+    """A row of the paper's Table 1 in small: the same weights after 30 steps, to rounding."""
+    rng = torch.Generator().manual_seed(0)
+    y = (torch.rand(40, generator=rng) < 0.4).long()
+    x = torch.randn(40, 5, generator=rng, dtype=torch.float64) + y[:, None]
+
+    def by_the_layer(scores, labels):
+        return linear_program(*as_program(auc_loss, scores, labels)[:6], value_only=True)[0]
+
+    trained = []
+    for loss in (auc_loss, by_the_layer):
+        torch.manual_seed(0)
+        layers = (torch.nn.Linear(5, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+        model = torch.nn.Sequential(*layers).double()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+        for _ in range(30):
+            optimizer.zero_grad()
+            loss(model(x)[:, 0], y).backward()
+            optimizer.step()
+        trained.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    assert_close(trained[1], trained[0], rtol=1e-10, atol=1e-12)

@@ -30,9 +30,16 @@ class Infeasible(ValueError):
 
 @dataclass(frozen=True)
 class Choice:
-    """Thresholds that solve a problem on some data, and what they reach there."""
+    """Thresholds that solve a problem on some data, and what they reach there.
 
-    thresholds: Any  # a tuple of numbers; for groups and queries {group or query: number}
+    Attributes:
+        thresholds: A tuple of numbers; for groups and queries ``{group or query: number}``.
+        value: What ``problem.evaluate`` gives on these data: the objective at the thresholds, or
+            the area over a range.
+        rates: Every rate at the thresholds, the mean over several of them.
+    """
+
+    thresholds: Any
     value: float
     rates: Mapping[str, float]
 

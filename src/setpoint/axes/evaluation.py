@@ -79,6 +79,8 @@ def choose_thresholds(
         check_feasible(problem, tables, masks)
         value = objective_value(problem, tables, s, masks)
         rates = rates_reached(problem, value, tables)
+        if problem.swept is not None:
+            value = defined(problem, area(problem, cuts), masks)
     thresholds = tuple(representable(t, scores, s) for t in placed.threshold[0].tolist())
     return Choice(thresholds, value, rates)
 
