@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 import xgboost
+from sklearn.base import clone
 
 from setpoint import Implicit, Problem, Sigmoid, fnr, fnr_at_fpr, fpr, pr_auc, precision_at_recall
 from setpoint.axes import read_sample, spread
@@ -190,3 +191,39 @@ def test_counts_at_the_width_used_by_the_bound():
     expected = 0.125 * float(spread(sample.scores, sample.weights)[0])
     ratio = np.abs(gradient) / curvature / REACH
     np.testing.assert_allclose(ratio[curvature > 1e-12], expected, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:Cannot compute class prob")  # LightGBM has raw scores only
+def test_scikit_learn_estimators_of_lightgbm_train_as_its_own_function():
+    x, y = draw()
+    objective = Objective(fnr_at_fpr(0.1))
+    weights = np.linspace(0.5, 2, len(y))
+    model = lightgbm.LGBMClassifier(
+        objective=objective, n_estimators=8, n_jobs=1, verbosity=-1, random_state=0
+    )
+    seen = clone(model).fit(
+        x, y, sample_weight=weights, eval_X=(x,), eval_y=(y,), eval_metric=objective.feval
+    )
+    data = lightgbm.Dataset(x, y, weight=weights)
+    params = {"objective": objective, "num_threads": 1, "verbosity": -1}
+    own = lightgbm.train(params, data, 8)
+    np.testing.assert_allclose(seen.predict(x), own.predict(x), rtol=1e-9)
+    values = seen.evals_result_["valid_0"]["setpoint"]
+    assert values[-1] == pytest.approx(fnr_at_fpr(0.1).evaluate(seen.predict(x), y))
+
+
+def test_scikit_learn_estimators_of_xgboost_train_as_its_own_function():
+    x, y = draw()
+    objective = Objective(fnr_at_fpr(0.1))
+    weights = np.linspace(0.5, 2, len(y))
+    model = xgboost.XGBClassifier(
+        objective=objective, n_estimators=8, n_jobs=1, eval_metric=objective.metric
+    )
+    seen = clone(model).fit(x, y, sample_weight=weights, eval_set=[(x, y)], verbose=False)
+    data = xgboost.DMatrix(x, label=y, weight=weights)
+    own = xgboost.train({"nthread": 1, "objective": "binary:logistic"}, data, 8, obj=objective)
+    found = seen.predict(x, output_margin=True)
+    assert fnr_at_fpr(0.1).evaluate(found, y) < 0.35
+    np.testing.assert_allclose(found, own.predict(data, output_margin=True), rtol=1e-6)
+    values = seen.evals_result()["validation_0"]["metric"]
+    assert values[-1] == pytest.approx(fnr_at_fpr(0.1).evaluate(found, y))

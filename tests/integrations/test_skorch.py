@@ -81,3 +81,11 @@ def test_a_criterion_without_a_threshold_decides_at_zero():
     x, y = data()
     model = net(CrossEntropy, max_epochs=1).fit(x, y)
     np.testing.assert_array_equal(model.predict(x), model.decision_function(x) > 0)
+
+
+def test_labels_of_text_are_told_with_the_line_that_encodes_them():
+    x, y = data()
+    texts = np.where(y > 0, "spam", "ham")
+    with pytest.raises(TypeError, match=r"texts \('ham', 'spam'\).*== 'spam'\)"):
+        net().fit(x, texts)
+    net(max_epochs=1).fit(x, (np.asarray(texts) == "spam").astype(np.float32))

@@ -2,10 +2,11 @@ import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
+from torch.utils.data import DataLoader, TensorDataset
 
 from setpoint import Problem, coverage, error, fpr, precision, recall
-from setpoint.solvers import cross_entropy
-from setpoint.train import Shuffled, Stratified, batches, fit
+from setpoint.solvers import cross_entropy, samplers
+from setpoint.train import Classwise, Shuffled, Stratified, batches, fit
 
 
 def labels(positives: int, negatives: int) -> torch.Tensor:
@@ -122,3 +123,57 @@ def test_fit_hands_the_weights_to_the_criterion():
     for (labels_seen, weights), batch in zip(seen, drawn, strict=True):
         assert_close(weights, batch.weights * given[batch.rows])
         assert int(labels_seen.sum()) == 20
+
+
+@pytest.mark.parametrize("make", [Stratified, Classwise])
+def test_a_data_loader_draws_batches_of_every_class(make):
+    y = labels(30, 970)
+    sampler = make(y, 100, seed=5)
+    loader = DataLoader(TensorDataset(torch.arange(1000), y), batch_sampler=sampler)
+    assert len(loader) == 10
+    passes = [list(loader) for _ in range(2)]
+    for rows, of in passes[0] + passes[1]:
+        assert len(of) == 100
+        assert int(of.sum()) == (20 if make is Stratified else 4)
+        assert torch.equal(y[rows], of)
+        weights = sampler.weights_of(of)
+        assert float(weights.mean()) == pytest.approx(1)
+        assert float((weights * of).mean()) == pytest.approx(0.03)  # as in the data
+    assert not torch.equal(passes[0][0][0], passes[1][0][0])  # a new order
+    sampler.set_epoch(0)
+    assert all(torch.equal(a[0], b[0]) for a, b in zip(passes[0], loader, strict=True))
+    drawn = make(100).draw(y, steps=10, seed=5)
+    assert all(torch.equal(a[0], b.rows) for a, b in zip(passes[0], drawn, strict=True))
+
+
+def test_a_data_loader_needs_the_labels_and_takes_small_data_whole():
+    with pytest.raises(TypeError, match=r"batch_sampler=Stratified\(labels, 64\)"):
+        iter(Stratified(64)).__next__()
+    y = labels(3, 9)
+    sampler = Stratified(y, 64)
+    (rows,) = list(sampler)
+    assert sorted(rows) == list(range(12))
+    assert sampler.weights_of(y).tolist() == [1.0] * 12
+
+
+def test_classes_too_rare_for_the_batches_come_as_they_do_in_the_data():
+    """At most four classes fit into a batch of four; of eight, all must still be seen."""
+    y = torch.arange(800) % 8
+    drawn = torch.cat([b.rows for b in Classwise(4, least=1).draw(y, steps=200, seed=0)])
+    assert set(y[drawn].tolist()) == set(range(8))
+
+
+def test_ranks_share_the_batches_of_one_process(monkeypatch):
+    y = labels(30, 970)
+    alone = [set(rows) for rows in Stratified(y, 120)]
+    parts = []
+    for rank in range(2):
+        monkeypatch.setattr(samplers, "workers", lambda: 2)
+        monkeypatch.setattr(samplers, "rank_of", lambda rank=rank: rank)
+        sampler = Stratified(y, 60)
+        assert len(sampler) == 8
+        parts.append(list(sampler))
+    for whole, mine, other in zip(alone, *parts, strict=True):
+        assert len(mine) == len(other) == 60
+        assert set(mine) | set(other) == whole
+        assert int(y[mine].sum()) == int(y[other].sum()) == 12

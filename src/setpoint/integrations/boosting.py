@@ -16,6 +16,7 @@ constant), and no tree raises the frozen loss, at any learning rate up to 1.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -42,8 +43,9 @@ _SMALLEST = 1e-16  # of a curvature: both libraries divide by sums of it
 class Objective:
     """The gradient and curvature of a problem for boosting with XGBoost or LightGBM.
 
-    ``xgboost.train(params, data, obj=objective)`` and ``lightgbm.train({"objective": objective,
-    **params}, data)``; :func:`boost` also does the warm start. Scores are raw margins.
+    ``xgboost.train(params, data, obj=objective)``, ``lightgbm.train({"objective": objective,
+    **params}, data)``, ``XGBClassifier(objective=objective)`` and ``LGBMClassifier(objective=
+    objective)``; :func:`boost` also does the warm start. Scores are raw margins.
 
     Args:
         problem: What is wanted; shared thresholds.
@@ -73,9 +75,9 @@ class Objective:
         self.width = positive(width, "width")
         self.groups = groups
 
-    def __call__(self, scores: NDArray[Any], data: Any) -> tuple[Floats, Floats]:
-        """What both libraries call in every round, with their own data set."""
-        return self.derivatives(scores, data.get_label(), data.get_weight())
+    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Floats, Floats]:
+        """What both libraries call in every round; see :func:`_read_round` for the arguments."""
+        return self.derivatives(*_read_round(first, second, sample_weight))
 
     def derivatives(
         self, scores: NDArray[Any], labels: NDArray[Any], weights: NDArray[Any] | None = None
@@ -112,25 +114,41 @@ class Objective:
         assert scores.grad is not None
         return scores.grad.numpy(), width
 
-    def metric(self, scores: NDArray[Any], data: Any) -> tuple[str, float]:
-        """The goal's value on a data set, for XGBoost's ``custom_metric``; lower is better.
+    def metric(self, first: Any, second: Any, sample_weight: Any = None) -> Any:
+        """The goal's value on a data set; lower is better.
 
-        The best threshold of these very data; where none reaches the targets, the worst share, or
-        infinity if the objective is no share.
+        Its name and value for ``custom_metric`` of ``xgboost.train``, the value alone for
+        ``eval_metric`` of ``XGBClassifier``. The best threshold of these very data; where none
+        reaches the targets, the worst share, or infinity if the objective is no share.
         """
+        value = self._value(first, second, sample_weight)
+        return ("setpoint", value) if hasattr(second, "get_label") else value
+
+    def feval(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[str, float, bool]:
+        """The same for LightGBM: ``feval`` of its ``train``, ``eval_metric`` of its estimators."""
+        return "setpoint", self._value(first, second, sample_weight), False
+
+    def _value(self, first: Any, second: Any, sample_weight: Any) -> float:
         if self.groups is not None:
             raise ValueError(
                 "A data set does not say which groups its rows are of, so goals about groups have "
                 "no metric here. Leave it out, and take problem.evaluate(scores, labels, "
                 "groups=...) after training."
             )
-        weights = data.get_weight()
+        scores, labels, weights = _read_round(first, second, sample_weight)
         given = None if weights is None or len(weights) == 0 else weights
-        return "setpoint", -merit(self.problem, scores, data.get_label(), weights=given)
+        return -merit(self.problem, scores, labels, weights=given)
 
-    def feval(self, scores: NDArray[Any], data: Any) -> tuple[str, float, bool]:
-        """The same for LightGBM's ``feval``."""
-        return (*self.metric(scores, data), False)
+
+def _read_round(first: Any, second: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """Scores, labels and weights of a round.
+
+    The ``train`` functions pass the scores and a data set, the scikit-learn estimators of both
+    libraries the labels, the scores and the weights.
+    """
+    if hasattr(second, "get_label"):
+        return first, second.get_label(), second.get_weight()
+    return second, first, weights
 
 
 def boost(
@@ -174,8 +192,10 @@ def boost(
     later = {**given, "learning_rate": positive(share(rate, "rate"), "rate")}
     for other in ("eta", "shrinkage_rate"):
         later.pop(other, None)
-    train = _lightgbm if library == "lightgbm" else _xgboost
-    return train(objective, x, labels, weights, (given, later), (first, count - first))
+    trees = (first, count - first)
+    if library == "lightgbm":
+        return _lightgbm(objective, x, labels, weights, (given, later), trees)
+    return _xgboost(objective, x, labels, weights, (given, later), trees)
 
 
 def raw_scores(booster: Any, x: Any) -> NDArray[np.floating[Any]]:
@@ -187,46 +207,36 @@ def raw_scores(booster: Any, x: Any) -> NDArray[np.floating[Any]]:
     return np.asarray(booster.predict(x, raw_score=True))
 
 
+_Stages = tuple[dict[str, Any], dict[str, Any]]
+"""Parameters of log-loss, then of the goal."""
+
+
 def _lightgbm(
-    objective: Objective,
-    x: Any,
-    y: Any,
-    weights: Any,
-    params: tuple[dict[str, Any], dict[str, Any]],
-    trees: tuple[int, int],
+    objective: Objective, x: Any, y: Any, weights: Any, stages: _Stages, trees: tuple[int, int]
 ) -> Any:
-    try:
-        import lightgbm
-    except ModuleNotFoundError as missing:
-        raise install_advice(missing) from None
-    data = lightgbm.Dataset(x, y, weight=weights, free_raw_data=False)
-    first, later = ({"verbosity": -1, **given} for given in params)
-    booster = None
-    if trees[0]:
-        booster = lightgbm.train({**first, "objective": "binary"}, data, trees[0])
-    if trees[1]:
-        goal = {**later, "objective": objective}
-        booster = lightgbm.train(goal, data, trees[1], init_model=booster)
+    lightgbm = _installed("lightgbm")
+    data, booster = lightgbm.Dataset(x, y, weight=weights, free_raw_data=False), None
+    for params, goal, count in zip(stages, ("binary", objective), trees, strict=True):
+        if count:
+            given = {"verbosity": -1, **params, "objective": goal}
+            booster = lightgbm.train(given, data, count, init_model=booster)
     return booster
 
 
 def _xgboost(
-    objective: Objective,
-    x: Any,
-    y: Any,
-    weights: Any,
-    params: tuple[dict[str, Any], dict[str, Any]],
-    trees: tuple[int, int],
+    objective: Objective, x: Any, y: Any, weights: Any, stages: _Stages, trees: tuple[int, int]
 ) -> Any:
+    xgboost = _installed("xgboost")
+    data, booster = xgboost.DMatrix(x, label=y, weight=weights), None
+    for params, goal, count in zip(stages, (None, objective), trees, strict=True):
+        if count:
+            given = {**params, "objective": "binary:logistic"}
+            booster = xgboost.train(given, data, count, obj=goal, xgb_model=booster)
+    return booster
+
+
+def _installed(library: Library) -> Any:
     try:
-        import xgboost
+        return import_module(library)
     except ModuleNotFoundError as missing:
         raise install_advice(missing) from None
-    data = xgboost.DMatrix(x, label=y, weight=weights)
-    first, later = ({**given, "objective": "binary:logistic"} for given in params)
-    booster = None
-    if trees[0]:
-        booster = xgboost.train(first, data, trees[0])
-    if trees[1]:
-        booster = xgboost.train(later, data, trees[1], obj=objective, xgb_model=booster)
-    return booster

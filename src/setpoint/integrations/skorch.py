@@ -58,6 +58,20 @@ class OperatingNet(NeuralNetBinaryClassifier):  # type: ignore[misc]
             **kwargs,
         )
 
+    def check_data(self, X: Any, y: Any) -> None:
+        """As skorch, and labels must be numbers.
+
+        Raises:
+            TypeError: Labels are texts; the message shows how to encode them.
+        """
+        if y is not None and not isinstance(y, Tensor) and np.asarray(y).dtype.kind in "OUST":
+            seen = sorted({str(label) for label in y})
+            raise TypeError(
+                f"skorch trains on labels 0 and 1; got texts ({', '.join(map(repr, seen[:3]))}). "
+                f"Encode them: y = (np.asarray(y) == {seen[-1]!r}).astype(np.float32)."
+            )
+        super().check_data(X, y)
+
     def decision_function(self, X: Any) -> NDArray[np.floating[Any]]:
         """The raw score of each row, ``[n]``."""
         batches = [out[0] if isinstance(out, tuple) else out for out in self.forward_iter(X)]

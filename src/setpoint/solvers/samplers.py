@@ -7,6 +7,7 @@ prevalence: precision, F, coverage and error depend on it, and would otherwise b
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -18,6 +19,7 @@ from torch import Tensor
 from setpoint._checks import share as share_between
 from setpoint._checks import whole
 from setpoint.axes.segments import Grouped, query_column
+from setpoint.distributed import rank_of, workers
 
 
 class Batch(NamedTuple):
@@ -54,8 +56,107 @@ class Shuffled:
             yield Batch(rows, None)
 
 
-@dataclass(frozen=True)
-class Stratified:
+class ByClass(ABC):
+    """Batches with a fixed number of rows of each class, weighted back to the shares of the data.
+
+    Made of a batch size it is a :class:`Sampler`. Made of labels and a batch size it is also a
+    ``batch_sampler`` of :class:`torch.utils.data.DataLoader`: every iteration is a pass over the
+    data with batches of its own, on several ranks each rank's part of the batches of all.
+
+    Args:
+        labels: The labels of all examples, or the batch size alone.
+        size: Examples in a batch (of each rank).
+        seed: Decides the batches of a data loader, with the number of the pass.
+    """
+
+    def __init__(self, labels: Any, size: int | None = None, *, seed: int = 0) -> None:
+        given = labels if size is None else size
+        self.size, self.seed = whole(given, "size", least=1), seed
+        self.labels = None if size is None else torch.as_tensor(labels).detach().cpu().reshape(-1)
+        self._passes = 0
+
+    @abstractmethod
+    def classes(self, labels: Tensor) -> list[Tensor]:
+        """The rows of each class."""
+
+    @abstractmethod
+    def counts(self, sizes: list[int], size: int) -> list[int]:
+        """How many of each class a batch of ``size`` holds, from the sizes of the classes."""
+
+    def _parts(self, labels: Tensor, size: int) -> tuple[list[Tensor], list[int]]:
+        """The rows of each class, and how many of them a batch holds.
+
+        Nothing where batches come as they are: all data fit into one, there is only one class, or
+        a class is too rare for these batches to hold any of it.
+        """
+        labels = labels.detach().cpu().reshape(-1)
+        classes = self.classes(labels)
+        if len(classes) < 2 or size in (1, len(labels)):
+            return [], []
+        counts = self.counts([len(rows) for rows in classes], size)
+        return (classes, counts) if all(counts) else ([], [])
+
+    def draw(self, labels: Tensor, *, steps: int, seed: int) -> Iterator[Batch]:
+        """Yield ``steps`` batches of row indices for examples with these labels."""
+        yield from self._drawn(labels, min(self.size, labels.numel()), steps, seed)
+
+    def _drawn(self, labels: Tensor, size: int, steps: int, seed: int) -> Iterator[Batch]:
+        classes, counts = self._parts(labels, size)
+        if not classes:
+            return Shuffled(size).draw(labels, steps=steps, seed=seed)
+        return _by_class(classes, counts, steps=steps, seed=seed)
+
+    def __len__(self) -> int:
+        """Batches in a pass of a data loader."""
+        return max(1, len(self._own_labels()) // (self.size * workers()))
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """The batches of the next pass of a data loader, as lists of rows."""
+        labels, count, rank = self._own_labels(), workers(), rank_of()
+        seed, self._passes = self.seed + self._passes, self._passes + 1
+        size = min(self.size * count, len(labels))
+        for rows, _ in self._drawn(labels, size, len(self), seed):
+            yield rows[rank::count].tolist()  # classes stand one after the other: each is divided
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the pass with this number the next one, as in ``DistributedSampler``."""
+        self._passes = whole(epoch, "epoch", least=0)
+
+    def weights_of(self, labels: Tensor) -> Tensor:
+        """The weights that undo the choice of a batch of a data loader, by its labels.
+
+        Hand them to a criterion that takes ``resampling=``, to any other as ``weights=``.
+        """
+        known = self._own_labels()
+        size = min(self.size * workers(), len(known))
+        classes, counts = self._parts(known, size)
+        weights = torch.ones(labels.shape, device=labels.device)
+        for rows, count, weight in zip(
+            classes, counts, _class_weights(classes, counts), strict=True
+        ):
+            if count:
+                weights[self._same_class(labels, known[rows[0]])] = weight
+        return weights
+
+    def _same_class(self, labels: Tensor, label: Tensor) -> Tensor:
+        return labels == label.to(labels)
+
+    def _own_labels(self) -> Tensor:
+        if self.labels is None:
+            name = type(self).__name__
+            raise TypeError(
+                f"{name}({self.size}) does not know the labels it draws from; a data loader takes "
+                f"DataLoader(data, batch_sampler={name}(labels, {self.size}))."
+            )
+        return self.labels
+
+    def __repr__(self) -> str:
+        options = {k: v for k, v in vars(self).items() if k not in ("labels", "seed", "_passes")}
+        listed = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        return f"{type(self).__name__}({listed})"
+
+
+class Stratified(ByClass):
     """Every batch holds the same, sufficient number of positives and of negatives.
 
     The rarer class has its natural share of a batch, but at least ``share`` of it and at least
@@ -65,52 +166,67 @@ class Stratified:
     ``resampling=``. Data that fit into one batch are taken whole: repeating rows would add nothing.
 
     Args:
-        size: Examples in a batch.
+        labels: The labels of all examples, for a data loader; or the batch size alone.
+        size: Examples in a batch (of each rank).
         least: How many of the rarer class every batch holds at least.
         share: How much of the batch it is at least; 0: only ``least`` counts.
+        seed: Decides the batches of a data loader, with the number of the pass.
 
     Examples:
         >>> labels = torch.tensor([1] * 10 + [0] * 990)
         >>> rows, weights = next(Stratified(100).draw(labels, steps=1, seed=0))
         >>> int(labels[rows].sum()), round(float((weights * labels[rows]).sum() / 100), 6)
         (20, 0.01)
+
+        In a data loader:
+
+        >>> from torch.utils.data import DataLoader, TensorDataset
+        >>> sampler = Stratified(labels, 100)
+        >>> loader = DataLoader(TensorDataset(torch.randn(1000, 3), labels), batch_sampler=sampler)
+        >>> x, y = next(iter(loader))
+        >>> len(loader), int(y.sum()), round(float((sampler.weights_of(y) * y).sum() / 100), 6)
+        (10, 20, 0.01)
     """
 
-    size: int
-    least: int = 20
-    share: float = 0.2
+    def __init__(
+        self,
+        labels: Any,
+        size: int | None = None,
+        *,
+        least: int = 20,
+        share: float = 0.2,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(labels, size, seed=seed)
+        self.least = whole(least, "least", least=0)
+        self.share = share_between(share, "share")
 
-    def draw(self, labels: Tensor, *, steps: int, seed: int) -> Iterator[Batch]:
-        """Yield ``steps`` batches of row indices for examples with these labels."""
-        positive = labels.detach().cpu().reshape(-1) > 0
-        classes = [torch.nonzero(mask)[:, 0] for mask in (positive, ~positive)]
-        rare, common = sorted(classes, key=len)
-        size = min(whole(self.size, "size", least=1), len(positive))
-        count = self._rare_in_batch(len(rare), len(positive), size)
-        if count == 0 or size in (1, len(positive)):  # one class only, batches of one, or whole
-            yield from Shuffled(size).draw(labels, steps=steps, seed=seed)
-            return
-        yield from _by_class([rare, common], [count, size - count], steps=steps, seed=seed)
+    def classes(self, labels: Tensor) -> list[Tensor]:
+        """The rows of the rarer class, then the others; only one part if a class is missing."""
+        parts = [torch.nonzero(mask)[:, 0] for mask in (labels > 0, ~(labels > 0))]
+        return sorted((rows for rows in parts if len(rows)), key=len)
 
-    def _rare_in_batch(self, rare: int, total: int, size: int) -> int:
-        """How many examples of the rarer class each batch holds."""
-        if rare == 0:
-            return 0
-        share = share_between(self.share, "share")
-        wanted = max(whole(self.least, "least", least=0), round(share * size))
-        return max(round(size * rare / total), min(wanted, size // 2))
+    def counts(self, sizes: list[int], size: int) -> list[int]:
+        """How many of the rarer class a batch holds, and how many others."""
+        wanted = max(self.least, round(self.share * size))
+        count = max(round(size * sizes[0] / sum(sizes)), min(wanted, size // 2))
+        return [count, size - count]
+
+    def _same_class(self, labels: Tensor, label: Tensor) -> Tensor:
+        return (labels > 0) == bool(label > 0)
 
 
-@dataclass(frozen=True)
-class Classwise:
+class Classwise(ByClass):
     """Every batch holds its natural share of every class, but at least ``least`` of each.
 
     Weights undo it: in every batch each class weighs what it does in the data; hand them to the
     criterion as ``resampling=``. Data that fit into one batch are taken whole.
 
     Args:
-        size: Examples in a batch.
+        labels: The labels of all examples, for a data loader; or the batch size alone.
+        size: Examples in a batch (of each rank).
         least: How many of each class a batch holds at least (an equal share of it at most).
+        seed: Decides the batches of a data loader, with the number of the pass.
 
     Examples:
         >>> labels = torch.tensor([0] * 90 + [1] * 8 + [2] * 2)
@@ -119,23 +235,19 @@ class Classwise:
         [12, 4, 4]
     """
 
-    size: int
-    least: int = 4
+    def __init__(
+        self, labels: Any, size: int | None = None, *, least: int = 4, seed: int = 0
+    ) -> None:
+        super().__init__(labels, size, seed=seed)
+        self.least = whole(least, "least", least=0)
 
-    def draw(self, labels: Tensor, *, steps: int, seed: int) -> Iterator[Batch]:
-        """Yield ``steps`` batches of row indices for examples with these labels."""
-        labels = labels.detach().cpu().reshape(-1).long()
-        size = min(whole(self.size, "size", least=1), len(labels))
-        classes = [torch.nonzero(labels == k)[:, 0] for k in sorted(set(labels.tolist()))]
-        if len(classes) < 2 or size in (1, len(labels)):
-            yield from Shuffled(size).draw(labels, steps=steps, seed=seed)
-            return
-        counts = self.counts([len(rows) for rows in classes], size)
-        yield from _by_class(classes, counts, steps=steps, seed=seed)
+    def classes(self, labels: Tensor) -> list[Tensor]:
+        """The rows of each class, in the order of the labels."""
+        return [torch.nonzero(labels == label)[:, 0] for label in sorted(set(labels.tolist()))]
 
     def counts(self, sizes: list[int], size: int) -> list[int]:
         """How many of each class a batch of ``size`` holds."""
-        least = min(whole(self.least, "least", least=0), size // len(sizes))
+        least = min(self.least, size // len(sizes))
         natural = torch.tensor(sizes).double() * size / sum(sizes)
         spare = (natural - least).clamp(min=0)
         left = size - least * len(sizes)
@@ -239,16 +351,21 @@ def cycle(rows: Tensor, size: int, generator: torch.Generator) -> Iterator[Tenso
         queue = queue[size:]
 
 
+def _class_weights(classes: list[Tensor], counts: list[int]) -> list[float]:
+    """What a row of each class counts for, so that classes weigh what they do in the data."""
+    size, total = sum(counts), sum(map(len, classes))
+    pairs = zip(classes, counts, strict=True)
+    return [len(rows) / total * size / count for rows, count in pairs]
+
+
 def _by_class(
     classes: list[Tensor], counts: list[int], *, steps: int, seed: int
 ) -> Iterator[Batch]:
     """Batches with ``counts`` rows of each class, weighted back to the shares of the classes."""
-    size, total = sum(counts), sum(map(len, classes))
-    pairs = list(zip(classes, counts, strict=True))
-    weights = torch.cat(
-        [torch.full((count,), len(rows) / total * size / max(count, 1)) for rows, count in pairs]
-    )
+    each = zip(_class_weights(classes, counts), counts, strict=True)
+    weights = torch.cat([torch.full((count,), weight) for weight, count in each])
     generator = torch.Generator().manual_seed(seed)
-    streams = [cycle(rows, count, generator) for rows, count in pairs if count]
+    pairs = zip(classes, counts, strict=True)
+    streams = [cycle(rows, count, generator) for rows, count in pairs]
     for _ in range(whole(steps, "steps", least=1)):
         yield Batch(torch.cat([next(stream) for stream in streams]), weights)
