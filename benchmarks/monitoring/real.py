@@ -42,8 +42,16 @@ def load(name: str) -> tuple[Any, Any, Any]:
     return x[order], y[order], time[order]
 
 
-def run(name: str, model: str, shuffled: bool) -> dict[str, Any]:
-    """One stream: what is certified, when it alarms, what the false positive rate was."""
+def run(name: str, model: str, shuffled: bool, days_as_clusters: bool = False) -> dict[str, Any]:
+    """One stream: what is certified, when it alarms, what the false positive rate was.
+
+    Args:
+        name: Of the table.
+        model: Of :data:`MODELS`.
+        shuffled: The control: all rows in random order.
+        days_as_clusters: Rows of one day are one draw (half hours of a market, stations of a
+            country): a day counts once, by the mean over its rows.
+    """
     x, y, time = load(name)
     if shuffled:
         mixed = np.random.default_rng(0).permutation(len(y))
@@ -63,7 +71,8 @@ def run(name: str, model: str, shuffled: bool) -> dict[str, Any]:
     alarms: dict[str, int] = {}
     days = np.flatnonzero(np.concatenate([[True], np.diff(time[cut:]) > 0]))
     for part in np.split(np.arange(cut, len(labels)), days[1:]):
-        monitor.update(scores[part], labels[part], times=time[part])
+        clusters = time[part] if days_as_clusters else None
+        monitor.update(scores[part], labels[part], times=time[part], clusters=clusters)
         for test in monitor.alarms:
             alarms.setdefault(test, int(part[-1] - cut + 1))
     alerts = scores[cut:] > certificate.threshold
@@ -85,4 +94,7 @@ def main() -> dict[str, Any]:
             for shuffled in (False, True):
                 order = "random order" if shuffled else "in time"
                 found[f"{name}, {model}, {order}"] = run(name, model, shuffled)
+            if name != "fraud_handbook_sim":
+                key = f"{name}, {model}, in time, days as clusters"
+                found[key] = run(name, model, False, days_as_clusters=True)
     return found

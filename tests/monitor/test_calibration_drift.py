@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from cli.shell import run
 
-from setpoint.certificates import exchangeability, moving_columns
+from setpoint.certificates import certify, exchangeability, moving_columns
 
 
 def rows(n=3000, seed=0, drift=0.0, more_positives=0.0):
@@ -75,3 +76,40 @@ def test_moving_columns_are_named_with_their_values():
 def test_a_level_outside_is_refused():
     with pytest.raises(ValueError, match="significance must be a share"):
         exchangeability(np.arange(10.0), significance=2)
+
+
+def test_rows_that_drift_are_not_certified_unless_that_is_accepted():
+    scores, labels = rows(drift=1.5)
+    times = np.arange(len(scores))
+    refused = certify(scores, labels, "fpr <= 0.1", times=times)
+    assert refused.status == "not certified"
+    assert refused.notes[0].startswith("these rows drift: alert share")
+    assert refused.points[0].threshold is None
+    accepted = certify(scores, labels, "fpr <= 0.1", times=times, accept_drift=True)
+    assert accepted
+    assert accepted.caveats[0].startswith("these rows drift")
+    quiet = certify(*rows(), "fpr <= 0.1", times=times)
+    assert quiet
+    assert not quiet.caveats
+
+
+def write(path, drift, time=True):
+    scores, labels = rows(drift=drift)
+    lines = [
+        f"{s!r},{int(y)},{i}" for i, (s, y) in enumerate(zip(scores.tolist(), labels, strict=True))
+    ]
+    path.write_text("\n".join(["s,y,t", *lines]) + "\n")
+    return path
+
+
+def test_the_command_refuses_drifting_rows_and_notices_them_without_a_time(tmp_path, capsys):
+    file = write(tmp_path / "a.csv", 1.5)
+    words = ("certify", file, "--score", "s", "--label", "y", "--goal", "fpr <= 0.1")
+    assert run(*words, "--time", "t") == 1
+    assert "these rows drift" in capsys.readouterr().out
+    assert run(*words, "--time", "t", "--accept-drift") == 0
+    assert "certified, but these rows drift" in capsys.readouterr().out
+    assert run(*words) == 0
+    assert "In the order of the file these rows drift" in capsys.readouterr().err
+    assert run("certify", write(tmp_path / "b.csv", 0.0), *words[2:]) == 0
+    assert "drift" not in capsys.readouterr().err

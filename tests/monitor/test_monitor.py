@@ -238,7 +238,7 @@ def sampled(certificate, seed, shift=0.0, share=0.1, n=10_000):
 
 
 def test_known_sampling_shares_give_an_unbiased_rate_and_few_false_alarms():
-    """The rate is at its limit: 200 monitors may alarm in 4 % (the part of rates), 3 se: 8.2 %."""
+    """The rate is at its limit: at most 5 % of 200 monitors may alarm, 3 se: 9.6 %."""
     certificate = certify(*rows(5000), "fpr <= 0.05")
     scores, labels = rows(400_000, 99)
     shift = certificate.threshold - np.sort(scores[~labels])[-int(0.05 * (~labels).sum())]
@@ -248,7 +248,7 @@ def test_known_sampling_shares_give_an_unbiased_rate_and_few_false_alarms():
         scores, shown, shares = sampled(certificate, seed, shift, n=3000)
         alarms += monitor.update(scores, shown, label_shares=shares) != "holds"
         values.append(monitor.rates[0].value)
-    assert alarms / 200 < 0.082
+    assert alarms / 200 < 0.096
     assert np.mean(values) == pytest.approx(0.05, abs=0.003)
 
 

@@ -23,6 +23,8 @@ from setpoint.certificates.polya_urn import RankCells, alert_evidence, rank_evid
 from setpoint.certificates.sample import binary_labels, scores_and_precision
 from setpoint.certificates.text import share_text
 
+DRIFTS = "these rows drift"
+"""How the reason of a drift begins."""
 PARTS = 5
 FEWEST_ROWS = 50
 """Reference rows below which a test is left out."""
@@ -58,7 +60,7 @@ class Exchangeability:
             text += f"; positives {first} in the first fifth, {last} in the last"
         moved = [name for name, value in self.evidence.items() if value >= self.limit]
         return (
-            f"these rows drift: {text} (found in the {' and the '.join(moved)}); a certificate of "
+            f"{DRIFTS}: {text} (found in the {' and the '.join(moved)}); a certificate of "
             "the latest fifth is the one to use"
         )
 

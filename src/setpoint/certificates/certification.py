@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,7 +20,14 @@ from setpoint.certificates.goals import (
     inequalities,
 )
 from setpoint.certificates.groups import GroupGoals, goals_by_group
-from setpoint.certificates.proofs import CERTIFIED, SearchVerdict, interval, value_at
+from setpoint.certificates.proofs import (
+    CERTIFIED,
+    NOT_CERTIFIED,
+    SearchVerdict,
+    Thresholds,
+    interval,
+    value_at,
+)
 from setpoint.certificates.regions import signs
 from setpoint.certificates.sample import (
     EVERYONE,
@@ -59,6 +67,7 @@ def certify(
     prevalence: float | None = None,
     clusters: Any = None,
     times: Any = None,
+    accept_drift: bool = False,
     old_threshold: float | None = None,
     weights: Any = None,
     plan: LabelPlan | None = None,
@@ -95,7 +104,8 @@ def certify(
             timestamps. The promise is then about a random row of a new cluster; every cluster
             counts once, however many rows it has.
         times: When each row was measured, dates or numbers. The certificate says from when to when,
-            and a caveat whether the rows drift meanwhile.
+            and rows that drift meanwhile are not certified.
+        accept_drift: Certify rows that drift all the same, with a caveat that says so.
         old_threshold: Where alerts began while these rows were labelled. If none of the rows lies
             below, they are reviewed alerts: only precision can be certified.
         weights: Refused: weighted counts do not follow the binomial law.
@@ -141,6 +151,9 @@ def certify(
         found = search(goals, sample, delta, guarantee)
     else:
         found = prove_given(goals, sample, thresholds, delta)
+    drift = _drift(found, sample, when)
+    if drift and not accept_drift:
+        found = replace(found, status=NOT_CERTIFIED, thresholds=Thresholds(), notes=drift)
     points = tuple(_points(goals, found, sample))
     return Certificate(
         goal=wanted.text,
@@ -157,7 +170,7 @@ def certify(
         assumptions=tuple(assumptions(found, sample, count, mean)),
         notes=(*found.notes, *remarks(points, sample), *copies),
         advice=tuple(advice_on(found, sample, delta, mean)),
-        caveats=tuple(_caveats(found, points, sample, when)),
+        caveats=(*useless(points), *drift) if found.status == CERTIFIED else (),
         fingerprint=fingerprint(sample),
         clusters=sample.clusters,
         period=() if when is None else period_of(when),
@@ -176,13 +189,12 @@ def _certify_plan(
     return without_recall(certify(scores, known.positive, goal, confidence=confidence), plan)
 
 
-def _caveats(
-    found: SearchVerdict, points: Sequence[Point], sample: CalibrationSample, when: Any
-) -> Iterator[str]:
-    """Why thresholds that are proved are of no use, or what they assume is false."""
-    if found.status == CERTIFIED:
-        yield from useless(points)
-        yield from () if when is None else drift_caveat(sample, when)
+def _drift(found: SearchVerdict, sample: CalibrationSample, when: Any) -> tuple[str, ...]:
+    """That calibration rows drift with time, if thresholds were proved on them."""
+    if found.status != CERTIFIED or when is None:
+        return ()
+    one = found.thresholds.get(())
+    return drift_caveat(sample, when, None if one is None else one.value(sample))
 
 
 def _read_times(times: Any, sample: CalibrationSample) -> Any:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from setpoint.certificates.certificate import Certificate
 
 WATCHED = ("rates", "alerts", "scores")
-_PARTS = {"rates": 0.8, "alerts": 0.15, "scores": 0.05, "features": 0.1}
+PARTS = {"rates": 0.85, "alerts": 0.11, "scores": 0.04, "features": 0.1}
 """How false alarms are divided among kinds of tests, before those not watched are left out."""
 _ALIKE = 1e-4
 """Labels of alerts and of other rows are equally frequent unless chance is rarer than this."""
@@ -381,9 +381,9 @@ class Monitor:
             "scores": [] if self.scores is None else [self.scores.name],
             "features": [ranks.name for ranks in self.features.values()],
         }
-        total = sum(_PARTS[kind] for kind, names in kinds.items() if names)
+        total = sum(PARTS[kind] for kind, names in kinds.items() if names)
         return {
-            name: self.false_alarm * _PARTS[kind] / total / len(names)
+            name: self.false_alarm * PARTS[kind] / total / len(names)
             for kind, names in kinds.items()
             for name in names
         }

@@ -83,13 +83,17 @@ def time_text(time: Any) -> str:
     return str(np.datetime_as_string(time, unit="s")).removesuffix("T00:00:00").replace("T", " ")
 
 
-def drift_caveat(sample: CalibrationSample, times: NDArray[Any]) -> tuple[str, ...]:
-    """A caveat if rows drift from the first to the last."""
+def drift_caveat(
+    sample: CalibrationSample, times: NDArray[Any], threshold: float | None = None
+) -> tuple[str, ...]:
+    """A caveat if rows drift from the first to the last; alerts begin at ``threshold``."""
     from setpoint.certificates.calibration_drift import exchangeability
 
     if sample.clusters or times.min() == times.max():  # rows of a cluster are not exchangeable
         return ()
-    found = exchangeability(sample.scores, sample.labels, times=times, significance=_DRIFT)
+    found = exchangeability(
+        sample.scores, sample.labels, times=times, threshold=threshold, significance=_DRIFT
+    )
     return () if found else (found.reason,)
 
 

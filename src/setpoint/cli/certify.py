@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from setpoint._files import write_file
-from setpoint.certificates import Certificate, certify, goal_to_certify
+from setpoint.certificates import Certificate, certify, exchangeability, goal_to_certify
+from setpoint.certificates.calibration_drift import DRIFTS
 from setpoint.certificates.times import UNITS, rates_by_period, read_times
 from setpoint.cli.common import (
     DONE,
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--group", metavar="COLUMN", help="one threshold for each value of this column")
     add("--clusters", metavar="COLUMN", help="who a row belongs to; each counts once")
     add("--time", metavar="COLUMN", help="when a row was measured: dates or numbers")
+    add("--accept-drift", action="store_true", help="with --time: certify rows that drift, too")
     add("--latest", type=count, metavar="ROWS", help="certify on so many of the latest rows")
     add("--by", choices=tuple(UNITS), help="show the certified rates by period")
     add("--old-threshold", type=float, metavar="SCORE", help="where alerts began when labelled")
@@ -67,8 +69,31 @@ def run(given: argparse.Namespace) -> int:
     if given.out is not None:
         write_file(given.out, f"{_indented(certificate)}\n".encode())
     print(_indented(certificate) if given.json else certificate)
-    accepted = certificate.certified if given.allow_useless else not certificate.exit_code
-    return DONE if accepted else NOT_PROVED
+    return DONE if _is_accepted(given, certificate) else NOT_PROVED
+
+
+def _is_accepted(given: argparse.Namespace, certificate: AnyCertificate) -> bool:
+    """Whether it is certified, without caveats but for those that were allowed."""
+    doubts = [
+        caveat
+        for caveat in getattr(certificate, "caveats", ())
+        if not (given.accept_drift and caveat.startswith(DRIFTS))
+    ]
+    return certificate.certified and (given.allow_useless or not doubts)
+
+
+def _order_note(data: Scores, significance: float = 0.001) -> Iterator[str]:
+    """A sentence if the order of the rows in the file matters, and nobody said that it is time's.
+
+    Files that are sorted by label or by score say nothing.
+    """
+    columns = [data.scores] if data.labels is None else [data.scores, data.labels]
+    steps = [np.diff(column) for column in columns]
+    if any((step >= 0).all() or (step <= 0).all() for step in steps):
+        return
+    found = exchangeability(data.scores, data.labels, significance=significance)
+    if found.drifts:
+        yield f"In the order of the file {found.reason}; if that is the order of time, add --time."
 
 
 def _kind_of_proof(given: argparse.Namespace) -> Callable[[argparse.Namespace], AnyCertificate]:
@@ -118,6 +143,8 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
         times=given.time,
     )
     tell(data.notes)
+    if given.time is None and given.clusters is None:
+        tell(_order_note(data))
     if given.latest is not None:
         data = _latest(data, given.latest)
     certificate = certify(
@@ -131,6 +158,7 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
         groups=None if given.group is None else {given.group: data.groups},
         clusters=data.clusters,
         times=data.times,
+        accept_drift=given.accept_drift,
         old_threshold=given.old_threshold,
     )
     if given.by is not None and not given.json and certificate.certified:
