@@ -243,7 +243,7 @@ SLICED = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.on(group="a") <= 0.1)
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        (("fnr", data()), TypeError, "compare takes a Problem"),
+        ((sp.fnr, data()), TypeError, "compare takes a Problem"),
         ((SLICED, data()), NotImplementedError, "does not take groups"),
         ((sp.Problem(maximize=sp.macro(sp.recall)), data()), ValueError, "about several. Implicit"),
         ((GOAL, (data()[0], 0 * data()[1])), ValueError, "validation data cannot judge the goal"),

@@ -133,7 +133,7 @@ def test_thresholds_of_groups_rest_on_the_rows_of_each():
     assert 0 < found.negatives < 0.3 * one.negatives
 
 
-@pytest.mark.parametrize("goal", [sp.Problem(maximize=sp.macro(sp.recall)), "minimize fnr"])
+@pytest.mark.parametrize("goal", [sp.Problem(maximize=sp.macro(sp.recall)), sp.fnr])
 def test_what_it_cannot_diagnose_is_refused(goal):
     with pytest.raises(
         (TypeError, ValueError), match=r"diagnose (takes a Problem|decides between two)"
@@ -169,7 +169,7 @@ def test_goals_that_the_training_data_do_not_reach_are_told_from_those_of_new_da
     with pytest.raises(sp.Infeasible, match="On the training data: No threshold"):
         diagnose(scores, labels, sp.recall_at_precision(0.99), train=(-scores, labels))
     with pytest.raises(TypeError, match="diagnose takes a Problem"):
-        diagnose(scores, labels, "fnr")
+        diagnose(scores, labels, sp.fnr)
 
 
 def test_tensors_and_the_words():

@@ -374,7 +374,7 @@ def test_a_head_without_weights_is_refused(head, message):
 
 def test_what_it_cannot_express_is_refused_with_who_can():
     head = nn.Linear(5, 1)
-    with pytest.raises(TypeError, match="takes a Problem, such as"):
+    with pytest.raises(TypeError, match="LastLayer takes a Problem"):
         sp.LastLayer(sp.fnr, head)
     with pytest.raises(ValueError, match=r"about several\. Implicit\(problem\)"):
         sp.LastLayer(sp.Problem(maximize=sp.macro(sp.recall)), head)

@@ -122,7 +122,7 @@ def test_what_cannot_be_reached_is_said():
 @pytest.mark.parametrize(
     ("problem", "error", "words"),
     [
-        ("fnr", TypeError, "retarget takes a Problem"),
+        (fnr, TypeError, "retarget takes a Problem"),
         (Problem(maximize=macro(recall)), ValueError, r"about several\. Implicit"),
         (Problem(minimize=fnr, subject_to=fpr.on(g="a") <= 0.1), NotImplementedError, "groups="),
     ],

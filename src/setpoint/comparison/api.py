@@ -15,7 +15,7 @@ from setpoint.comparison.tables import Comparison
 from setpoint.comparison.trials import ComparisonPlan, Members, run_cells
 from setpoint.datasets import DataSplit, Table, split
 from setpoint.distributed import Processes, check_processes
-from setpoint.problems import Problem, check_plain
+from setpoint.problems import GoalLike, as_problem, check_plain
 from setpoint.solvers import Method, methods_named
 from setpoint.train import LEARNING_RATES
 
@@ -25,7 +25,7 @@ _OWN = 'For one of your own pass {"mine": Method(lambda problem, steps: ...)}.'
 
 
 def compare(
-    problem: Problem,
+    problem: GoalLike,
     data: Data,
     methods: Iterable[str] | Mapping[str, Method] = USUAL,
     *,
@@ -67,6 +67,7 @@ def compare(
         >>> [row.method for row in found.rows]
         ['focal', 'implicit']
     """
+    problem = as_problem(problem, "compare")
     check_plain(problem, "compare", "Use Classifier.fit(..., groups=...).")
     chosen, wanted = _check_methods(methods), _check_seeds(seeds)
     plan = ComparisonPlan(

@@ -28,7 +28,7 @@ from setpoint._checks import positive, share, whole
 from setpoint._extras import install_advice
 from setpoint.axes import read_sample, spread
 from setpoint.axes.arrays import Floats
-from setpoint.problems import Problem, merit
+from setpoint.problems import GoalLike, as_problem, merit
 from setpoint.solvers import Implicit
 from setpoint.steps import Sigmoid
 
@@ -63,14 +63,14 @@ class Objective:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: GoalLike,
         *,
         main_share: float = 0.3,
         width: float = 0.125,
         groups: Any = None,
     ) -> None:
         Implicit(problem, share=0.0)  # says what is wrong with the problem
-        self.problem = problem
+        self.problem = as_problem(problem, "Objective")
         self.main_share = share(main_share, "main_share")
         self.width = positive(width, "width")
         self.groups = groups

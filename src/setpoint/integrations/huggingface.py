@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from setpoint._extras import install_advice
 from setpoint.certificates import Certificate
 from setpoint.integrations.shared import best_choice, scalars, try_certify
-from setpoint.problems import Choice, Problem
+from setpoint.problems import Choice, GoalLike, as_problem
 from setpoint.solvers import BatchCriterion, Implicit
 
 try:
@@ -46,8 +46,8 @@ class Goal(TrainerCallback):  # type: ignore[misc]
             Trainer plans. Any criterion called with scores and labels will do.
     """
 
-    def __init__(self, problem: Problem, criterion: nn.Module | None = None) -> None:
-        self.problem = problem
+    def __init__(self, problem: GoalLike, criterion: nn.Module | None = None) -> None:
+        self.problem = as_problem(problem, "Goal")
         self.criterion = criterion
         self.choice = Choice((), 0.0, {})
         self._averages, self._devices = True, 1

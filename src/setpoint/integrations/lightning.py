@@ -18,7 +18,7 @@ from torch.utils.data import DistributedSampler
 from setpoint._extras import install_advice
 from setpoint.certificates import Certificate, Monitor
 from setpoint.integrations.shared import scalars, try_certify, write_certificate
-from setpoint.problems import Problem
+from setpoint.problems import GoalLike, as_problem
 from setpoint.solvers import Barrier, BatchCriterion
 
 try:
@@ -52,14 +52,14 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
 
     def __init__(
         self,
-        problem: Problem,
+        problem: GoalLike,
         *,
         confidence: float = 0.95,
         folder: str | Path | None = None,
         candidates: int | None = None,
     ) -> None:
         super().__init__()
-        self.problem, self.confidence = problem, confidence
+        self.problem, self.confidence = as_problem(problem, type(self).__name__), confidence
         self.folder, self.candidates = folder, candidates
         self.metric = GoalMetric(problem, sync_on_compute=False)  # synced below, scores and all
         self.certificate: Certificate | None = None

@@ -15,7 +15,7 @@ from setpoint._checks import number
 from setpoint._extras import install_advice
 from setpoint.batch import check_labels, check_scores
 from setpoint.integrations.shared import best_choice
-from setpoint.problems import PER_GROUP, Choice, Problem
+from setpoint.problems import PER_GROUP, Choice, GoalLike, as_problem
 from setpoint.rates import Counts, Rate, Tables
 
 try:
@@ -51,8 +51,9 @@ class GoalMetric(Metric):  # type: ignore[misc]
     labels: list[Tensor]
     precision: Tensor
 
-    def __init__(self, problem: Problem, **options: Any) -> None:
+    def __init__(self, problem: GoalLike, **options: Any) -> None:
         super().__init__(**options)
+        problem = as_problem(problem, type(self).__name__)
         if problem.slices != ((),) or problem.thresholds == PER_GROUP:
             raise ValueError(
                 f"`{problem}` looks at groups, and a metric sees scores and labels only. Collect "

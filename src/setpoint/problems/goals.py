@@ -22,11 +22,15 @@ _FLOORS = {recall, tpr, fnr_, npv}
 """Their bounds ask for alerts; what is left to want is to have few false ones."""
 
 
-def as_problem(goal: GoalLike) -> Problem:
+def as_problem(goal: GoalLike, who: str = "This") -> Problem:
     """A goal as a problem.
 
     Targets alone become a problem that maximizes recall, or minimizes the false positive rate if
     only recall, tpr, fnr or npv are bounded.
+
+    Args:
+        goal: What the user passed.
+        who: What takes the goal, for the error.
 
     Raises:
         TypeError: The goal is neither a problem, nor a sentence, nor a target.
@@ -49,8 +53,8 @@ def as_problem(goal: GoalLike) -> Problem:
     targets = (goal,) if isinstance(goal, Target) else tuple(goal) if _listed(goal) else ()
     if not targets or not all(isinstance(target, Target) for target in targets):
         raise TypeError(
-            "A goal is a Problem, a sentence such as 'minimize fnr subject to fpr <= 0.01', or "
-            f"a bound such as 'fpr <= 0.01'; got {goal!r:.100}."
+            f"{who} takes a Problem, a sentence such as 'minimize fnr subject to fpr <= 0.01', or "
+            f"a bound such as fpr <= 0.01; got {goal!r:.100}."
         )
     if all(target.expression in _FLOORS for target in targets):
         return Problem(minimize=fpr_, subject_to=targets)

@@ -18,7 +18,14 @@ import numpy as np
 from setpoint._checks import whole
 from setpoint.axes.arrays import Floats, to_numpy
 from setpoint.axes.group_cells import threshold_column
-from setpoint.problems import Infeasible, Problem, refuse_classes, refuse_queries
+from setpoint.problems import (
+    GoalLike,
+    Infeasible,
+    Problem,
+    as_problem,
+    refuse_classes,
+    refuse_queries,
+)
 from setpoint.results.bootstrap import resampled
 
 BAND = 20
@@ -77,7 +84,7 @@ class Diagnosis:
 def diagnose(
     scores: Any,
     labels: Any,
-    problem: Problem,
+    problem: GoalLike,
     *,
     train: tuple[Any, Any] | None = None,
     groups: Any = None,
@@ -115,8 +122,7 @@ def diagnose(
     """
     if train is not None and (not isinstance(train, tuple) or len(train) != 2):
         raise TypeError("train must be a pair (scores, labels) of the training data.")
-    if not isinstance(problem, Problem):
-        raise TypeError(f"diagnose takes a Problem, such as fnr_at_fpr(0.01); got {problem!r}.")
+    problem = as_problem(problem, "diagnose")
     refuse_queries(problem.query, "diagnose")
     refuse_classes(problem, "diagnose")
     draws = whole(draws, "draws", least=2)

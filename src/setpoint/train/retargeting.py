@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._checks import positive, whole
-from setpoint.problems import Infeasible, Problem, check_plain, merit
+from setpoint.problems import GoalLike, Infeasible, Problem, as_problem, check_plain, merit
 from setpoint.solvers import Implicit, Split
 from setpoint.solvers.samplers import Stratified
 from setpoint.solvers.split import check_features, check_head
@@ -107,7 +107,7 @@ class Retargeted:
 def retarget(
     model: nn.Module,
     head: nn.Module | str | None,
-    problem: Problem,
+    problem: GoalLike,
     loader: Iterable[Any] | Cached,
     *,
     validation: Iterable[Any] | Cached | None = None,
@@ -139,6 +139,7 @@ def retarget(
         Infeasible: No threshold reaches the goal, with the old head or the new one.
         NotImplementedError: The goal is about groups, classes or queries.
     """
+    problem = as_problem(problem, "retarget")
     check_plain(problem, "retarget", _OTHERWISE)
     split = model if isinstance(model, Split) else Split(model, head)
     check_head(split.head)

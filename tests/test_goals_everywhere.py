@@ -1,0 +1,58 @@
+"""Whatever takes a goal takes a problem, a bound or a sentence."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import setpoint as sp
+from setpoint.integrations.boosting import Objective
+from setpoint.integrations.huggingface import Goal
+from setpoint.integrations.metrics import GoalMetric
+from setpoint.results import diagnose
+from setpoint.solvers import Iterates
+from setpoint.solvers.slack_variables import SlackVariables
+
+SENTENCE = "Maximise sensitivity s.t. false positive rate at most 10 %"
+SAME = [SENTENCE, sp.fpr <= 0.1, "fpr <= 10 %"]
+PROBLEM = sp.Problem(maximize=sp.recall, subject_to=sp.fpr <= 0.1)
+
+
+def head():
+    return nn.Linear(2, 1)
+
+
+TAKERS = {
+    "Implicit": sp.Implicit,
+    "Lagrangian": sp.Lagrangian,
+    "CrossEntropy": sp.CrossEntropy,
+    "LastLayer": lambda goal: sp.LastLayer(goal, head()),
+    "RateBarrier": lambda goal: sp.RateBarrier(goal, head().parameters()),
+    "SlackVariables": SlackVariables,
+    "Iterates": Iterates,
+    "boosting": Objective,
+    "Hugging Face": Goal,
+    "metrics": GoalMetric,
+}
+
+
+@pytest.mark.parametrize("goal", SAME, ids=str)
+@pytest.mark.parametrize("taker", TAKERS)
+def test_a_sentence_and_a_bound_are_problems(taker, goal):
+    assert TAKERS[taker](goal).problem == PROBLEM
+
+
+def test_areas_by_their_names():
+    assert sp.Pairwise("maximize auc").problem == sp.roc_auc()
+    assert sp.Program("maximize f1").problem == sp.Problem(maximize=sp.f_score(1))
+
+
+def test_a_loop_with_a_sentence_is_a_loop_with_its_problem():
+    random = np.random.default_rng(0)
+    labels = torch.tensor(random.random(200) < 0.3)
+    scores = torch.tensor(random.normal(size=200)) + labels
+    losses = [
+        sp.Implicit(goal)(scores.clone().requires_grad_(), labels) for goal in (*SAME, PROBLEM)
+    ]
+    assert len({loss.item() for loss in losses}) == 1
+    assert diagnose(scores, labels, SENTENCE).value == diagnose(scores, labels, PROBLEM).value
