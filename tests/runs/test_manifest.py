@@ -11,8 +11,7 @@ from setpoint.tables.features import Category, Encoder, Number
 COLUMNS = (Number("x", 1.5, 2.0, True), Category("<script>", ("a", "ü", None)))
 
 
-@pytest.fixture
-def manifest():
+def example():
     return Manifest(
         goal="maximize recall subject to fpr <= 0.01",
         label="y",
@@ -28,6 +27,11 @@ def manifest():
         notes=("a note",),
         files=dict.fromkeys(DIGESTED, "sha256:0"),
     )
+
+
+@pytest.fixture
+def manifest():
+    return example()
 
 
 def rewrite(folder, change):

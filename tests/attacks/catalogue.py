@@ -1,0 +1,41 @@
+"""All attacks by name; the seeds of a case are its name and its number."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable
+from random import Random
+
+import torch
+from attacks import arrays, documents, goals
+
+ATTACKS: dict[str, Callable[[Random], None]] = {
+    "goals: read back": goals.reads_back,
+    "goals: spoilt": goals.spoilt,
+    "goals: long": goals.long,
+    "goals: choice": goals.choice,
+    "documents: certificate": documents.certificate,
+    "documents: manifest": documents.manifest,
+    "documents: text": documents.text,
+    "arrays: containers": arrays.containers,
+    "arrays: refused": arrays.refused,
+    "arrays: certified": arrays.certified,
+    "arrays: criteria": arrays.criteria,
+    "arrays: odd tensors": arrays.odd_tensors,
+}
+
+
+def run(name: str, numbers: Iterable[int], most: int = 1) -> tuple[int, list[str]]:
+    """How many cases were run, and what was found: the first ``most``, with their numbers."""
+    found: list[str] = []
+    count = 0
+    for number in numbers:
+        count += 1
+        torch.manual_seed(number)
+        try:
+            ATTACKS[name](Random(f"{name} {number}"))
+        except Exception:
+            found.append(f"{name}, case {number}\n{traceback.format_exc()}")
+            if len(found) >= most:
+                break
+    return count, found

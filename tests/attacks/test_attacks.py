@@ -1,0 +1,12 @@
+"""A minute of every attack, the same cases every time. An hour of new ones: ``make attack``."""
+
+import pytest
+from attacks.catalogue import ATTACKS, run
+
+CASES = {"goals: long": 40, "goals: choice": 300, "documents: text": 300}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_nothing_is_found(name):
+    _, found = run(name, range(CASES.get(name, 400)))
+    assert not found, found[0]
