@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=  # libraries are compiled once, not in every process of the tests
 
-.PHONY: demo test test-slow test-browser check docs benchmark benchmarks-quick clean
+.PHONY: demo test test-slow test-browser attack mutants check docs benchmark benchmarks-quick clean
 demo: .venv/demo
 	$(BIN)/setpoint demo --force
 
@@ -15,6 +15,12 @@ test-slow: .venv/ready  ## what takes long: several ranks, killed workers, a Ray
 
 test-browser: .venv/ready  ## needs a Chromium, such as Debian's package chromium
 	OMP_NUM_THREADS=1 SETPOINT_BROWSER=required $(BIN)/pytest -m browser tests/browser
+
+attack: .venv/ready  ## an hour of hostile input that no run has seen before; ATTACK=--minutes=5
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m attacks $(ATTACK)
+
+mutants: .venv/ready  ## an hour of one-operator changes: which of them do the tests notice?
+	OMP_NUM_THREADS=1 $(BIN)/python tests/mutants.py $(MUTANTS)
 
 check: .venv/ready  ## what CI and pre-commit run besides the tests
 	$(BIN)/ruff format --check .

@@ -6,7 +6,6 @@ none is refused; a certificate's threshold keeps its bound by the binomial law.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from random import Random
@@ -67,6 +66,8 @@ REFUSED: dict[str, Callable[[np.ndarray], Any]] = {
     "huge integers": lambda x: [10**400] * len(x),
 }
 """What is no column of finite numbers."""
+UNLABELLED = ("none", "nan", "missing in pandas")
+"""Labels that are missing: certificates leave the rows out."""
 GOALS = {
     "fpr <= 0.2": ("minimize fnr subject to fpr <= 0.2", 0, 0.2, lambda s, t: s > t),
     "recall >= 0.6": ("minimize fpr subject to recall >= 0.6", 1, 0.4, lambda s, t: s <= t),
@@ -119,7 +120,8 @@ def refused(random: Random) -> None:
     scores, labels = column(random)
     goal, call = random.choice(sorted(GOALS)), CALLS[random.choice(sorted(CALLS))]
     name = random.choice(sorted(REFUSED))
-    if random.random() < 0.5 or (name == "nothing" and goal.startswith("coverage")):
+    fine = name in UNLABELLED and call is CALLS["certify"]  # as labels
+    if random.random() < 0.5 or fine or (name == "nothing" and goal.startswith("coverage")):
         found = attempt(lambda: call(goal, REFUSED[name](scores), labels))
     else:
         found = attempt(lambda: call(goal, scores, REFUSED[name](labels.astype(float))))
@@ -174,11 +176,11 @@ USUAL = torch.linspace(-1, 1, 12), torch.arange(12) % 2
 def criteria(random: Random) -> None:
     """Finite scores give a finite loss and gradient, or an error that names them; then all is well.
 
-    Half of the largest number of their precision is as far as a difference of two can go.
+    A loss is a sum of 60 differences at most: so far from the largest number of their precision.
     """
     scores, labels = column(random)
     dtype = random.choice([torch.float64, torch.float32, torch.float16, torch.bfloat16])
-    most = torch.finfo(dtype).max / 4
+    most = torch.finfo(dtype).max / 256
     leaf = torch.from_numpy(np.clip(scores, -most, most)).to(dtype)
     labels = torch.from_numpy(labels).to(random.choice([torch.long, torch.bool, torch.float32]))
     criterion = CRITERIA[random.choice(sorted(CRITERIA))]()
@@ -198,15 +200,15 @@ def criteria(random: Random) -> None:
         assert found.isfinite(), found
         assert batch.grad.isfinite().all(), batch.grad
         assert "nan" not in str(criterion.status), criterion.status
-        assert all(
-            v.isfinite().all() for k, v in criterion.state_dict().items() if "threshold" in k
+        assert not any(
+            v.isnan().any() for k, v in criterion.state_dict().items() if "threshold" in k
         )
 
 
 def odd_tensors(random: Random) -> None:
     """A criterion refuses what it cannot train on, by name."""
     scores, labels = column(random)
-    if np.ptp(scores) > 1e30 or not math.isfinite(float(np.ptp(scores))):
+    if np.abs(scores).max() > 1e30:
         return
     name = random.choice(sorted(REFUSED))
     criterion = CRITERIA[random.choice(sorted(CRITERIA))]()

@@ -24,13 +24,40 @@ def no_nan(values: Array) -> Array:
     return np.where(values == values, values, np.inf)
 
 
-def to_numpy(values: Any, name: str) -> NDArray[Any]:
-    """Numbers of numpy, torch (any dtype, any device) or plain lists, as float64."""
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """A column of numpy, torch (any dtype, any device) or a list, as an array.
+
+    Floats of torch that numpy does not have become float32, which holds them exactly.
+
+    Raises:
+        TypeError: Entries are masked, a tensor is sparse or has no data, or the values are complex
+            numbers, dates or records.
+    """
     if hasattr(values, "detach"):
-        values = values.detach().cpu().double().numpy()
+        if values.is_meta or str(values.layout) != "torch.strided":
+            kind = "meta" if values.is_meta else str(values.layout)
+            raise TypeError(f"{name} must be a dense tensor with data; got a {kind} tensor.")
+        values = values.detach().cpu()
+        if values.is_floating_point() and values.dtype.itemsize < 4:
+            values = values.float()
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        row = int(np.flatnonzero(np.ma.getmaskarray(values).reshape(len(values), -1).any(1))[0])
+        raise TypeError(f"{name} has masked entries, the first in row {row}: leave those rows out.")
     try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+        array = np.asarray(values)
+    except ValueError:
+        raise TypeError(f"{name} must be numbers, one per example; got {values!r:.60}.") from None
+    if array.dtype.kind in "cmMV":
+        raise TypeError(f"{name} must be real numbers; got values of the type {array.dtype}.")
+    return array
+
+
+def to_numpy(values: Any, name: str) -> NDArray[Any]:
+    """Numbers of numpy, torch or plain lists, as float64; see :func:`as_array`."""
+    array = as_array(values, name)
+    try:
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name} must be numbers; got {values!r:.60}.") from None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.axes.arrays import Floats, to_numpy
+from setpoint.axes.arrays import Floats, as_array, to_numpy
 from setpoint.axes.cuts import Cuts
 from setpoint.batch import check_labels, check_length, check_scores, check_weights, column_of
 from setpoint.rates import Array, Where
@@ -238,7 +238,7 @@ def group_column(
 ) -> NDArray[Any]:
     """One value for each example, of the column that slices are picked by; of any type."""
     given = column_of(groups, column, {name for where in slices for name, _ in where})
-    array = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
+    array = as_array(given, "groups")
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     check_length(array, scores, "groups")
     return array

@@ -305,7 +305,7 @@ class Certificate(Record):
     def _need_threshold(self) -> None:
         if not self.certified:
             why = f": {self.notes[0]}" if self.notes else ""
-            raise ValueError(f"There is no threshold, the goal is {self.status}{why}.")
+            raise ValueError(f"There is no threshold, the goal is {self.status}{why:.300}.")
 
     def _headline(self) -> str:
         sure = f"with {share_text(self.confidence)} confidence"

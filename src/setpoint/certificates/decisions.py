@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.axes.arrays import as_array
 from setpoint.batch import check_scores
 from setpoint.rates import Value
 
@@ -32,7 +33,9 @@ def below(score: float, precision: str) -> float:
         value, smallest = _below_bfloat16(score), np.finfo(np.float32).tiny
     else:
         dtype = np.dtype(precision)
-        value, smallest = np.nextafter(dtype.type(score), dtype.type("-inf")), np.finfo(dtype).tiny
+        with np.errstate(over="ignore"):  # below the lowest number is minus infinity: accept all
+            value = np.nextafter(dtype.type(score), dtype.type("-inf"))
+        smallest = np.finfo(dtype).tiny
     if 0 < abs(value) < smallest:
         return 0.0 if value > 0 else -float(smallest)
     return float(value)
@@ -74,7 +77,7 @@ def exceeds_by_group(
     Raises:
         ValueError: The groups have another shape than the scores, or one has no threshold.
     """
-    values = np.asarray(groups.detach().cpu() if hasattr(groups, "detach") else groups)
+    values = as_array(groups, "groups")
     if tuple(values.shape) != tuple(np.shape(scores)):
         raise ValueError(
             f"groups must have the shape of the scores, {tuple(np.shape(scores))}; "
@@ -90,10 +93,11 @@ def exceeds_by_group(
         chosen = exceeds(scores, threshold, precision) & inside
         decided = chosen if decided is None else decided | chosen
     if not known.all():
+        names = ", ".join(map(repr, thresholds))
         raise ValueError(
-            f"No threshold for {column} = {values[~known].tolist()[0]!r}: it was not certified. "
-            "Decide such rows by hand, or certify with rows of it; known are "
-            f"{', '.join(map(repr, thresholds))}."
+            f"No threshold for {column:.60} = {values[~known].tolist()[0]!r:.60}: it was not "
+            "certified. Decide such rows by hand, or certify with rows of it; known are "
+            f"{names:.200}."
         )
     return decided
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from setpoint.axes.arrays import as_array
 from setpoint.certificates.goals import CertificateGoal
 from setpoint.rates import Bound, Value, Where
 
@@ -111,7 +112,7 @@ def _group_column(goal: CertificateGoal, groups: Any) -> tuple[str, Any]:
 
 def _group_values(column: Any, name: str) -> list[Value]:
     """The groups that occur, each a plain value."""
-    array = np.asarray(column.detach().cpu() if hasattr(column, "detach") else column).reshape(-1)
+    array = as_array(column, name).reshape(-1)
     values = np.unique(array).tolist() if array.dtype.kind != "O" else list(dict.fromkeys(array))
     for value in values:
         if not isinstance(value, (str, int, float, bool)) or value != value:

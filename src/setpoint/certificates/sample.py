@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import plural
+from setpoint.axes.arrays import as_array, to_numpy
 from setpoint.batch import check_labels, check_length, check_scores, column_of
 from setpoint.certificates.decisions import SCORE_PRECISIONS
 from setpoint.rates import Counts, Where
@@ -213,14 +214,9 @@ def scores_and_precision(scores: Any) -> tuple[NDArray[Any], str]:
     Half precisions are kept in float32, which holds them exactly; whole numbers become float64.
     """
     name = str(getattr(scores, "dtype", "float64")).removeprefix("torch.")
-    if hasattr(scores, "detach"):
-        scores = scores.detach().cpu()
-        scores = (scores.float() if "float16" in name else scores).numpy()
     name = name if name in SCORE_PRECISIONS else "float64"
-    try:
-        array = np.asarray(scores, dtype=np.float64 if name == "float64" else np.float32)
-    except (TypeError, ValueError):
-        raise TypeError(f"scores must be numbers; got {scores!r:.60}.") from None
+    array = to_numpy(scores, "scores")
+    array = array if name == "float64" else array.astype(np.float32)  # exact: it came from there
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -255,13 +251,13 @@ def labels_and_known(labels: Any, scores: NDArray[Any]) -> tuple[_Bools, _Bools]
 
 
 def _label_numbers(labels: Any) -> NDArray[Any]:
-    array = np.asarray(labels.detach().cpu() if hasattr(labels, "detach") else labels)
+    array = as_array(labels, "labels")
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     if array.dtype.kind in "biuf":
         return array
     try:
         return array.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         first = array.reshape(-1)[:1].tolist()[0]
         raise TypeError(
             f"labels must be 0 or 1; got {first!r:.40}. Say which is the positive one: "
@@ -288,7 +284,7 @@ def read_slices(
 
 def read_column(column: Any, scores: NDArray[Any], name: str = "groups") -> NDArray[Any]:
     """One value for each score."""
-    array = np.asarray(column.detach().cpu() if hasattr(column, "detach") else column)
+    array = as_array(column, name)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     check_length(array, scores, name)
     return array

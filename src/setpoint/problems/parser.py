@@ -126,6 +126,10 @@ def is_about_targets(sentence: str) -> bool:
     return not keys & {"subject", "over"} and bool(keys & {"<=", ">=", "=", "at", *TARGETS})
 
 
+_OFFERED = 200
+"""Characters of a sentence to which an error offers the nearest one that can be read."""
+
+
 def _read(sentence: str, read: Callable[[str], T]) -> T:
     """Read a sentence; an error names the nearest sentence that works, if one is near."""
     if not isinstance(sentence, str):
@@ -137,7 +141,7 @@ def _read(sentence: str, read: Callable[[str], T]) -> T:
     try:
         return read(sentence)
     except Unreadable as error:
-        found = None if len(sentence) > 1000 else _nearest(sentence, error, read)
+        found = None if len(sentence) > _OFFERED else _nearest(sentence, error, read)
         why = error.why if found is None else f"{error.why} This can be read: {found}"
         raise ValueError(pointing(why, sentence, error.start, error.end)) from None
 

@@ -42,10 +42,25 @@ class Unreadable(ValueError):
         super().__init__(pointing(why, sentence, start, end))
 
 
+SHOWN = 120
+"""Characters of a sentence that an error shows."""
+
+
 def pointing(why: str, sentence: str, start: int, end: int) -> str:
-    """An error with carets under the given part of the sentence."""
-    line = re.sub(r"\s", " ", sentence)
+    """An error with carets under the given part of the sentence.
+
+    Of a long sentence only the surroundings are shown, of a long reason its two ends.
+    """
+    if len(why) > 2 * SHOWN:
+        why = f"{why[:SHOWN]} … {why[-SHOWN:]}"
+    first = max(0, min(start - SHOWN // 3, len(sentence) - SHOWN))
+    line = re.sub(r"\s", " ", sentence[first : first + SHOWN])
+    start, end = start - first, min(end - first, SHOWN)
     marks = " " * start + "^" * max(end - start, 1)
+    if first:
+        line, marks = "… " + line, "  " + marks
+    if first + SHOWN < len(sentence):
+        line += " …"
     return f"{why}\n  {line}\n  {marks}"
 
 

@@ -153,6 +153,7 @@ def read_manifest(folder: Path) -> Manifest:
     text = read_file(folder, RUN_FILE, largest=LARGEST_JSON)
     try:
         content = json.loads(text.decode(), parse_constant=_no_constant)
+        json.dumps(content, ensure_ascii=False).encode()  # no half characters, such as "\ud800"
     except (ValueError, RecursionError):
         raise RunError(f"{path} is not JSON; the run is damaged.") from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:

@@ -46,6 +46,18 @@ _SHARDED = ("FullyShardedDataParallel", "FSDPModule")
 _Self = TypeVar("_Self", bound="BatchCriterion")
 
 
+def _no_scores(scores: Any) -> str:
+    """Why something is no batch of scores, and what to do."""
+    if not isinstance(scores, Tensor):
+        kind = type(scores).__name__
+        return (
+            f"Scores must be a torch tensor, the output of the model; got {kind}. Write "
+            "torch.as_tensor(scores), or judge arrays by Problem.evaluate."
+        )
+    kind = "meta" if scores.is_meta else str(scores.layout)
+    return f"Scores must be a dense tensor with data; got a {kind} tensor."
+
+
 class BatchCriterion(nn.Module):
     """A criterion whose loss is that of the batches of all ranks under ``torch.distributed``."""
 
@@ -60,6 +72,8 @@ class BatchCriterion(nn.Module):
 
     def __call__(self, scores: Tensor, labels: Any, **more: Any) -> Any:
         """The loss of a batch, of all ranks together."""
+        if not isinstance(scores, Tensor) or scores.is_meta or scores.layout is not torch.strided:
+            raise TypeError(_no_scores(scores))
         if isinstance(self, ClosedForm) and torch.compiler.is_compiling():
             return call_compiled(self, scores, labels, more)
         if not (
