@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.axes.arrays import as_array
 from setpoint.axes.cuts import counts_at
 from setpoint.batch import check_length
 from setpoint.rates import Array, Tables, Where
@@ -136,7 +137,7 @@ def query_column(name: str | None, queries: Any, scores: NDArray[Any]) -> NDArra
         )
     if queries is None:
         raise ValueError(f"The problem is per {name}: pass queries=, the {name} of each example.")
-    column = np.asarray(queries.detach().cpu() if hasattr(queries, "detach") else queries)
+    column = as_array(queries, "queries")
     column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
     check_length(column, scores, "queries")
     if column.dtype.kind == "O":
