@@ -69,7 +69,7 @@ DEFAULTS = {
 """The defaults of :class:`setpoint.Implicit` by axis, with their evidence."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Outcome(ABC):
     """What holding the thresholds of a batch gave.
 
@@ -92,6 +92,11 @@ class Outcome(ABC):
     @abstractmethod
     def marginal(self) -> Array:
         """The scores that the thresholds sit on in training, in the same shape."""
+
+    @property
+    def needs_rounding(self) -> bool:
+        """Whether the thresholds that decide may lie between two scores."""
+        return True
 
     @abstractmethod
     def trouble(self) -> str:

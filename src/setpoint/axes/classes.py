@@ -218,7 +218,7 @@ class ClassAnchors:
         return total
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class ClassOutcome(Outcome):
     """A batch with one shift per class; see :class:`setpoint.axes.axis.Outcome`."""
 
@@ -240,8 +240,13 @@ class ClassOutcome(Outcome):
 
     @property
     def marginal(self) -> Floats:
-        """The shifts themselves: there is nothing to round them to."""
+        """The shifts themselves."""
         return self.found.shifts
+
+    @property
+    def needs_rounding(self) -> bool:
+        """Shifts are not compared with scores: there is nothing to round them to."""
+        return False
 
     @cached_property
     def hard(self) -> Tables:

@@ -72,11 +72,11 @@ class Separable(Axis[S]):
         """By count, what each threshold keeps: the target that stops it, or the coverage."""
         targets, holding = self.targets, placed.holding
         if len(targets) == 1 and (targets[0].sorts or holding[0].all()):  # the usual case
-            return self.kept[0](soft)[1]
-        anchor = self.coverage(soft)[1]
+            return self.kept[0].by_count(soft)
+        anchor = self.coverage.by_count(soft)
         for target, form, held in zip(targets, self.kept, holding, strict=True):
             if target.caps is not None:
-                anchor = np.where(held[..., None], form(soft)[1], anchor)
+                anchor = np.where(held[..., None], form.by_count(soft), anchor)
         return anchor
 
 
@@ -180,7 +180,7 @@ def _flatness_gradient(soft: PlainSoft, anchor: OneAnchor) -> Array:
     return bend.pull(by_density) + soft.pull(pace * anchor.by_count)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class PlainOutcome(Outcome):
     """A batch with one threshold for everyone; see :class:`setpoint.axes.axis.Outcome`."""
 
@@ -192,7 +192,7 @@ class PlainOutcome(Outcome):
     held: Held | None = None  # None: the thresholds are not held, but learned
     anchor: OneAnchor | None = None
 
-    @cached_property
+    @property
     def threshold(self) -> Array:
         """The thresholds that decide, ``[c, m]``, or ``[m]`` for one output."""
         found = self.placed.threshold
@@ -202,9 +202,12 @@ class PlainOutcome(Outcome):
     def marginal(self) -> Array:
         """The scores that they sit on in training."""
         found = self.placed.marginal
-        if found is self.placed.threshold:
-            return self.threshold
         return found[0] if len(found) == 1 else found
+
+    @property
+    def needs_rounding(self) -> bool:
+        """Whether the thresholds that decide may lie between two scores."""
+        return self.placed.marginal is not self.placed.threshold
 
     @cached_property
     def hard(self) -> Tables:

@@ -230,7 +230,7 @@ class CoveragesAndEquations:
         return total
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class GroupOutcome(Outcome):
     """A batch with one threshold per group; see :class:`setpoint.axes.axis.Outcome`."""
 

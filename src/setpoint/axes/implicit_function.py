@@ -9,8 +9,7 @@ operating point), so is one threshold per query; groups and classes are one coup
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -41,8 +40,7 @@ class Anchors(Protocol):
         """``m . E`` by the counts, ``[..., k]``, from the multipliers and ``df/dt``."""
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(NamedTuple):
     """An objective at held thresholds.
 
     Attributes:

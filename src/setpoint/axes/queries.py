@@ -194,7 +194,7 @@ class QuerySoftCounts(SoftCounts):
         return self.whole.queries.total(each).transpose(2, 0, 1)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class QueryOutcome(Outcome):
     """A batch of queries; see :class:`setpoint.axes.axis.Outcome`."""
 

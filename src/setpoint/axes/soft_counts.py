@@ -155,7 +155,16 @@ class Form:
         by_count = shares @ self.top.T
         if self.moves:
             by_count = by_count - (shares * rates) @ self.bottom.T
-        return rates @ self.weights + self.constant, by_count
+        value = rates @ self.weights
+        return value + self.constant if self.constant else value, by_count
+
+    def by_count(self, soft: Tabled) -> Array:
+        """The derivatives alone."""
+        if not self.is_sum or self.moves or soft.accepted.shape[-1] != soft.totals.shape[-1]:
+            return self(soft)[1]
+        count = len(self.weights)
+        below = soft.totals @ self.totals[:, count:] + self.one[count:]
+        return ((self.weights / below) @ self.top.T)[:, None]
 
 
 class Tabled(Protocol):

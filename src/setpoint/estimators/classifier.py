@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ from setpoint.estimators.networks import (
 from setpoint.problems import GoalLike, Problem, as_problem
 from setpoint.results import Confusions, RunResult
 from setpoint.solvers import methods_named
+from setpoint.solvers.implicit import StarvedBatchWarning
 from setpoint.train import Best, Validation, fit_best, steps_for
 
 _FLOATS = [np.float64, np.float32]
@@ -181,7 +183,9 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         passes, size = read_epochs(self.epochs), whole(self.batch_size, "batch_size", least=1)
         rate = read_learning_rate(self.model, self.learning_rate)
         own, seen = (given.part(self.splits_[name]) for name in ("train", "validation"))
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+            # batches are drawn by the estimator: what they cannot hold, the certificate tells
+            warnings.simplefilter("ignore", StarvedBatchWarning)
             torch.manual_seed(seed)
             outputs = len(self.classes_) if problem.kind == "classes" else 1
             module = build(self.model, own.rows, own.weights, outputs)

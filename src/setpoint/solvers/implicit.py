@@ -359,7 +359,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
         if self.strict and self._last is not None:
             self._last.raise_if_not_held()
         found, before = outcome.threshold, self.thresholds
-        if dtype != torch.float64 and outcome.marginal is not found:
+        if dtype != torch.float64 and outcome.needs_rounding:
             found = _representable(found, outcome.marginal, dtype)
         if before.shape != found.shape:
             self.thresholds = before = before.new_empty(found.shape)
@@ -373,9 +373,13 @@ class Implicit(ClosedForm, BatchCriterion, State):
             self.memory.add(batch)
 
     def _watch(self) -> None:
-        """Warn if most of the first batches have too few examples for the goal."""
+        """Warn if most of the first batches have too few examples for the goal.
+
+        Of a range, the levels nearest to its ends are finer than most batches, which does no harm.
+        """
         self._watched += 1
-        self._starved += self.status.startswith(_STARVED)
+        signs = _STARVED[1:] if self.problem.swept is not None else _STARVED
+        self._starved += self.status.startswith(signs)
         if self._watched == WATCHED and 2 * self._starved >= WATCHED:
             warnings.warn(
                 f"{self._starved} of the first {WATCHED} batches have too few examples for "
@@ -460,7 +464,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
         return f"{type(self).__name__}({recipe})"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Snapshot:
     """The last batch of a criterion; put into words and numbers only when asked.
 
