@@ -17,6 +17,7 @@ from setpoint.certificates.text import (
     share_text,
     text_table,
     titled,
+    value_text,
 )
 from setpoint.rates import Value, numeral
 
@@ -320,7 +321,8 @@ class Certificate(Record):
         yield from claim_rows(self.claims)
         sure = f"two-sided {share_text(self.confidence)} interval"
         for estimate in self.objective:
-            value, low, high = map(share_text, (estimate.value, estimate.low, estimate.high))
+            ends = (estimate.value, estimate.low, estimate.high)
+            value, low, high = (value_text(estimate.name, end) for end in ends)
             yield estimate.name, f"{value} measured, between {low} and {high} ({sure})"
         yield from titled("notes", self.notes)
         yield from titled("assumes", self.assumptions)

@@ -11,7 +11,6 @@ import numpy as np
 from setpoint._checks import number, share, whole
 from setpoint.batch import describe
 from setpoint.certificates.certificate import Certificate, Claim, Estimate, Point
-from setpoint.certificates.clusters import by_cluster
 from setpoint.certificates.goals import (
     ACCEPTED,
     CertificateGoal,
@@ -45,8 +44,8 @@ from setpoint.certificates.sample import (
     slice_text,
 )
 from setpoint.certificates.search import PROOF_METHODS, prove_given, search
+from setpoint.certificates.selection import candidate_thresholds, split_rows
 from setpoint.certificates.text import advice_on, assumptions, remarks, useless
-from setpoint.certificates.times import drift_caveat, period_of, read_times
 from setpoint.problems import Problem
 from setpoint.rates import Bound, Expression, Fold, Where, fpr, recall
 
@@ -69,6 +68,8 @@ def certify(
     times: Any = None,
     accept_drift: bool = False,
     old_threshold: float | None = None,
+    amounts: Any = None,
+    largest_amount: float | None = None,
     weights: Any = None,
     plan: LabelPlan | None = None,
 ) -> Certificate:
@@ -108,6 +109,10 @@ def certify(
         accept_drift: Certify rows that drift all the same, with a caveat that says so.
         old_threshold: Where alerts began while these rows were labelled. If none of the rows lies
             below, they are reviewed alerts: only precision can be certified.
+        amounts: What each row is worth: missing it costs the goal's ``miss`` times its amount, as
+            in ``cost(miss=1, false_alarm=5) <= 8``.
+        largest_amount: The largest amount that a row can have, for the bound of the mean cost; by
+            default that of these rows, which the certificate then assumes.
         weights: Refused: weighted counts do not follow the binomial law.
         plan: Which rows are labelled, from :func:`setpoint.label_plan`; ``labels`` are NaN
             elsewhere.
@@ -140,12 +145,16 @@ def certify(
     goals = goals_by_group(wanted, groups, given=thresholds is not None)
     wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
     sample = calibration_sample(scores, labels, groups, wheres, prevalence)
-    when = _read_times(times, sample)
+    when = None if times is None else _times_of_rows(times, sample)
     if clusters is not None:
+        from setpoint.certificates.clusters import by_cluster
+
         sample = by_cluster(sample, clusters)
     _check_class_counts(wanted, sample)
     if old_threshold is not None:
         _check_reviewed(wanted, sample, number(old_threshold, "old_threshold"))
+    if amounts is not None:
+        sample = _with_amounts(sample, goals, wanted, amounts, largest_amount)
     copies = check_copies(sample)
     if thresholds is None:
         found = search(goals, sample, delta, guarantee)
@@ -173,8 +182,18 @@ def certify(
         caveats=(*useless(points), *drift) if found.status == CERTIFIED else (),
         fingerprint=fingerprint(sample),
         clusters=sample.clusters,
-        period=() if when is None else period_of(when),
+        period=_period(when),
     )
+
+
+def _with_amounts(
+    sample: CalibrationSample, goals: GroupGoals, goal: CertificateGoal, amounts: Any, largest: Any
+) -> CalibrationSample:
+    from setpoint.certificates.costs import with_amounts
+
+    if goals.column is not None or sample.clusters or sample.prevalence is not None:
+        raise ValueError("amounts= go with one threshold, without clusters= and prevalence=.")
+    return with_amounts(sample, goal, amounts, largest)
 
 
 def _certify_plan(
@@ -193,16 +212,26 @@ def _drift(found: SearchVerdict, sample: CalibrationSample, when: Any) -> tuple[
     """That calibration rows drift with time, if thresholds were proved on them."""
     if found.status != CERTIFIED or when is None:
         return ()
+    from setpoint.certificates.times import drift_caveat
+
     one = found.thresholds.get(())
     return drift_caveat(sample, when, None if one is None else one.value(sample))
 
 
-def _read_times(times: Any, sample: CalibrationSample) -> Any:
-    """The times of the rows that have a label; None without times."""
-    if times is None:
-        return None
+def _times_of_rows(times: Any, sample: CalibrationSample) -> Any:
+    """The times of the rows that have a label."""
+    from setpoint.certificates.times import read_times
+
     when = read_times(times, sample.scores if sample.kept is None else sample.kept)
     return when if sample.kept is None else when[sample.kept]
+
+
+def _period(when: Any) -> tuple[str, ...]:
+    if when is None:
+        return ()
+    from setpoint.certificates.times import period_of
+
+    return period_of(when)
 
 
 def risk_of(confidence: float) -> float:
@@ -341,9 +370,20 @@ def _estimates(
         value = value_at(expression, sample, found.thresholds)
         if value is None:
             continue
-        low, high = interval(expression, sample, found.thresholds, delta)
+        low, high = _interval(expression, found, sample, delta)
         if np.isfinite([low, high]).all():
             yield Estimate(str(expression), value, low, high)
+
+
+def _interval(
+    expression: Expression, found: SearchVerdict, sample: CalibrationSample, delta: float
+) -> tuple[float, float]:
+    """A two-sided interval of an expression at the thresholds found."""
+    if not sample.prices(expression):
+        return interval(expression, sample, found.thresholds, delta)
+    selection, test = split_rows(sample)  # one of several thresholds that the former selected
+    several = len(candidate_thresholds(selection, list(found.proved)))
+    return test.cost_bounds(expression, found.thresholds[()].value(sample), delta / 2 / several)
 
 
 def _other_rate(goal: CertificateGoal, where: Where, sample: CalibrationSample) -> Expression:

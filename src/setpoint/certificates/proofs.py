@@ -239,7 +239,10 @@ def proved_at(
 
     Wrong with probability at most ``delta``; exact if the bound is about one share.
     """
-    share = inequality.share
+    share, bound = inequality.share, inequality.bound
+    if sample.prices(bound.expression):
+        at = thresholds[()].value(sample)
+        return sample.cost_bounds(bound.expression, at, delta)[bound.sense == "<="]
     if share is None:
         return proved_through_shares(inequality, sample, thresholds, delta, quick)
     where = share.subset.where
@@ -272,19 +275,15 @@ def proved_together(
 
 def values_at(expression: Expression, sample: CalibrationSample, values: Any) -> Floats:
     """The value of an expression at each of several thresholds of everyone; 0/0 is NaN."""
-    tables = {
-        where: sample.measured(where, np.asarray(values))
-        for where in {rate.where for rate in expression.rates()}
-    }
-    with np.errstate(all="ignore"):
-        value = expression.of(tables)
-    return np.broadcast_to(np.asarray(value, float), np.shape(values))
+    return sample.values(expression, values)
 
 
 def value_at(
     expression: Expression, sample: CalibrationSample, thresholds: Thresholds
 ) -> float | None:
     """The value of an expression at the thresholds; None for 0/0."""
+    if sample.prices(expression):
+        return float(sample.values(expression, thresholds[()].value(sample)))
     if sample.labels is None:
         (subset,) = signs(expression, sample.prevalence)
         at = np.array([thresholds[()].value(sample), -np.inf])

@@ -18,7 +18,7 @@ from setpoint._checks import plural
 from setpoint.axes.arrays import as_array, to_numpy
 from setpoint.batch import check_labels, check_length, check_scores, column_of
 from setpoint.certificates.decisions import SCORE_PRECISIONS
-from setpoint.rates import Counts, Where
+from setpoint.rates import Counts, Expression, Where
 
 if TYPE_CHECKING:
     from setpoint.certificates.goals import Share
@@ -81,6 +81,10 @@ class CalibrationSample:
         """Which of the rows given have a label, if some have none."""
         self.clusters: int | None = None
         """How many clusters the rows come from, if one row of each stands for it."""
+        self.amounts: Floats | None = None
+        """What each row is worth, if costs go by it."""
+        self.largest_amount: float | None = None
+        """The largest amount that a row can have."""
         self._sorted: dict[Subset, NDArray[Any]] = {}
 
     def sorted(self, subset: Subset) -> NDArray[Any]:
@@ -116,6 +120,26 @@ class CalibrationSample:
     def weight_above(self, subset: Subset, score: Any) -> Any:
         """What the examples of a subset above ``score`` count in a measured rate."""
         return self.above(subset, score) * 1.0
+
+    def values(self, expression: Expression, thresholds: Any) -> Floats:
+        """An expression as it is measured at each of several thresholds of everyone; 0/0 is NaN."""
+        at = np.asarray(thresholds)
+        tables = {
+            where: self.measured(where, at) for where in {r.where for r in expression.rates()}
+        }
+        with np.errstate(all="ignore"):
+            value = expression.of(tables)
+        return np.broadcast_to(np.asarray(value, float), np.shape(thresholds))
+
+    def prices(self, expression: Expression) -> bool:
+        """Whether an expression is a cost that the rows' amounts enter."""
+        return False
+
+    def cost_bounds(
+        self, expression: Expression, threshold: float, tail: float
+    ) -> tuple[float, float]:
+        """Bounds of a mean cost from below and above, each wrong with probability ``tail``."""
+        raise NotImplementedError
 
     def decided_scores(self, where: Where) -> NDArray[Any]:
         """All scores of a slice that a threshold decides about, from low to high."""

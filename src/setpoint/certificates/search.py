@@ -117,8 +117,9 @@ def search_one(
 ) -> SearchVerdict:
     """The verdict on a goal with one threshold: the best of those that are proved."""
     every = inequalities(goal.bounds, sample.prevalence)
-    families, rest = _families(every, PROOF_METHODS[guarantee])
-    if goal.objective is None and len(rest) == len(every):
+    methods = PROOF_METHODS[guarantee] if sample.amounts is None else ()
+    families, rest = _families(every, methods)
+    if goal.objective is None and len(rest) == len(every) and sample.amounts is None:
         _check_accepts(goal, every, sample.prevalence)
     if guarantee == "mean" and (len(families) > 1 or rest):
         raise ValueError(

@@ -179,7 +179,7 @@ def select_and_test(
             so it must not influence which thresholds are tested, only which of them is taken.
     """
     selection, test = split_rows(sample)
-    thresholds = candidates(selection, family)
+    thresholds = candidate_thresholds(selection, family)
     for other in others:  # keep those where the other bounds hold on these rows
         values = values_at(other.bound.expression, selection, thresholds)
         kept = np.array([other.holds(value) for value in values.tolist()], bool)
@@ -204,7 +204,7 @@ def select_and_test(
     return passed[int(np.flatnonzero(found == found.max())[-1])], tried
 
 
-def candidates(selection: CalibrationSample, family: Sequence[Inequality]) -> Floats:
+def candidate_thresholds(selection: CalibrationSample, family: Sequence[Inequality]) -> Floats:
     """Thresholds to consider, from low to high: between scores, denser towards both ends."""
     used = {s for i in family for s in signs(i.bound.expression, selection.prevalence)}
     subsets = {s for s in used if s.kind != PRIOR} or {Subset((), EVERYONE)}
@@ -270,13 +270,15 @@ def traits_of(sample: CalibrationSample) -> list[NDArray[np.bool_]]:
 
 def in_order(sample: CalibrationSample) -> CalibrationSample:
     """The rows sorted by all that is known of them."""
-    if sample.labels is not None and not sample.slices:  # both classes are sorted already
+    plain = sample.amounts is None and not sample.slices
+    if sample.labels is not None and plain:  # both classes are sorted already
         halves = [sample.sorted(Subset((), kind)) for kind in (NEGATIVES, POSITIVES)]
         labels = np.repeat([False, True], [len(half) for half in halves])
         return CalibrationSample(
             np.concatenate(halves), labels, {}, sample.precision, sample.prevalence
         )
-    return sample.rows(np.lexsort([sample.scores, *traits_of(sample)]))
+    amounts = [] if sample.amounts is None else [sample.amounts]
+    return sample.rows(np.lexsort([*amounts, sample.scores, *traits_of(sample)]))
 
 
 def random_numbers(sample: CalibrationSample) -> Floats:

@@ -67,6 +67,8 @@ def assumptions(
     else:
         yield "The share of positives may change; scores within a class may not."
     yield f"Decisions are score > threshold, with scores in {sample.precision}."
+    if sample.largest_amount is not None:
+        yield f"No amount will exceed {sample.largest_amount:g}."
     if mean:
         yield "The rate holds on average over samples like this: about every other one exceeds it."
 
@@ -134,7 +136,8 @@ def claim_rows(claims: Iterable[Claim]) -> TextRows:
             yield claim.bound, "no example to measure it by"
             continue
         side = "at most" if "<=" in claim.bound else "at least"
-        text = f"{share_text(claim.measured)} measured, {side} {share_text(claim.proved)} proved"
+        measured, proved = (value_text(claim.bound, v) for v in (claim.measured, claim.proved))
+        text = f"{measured} measured, {side} {proved} proved"
         yield claim.bound, f"{text}; {claim.counts}" if claim.counts else text
 
 
@@ -173,6 +176,11 @@ def html_table(title: str, rows: TextRows, status: str) -> str:
         f'<div style="border-left:4px solid {color};padding-left:8px;max-width:60em">'
         f"<strong>{escape(title)}</strong><table>{body}</table></div>"
     )
+
+
+def value_text(name: str, value: float) -> str:
+    """A value of what ``name`` says: a share in per cent, a cost as it is."""
+    return f"{value:.4g}" if name.startswith("cost(") else share_text(value)
 
 
 def share_text(value: float) -> str:

@@ -13,7 +13,6 @@ import numpy as np
 from setpoint._files import write_file
 from setpoint.certificates import Certificate, certify, exchangeability, goal_to_certify
 from setpoint.certificates.calibration_drift import DRIFTS
-from setpoint.certificates.times import UNITS, rates_by_period, read_times
 from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
@@ -54,7 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--time", metavar="COLUMN", help="when a row was measured: dates or numbers")
     add("--accept-drift", action="store_true", help="with --time: certify rows that drift, too")
     add("--latest", type=count, metavar="ROWS", help="certify on so many of the latest rows")
-    add("--by", choices=tuple(UNITS), help="show the certified rates by period")
+    add(
+        "--by",
+        choices=("day", "week", "month", "quarter", "year"),
+        help="show the certified rates by period",
+    )
     add("--old-threshold", type=float, metavar="SCORE", help="where alerts began when labelled")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--test", type=Path, metavar="FILE", help="labelled rows that the certificate must survive")
@@ -162,6 +165,8 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
         old_threshold=given.old_threshold,
     )
     if given.by is not None and not given.json and certificate.certified:
+        from setpoint.certificates.times import rates_by_period
+
         for line in rates_by_period(certificate, data.scores, data.labels, data.times, given.by):
             print(line)
     if given.out is not None:
@@ -187,6 +192,8 @@ def _check_goal(text: str, label: str | None, group: str | None) -> None:
 
 def _latest(data: Scores, rows: int) -> Scores:
     """The latest rows, of equally late ones the last in the file."""
+    from setpoint.certificates.times import read_times
+
     when = read_times(data.times, data.scores)
     last = np.sort(np.argsort(when, kind="stable")[-rows:])
     columns = (data.labels, data.groups, data.clusters)

@@ -1,0 +1,183 @@
+"""Do certificates keep their promise on rows as people have them: clusters, several values, costs?
+
+    python -m benchmarks certificates_rows            # 2,000 draws a setting
+    python -m benchmarks certificates_rows --quick    # 200
+
+Every setting draws calibration rows from a law whose true rates are known, certifies, and counts
+how often a promise (or any of the displayed values) is false. It may be 5 % and three standard
+errors. For clusters three thresholds stand side by side: with ``clusters=``, from one row of each
+cluster, and with clusters ignored. Results go to results/certificates_rows.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import platform
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from setpoint import Problem, __version__, certify
+from setpoint.certificates import certify_shifts
+from setpoint.certificates.betting import upper_mean
+from setpoint.rates import cost, coverage, fpr, npv, precision, recall
+
+RESULTS = Path(__file__).parent / "results" / "certificates_rows.json"
+DELTA = 0.05
+SHIFT = 2.5
+Random = np.random.Generator
+Row = dict[str, Any]
+
+
+def most(draws: int) -> float:
+    """5 % and three standard errors."""
+    return DELTA + 3 * math.sqrt(DELTA * (1 - DELTA) / draws)
+
+
+def any_wrong(claims: Any, truth: Any) -> bool:
+    """Whether any displayed value is on the wrong side of the truth."""
+    pairs = zip(claims, truth, strict=True)
+    return any(c.proved < t if "<=" in c.bound else c.proved > t for c, t in pairs)
+
+
+def ten_classes(random: Random) -> bool:
+    found, labels = np.linspace(0.8, 0.9, 10), np.repeat(np.arange(10), 60)
+    right = random.random(600) < found[labels]
+    decided = np.where(right, labels, (labels + 1) % 10)
+    problem = Problem.parse("maximize accuracy subject to lowest(recall) >= 0.6")
+    made = certify_shifts(np.eye(10)[decided], labels, problem, np.zeros(10), classes=range(10))
+    return made.certified and any_wrong(made.claims, found)
+
+
+def eight_groups(random: Random) -> bool:
+    group, scores = np.repeat(np.arange(8), 150), random.normal(size=1200)
+    thresholds = dict(enumerate(np.linspace(1.0, 1.6, 8).tolist()))
+    made = certify(scores, np.zeros(1200), fpr <= 0.3, groups=group, thresholds=thresholds)
+    return made.certified and any_wrong(made.claims, ndtr(-np.array([*thresholds.values()])))
+
+
+def five_bounds(random: Random) -> bool:
+    labels = random.random(800) < 0.2
+    scores = random.normal(size=800) + SHIFT * labels
+    tpr, false = ndtr(SHIFT - 1.5), ndtr(-1.5)
+    alerts = 0.2 * tpr + 0.8 * false
+    truth = (false, tpr, 0.2 * tpr / alerts, alerts, 0.8 * (1 - false) / (1 - alerts))
+    goal = [fpr <= 0.2, recall >= 0.5, precision >= 0.3, coverage <= 0.5, npv >= 0.5]
+    made = certify(scores, labels, goal, thresholds=1.5)
+    return made.certified and any_wrong(made.claims, truth)
+
+
+def displayed(draws: int) -> Iterator[Row]:
+    """Any displayed value false."""
+    for setting in (ten_classes, eight_groups, five_bounds):
+        yield {"setting": setting.__name__, "broken": share(setting, draws)}
+
+
+def share(setting: Callable[[Random], bool], draws: int) -> float:
+    random = np.random.default_rng(0)
+    return float(np.mean([setting(random) for _ in range(draws)]))
+
+
+def clustered(random: Random, clusters: int, size: int, icc: float) -> tuple[Any, Any, Any]:
+    """Gaussian rows with a part that a cluster shares; sizes from 1 to ``size``."""
+    ids = np.repeat(np.arange(clusters), random.integers(1, size + 1, clusters))
+    labels = (random.random(clusters) < 0.3)[ids]
+    shared, own = random.normal(size=clusters)[ids], random.normal(size=len(ids))
+    return math.sqrt(icc) * shared + math.sqrt(1 - icc) * own + SHIFT * labels, labels, ids
+
+
+def clusters(draws: int) -> Iterator[Row]:
+    """``fpr <= 0.05`` on rows of 400 clusters; true recall beside that of the best threshold."""
+    for size in (1, 10, 100):
+        for icc in (0.0, 0.3, 0.6, 0.9):
+            random = np.random.default_rng(0)
+            cuts: dict[str, list[float]] = {"clusters": [], "one row each": [], "ignored": []}
+            for _ in range(draws if size < 100 else max(draws // 4, 1)):
+                scores, labels, ids = clustered(random, 400, size, icc)
+                first = np.unique(ids, return_index=True)[1]
+                goal = fpr <= 0.05
+                cuts["clusters"].append(certify(scores, labels, goal, clusters=ids).threshold)
+                cuts["one row each"].append(certify(scores[first], labels[first], goal).threshold)
+                cuts["ignored"].append(certify(scores, labels, goal).threshold)
+            found: Row = {"setting": f"clusters of 1 to {size}", "icc": icc}
+            found["draws"] = len(cuts["clusters"])
+            for name, cut in cuts.items():
+                bad = float(np.mean(ndtr(-np.array(cut)) > 0.05))
+                found[name] = {"broken": bad, "recall": float(ndtr(SHIFT - np.array(cut)).mean())}
+            yield found | {"broken": found["clusters"]["broken"]}
+
+
+def costs(draws: int) -> Iterator[Row]:
+    """Upper bounds of a mean cost: misses 0 to 500, false alarms 5; amounts that differ by row."""
+    from setpoint.certificates import costs as room
+
+    for n in (500, 5000):
+        random = np.random.default_rng(0)
+        wrong, bounds = [], []
+        for _ in range(draws):
+            labels = random.random(n) < 0.2
+            scores = random.normal(size=n) + SHIFT * labels
+            amounts = 500 * random.beta(1, 4, n)
+            paid = room.row_costs(cost(miss=1, false_alarm=5), scores, labels, amounts, 1.0)
+            bounds.append(upper_mean(paid, 500.0, DELTA))
+            truth = 0.2 * ndtr(1 - SHIFT) * 100 + 0.8 * ndtr(-1.0) * 5
+            wrong.append(bounds[-1] < truth)
+        found: Row = {"setting": f"mean cost, fixed threshold, n = {n}", "true": float(truth)}
+        yield found | {"broken": float(np.mean(wrong)), "bound": float(np.mean(bounds))}
+    yield from certified_costs(max(draws // 4, 1))
+
+
+def certified_costs(draws: int) -> Iterator[Row]:
+    """``certify`` with amounts: recall and the mean cost at the threshold that it takes."""
+    random, wrong, made = np.random.default_rng(0), [], 0
+    goal = [recall >= 0.7, cost(miss=1, false_alarm=5) <= 8]
+    for _ in range(draws):
+        labels = random.random(3000) < 0.2
+        scores = random.normal(size=3000) + SHIFT * labels
+        amounts = 500 * random.beta(1, 4, 3000)
+        found = certify(scores, labels, goal, amounts=amounts, largest_amount=500.0)
+        made += found.certified
+        if found.certified:
+            at = found.threshold
+            true = 0.2 * ndtr(at - SHIFT) * 100 + 0.8 * ndtr(-at) * 5
+            wrong.append(ndtr(SHIFT - at) < 0.7 or true > 8)
+    yield {
+        "setting": "recall >= 0.7 and cost <= 8 with amounts",
+        "draws": draws,
+        "certified": made / draws,
+        "broken": sum(wrong) / draws,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", choices=("displayed", "clusters", "costs"))
+    given = parser.parse_args()
+    draws = 200 if given.quick else 2000
+    book = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"rows": {}}
+    book |= {"setpoint": __version__, "numpy": np.__version__, "python": platform.python_version()}
+    bad = 0
+    for part in (displayed, clusters, costs):
+        if given.only not in (None, part.__name__):
+            continue
+        rows = []
+        for row in part(draws):
+            rows.append({"draws": draws} | row)
+            bad += row["broken"] > most(rows[-1]["draws"])
+            print(json.dumps(rows[-1]), flush=True)
+        book["rows"][part.__name__] = rows
+    if not given.quick:
+        RESULTS.write_text(json.dumps(book, indent=1) + "\n")
+    raise SystemExit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Costs in money, with amounts that differ by row: a miss costs what the transaction was worth.
+
+The mean cost of a row is bounded by betting (:mod:`setpoint.certificates.betting`): rows are
+independent, and no row costs more than a declared most. It is no share, so thresholds are selected
+on a quarter of the rows, by what the goal prefers, and every bound of the goal is tested on the
+others (:mod:`setpoint.certificates.selection`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint._checks import number
+from setpoint.batch import check_length
+from setpoint.certificates.betting import upper_mean
+from setpoint.certificates.goals import CertificateGoal
+from setpoint.certificates.regions import weights
+from setpoint.certificates.sample import CalibrationSample, CannotPromise, Floats
+from setpoint.rates import Expression, Rate
+
+
+class CostSample(CalibrationSample):
+    """Rows with an amount each: what it costs to miss it, in units of the goal's ``miss``.
+
+    Args:
+        rows: All rows, with labels.
+        amounts: One for each.
+        largest: The largest amount that a row can have.
+    """
+
+    def __init__(self, rows: CalibrationSample, amounts: Floats, largest: float) -> None:
+        super().__init__(rows.scores, rows.labels, rows.slices, rows.precision, rows.prevalence)
+        self.kept, self.amounts, self.largest_amount = rows.kept, amounts, largest
+
+    def rows(self, chosen: NDArray[Any]) -> CalibrationSample:
+        """Some of the rows, with their amounts."""
+        assert self.amounts is not None
+        assert self.largest_amount is not None
+        return CostSample(super().rows(chosen), self.amounts[chosen], self.largest_amount)
+
+    def prices(self, expression: Expression) -> bool:
+        """Whether an expression is a cost: money over all rows, which amounts enter."""
+        return is_cost(expression)
+
+    def values(self, expression: Expression, thresholds: Any) -> Floats:
+        """The mean cost of a row at each threshold, exactly; of other rates what is measured."""
+        if not isinstance(expression, Rate) or not is_cost(expression):
+            return super().values(expression, thresholds)
+        order = np.argsort(self.scores, kind="stable")
+        known = np.asarray(self.labels)[order], np.asarray(self.amounts)[order]
+        rejected, accepted = (np.append(0.0, np.cumsum(c)) for c in cell_costs(expression, *known))
+        places = np.searchsorted(
+            self.scores[order], np.asarray(thresholds, self.scores.dtype), "right"
+        )
+        return np.asarray((rejected[places] + accepted[-1] - accepted[places]) / len(order))
+
+    def cost_bounds(
+        self, expression: Expression, threshold: float, tail: float
+    ) -> tuple[float, float]:
+        """Bounds of the mean cost at a threshold that was fixed before, by betting."""
+        assert isinstance(expression, Rate)
+        assert self.largest_amount is not None
+        paid = row_costs(expression, self.scores, self.labels, self.amounts, threshold)
+        tp, fp, fn, tn = weights(expression)[0]
+        most = max(tp * self.largest_amount, fn * self.largest_amount, fp, tn)
+        return most - upper_mean(most - paid, most, tail), upper_mean(paid, most, tail)
+
+
+def is_cost(expression: Expression) -> bool:
+    """Whether it is a sum of weighted cells over all examples, such as ``cost(miss=, ...)``."""
+    if not isinstance(expression, Rate) or expression.where:
+        return False
+    above, below = weights(expression)
+    return below == (1.0, 1.0, 1.0, 1.0) and not expression.is_share and min(above) >= 0
+
+
+def cell_costs(cost: Rate, labels: Any, amounts: Any) -> tuple[Floats, Floats]:
+    """What each row costs if it is rejected, and if it is accepted; amounts are of positives."""
+    tp, fp, fn, tn = weights(cost)[0]
+    return np.where(labels, fn * amounts, tn), np.where(labels, tp * amounts, fp)
+
+
+def row_costs(cost: Rate, scores: Any, labels: Any, amounts: Any, threshold: float) -> Floats:
+    """What each row costs at a threshold."""
+    rejected, accepted = cell_costs(cost, labels, amounts)
+    return np.where(np.asarray(scores) > threshold, accepted, rejected)
+
+
+def with_amounts(
+    sample: CalibrationSample, goal: CertificateGoal, amounts: Any, largest: float | None
+) -> CostSample:
+    """The rows with their amounts, checked.
+
+    Raises:
+        CannotPromise: The goal has no cost.
+        ValueError: Amounts are missing, negative, all zero or larger than the largest.
+    """
+    expressions = [bound.expression for bound in goal.bounds]
+    expressions += [] if goal.objective is None else [goal.objective]
+    if not any(map(is_cost, expressions)):
+        raise CannotPromise(
+            f"`{goal.text}` has no cost that amounts enter: write cost(miss=1, false_alarm=5) <= 8."
+        )
+    array = np.asarray(amounts.detach().cpu() if hasattr(amounts, "detach") else amounts, float)
+    check_length(array, sample.scores if sample.kept is None else sample.kept, "amounts")
+    array = array if sample.kept is None else array[sample.kept]
+    right = (array >= 0) & (array < np.inf)
+    if not right.all():
+        row = int(np.argmin(right))
+        raise ValueError(f"amounts must be finite and at least 0; got {array[row]} in row {row}.")
+    if not array.any():
+        raise ValueError("All amounts are 0, so no miss costs anything: nothing to certify.")
+    most = float(array.max()) if largest is None else number(largest, "largest_amount")
+    if most < array.max():
+        raise ValueError(f"largest_amount is {most:g}, and a row has {array.max():g}.")
+    return CostSample(sample, array, most)

@@ -1,0 +1,119 @@
+"""Costs with amounts: chosen exactly, bounded by betting, certified on rows that did not choose."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from certificates.simulate import most, sample
+from scipy.special import ndtr
+
+from setpoint import Problem, certify, fpr, recall
+from setpoint.certificates.betting import log_capital, upper_mean
+from setpoint.certificates.costs import CostSample, row_costs
+from setpoint.certificates.sample import CalibrationSample
+from setpoint.rates import cost
+
+MONEY = cost(miss=2, false_alarm=5)
+
+
+def drawn(random, n):
+    """Amounts from 0 to 500 with a mean of 100, the same for both classes."""
+    scores, labels = sample(random, n)
+    return scores, labels, 500 * random.beta(1, 4, n)
+
+
+def true_cost(at, miss, false_alarm):
+    return 0.2 * ndtr(at - 2.5) * 100 * miss + 0.8 * ndtr(-at) * false_alarm
+
+
+def test_the_mean_cost_is_that_of_brute_force_at_every_threshold():
+    scores, labels, amounts = drawn(np.random.default_rng(0), 60)
+    scores = np.round(scores, 1)  # with ties
+    rows = CostSample(CalibrationSample(scores, labels, {}, "float64"), amounts, 500.0)
+    tried = np.append(np.unique(scores), [-np.inf, np.inf])
+    paid = [
+        np.mean(2 * amounts * (labels & (scores <= t)) + 5 * (~labels & (scores > t)))
+        for t in tried
+    ]
+    assert rows.values(MONEY, tried) == pytest.approx(np.array(paid))
+
+
+@pytest.mark.parametrize("n", [30, 300, 3000])
+def test_the_bound_of_a_mean_is_wrong_as_rarely_as_promised(n):
+    """Rare large losses, where a normal interval fails: 5 % and three standard errors."""
+    random = np.random.default_rng(0)
+    draws = [np.where(random.random(n) < 0.02, random.random(n), 0.0) for _ in range(400)]
+    assert np.mean([upper_mean(x, 1.0, 0.05) < 0.01 for x in draws]) <= most(0.05, 400)
+
+
+def test_capital_is_expected_to_stay_under_the_hypothesis():
+    """Two outcomes with a mean of zero: the expectation over all of them is 1."""
+    gains = np.array([[a, b] for a in (-0.9, 0.1) for b in (-0.9, 0.1)])
+    chance = np.array([(0.1 if a < 0 else 0.9) * (0.1 if b < 0 else 0.9) for a, b in gains])
+    assert np.sum(chance * np.exp([log_capital(g, 0.9) for g in gains])) == pytest.approx(1)
+
+
+def test_promises_about_costs_are_kept():
+    random, bad, made = np.random.default_rng(1), 0, 0
+    goal = [recall >= 0.7, cost(miss=1, false_alarm=5) <= 8]
+    for _ in range(100):
+        found = certify(*drawn(random, 2000)[:2], goal, amounts=500 * random.beta(1, 4, 2000))
+        made += found.certified
+        if found.certified:
+            at = found.threshold
+            bad += ndtr(2.5 - at) < 0.7 or true_cost(at, 1, 5) > 8
+    assert made > 50
+    assert bad / 100 <= most(0.05, 100)
+
+
+def test_the_objective_is_a_cost():
+    scores, labels, amounts = drawn(np.random.default_rng(2), 4000)
+    problem = Problem(minimize=MONEY, subject_to=recall >= 0.6)
+    found = certify(scores, labels, problem, amounts=amounts, largest_amount=500.0)
+    assert found.certified
+    (money,) = found.objective
+    assert money.value == pytest.approx(
+        row_costs(MONEY, scores, labels, amounts, found.threshold).mean()
+    )
+    assert money.low < true_cost(found.threshold, 2, 5) < money.high
+    best = min(true_cost(t, 2, 5) for t in np.linspace(-3, 5, 200))
+    assert true_cost(found.threshold, 2, 5) < 1.3 * best
+    assert "No amount will exceed 500." in found.assumptions
+    assert "cost(miss=2, false_alarm=5)" in str(found)
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    random = np.random.default_rng(3)
+    scores, labels, amounts = drawn(random, 1000)
+    goal, order = MONEY <= 30, random.permutation(1000)
+    found = certify(scores, labels, goal, amounts=amounts)
+    again = certify(scores[order], labels[order], goal, amounts=amounts[order])
+    assert replace(found, fingerprint="") == replace(again, fingerprint="")
+
+
+def test_given_thresholds_are_tested_on_all_rows():
+    scores, labels, amounts = drawn(np.random.default_rng(4), 3000)
+    found = certify(scores, labels, MONEY <= 20, amounts=amounts, thresholds=1.0)
+    paid = row_costs(MONEY, scores, labels, amounts, 1.0)
+    assert found.claims[0].proved == pytest.approx(upper_mean(paid, 2 * amounts.max(), 0.05))
+
+
+@pytest.mark.parametrize(
+    ("goal", "given", "message"),
+    [
+        (fpr <= 0.1, {"amounts": np.ones(2500)}, "has no cost that amounts enter"),
+        (MONEY <= 3, {"amounts": -np.ones(2500)}, "got -1.0 in row 0"),
+        (MONEY <= 3, {"amounts": np.full(2500, np.nan)}, "got nan in row 0"),
+        (MONEY <= 3, {"amounts": np.zeros(2500)}, "All amounts are 0"),
+        (MONEY <= 3, {"amounts": np.ones(9)}, "amounts must have the shape"),
+        (MONEY <= 3, {"amounts": np.ones(2500), "largest_amount": 0.5}, "a row has 1"),
+        (
+            MONEY <= 3,
+            {"amounts": np.ones(2500), "clusters": np.arange(2500) // 2},
+            "without clusters=",
+        ),
+    ],
+)
+def test_amounts_that_cannot_be_used(goal, given, message):
+    with pytest.raises(ValueError, match=message):
+        certify(*sample(0), goal, **given)
