@@ -663,7 +663,10 @@ def test_starved_batches_are_told_once_with_the_cure():
     criterion = sp.Implicit(sp.fnr_at_fpr(0.01))
     for _ in range(19):
         criterion(scores, few)
-    with pytest.warns(StarvedBatchWarning, match=r"20 of the first 20 .*Stratified.*memory=1000"):
+    with pytest.warns(
+        StarvedBatchWarning,
+        match=r"20 of the first 20 .* at least 1 positive and 100 negatives\. .*memory=1000",
+    ):
         criterion(scores, few)
     for _ in range(30):  # not again
         criterion(scores, few)

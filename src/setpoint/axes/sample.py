@@ -131,25 +131,22 @@ def read_sample(
 
 def exact(values: Any) -> NDArray[Any]:
     """Numbers of numpy or torch (any dtype, any device) in float64; integers and booleans stay."""
-    found = _as_array(values)
+    found = _as_array(values, "values")
     return found if found.dtype.kind in "biu" else found.astype(np.float64, copy=False)
 
 
-def _as_array(values: Any) -> NDArray[Any]:
-    """Numbers of numpy or torch in their own precision, or in float64 if numpy lacks that."""
-    if not hasattr(values, "detach"):
-        return np.asarray(values)
+def _as_array(values: Any, name: str) -> NDArray[Any]:
+    """As :func:`setpoint.axes.arrays.as_array`, for what training passes at every step."""
     try:
         found: NDArray[Any] = values.numpy()
-    except (RuntimeError, TypeError):  # has a graph, is elsewhere, or in no precision of numpy's
-        values = values.detach().cpu()
-        found = (values.double() if values.is_floating_point() else values).numpy()
+    except (AttributeError, RuntimeError, TypeError):  # no tensor, with a graph, or elsewhere
+        return as_array(values, name)
     return found
 
 
 def _pair(scores: Any, labels: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Scores and labels as ``[n, c]``."""
-    s, y = _as_array(scores), _as_array(labels)
+    s, y = _as_array(scores, "scores"), _as_array(labels, "labels")
     if s.dtype.kind != "f":
         raise TypeError(f"Scores must be floating-point logits; got {scores.dtype}.")
     if s.ndim not in (1, 2):

@@ -7,6 +7,7 @@ a threshold, and how it is chosen and held, is the business of :mod:`setpoint.ax
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,10 +27,11 @@ from setpoint.axes.everyone import Everyone, PlainOutcome
 from setpoint.axes.groups import Groups
 from setpoint.axes.queries import QueryOutcome
 from setpoint.axes.sample import Sample, exact
+from setpoint.batch import describe
 from setpoint.distributed import Reduction
 from setpoint.losses import attach, exact_type, example_weights
 from setpoint.problems import GoalLike, Problem
-from setpoint.rates import Array
+from setpoint.rates import Array, Rate
 from setpoint.solvers.base import BatchCriterion, read_goal
 from setpoint.solvers.compiled import ClosedForm, ExampleColumns
 from setpoint.solvers.logit_adjustment import Adjusted, leans
@@ -49,7 +51,6 @@ from setpoint.steps import Hard, Sigmoid, Softplus, Step
 
 WATCHED = 20
 """The first batches, by which a criterion judges whether batches are large enough."""
-_STARVED = ("too coarse", "no positives", "no negatives")
 SHARE_WITHOUT_STEPS = 0.3
 """The share of the main loss when the number of steps is not known."""
 Rule = Literal["shift", "weight"]
@@ -209,6 +210,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
         self.register_number()
         self._last: Snapshot | None = None
         self._watched = self._starved = 0
+        self._fewest = _fewest(self.problem)
 
     @classmethod
     def as_published(
@@ -368,24 +370,21 @@ class Implicit(ClosedForm, BatchCriterion, State):
         before.copy_(torch.from_numpy(found))
         self.step_count.add_(1)
         if self._on_its_own and self._watched < WATCHED:
-            self._watch()
+            self._watch(batch)
         if not self._on_its_own and self.memory.capacity:
             self.memory.add(batch)
 
-    def _watch(self) -> None:
-        """Warn if most of the first batches have too few examples for the goal.
-
-        Of a range, the levels nearest to its ends are finer than most batches, which does no harm.
-        """
+    def _watch(self, batch: Any) -> None:
+        """Warn if most of the first batches have too few examples of a class for the goal."""
         self._watched += 1
-        signs = _STARVED[1:] if self.problem.swept is not None else _STARVED
-        self._starved += self.status.startswith(signs)
+        if isinstance(batch, Sample):
+            self._starved += bool((batch.totals[:, :2] < self._fewest).any())
         if self._watched == WATCHED and 2 * self._starved >= WATCHED:
             warnings.warn(
-                f"{self._starved} of the first {WATCHED} batches have too few examples for "
-                f"`{self.problem}` ({self.status}). Use larger batches, draw the rarer class more "
-                "often with Stratified(labels, batch_size), or pool scores over batches with "
-                "Implicit(..., memory=1000).",
+                f"{self._starved} of the first {WATCHED} batches are too small for "
+                f"`{self.problem}`, which takes at least {describe(*self._fewest)}. Use larger "
+                "batches, draw the rarer class more often with Stratified(labels, batch_size), or "
+                "pool scores over batches with Implicit(..., memory=1000).",
                 StarvedBatchWarning,
                 stacklevel=2,
             )
@@ -575,6 +574,22 @@ def _logarithm(scores: Tensor) -> Tensor:
 def _resampled(weights: Tensor | None, resampling: Tensor, scores: Tensor) -> Tensor:
     """What examples count for in rates: their weights, and what undoes the sampler's choice."""
     return product(weights, example_weights(resampling, scores, "resampling"))
+
+
+def _fewest(problem: Problem) -> tuple[float, float]:
+    """How many positives and negatives a batch needs for one of them to be a finer step than asked.
+
+    Of a range, the levels nearest to its ends are finer than most batches, which does no harm.
+    """
+    needed = [1.0, 1.0]
+    for target in problem.points[0] if problem.swept is None else ():
+        rate = target.expression
+        if isinstance(rate, Rate) and rate.is_share and rate.direction:
+            aim, below = min(target.level, 1 - target.level), rate.denominator
+            for i, (own, other) in enumerate(((below.tp, below.fp), (below.fp, below.tp))):
+                if own and not other and not rate.where and aim > 0:
+                    needed[i] = max(needed[i], math.ceil(1 / aim - 1e-9))
+    return needed[0], needed[1]
 
 
 def _classes_of(labels: Any, scores: Tensor) -> Tensor:
