@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from setpoint.problems import Problem, roc_auc
 from setpoint.rates import auc_mu, f_score
-from setpoint.solvers.barrier import RateBarrier
+from setpoint.solvers.barrier import Barrier, RateBarrier
 from setpoint.solvers.baselines import CrossEntropy
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.lagrangian import Lagrangian
@@ -129,6 +129,12 @@ def _published(model: nn.Module, problem: Problem, _steps: int) -> tuple[nn.Modu
     return model, Implicit.as_published(problem, correct_every=10, follow=follow)
 
 
+def _barrier_printed(model: nn.Module, problem: Problem, _: int) -> tuple[nn.Module, Criterion]:
+    """The dynamic barrier as published, without our correction for minibatches."""
+    barrier = Barrier(model.parameters(), rule="printed")
+    return model, RateBarrier(problem, barrier=barrier)
+
+
 def _oversampled(size: int) -> Sampler:
     """A fifth of every batch is the rarer class, without importance weights."""
     return Unweighted(Stratified(size))
@@ -158,6 +164,7 @@ METHODS: dict[str, Method] = {
     "barrier": Method(
         on=lambda model, problem, _: (model, RateBarrier(problem, model.parameters()))
     ),
+    "barrier_printed": Method(on=_barrier_printed),
     "program": Method(lambda problem, _steps: Program(problem)),
     "resampled": Method(lambda _problem, _steps: cross_entropy, _oversampled),
     # published methods by the names of their papers

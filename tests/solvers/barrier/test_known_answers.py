@@ -53,7 +53,7 @@ def test_lexicographic_training_finds_the_solution_of_least_norm():
     matrix, wanted, solution, start = least_squares()
     x = start.clone().requires_grad_()
     barrier, optimizer = Barrier([x]), torch.optim.SGD([x], lr=1.0)
-    for _ in range(2000):
+    for _ in range(4000):
         optimizer.zero_grad()
         main = (matrix @ x - wanted).square().mean() / 2
         step = barrier.backward(x.square().sum() / 2, after=main)
@@ -66,12 +66,12 @@ def test_three_levels_are_solved_in_order_of_priority():
     """x1 + x2 = 1 first, then x1 = 2, then the least norm: (2, -1, 0)."""
     x = torch.tensor([0.5, 1.5, 1.0], requires_grad=True)
     barrier, optimizer = Barrier([x]), torch.optim.SGD([x], lr=0.3)
-    for _ in range(1500):
+    for _ in range(4000):
         optimizer.zero_grad()
         first, second = (x[0] + x[1] - 1).square() / 2, (x[0] - 2).square() / 2
         barrier.backward(x.square().sum() / 2, after=[first, second])
         optimizer.step()
-    assert_close(x.detach(), torch.tensor([2.0, -1.0, 0.0]), rtol=0, atol=0.02)
+    assert_close(x.detach(), torch.tensor([2.0, -1.0, 0.0]), rtol=0, atol=0.03)
 
 
 def two_groups():

@@ -232,3 +232,30 @@ def test_sparse_gradients_are_combined_like_dense_ones():
         found.append(table.weight.grad)
     assert_close(found[1], found[0])
     assert found[0][2].abs().sum() > 0
+
+
+def test_the_status_agrees_with_the_slack():
+    """A running mean remembers that a bound was broken; the last batch keeps it."""
+    weight = torch.tensor([0.0], requires_grad=True)
+    barrier = Barrier([weight])
+    for value in (5.0, 3.0, -1.0):
+        with torch.no_grad():
+            weight.fill_(value)
+        barrier.backward(weight.square().sum(), subject_to=at_most(weight.sum(), 0.0))
+    report = barrier.report()
+    assert report["mean_slack"][0] < 0 < report["slack"][0]
+    assert report["status"] in ("held", "slack")
+
+
+def test_the_printed_algorithm_has_a_name():
+    """Eq. (4) on one batch: the multiplier of ``beta |grad g|^2``, whatever came before."""
+    weight = torch.tensor([3.0, -1.0], requires_grad=True)
+    barrier = Barrier([weight], rule="printed")
+    assert "rule='printed'" in repr(barrier)
+    for _ in range(2):
+        side, main = weight.square().sum(), (weight.sum() - 1).square()
+        step = barrier.backward(side, after=main)
+    f, g = torch.tensor([6.0, -2.0]), torch.tensor([2.0, 2.0])
+    assert step["multiplier"] == pytest.approx([(1 - f @ g / (g @ g)).item()])
+    with pytest.raises(ValueError, match="'corrected' or 'printed'"):
+        Barrier([weight], rule="published")

@@ -19,7 +19,7 @@ from setpoint.solvers.barrier.constraints import Constraint, Losses, collect
 from setpoint.solvers.barrier.gradients import LossGradients, trainable
 from setpoint.solvers.barrier.lexicographic import Lexicographic
 from setpoint.solvers.barrier.quadratic_program import Vector
-from setpoint.solvers.barrier.rules import DirectionRule, KeepBounds, Push
+from setpoint.solvers.barrier.rules import DirectionRule, KeepBounds, Printed, Push
 from setpoint.solvers.barrier.state import BarrierReport, BarrierState, step_record, summary
 
 
@@ -42,6 +42,8 @@ class Barrier(nn.Module):
             loss from the noise of a batch: 0.99 looks at about 100 batches.
         nonfinite: What to do if a loss or gradient is NaN or infinite: ``"raise"``, or ``"skip"``,
             which leaves ``.grad`` and all state alone and counts the step.
+        rule: ``"corrected"``, or ``"printed"`` for Algorithm 1 of the paper as it stands: bounds
+            without ``gain``, priorities without a vanishing share.
         group: The process group to average over; the default one under ``torch.distributed``.
 
     Examples:
@@ -72,6 +74,7 @@ class Barrier(nn.Module):
         cap: float = 1e4,
         memory: float = 0.99,
         nonfinite: Literal["raise", "skip"] = "raise",
+        rule: Literal["corrected", "printed"] = "corrected",
         group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
         super().__init__()
@@ -79,12 +82,16 @@ class Barrier(nn.Module):
             raise TypeError("fraction= and optimizer= go together: it divides by the step.")
         if nonfinite not in ("raise", "skip"):
             raise ValueError(f"nonfinite must be 'raise' or 'skip'; got {nonfinite!r}.")
+        if rule not in ("corrected", "printed"):
+            raise ValueError(f"rule must be 'corrected' or 'printed'; got {rule!r}.")
+        self.rule = rule
         self.push = Push(alpha, beta, tau)
         self.fraction = None if fraction is None else share(fraction, "fraction", ends=False)
         self.every = whole(every, "every", least=1)
         self.nonfinite = nonfinite
         self.bounds = KeepBounds(gain=gain, cap=cap)
         self.priorities = Lexicographic(memory=memory)
+        self.printed = Printed(cap=cap)
         self.state = BarrierState()
         self.last: dict[str, Any] = {}
         self._optimizer = optimizer
@@ -120,7 +127,7 @@ class Barrier(nn.Module):
         step = LossGradients(losses, self._params, self._group, scaler, rows)
         weights = self._weigh(step)
         if weights is not None:
-            step.write(weights, self._rule(losses).scales(weights, len(self._params)))
+            step.write(weights, self._rule(losses).scales(self.state, len(self._params)))
         return dict(self.last)
 
     def loss(
@@ -142,7 +149,7 @@ class Barrier(nn.Module):
         weights = self._weigh(step, keep_graph=True)
         if weights is None:
             return step.nothing()
-        return step.surrogate(weights, self._rule(losses).scales(weights, len(self._params)))
+        return step.surrogate(weights, self._rule(losses).scales(self.state, len(self._params)))
 
     def report(self) -> BarrierReport:
         """All steps so far: a dict of plain numbers that prints as one line per entry.
@@ -171,6 +178,8 @@ class Barrier(nn.Module):
         self._group = self._group or group
 
     def _rule(self, losses: Losses) -> DirectionRule:
+        if self.rule == "printed":
+            return self.printed
         return self.priorities if losses.ranked else self.bounds
 
     def _weigh(self, step: LossGradients, *, keep_graph: bool = False) -> Vector | None:
@@ -221,6 +230,7 @@ class Barrier(nn.Module):
             "cap": self.bounds.cap,
             "memory": self.priorities.memory,
             "nonfinite": self.nonfinite,
+            "rule": self.rule,
         }
         listed = ", ".join(f"{key}={value!r}" for key, value in options.items())
         return f"{type(self).__name__}({len(self._params)} parameters, {listed})"

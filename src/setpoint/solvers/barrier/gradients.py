@@ -81,7 +81,7 @@ def dot_products(rows: Sequence[Row], known: Vector | None = None) -> Vector:
             for place, (x, y) in enumerate(zip(rows[i], rows[j], strict=True)):
                 if x is not None and y is not None:
                     places.append((place, i, j))
-                    parts.append(torch.dot(_flat(x), _flat(y)))
+                    parts.append(torch.dot(_flat(x), _flat(y).to(x.device)))
     device = parts[0].device
     place, row, column = np.array(places).T
     numbers = torch.stack([part.to(device) for part in parts]).cpu().numpy()

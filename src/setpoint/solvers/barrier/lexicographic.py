@@ -1,33 +1,35 @@
-"""Lexicographic directions: a loss is made small only where it does not hurt those before it.
+"""Lexicographic training: losses in order of priority, the most important one first (eq. 3).
 
-As printed, ``v = grad f + u grad g`` with ``push = beta |grad g|^2``. Three things go wrong. The
-multiplier ``u`` grows without bound as the main loss is solved, and a fixed step then overshoots.
-Far from there ``u`` is about 1, so the units of ``f`` decide how much of it enters. And a batch's
-``grad g`` is mostly noise, so that ``u`` does not see that ``f`` hurts ``g`` on average.
+The paper's direction (eq. 4 with a push of zero) follows ``grad f`` except for the part of it that
+opposes ``grad g``, so that ``g`` does not rise to first order. A step of fixed length makes ``g``
+rise to second order all the same, by ``rate^2 / 2`` times a curvature, and training stalls where
+this equals the descent of ``g``. Here that direction enters with a share:
 
-Here ``v = grad g + share grad f``: the same path on another clock, on which the main loss keeps its
-learning rate. The share comes from running means of both gradients, with two limits:
+    v = grad g + share * (grad f + u grad g),   u = max(0, -grad f . grad g / |grad g|^2).
 
-* **Harm.** Of the mean's own descent a part is asked for and kept: little while the secondary loss
-  has a way to go and gradients are exact (then this is eq. 4, to that factor), most of it once the
-  two gradients oppose each other (then the secondary loss is as small as this level of the main
-  loss allows), and half where gradients are noisy.
-* **Trust.** Of noisy gradients, ``share`` times the mean of ``grad f`` is at most half as long as
-  the mean of ``grad g``, whatever the units of ``f``. Without noise the mean vanishes as the main
-  loss is solved, while ``f`` may still have a way to go along the solutions. There the root mean
-  square of *all* steps stands in for it: it falls like ``1 / sqrt(step)``, so that shares vanish
-  but their sum does not (the condition of Solodov, 2007, for descent methods to find the
-  lexicographic optimum).
+The rise of ``g`` is quadratic in the share and the progress of ``f`` linear. So shares that vanish,
+with a sum that does not converge, lead to the optimum (Solodov, 2007). Their size is
 
-Parameters that the main loss does not reach, such as those of another head, cannot hurt it: there
-``f`` keeps its learning rate.
+    share = lift / (1 + beta) * root mean square of grad g / root mean square of grad f
+
+over all steps, which has no units and falls like ``1 / sqrt(step)`` once ``g`` is solved. The
+*lift* starts at 1. It falls like a power of the step while ``f`` makes no progress, because it has
+reached its optimum among the solutions of ``g``; it rises, by at most a power of the step, while
+``f`` is free to move but slow and ``g`` is hardly disturbed.
+
+Squared lengths are dot products of a gradient with the running mean of earlier ones. Of exact
+gradients that is their square; noise, and oscillation around the solutions of ``g``, have mean
+zero in it. Noisy gradients have another limit: a batch of ``f`` counts no more than one of ``g``.
+
+With several losses each is projected against all earlier ones, and its share is the smallest that
+any of them allows. Parameters that no earlier loss reaches, such as those of another head, cannot
+hurt: there a loss keeps its own learning rate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import inf
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -39,20 +41,24 @@ from setpoint._checks import share
 from setpoint.distributed import Row
 from setpoint.solvers.barrier.constraints import Losses
 from setpoint.solvers.barrier.gradients import LossGradients, dot_products
-from setpoint.solvers.barrier.kkt import kkt_score, relative_length
-from setpoint.solvers.barrier.quadratic_program import Mask, Vector
-from setpoint.solvers.barrier.rules import Push
-from setpoint.solvers.barrier.state import LEVEL_MEANS, BarrierState, Direction
+from setpoint.solvers.barrier.kkt import kkt_score
+from setpoint.solvers.barrier.quadratic_program import Vector, solve_multipliers
+from setpoint.solvers.barrier.rules import ARRIVED, Push
+from setpoint.solvers.barrier.state import LEARNT, BarrierState, Direction
 
-_LEAST = 1e-12
-"""The share of a loss that may have none: on what it alone reaches, others are measured by it."""
-_TRUST, _TRUST_EXACT = 0.5, 4.0
-"""How long the mean of the less important part may be next to that of the level: noise, exact."""
-_PATIENCE, HASTE, RUSH = 0.01, 0.5, 0.8
-"""Of its own descent, what a level keeps: of exact gradients little while the next loss has a way
-to go and most of it once the two oppose each other; half where gradients are noise."""
-_OPPOSED = 0.5
-"""Sine of the angle between two gradients below which they begin to count as opposed."""
+_PACE = 0.02
+"""The share of this step in the running mean of progress."""
+_NEAR, _UNDISTURBED = 2.0, 0.25
+"""Lengths of ``grad g`` next to ``share * grad f``: below the first, ``g`` no longer lags behind the
+level that ``f`` allows; below the second, ``f`` could enter with more."""
+_FREE, _RISE, _EARLY = 0.1, 2.0, 20
+"""The lift rises like the step to the power ``_RISE`` while progress above ``_FREE`` is slow."""
+_FALL, _CALM = 0.35, 100
+"""The lift falls like the number of steps since the arrival to the power ``-_FALL``."""
+_ZERO = 1e-14
+"""A squared gradient below this part of the next one's is zero up to rounding."""
+_VANISHED = 1e-3
+"""Nothing is left to do for a loss with a gradient below this part of its root mean square."""
 _HALF = (torch.float16, torch.bfloat16)
 
 
@@ -74,204 +80,164 @@ class Lexicographic(nn.Module):
     def direction(
         self, state: BarrierState, step: LossGradients, gaps: Vector, push: Push
     ) -> Direction:
-        """Move the running means, and weigh each loss by what earlier steps say."""
-        seen = self._look(state)
-        self.means.follow(step.rows, seen.pace)
+        """Weigh each loss, then move the running means."""
+        looks, m = state.count("looks"), len(gaps)
+        earlier = self.means.rows if looks else step.rows
+        dots = dot_products([*step.rows, *earlier], step.dots)
+        self.means.follow(step.rows, max(1 - self.memory, 1 / (1 + looks)))
+        state.numbers["looks"] = np.array(looks + 1.0)
         owners = self.means.first_to_reach(len(step.params))
-        dots = dot_products([*step.rows, *self.means.rows], step.dots)
-        grams = np.stack([dots[owners == loss].sum(0) for loss in range(len(step.rows))])
-        return ranked(grams, gaps, seen, push)
+        grams = np.stack([dots[owners <= level].sum(0) for level in range(m)])
+        learnt = {name: state.numbers[name] for name in LEARNT}
+        return ranked(grams, gaps, push, learnt, looks)
 
-    def scales(self, weights: Vector, parameters: int) -> Vector:
+    def scales(self, state: BarrierState, parameters: int) -> Vector:
         """On every parameter the first loss that reaches it keeps its learning rate."""
-        scales: Vector = 1 / weights[self.means.first_to_reach(parameters)]
+        scales: Vector = 1 / state.numbers["shares"][self.means.first_to_reach(parameters)]
         return scales
 
-    def _look(self, state: BarrierState) -> Seen:
-        """What earlier steps said; counts this step."""
-        numbers, looks = state.numbers, state.count("looks")
-        pace = max(1 - self.memory, 1 / (1 + looks))
-        spent = (1 - pace) ** 2 * float(numbers["spent"]) + pace**2
-        numbers["spent"], numbers["looks"] = np.array(spent), np.array(looks + 1.0)
-        learnt = {name: numbers[name] for name in LEVEL_MEANS}
-        return Seen(learnt, pace, spent, looks, numbers["weights"])
 
-
-def ranked(grams: Vector, gaps: Vector, seen: Seen, push: Push) -> Direction:
-    """The direction of the last loss after all others, in order of priority.
-
-    Each level has a direction of its own: that of the level before it and a share of the next
-    gradient, small enough not to hurt any direction before.
+def ranked(
+    grams: Vector, gaps: Vector, push: Push, learnt: Mapping[str, Vector], looks: int
+) -> Direction:
+    """The direction of losses in order of priority.
 
     Args:
-        grams: Dot products of this step's gradients, the most important loss first, the objective
-            last, then of their running means, ``[m + 1, 2 m + 2, 2 m + 2]``: on the parameters
-            that the first loss reaches, on those that the second one is the first to reach, and
-            so on. There the first one that reaches them has the weight 1.
+        grams: Dot products of the gradients of all losses, the most important one first, and of
+            the running means of earlier ones, ``[m, 2 m + 2, 2 m + 2]``: on the parameters that the
+            first loss reaches, that the first two reach, and so on.
         gaps: How far each loss but the last is above its lower bound (infinite if none is known).
-        seen: What earlier steps said.
-        push: What each level asks for.
+        push: What each loss asks for of its own descent (eq. 8).
+        learnt: What earlier steps said (the numbers ``LEARNT`` of the state).
+        looks: How many steps there were before this one.
     """
-    levels = len(gaps)
-    gram, (rows, means) = grams[0], np.split(np.eye(2 * levels + 2), 2)
-    now, mean = rows[0], means[0]
-    learnt = {name: values.copy() for name, values in seen.numbers.items()}
-    above: list[tuple[Vector, float, float]] = []
-    shares, binds, pushes = np.zeros(levels), np.zeros(levels, dtype=bool), np.zeros(levels)
-    for i in range(levels):
-        square = float(mean @ gram @ mean)
-        clear = learn(learnt, i, float(now @ gram @ now), square, seen)
-        after = clear * rows[i + 1] + (1 - clear) * means[i + 1]
-        both = float(after @ gram @ after), float(gram[i + 1, i + 1])
-        pushes[i] = push(float(gaps[i]), square**0.5)
-        above.append((mean, pushes[i], clear))
-        longest = trusted(learnt, i, square, both, clear, seen.looks)
-        most = min(
-            harmless(gram, after, *each, _helped(gram, each[0], i + 2, seen)) for each in above
+    m, new = len(gaps), {name: values.copy() for name, values in learnt.items()}
+    alone = np.eye(m + 1)
+    parts, weights, shares = [alone[0]], alone[0], np.ones(m + 1)
+    lengths = list[Lengths]()
+    for i in range(1, m + 1):
+        j, now = i - 1, grams[i - 1, : m + 1, : m + 1]
+        lengths.append(Lengths(new, j, grams[j], parts[j], looks))
+        asked = push(float(gaps[j]), lengths[j].now[j] ** 0.5)
+        lengths[j].keep(asked)
+        share_ = new["lift"][j] * min(
+            shares[k] * each.allow(i, i - k) for k, each in enumerate(lengths)
         )
-        shares[i], binds[i] = max(min(longest, most), _LEAST), most < longest
-        now, mean = now + shares[i] * rows[i + 1], mean + shares[i] * means[i + 1]
-        if i + 1 < levels:
-            gram = gram + grams[i + 1] / shares[i] ** 2
-    last = above[-1][0], rows[levels]
-    return _direction(gram + grams[-1], last, now[: levels + 1], shares, binds, pushes, learnt)
-
-
-def _helped(gram: Vector, mean: Vector, later: int, seen: Seen) -> float:
-    """What losses from a place on did for a direction, by their weights in the last step."""
-    pulls = gram[later : len(seen.weights)] @ mean
-    return float(seen.weights[later:] @ np.maximum(pulls, 0.0))
-
-
-def _direction(
-    gram: Vector,
-    last: tuple[Vector, Vector],
-    weights: Vector,
-    shares: Vector,
-    binds: Mask,
-    pushes: Vector,
-    learnt: Mapping[str, Vector],
-) -> Direction:
-    """The direction with its scores: the last loss against all more important ones."""
-    two = np.stack(last)
-    small = two @ gram @ two.T  # the mean direction above, and the last gradient
-    above, pull = float(small[0, 0]), float(small[1, 0])
-    wanted = np.array([pushes[-1] - pull, -pull])
-    both = np.maximum(wanted, 0.0) / above if above > 0 else np.zeros(2)
+        basis = np.stack(parts)
+        small, needed = basis @ now @ basis.T, -basis @ now[i]
+        above, shares[i] = weights, share_
+        parts.append(
+            alone[i] + solve_multipliers(small, needed, np.zeros(i, bool)).multipliers @ basis
+        )
+        weights = above + share_ * parts[i]
+        arrived = _adjust(new, i, grams[j], above, weights, looks + 1)
+    new["shares"] = shares
+    rows = grams[-1, : m + 1, : m + 1]
+    pushes = np.array([each.asked for each in lengths])
     return Direction(
         weights=weights,
-        multipliers=1 / shares,
-        printed=np.full(len(shares), both[0]),
+        multipliers=weights[:-1] / weights[-1],
+        printed=weights[:-1] / weights[-1],
         pushes=pushes,
-        score=kkt_score(small, np.array([both[0], 1.0]), pushes[-1:], np.zeros(1, dtype=bool)),
-        residual=relative_length(small, np.array([both[1], 1.0])),
+        score=kkt_score(rows, weights / weights[-1], pushes, np.zeros(m, dtype=bool)),
+        residual=float(np.sqrt(max(new["progress"][-1], 0.0))),
         opposed=False,
-        binds=binds,
-        learnt=learnt,
+        binds=weights[:-1] != shares[:-1],
+        arrived=arrived,
+        learnt=new,
     )
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What earlier steps say about each level (the numbers ``LEVEL_MEANS`` of the state).
-
-    A batch's gradient is mostly noise, so neither its length nor its angle to another one says what
-    a loss does to the next on average. Running means do: of ``n`` noisy gradients the mean is ``n``
-    times shorter in the square than they are, of exact ones it is as long. That ratio tells how
-    *clear* the gradients of a level are, from 0 (noise) to 1 (exact); both limits depend on it.
-
-    Attributes:
-        numbers: Running means of squares, one number for each level.
-        pace: The share of this step in the means of gradients.
-        spent: The sum of the squared shares of all steps in them: 1 / n for a plain mean of n.
-        looks: How many steps there were before this one.
-        weights: Of all losses in the last step; empty before.
-    """
-
-    numbers: Mapping[str, Vector]
-    pace: float
-    spent: float
-    looks: int
-    weights: Vector
-
-
-def learn(learnt: dict[str, Vector], i: int, length: float, square: float, seen: Seen) -> float:
-    """Enter a step into the running squares; returns how clear the gradients of a level are.
-
-    ``(|mean|^2 - spent * recent) / (1 - spent)`` is an unbiased estimate of the squared length of
-    the true gradient, where ``recent`` is the same mean of squared lengths. Over those squares it
-    is 1 for exact gradients that stay, next to 0 for noise, and less than 1 for exact ones that
-    vanish faster than the mean forgets; so the larger one of now and of all steps counts.
-    """
-    learnt["recent"][i] += seen.pace * (length - learnt["recent"][i])
-    signal = 0.0
-    if seen.looks > 0:
-        signal = (square - seen.spent * float(learnt["recent"][i])) / (1 - seen.spent)
-        learnt["signal"][i] += (signal - learnt["signal"][i]) / seen.looks
-    learnt["square"][i] += (length - learnt["square"][i]) / (seen.looks + 1)
-    pairs = ((signal, learnt["recent"][i]), (learnt["signal"][i], learnt["square"][i]))
-    return max(
-        min(float(true / all_), 1.0) if all_ > 0 and true > 0 else 0.0 for true, all_ in pairs
-    )
-
-
-def trusted(
-    learnt: Mapping[str, Vector],
-    i: int,
-    square: float,
-    after: tuple[float, float],
-    clear: float,
-    looks: int,
-) -> float:
-    """The share at which the next gradient is as long as the level's direction allows.
-
-    The means are compared, and, where gradients are noise, batches as well: the next one may not
-    make a step noisier than it is. The next gradient counts with its root mean square of all
-    steps: by its present length it would never come to rest at a minimum of its own.
+class Lengths:
+    """How long gradients are on the parameters that the first losses reach, up to loss ``j``.
 
     Args:
-        learnt: Running squares; those of the next gradient are entered here.
-        i: The level.
-        square: Of the length of the level's mean direction.
-        after: The same of the next gradient: its mean as far as gradients are noise, its batch.
-        clear: How clear gradients are.
+        new: What has been learnt: this step is entered into its means.
+        j: The loss.
+        gram: As one of ``grams`` in :func:`ranked`.
+        part: The loss's direction, projected against those before it, in terms of the losses.
         looks: How many steps there were before this one.
     """
-    lengths = []
-    for name, value in zip(("next", "next_batch"), after, strict=True):
-        learnt[name][i] += (value - learnt[name][i]) / (looks + 1)
-        lengths.append(max(float(learnt[name][i]), value))
-    allowed = max(square, clear * float(learnt["signal"][i]))
-    if not lengths[0] or not lengths[1] or not allowed:
-        return 1.0  # nothing to hurt, or nothing that could
-    trust = _TRUST * float((_TRUST_EXACT / _TRUST) ** clear)
-    by_mean = trust * float(np.sqrt(allowed / lengths[0]))
-    by_batch = float(np.sqrt(learnt["recent"][i] / lengths[1]))
-    return min(by_mean, by_batch / (1 - clear)) if clear < 1 else by_mean
+
+    def __init__(
+        self, new: Mapping[str, Vector], j: int, gram: Vector, part: Vector, looks: int
+    ) -> None:
+        count = len(part)
+        vectors = np.eye(count)
+        vectors[j] = part
+
+        def products(block: Vector) -> Vector:
+            found: Vector = np.maximum(np.einsum("ik,kl,il->i", vectors, block, vectors), 0.0)
+            return found
+
+        self.j, self.asked, self.kept = j, 0.0, 1.0
+        self.now = products(gram[:count, :count])
+        self.seen = products(gram[:count, count:])
+        self.mean = products(gram[count:, count:])
+        damped = max(1.0, float(new["lift"][j:].max())) ** 2
+        self.seen[j] /= damped  # what a raised share does to a loss is no reason to raise it more
+        self.mean[j] /= damped
+        self.signal, self.square = new["signal"][j], new["square"][j]
+        self.signal += (self.seen - self.signal) / (looks + 1)
+        self.square += (self.now - self.square) / (looks + 1)
+
+    def keep(self, asked: float) -> None:
+        """Leave to the loss what it asks for of its own descent."""
+        self.asked, own = asked, float(self.now[self.j])
+        self.kept = own / (own + asked) if asked > 0 else 1.0
+
+    def allow(self, i: int, levels: int) -> float:
+        """The share of loss ``i``, so many levels below, next to that of this loss.
+
+        As far as its own gradients are noise its present mean counts, and batches are compared as
+        well.
+        """
+        j, longest = self.j, max(float(self.signal[i]), float(self.seen[i]))
+        if self.now[i] == 0 or self.signal[j] <= _ZERO * longest:
+            return 1.0  # nothing to hurt, or nothing that could
+        clear = min(self.signal[j] / self.square[j], 1.0)
+        own = max(clear * self.signal[j], self.mean[j])
+        by_mean = own / longest if longest > 0 else inf
+        by_batch = self.square[j] / max(self.square[i], self.now[i])
+        return float(self.kept**levels * np.sqrt(min(by_mean, by_batch)))
 
 
-def harmless(
-    gram: Vector, after: Vector, mean: Vector, asked: float, clear: float, helped: float
-) -> float:
-    """The share at which a direction keeps what its level asks for of its own descent.
+def _adjust(
+    new: dict[str, Vector], i: int, gram: Vector, above: Vector, weights: Vector, step: int
+) -> bool:
+    """Move the lift of loss ``i`` for the next step; returns whether it makes no more progress.
 
     Args:
-        gram: Dot products.
-        after: The next gradient, ``mean``: the level's direction, both in terms of ``gram``.
-        mean: See above.
-        asked: What the level asks for (eq. 8).
-        clear: How clear its gradients are.
-        helped: What still later losses do for the level: it counts as kept, so that a direction
-            which one of them opposes is as short as if there were less to hold against.
+        new: What has been learnt; changed in place.
+        i: The loss.
+        gram: As one of ``grams`` in :func:`ranked`.
+        above: Weights of all losses without this one and later ones.
+        weights: The same with this one.
+        step: The number of this step, from 1.
     """
-    square, pull = float(mean @ gram @ mean), float(after @ gram @ mean)
-    if pull >= 0:
-        return inf
-    sine = max(1 - pull**2 / (square * float(after @ gram @ after)), 0.0) ** 0.5
-    opposed = max(0.0, 1 - (sine / _OPPOSED) ** 2)
-    most = HASTE + (RUSH - HASTE) * clear * opposed
-    part = max(HASTE + (_PATIENCE - HASTE) * clear, most * opposed)
-    return float((square - min(part * asked, most * square) + helped) / -pull)
+    at, count = i - 1, len(weights)
+    rows, square, signal = gram[:count, :count], float(gram[i, i]), float(gram[i, count + i])
+    alone = float(weights[i]) * square
+    progress = float(weights @ rows[i]) / alone if alone > 0 else 0.0
+    pace = max(_PACE, 1 / step)
+    new["progress"][at] += pace * (min(max(progress, -1.0), 1.0) - new["progress"][at])
+    length, before = square**0.5, float(new["length"][at])
+    new["length"][at] = length
+    if alone == 0 or length <= _VANISHED * new["square"][at, i] ** 0.5:
+        new["progress"][at] = 0.0
+        return True
+    mean = float(new["progress"][at])
+    lag = float(np.sqrt(max(above @ rows @ above, 0.0))) / (float(weights[i]) * length)
+    arrived = mean <= ARRIVED**2 and lag <= _NEAR
+    if arrived:
+        new["lift"][at] *= 1 - _FALL / (_CALM + new["calm"][at])
+        new["calm"][at] += 1
+    elif mean > _FREE and lag <= _UNDISTURBED and signal > square / 2 and before > 0:
+        rise = _RISE / (step + _EARLY)
+        if abs(log(length / before)) < mean * rise:  # slower than training has lasted so far
+            new["lift"][at] *= 1 + rise
+            new["calm"][at] = 0.0
+    return arrived
 
 
 class MeanGradients(nn.Module):

@@ -20,6 +20,8 @@ from setpoint.solvers.barrier.kkt import kkt_score, relative_length
 from setpoint.solvers.barrier.quadratic_program import Mask, Vector, solve_multipliers
 from setpoint.solvers.barrier.state import BarrierState, Direction
 
+ARRIVED = 0.1
+"""The objective has arrived where this part of its gradient, or less, could still be followed."""
 _JUMPS = 3.0
 """A gap counts up to this many standard deviations of the batch noise."""
 HIGHEST = 30.0
@@ -74,11 +76,37 @@ class DirectionRule(Protocol):
     ) -> Direction:
         """Weights from the gradients of this step; not called where weights are used again."""
 
-    def scales(self, weights: Vector, parameters: int) -> Vector:
+    def scales(self, state: BarrierState, parameters: int) -> Vector:
         """A factor for each parameter's part of the direction, ``[parameters]``."""
 
 
-class KeepBounds:
+class Printed:
+    """Algorithm 1 as it stands, for bounds and for orders of importance, on each batch alone.
+
+    Args:
+        cap: How much bounds that oppose each other may amplify their multipliers.
+    """
+
+    def __init__(self, *, cap: float) -> None:
+        self.cap = positive(cap, "cap")
+
+    def observe(self, state: BarrierState, losses: Losses, gaps: Vector, push: Push) -> None:
+        """Nothing to update."""
+
+    def direction(
+        self, state: BarrierState, step: LossGradients, gaps: Vector, push: Push
+    ) -> Direction:
+        """Eq. (4) and (8); without a lower bound a loss asks for ``beta |grad g|^2``."""
+        return constrained(
+            step.gram, gaps, step.losses.free, np.zeros(len(gaps)), push, cap=self.cap
+        )
+
+    def scales(self, state: BarrierState, parameters: int) -> Vector:
+        """1 for all parameters."""
+        return np.ones(parameters)
+
+
+class KeepBounds(Printed):
     """Minimize the objective subject to bounds (eq. 6, several constraints).
 
     Args:
@@ -87,8 +115,8 @@ class KeepBounds:
     """
 
     def __init__(self, *, gain: float, cap: float) -> None:
+        super().__init__(cap=cap)
         self.gain = at_least_zero(gain, "gain")
-        self.cap = positive(cap, "cap")
 
     def observe(self, state: BarrierState, losses: Losses, gaps: Vector, push: Push) -> None:
         """Raise the floors of the multipliers."""
@@ -99,13 +127,9 @@ class KeepBounds:
     def direction(
         self, state: BarrierState, step: LossGradients, gaps: Vector, push: Push
     ) -> Direction:
-        """The quadratic program on the Gram matrix of this step."""
+        """The quadratic program on the Gram matrix of this step, above the floors."""
         floors = state.numbers["floor"]
         return constrained(step.gram, gaps, step.losses.free, floors, push, cap=self.cap)
-
-    def scales(self, weights: Vector, parameters: int) -> Vector:
-        """1 for all parameters."""
-        return np.ones(parameters)
 
 
 def constrained(
@@ -137,15 +161,17 @@ def constrained(
         found = solve_multipliers(among, asked - pull - among @ under, free, cap=cap)
         multipliers = found.multipliers + under
     weights = np.append(multipliers, 1.0)
+    residual = relative_length(gram, weights)
     return Direction(
         weights=weights,
         multipliers=multipliers,
         printed=printed.multipliers,
         pushes=pushes,
         score=kkt_score(gram, weights, pushes, free),
-        residual=relative_length(gram, weights),
+        residual=residual,
         opposed=found.opposed,
         binds=multipliers != 0,
+        arrived=residual <= ARRIVED,
     )
 
 

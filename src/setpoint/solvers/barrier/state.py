@@ -31,19 +31,20 @@ _PER_BOUND = (
     "mean_printed",  # of the multiplier without the noise correction
     "mean_multiplier",
 )
-LEVEL_MEANS = (  # lexicographic: of the direction of each level,
-    "recent",  # the mean of its squared length, with the weights of the running mean of gradients
-    "signal",  # the mean over all steps of the squared length of the true gradient
-    "square",  # the same of the batch's gradient
-    "next",  # the same of the next level's gradient, as far as it is no noise
-    "next_batch",  # the same of its batches
-)
+LEARNT = {  # lexicographic: what earlier steps say about each loss but the first, and shapes
+    "signal": (0, 1),  # mean product of a gradient with the mean of earlier ones, on what the
+    # first losses reach: its squared length without noise
+    "square": (0, 1),  # mean squared length, there
+    "shares": (1,),  # of all losses in the last step
+    "lift": (0,),  # the factor of the share, moved by progress
+    "calm": (0,),  # for how many steps it has been falling
+    "progress": (0,),  # what a loss gains, relative to what it would alone: 0 at its optimum
+    "length": (0,),  # of its gradient in the last step
+}
 _COUNTS = ("steps", "opposed", "skipped", "looks")
-_SCALARS = ("mean_pull", "residual", "spent")
+_SCALARS = ("mean_pull", "arrived")
 _MEMORY = 0.05
 """The share of the newest step in running means; before the 20th step they are plain means."""
-_SETTLED = 0.3
-"""An order of losses is settled when no more than this share of the last gradient is left."""
 _CLOSE = 0.01
 """A bound counts as held within this share of its level, besides the noise of batches."""
 
@@ -59,9 +60,10 @@ class Direction:
         pushes: What each bound asks for (eq. 8), ``[m]``.
         score: The KKT score (eq. 9) with ``nu = 1``.
         residual: ``|v| / |grad f|``: 0 where nothing is left to do; in lexicographic training the
-            residual of eq. (16) to first order.
+            residual of eq. (16), estimated from the progress of the objective in recent steps.
         opposed: Whether no direction keeps all bounds.
         binds: Which bounds change the direction of this step, ``[m]``.
+        arrived: Whether nothing is left to do for the objective.
         learnt: Numbers for the rule's part of the state.
     """
 
@@ -73,6 +75,7 @@ class Direction:
     residual: float
     opposed: bool
     binds: Mask
+    arrived: bool
     learnt: Mapping[str, Vector] = field(default_factory=dict)
 
 
@@ -86,7 +89,7 @@ class BarrierState(nn.Module):
 
     def reset(self) -> None:
         """Forget everything."""
-        names = (*_PER_BOUND, *LEVEL_MEANS, "kinds", "weights")
+        names = (*_PER_BOUND, *LEARNT, "kinds", "weights")
         self.numbers.update({name: np.zeros(0) for name in names})
         self.numbers.update({name: np.zeros(()) for name in (*_COUNTS, *_SCALARS)})
 
@@ -103,9 +106,11 @@ class BarrierState(nn.Module):
     def open(self, kinds: Sequence[str]) -> None:
         """In the first step, make room for these bounds."""
         if not len(self.numbers["kinds"]):
-            self.numbers.update(
-                {name: np.zeros(len(kinds)) for name in (*_PER_BOUND, *LEVEL_MEANS)}
-            )
+            m = len(kinds)
+            self.numbers.update({name: np.zeros(m) for name in _PER_BOUND})
+            shapes = {name: [m + extra for extra in more] for name, more in LEARNT.items()}
+            self.numbers.update({name: np.zeros(shape) for name, shape in shapes.items()})
+            self.numbers["lift"] += 1
             self.numbers["kinds"] = np.array([_KINDS.index(kind) for kind in kinds], dtype=float)
 
     def count(self, name: str) -> int:
@@ -128,7 +133,7 @@ class BarrierState(nn.Module):
             squares = np.diagonal(gram)
             used = direction.multipliers
             numbers["multiplier"], numbers["weights"] = used, direction.weights
-            numbers["residual"] = np.array(direction.residual)
+            numbers["arrived"] = np.array(float(direction.arrived))
             numbers["largest"] = np.maximum(numbers["largest"], np.abs(used))
             self.follow("mean_square", squares[:-1])
             self.follow("mean_pull", squares[-1])
@@ -202,7 +207,7 @@ def summary(last: dict[str, Any], state: BarrierState) -> BarrierReport:
         report["mean_slack"] = (-numbers["mean_gap"]).tolist()
         report["noise_ratio"] = _ratio(numbers["mean_printed"], numbers["mean_multiplier"])
     else:
-        ratio = _ratio(numbers["signal"], numbers["square"])
+        ratio = _ratio(np.diagonal(numbers["signal"]), np.diagonal(numbers["square"]))
         report["noise_ratio"] = [max(each, 1.0) for each in ratio]  # a mean lags behind a descent
     report["opposed_steps"] = state.count("opposed")
     report["skipped"] = state.count("skipped")
@@ -218,7 +223,7 @@ def _ratio(asked: Vector, given: Vector) -> list[float]:
 
 def _status(losses: Losses, direction: Direction | None, state: BarrierState) -> str:
     if losses.ranked:
-        return "settled" if state.numbers["residual"] < _SETTLED else "descending"
+        return "settled" if state.numbers["arrived"] else "descending"
     if direction is not None and direction.opposed:
         return (
             "opposed: no direction keeps all bounds, so the least broken one was taken; "
@@ -232,10 +237,11 @@ def _status(losses: Losses, direction: Direction | None, state: BarrierState) ->
 def _word(i: int, losses: Losses, state: BarrierState) -> str:
     """The state of one bound in words."""
     name, level = losses.names[i], float(losses.levels[i])
-    mean = float(state.numbers["mean_gap"][i])
+    mean, last = float(state.numbers["mean_gap"][i]), float(state.numbers["gap"][i])
     # the running mean of batches: their deviation over the root of how many it looks at
     noise = 2 * float(np.sqrt(state.numbers["mean_jump"][i] / 2 * state.pace()))
-    off = abs(mean) if losses.kinds[i] == "==" else mean
+    # a bound is broken where the mean says so and the last batch does not contradict it
+    off = min(abs(mean), abs(last)) if losses.kinds[i] == "==" else min(mean, last)
     if off <= max(noise, _CLOSE * max(abs(level), _CLOSE)):
         idle = state.numbers["multiplier"][i] == 0 and losses.kinds[i] != "=="
         return "slack" if idle else "held"
