@@ -49,8 +49,8 @@ from setpoint.solvers.barrier.state import LEARNT, BarrierState, Direction
 _PACE = 0.02
 """The share of this step in the running mean of progress."""
 _NEAR, _UNDISTURBED = 2.0, 0.25
-"""Lengths of ``grad g`` next to ``share * grad f``: below the first, ``g`` no longer lags behind the
-level that ``f`` allows; below the second, ``f`` could enter with more."""
+"""Lengths of ``grad g`` next to ``share * grad f``: below the first, ``g`` no longer lags behind
+the level that ``f`` allows; below the second, ``f`` could enter with more."""
 _FREE, _RISE, _EARLY = 0.1, 2.0, 20
 """The lift rises like the step to the power ``_RISE`` while progress above ``_FREE`` is slow."""
 _FALL, _CALM = 0.35, 100
@@ -192,14 +192,14 @@ class Lengths:
         As far as its own gradients are noise its present mean counts, and batches are compared as
         well.
         """
-        j, longest = self.j, max(float(self.signal[i]), float(self.seen[i]))
-        if self.now[i] == 0 or self.signal[j] <= _ZERO * longest:
+        signal, square = float(self.signal[self.j]), float(self.square[self.j])
+        longest = max(float(self.signal[i]), float(self.seen[i]))
+        if self.now[i] == 0 or signal <= _ZERO * longest:
             return 1.0  # nothing to hurt, or nothing that could
-        clear = min(self.signal[j] / self.square[j], 1.0)
-        own = max(clear * self.signal[j], self.mean[j])
+        own = max(min(signal / square, 1.0) * signal, float(self.mean[self.j]))
         by_mean = own / longest if longest > 0 else inf
-        by_batch = self.square[j] / max(self.square[i], self.now[i])
-        return float(self.kept**levels * np.sqrt(min(by_mean, by_batch)))
+        by_batch = square / max(float(self.square[i]), float(self.now[i]))
+        return float(self.kept**levels * min(by_mean, by_batch) ** 0.5)
 
 
 def _adjust(
