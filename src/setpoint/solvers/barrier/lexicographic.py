@@ -227,7 +227,7 @@ def _adjust(
         new["progress"][at] = 0.0
         return True
     mean = float(new["progress"][at])
-    lag = float(np.sqrt(max(above @ rows @ above, 0.0))) / (float(weights[i]) * length)
+    lag = max(float(above @ rows @ above), 0.0) ** 0.5 / (float(weights[i]) * length)
     arrived = mean <= ARRIVED**2 and lag <= _NEAR
     if arrived:
         new["lift"][at] *= 1 - _FALL / (_CALM + new["calm"][at])
