@@ -7,7 +7,7 @@ from torch import nn
 from torch.optim import Adam
 
 from setpoint import pareto_front
-from setpoint.pareto.rules import MEND, PUSH_CAP, AtMost, LexicographicEnd, Tchebycheff
+from setpoint.pareto.rules import MEND, PUSH_CAP, AtMost, Tchebycheff
 
 
 def test_every_point_draws_batches_of_its_own():

@@ -63,8 +63,9 @@ def test_settled_is_said_only_where_the_residual_is_small():
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 1.0])
-def test_overparameterised_least_squares(rate, rows=10, columns=30):
+def test_overparameterised_least_squares(rate):
     """Rates relative to the inverse of the largest curvature."""
+    rows, columns = 10, 30
     rng = np.random.default_rng(rows)
     matrix = torch.tensor(rng.normal(size=(rows, columns)))
     wanted = matrix @ torch.tensor(rng.normal(size=columns))
