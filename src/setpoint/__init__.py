@@ -28,7 +28,7 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     if name == "__all__":
-        return sorted(_read_rooms())
+        return [name for name in sorted(_read_rooms()) if not name.startswith("_")]
     if name.startswith("_") or name not in _read_rooms():
         raise AttributeError(f"module 'setpoint' has no attribute {name!r}")
     try:

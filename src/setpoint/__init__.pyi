@@ -7,6 +7,7 @@ from setpoint._version import __version__ as __version__
 from setpoint.problems import (
     Infeasible as Infeasible,
     Problem as Problem,
+    evaluate as evaluate,
     fnr_at_fpr as fnr_at_fpr,
     pr_auc as pr_auc,
     precision_at_k as precision_at_k,

@@ -68,6 +68,8 @@ def test_an_edit_is_noticed(tmp_path, manifest):
     [
         ("goal", "make it good", "Cannot read|starts with"),
         ("goal", 3, "goal must be a text"),
+        ("goal", "maximize tpr over fpr in [0, 0.5] with 1000000000 thresholds", "1,000,000,000"),
+        ("goal", "x" * 200_000, "goal has 200,000 characters"),
         ("model", "__import__('os')", "model must be one of linear, mlp"),
         ("hidden", -1, "hidden must be a whole number"),
         ("hidden", 10**12, "hidden must be a whole number"),

@@ -7,6 +7,7 @@ from setpoint.axes.specification import PER_GROUP
 from setpoint.problems.goals import (
     GoalLike,
     as_problem,
+    evaluate,
     fnr_at_fpr,
     pr_auc,
     precision_at_k,
@@ -30,6 +31,7 @@ __all__ = [
     "Problem",
     "as_problem",
     "check_plain",
+    "evaluate",
     "fnr_at_fpr",
     "is_about_targets",
     "merit",

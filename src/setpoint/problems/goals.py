@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from setpoint import rates
 from setpoint._checks import whole
@@ -59,6 +60,45 @@ def as_problem(goal: GoalLike, who: str = "This") -> Problem:
     if all(target.expression in _FLOORS for target in targets):
         return Problem(minimize=fpr_, subject_to=targets)
     return Problem(maximize=recall, subject_to=targets)
+
+
+def evaluate(
+    scores: Any,
+    labels: Any,
+    goal: GoalLike,
+    *,
+    thresholds: Any = None,
+    weights: Any = None,
+    groups: Any = None,
+    queries: Any = None,
+    classes: Any = None,
+) -> float:
+    """The true value of a goal's objective on scored data, at hard thresholds.
+
+    Args:
+        scores: One score per example, numpy or torch; ``[n, K]`` for a goal about classes.
+        labels: 0 or 1 for each example; of classes, the column.
+        goal: A problem, a bound or a sentence; see :func:`as_problem`.
+        thresholds: Where to decide; without them the best ones on these very data that meet the
+            bounds are taken.
+        weights: Weight 2 counts an example twice.
+        groups: A column of group values, or a dict of columns, for goals about groups.
+        queries: The query of each example, for a goal per query.
+        classes: What the columns of the scores are called.
+
+    Raises:
+        Infeasible: No threshold meets the bounds.
+
+    Examples:
+        >>> import numpy as np
+        >>> scores, labels = np.array([4.0, 3.0, 2.0, 1.0]), np.array([1, 0, 1, 0])
+        >>> evaluate(scores, labels, "maximize recall subject to fpr <= 50 %")
+        1.0
+        >>> evaluate(scores, labels, "maximize recall subject to fpr <= 50 %", thresholds=3.5)
+        0.5
+    """
+    given = (thresholds, weights, groups, queries, classes)
+    return as_problem(goal).evaluate(scores, labels, *given)
 
 
 def _listed(goal: object) -> bool:

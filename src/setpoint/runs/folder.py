@@ -32,7 +32,7 @@ MODEL_KINDS = ("linear", "mlp")
 LARGEST_JSON = 64 * 2**20
 _FORMAT = "setpoint run 1"
 _WIDEST = 100_000
-_LONGEST_GOAL = 100_000
+_LONGEST_GOAL, _MOST_THRESHOLDS = 100_000, 10_000
 
 
 class RunError(ValueError):
@@ -193,7 +193,10 @@ def _checked(content: dict[str, Any]) -> Manifest:
     classes = content.get("classes", [])  # runs of older versions have two, and no such field
     if not isinstance(classes, list) or not _texts(classes) or len(set(classes)) < len(classes):
         raise ValueError("classes must be texts, all different.")
-    several = Problem.parse(content["goal"]).kind == "classes"
+    problem = Problem.parse(content["goal"])
+    if isinstance(problem.thresholds, int) and problem.thresholds > _MOST_THRESHOLDS:
+        raise ValueError(f"goal has {problem.thresholds:,} thresholds.")
+    several = problem.kind == "classes"
     if several != (len(classes) >= 2) or len(classes) > _WIDEST:
         raise ValueError("classes must be those of a goal about classes, or none.")
     encoder = read_encoder(content["columns"])
