@@ -109,6 +109,24 @@ def test_the_page_of_scores(made, tmp_path, capsys):
     assert "On calibration data" in out.read_text()  # its own rows are known by their counts
 
 
+def test_the_page_shows_periods_and_costs(made):
+    rows = read(made / "new.csv")
+    s, y = (np.array([float(row[name]) for row in rows]) for name in "sy")
+    found = Certificate.from_json((made / "c.json").read_text())
+    days = np.array(["2026-01-31", "2026-02-01", "2026-02-28", "2026-03-05"])[np.arange(1000) % 4]
+    page = report(s, y, found, times=days, costs=(500.0, 5.0))
+    numbers = json.loads(page.split('id="setpoint-report">')[1].split("</script>")[0])
+    assert [p["name"] for p in numbers["periods"]] == ["2026-01", "2026-02", "2026-03"]
+    assert [p["count"] for p in numbers["periods"]] == [250, 500, 250]
+    february = np.isin(np.arange(1000) % 4, (1, 2)) & (y == 0)
+    expected = (s[february] > found.threshold).mean()
+    assert numbers["periods"][1]["fpr"]["value"] == pytest.approx(expected)
+    above = s > found.threshold
+    cost = 1000 * (500 * (~above & (y == 1)).sum() + 5 * (above & (y == 0)).sum()) / 1000
+    assert f"<td>{cost:,.0f}</td>" in page
+    assert "A miss costs 500.0, a false alarm 5.0." in page
+
+
 def test_the_page_in_one_call_says_what_it_needs(made):
     rows = read(made / "s.csv")
     s, y = (np.array([float(row[name]) for row in rows]) for name in "sy")

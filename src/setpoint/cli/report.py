@@ -7,7 +7,7 @@ from pathlib import Path
 
 from setpoint._files import write_file
 from setpoint.certificates import Certificate
-from setpoint.cli.common import DONE, UserError, add_output, as_json, tell
+from setpoint.cli.common import DONE, UserError, add_output, as_json, positive_number, tell
 from setpoint.reports import page, report
 from setpoint.runs import REPORT_FILE, read_certificate_file, read_manifest, read_result
 from setpoint.tables import open_table, read_scores
@@ -23,6 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--group", metavar="COLUMN", help="rates for each value of this column")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     name = "what the positive class is called on the page (default: its label)"
+    add("--time", metavar="COLUMN", help="when each row came: rates by period")
+    add("--by", choices=("hour", "day", "week", "month"), default="month", help="default: month")
+    cost = "what a miss and a false alarm cost, as in --costs 500 5"
+    add("--costs", nargs=2, type=positive_number, metavar=("MISS", "ALARM"), help=cost)
     add("--positive-name", metavar="NAME", help=name)
     where = "default: report.html, in the run folder for a run (where it is replaced)"
     add_output(parser, "page.html", where)
@@ -56,7 +60,8 @@ def _of_scores(given: argparse.Namespace) -> str:
     if not isinstance(certificate, Certificate):
         raise UserError(f"{given.certificate}: three-way certificates have no page; see `card`.")
     columns = (given.score, given.label, given.group, given.positive)
-    data = read_scores(open_table(given.source), *columns, one_will_do=True)
+    source = open_table(given.source)
+    data = read_scores(source, *columns, times=given.time, one_will_do=True)
     tell(data.notes)
     return report(
         data.scores,
@@ -66,4 +71,7 @@ def _of_scores(given: argparse.Namespace) -> str:
         label=given.label,
         positive=given.positive_name or given.positive or "1",
         notes=data.notes,
+        times=data.times,
+        by=given.by,
+        costs=None if given.costs is None else tuple(given.costs),
     )

@@ -23,6 +23,7 @@ from markupsafe import Markup
 
 from setpoint._version import __version__
 from setpoint.certificates import Certificate
+from setpoint.certificates.incoming_rows import period_names, read_times
 from setpoint.reports import text
 from setpoint.reports.charts import PLOTS
 from setpoint.reports.svg import Plot
@@ -71,6 +72,9 @@ def report(
     label: str = "label",
     positive: str = "1",
     notes: Sequence[str] = (),
+    times: Any = None,
+    by: str = "month",
+    costs: tuple[float, float] | None = None,
 ) -> str:
     """The page of a certificate on scored rows, as one HTML document: no training run is needed.
 
@@ -85,6 +89,9 @@ def report(
         label: The name of the label, for the page.
         positive: What the positive class is called.
         notes: What was done to the data, in sentences.
+        times: When each row came, as ISO dates or numbers: rates are shown by period.
+        by: The length of a period: ``"hour"``, ``"day"``, ``"week"`` or ``"month"``.
+        costs: What a miss and a false alarm cost: shown for neighbouring thresholds.
 
     Raises:
         ValueError: A threshold per group without ``groups``, or labels that do not fit.
@@ -127,8 +134,15 @@ def report(
             versions={"setpoint": __version__},
             created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             notes=notes,
+            periods=None if times is None else _periods(times, by),
+            costs=costs,
         )
     )
+
+
+def _periods(times: Any, by: str) -> list[str]:
+    names: list[str] = period_names(read_times(np.asarray(times)), by).tolist()
+    return names
 
 
 def _is_calibration(scores: Any, labels: Any, certificate: Certificate) -> bool:
@@ -204,6 +218,7 @@ def json_numbers(found: Findings) -> dict[str, Any]:
             "sensitivity": found.sensitivity,
             "comparison": found.comparison,
             "groups": found.groups,
+            "periods": found.periods,
         }
     return {key: _plain(value) for key, value in told.items()}
 

@@ -155,6 +155,23 @@ class Findings:
         given = (self._margins.accepted, split.labels, split.groups)
         return tuple(group_rates(*given, confidence=self.verdict.confidence))
 
+    @cached_property
+    def periods(self) -> tuple[SliceRow, ...]:
+        """Rates by period, in the order of time."""
+        if self.run.periods is None or self.run.classes:
+            return ()
+        given = (self._margins.accepted, self._split.labels, self.run.periods)
+        return tuple(group_rates(*given, confidence=self.verdict.confidence))
+
+    def cost_per_1000(self, step: Neighbour) -> float | None:
+        """What misses and false alarms at a threshold cost in 1,000 cases, if costs are known."""
+        row = self.judged
+        if self.run.costs is None or step.recall.count is None or step.fpr.count is None:
+            return None
+        miss, false_alarm = self.run.costs
+        missed = row.positives - step.recall.count
+        return 1000 * (miss * missed + false_alarm * step.fpr.count) / row.count
+
     @property
     def gaps(self) -> dict[str, Measured]:
         """The widest difference between two groups, by rate."""

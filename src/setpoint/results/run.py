@@ -58,6 +58,8 @@ class RunResult:
         columns: The features used.
         group: The column that groups come from.
         notes: What was done to the data, in sentences.
+        periods: The day, week or month of each row of the judged split, if times are known.
+        costs: What a miss and a false alarm cost, if that is known.
 
     Raises:
         ValueError: Splits, names, shifts or a baseline do not fit together.
@@ -83,6 +85,8 @@ class RunResult:
     columns: Sequence[str] = ()
     group: str = "group"
     notes: Sequence[str] = ()
+    periods: Sequence[str] | None = None
+    costs: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", tuple(map(str, self.classes)))
