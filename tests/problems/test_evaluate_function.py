@@ -18,5 +18,5 @@ def test_goals_as_sentences_bounds_and_problems_agree():
     assert evaluate(s, y, problem, thresholds=0.0) == (s[y] > 0).mean()
     area = evaluate(s, y, setpoint.roc_auc(points=2000))
     assert area == pytest.approx(roc_auc_score(y, s), abs=1e-3)  # 2,000 bins of width 0.0005
-    with pytest.raises(TypeError, match="A goal is a Problem"):
+    with pytest.raises(TypeError, match="a Problem, a sentence such as"):
         evaluate(s, y, 3)
