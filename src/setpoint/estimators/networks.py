@@ -18,16 +18,18 @@ _MODULE_RATE = 0.001
 """Adam's usual learning rate, for a network that the user made."""
 
 
-class Standardize(nn.Module):
-    """Give every column mean 0 and deviation 1, as measured on the training rows.
+class StandardizedNetwork(nn.Module):
+    """Standardise raw rows, then score them: ``[n, d]`` to ``[n]``, or to ``[n, outputs]``.
 
-    It computes in float64 (a column of time stamps has no digits left in float32) and passes on
-    the precision of the network behind it. A constant column becomes 0.
+    Every column gets mean 0 and deviation 1 as measured on the training rows, in float64 (a column
+    of time stamps has no digits left in float32); a constant column becomes 0. The network behind
+    it gets its own precision.
 
     Args:
+        network: Gives one score per row and output.
         x: The training rows ``[n, d]``.
         weights: The weight of each row, or None.
-        dtype: The precision to pass on.
+        outputs: How many scores a row has.
     """
 
     centre: Tensor
@@ -35,37 +37,21 @@ class Standardize(nn.Module):
 
     def __init__(
         self,
+        network: nn.Module,
         x: NDArray[np.floating],
         weights: NDArray[np.float64] | None = None,
-        dtype: torch.dtype = torch.float32,
+        outputs: int = 1,
     ) -> None:
         super().__init__()
-        self.dtype = dtype
+        self.network, self.outputs = network, outputs
+        self.dtype = next((p.dtype for p in network.parameters()), torch.float32)
         centre = np.average(x.astype(np.float64), axis=0, weights=weights)
         variance = np.average((x - centre) ** 2, axis=0, weights=weights)
         # rounding alone gives a constant column a deviation of about 1e-16 times its value
         constant = np.sqrt(variance) <= 1e-12 * np.abs(centre)
-        self.register_buffer("centre", torch.from_numpy(centre))
         deviation = np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance)))
+        self.register_buffer("centre", torch.from_numpy(centre))
         self.register_buffer("deviation", torch.from_numpy(deviation))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Rows ``[n, d]`` of any precision, standardised."""
-        return ((x.double() - self.centre) / self.deviation).to(self.dtype)
-
-
-class StandardizedNetwork(nn.Module):
-    """Standardise, then score: ``[n, d]`` to ``[n]``, or to ``[n, outputs]`` if there are several.
-
-    Args:
-        standardize: The first layer.
-        network: Gives one score per row and output.
-        outputs: How many scores a row has.
-    """
-
-    def __init__(self, standardize: Standardize, network: nn.Module, outputs: int = 1) -> None:
-        super().__init__()
-        self.standardize, self.network, self.outputs = standardize, network, outputs
 
     def forward(self, x: Tensor) -> Tensor:
         """The logits of raw rows.
@@ -73,7 +59,8 @@ class StandardizedNetwork(nn.Module):
         Raises:
             ValueError: The network's output has another shape.
         """
-        scores: Tensor = self.network(self.standardize(x))
+        standardized = (x.double() - self.centre) / self.deviation
+        scores: Tensor = self.network(standardized.to(self.dtype))
         if self.outputs == 1:
             if scores.numel() != len(x):
                 raise ValueError(
@@ -104,8 +91,7 @@ def build(
         inner = deepcopy(model)
     else:
         inner = network(model, x.shape[1], outputs=outputs).to(torch.from_numpy(x[:0]).dtype)
-    dtype = next((p.dtype for p in inner.parameters()), torch.float32)
-    return StandardizedNetwork(Standardize(x, weights, dtype), inner, outputs)
+    return StandardizedNetwork(inner, x, weights, outputs)
 
 
 def read_learning_rate(model: str | nn.Module, given: float | str) -> float:

@@ -98,7 +98,7 @@ class ByClass(ABC):
 
     def draw(self, labels: Tensor, *, steps: int, seed: int) -> Iterator[Batch]:
         """Yield ``steps`` batches of row indices for examples with these labels."""
-        yield from self._drawn(labels, min(self.size, labels.numel()), steps, seed)
+        return self._drawn(labels, min(self.size, labels.numel()), steps, seed)
 
     def _drawn(self, labels: Tensor, size: int, steps: int, seed: int) -> Iterator[Batch]:
         classes, counts = self._parts(labels, size)
