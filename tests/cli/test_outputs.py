@@ -176,3 +176,20 @@ def test_json_says_what_was_written(made, tmp_path, capsys):
     assert run(*commands(made)["decide"], "--out", tmp_path / "d.csv", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert told["rows"] == sum(told["decisions"].values()) == 1000
+
+
+@pytest.mark.parametrize("command", [c for c in cli.COMMANDS if c != "demo"])
+def test_every_command_speaks_json(command):
+    """The demo writes results.json instead: its table is for people."""
+    assert any(a.dest == "json" for a in options(command))
+
+
+def test_a_check_as_json(made, tmp_path, capsys):
+    new = tmp_path / "new.csv"
+    write_scores(new, seed=1)
+    new.write_text(new.read_text() + "0.5,,a\n")
+    words = ("check", made / "c.json", new, "--score", "s", "--label", "y")
+    code = run(*words, "--json")
+    told, notes = capsys.readouterr()
+    assert json.loads(told)["exit_code"] == code
+    assert "1 row without a label in 'y' left out" in notes

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from setpoint.certificates import ClassCertificate
-from setpoint.cli.common import DONE, NOT_PROVED, UserError, fraction
+from setpoint.cli.common import DONE, NOT_PROVED, UserError, as_json, fraction, tell
 from setpoint.runs import Manifest, parse_certificate, read_certificate, read_manifest
 from setpoint.tables import NO_ROWS, TableError, TableSource, need_column, open_table, read_scores
 
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--clusters", metavar="COLUMN", help="who a row belongs to, if it was certified so")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--significance", type=fraction, default=0.001, metavar="SHARE", help="default: 0.001")
+    add("--json", action="store_true", help="print the verdict as JSON")
 
 
 def run(given: argparse.Namespace) -> int:
@@ -49,11 +51,12 @@ def run(given: argparse.Namespace) -> int:
         data = read_scores(
             source, *wanted, clusters=given.clusters, classes=classes, one_will_do=True
         )
+        tell(data.notes)
         scores, labels, groups = data.scores, data.labels, data.groups
         more |= {} if data.clusters is None else {"clusters": data.clusters}
     columns = None if given.group is None else {given.group: groups}
     found = certificate.check(scores, labels, groups=columns, **more)
-    print(found)
+    print(as_json({**asdict(found), "exit_code": found.exit_code}) if given.json else found)
     return DONE if found.exit_code == 0 else NOT_PROVED
 
 

@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--processes", type=count, default=1, metavar="N", help="default: 1")
     add("--seed", type=seed, default=0, metavar="N", help="default: 0")
     add("--quiet", action="store_true", help="print only the table")
+    add("--json", action="store_true", help="print every number as JSON")
 
 
 def run(given: argparse.Namespace) -> int:
@@ -76,8 +77,8 @@ def run(given: argparse.Namespace) -> int:
         given.out.mkdir(parents=True, exist_ok=True)
         front = _train(given, groups, train, held_out, minimize, hold)
     _write(given, seen, groups, front)
-    print(front)
-    print(f"\nWritten to {given.out}: front.json has every number, point-*/ the weights.")
+    written = f"Written to {given.out}: front.json has every number, point-*/ the weights."
+    print(front.to_json() if given.json else f"{front}\n\n{written}")
     return DONE
 
 
