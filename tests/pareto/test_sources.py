@@ -2,8 +2,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from setpoint.pareto.job import read_losses
-from setpoint.pareto.sources import source_of
+from setpoint.pareto.job import read_losses, source_of
 
 X, Y = torch.arange(10.0)[:, None], torch.arange(10)
 

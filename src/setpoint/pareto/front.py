@@ -12,14 +12,17 @@ from setpoint._checks import number
 from setpoint.pareto.points import (
     FrontPoint,
     Pair,
+    Store,
+    StoredStates,
+    Weights,
     front_from_json,
     front_to_json,
     hypervolume,
     non_dominated,
+    open_store,
     to_plain,
     unevenness,
 )
-from setpoint.pareto.store import Store, StoredStates, Weights, open_store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
