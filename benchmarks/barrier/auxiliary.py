@@ -32,7 +32,7 @@ TASKS = (
 )
 WEIGHTS = {"10": 10.0, "5": 5.0, "10/3": 10 / 3, "2.5": 2.5, "2": 2.0}
 GRID = tuple(f"weight {name}" for name in WEIGHTS)
-METHODS = ("main head only", *GRID, "lexicographic")
+METHODS = ("main head only", *GRID, "lexicographic", "printed")
 CASES = [{"main": a, "auxiliary": b, "method": m} for a, b in TASKS for m in METHODS]
 
 

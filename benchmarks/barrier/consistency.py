@@ -26,7 +26,7 @@ from benchmarks.common.networks import SmallCNN
 
 LABELS = (100, 250, 1000)
 LABELLED, UNLABELLED = 40, 40
-METHODS = ("labels only", "schedule", "lexicographic")
+METHODS = ("labels only", "schedule", "lexicographic", "printed")
 CASES = [{"labels": n, "method": m} for n in LABELS for m in METHODS]
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
-import torch
 from torch import Tensor
 
 from setpoint import Barrier
@@ -47,7 +47,7 @@ def scheduled(last: float) -> Rule:
     return fill
 
 
-def lexicographic(parameters: Iterable[Tensor], **settings: float) -> Rule:
+def lexicographic(parameters: Iterable[Tensor], **settings: Any) -> Rule:
     """Ours: the side loss only where it does not hurt the main loss, nothing to tune."""
     barrier = Barrier(parameters, **settings)
 
@@ -57,26 +57,6 @@ def lexicographic(parameters: Iterable[Tensor], **settings: float) -> Rule:
     return fill
 
 
-def printed(parameters: Iterable[Tensor], beta: float = 1.0) -> Rule:
-    """The paper's eq. (4) with ``phi = beta |grad g|^2`` as it stands, to stand beside ours."""
-    trained = list(parameters)
-
-    def fill(main: Tensor, side: Tensor, done: float) -> float:
-        above, below = gradient(main, trained), gradient(side, trained)
-        square = dot(above, above)
-        multiplier = max(beta - dot(above, below) / square, 0.0) if square > 0 else 0.0
-        for p, a, b in zip(trained, above, below, strict=True):
-            p.grad = b + multiplier * a
-        return multiplier
-
-    return fill
-
-
-def dot(a: list[Tensor], b: list[Tensor]) -> float:
-    return float(torch.stack([(x * y).sum() for x, y in zip(a, b, strict=True)]).sum())
-
-
-def gradient(loss: Tensor, parameters: list[Tensor]) -> list[Tensor]:
-    """With zeros for parameters that the loss does not depend on."""
-    parts = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
-    return [torch.zeros_like(p) if d is None else d for p, d in zip(parameters, parts, strict=True)]
+def printed(parameters: Iterable[Tensor]) -> Rule:
+    """Algorithm 1 as it stands."""
+    return lexicographic(parameters, rule="printed")
