@@ -52,7 +52,7 @@ def parts(quick: bool) -> dict[str, Any]:
         "label-free false alarms": lambda: simulate.label_free_false_alarms(
             40 if quick else 500, shrink
         ),
-        "label-free delays": lambda: simulate.label_free_delays(10 if quick else 100),
+        "label-free delays": lambda: simulate.label_free_delays(10 if quick else 60),
         "real streams": real.main,
         "a year": lambda: year.main(2 if quick else 20),
         "speed": lambda: speed(5_000_000 if quick else 100_000_000),

@@ -113,3 +113,35 @@ def test_the_command_refuses_drifting_rows_and_notices_them_without_a_time(tmp_p
     assert "In the order of the file these rows drift" in capsys.readouterr().err
     assert run("certify", write(tmp_path / "b.csv", 0.0), *words[2:]) == 0
     assert "drift" not in capsys.readouterr().err
+
+
+def write_table(path, drift, n=3000):
+    random = np.random.default_rng(3)
+    time = np.linspace(0, 1, n)
+    labels = random.random(n) < 0.3
+    amount = random.normal(size=n) + 2 * labels + drift * time
+    age = random.normal(40, 9, n)
+    lines = [f"{a!r},{e!r},{int(y)},{i}" for i, (a, e, y) in enumerate(
+        zip(amount.tolist(), age.tolist(), labels, strict=True)
+    )]  # fmt: skip
+    path.write_text("\n".join(["amount,age,y,t", *lines]) + "\n")
+    return path
+
+
+def test_train_names_columns_that_move_and_refuses_rows_that_drift(tmp_path, capsys):
+    words = ("--label", "y", "--goal", "maximize recall subject to fpr <= 0.2", "--model", "linear")
+    more = ("--epochs", 3, "--no-baseline", "--time", "t")
+    file = write_table(tmp_path / "a.csv", 3.0)
+    assert run("train", file, *words, *more, "--out", tmp_path / "run") == 1
+    out, _ = capsys.readouterr()
+    assert "these rows drift" in out
+    report = (tmp_path / "run" / "report.html").read_text()
+    assert "amount: 0." in report
+    assert "age: 4" not in report
+    again = ("--out", tmp_path / "other", "--accept-drift")
+    run("train", file, *words, *more, *again)
+    assert "certified, but these rows drift" in capsys.readouterr().out
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
+    assert run("train", file, *words, *more, "--out", tmp_path / "third") == 2
+    assert "is not in the order of t: row 2" in capsys.readouterr().err

@@ -49,6 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--model", choices=MODEL_KINDS, default="mlp", help="default: mlp")
     add("--method", default="implicit", metavar="NAME", help=_METHODS)
     add("--group", metavar="COLUMN", help="its values are groups: for the goal and the report")
+    add(
+        "--time", metavar="COLUMN", help="when each row came: drift is looked for; not learned from"
+    )
+    add("--accept-drift", action="store_true", help="with --time: certify rows that drift, too")
     add("--test", type=Path, metavar="FILE", help="rows to judge by, used for nothing else")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     columns: dict[str, Any] = {"action": "extend", "nargs": "+", "default": [], "metavar": "COLUMN"}
@@ -125,13 +129,35 @@ def _training(given: argparse.Namespace, problem: Problem, told: bool) -> Any:
         group=given.group,
         test=given.test,
         positive=given.positive,
-        drop=tuple(given.drop),
+        drop=(*given.drop, *(() if given.time is None else (given.time,))),
         keep=tuple(given.keep),
         confidence=given.confidence,
         baseline=not given.no_baseline and given.method != "cross_entropy",
+        in_time=given.time is not None,
+        accept_drift=given.accept_drift,
+        notes=() if given.time is None else _moving(given),
     )
     unfinished = given.out.with_name(f".{given.out.name}.unfinished")
     return Training(recipe, unfinished, _say if told else _hush, told and sys.stderr.isatty())
+
+
+def _moving(given: argparse.Namespace) -> tuple[str, ...]:
+    """Sentences on columns that move with time within the rows.
+
+    Raises:
+        UserError: The rows are not in the order of time.
+    """
+    from setpoint.certificates import moving_columns
+    from setpoint.cli.watch import read_columns
+
+    times, columns = read_columns(given.file, given.time, {given.label, *given.drop})
+    if not (times[1:] >= times[:-1]).all():
+        row = int((times[1:] < times[:-1]).argmax()) + 2
+        raise UserError(
+            f"{given.file} is not in the order of {given.time}: row {row:,} is earlier than the "
+            "one before. Sort it by time."
+        )
+    return tuple(f"{column}." for column in moving_columns(columns))
 
 
 def _check_goal(text: str, problem: Problem, group: str | None, positive: str | None) -> None:

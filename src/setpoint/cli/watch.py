@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -249,6 +249,23 @@ def read_file(given: argparse.Namespace) -> WatchedRows:
         groups = {given.group: _joined([chunk.texts(given.group) for chunk in chunks])}
     extra = {name: _joined(_scores(source, chunks, name)) for name in features}
     return WatchedRows(columns, groups, extra)
+
+
+def read_columns(
+    path: Path, time_column: str, without: Collection[str]
+) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+    """The times of a table, and its other columns as numbers or texts."""
+    source = open_table(path)
+    need_column(source, time_column, "--time")
+    left_out = {time_column, *without, *source.unreadable}
+    names = [name for name in source.names if name not in left_out]
+    chunks = _chunks(source, [time_column, *names])
+    columns = {}
+    for name in names:
+        column = np.concatenate([chunk.column(name) for chunk in chunks])
+        found, wrong = numbers(column, PLAIN)
+        columns[name] = found if wrong is None else column
+    return read_times(_times(chunks, time_column)), columns
 
 
 def _joined(columns: list[NDArray[Any]]) -> NDArray[Any]:

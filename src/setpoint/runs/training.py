@@ -90,6 +90,11 @@ class Recipe:
     keep: tuple[str, ...] = ()
     confidence: float = 0.95
     baseline: bool = True
+    in_time: bool = False
+    """Whether the rows of the file are in the order of time: drift is looked for."""
+    accept_drift: bool = False
+    notes: tuple[str, ...] = ()
+    """Sentences for the report, on what was found in the file."""
 
     @property
     def several(self) -> bool:
@@ -221,7 +226,7 @@ class Training:
         if recipe.group in seen.encoder.names:
             note = f"the group {recipe.group!r} is learned from as well; --drop leaves it out."
             seen = replace(seen, notes=(*seen.notes, note))
-        return seen
+        return replace(seen, notes=(*seen.notes, *recipe.notes))
 
     def _numbered(self, seen: Survey) -> Problem:
         """The goal with classes by number, as training knows them."""
@@ -348,7 +353,10 @@ class Training:
         scores, labels, column = splits["calibration"]
         groups = groups_of(problem, group, column)
         if not classes:
-            return certify(scores, labels, problem, groups=groups, **given), None
+            if self.recipe.in_time:  # row by row
+                given |= {"times": np.arange(len(scores)), "accept_drift": self.recipe.accept_drift}
+            found = certify(scores, labels, problem, groups=groups, **given)
+            return replace(found, period=()), None
         given["classes"] = classes
         seen, truth, column = splits["validation"]
         chosen_on = groups_of(problem, group, column)
