@@ -349,3 +349,16 @@ def test_a_certificate_that_is_none_cannot_be_watched():
 def test_wrong_options_are_told(certificate, given, message):
     with pytest.raises(ValueError, match=message):
         certificate.monitor(**given)
+
+
+def test_a_certificate_of_clusters_is_watched_by_clusters():
+    scores, labels = rows(12_000)
+    clusters = np.arange(12_000) // 2
+    certificate = certify(scores, labels, "fpr <= 0.1", clusters=clusters)
+    assert certificate
+    monitor = certificate.monitor()
+    with pytest.raises(ValueError, match="pass clusters="):
+        monitor.update(scores, labels)
+    assert monitor.rows == 0
+    assert monitor.update(*rows(4000, 5), clusters=clusters[:4000]) == "holds"
+    assert monitor.alerts[0].urn.balls[0].sum() == pytest.approx(6001)

@@ -189,6 +189,8 @@ class Monitor:
 
     def _check(self, rows: IncomingRows) -> None:
         """Refuse an update before anything of it is counted."""
+        if self.certificate.clusters is not None and rows.clusters is None:
+            raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
         given = set(rows.features or {})
         if given != set(self.feature_names):
             raise ValueError(

@@ -79,6 +79,10 @@ def alert_watches(certificate: Certificate) -> list[AlertWatch]:
         where: Where = ((column, point.group),) if of_group else ()  # type: ignore[assignment]
         name = f"alerts on {column}={point.group!r}" if of_group else "alerts"
         alerts, rows = _expected(point, certificate.prevalence)
+        total = sum(each.examples for each in certificate.points)
+        if certificate.clusters is not None and total > certificate.clusters:
+            draws = certificate.clusters / total  # a cluster is one draw
+            alerts, rows = alerts * draws, rows * draws
         share = alerts / rows if rows else 0.0
         found.append(AlertWatch(name, where, share, alert_evidence(alerts, rows)))
     return found
