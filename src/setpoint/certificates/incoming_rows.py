@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats
+from setpoint.batch import check_length
 from setpoint.certificates.decisions import rounded
 from setpoint.certificates.drift import certified_goals
 from setpoint.certificates.goals import goal_to_certify
@@ -102,7 +103,7 @@ def read_rows(
         known,
         truth,
         slices,
-        None if times is None else read_times(read_column(times, array, "times")),
+        None if times is None else read_times(times, array),
         None if ids is None else read_column(ids, array, "ids").astype(str),
         None if clusters is None else _hashes(read_column(clusters, array, "clusters")),
         shares,
@@ -134,8 +135,11 @@ def read_labels(labels: Any, scores: NDArray[Any]) -> tuple[_Bools, _Bools]:
     return known, values == 1
 
 
-def read_times(column: NDArray[Any]) -> NDArray[Any]:
+def read_times(times: Any, scores: Any = None) -> NDArray[Any]:
     """Times as numbers, or as dates to the second; texts are read as ISO 8601."""
+    column = np.asarray(times)
+    if scores is not None:
+        check_length(column, scores, "times")
     if column.dtype.kind in "iuf":
         if not np.isfinite(column).all():
             row = int(np.argmin(np.isfinite(column)))
