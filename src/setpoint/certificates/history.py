@@ -13,6 +13,16 @@ MOST_PERIODS = 400
 """When there are more, neighbours in the older half are put together."""
 
 
+@dataclass(frozen=True)
+class Alarm:
+    """A test whose evidence has reached its limit."""
+
+    test: str
+    period: str
+    """When that was noticed."""
+    log_evidence: float
+
+
 @dataclass
 class Period:
     """A day, an hour or an update, with its counts."""

@@ -9,10 +9,8 @@ the reciprocal of its part. An alarm stays until :meth:`Monitor.recalibrate` or 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +19,10 @@ import numpy as np
 from setpoint._checks import share as check_share
 from setpoint.axes.arrays import Floats
 from setpoint.certificates.drift import chance_of_difference
-from setpoint.certificates.history import History, Period, change_point
+from setpoint.certificates.history import Alarm, History, Period, change_point
 from setpoint.certificates.incoming_rows import PERIODS, IncomingRows, read_rows, time_text
 from setpoint.certificates.martingales import restart_weight
+from setpoint.certificates.monitor_storage import from_json, to_json
 from setpoint.certificates.monitor_text import (
     BROKEN,
     DRIFTING,
@@ -35,7 +34,6 @@ from setpoint.certificates.monitor_text import (
     table,
 )
 from setpoint.certificates.pending_labels import PendingLabels
-from setpoint.certificates.storage import checksum, json_object
 from setpoint.certificates.text import share_text, text_table
 from setpoint.certificates.watched_rates import DecidedRows, RateWatch, ShareWatch, rate_watches
 from setpoint.certificates.watched_scores import AlertWatch, RankWatch, alert_watches
@@ -50,16 +48,6 @@ _ALIKE = 1e-4
 """Labels of alerts and of other rows are equally frequent unless chance is rarer than this."""
 _RECENT = 7
 """Periods that the histogram of the present is made of."""
-
-
-@dataclass(frozen=True)
-class Alarm:
-    """A test whose evidence has reached its limit."""
-
-    test: str
-    period: str
-    """When that was noticed."""
-    log_evidence: float
 
 
 class Monitor:
@@ -471,7 +459,9 @@ class Monitor:
         """The same as a pandas frame."""
         return import_module("pandas").DataFrame(self.table())
 
-    def recalibrate(self, scores: Any, labels: Any, *, groups: Any = None) -> Certificate:
+    def recalibrate(
+        self, scores: Any, labels: Any, *, groups: Any = None, clusters: Any = None
+    ) -> Certificate:
         """A new certificate of the same goal from labelled rows, and a fresh watch over it.
 
         The ``r``-th recalibration may be wrong with probability ``(1 - confidence) / (r (r + 1))``:
@@ -483,6 +473,7 @@ class Monitor:
             scores: Labelled rows of the present.
             labels: 0 or 1 for each.
             groups: As for :func:`setpoint.certify`.
+            clusters: The same.
 
         Returns:
             The new certificate. If it is not certified, the monitor goes on with the old one.
@@ -500,6 +491,7 @@ class Monitor:
             guarantee=self.certificate.guarantee,  # type: ignore[arg-type]
             prevalence=self.certificate.prevalence,
             groups=groups,
+            clusters=clusters,
         )
         period = self.history.periods[-1].name if self.history.periods else "update 0"
         self.spent.append({"of": first, "delta": delta, "period": period, "status": found.status})
@@ -512,67 +504,9 @@ class Monitor:
 
     def to_json(self) -> str:
         """The monitor with its certificate as JSON, with a checksum."""
-        body = {
-            "kind": self.kind,
-            "version": self.version,
-            "certificate": json.loads(self.certificate.to_json()),
-            "false_alarm": self.false_alarm,
-            "watch": list(self.watch),
-            "features": list(self.feature_names),
-            "by": self.by,
-            "rows": self.rows,
-            "updates": self.updates,
-            "latest": self.latest,
-            "labelled": self.labelled,
-            "tests": {name: test.state() for name, test in self.tests.items()},
-            "periods": self.history.state(),
-            "alarms": [vars(alarm) for alarm in self.alarms.values()],
-            "refused": self.refused,
-            "pending": self.pending.state(),
-            "clusters": sorted(self.clusters),
-            "files": self.files,
-            "spent": self.spent,
-        }
-        body = json.loads(json.dumps(body, allow_nan=False))
-        return json.dumps({**body, "checksum": checksum(body)})
+        return to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> Monitor:
         """Read :meth:`to_json` back; anything else, or a changed file, is a ValueError."""
-        from setpoint.certificates.certificate import Certificate
-
-        body = json_object(text)
-        if body.get("kind") != cls.kind or body.get("version") != cls.version:
-            raise ValueError(
-                f"This is no state of a monitor that can be read: kind {body.get('kind')!r:.40}, "
-                f"version {body.get('version')!r:.20}."
-            )
-        if body.pop("checksum", None) != checksum(body):
-            raise ValueError("The checksum does not fit: the state was changed or is damaged.")
-        try:
-            certificate = Certificate.from_json(json.dumps(body["certificate"]))
-            monitor = cls(
-                certificate,
-                body["false_alarm"],
-                watch=body["watch"],
-                features=body["features"],
-                by=body["by"],
-            )
-            monitor._restore(body)
-        except (KeyError, TypeError, IndexError) as error:
-            raise ValueError(f"This is no valid state of a monitor: {error!r}.") from None
-        return monitor
-
-    def _restore(self, body: dict[str, Any]) -> None:
-        self.rows, self.updates, self.latest = body["rows"], body["updates"], body["latest"]
-        self.labelled, self.refused = body["labelled"], body["refused"]
-        self.history = History.restore(body["periods"])
-        self.alarms = {alarm["test"]: Alarm(**alarm) for alarm in body["alarms"]}
-        self.pending = PendingLabels.restore(body["pending"])
-        self.clusters, self.files = set(body["clusters"]), list(body["files"])
-        self.spent = list(body["spent"])
-        tests = self.tests
-        if set(tests) != set(body["tests"]):
-            raise ValueError("This is no valid state of a monitor: its tests are others.")
-        for name, state in body["tests"].items():
-            tests[name].restore(state)
+        return from_json(cls, text)

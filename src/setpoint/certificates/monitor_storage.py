@@ -1,0 +1,76 @@
+"""The state of a monitor as JSON and back, with its certificate and a checksum."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from setpoint.certificates.history import Alarm, History
+from setpoint.certificates.pending_labels import PendingLabels
+from setpoint.certificates.storage import checksum, json_object
+
+if TYPE_CHECKING:
+    from setpoint.certificates.monitor import Monitor
+
+
+def to_json(monitor: Monitor) -> str:
+    """See :meth:`Monitor.to_json`."""
+    body = {
+        "kind": monitor.kind,
+        "version": monitor.version,
+        "certificate": json.loads(monitor.certificate.to_json()),
+        "false_alarm": monitor.false_alarm,
+        "watch": list(monitor.watch),
+        "features": list(monitor.feature_names),
+        "by": monitor.by,
+        "rows": monitor.rows,
+        "updates": monitor.updates,
+        "latest": monitor.latest,
+        "labelled": monitor.labelled,
+        "tests": {name: test.state() for name, test in monitor.tests.items()},
+        "periods": monitor.history.state(),
+        "alarms": [vars(alarm) for alarm in monitor.alarms.values()],
+        "refused": monitor.refused,
+        "pending": monitor.pending.state(),
+        "clusters": sorted(monitor.clusters),
+        "files": monitor.files,
+        "spent": monitor.spent,
+    }
+    body = json.loads(json.dumps(body, allow_nan=False))
+    return json.dumps({**body, "checksum": checksum(body)})
+
+
+def from_json(cls: type[Monitor], text: str) -> Monitor:
+    """See :meth:`Monitor.from_json`."""
+    from setpoint.certificates.certificate import Certificate
+
+    body = json_object(text)
+    if body.get("kind") != cls.kind or body.get("version") != cls.version:
+        raise ValueError(
+            f"This is no state of a monitor that can be read: kind {body.get('kind')!r:.40}, "
+            f"version {body.get('version')!r:.20}."
+        )
+    if body.pop("checksum", None) != checksum(body):
+        raise ValueError("The checksum does not fit: the state was changed or is damaged.")
+    try:
+        certificate = Certificate.from_json(json.dumps(body["certificate"]))
+        options = {name: body[name] for name in ("watch", "features", "by")}
+        monitor = cls(certificate, body["false_alarm"], **options)
+        _restore(monitor, body)
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"This is no valid state of a monitor: {error!r}.") from None
+    return monitor
+
+
+def _restore(monitor: Monitor, body: dict[str, Any]) -> None:
+    for name in ("rows", "updates", "latest", "labelled", "refused", "files", "spent"):
+        setattr(monitor, name, body[name])
+    monitor.history = History.restore(body["periods"])
+    monitor.alarms = {alarm["test"]: Alarm(**alarm) for alarm in body["alarms"]}
+    monitor.pending = PendingLabels.restore(body["pending"])
+    monitor.clusters = set(body["clusters"])
+    tests = monitor.tests
+    if set(tests) != set(body["tests"]):
+        raise ValueError("This is no valid state of a monitor: its tests are others.")
+    for name, state in body["tests"].items():
+        tests[name].restore(state)
