@@ -25,6 +25,8 @@ from scipy.special import ndtr
 from setpoint import Problem, __version__, certify
 from setpoint.certificates import certify_shifts
 from setpoint.certificates.betting import upper_mean
+from setpoint.certificates.regions import Evidence, upper_bound
+from setpoint.certificates.sample import POSITIVES, Subset
 from setpoint.rates import cost, coverage, fpr, npv, precision, recall
 
 RESULTS = Path(__file__).parent / "results" / "certificates_rows.json"
@@ -154,24 +156,38 @@ def certified_costs(draws: int) -> Iterator[Row]:
     }
 
 
+def power(draws: int) -> Iterator[Row]:
+    """How often two groups of ``n`` positives prove a gap of recalls that are both 90 %."""
+    sides = [Subset((("g", name),), POSITIVES) for name in "ab"]
+    gap = recall.on(g="a") - recall.on(g="b")
+    for level, n in ((0.02, 5400), (0.05, 900), (0.1, 250)):
+        random, proved = np.random.default_rng(0), 0
+        for _ in range(draws):
+            counts = random.binomial(n, 0.9, 2).tolist()
+            known = {s: Evidence(k, k, n, 1) for s, k in zip(sides, counts, strict=True)}
+            most_of = [upper_bound(side, known, DELTA, None) for side in (gap, -gap)]
+            proved += max(most_of) <= level
+        yield {"setting": f"gap <= {level}, {n} positives each", "proved": proved / draws}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", choices=("displayed", "clusters", "costs"))
+    parser.add_argument("--only", choices=("displayed", "clusters", "costs", "power"))
     given = parser.parse_args()
     draws = 200 if given.quick else 2000
     book = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"rows": {}}
     book |= {"setpoint": __version__, "numpy": np.__version__, "python": platform.python_version()}
     bad = 0
-    for part in (displayed, clusters, costs):
+    for part in (displayed, clusters, costs, power):
         if given.only not in (None, part.__name__):
             continue
         rows = []
         for row in part(draws):
             rows.append({"draws": draws} | row)
-            bad += row["broken"] > most(rows[-1]["draws"])
+            bad += row.get("broken", 0.0) > most(rows[-1]["draws"])
             print(json.dumps(rows[-1]), flush=True)
         book["rows"][part.__name__] = rows
     if not given.quick:
