@@ -131,7 +131,7 @@ def costs(draws: int) -> Iterator[Row]:
             wrong.append(bounds[-1] < truth)
         found: Row = {"setting": f"mean cost, fixed threshold, n = {n}", "true": float(truth)}
         yield found | {"broken": float(np.mean(wrong)), "bound": float(np.mean(bounds))}
-    yield from certified_costs(max(draws // 4, 1))
+    yield from certified_costs(max(draws // 20, 1))
 
 
 def certified_costs(draws: int) -> Iterator[Row]:

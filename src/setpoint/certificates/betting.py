@@ -41,7 +41,7 @@ def upper_mean(values: Any, highest: float, tail: float) -> float:
     """
     x = np.asarray(values, float)
     low, high = float(x.mean()), float(highest)
-    for _ in range(60):  # the higher the mean that is tested, the easier it is refuted
+    for _ in range(40):  # the higher the mean that is tested, the easier it is refuted
         middle = (low + high) / 2
         refuted = highest > middle and (
             log_capital(middle - x, highest - middle, FINE_STAKES) >= -np.log(tail)
