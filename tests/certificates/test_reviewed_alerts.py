@@ -23,7 +23,7 @@ def test_precision_can_be_certified_on_alerts():
     reviewed = scores > 1
     found = certify(scores[reviewed], labels[reviewed], precision >= 0.8, old_threshold=1.0)
     assert found.certified
-    assert any("not only of alerts" in line for line in found.assumptions)
+    assert any("not only reviewed alerts" in line for line in found.assumptions)
 
 
 def test_checking_on_alerts_alone_is_an_alarm():

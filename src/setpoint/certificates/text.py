@@ -46,7 +46,7 @@ def assumptions(
             "Rates are those of a random row of a new cluster: every cluster counts once, however "
             "many rows it has. Counts are of one random row of each."
         )
-    yield "They are a sample of all that is scored, not only of alerts that were reviewed."
+    yield "They are a sample of all that is scored, not only reviewed alerts."
     if candidates == 1:
         yield "The model was neither trained nor chosen on these rows."
     else:
