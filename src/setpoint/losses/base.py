@@ -6,6 +6,7 @@ gradient is all that is kept for the backward pass.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -116,6 +117,8 @@ def read_loss_batch(
         weights = example_weights(weights, scores)
     if not torch.compiler.is_compiling():
         sample = read_sample(((),), scores, labels, weights)
+        if scores.dtype == torch.float64 and np.abs(sample.scores).max(initial=0.0) > LARGEST:
+            refuse_overflow(scores)
         return sample if arrays else sample.tensors(scores.device)
     positive = torch.as_tensor(labels).reshape(len(scores), -1).T > 0
     columns = torch.stack([positive, ~positive], -1).double()
@@ -130,16 +133,12 @@ def in_numpy(values: Tensor) -> bool:
 
 
 def check_loss_scores(scores: object) -> None:
-    """Raise unless scores are a floating-point tensor whose sums and squares do not overflow."""
+    """Raise a TypeError unless scores are a floating-point tensor."""
     if not isinstance(scores, Tensor):
         kind = type(scores).__name__
         raise TypeError(f"Scores must be a torch tensor; got {kind}. Use torch.as_tensor(scores).")
     if not scores.is_floating_point():
         raise TypeError(f"Scores must be floating-point logits; got {scores.dtype}.")
-    if scores.dtype == torch.float64 and scores.numel() and not torch.compiler.is_compiling():
-        size = scores.detach().abs()
-        if bool((size.amax() > LARGEST) & size.isfinite().all()):
-            _refuse_overflow(scores)
 
 
 def example_weights(weights: Tensor, scores: Tensor, name: str = "weights") -> Tensor:
@@ -165,15 +164,15 @@ def mean_loss(scores: Tensor, values: Any, gradient: Any, valid: Any) -> Tensor:
     output is not valid, and NaN scores give NaN.
     """
     library: Any = np if isinstance(values, np.ndarray) else torch
-    finite = library.isfinite(gradient.sum(-1) + values)
     if torch.compiler.is_compiling():
-        valid = valid & finite
-    elif not bool((finite | ~valid).all()):
-        _refuse_overflow(scores)
+        valid = valid & (gradient.sum(-1) + values).isfinite()
+    elif not math.isfinite(float(values.sum()) + float(gradient.sum())):
+        finite = library.isfinite(gradient.sum(-1) + values)
+        if not bool((finite | ~valid).all()):
+            refuse_overflow(scores)
     dtype = exact_type(scores)
-    loss = library.where(valid, values, 0.0).mean().clip(max=torch.finfo(dtype).max)
-    if library is torch:
-        loss = loss.to(dtype)
+    loss, most = library.where(valid, values, 0.0).mean(), torch.finfo(dtype).max
+    loss = min(float(loss), most) if library is np else loss.clamp(max=most).to(dtype)
     if torch.compiler.is_compiling():
         loss = loss + (0 * scores.detach()).sum()
     if not (torch.is_grad_enabled() and scores.requires_grad):
@@ -186,7 +185,8 @@ def mean_loss(scores: Tensor, values: Any, gradient: Any, valid: Any) -> Tensor:
     return attach(scores, loss, gradient if library is torch else torch.from_numpy(gradient))
 
 
-def _refuse_overflow(scores: Tensor) -> None:
+def refuse_overflow(scores: Tensor) -> None:
+    """Raise a ValueError that names the largest score."""
     size = scores.detach().abs().reshape(len(scores), -1).amax(1)
     row = int(size.argmax())
     raise ValueError(

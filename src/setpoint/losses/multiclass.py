@@ -15,7 +15,13 @@ from torch import Tensor
 from setpoint.batch import check_length, check_scores, check_weights
 from setpoint.distributed import refuse_several_ranks
 from setpoint.losses.auc import PairSurrogate, RocArea
-from setpoint.losses.base import check_loss_scores, exact_type, mean_loss
+from setpoint.losses.base import (
+    LARGEST,
+    check_loss_scores,
+    exact_type,
+    mean_loss,
+    refuse_overflow,
+)
 from setpoint.losses.writing import LinearProgram, TwoClasses
 
 MulticlassKind = Literal["mu", "one_vs_all"]
@@ -159,6 +165,8 @@ def checked_classes(scores: Tensor, labels: Tensor, weights: Any) -> tuple[Tenso
     check_length(weights, first, "weights")
     if not torch.compiler.is_compiling():
         check_scores(scores.detach())
+        if scores.dtype == torch.float64 and scores.numel() and scores.abs().amax() > LARGEST:
+            refuse_overflow(scores)
         check_weights(weights, first)
         wrong = (labels < 0) | (labels >= scores.shape[1]) | (labels != labels.long())
         if wrong.any():
