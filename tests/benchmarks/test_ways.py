@@ -11,8 +11,9 @@ from torch import nn
 from torchmetrics.functional import f1_score
 
 from benchmarks.peers.soft import mean_difference, soft_f1, soft_precision_and_recall
-from benchmarks.peers.ways import SlackVariables, SoftInner
+from benchmarks.peers.ways import SoftInner
 from setpoint import Implicit, Problem, f_score, fnr, fpr, precision, recall
+from setpoint.solvers import SlackVariables
 
 BOUNDS = {
     "active": Problem(maximize=precision, subject_to=recall >= 0.9),
@@ -95,7 +96,7 @@ def test_the_bound_is_said_to_hold_where_it_stops_the_threshold():
 @pytest.mark.parametrize("name", BOUNDS)
 def test_the_gradient_by_the_slack_is_that_of_the_held_objective(name):
     scores, labels = draw()
-    criterion = SlackVariables(BOUNDS[name], rate=0.0, share=0.0)
+    criterion = SlackVariables(BOUNDS[name], slack_rate=0.0, share=0.0)
     criterion(scores.clone().requires_grad_(), labels)
     s, y = scores.numpy(), labels.numpy()
     counts = criterion.outcome.counts
@@ -125,7 +126,7 @@ def test_without_slack_the_bound_is_held_as_an_equality():
         (BOUNDS["slack"], recall.at(0.2)),
     ):
         mine, theirs = scores.clone().requires_grad_(), scores.clone().requires_grad_()
-        SlackVariables(problem, rate=0.0, steps=10)(mine, labels).backward()
+        SlackVariables(problem, slack_rate=0.0, steps=10)(mine, labels).backward()
         Implicit(Problem(maximize=problem.objective, subject_to=equal), steps=10)(
             theirs, labels
         ).backward()
@@ -135,7 +136,7 @@ def test_without_slack_the_bound_is_held_as_an_equality():
 @pytest.mark.parametrize(("name", "level"), [("active", 0.95), ("cap", 0.05)])
 def test_slack_moves_the_level_to_the_safe_side(name, level):
     scores, labels = draw()
-    criterion = SlackVariables(BOUNDS[name], rate=0.0)
+    criterion = SlackVariables(BOUNDS[name], slack_rate=0.0)
     criterion.slack.fill_(0.05)
     criterion(scores.clone().requires_grad_(), labels)
     assert criterion.stats()["held_rate"] == pytest.approx(level, abs=0.01)  # one of 90 positives
@@ -145,7 +146,7 @@ def test_slack_grows_where_the_bound_is_slack_and_stays_zero_where_it_is_not():
     scores, labels = draw()
     slack = {}
     for name in BOUNDS:
-        criterion = SlackVariables(BOUNDS[name], rate=0.05)
+        criterion = SlackVariables(BOUNDS[name], slack_rate=0.05)
         for _ in range(200):
             criterion(scores.clone().requires_grad_(), labels)
         slack[name] = float(criterion.slack)
@@ -155,7 +156,7 @@ def test_slack_grows_where_the_bound_is_slack_and_stays_zero_where_it_is_not():
     assert 0.2 + slack["slack"] == pytest.approx(found, abs=0.1)  # soft and hard optimum are near
 
 
-@pytest.mark.parametrize(("way", "more"), [(SoftInner, {}), (SlackVariables, {"rate": 0.1})])
+@pytest.mark.parametrize(("way", "more"), [(SoftInner, {}), (SlackVariables, {"slack_rate": 0.1})])
 def test_outputs_beside_each_other_are_trained_as_if_alone(way, more):
     scores, labels = draw(columns=3)
     made = partial(way, BOUNDS["slack"], share=0.0, **more)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint._checks import positive
+from setpoint._checks import at_least_zero
 from setpoint.axes.everyone import Everyone, PlainOutcome
 from setpoint.axes.sample import Sample
 from setpoint.axes.scan import Placement, holds, place
@@ -54,7 +54,7 @@ class SlackVariables(Implicit):
 
     Args:
         problem: An objective with one bound, and one threshold for everyone.
-        slack_rate: How far a slack moves for a multiplier of 1.
+        slack_rate: How far a slack moves for a multiplier of 1; 0 keeps it where it is.
         **options: Those of :class:`setpoint.Implicit`.
 
     Attributes:
@@ -82,7 +82,7 @@ class SlackVariables(Implicit):
                 f" got `{problem}`. Implicit trains for any problem."
             )
         super().__init__(problem, **options)
-        self.bound, self.slack_rate = bounds[0], positive(slack_rate, "slack_rate")
+        self.bound, self.slack_rate = bounds[0], at_least_zero(slack_rate, "slack_rate")
         usual = self.axis
         self.axis = SlackAxis(problem, flatness=usual.flatness, slope_floor=usual.slope_floor)
         equality = self.bound.expression.at(self.bound.level)
