@@ -135,55 +135,74 @@ def certify(
     if weights is not None:
         refuse_weights()
     if plan is not None:
-        others = (groups, thresholds, prevalence, clusters)
-        if any(x is not None for x in others) or candidates != 1 or guarantee != "pac":
-            raise ValueError("plan= goes with confidence= alone: leave the other options out.")
-        return _certify_plan(scores, labels, goal, plan, confidence)
+        others = (groups, thresholds, prevalence, clusters, times, old_threshold, amounts)
+        plain = candidates == 1 and guarantee == "pac" and all(x is None for x in others)
+        return _certify_plan(scores, labels, goal, plan, confidence, plain)
     wanted, count = goal_to_certify(goal), whole(candidates, "candidates", least=1)
-    delta, mean = risk_of(confidence) / count, guarantee == "mean"
+    delta = risk_of(confidence) / count
     _check_settings(wanted, labels, guarantee, count, thresholds, prevalence)
     goals = goals_by_group(wanted, groups, given=thresholds is not None)
     wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
     sample = calibration_sample(scores, labels, groups, wheres, prevalence)
     when = None if times is None else _times_of_rows(times, sample)
-    if clusters is not None:
-        from setpoint.certificates.clusters import by_cluster
-
-        sample = by_cluster(sample, clusters)
+    sample = sample if clusters is None else _by_cluster(sample, clusters)
     _check_class_counts(wanted, sample)
     if old_threshold is not None:
         _check_reviewed(wanted, sample, number(old_threshold, "old_threshold"))
     if amounts is not None:
         sample = _with_amounts(sample, goals, wanted, amounts, largest_amount)
     copies = check_copies(sample)
-    if thresholds is None:
-        found = search(goals, sample, delta, guarantee)
-    else:
+    if thresholds is not None:
         found = prove_given(goals, sample, thresholds, delta)
+    else:
+        found = search(goals, sample, delta, guarantee)
     drift = _drift(found, sample, when)
     if drift and not accept_drift:
         found = replace(found, status=NOT_CERTIFIED, thresholds=Thresholds(), notes=drift)
+    options = {"confidence": float(confidence), "guarantee": guarantee, "candidates": count}
+    written = _write(wanted, goals, found, sample, delta, **options)
+    return replace(
+        written,
+        notes=(*written.notes, *copies),
+        caveats=(*written.caveats, *drift) if found.status == CERTIFIED else (),
+        period=_period(when),
+    )
+
+
+def _write(
+    wanted: CertificateGoal,
+    goals: GroupGoals,
+    found: SearchVerdict,
+    sample: CalibrationSample,
+    delta: float,
+    **options: Any,
+) -> Certificate:
+    """The certificate of a verdict, with the options that it was asked for with."""
     points = tuple(_points(goals, found, sample))
+    mean = options["guarantee"] == "mean"
     return Certificate(
         goal=wanted.text,
         status=found.status,
-        confidence=float(confidence),
-        guarantee=guarantee,
-        candidates=count,
-        prevalence=None if prevalence is None else float(prevalence),
+        prevalence=None if sample.prevalence is None else float(sample.prevalence),
         dtype=sample.precision,
         column=goals.column,
         points=points,
         claims=tuple(_claims(found, sample)),
         objective=tuple(_estimates(goals, found, sample, delta)),
-        assumptions=tuple(assumptions(found, sample, count, mean)),
-        notes=(*found.notes, *remarks(points, sample), *copies),
+        assumptions=tuple(assumptions(found, sample, options["candidates"], mean)),
+        notes=(*found.notes, *remarks(points, sample)),
         advice=tuple(advice_on(found, sample, delta, mean)),
-        caveats=(*useless(points), *drift) if found.status == CERTIFIED else (),
+        caveats=tuple(useless(points)) if found.status == CERTIFIED else (),
         fingerprint=fingerprint(sample),
         clusters=sample.clusters,
-        period=_period(when),
+        **options,
     )
+
+
+def _by_cluster(sample: CalibrationSample, clusters: Any) -> CalibrationSample:
+    from setpoint.certificates.clusters import by_cluster
+
+    return by_cluster(sample, clusters)
 
 
 def _with_amounts(
@@ -197,9 +216,11 @@ def _with_amounts(
 
 
 def _certify_plan(
-    scores: Any, labels: Any, goal: Any, plan: LabelPlan, confidence: float
+    scores: Any, labels: Any, goal: Any, plan: LabelPlan, confidence: float, plain: bool
 ) -> Certificate:
     """A certificate from the labels of a plan."""
+    if not plain:
+        raise ValueError("plan= goes with confidence= alone: leave the other options out.")
     from setpoint.certificates.labelling import certify_plan, labelled_rows, without_recall
 
     if not plan.in_order:
