@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import precision_recall_curve
 
-from setpoint import pr_auc
+import setpoint as sp
 
 GRID = np.linspace(0, 1, 101)
 STARTS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -16,7 +16,9 @@ STARTS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 def at_anchors(scores: Any, labels: Any, start: float = 0.95) -> float:
     """The mean of the exact precisions at five mid-points of the range, in points."""
-    return 100 * pr_auc(recall=(start, 1.0), points=5).choose(scores, labels).value
+    levels = start + (1 - start) * (np.arange(5) + 0.5) / 5
+    goals = [sp.Problem(maximize=sp.precision, subject_to=sp.recall.at(float(r))) for r in levels]
+    return 100 * float(np.mean([goal.evaluate(scores, labels) for goal in goals]))
 
 
 def under_curve(scores: Any, labels: Any, start: float = 0.95) -> float:
