@@ -22,7 +22,8 @@ from subjects import Batch, Subject
 from torch import Tensor, nn
 from torch.testing import assert_close
 
-from setpoint import Infeasible, hold
+from setpoint import Infeasible
+from setpoint.solvers import hold
 
 # ---- steps ---------------------------------------------------------------------------------------
 

@@ -55,7 +55,6 @@ from setpoint.solvers import (
     RateBarrier as RateBarrier,
 )
 from setpoint.steps import Sigmoid as Sigmoid
-from setpoint.solvers import hold as hold
 
 # Training loops, and comparisons of methods
 from setpoint.comparison import compare as compare

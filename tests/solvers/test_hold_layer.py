@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from setpoint import hold
+from setpoint.solvers import hold
 
 
 def test_the_root_of_a_cubic_moves_as_calculus_says():

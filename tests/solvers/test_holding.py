@@ -17,6 +17,7 @@ from subjects import EQUALITIES, PROBLEMS, SLICED
 
 import setpoint as sp
 from setpoint.rates import Counts
+from setpoint.solvers import hold
 from setpoint.steps import Softplus
 
 every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=str)
@@ -180,7 +181,7 @@ def test_coupled_thresholds_follow_their_jacobian():
 
     leaf = scores.clone().requires_grad_()
     weights = torch.tensor([0.7, -2.0], dtype=torch.float64)
-    (sp.hold(gap, leaf, find=solve, coupled=True) @ weights).backward()
+    (hold(gap, leaf, find=solve, coupled=True) @ weights).backward()
     rng = torch.Generator().manual_seed(3)
     for _ in range(4):
         direction = torch.randn(80, generator=rng, dtype=torch.float64)
@@ -225,7 +226,7 @@ def test_a_linear_model_with_softplus_is_convex(seed):
 
     def objective(theta):
         s = x @ theta
-        t = sp.hold(gap, s, find=solve)
+        t = hold(gap, s, find=solve)
         return step.value(s[~labels] - t).mean()
 
     a, b = (torch.tensor(rng.normal(size=4) * 2, requires_grad=True) for _ in range(2))
