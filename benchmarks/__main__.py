@@ -1,9 +1,14 @@
-"""Every benchmark by its name: ``python -m benchmarks NAME [options]``; without a name, a list."""
+"""Every benchmark by its name: ``python -m benchmarks NAME [options]``; without a name, a list.
+
+``python -m benchmarks --index`` writes the list of all result files, ``benchmarks/README.md``.
+"""
 
 import ast
 import subprocess
 import sys
 from pathlib import Path
+
+from benchmarks.common import index
 
 HERE = Path(__file__).parent
 STARTS = 'if __name__ == "__main__":'
@@ -25,6 +30,9 @@ def known() -> dict[str, str]:
 def main(arguments: list[str]) -> int:
     """Run a benchmark with the options that follow its name, and return its exit code."""
     names = known()
+    if arguments == ["--index"]:
+        index.write(names, HERE / "README.md")
+        return 0
     if not arguments or arguments[0] not in names:
         for name, line in names.items():
             print(f"{name:24} {line}")

@@ -14,7 +14,6 @@ that was stopped goes on.
 """
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from time import process_time
@@ -24,9 +23,9 @@ import lightgbm
 import numpy as np
 import xgboost
 
-from benchmarks.common import tabular
+from benchmarks.common import results, tabular
 from benchmarks.common.boosting_table import table
-from benchmarks.operating_points import fill, read
+from benchmarks.operating_points import fill
 from setpoint import fnr_at_fpr, precision_at_recall
 from setpoint.integrations.boosting import Objective, boost
 
@@ -57,18 +56,20 @@ class Cell(NamedTuple):
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seeds", type=int, default=5)
-    options.add_argument("--minutes", type=float, default=15.0, help="of one core; start no more")
-    options.add_argument("--quick", action="store_true", help="one seed of two sets")
-    options.add_argument("--table", action="store_true", help="run nothing, print the table")
-    options.add_argument("--docs", action="store_true", help="write the table into the page")
-    options.add_argument("--out", type=Path)
+    options = results.parser(
+        __doc__,
+        quick="one seed of two sets",
+        seeds=5,
+        minutes=15.0,
+        table=True,
+        docs=True,
+        out=True,
+    )
     chosen = options.parse_args()
     out = chosen.out or (RESULTS.with_stem("boosting_quick") if chosen.quick else RESULTS)
     if not (chosen.table or chosen.docs):
         run(out, list(cells(chosen)), 2.0 if chosen.quick else chosen.minutes)
-    rows = read(out)
+    rows = results.read(out)
     if chosen.docs:
         fill(PAGE, table(rows))
     print(table(rows))
@@ -87,7 +88,7 @@ def cells(chosen: argparse.Namespace) -> Iterator[Cell]:
 
 
 def run(out: Path, todo: list[Cell], minutes: float) -> None:
-    done = {Cell(*(row["cell"][name] for name in Cell._fields)) for row in read(out)}
+    done = {Cell(*(row["cell"][name] for name in Cell._fields)) for row in results.read(out)}
     end = process_time() + 60 * minutes
     for cell in todo:
         if cell in done:
@@ -95,9 +96,8 @@ def run(out: Path, todo: list[Cell], minutes: float) -> None:
         if process_time() > end:
             print("Time is up; run again to go on.")
             return
-        row = {"cell": cell._asdict(), **train(cell), "versions": VERSIONS}
-        with out.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        row = {"cell": cell._asdict(), **train(cell)}
+        results.append(out, row, packages=("lightgbm", "xgboost"))
         print(*cell, {name: round(v["test"], 2) for name, v in row["values"].items()}, flush=True)
 
 

@@ -17,7 +17,6 @@ cells that are there already are not run again.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -37,6 +36,7 @@ from simulation.page import write
 from simulation.running import MAPIE_GOALS, beside, fine, line, run
 from simulation.truth import Cell
 
+from benchmarks.common import results
 from setpoint import __version__
 
 HERE = Path(__file__).parent
@@ -58,8 +58,8 @@ print(json.dumps([c.status, *took, peak, "torch" in sys.modules]))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    parser = results.parser(
+        __doc__,
     )
     for flag in ("quick", "mapie", "large", "shell", "docs"):
         parser.add_argument(f"--{flag}", action="store_true")
@@ -161,7 +161,7 @@ def shell() -> dict[str, float]:
 def save(path: Path, book: dict[str, Any]) -> None:
     """Completely or not at all."""
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(book, indent=1) + "\n")
+    results.write_document(part, book)
     os.replace(part, path)
 
 

@@ -12,7 +12,6 @@ metric (with its inequality), and the test part is reported. Cells that are done
 """
 
 import argparse
-import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -22,8 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.common import tabular
-from benchmarks.operating_points import read
+from benchmarks.common import results, tabular
 from benchmarks.peers.page import fill, gain, spread, table
 from benchmarks.peers.soft import mean_difference
 from benchmarks.peers.ways import SoftInner
@@ -81,14 +79,16 @@ def register() -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seeds", type=int, default=3)
-    options.add_argument("--minutes", type=float, default=15.0, help="start no cell after")
+    options = results.parser(
+        __doc__,
+        quick="one corner, to a scratch file",
+        seeds=3,
+        minutes=15.0,
+        table=True,
+        docs=True,
+        out=True,
+    )
     options.add_argument("--bare", action="store_true", help="without a main loss, linear only")
-    options.add_argument("--quick", action="store_true", help="one corner, to a scratch file")
-    options.add_argument("--table", action="store_true", help="run nothing, print the tables")
-    options.add_argument("--docs", action="store_true", help="write the tables into the page")
-    options.add_argument("--out", type=Path)
     chosen = options.parse_args()
     torch.set_num_threads(1)
     register()
@@ -98,7 +98,7 @@ def main() -> None:
         file.unlink(missing_ok=True)
     if not (chosen.table or chosen.docs):
         run(chosen, file)
-    found = text(read(file))
+    found = text(results.read(file))
     if chosen.docs:
         fill("inequalities", found)
     print(found)
@@ -109,7 +109,7 @@ def run(chosen: argparse.Namespace, file: Path) -> None:
     end = monotonic() + 60 * chosen.minutes
     models = ("linear",) if chosen.bare or chosen.quick else ("linear", "mlp")
     names = [bare(way) for way in WAYS] if chosen.bare else [*WAYS, *set(BASELINES.values())]
-    done = {(r["data"], r["model"], r["seed"], r["method"]) for r in read(file)}
+    done = {(r["data"], r["model"], r["seed"], r["method"]) for r in results.read(file)}
     for seed in range(1 if chosen.quick else chosen.seeds):
         for model in models:
             for data in DATA[:1] if chosen.quick else DATA:
@@ -119,8 +119,7 @@ def run(chosen: argparse.Namespace, file: Path) -> None:
                     print("Time is up; run again to go on.")
                     return
                 rows = train(Cell(data, model, seed=seed), names, 60 if chosen.quick else STEPS)
-                with file.open("a") as out:
-                    out.writelines(json.dumps(row) + "\n" for row in rows)
+                results.append(file, *rows)
                 print(data, model, seed, *(f"{r['method']} {r['test']:.1f};" for r in rows))
 
 

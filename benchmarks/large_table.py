@@ -6,7 +6,6 @@ python benchmarks/large_table.py --rows 200000   # a corner of it
 
 from __future__ import annotations
 
-import argparse
 import resource
 import subprocess
 import sys
@@ -18,12 +17,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.common import results
+
 CHUNK = 100_000
 GOAL = "maximize recall subject to fpr <= 0.05"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = results.parser(
+        __doc__,
+    )
     parser.add_argument("--rows", type=int, default=5_000_000)
     rows = parser.parse_args().rows
     with tempfile.TemporaryDirectory() as folder:

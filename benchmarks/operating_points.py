@@ -14,7 +14,6 @@ a run that was stopped goes on.
 """
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
@@ -22,7 +21,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.common import tabular
+from benchmarks.common import results, tabular
 from benchmarks.common.scratch import scratch
 from benchmarks.points import pictures, training
 from benchmarks.points.design import SEEDS, STAGES, STEPS, Job
@@ -39,14 +38,16 @@ MARKS = ("<!-- tables -->", "<!-- /tables -->")
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = results.parser(
+        __doc__,
+        quick="one corner, to a scratch file",
+        minutes=120.0,
+        table=True,
+        docs=True,
+        out=True,
+    )
     options.add_argument("--stage", choices=STAGES, action="append", help="default: all")
     options.add_argument("--seeds", type=int, help="splits a cell")
-    options.add_argument("--minutes", type=float, default=120.0, help="start no cell after")
-    options.add_argument("--quick", action="store_true", help="one corner, to a scratch file")
-    options.add_argument("--table", action="store_true", help="run nothing, print the tables")
-    options.add_argument("--docs", action="store_true", help="write the tables into the page")
-    options.add_argument("--out", type=Path)
     chosen = options.parse_args()
     torch.set_num_threads(1)
     looks = chosen.table or chosen.docs
@@ -58,7 +59,7 @@ def main() -> None:
     if chosen.docs:
         fill(PAGE, text(rows))
         draw([row for row in rows if row["seed"] < SCREENING], PLOT)
-    print(text(rows if chosen.table else read(chosen.out)))
+    print(text(rows if chosen.table else results.read(chosen.out)))
 
 
 def fill(page: Path, tables: str) -> None:
@@ -85,8 +86,7 @@ def run(chosen: argparse.Namespace) -> None:
             print("Time is up; run again to go on.")
             return
         rows = train(job, steps, done)
-        with chosen.out.open("a") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
+        results.append(chosen.out, *rows)
         print(*job.cell, *(f"{row['goal']} {row['method']} {row['test']:.1f};" for row in rows))
 
 
@@ -109,15 +109,9 @@ def train(job: Job, steps: int, done: list[dict[str, Any]]) -> list[dict[str, An
     return training.train(job.cell, parts, job.goals, job.runs, steps)
 
 
-def read(file: Path) -> list[dict[str, Any]]:
-    """The rows written so far; a line cut short by a crash is left out."""
-    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("}\n")]
-
-
 def _known(out: Path) -> list[dict[str, Any]]:
     """The rows of all files beside ``out``, and its own."""
-    return [row for file in sorted({*out.parent.glob(FILES), out}) for row in read(file)]
+    return [row for file in sorted({*out.parent.glob(FILES), out}) for row in results.read(file)]
 
 
 def _cell(row: dict[str, Any]) -> Cell:

@@ -8,13 +8,12 @@ Every cell is appended to benchmarks/results/portfolio.jsonl; cells already ther
 """
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from benchmarks.common import tabular
+from benchmarks.common import results, tabular
 from benchmarks.common.scratch import scratch
 from benchmarks.points.goals import GOALS, points
 from setpoint import compare
@@ -27,22 +26,20 @@ USED = ("fnr1", "pr95", "f1")
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--quick", action="store_true", help="one corner, to a scratch file")
-    options.add_argument("--table", action="store_true")
-    options.add_argument("--seeds", type=int, default=3)
-    options.add_argument("--out", type=Path)
+    options = results.parser(
+        __doc__, quick="one corner, to a scratch file", seeds=3, table=True, out=True
+    )
     chosen = options.parse_args()
     torch.set_num_threads(1)
     if chosen.out is None:
         chosen.out = scratch("portfolio") if chosen.quick else RESULTS
     if not chosen.table:
         run(chosen)
-    print(table(read(chosen.out)))
+    print(table(results.read(chosen.out)))
 
 
 def run(chosen: argparse.Namespace) -> None:
-    done = {(r["data"], r["model"], r["goal"]) for r in read(chosen.out)}
+    done = {(r["data"], r["model"], r["goal"]) for r in results.read(chosen.out)}
     data, goals = (("spambase",), ("fnr1",)) if chosen.quick else (DATA, USED)
     for name in data:
         for model in ("linear", "mlp"):
@@ -58,14 +55,8 @@ def run(chosen: argparse.Namespace) -> None:
                     steps=300 if chosen.quick else 1000,
                 )
                 cell = {"data": name, "model": model, "goal": goal}
-                with chosen.out.open("a") as file:
-                    file.write(json.dumps({**cell, "comparison": found.to_json()}) + "\n")
+                results.append(chosen.out, {**cell, "comparison": found.to_json()})
                 print(name, model, found, sep="\n")
-
-
-def read(file: Path) -> list[dict]:
-    """The cells written so far."""
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def table(cells: list[dict]) -> str:

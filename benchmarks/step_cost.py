@@ -10,8 +10,6 @@ with --docs the page itself.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import platform
 import resource
@@ -26,6 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from benchmarks.common import results
 from setpoint import Implicit, Problem, __version__, fnr, fnr_at_fpr, fpr, roc_auc
 
 HERE = Path(__file__).parent
@@ -386,12 +385,8 @@ other goals sort the scores and look at every cut.
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="a coarse run of two minutes")
+    parser = results.parser(__doc__, quick="a coarse run of two minutes", docs=True)
     parser.add_argument("--out", type=Path, default=HERE / "results" / "step_cost.json")
-    parser.add_argument("--docs", action="store_true", help="write docs/cost.md and its plot")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
 
@@ -441,7 +436,7 @@ def main() -> None:
         "loss": rows,
     }
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(result, indent=1))
+    results.write_document(options.out, result)
     if options.docs:
         docs = HERE.parent / "docs"
         (docs / "images").mkdir(parents=True, exist_ok=True)

@@ -9,10 +9,7 @@ certificate and the page. Rows with a limit fail the benchmark when they take lo
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -20,7 +17,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import torch
+
+from benchmarks.common import results
 
 HERE = Path(__file__).parent
 CACHE = str(Path(tempfile.gettempdir()) / "setpoint_bytecode")
@@ -60,8 +58,7 @@ def seconds(rows: int, columns: int, model: str) -> float:
 
 def main() -> int:
     """Measure, print a table and write the results; 1 if a limit is broken."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="only the rows with a limit")
+    parser = results.parser(__doc__, quick="only the rows with a limit")
     cases = list(LIMITS) if parser.parse_args().quick else CASES
     seconds(*cases[0])  # fills the cache of bytecode
     found, broken = [], False
@@ -72,11 +69,8 @@ def main() -> int:
         found.append({"rows": case[0], "columns": case[1], "model": case[2], "seconds": taken})
         shown = "" if limit is None else f"{limit:g}"
         print(f"| {case[0]:,} | {case[1]} | {case[2]} | {taken:.1f} | {shown} |", flush=True)
-    versions = {"python": platform.python_version(), "torch": torch.__version__}
-    result = {"command": "python -m benchmarks training_cost", **versions, "rows": found}
     if cases is CASES:
-        path = HERE / "results" / "training_cost.json"
-        path.write_text(json.dumps(result, indent=2) + "\n")
+        results.rewrite(results.RESULTS / "training_cost.jsonl", found)
     return int(broken)
 
 

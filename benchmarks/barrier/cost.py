@@ -8,8 +8,6 @@ appended to benchmarks/results/barrier_cost.jsonl.
 
 from __future__ import annotations
 
-import argparse
-import json
 import platform
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from benchmarks.common import results
 from setpoint import Barrier
 from setpoint.solvers import at_most
 from setpoint.solvers.barrier.quadratic_program import solve_multipliers
@@ -128,19 +127,17 @@ def time_program(rounds: int) -> Iterator[dict[str, object]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two minutes at most")
+    parser = results.parser(__doc__, quick="two minutes at most")
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
     rounds = 5 if options.quick else options.rounds
-    machine = {"torch": torch.__version__, "machine": platform.machine(), "threads": 1}
+    machine = {"machine": platform.machine(), "threads": 1}
     torch.set_num_threads(1)
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     for row in chain(time_program(rounds), time_steps(options.batch, rounds)):
         print(row, flush=True)
-        with RESULTS.open("a") as file:
-            file.write(json.dumps({**row, **machine}) + "\n")
+        results.append(RESULTS, {**row, **machine})
 
 
 if __name__ == "__main__":

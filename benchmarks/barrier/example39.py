@@ -11,7 +11,6 @@ gradient steps of the same rate in float64. Cooper is used if it is installed (c
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
@@ -23,6 +22,7 @@ from torch.optim import SGD
 
 from benchmarks.barrier import front_peers as peers
 from benchmarks.barrier.front_rows import Rows, markdown
+from benchmarks.common import results
 from setpoint import Barrier
 from setpoint.solvers import at_most
 
@@ -77,10 +77,8 @@ def solve(method: str, power: float, bound: float, steps: int) -> dict[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="three bounds, fewer steps")
+    parser = results.parser(__doc__, quick="three bounds, fewer steps", fresh=True)
     parser.add_argument("--steps", type=int, default=240)
-    parser.add_argument("--fresh", action="store_true", help="forget earlier rows")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     given = parser.parse_args()
     steps = min(given.steps, 240) if given.quick else given.steps

@@ -13,7 +13,6 @@ Rows are kept in benchmarks/results/barrier_fairness.jsonl as they are made, and
 
 from __future__ import annotations
 
-import argparse
 import time
 from functools import partial
 from importlib.util import find_spec
@@ -27,6 +26,7 @@ from benchmarks.barrier.front_data import Adult, adult
 from benchmarks.barrier.front_fairlearn import PEERS, fairlearn_points
 from benchmarks.barrier.front_rows import Rows, markdown, spread
 from benchmarks.barrier.front_study import METHODS, below, measured
+from benchmarks.common import results
 from setpoint import pareto_front
 from setpoint.pareto.goals import Judge, TableLosses
 
@@ -111,11 +111,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one seed, six points")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--minutes", type=float, default=25, help="start nothing after this")
-    parser.add_argument("--fresh", action="store_true", help="forget earlier rows")
+    parser = results.parser(__doc__, quick="one seed, six points", seeds=5, minutes=25, fresh=True)
     parser.add_argument("--plot", action="store_true", help="draw what there is, train nothing")
     given = parser.parse_args()
     rows = Rows("barrier_fairness_quick" if given.quick else "barrier_fairness", fresh=given.fresh)

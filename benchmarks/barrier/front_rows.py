@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import platform
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-import torch
+from benchmarks.common import results
 
-from setpoint import __version__
-
-RESULTS = Path(__file__).resolve().parents[1] / "results"
+RESULTS = results.RESULTS
 
 
 class Rows:
@@ -25,8 +20,7 @@ class Rows:
         RESULTS.mkdir(exist_ok=True)
         if fresh:
             self.path.unlink(missing_ok=True)
-        lines = self.path.read_text().splitlines() if self.path.exists() else []
-        self.rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
+        self.rows = results.read(self.path)
 
     def find(self, **key: Any) -> dict[str, Any] | None:
         """The first row with these values."""
@@ -34,16 +28,9 @@ class Rows:
         return next(matches, None)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Write one more row, with the versions it was made by."""
-        versions = {
-            "setpoint": __version__,
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-        }
-        full = {**row, "versions": versions}
-        with self.path.open("a") as file:
-            file.write(json.dumps(full) + "\n")
-        self.rows.append(full)
+        """Write one more row."""
+        results.append(self.path, row)
+        self.rows.append(dict(row))
 
 
 def spread(values: Iterable[float]) -> str:

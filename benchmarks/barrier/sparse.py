@@ -10,7 +10,6 @@ benchmarks/results/barrier_sparse.jsonl as they are made, and not made again.
 
 from __future__ import annotations
 
-import argparse
 import time
 from functools import partial
 from itertools import product
@@ -21,6 +20,7 @@ from benchmarks.barrier import front_data
 from benchmarks.barrier.front_rows import Rows, markdown, spread
 from benchmarks.barrier.front_sparse import SparseCode, judged, losses
 from benchmarks.barrier.front_study import METHODS, below, measured
+from benchmarks.common import results
 from setpoint import pareto_front
 
 DATA = ("simulated", "newsgroups20", "imdb")
@@ -72,12 +72,10 @@ def draw(rows: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="simulated data, one seed")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser = results.parser(
+        __doc__, quick="simulated data, one seed", seeds=5, minutes=25, fresh=True
+    )
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
-    parser.add_argument("--minutes", type=float, default=25, help="start no front after this")
-    parser.add_argument("--fresh", action="store_true", help="forget earlier rows")
     parser.add_argument("--plot", action="store_true", help="draw what there is, train nothing")
     given = parser.parse_args()
     rows = Rows("barrier_sparse_quick" if given.quick else "barrier_sparse", fresh=given.fresh)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from benchmarks.barrier.front_rows import Rows
 from benchmarks.barrier.rules import Rule
+from benchmarks.common import results
 
 Case = dict[str, Any]
 Found = list[dict[str, Any]]
@@ -27,18 +27,13 @@ def options(
     text: str | None, steps: int, arguments: Sequence[str] | None, *, first: int = 0
 ) -> argparse.Namespace:
     """The flags that all experiments share."""
-    parser = argparse.ArgumentParser(
-        description=text, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="two seeds, a tenth of the steps")
-    parser.add_argument("--fresh", action="store_true", help="forget earlier rows")
+    quick = "two seeds, a tenth of the steps"
+    parser = results.parser(text, quick=quick, seeds=5, minutes=30.0, fresh=True)
     parser.add_argument("--only", metavar="METHOD", nargs="+", default=[""], help="that start so")
     parser.add_argument("--again", action="store_true", help="forget earlier rows of these methods")
     parser.add_argument("--synthetic", action="store_true", help="made-up data, to try the code")
-    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first", type=int, default=first, help="the first seed")
     parser.add_argument("--steps", type=int, default=steps)
-    parser.add_argument("--minutes", type=float, default=30.0, help="start no run after so many")
     given = parser.parse_args(arguments)
     if given.quick:
         given.seeds, given.steps = min(given.seeds, 2), max(2, given.steps // 10)
@@ -95,7 +90,8 @@ def one_core() -> Iterator[None]:
 def forget(rows: Rows, methods: tuple[str, ...]) -> None:
     """Drop the stored rows of the methods that start so, to make them again."""
     rows.rows = [row for row in rows.rows if not row["method"].startswith(methods)]
-    rows.path.write_text("".join(json.dumps(row) + "\n" for row in rows.rows))
+    rows.path.unlink()
+    results.append(rows.path, *rows.rows)
 
 
 def descend(

@@ -6,8 +6,6 @@ Rows are appended to benchmarks/results/barrier_targets.jsonl as they are made.
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean, stdev
@@ -16,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, normalize
 
+from benchmarks.common import results
 from setpoint import Barrier
 from setpoint.solvers import at_most
 
@@ -25,8 +24,7 @@ EXAMPLES, FEATURES, MULTIPLIER = 2000, 8, 1.68
 
 def record(row: dict[str, object]) -> None:
     print(row, flush=True)
-    with RESULTS.open("a") as file:
-        file.write(json.dumps({**row, "torch": torch.__version__}) + "\n")
+    results.append(RESULTS, row)
 
 
 def two_groups() -> tuple[Tensor, Callable[..., list[Tensor]], float, float]:
@@ -81,9 +79,7 @@ def minibatch(size: int, gain: float, seed: int, steps: int) -> tuple[float, flo
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two minutes at most")
-    parser.add_argument("--fresh", action="store_true", help="forget earlier rows")
+    parser = results.parser(__doc__, quick="two minutes at most", fresh=True)
     options = parser.parse_args()
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)

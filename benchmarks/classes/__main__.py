@@ -1,8 +1,5 @@
 """Train every method for every seed, row by row into a file; finished rows are not done again."""
 
-import argparse
-import json
-import platform
 import time
 from pathlib import Path
 
@@ -12,25 +9,22 @@ from benchmarks.classes.data import long_tail
 from benchmarks.classes.methods import METHODS
 from benchmarks.classes.table import table
 from benchmarks.classes.training import train
+from benchmarks.common import results
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "classes.jsonl"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser = results.parser(
+        __doc__, quick="one seed, 60 steps, a file of its own", seeds=3, minutes=15.0, table=True
+    )
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--rate", type=float, default=0.003)
-    parser.add_argument("--minutes", type=float, default=15.0, help="of this process's time")
-    parser.add_argument(
-        "--quick", action="store_true", help="one seed, 60 steps, a file of its own"
-    )
-    parser.add_argument("--table", action="store_true", help="only print what is there")
     given = parser.parse_args()
     file = RESULTS.with_name("classes_quick.jsonl") if given.quick else RESULTS
     seeds, steps = (1, 60) if given.quick else (given.seeds, given.steps)
     torch.set_num_threads(1)
-    rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    rows = results.read(file)
     done = {(row["method"], row["seed"], row["steps"], row["rate"]) for row in rows}
     for seed in range(0 if given.table else seeds):
         for name in METHODS:
@@ -39,10 +33,8 @@ def main() -> None:
             if time.process_time() > 60 * given.minutes:
                 break
             new = train(long_tail(seed), name, seed, steps, given.rate)
-            versions = {"torch": torch.__version__, "python": platform.python_version()}
             rows += new
-            with file.open("a") as out:
-                out.writelines(json.dumps({**row, **versions}) + "\n" for row in new)
+            results.append(file, *new)
             print(name, seed, {k: v for k, v in new[1].items() if "e" in k}, flush=True)
     print(table(rows))
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.common import results
 from benchmarks.distributed.scaling import HEADER_BYTES, RESULTS, ROW_BYTES
 
 PAGE = Path(__file__).parents[2] / "docs" / "distributed.md"
@@ -25,7 +26,7 @@ CLUSTER = (10e-6, 10e9)  # seconds a message, bytes a second: assumed, of a fast
 
 
 def main() -> None:
-    rows = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    rows = results.read(RESULTS)
     page = PAGE.read_text()
     for name, lines in (("measured", measured(rows)), ("model", model(rows))):
         start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"

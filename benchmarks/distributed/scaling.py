@@ -9,7 +9,6 @@ writes them into docs/distributed.md, with a model of many workers.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -27,6 +26,7 @@ import torch.multiprocessing as mp
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from benchmarks.common import results
 from setpoint import Implicit, fnr_at_fpr
 from setpoint.distributed import gather_columns
 
@@ -128,8 +128,7 @@ def bytes_of(size: int, parameters: int) -> dict[str, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
+    parser = results.parser(__doc__, quick="a look")
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
     steps, repeats = (12, 1) if given.quick else (40, given.repeats)
@@ -138,8 +137,7 @@ def main() -> None:
         found = measure(size, name, width, steps) | bytes_of(size, parameters)
         row = {"processes": size, "width": width, "criterion": name, "repeat": repeat}
         row |= {"steps": steps, "load": os.getloadavg()[0], **found}
-        with RESULTS.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        results.append(RESULTS, row)
         print(row, flush=True)
 
 

@@ -7,7 +7,6 @@ python -m benchmarks.distributed.scores --quick                # 5,000,000
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.common import results
 from setpoint import fpr
 from setpoint.train.streaming_certificate import certified_threshold
 
@@ -22,9 +22,8 @@ CHUNK = 1_000_000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = results.parser(__doc__, quick="a look")
     parser.add_argument("--millions", type=int, default=100)
-    parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     count = 5 if given.quick else given.millions
     spent = {"drawing": 0.0}

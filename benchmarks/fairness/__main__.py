@@ -11,13 +11,13 @@ and fairret go into the same environment, TFCO into one of its own (benchmarks/p
 """
 
 import argparse
-import json
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from time import process_time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from benchmarks.common import results
 from benchmarks.fairness.data import NAMES, parts
 from benchmarks.fairness.report import table
 
@@ -36,28 +36,26 @@ class Cell(NamedTuple):
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seeds", type=int, default=10)
-    options.add_argument("--minutes", type=float, default=20.0, help="of one core; start no more")
+    options = results.parser(
+        __doc__,
+        quick="one seed of the smallest set",
+        seeds=10,
+        minutes=20.0,
+        table=True,
+        docs=True,
+        out=True,
+    )
     options.add_argument("--methods", nargs="*", default=[""], help="only names that begin so")
-    options.add_argument("--quick", action="store_true", help="one seed of the smallest set")
-    options.add_argument("--table", action="store_true", help="run nothing, print the table")
-    options.add_argument("--docs", action="store_true", help="write the table into the page")
-    options.add_argument("--out", type=Path)
     given = options.parse_args()
     out = given.out or (RESULTS.with_stem("fairness_quick") if given.quick else RESULTS)
     if not (given.table or given.docs):
         run(out, list(cells(given)), 2.0 if given.quick else given.minutes)
-    shown = table(read(out))
+    shown = table(results.read(out))
     if given.docs:
         page = PAGE.read_text()
         start, end = (page.index(f"<!-- {mark} -->") for mark in ("table", "end of table"))
         PAGE.write_text(f"{page[:start]}<!-- table -->\n{shown}\n{page[end:]}")
     print(shown)
-
-
-def read(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.open()] if file.exists() else []
 
 
 def cells(given: argparse.Namespace) -> Iterator[Cell]:
@@ -78,7 +76,7 @@ def run(out: Path, todo: list[Cell], minutes: float) -> None:
     from benchmarks.fairness.judging import judged
     from benchmarks.fairness.methods import METHODS
 
-    done = {Cell(*(row["cell"][name] for name in Cell._fields)) for row in read(out)}
+    done = {Cell(*(row["cell"][name] for name in Cell._fields)) for row in results.read(out)}
     end = process_time() + 60 * minutes
     for cell in todo:
         if cell in done:
@@ -93,8 +91,7 @@ def run(out: Path, todo: list[Cell], minutes: float) -> None:
         seconds = process_time() - start
         found = {f"{t:g}": judged(cell.rule, c, test) for t, c in chances.items()}
         row = {"cell": cell._asdict(), "seconds": seconds, "found": found}
-        with out.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        results.append(out, row, packages=("fairlearn", "fairret"))
         shown = {t: (round(f["error"], 4), round(f["gap"], 4)) for t, f in found.items()}
         print(*cell, round(seconds, 1), shown, flush=True)
 

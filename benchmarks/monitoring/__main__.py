@@ -11,7 +11,6 @@ Results go to benchmarks/results/monitoring.json, part by part.
 
 from __future__ import annotations
 
-import argparse
 import json
 import platform
 import subprocess
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from benchmarks.common import results
 from benchmarks.monitoring import real, simulate, year
 from setpoint import __version__
 from setpoint.certificates import certify
@@ -61,10 +61,7 @@ def parts(quick: bool) -> dict[str, Any]:
 
 def main() -> None:
     """Run the parts that were asked for and write the results."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
+    parser = results.parser(__doc__, quick="a look")
     parser.add_argument("--picture", action="store_true")
     parser.add_argument("--only", nargs="+")
     parser.add_argument("--peers", metavar="PYTHON")
@@ -89,7 +86,7 @@ def main() -> None:
         print(f"{name}: {time.perf_counter() - began:.0f} s", flush=True)
         for key, value in book[name].items():
             print(f"  {key}: {value}", flush=True)
-        path.write_text(json.dumps(book, indent=1) + "\n")
+        results.write_document(path, book)
 
 
 def peers(python: str, quick: bool) -> dict[str, Any]:

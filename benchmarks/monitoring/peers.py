@@ -5,7 +5,6 @@ python benchmarks/monitoring/peers.py --runs 40 --rows 40000      # prints JSON
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from importlib.metadata import version
@@ -13,6 +12,8 @@ from importlib.metadata import version
 import numpy as np
 from mapie.exchangeability_testing import RiskMonitoring
 from river import drift
+
+from benchmarks.common import results
 
 BEFORE = 20_000
 """Negatives at the promised rate that detectors of changes see first."""
@@ -56,7 +57,9 @@ WAYS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = results.parser(
+        __doc__,
+    )
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--limit", type=float, default=0.01)

@@ -23,11 +23,7 @@ class Rows(stored.Rows):
 
 def options(text: str | None) -> argparse.ArgumentParser:
     """The options that every benchmark here has."""
-    made = stored.parser(text)
-    made.add_argument("--minutes", type=float, default=60.0, help="start no cell after")
-    made.add_argument("--table", action="store_true", help="run nothing, print the tables")
-    made.add_argument("--docs", action="store_true", help="write the tables into docs/peers.md")
-    return made
+    return stored.parser(text, minutes=60.0, table=True, docs=True)
 
 
 def opened(chosen: argparse.Namespace, name: str) -> Rows:
@@ -37,7 +33,5 @@ def opened(chosen: argparse.Namespace, name: str) -> Rows:
     fresh = chosen.fresh or (chosen.quick and chosen.out is None)
     rows = Rows(chosen.out or folder / f"peers_{name}.jsonl", fresh)
     if not (chosen.table or chosen.docs):
-        facts = stored.facts()
-        facts["versions"] |= {package: stored.version(package) for package in PACKAGES}
-        rows.note(facts=facts)
+        rows.note(about=stored.facts(*PACKAGES))
     return rows

@@ -8,11 +8,11 @@ Each writes its rows as they are made, so one that runs out of its minutes keeps
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import time
 
+from benchmarks.common import results
 from benchmarks.common.folder import ROOT
 
 SHARES = {  # of the time, at most; what a part does not use goes to the next
@@ -27,12 +27,8 @@ SHARES = {  # of the time, at most; what a part does not use goes to the next
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
+    parser = results.parser(__doc__, quick="a look", fresh=True)
     parser.add_argument("--minutes", type=float, default=None, help="of the clock, for all")
-    parser.add_argument("--fresh", action="store_true", help="start all files anew")
     options = parser.parse_args()
     minutes = options.minutes or (2 if options.quick else 58)
     ends = time.monotonic() + 60 * minutes

@@ -13,8 +13,6 @@ run goes on where the first one stopped.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
 from collections import defaultdict
@@ -25,6 +23,7 @@ import numpy as np
 import torch
 from scipy.optimize import linprog
 
+from benchmarks.common import results
 from benchmarks.programs.families import FAMILIES, Drawn
 from setpoint.programs import ProgramError, ProgramInfo, linear_program
 
@@ -160,28 +159,23 @@ def summary(lines: list[dict[str, object]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = results.parser(__doc__, quick="80 programs", minutes=30, fresh=True)
     parser.add_argument("--programs", type=int, default=1000)
-    parser.add_argument("--quick", action="store_true", help="80 programs")
-    parser.add_argument("--minutes", type=float, default=30, help="stop after this long")
-    parser.add_argument("--fresh", action="store_true", help="forget the programs already done")
     options = parser.parse_args()
     torch.set_num_threads(1)
     count = 80 if options.quick else options.programs
     end = time.monotonic() + 60 * options.minutes
-    if options.fresh or not RESULTS.exists():
-        RESULTS.write_text("", encoding="utf-8")
-    lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    if options.fresh:
+        RESULTS.unlink(missing_ok=True)
+    lines = results.read(RESULTS)
     done = {line["seed"] for line in lines}
-    with RESULTS.open("a", encoding="utf-8") as file:
-        for seed in (s for s in range(count) if s not in done):
-            if time.monotonic() > end:
-                print(f"stopped before program {seed}: run again to go on", file=sys.stderr)
-                break
-            for line in row(seed):
-                lines.append(line)
-                file.write(json.dumps(line) + "\n")
-                file.flush()
+    for seed in (s for s in range(count) if s not in done):
+        if time.monotonic() > end:
+            print(f"stopped before program {seed}: run again to go on", file=sys.stderr)
+            break
+        new = list(row(seed))
+        results.append(RESULTS, *new)
+        lines += new
     print(summary([line for line in lines if line["seed"] < count]))
 
 

@@ -13,8 +13,6 @@ Rows are appended to results/f_trap.jsonl as they come, and a finished row is no
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Callable
 from functools import partial
@@ -25,6 +23,7 @@ import torch
 from sklearn.datasets import make_classification
 from torch import Tensor, nn
 
+from benchmarks.common import results
 from benchmarks.common.tabular import parts
 from benchmarks.programs.trap_table import METHODS, table
 from setpoint import Implicit, Problem, __version__, f_score
@@ -114,18 +113,13 @@ def trial(name: str, method: str, seed: int) -> dict[str, object]:
 
 
 def finished() -> dict[tuple[str, str, int], dict[str, object]]:
-    if not RESULTS.exists():
-        return {}
-    rows = map(json.loads, RESULTS.read_text(encoding="utf-8").splitlines())
+    rows = results.read(RESULTS)
     return {(r["set"], r["method"], r["seed"]): r for r in rows if r["steps"] == STEPS}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="two seeds of the weak set")
-    parser.add_argument("--seeds", type=int, default=10)
+    parser = results.parser(__doc__, quick="two seeds of the weak set", seeds=10, minutes=30)
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
-    parser.add_argument("--minutes", type=float, default=30, help="start nothing after so long")
     given = parser.parse_args()
     sets, seeds = (("weak",), 2) if given.quick else (given.sets, given.seeds)
     torch.set_num_threads(1)
@@ -137,8 +131,7 @@ def main() -> None:
                 if (name, method, seed) not in done and not late:
                     row = trial(name, method, seed)
                     done[name, method, seed] = row
-                    with RESULTS.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(row) + "\n")
+                    results.append(RESULTS, row)
     print(table([row for row in done.values() if row["set"] in sets and row["seed"] < seeds]))
 
 

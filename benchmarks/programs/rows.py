@@ -5,48 +5,28 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import tempfile
-import time
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from benchmarks.common.folder import ROOT
+from benchmarks.common import results
 
-RESULTS = ROOT / "benchmarks" / "results"
+RESULTS = results.RESULTS
 PACKAGES = ("torch", "scipy", "cvxpy", "cvxpylayers", "clarabel", "qpth", "ap_perf", "libauc")
 
 
-def facts() -> dict[str, Any]:
-    """Versions and the state of the machine."""
-    versions = {name: version(name) for name in ("setpoint", *PACKAGES)}
-    return {
-        "versions": {"python": platform.python_version(), **versions},
-        "threads": torch.get_num_threads(),
-        "cores": os.cpu_count(),
-        "load": os.getloadavg()[0],
-        "date": time.strftime("%Y-%m-%d %H:%M"),
-    }
+def facts(*packages: str) -> dict[str, Any]:
+    """What made the rows, and the state of the machine."""
+    machine = {"threads": torch.get_num_threads(), "cores": os.cpu_count()}
+    return {**results.about(*PACKAGES, *packages), **machine, "load": os.getloadavg()[0]}
 
 
-def version(package: str) -> str:
-    """What is installed."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"
-
-
-def parser(text: str | None) -> argparse.ArgumentParser:
+def parser(text: str | None, **more: Any) -> argparse.ArgumentParser:
     """The options that every benchmark has."""
-    made = argparse.ArgumentParser(description=text, formatter_class=argparse.RawTextHelpFormatter)
-    made.add_argument("--quick", action="store_true", help="a look; its rows go to a scratch file")
-    made.add_argument("--out", type=Path, default=None, help="where the rows go")
-    made.add_argument("--fresh", action="store_true", help="start the file anew")
-    return made
+    quick = "a look; its rows go to a scratch file"
+    return results.parser(text, quick=quick, out=True, fresh=True, **more)
 
 
 def opened(options: argparse.Namespace, name: str) -> Rows:
@@ -55,7 +35,7 @@ def opened(options: argparse.Namespace, name: str) -> Rows:
     scratch = Path(tempfile.gettempdir())
     file = options.out or (scratch if options.quick else RESULTS) / f"programs_{name}.jsonl"
     rows = Rows(file, options.fresh or (options.quick and options.out is None))
-    rows.note(facts=facts())
+    rows.note(about=facts())
     return rows
 
 
@@ -100,4 +80,4 @@ def short(value: Any) -> str:
 
 def read(file: Path) -> list[dict[str, Any]]:
     """All rows so far."""
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    return results.read(file)

@@ -8,14 +8,12 @@ Both form Newton's matrix from a sample of the rows. The published form samples 
 random ones with many more rows than variables, and the pairs of 32 scores (hinges, no coupling: the
 program of the AUC), where the published recipe converges. For each share of rows kept: the relative
 error of the value, the cosine of the gradient by b with the exact one, Newton's steps, CPU time;
-means and deviations over programs. Written to results/program_sketching.json and, with matplotlib,
+means and deviations over programs. Written to results/program_sketching.jsonl and, with matplotlib,
 docs/images/program_sketching.svg.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import time
 from pathlib import Path
@@ -23,10 +21,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from benchmarks.common import results
 from setpoint.programs import linear_program
 
 HERE = Path(__file__).parent
-RESULTS = HERE.parent / "results" / "program_sketching.json"
+RESULTS = HERE.parent / "results" / "program_sketching.jsonl"
 PICTURE = HERE.parents[1] / "docs" / "images" / "program_sketching.svg"
 SHARES: tuple[float | str, ...] = ("auto", 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 D = torch.float64
@@ -103,7 +102,7 @@ def run(count: int, end: float) -> list[dict]:
                     f"{1000 * row['seconds']:6.1f} ms",
                     flush=True,
                 )
-                RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+                results.rewrite(RESULTS, rows)
     return rows
 
 
@@ -137,10 +136,8 @@ def draw_picture(rows: list[dict]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = results.parser(__doc__, quick="3 programs", minutes=15)
     parser.add_argument("--programs", type=int, default=10)
-    parser.add_argument("--quick", action="store_true", help="3 programs")
-    parser.add_argument("--minutes", type=float, default=15, help="stop after this long")
     options = parser.parse_args()
     torch.set_num_threads(1)
     end = time.monotonic() + 60 * options.minutes

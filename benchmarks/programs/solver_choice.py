@@ -5,13 +5,11 @@
 
 Dense programs of several sizes, batches of 1 to 256; CPU time of the forward pass, the two solvers
 alternating within a run, median of three. The rule in programs/solving.py is read off
-this table. Written to results/solver_choice.json.
+this table. Written to results/solver_choice.jsonl.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import time
 from pathlib import Path
@@ -19,9 +17,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from benchmarks.common import results
 from setpoint.programs import linear_program
 
-RESULTS = Path(__file__).parents[1] / "results" / "solver_choice.json"
+RESULTS = Path(__file__).parents[1] / "results" / "solver_choice.jsonl"
 SIZES = ((10, 5), (60, 20), (200, 50), (500, 100))
 BATCHES = (1, 4, 8, 16, 32, 64, 256)
 ENTRIES = 1e6  # cells with more entries of A than this are left out
@@ -43,9 +42,7 @@ def seconds(program: tuple[Tensor, Tensor, Tensor], solver: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="the two small sizes only")
-    parser.add_argument("--minutes", type=float, default=15, help="stop after this long")
+    parser = results.parser(__doc__, quick="the two small sizes only", minutes=15)
     options = parser.parse_args()
     torch.set_num_threads(1)
     end = time.monotonic() + 60 * options.minutes
@@ -72,7 +69,7 @@ def main() -> None:
                 f"newton {1000 * row['newton']:7.1f} ms   {row['ratio']:5.2f} x",
                 flush=True,
             )
-            RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+            results.rewrite(RESULTS, rows)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,13 @@
 """
 
 import argparse
-import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from benchmarks.common import results
 from benchmarks.ranking.boosting import lambdamart
 from benchmarks.ranking.data import Documents, Fold, fold
 from benchmarks.ranking.losses import BASELINES
@@ -46,22 +45,18 @@ def losses(data: Fold, epochs: int) -> dict[str, Loss]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = results.parser(__doc__, quick="one fold, linear, 3 passes", seeds=SEEDS)
     parser.add_argument("--folds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--models", nargs="+", default=["mlp", "linear"])
     parser.add_argument("--rates", type=int, default=2, help="learning rates tried, at most 2")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--epochs", type=int, default=EPOCHS)
-    parser.add_argument("--quick", action="store_true", help="one fold, linear, 3 passes")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     if options.quick:
         options.folds, options.models, options.rates, options.epochs = [1], ["linear"], 1, 3
         options.seeds = 1
     torch.set_num_threads(1)
-    done = set()
-    if options.out.exists():
-        done = {tuple(json.loads(line)["run"]) for line in options.out.open()}
+    done = {tuple(row["run"]) for row in results.read(options.out)}
     for seed in range(1, options.seeds + 1):
         for number in options.folds:
             for run, make in runs(fold(number), number, seed, options):
@@ -89,10 +84,7 @@ def runs(
 
 
 def _write(path: Path, row: dict[str, object]) -> None:
-    with path.open("a") as file:
-        file.write(json.dumps({**row, "torch": torch.__version__}) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    results.append(path, row, packages=("lightgbm",))
     print(row["run"], round(float(row["seconds"]), 1), flush=True)
 
 

@@ -4,7 +4,6 @@ Time is that of the process on one core, forward and backward, the least and the
 memory is the highest resident set while the loss of 100,000 queries is taken in one pass.
 """
 
-import argparse
 import json
 import resource
 import sys
@@ -14,9 +13,10 @@ from time import perf_counter, process_time
 import numpy as np
 import torch
 
+from benchmarks.common import results
 from setpoint import Implicit, precision_at_k
 
-RESULTS = Path(__file__).parents[1] / "results" / "ranking_cost.json"
+RESULTS = Path(__file__).parents[1] / "results" / "ranking_cost.jsonl"
 
 
 def draw(queries: int, length: int) -> tuple[torch.Tensor, ...]:
@@ -61,14 +61,13 @@ def peak() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = results.parser(__doc__, quick="a look")
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--length", type=int, default=100, help="documents of the long pass")
-    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    row: dict[str, object] = {"torch": torch.__version__}
+    row: dict[str, object] = {}
     row["time"] = timed(1_000, 100, 3 if options.quick else options.repeats)
     queries = 5_000 if options.quick else 100_000
     before, data = peak(), draw(queries, options.length)
@@ -83,7 +82,7 @@ def main() -> None:
     }
     print(json.dumps(row, indent=2))
     if not options.quick:
-        options.out.write_text(json.dumps(row, indent=2) + "\n")
+        results.rewrite(options.out, [row])
 
 
 if __name__ == "__main__":

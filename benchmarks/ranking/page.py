@@ -4,14 +4,13 @@ For each k and seed the learning rate and the pass are chosen by validation prec
 method alike; of ours, the model trained for that k. ``--docs`` writes them into the page.
 """
 
-import argparse
-import json
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.common import results
 from benchmarks.ranking.metrics import KS, RESULTS
 
 OURS = "setpoint"
@@ -23,8 +22,7 @@ Runs = Mapping[tuple[str, str, int, int], list[dict]]
 def read(path: Path = RESULTS) -> Runs:
     """The rows by method, model, fold and seed."""
     runs = defaultdict(list)
-    for line in path.open():
-        row = json.loads(line)
+    for row in results.read(path):
         name, kind, number, _, _, seed = row["run"]
         runs[name, kind, number, seed].append(row)
     return runs
@@ -84,8 +82,7 @@ def table(runs: Runs, kind: str) -> list[str]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--docs", action="store_true", help="write the tables into the page")
+    options = results.parser(__doc__, docs=True)
     given = options.parse_args()
     runs = read()
     kinds = [kind for kind in ("linear", "mlp", "trees") if any(m == kind for _, m, *_ in runs)]

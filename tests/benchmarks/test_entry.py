@@ -1,11 +1,13 @@
 """``python -m benchmarks``: every benchmark by its name."""
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 from benchmarks.__main__ import known, main
+from benchmarks.common import index, results
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,3 +29,32 @@ def test_options_go_to_the_benchmark(monkeypatch):
     monkeypatch.setattr(subprocess, "call", lambda command: calls.append(command) or 3)
     assert main(["peers.reach", "--quick"]) == 3
     assert calls == [[sys.executable, "-m", "benchmarks.peers.reach", "--quick"]]
+
+
+def test_every_result_says_what_made_it_and_is_in_the_index(tmp_path):
+    names = known()
+    for file in results.RESULTS.iterdir():
+        text = file.read_text()
+        first = json.loads(text if file.suffix == ".json" else text.partition("\n")[0])
+        assert first["about"].keys() >= {"benchmark", "command", "when", "versions"}, file
+        assert first["about"]["benchmark"] in names, file
+    index.write(names, tmp_path / "README.md")
+    written = (ROOT / "benchmarks" / "README.md").read_text()
+    assert (tmp_path / "README.md").read_text() == written, "run `python -m benchmarks --index`"
+
+
+def test_rows_are_read_back_and_a_line_cut_short_is_left_out(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    results.append(file, {"seed": 0, "value": 1.5})
+    results.append(file, {"seed": 1, "value": 2.5})
+    with file.open("a") as out:
+        out.write('{"seed": 2, "val')
+    assert results.read(file) == [{"seed": 0, "value": 1.5}, {"seed": 1, "value": 2.5}]
+    assert ["about" in line for line in results.lines_of(file)] == [True, False, False]
+    results.rewrite(file, [{"seed": 3}])
+    assert results.read(file) == [{"seed": 3}]
+
+
+def test_the_usual_options_have_their_defaults():
+    given = results.parser("A line.", quick="a look", seeds=3, minutes=2.0, out=True).parse_args([])
+    assert vars(given) == {"quick": False, "seeds": 3, "minutes": 2.0, "out": None}
