@@ -24,7 +24,7 @@ def test_every_case_gets_a_row_and_only_one(study, tmp_path, capsys):
     study.main(flags)
     (stored,) = tmp_path.glob("*.jsonl")
     first = stored.read_text()
-    assert len(first.splitlines()) == len(study.CASES)
+    assert len(first.splitlines()) == 1 + len(study.CASES)  # the first says what made them
     study.main(flags)
     assert stored.read_text() == first
     table = capsys.readouterr().out
