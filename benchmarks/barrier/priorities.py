@@ -9,7 +9,6 @@ docs/barrier.md are printed at the end.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from torch import Tensor
 from torch.optim import SGD, Adam, Optimizer
 
 from benchmarks.barrier.front_rows import Rows, markdown
+from benchmarks.common import results
 from setpoint import Barrier
 from setpoint.solvers.barrier import lexicographic_residual
 
@@ -163,9 +163,7 @@ def tables(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one minute")
-    parser.add_argument("--fresh", action="store_true", help="forget earlier rows")
+    parser = results.parser(__doc__, quick="one minute", fresh=True)
     given = parser.parse_args(arguments)
     torch.set_num_threads(1)
     steps = 1000 if given.quick else 5000

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.common import results
 
+UNKNOWN = {"benchmark": "", "command": "?", "when": ""}
 HEAD = """# Results
 
 One row a file of `benchmarks/results`, written by `python -m benchmarks --index` from the files
@@ -22,11 +23,13 @@ def entry(file: Path, known: dict[str, str]) -> str:
     """The line of a file."""
     if file.suffix == ".json":
         content = json.loads(file.read_text())
-        abouts, rows = [content["about"]], content.get("rows", [])
+        abouts, rows = [content.get("about", UNKNOWN)], content.get("rows", [])
     else:
         lines = results.lines_of(file)
         abouts = [line["about"] for line in lines if "about" in line]
         rows = [line for line in lines if "about" not in line]
+    rows = rows if isinstance(rows, list) else []
+    abouts = abouts or [UNKNOWN]
     about = abouts[-1]
     seeds = {row.get("seed", row.get("cell", {}).get("seed")) for row in rows} - {None}
     shown = [
