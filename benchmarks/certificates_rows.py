@@ -11,7 +11,6 @@ cluster, and with clusters ignored. Results go to results/certificates_rows.json
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import platform
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from benchmarks.common import results
 from setpoint import Problem, __version__, certify
 from setpoint.certificates import certify_shifts
 from setpoint.certificates.betting import upper_mean
@@ -171,10 +171,7 @@ def power(draws: int) -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
+    parser = results.parser(__doc__, quick="a look")
     parser.add_argument("--only", choices=("displayed", "clusters", "costs", "power"))
     given = parser.parse_args()
     draws = 200 if given.quick else 2000
@@ -191,7 +188,7 @@ def main() -> None:
             print(json.dumps(rows[-1]), flush=True)
         book["rows"][part.__name__] = rows
     if not given.quick:
-        RESULTS.write_text(json.dumps(book, indent=1) + "\n")
+        results.write_document(RESULTS, book)
     raise SystemExit(1 if bad else 0)
 
 
