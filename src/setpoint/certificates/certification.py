@@ -147,10 +147,8 @@ def certify(
     when = None if times is None else _times_of_rows(times, sample)
     sample = sample if clusters is None else _by_cluster(sample, clusters)
     _check_class_counts(wanted, sample)
-    if old_threshold is not None:
-        _check_reviewed(wanted, sample, number(old_threshold, "old_threshold"))
-    if amounts is not None:
-        sample = _with_amounts(sample, goals, wanted, amounts, largest_amount)
+    _check_reviewed(wanted, sample, old_threshold)
+    sample = sample if amounts is None else _with_amounts(sample, goals, amounts, largest_amount)
     copies = check_copies(sample)
     if thresholds is not None:
         found = prove_given(goals, sample, thresholds, delta)
@@ -206,13 +204,13 @@ def _by_cluster(sample: CalibrationSample, clusters: Any) -> CalibrationSample:
 
 
 def _with_amounts(
-    sample: CalibrationSample, goals: GroupGoals, goal: CertificateGoal, amounts: Any, largest: Any
+    sample: CalibrationSample, goals: GroupGoals, amounts: Any, largest: float | None
 ) -> CalibrationSample:
     from setpoint.certificates.costs import with_amounts
 
     if goals.column is not None or sample.clusters or sample.prevalence is not None:
         raise ValueError("amounts= go with one threshold, without clusters= and prevalence=.")
-    return with_amounts(sample, goal, amounts, largest)
+    return with_amounts(sample, goals.goals[None], amounts, largest)
 
 
 def _certify_plan(
@@ -292,9 +290,9 @@ def _check_settings(
             )
 
 
-def _check_reviewed(goal: CertificateGoal, sample: CalibrationSample, old: float) -> None:
+def _check_reviewed(goal: CertificateGoal, sample: CalibrationSample, old: Any) -> None:
     """Reviewed alerts are no sample of what is scored: nothing is known below the old threshold."""
-    if (sample.scores <= old).any():
+    if old is None or (sample.scores <= number(old, "old_threshold")).any():
         return
     if all(i.kind == ACCEPTED for i in inequalities(goal.bounds, sample.prevalence)):
         return
