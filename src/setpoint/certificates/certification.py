@@ -158,13 +158,9 @@ def certify(
     if drift and not accept_drift:
         found = replace(found, status=NOT_CERTIFIED, thresholds=Thresholds(), notes=drift)
     options = {"confidence": float(confidence), "guarantee": guarantee, "candidates": count}
-    written = _write(wanted, goals, found, sample, delta, **options)
-    return replace(
-        written,
-        notes=(*written.notes, *copies),
-        caveats=(*written.caveats, *drift) if found.status == CERTIFIED else (),
-        period=_period(when),
-    )
+    made = _write(wanted, goals, found, sample, delta, **options)
+    caveats = (*made.caveats, *drift) if made.certified else ()
+    return replace(made, notes=(*made.notes, *copies), caveats=caveats, period=_period(when))
 
 
 def _write(
