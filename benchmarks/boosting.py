@@ -57,13 +57,7 @@ class Cell(NamedTuple):
 
 def main() -> None:
     options = results.parser(
-        __doc__,
-        quick="one seed of two sets",
-        seeds=5,
-        minutes=15.0,
-        table=True,
-        docs=True,
-        out=True,
+        __doc__, "table", "docs", "out", quick="one seed of two sets", seeds=5, minutes=15.0
     )
     chosen = options.parse_args()
     out = chosen.out or (RESULTS.with_stem("boosting_quick") if chosen.quick else RESULTS)

@@ -58,9 +58,7 @@ print(json.dumps([c.status, *took, peak, "torch" in sys.modules]))
 
 
 def main() -> None:
-    parser = results.parser(
-        __doc__,
-    )
+    parser = results.parser(__doc__)
     for flag in ("quick", "mapie", "large", "shell", "docs"):
         parser.add_argument(f"--{flag}", action="store_true")
     parser.add_argument("--minutes", type=float, default=None, help="start no cell after so many")

@@ -81,12 +81,12 @@ def register() -> None:
 def main() -> None:
     options = results.parser(
         __doc__,
+        "table",
+        "docs",
+        "out",
         quick="one corner, to a scratch file",
         seeds=3,
         minutes=15.0,
-        table=True,
-        docs=True,
-        out=True,
     )
     options.add_argument("--bare", action="store_true", help="without a main loss, linear only")
     chosen = options.parse_args()

@@ -24,9 +24,7 @@ GOAL = "maximize recall subject to fpr <= 0.05"
 
 
 def main() -> None:
-    parser = results.parser(
-        __doc__,
-    )
+    parser = results.parser(__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
     rows = parser.parse_args().rows
     with tempfile.TemporaryDirectory() as folder:

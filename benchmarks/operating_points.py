@@ -39,12 +39,7 @@ MARKS = ("<!-- tables -->", "<!-- /tables -->")
 
 def main() -> None:
     options = results.parser(
-        __doc__,
-        quick="one corner, to a scratch file",
-        minutes=120.0,
-        table=True,
-        docs=True,
-        out=True,
+        __doc__, "table", "docs", "out", quick="one corner, to a scratch file", minutes=120.0
     )
     options.add_argument("--stage", choices=STAGES, action="append", help="default: all")
     options.add_argument("--seeds", type=int, help="splits a cell")

@@ -27,7 +27,7 @@ USED = ("fnr1", "pr95", "f1")
 
 def main() -> None:
     options = results.parser(
-        __doc__, quick="one corner, to a scratch file", seeds=3, table=True, out=True
+        __doc__, "table", "out", quick="one corner, to a scratch file", seeds=3
     )
     chosen = options.parse_args()
     torch.set_num_threads(1)

@@ -385,7 +385,7 @@ other goals sort the scores and look at every cut.
 
 
 def main() -> None:
-    parser = results.parser(__doc__, quick="a coarse run of two minutes", docs=True)
+    parser = results.parser(__doc__, "docs", quick="a coarse run of two minutes")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "step_cost.json")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

@@ -77,7 +77,7 @@ def solve(method: str, power: float, bound: float, steps: int) -> dict[str, Any]
 
 
 def main() -> None:
-    parser = results.parser(__doc__, quick="three bounds, fewer steps", fresh=True)
+    parser = results.parser(__doc__, "fresh", quick="three bounds, fewer steps")
     parser.add_argument("--steps", type=int, default=240)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     given = parser.parse_args()

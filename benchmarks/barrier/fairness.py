@@ -111,7 +111,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = results.parser(__doc__, quick="one seed, six points", seeds=5, minutes=25, fresh=True)
+    parser = results.parser(__doc__, "fresh", quick="one seed, six points", seeds=5, minutes=25)
     parser.add_argument("--plot", action="store_true", help="draw what there is, train nothing")
     given = parser.parse_args()
     rows = Rows("barrier_fairness_quick" if given.quick else "barrier_fairness", fresh=given.fresh)

@@ -163,7 +163,7 @@ def tables(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = results.parser(__doc__, quick="one minute", fresh=True)
+    parser = results.parser(__doc__, "fresh", quick="one minute")
     given = parser.parse_args(arguments)
     torch.set_num_threads(1)
     steps = 1000 if given.quick else 5000

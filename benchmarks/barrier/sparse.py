@@ -72,9 +72,7 @@ def draw(rows: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = results.parser(
-        __doc__, quick="simulated data, one seed", seeds=5, minutes=25, fresh=True
-    )
+    parser = results.parser(__doc__, "fresh", quick="simulated data, one seed", seeds=5, minutes=25)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--plot", action="store_true", help="draw what there is, train nothing")
     given = parser.parse_args()

@@ -28,7 +28,7 @@ def options(
 ) -> argparse.Namespace:
     """The flags that all experiments share."""
     quick = "two seeds, a tenth of the steps"
-    parser = results.parser(text, quick=quick, seeds=5, minutes=30.0, fresh=True)
+    parser = results.parser(text, "fresh", quick=quick, seeds=5, minutes=30.0)
     parser.add_argument("--only", metavar="METHOD", nargs="+", default=[""], help="that start so")
     parser.add_argument("--again", action="store_true", help="forget earlier rows of these methods")
     parser.add_argument("--synthetic", action="store_true", help="made-up data, to try the code")

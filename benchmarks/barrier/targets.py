@@ -79,7 +79,7 @@ def minibatch(size: int, gain: float, seed: int, steps: int) -> tuple[float, flo
 
 
 def main() -> None:
-    parser = results.parser(__doc__, quick="two minutes at most", fresh=True)
+    parser = results.parser(__doc__, "fresh", quick="two minutes at most")
     options = parser.parse_args()
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)

@@ -16,7 +16,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "results" / "classes.jsonl"
 
 def main() -> None:
     parser = results.parser(
-        __doc__, quick="one seed, 60 steps, a file of its own", seeds=3, minutes=15.0, table=True
+        __doc__, "table", quick="one seed, 60 steps, a file of its own", seeds=3, minutes=15.0
     )
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--rate", type=float, default=0.003)

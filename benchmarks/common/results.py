@@ -21,20 +21,21 @@ from typing import Any
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 PACKAGES = ("setpoint", "torch", "numpy", "scipy")
 Row = dict[str, Any]
+FLAGS: dict[str, Row] = {
+    "table": {"action": "store_true", "help": "run nothing, print the tables"},
+    "docs": {"action": "store_true", "help": "write the tables into the page"},
+    "fresh": {"action": "store_true", "help": "forget earlier rows"},
+    "out": {"type": Path, "help": "where the rows go"},
+}
 
 
 def parser(
-    text: str | None,
-    *,
-    quick: str = "",
-    seeds: int = 0,
-    minutes: float = 0.0,
-    table: bool = False,
-    docs: bool = False,
-    fresh: bool = False,
-    out: bool = False,
+    text: str | None, *flags: str, quick: str = "", seeds: int = 0, minutes: float = 0.0
 ) -> argparse.ArgumentParser:
-    """A parser with those of the usual options that a benchmark has; defaults are what is given."""
+    """A parser with those of the usual options that a benchmark has; defaults are what is given.
+
+    ``flags`` are some of "table", "docs", "fresh" and "out".
+    """
     lines = (text or "").strip()
     made = argparse.ArgumentParser(
         description=lines, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -45,14 +46,8 @@ def parser(
         made.add_argument("--seeds", type=int, default=seeds)
     if minutes:
         made.add_argument("--minutes", type=float, default=minutes, help="start nothing after")
-    if table:
-        made.add_argument("--table", action="store_true", help="run nothing, print the tables")
-    if docs:
-        made.add_argument("--docs", action="store_true", help="write the tables into the page")
-    if fresh:
-        made.add_argument("--fresh", action="store_true", help="forget earlier rows")
-    if out:
-        made.add_argument("--out", type=Path, help="where the rows go")
+    for flag in flags:
+        made.add_argument(f"--{flag}", **FLAGS[flag])
     return made
 
 

@@ -38,12 +38,12 @@ class Cell(NamedTuple):
 def main() -> None:
     options = results.parser(
         __doc__,
+        "table",
+        "docs",
+        "out",
         quick="one seed of the smallest set",
         seeds=10,
         minutes=20.0,
-        table=True,
-        docs=True,
-        out=True,
     )
     options.add_argument("--methods", nargs="*", default=[""], help="only names that begin so")
     given = options.parse_args()

@@ -57,9 +57,7 @@ WAYS = {
 
 
 def main() -> None:
-    parser = results.parser(
-        __doc__,
-    )
+    parser = results.parser(__doc__)
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--limit", type=float, default=0.01)

@@ -23,7 +23,7 @@ class Rows(stored.Rows):
 
 def options(text: str | None) -> argparse.ArgumentParser:
     """The options that every benchmark here has."""
-    return stored.parser(text, minutes=60.0, table=True, docs=True)
+    return stored.parser(text, "table", "docs", minutes=60.0)
 
 
 def opened(chosen: argparse.Namespace, name: str) -> Rows:

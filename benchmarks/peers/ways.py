@@ -11,11 +11,9 @@ import numpy as np
 
 from benchmarks.common.axes import WithAxis
 from setpoint import Problem
-from setpoint.axes import Everyone, PlainOutcome, Sample, SoftCounts, tables_of
+from setpoint.axes import Everyone, PlainOutcome, SoftCounts, tables_of
 from setpoint.axes.everyone import soft_counts
-from setpoint.axes.scan import Placement
 from setpoint.rates import Array, Bound
-from setpoint.steps import Step
 
 FIRST, NEXT, ZOOMS = 65, 33, 3
 ACTIVE = 1e-3
@@ -25,14 +23,7 @@ ACTIVE = 1e-3
 class SoftInnerAxis(Everyone):
     """The threshold for everyone is the best one in soft counts."""
 
-    def hold(
-        self,
-        whole: Sample,
-        own: Sample,
-        step: Step,
-        widening: float,
-        placed: Placement | None = None,
-    ) -> PlainOutcome:
+    def hold(self, whole, own, step, widening, placed=None) -> PlainOutcome:
         """Move the threshold to the soft optimum, and hold it there."""
         with np.errstate(all="ignore"):
             found = self.choose(whole) if placed is None else placed

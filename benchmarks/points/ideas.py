@@ -76,14 +76,7 @@ class SlowAxis(Everyone):
     _slow: Array | None = None
     _batches = 0
 
-    def hold(
-        self,
-        whole: Sample,
-        own: Sample,
-        step: Step,
-        widening: float,
-        placed: Placement | None = None,
-    ) -> PlainOutcome:
+    def hold(self, whole, own, step, widening, placed=None) -> PlainOutcome:
         """Hold the average of the thresholds of all batches so far."""
         found = self.choose(whole) if placed is None else placed
         weights = whole.columns[..., :2].sum(-1)

@@ -10,12 +10,10 @@ from benchmarks.common.axes import WithAxis
 from benchmarks.points.stack import Stack, Stepper
 from setpoint import Implicit
 from setpoint.axes import Everyone, PlainOutcome, Sample
-from setpoint.axes.scan import Placement
 from setpoint.datasets import DataSplit
 from setpoint.losses import attach
 from setpoint.rates import Array
 from setpoint.solvers.compiled import ExampleColumns
-from setpoint.steps import Step
 from setpoint.train import retarget
 
 MIXED = 0.2  # of the Beta distribution that mixes two examples
@@ -46,14 +44,7 @@ class SeenAxis(Everyone):
 
     seen: Array | None = None
 
-    def hold(
-        self,
-        whole: Sample,
-        own: Sample,
-        step: Step,
-        widening: float,
-        placed: Placement | None = None,
-    ) -> PlainOutcome:
+    def hold(self, whole, own, step, widening, placed=None) -> PlainOutcome:
         """Hold the thresholds of the scores that were seen."""
         assert self.seen is not None
         found = self.choose(Sample(self.seen, whole.columns, whole.slices))

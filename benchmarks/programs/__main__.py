@@ -27,7 +27,7 @@ SHARES = {  # of the time, at most; what a part does not use goes to the next
 
 
 def main() -> None:
-    parser = results.parser(__doc__, quick="a look", fresh=True)
+    parser = results.parser(__doc__, "fresh", quick="a look")
     parser.add_argument("--minutes", type=float, default=None, help="of the clock, for all")
     options = parser.parse_args()
     minutes = options.minutes or (2 if options.quick else 58)

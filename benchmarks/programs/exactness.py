@@ -159,7 +159,7 @@ def summary(lines: list[dict[str, object]]) -> str:
 
 
 def main() -> None:
-    parser = results.parser(__doc__, quick="80 programs", minutes=30, fresh=True)
+    parser = results.parser(__doc__, "fresh", quick="80 programs", minutes=30)
     parser.add_argument("--programs", type=int, default=1000)
     options = parser.parse_args()
     torch.set_num_threads(1)

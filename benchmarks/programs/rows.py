@@ -23,10 +23,10 @@ def facts(*packages: str) -> dict[str, Any]:
     return {**results.about(*PACKAGES, *packages), **machine, "load": os.getloadavg()[0]}
 
 
-def parser(text: str | None, **more: Any) -> argparse.ArgumentParser:
+def parser(text: str | None, *flags: str, **more: Any) -> argparse.ArgumentParser:
     """The options that every benchmark has."""
     quick = "a look; its rows go to a scratch file"
-    return results.parser(text, quick=quick, out=True, fresh=True, **more)
+    return results.parser(text, "fresh", "out", *flags, quick=quick, **more)
 
 
 def opened(options: argparse.Namespace, name: str) -> Rows:

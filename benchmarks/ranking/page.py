@@ -82,7 +82,7 @@ def table(runs: Runs, kind: str) -> list[str]:
 
 
 def main() -> None:
-    options = results.parser(__doc__, docs=True)
+    options = results.parser(__doc__, "docs")
     given = options.parse_args()
     runs = read()
     kinds = [kind for kind in ("linear", "mlp", "trees") if any(m == kind for _, m, *_ in runs)]

@@ -58,5 +58,5 @@ def test_rows_are_read_back_and_a_line_cut_short_is_left_out(tmp_path):
 
 
 def test_the_usual_options_have_their_defaults():
-    given = results.parser("A line.", quick="a look", seeds=3, minutes=2.0, out=True).parse_args([])
+    given = results.parser("A line.", "out", quick="a look", seeds=3, minutes=2.0).parse_args([])
     assert vars(given) == {"quick": False, "seeds": 3, "minutes": 2.0, "out": None}

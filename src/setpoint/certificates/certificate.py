@@ -71,7 +71,7 @@ class Point:
             positive = "" if self.positives is None else f", {self.positives:,} of them positive"
             return f"none; {self.examples:,} rows{positive}"
         accepted = f"accepts {self.alerts:,} of {self.examples:,} rows"
-        if self.positives is not None:
+        if self.positives is not None and self.true_alerts is not None:
             accepted += f" ({self.true_alerts:,} of {self.positives:,} positives)"
         if self.threshold == -math.inf:
             return f"none needed: {accepted}"
@@ -215,7 +215,7 @@ class Certificate(Record):
         """The one threshold; accept what is above it."""
         self._need_threshold()
         if self.column is not None:
-            raise ValueError(f"There is one threshold for each {self.column}: see thresholds.")
+            raise ValueError(f"There is one threshold for each {self.column:.60}: see thresholds.")
         (point,) = self.points
         assert point.threshold is not None
         return point.threshold
@@ -241,7 +241,7 @@ class Certificate(Record):
         if self.column is None:
             return exceeds(scores, self.threshold, self.dtype)
         if groups is None:
-            raise ValueError(f"There is one threshold for each {self.column}: pass groups=.")
+            raise ValueError(f"There is one threshold for each {self.column:.60}: pass groups=.")
         return exceeds_by_group(scores, groups, self.thresholds, self.column, self.dtype)
 
     def check(

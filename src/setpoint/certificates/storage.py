@@ -58,7 +58,8 @@ def read_fields(cls: type[Record], text: object) -> dict[str, Any]:
             "The checksum does not fit: the certificate was changed after it was written."
         )
     names = {field.name for field in fields(cls)} | {"kind", "version"}
-    need(set(body) == names, f"it has fields {sorted(set(body) ^ names)} too many or too few")
+    odd = ", ".join(sorted(set(body) ^ names))
+    need(set(body) == names, f"it has fields {odd:.200} too many or too few")
     hints = get_type_hints(cls)
     return {
         name: _checked_entries(hints[name], value, name)
