@@ -56,14 +56,14 @@ def test_capital_is_expected_to_stay_under_the_hypothesis():
 def test_promises_about_costs_are_kept():
     random, bad, made = np.random.default_rng(1), 0, 0
     goal = [recall >= 0.7, cost(miss=1, false_alarm=5) <= 8]
-    for _ in range(100):
+    for _ in range(20):
         found = certify(*drawn(random, 2000)[:2], goal, amounts=500 * random.beta(1, 4, 2000))
         made += found.certified
         if found.certified:
             at = found.threshold
             bad += ndtr(2.5 - at) < 0.7 or true_cost(at, 1, 5) > 8
-    assert made > 50
-    assert bad / 100 <= most(0.05, 100)
+    assert made > 10
+    assert bad / 20 <= most(0.05, 20)  # more draws: benchmarks/certificates_rows.py
 
 
 def test_the_objective_is_a_cost():
