@@ -31,12 +31,12 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from simulation.goals import NAMES, cells
-from simulation.page import write
-from simulation.running import MAPIE_GOALS, beside, fine, line, run
-from simulation.truth import Cell
 
 from benchmarks.common import results
+from benchmarks.simulation.goals import NAMES, cells
+from benchmarks.simulation.page import write
+from benchmarks.simulation.running import MAPIE_GOALS, beside, fine, line, run
+from benchmarks.simulation.truth import Cell
 from setpoint import __version__
 
 HERE = Path(__file__).parent

@@ -8,8 +8,8 @@ from itertools import product
 from scipy.special import ndtr, ndtri
 
 import setpoint as sp
+from benchmarks.simulation.truth import QUANTIZERS, SHIFT, Cell, optimum
 from setpoint.rates import Bound
-from simulation.truth import QUANTIZERS, SHIFT, Cell, optimum
 
 SIMPLEST = ("fpr", "recall", "coverage", "precision", "f_score(1)")
 MIRRORED = ("tnr", "fnr")

@@ -10,9 +10,19 @@ import numpy as np
 import torch
 from scipy.special import expit
 
+from benchmarks.simulation.truth import (
+    BY_GROUP,
+    FLOORS,
+    GROUPS,
+    QUANTIZERS,
+    RARE,
+    SHIFT,
+    Cell,
+    Draw,
+    draw,
+)
 from setpoint.certificates import certify
 from setpoint.rates import Bound, Counts, Where
-from simulation.truth import BY_GROUP, FLOORS, GROUPS, QUANTIZERS, RARE, SHIFT, Cell, Draw, draw
 
 DELTA = 0.05
 CHECKPOINTS = 20

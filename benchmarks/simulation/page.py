@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from simulation.running import fine
+from benchmarks.simulation.running import fine
 
 HEAD = (
     "| goal | alpha | scores | n | certified | broken | kept | naive: broken, kept | "

@@ -11,10 +11,20 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from benchmarks.simulation.goals import goals
+from benchmarks.simulation.methods import DELTA, mapie, models, naive, ours
+from benchmarks.simulation.truth import (
+    GROUPS,
+    SHIFT,
+    Cell,
+    Floats,
+    broken,
+    draw,
+    kept,
+    latent,
+    missed,
+)
 from setpoint.rates import Bound
-from simulation.goals import goals
-from simulation.methods import DELTA, mapie, models, naive, ours
-from simulation.truth import GROUPS, SHIFT, Cell, Floats, broken, draw, kept, latent, missed
 
 MAPIE_GOALS = ("fpr", "recall", "precision")
 MAPIE_DRAWS = {"MAPIE": (100, 500), "MAPIE, 1,000": (1000, 100)}
