@@ -57,7 +57,7 @@ def test_scores_that_are_not_finite_are_named_with_their_row(make, bad):
 def test_labels_are_zero_or_one(make, bad, text):
     with pytest.raises(ValueError, match=f"Labels must be 0 or 1; got {text} in row 1") as caught:
         check_labels(make([1, bad]), make([0.0, 0.0]))
-    assert ("labels = (labels > 0)" in str(caught.value)) == (bad == -1)
+    assert ("pass labels > 0" in str(caught.value)) == (bad == -1)
     with pytest.raises(ValueError, match="in row 2"):
         check_labels(make([[0, 1], [1, 1], [0, bad]]), make([[0.0, 0.0]] * 3))
 

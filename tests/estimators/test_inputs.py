@@ -26,7 +26,7 @@ def test_bounds_alone_are_a_goal(goal, sentence):
 def test_a_goal_that_cannot_be_read_says_how_goals_start():
     with pytest.raises(ValueError, match="This can be read: minimize fnr"):
         as_problem("minimze fnr")
-    with pytest.raises(TypeError, match=r"A goal is a Problem.*got 3"):
+    with pytest.raises(TypeError, match=r"takes a Problem.*got 3"):
         as_problem(3)
 
 

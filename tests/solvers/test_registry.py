@@ -95,6 +95,7 @@ ONE_THRESHOLD = {
     "proxy_lagrangian",
     "pairwise",
     "barrier",
+    "barrier_printed",
     "program",
     "slack",
     "tfco",
@@ -103,7 +104,7 @@ FICO = {"fico_1", "fico_2", "fico_ablation"}
 REFUSED = {
     "groups": ONE_THRESHOLD | {"fico_2", "fico_ablation"},
     "queries": ONE_THRESHOLD | FICO | {"last_layer"},
-    "area": {"barrier", "slack"},
+    "area": {"barrier", "barrier_printed", "slack"},
     "classes": ONE_THRESHOLD | FICO | {"last_layer", "lp_f1"},
 }
 
