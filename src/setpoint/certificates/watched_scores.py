@@ -75,9 +75,10 @@ def alert_watches(certificate: Certificate) -> list[AlertWatch]:
     found = []
     for point in certificate.points:
         column = certificate.column
-        of_group = column is not None and point.group is not None
-        where: Where = ((column, point.group),) if of_group else ()  # type: ignore[assignment]
-        name = f"alerts on {column}={point.group!r}" if of_group else "alerts"
+        where: Where = ()
+        name = "alerts"
+        if column is not None and point.group is not None:
+            where, name = ((column, point.group),), f"alerts on {column}={point.group!r}"
         alerts, rows = _expected(point, certificate.prevalence)
         total = sum(each.examples for each in certificate.points)
         if certificate.clusters is not None and total > certificate.clusters:
