@@ -362,3 +362,27 @@ def test_a_certificate_of_clusters_is_watched_by_clusters():
     assert monitor.rows == 0
     assert monitor.update(*rows(4000, 5), clusters=clusters[:4000]) == "holds"
     assert monitor.alerts[0].urn.balls[0].sum() == pytest.approx(6001)
+
+
+def test_labels_of_alerts_alone_are_no_evidence_row_by_row():
+    monitor = certify(*rows(4000, 1), "fpr <= 0.2").monitor(watch=["rates"])
+    scores, labels = rows(400, 2)
+    for score, label in zip(scores, labels, strict=True):
+        known = label if monitor.certificate.decide(score) else np.nan
+        monitor.update([score], [known])
+    assert monitor.status == "holds"
+    first = certify(*rows(4000, 1), "fpr <= 0.2").monitor(watch=["rates"])
+    assert first.update([99.0], [0]) == "holds"  # an alert, and no other row so far
+
+
+def test_clusters_with_late_or_sampled_labels_are_refused():
+    scores, labels = rows(1000, 3)
+    monitor = certify(scores, labels, "fpr <= 0.2", clusters=np.arange(1000) // 2).monitor()
+    clusters = np.arange(1000) // 2
+    with pytest.raises(ValueError, match="leave ids= and label_shares= out"):
+        monitor.update(scores, ids=np.arange(1000), clusters=clusters)
+    with pytest.raises(ValueError, match="leave ids= and label_shares= out"):
+        monitor.update(scores, labels, clusters=clusters, label_shares=np.full(1000, 0.5))
+    with pytest.raises(ValueError, match="pass clusters="):
+        monitor.recalibrate(scores, labels)
+    assert monitor.rows == 0

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 WATCHED = ("rates", "alerts", "scores")
 PARTS = {"rates": 0.85, "alerts": 0.11, "scores": 0.04, "features": 0.1}
 """How false alarms are divided among kinds of tests, before those not watched are left out."""
+_ALL_ALERTS = 1000
+"""After so many alerts and no other row, every row is taken to be an alert."""
 _ALIKE = 1e-4
 """Labels of alerts and of other rows are equally frequent unless chance is rarer than this."""
 _RECENT = 7
@@ -179,6 +181,11 @@ class Monitor:
         """Refuse an update before anything of it is counted."""
         if self.certificate.clusters is not None and rows.clusters is None:
             raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
+        if rows.clusters is not None and (rows.ids is not None or rows.shares is not None):
+            raise ValueError(
+                "clusters= counts a cluster once, with labels that are known now: leave ids= and "
+                "label_shares= out, and give the rows of a cluster when its labels have come."
+            )
         given = set(rows.features or {})
         if given != set(self.feature_names):
             raise ValueError(
@@ -233,8 +240,8 @@ class Monitor:
             cells, highest["scores"] = self.scores.add(singles.margins, random)
             self._note_cells(period, self.scores, cells, singles.margins)
         for feature, each in self.features.items():
-            assert rows.features is not None
-            values = rows.features[feature]
+            assert singles.features is not None
+            values = singles.features[feature]
             cells, highest[each.name] = each.add(values[np.isfinite(values)], random)
             self._note_cells(period, each, cells, None)
         self._count_labels(rows, period, highest)
@@ -297,13 +304,19 @@ class Monitor:
         period.add("rates", watch.name, [events, relevant])
 
     def _alike(self) -> bool:
-        """Whether labels are known equally often of alerts and of other rows."""
+        """Whether labels are known equally often of alerts and of other rows.
+
+        Not before labels of both kinds have come: labels of alerts alone are no sample. Where every
+        row is an alert, there is no other kind to wait for.
+        """
         (k, n), (new, size) = self.labelled["alerts"], self.labelled["others"]
+        if k and not new:
+            return not size and n > _ALL_ALERTS
         return not n or not size or chance_of_difference(new, size, k, n) >= _ALIKE
 
     def _refusals(self, selective: bool) -> dict[str, str]:
         """By bound, why it is not tested."""
-        if not selective:
+        if not selective or not self.labelled["others"][1]:
             return {}
         (k, n), (new, size) = self.labelled["alerts"], self.labelled["others"]
         reason = (
@@ -480,6 +493,8 @@ class Monitor:
         """
         from setpoint.certificates.certification import certify
 
+        if self.certificate.clusters is not None and clusters is None:
+            raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
         first = self.spent[0]["of"] if self.spent else 1 - self.certificate.confidence
         number = len(self.spent) + 1
         delta = first / (number * (number + 1))

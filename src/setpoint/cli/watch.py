@@ -347,7 +347,13 @@ def _recalibrate(given: argparse.Namespace, monitor: Monitor) -> None:
     labels = rows.columns["labels"]
     known = np.flatnonzero(~np.isnan(labels))
     groups = None if rows.groups is None else {k: v[known] for k, v in rows.groups.items()}
-    found = monitor.recalibrate(rows.columns["scores"][known], labels[known], groups=groups)
+    clusters = rows.columns.get("clusters")
+    found = monitor.recalibrate(
+        rows.columns["scores"][known],
+        labels[known],
+        groups=groups,
+        clusters=None if clusters is None else clusters[known],
+    )
     write_file(given.out, f"{found.to_json()}\n".encode())
     told = f"{found.status} with {share_text(found.confidence)} confidence: see {given.out}."
     tell([told if found else f"{told} The state keeps the old certificate."])
