@@ -364,9 +364,10 @@ def test_a_certificate_of_clusters_is_watched_by_clusters():
     assert monitor.alerts[0].urn.balls[0].sum() == pytest.approx(6001)
 
 
-def test_labels_of_alerts_alone_are_no_evidence_row_by_row():
-    monitor = certify(*rows(4000, 1), "fpr <= 0.2").monitor(watch=["rates"])
-    scores, labels = rows(400, 2)
+@pytest.mark.parametrize("seed", range(4))
+def test_labels_of_alerts_alone_are_no_evidence_row_by_row(seed):
+    monitor = certify(*rows(4000, seed), "fpr <= 0.2").monitor(watch=["rates"])
+    scores, labels = rows(400, seed + 100)
     for score, label in zip(scores, labels, strict=True):
         known = label if monitor.certificate.decide(score) else np.nan
         monitor.update([score], [known])
