@@ -30,8 +30,6 @@ _HINTS = {
 _BEFORE_A_NAME = ("on", "&", "per", "=")
 """After these a word is the name of a column or a value, never a phrase."""
 _LONGEST_PHRASE = max(len(phrase.split()) for phrase in PHRASES)
-_SHOWN = 300
-"""The longest sentence that an error shows as a whole."""
 
 
 class Unreadable(ValueError):
