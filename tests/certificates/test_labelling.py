@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
+from scipy.stats import beta
 
 from setpoint import certify, label_plan
 from setpoint.certificates import CannotPromise, LabelPlan
@@ -43,10 +44,21 @@ def test_few_labels_keep_the_promise_on_fpr(digits):
     assert np.mean(recall) > 0.8 * ndtr(2.5 + ndtri(0.02))
 
 
-def test_a_sparsely_labelled_top_keeps_the_promise():
-    """150 labels among the 1,430 highest scores: what they leave unknown must count."""
-    found = [planned(seed, 5000, "fpr <= 0.02", 200, prevalence=0.2) for seed in range(200)]
-    assert sum(1 - ndtr(each.threshold) > 0.02 for each in found) <= 20
+def test_what_is_proved_is_the_product_of_exact_limits():
+    """150 labels among the 1,560 highest scores, recomputed with scipy.stats."""
+    scores, positive = draw(0, 6000)
+    plan = label_plan(scores, "fpr <= 0.02", 200, prevalence=0.18)
+    found = certify(scores, labelled(plan, positive), "fpr <= 0.02", plan=plan)
+    rows, below = np.array(plan.rows[: plan.top_labels]), np.array(plan.rows[plan.top_labels :])
+    own = rows[scores[rows] > found.threshold]
+    wrong, alerts, n = (~positive[own]).sum(), (scores > found.threshold).sum(), len(scores)
+    clear = (~positive[below]).sum()
+    accepted = beta.isf(0.05 * 0.05, alerts + 1, n - alerts)
+    false = beta.isf(0.9 * 0.05, wrong + 1, len(own) - wrong)
+    others = beta.ppf(0.025 * 0.05, n - plan.top, plan.top + 1)
+    negative = beta.ppf(0.025 * 0.05, clear, len(below) - clear + 1)
+    assert len(own) < alerts
+    assert found.claims[0].proved == pytest.approx(accepted * false / others / negative, rel=1e-9)
 
 
 def test_recall_is_proved_from_reviewed_alerts_and_a_sample_below():
