@@ -32,7 +32,7 @@ print({'torch', 'numpy'} & set(sys.modules) or 'nothing')
 
 TORCH_FREE = (
     *("_checks", "batch", "rates", "axes", "problems", "fairness"),
-    *("certificates", "results", "datasets", "reports", "tables", "cli"),
+    *("certificates", "monitoring", "results", "datasets", "reports", "tables", "cli"),
 )
 THERE = [room for room in TORCH_FREE if find_spec(f"setpoint.{room}")]
 

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.stats import norm
 
 from benchmarks.monitoring.streams import daily_check, first_alarms
-from setpoint.certificates import monitor
 from setpoint.certificates.drift import chance_of_difference
 from setpoint.certificates.polya_urn import RankCells, alert_evidence, rank_evidence
+from setpoint.monitoring import monitor
 
 FALSE_ALARM = 0.05
 RATES = {  # limit, relevant rows of 1,000,000 rows where a tenth is positive

@@ -7,9 +7,11 @@ what needs no torch works without it. What is not listed there is imported from 
 ``setpoint.solvers``, ``setpoint.train`` and others.
 """
 
+from setpoint._extras import HIGHER
 from setpoint._version import __version__ as __version__
 
 _rooms: dict[str, str] = {}
+HIGHER["Monitor"] = lambda: __getattr__("Monitor")  # for Certificate.monitor
 
 
 def _read_rooms() -> dict[str, str]:

@@ -71,8 +71,8 @@ from setpoint.estimators import (
 # Certificates, and decisions in production
 from setpoint.certificates import (
     Certificate as Certificate,
-    Monitor as Monitor,
     certify as certify,
     label_plan as label_plan,
 )
 from setpoint.export import Decision as Decision
+from setpoint.monitoring import Monitor as Monitor

@@ -1,9 +1,10 @@
-"""Libraries that are not part of the core: which extra of setpoint installs each of them."""
+"""What is imported on first use: optional libraries, names of a room, names of higher rooms."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from typing import Any
 
 _EXTRAS = {
     "torch": "train",
@@ -25,6 +26,14 @@ _EXTRAS = {
     "onnxruntime": "onnx",
     "ray": "ray",
 }
+
+HIGHER: dict[str, Callable[[], Any]] = {}
+"""Names of a higher room that a lower one returns, each with a function that imports it.
+
+A room never imports from above. Where the public API goes in a circle (a certificate makes a
+monitor, a monitor makes certificates), ``setpoint/__init__.py``, which stands above all rooms and
+runs before any of them, puts the name here.
+"""
 
 
 def install_advice(missing: ModuleNotFoundError) -> ModuleNotFoundError:

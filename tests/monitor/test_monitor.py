@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from setpoint.certificates import certify
-from setpoint.certificates.history import MOST_PERIODS
-from setpoint.certificates.monitor import Monitor
+from setpoint.monitoring.history import MOST_PERIODS
+from setpoint.monitoring.monitor import Monitor
 from setpoint.rates import fpr, precision, recall
 
 DAY = np.datetime64("2024-05-01")
@@ -280,7 +280,7 @@ def test_features_are_watched_on_request(certificate):
         ({"labels": [0, 2]}, "Labels must be 0 or 1, or NaN; got 2 in row 1"),
         ({"times": ["2024-04-30", "2024-05-01"]}, "The clock goes back"),
         ({"times": [3.0, 4.0]}, "Times were like"),
-        ({"times": ["yesterday", "2024-06-01"]}, "'yesterday' cannot be read"),
+        ({"times": ["yesterday", "2024-06-01"]}, "times has 'yesterday' in row 0"),
         ({"ids": ["x", "x"]}, "occurs twice"),
         ({"labels": [1, 0, 1]}, "labels must have the shape"),
     ],
@@ -343,7 +343,7 @@ def test_a_certificate_that_is_none_cannot_be_watched():
     [
         ({"false_alarm": 5}, "false_alarm must be a share"),
         ({"watch": ["all"]}, "watch is some of rates, alerts, scores"),
-        ({"by": "year"}, "by is one of hour, day, week, month"),
+        ({"by": "year"}, "by is one of hour, day, week, month, quarter, year"),
     ],
 )
 def test_wrong_options_are_told(certificate, given, message):

@@ -93,7 +93,7 @@ def test_json_and_page(place, capsys):
         ("abc,1,2024-05-02,x,a", "'abc' is not a number"),
         ("0.5,7,2024-05-02,x,a", "a label column has two different values"),
         ("0.5,1,,x,a", "the time is missing"),
-        ("0.5,1,soon,x,a", "'soon' cannot be read"),
+        ("0.5,1,soon,x,a", "times has 'soon' in row 400"),
         ("0.5,1,2024-04-01,x,a", "The clock goes back"),
     ],
 )

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     )
     from setpoint.certificates.drift import Check, Finding
     from setpoint.certificates.labelling import LabelPlan, label_plan
-    from setpoint.certificates.monitor import Monitor
     from setpoint.certificates.three_way import ThreeWayCertificate, certify_three_way
 
 __all__ = [
@@ -37,7 +36,6 @@ __all__ = [
     "Exchangeability",
     "Finding",
     "LabelPlan",
-    "Monitor",
     "MovingColumn",
     "Point",
     "ThreeWayCertificate",
@@ -68,7 +66,6 @@ __getattr__ = import_lazily(
         "why_unprovable": "classes",
         "Check": "drift",
         "Finding": "drift",
-        "Monitor": "monitor",
         "LabelPlan": "labelling",
         "label_plan": "labelling",
         "ThreeWayCertificate": "three_way",

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from setpoint._extras import HIGHER
 from setpoint.certificates.decisions import SCORE_PRECISIONS, exceeds, exceeds_by_group
 from setpoint.certificates.goals import goal_to_certify
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
@@ -24,8 +25,8 @@ from setpoint.rates import Value, numeral
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from setpoint import Monitor
     from setpoint.certificates.drift import Check
-    from setpoint.certificates.monitor import Monitor
 
 _Record = TypeVar("_Record", bound="Record")
 
@@ -296,12 +297,11 @@ class Certificate(Record):
         Returns:
             A monitor, to be given new rows by ``update``.
         """
-        from setpoint.certificates.monitor import Monitor
-
         self._need_threshold()
-        return Monitor(
+        made: Monitor = HIGHER["Monitor"]()(
             self, false_alarm, watch=watch, reference=reference, features=features, by=by
         )
+        return made
 
     def _need_threshold(self) -> None:
         if not self.certified:

@@ -21,54 +21,62 @@ from setpoint.certificates.regions import interval_at
 from setpoint.certificates.sample import CalibrationSample, sample_of, scores_and_precision
 from setpoint.certificates.text import share_text
 from setpoint.rates import numeral
+from setpoint.tables.values import days_of
 
 if TYPE_CHECKING:
     from setpoint.certificates.certificate import Certificate
 
-UNITS = {"day": "D", "week": "W", "month": "M", "quarter": "M", "year": "Y"}
+PERIODS = {"hour": "h", "day": "D", "week": "W", "month": "M", "quarter": "M", "year": "Y"}
+"""What rows with dates are put together by, with numpy's unit."""
 _DRIFT = 0.001
 """The chance that rows without drift are said to drift."""
 
 
-def read_times(times: Any, scores: NDArray[Any]) -> NDArray[Any]:
-    """Times as ``datetime64`` or as numbers, one for each score.
+def read_times(times: Any, scores: Any = None) -> NDArray[Any]:
+    """Times as numbers, or as dates to the second; one for each score, if scores are given.
 
     Raises:
-        ValueError: A time is missing, or can be read neither as a date nor as a number.
+        ValueError: A time is missing, or can be read neither as an ISO date nor as a number.
     """
     array = np.asarray(times.detach().cpu() if hasattr(times, "detach") else times)
-    check_length(array, scores, "times")
-    if array.dtype.kind in "iub":
-        return array
-    if array.dtype.kind not in "fM":
-        array = _dates(array)
-    missing = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
+    if scores is not None:
+        check_length(array, scores, "times")
+    if array.dtype.kind not in "iubfM":
+        array = _read_texts(array)
+    array = array.astype("datetime64[s]" if array.dtype.kind == "M" else float)
+    missing = ~np.isfinite(array)
     if missing.any():
-        raise ValueError(f"times has no time in row {int(np.argmax(missing))}: leave the row out.")
-    return array
+        row = int(np.argmax(missing))
+        raise ValueError(f"times has no time in row {row}: fill it in, or leave the row out.")
+    return np.asarray(array)
 
 
-def _dates(array: NDArray[Any]) -> NDArray[Any]:
+def _read_texts(array: NDArray[Any]) -> NDArray[Any]:
+    """Numbers if all texts are, else dates."""
+    texts, which = np.unique(array.astype(str), return_inverse=True)
     try:
-        return np.asarray(array.astype(str).astype(np.float64))
+        return np.asarray(texts.astype(float)[which.reshape(-1)])
     except ValueError:
         pass
-    try:
-        return np.array([str(value) for value in array.tolist()], "datetime64[s]")
-    except ValueError:
-        wrong = next(row for row, value in enumerate(array.tolist()) if not _is_date(value))
+    days = [np.nan if text == "NaT" else days_of(str(text)) for text in texts]
+    if None in days:
+        wrong = int(np.argmax(which.reshape(-1) == days.index(None)))
         raise ValueError(
             f"times has {str(array[wrong])!r:.40} in row {wrong}: write ISO dates (2024-01-31, "
             "2024-01-31 12:00) or numbers."
-        ) from None
+        )
+    seconds = np.round(np.array(days, float) * 86400).astype("datetime64[s]")
+    return np.asarray(seconds[which.reshape(-1)])
 
 
-def _is_date(value: object) -> bool:
-    try:
-        np.datetime64(str(value))
-    except ValueError:
-        return False
-    return True
+def period_names(times: NDArray[Any], by: str) -> NDArray[Any]:
+    """The name of each row's period: a date, or the whole part of a number."""
+    if times.dtype.kind != "M":
+        return np.asarray(np.floor(times).astype(np.int64).astype(str))
+    periods = times.astype(f"datetime64[{PERIODS[by]}]")
+    if by == "quarter":
+        periods = periods - periods.astype(int) % 3
+    return np.asarray(periods.astype(str))
 
 
 def period_of(times: NDArray[Any]) -> tuple[str, str]:
@@ -127,7 +135,7 @@ def rates_by_period(
         scores: Of the rows to look at.
         labels: Theirs.
         times: When they were measured.
-        unit: A key of :data:`UNITS`.
+        unit: A key of :data:`PERIODS`.
     """
     array = rounded(scores_and_precision(scores)[0], certificate.dtype)
     when = read_times(times, array)
@@ -137,9 +145,7 @@ def rates_by_period(
     when = when if every.kept is None else when[every.kept]
     bounds = [b for b in goal_to_certify(certificate.goal).bounds if not _names_groups(b)]
     tail = (1 - certificate.confidence) / 2
-    periods = when.astype(f"datetime64[{UNITS[unit]}]")
-    if unit == "quarter":
-        periods = periods - periods.astype(int) % 3
+    periods = period_names(when, unit)
     for period in np.unique(periods):
         part = every.rows(periods == period)
         table = part.measured((), certificate.threshold)

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._files import OutputError, check_output, only_one, write_file
-from setpoint.certificates import Certificate, Monitor
-from setpoint.certificates.incoming_rows import PERIODS, period_names, read_times
+from setpoint.certificates import Certificate
 from setpoint.certificates.text import share_text
+from setpoint.certificates.times import PERIODS, period_names, read_times
 from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
@@ -32,6 +32,7 @@ from setpoint.cli.common import (
     fraction,
     tell,
 )
+from setpoint.monitoring import Monitor
 from setpoint.runs import read_certificate_file
 from setpoint.tables import (
     NO_ROWS,

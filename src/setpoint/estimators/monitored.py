@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.certificates import Certificate, Monitor
+from setpoint.certificates import Certificate
 from setpoint.estimators.decisions import Decisions
 from setpoint.estimators.inputs import AnyArray
+from setpoint.monitoring import Monitor
 
 
 class MonitoredClassifier:

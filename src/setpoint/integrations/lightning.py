@@ -16,8 +16,9 @@ from torch import Tensor
 from torch.utils.data import DistributedSampler
 
 from setpoint._extras import install_advice
-from setpoint.certificates import Certificate, Monitor
+from setpoint.certificates import Certificate
 from setpoint.integrations.shared import scalars, try_certify, write_certificate
+from setpoint.monitoring import Monitor
 from setpoint.problems import GoalLike, as_problem
 from setpoint.solvers import Barrier, BatchCriterion
 

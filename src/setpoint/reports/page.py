@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from setpoint._version import __version__
 from setpoint.certificates import Certificate
-from setpoint.certificates.incoming_rows import period_names, read_times
+from setpoint.certificates.times import period_names, read_times
 from setpoint.reports import text
 from setpoint.reports.charts import PLOTS
 from setpoint.reports.svg import Plot

@@ -8,9 +8,9 @@ from itertools import count
 
 import numpy as np
 
-from setpoint.certificates import Monitor
-from setpoint.certificates.monitor_text import change_text, rate_text
-from setpoint.certificates.watched_rates import ShareWatch
+from setpoint.monitoring import Monitor
+from setpoint.monitoring.status import change_text, rate_text
+from setpoint.monitoring.watched_rates import ShareWatch
 from setpoint.reports.page import environment
 from setpoint.reports.svg import Plot, Scale, linear
 from setpoint.reports.text import NOTHING, capital, level, percent, pretty, rate_name, thousands

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats
-from setpoint.batch import check_length
+from setpoint.certificates import Certificate
 from setpoint.certificates.decisions import rounded
 from setpoint.certificates.drift import certified_goals
 from setpoint.certificates.goals import goal_to_certify
 from setpoint.certificates.sample import read_column, read_slices, scores_and_precision
+from setpoint.certificates.times import period_names, read_times
 from setpoint.rates import Where
-from setpoint.tables.values import days_of
-
-if TYPE_CHECKING:
-    from setpoint.certificates.certificate import Certificate
 
 _Bools = NDArray[np.bool_]
-PERIODS = {"hour": "h", "day": "D", "week": "W", "month": "M"}
 
 
 @dataclass(frozen=True)
@@ -135,51 +132,6 @@ def read_labels(labels: Any, scores: NDArray[Any]) -> tuple[_Bools, _Bools]:
     return known, values == 1
 
 
-def read_times(times: Any, scores: Any = None) -> NDArray[Any]:
-    """Times as numbers, or as dates to the second; texts are read as ISO 8601."""
-    column = np.asarray(times)
-    if scores is not None:
-        check_length(column, scores, "times")
-    if column.dtype.kind in "iuf":
-        if not np.isfinite(column).all():
-            row = int(np.argmin(np.isfinite(column)))
-            raise ValueError(f"The time is missing in row {row}: fill it in or remove the row.")
-        return column.astype(float)
-    if column.dtype.kind != "M":
-        column = _dates(column)
-    seconds = column.astype("datetime64[s]")
-    if np.isnat(seconds).any():
-        row = int(np.argmax(np.isnat(seconds)))
-        raise ValueError(f"The time is missing in row {row}: fill it in or remove the row.")
-    return np.asarray(seconds)
-
-
-def _dates(column: NDArray[Any]) -> NDArray[Any]:
-    texts, which = np.unique(column.astype(str), return_inverse=True)
-    days = [days_of(str(text)) for text in texts]
-    if None in days:
-        shown = str(texts[days.index(None)])
-        raise ValueError(
-            f"The time {shown!r:.40} cannot be read: write 2024-05-03, 2024-05-03T12:30:00, or "
-            "a number."
-        )
-    seconds = np.round(np.array(days, float) * 86400).astype("datetime64[s]")
-    return np.asarray(seconds[which.reshape(-1)])
-
-
-def period_names(times: NDArray[Any], by: str) -> NDArray[Any]:
-    """The name of each row's period: a date, or the whole part of a number."""
-    if times.dtype.kind == "f":
-        return np.asarray(np.floor(times).astype(np.int64).astype(str))
-    return np.asarray(times.astype(f"datetime64[{PERIODS[by]}]").astype(str))
-
-
-def time_text(times: NDArray[Any], row: int) -> str:
-    """One time as JSON keeps it."""
-    value = times[row]
-    return repr(float(value)) if times.dtype.kind == "f" else str(value)
-
-
 def _group(groups: Any) -> Any:
     """The one column of groups."""
     if isinstance(groups, Mapping):
@@ -218,8 +170,6 @@ def _read_shares(shares: Any, scores: NDArray[Any], known: _Bools) -> Floats:
 
 def _hashes(column: NDArray[Any]) -> NDArray[np.int64]:
     """A number for each cluster, the same in every run."""
-    from hashlib import blake2b
-
     values, which = np.unique(column.astype(str), return_inverse=True)
     found = [
         int.from_bytes(blake2b(str(value).encode(), digest_size=8).digest(), "big", signed=True)

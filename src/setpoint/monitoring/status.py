@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from setpoint._checks import plural
 from setpoint.certificates.text import TextRows, share_text
-from setpoint.certificates.watched_rates import RateWatch, ShareWatch
-from setpoint.certificates.watched_scores import AlertWatch
+from setpoint.monitoring.watched_rates import RateWatch, ShareWatch
+from setpoint.monitoring.watched_scores import AlertWatch
 
 if TYPE_CHECKING:
-    from setpoint.certificates.monitor import Monitor
+    from setpoint.monitoring.monitor import Monitor
 
 HOLDS, DRIFTING, BROKEN = "holds", "drifting", "broken"
 

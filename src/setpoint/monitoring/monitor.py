@@ -2,28 +2,30 @@
 
 The chance of ever saying anything but "holds" while nothing has changed is at most ``false_alarm``
 for each certificate, however often one looks. It is divided among the tests: certified rates
-(:mod:`setpoint.certificates.watched_rates`), and without labels the share of alerts and the ranks
-of all scores (:mod:`setpoint.certificates.watched_scores`). A test alarms when its evidence reaches
+(:mod:`setpoint.monitoring.watched_rates`), and without labels the share of alerts and the ranks
+of all scores (:mod:`setpoint.monitoring.watched_scores`). A test alarms when its evidence reaches
 the reciprocal of its part. An alarm stays until :meth:`Monitor.recalibrate` or a new monitor.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from setpoint._checks import share as check_share
 from setpoint.axes.arrays import Floats
+from setpoint.certificates import Certificate, certify
 from setpoint.certificates.drift import chance_of_difference
-from setpoint.certificates.history import Alarm, History, Period, change_point
-from setpoint.certificates.incoming_rows import PERIODS, IncomingRows, read_rows, time_text
 from setpoint.certificates.martingales import restart_weight
-from setpoint.certificates.monitor_storage import from_json, to_json
-from setpoint.certificates.monitor_text import (
+from setpoint.certificates.text import share_text, text_table
+from setpoint.certificates.times import PERIODS, read_times, time_text
+from setpoint.monitoring.history import Alarm, History, Period, change_point
+from setpoint.monitoring.incoming_rows import IncomingRows, read_rows
+from setpoint.monitoring.pending_labels import PendingLabels
+from setpoint.monitoring.status import (
     BROKEN,
     DRIFTING,
     HOLDS,
@@ -33,13 +35,9 @@ from setpoint.certificates.monitor_text import (
     status_text,
     table,
 )
-from setpoint.certificates.pending_labels import PendingLabels
-from setpoint.certificates.text import share_text, text_table
-from setpoint.certificates.watched_rates import DecidedRows, RateWatch, ShareWatch, rate_watches
-from setpoint.certificates.watched_scores import AlertWatch, RankWatch, alert_watches
-
-if TYPE_CHECKING:
-    from setpoint.certificates.certificate import Certificate
+from setpoint.monitoring.storage import from_json, to_json
+from setpoint.monitoring.watched_rates import DecidedRows, RateWatch, ShareWatch, rate_watches
+from setpoint.monitoring.watched_scores import AlertWatch, RankWatch, alert_watches
 
 WATCHED = ("rates", "alerts", "scores")
 PARTS = {"rates": 0.85, "alerts": 0.11, "scores": 0.04, "features": 0.1}
@@ -174,7 +172,7 @@ class Monitor:
         for name, part in rows.periods(self.by):
             self._count(name or f"update {self.updates}", part)
         if rows.times is not None:
-            self.latest = time_text(rows.times, -1)
+            self.latest = time_text(rows.times[-1])
         return self.status
 
     def _check(self, rows: IncomingRows) -> None:
@@ -193,15 +191,14 @@ class Monitor:
                 f"{sorted(given)}."
             )
         if rows.times is not None and self.latest is not None:
-            first = time_text(rows.times, 0)
-            dated, numbered = rows.times.dtype.kind == "M", not re.search(r"\d-\d", self.latest)
-            if dated == numbered:
-                raise ValueError(f"Times were like {self.latest} so far; got {first}.")
-            if first < self.latest if dated else float(first) < float(self.latest):
+            latest, first = read_times([self.latest])[0], rows.times[0]
+            if latest.dtype.kind != first.dtype.kind:
+                raise ValueError(f"Times were like {self.latest} so far; got {time_text(first)}.")
+            if first < latest:
                 raise ValueError(
                     f"The clock goes back: rows up to {self.latest} are counted, and these begin "
-                    f"at {first}. Rows count in the order of time; give each file once, earliest "
-                    "first."
+                    f"at {time_text(first)}. Rows count in the order of time; give each file "
+                    "once, earliest first."
                 )
         if rows.ids is not None:
             self.pending.check(rows.ids)
@@ -491,8 +488,6 @@ class Monitor:
         Returns:
             The new certificate. If it is not certified, the monitor goes on with the old one.
         """
-        from setpoint.certificates.certification import certify
-
         if self.certificate.clusters is not None and clusters is None:
             raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
         first = self.spent[0]["of"] if self.spent else 1 - self.certificate.confidence

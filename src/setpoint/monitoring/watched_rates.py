@@ -15,12 +15,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats
+from setpoint.certificates import Certificate
 from setpoint.certificates.drift import certified_goals
 from setpoint.certificates.goals import ACCEPTED, Inequality, Share, inequalities
 from setpoint.certificates.martingales import (
@@ -33,9 +34,6 @@ from setpoint.certificates.martingales import (
 from setpoint.certificates.regions import signs, value_range
 from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Subset
 from setpoint.rates import Where
-
-if TYPE_CHECKING:
-    from setpoint.certificates.certificate import Certificate
 
 _Bools = NDArray[np.bool_]
 _CODES = {"tn": 0, "fn": 1, "fp": 2, "tp": 3}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from setpoint.certificates.history import Alarm, History
-from setpoint.certificates.pending_labels import PendingLabels
+from setpoint.certificates import Certificate
 from setpoint.certificates.storage import checksum, json_object
+from setpoint.monitoring.history import Alarm, History
+from setpoint.monitoring.pending_labels import PendingLabels
 
 if TYPE_CHECKING:
-    from setpoint.certificates.monitor import Monitor
+    from setpoint.monitoring.monitor import Monitor
 
 
 def to_json(monitor: Monitor) -> str:
@@ -42,8 +43,6 @@ def to_json(monitor: Monitor) -> str:
 
 def from_json(cls: type[Monitor], text: str) -> Monitor:
     """See :meth:`Monitor.from_json`."""
-    from setpoint.certificates.certificate import Certificate
-
     body = json_object(text)
     if body.get("kind") != cls.kind or body.get("version") != cls.version:
         raise ValueError(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import quoted
-from setpoint.certificates.incoming_rows import IncomingRows, read_labels
+from setpoint.monitoring.incoming_rows import IncomingRows, read_labels
 from setpoint.rates import Where
 
 MOST = 200_000

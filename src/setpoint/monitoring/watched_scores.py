@@ -7,12 +7,13 @@ passed on, or else the first :data:`REFERENCE_ROWS` rows that come.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats
+from setpoint.certificates import Certificate, Point
 from setpoint.certificates.martingales import odds_times
 from setpoint.certificates.polya_urn import (
     SHIFTS,
@@ -22,9 +23,6 @@ from setpoint.certificates.polya_urn import (
     rank_evidence,
 )
 from setpoint.rates import Where
-
-if TYPE_CHECKING:
-    from setpoint.certificates.certificate import Certificate, Point
 
 REFERENCE_ROWS = 1000
 _BINS = 30

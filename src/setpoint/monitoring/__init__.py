@@ -1,0 +1,5 @@
+"""A certificate after the first day: evidence against it that may be looked at at any time."""
+
+from setpoint.monitoring.monitor import Monitor
+
+__all__ = ["Monitor"]
