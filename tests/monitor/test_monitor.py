@@ -343,7 +343,7 @@ def test_a_certificate_that_is_none_cannot_be_watched():
     [
         ({"false_alarm": 5}, "false_alarm must be a share"),
         ({"watch": ["all"]}, "watch is some of rates, alerts, scores"),
-        ({"by": "year"}, "by is one of hour, day, week, month, quarter, year"),
+        ({"by": "decade"}, "by is one of hour, day, week, month, quarter, year"),
     ],
 )
 def test_wrong_options_are_told(certificate, given, message):
