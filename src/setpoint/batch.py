@@ -7,11 +7,31 @@ the same words.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from setpoint._checks import plural
 
 _Array = Any
+
+
+class ScoredExamples(NamedTuple):
+    """What is known of some examples, as it was handed in: columns of numpy, torch or lists.
+
+    Attributes:
+        scores: ``[n]``; ``[n, c]`` for ``c`` binary outputs, ``[n, K]`` for K classes.
+        labels: 0 or 1; of classes the column.
+        weights: Optional, weight 2 counts an example twice.
+        groups: A column of group values, or a dict of columns.
+        queries: The query of each example.
+        classes: What the columns of the scores are called.
+    """
+
+    scores: Any
+    labels: Any
+    weights: Any = None
+    groups: Any = None
+    queries: Any = None
+    classes: Any = None
 
 
 def check_scores(scores: _Array) -> None:

@@ -12,6 +12,7 @@ import setpoint as sp
 from setpoint.axes.class_data import decide, numbered, read_data
 from setpoint.axes.class_search import find_shifts
 from setpoint.axes.transport import assign
+from setpoint.batch import ScoredExamples
 from setpoint.rates import top_k
 
 
@@ -77,7 +78,7 @@ def test_the_worst_class_is_looked_for_in_two_ways(count, classes, seed, by_mean
     scores, labels = draw(count, classes, seed)
     problem = sp.Problem(maximize=sp.lowest(sp.recall))
     chosen = problem.choose(scores, labels)
-    data = read_data(problem, scores, labels)
+    data = read_data(problem, ScoredExamples(scores, labels))
     one = find_shifts(problem, data, 0.0, by_mean=bool(by_mean)).shifts
     assert chosen.value > problem.evaluate(scores, labels, one) + 0.05  # there it is a dead end
     bound = sp.Problem(maximize=sp.lowest(sp.recall), subject_to=sp.recall.of(0) >= 0.9)

@@ -12,6 +12,7 @@ from setpoint.axes.class_data import decide, read_data, top_ks
 from setpoint.axes.class_search import ClassCuts
 from setpoint.axes.confusion import hard_tables
 from setpoint.axes.transport import correct_counts, quotas_of, shifts_for
+from setpoint.batch import ScoredExamples
 
 READ = [
     "minimize cost([[0, 1, 2, 3], [4, 0, 1, 2], [1, 2, 0, 5], [1, 1, 1, 0]])",
@@ -33,7 +34,7 @@ def test_counts_along_a_shift_are_those_of_every_place_of_it(sentence):
     scores, labels = draw(30, 4, seed=3)
     rng = np.random.default_rng(1)
     weights, side = rng.integers(1, 4, 30), {"side": np.arange(30) % 2}
-    data = read_data(problem, scores, labels, weights, side)
+    data = read_data(problem, ScoredExamples(scores, labels, weights, side))
     shifts, everyone = rng.normal(size=4), np.arange(30)
     held = decide(data.scores, shifts)
     for column in range(4):

@@ -8,6 +8,7 @@ from scipy import stats
 
 from setpoint import Problem
 from setpoint.axes.class_choice import best_shifts
+from setpoint.batch import ScoredExamples
 from setpoint.certificates import ClassCertificate, certify_shifts, shifts_to_prove
 from setpoint.certificates.storage import checksum
 from setpoint.results import clopper_pearson
@@ -147,7 +148,7 @@ def test_shifts_are_chosen_with_room_for_a_proof_elsewhere(goal, level, most):
 def test_without_such_shifts_they_are_the_best_ones(goal):
     problem, (scores, labels) = Problem.parse(goal), draw()
     room = shifts_to_prove(problem, scores, labels, confidence=0.95, classes=NAMES)
-    best = best_shifts(problem, scores, labels, classes=NAMES)
+    best = best_shifts(problem, ScoredExamples(scores, labels, classes=NAMES))
     np.testing.assert_array_equal(room[0], best[0])
     assert room[1] == best[1]
 

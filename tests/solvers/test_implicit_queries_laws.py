@@ -13,6 +13,7 @@ from setpoint.axes import queries as queries_module
 from setpoint.axes.order_statistics import spread
 from setpoint.axes.queries import spread_within
 from setpoint.axes.sample import read_sample
+from setpoint.batch import ScoredExamples
 from setpoint.steps import Softplus
 
 every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=str)
@@ -85,7 +86,8 @@ def test_the_spread_of_a_query_is_that_of_its_scores_alone(ties):
     scores[last[:-1]] = 0.25  # almost all of one are equal: its one other score is no outlier
     weights = torch.randint(0, 3, (len(scores),), generator=torch.Generator().manual_seed(3))
     axis = Queries(precision_at_k(3).per())
-    ((_, sample),) = axis.read(scores, labels, weights.double(), queries=queries).parts()
+    examples = ScoredExamples(scores, labels, weights.double(), queries=queries)
+    ((_, _, sample),) = axis.read(examples).parts()
     found = spread_within(sample.query_cuts)
     for q in range(4):
         mine = queries == q

@@ -13,6 +13,7 @@ from setpoint._extras import import_lazily
 if TYPE_CHECKING:
     from setpoint.axes.axis import DEFAULTS, Axis, Defaults, Outcome
     from setpoint.axes.classes import Classes
+    from setpoint.axes.cuts import tables_of
     from setpoint.axes.everyone import Everyone, PlainOutcome
     from setpoint.axes.groups import Groups
     from setpoint.axes.implicit_function import Held, hold
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from setpoint.axes.queries import Queries
     from setpoint.axes.registry import AXES, axis_of
     from setpoint.axes.sample import Sample, read_sample
-    from setpoint.axes.soft_counts import SoftCounts, gradient_of, tables_of
+    from setpoint.axes.soft_counts import SoftCounts, gradient_of
 
 __all__ = [
     "AXES",
@@ -65,6 +66,6 @@ __getattr__ = import_lazily(
         "read_sample": "sample",
         "SoftCounts": "soft_counts",
         "gradient_of": "soft_counts",
-        "tables_of": "soft_counts",
+        "tables_of": "cuts",
     },
 )

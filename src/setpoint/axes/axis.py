@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from setpoint.axes.specification import Specification
+from setpoint.batch import ScoredExamples
 from setpoint.rates import Array
 from setpoint.steps import Sigmoid, Step
 
@@ -139,14 +140,7 @@ class Axis(ABC, Generic[S]):
         self.flatness, self.slope_floor = flatness, slope_floor
 
     @abstractmethod
-    def read(
-        self,
-        scores: Any,
-        labels: Any,
-        weights: Any = None,
-        groups: Any = None,
-        queries: Any = None,
-    ) -> S:
+    def read(self, examples: ScoredExamples) -> S:
         """A checked sample of a batch, in numpy."""
 
     @abstractmethod

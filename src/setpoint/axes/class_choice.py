@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from setpoint.axes.areas import class_area
 from setpoint.axes.arrays import Floats, no_nan, quiet, to_numpy
-from setpoint.axes.choice import Choice, Infeasible, class_area, rates_reached, worst
+from setpoint.axes.choice import Choice, Infeasible, rates_reached, worst
 from setpoint.axes.class_data import ClassData, read_data, top_ks
 from setpoint.axes.class_search import find_shifts, mean_over_classes
 from setpoint.axes.confusion import hard_tables
 from setpoint.axes.scan import tolerance
 from setpoint.axes.specification import Specification
+from setpoint.batch import ScoredExamples
 from setpoint.rates import Across, Bound, ClassArea, Tables
 
 
-def evaluate_classes(
-    problem: Specification,
-    scores: Any,
-    labels: Any,
-    shifts: Any,
-    weights: Any,
-    groups: Any,
-    classes: Any,
-) -> float:
+def evaluate_classes(problem: Specification, examples: ScoredExamples, shifts: Any) -> float:
     """See :meth:`setpoint.problems.Problem.evaluate`."""
     if isinstance(problem.objective, ClassArea):
-        data = _read(problem, scores, labels, weights, groups, classes)
+        data = _read(problem, examples)
         return class_area(problem.objective.kind, data)
     if shifts is None:
-        return choose_classes(problem, scores, labels, weights, groups, classes).value
-    data = _read(problem, scores, labels, weights, groups, classes)
+        return choose_classes(problem, examples).value
+    data = _read(problem, examples)
     t = to_numpy(shifts, "thresholds").reshape(-1)
     if t.shape != (data.scores.shape[1],) or not np.isfinite(t).all():
         raise ValueError(
@@ -42,11 +35,9 @@ def evaluate_classes(
     return _value(problem, data, t)
 
 
-def choose_classes(
-    problem: Specification, scores: Any, labels: Any, weights: Any, groups: Any, classes: Any
-) -> Choice:
+def choose_classes(problem: Specification, examples: ScoredExamples) -> Choice:
     """See :meth:`setpoint.problems.Problem.choose`."""
-    data = _read(problem, scores, labels, weights, groups, classes)
+    data = _read(problem, examples)
     if isinstance(problem.objective, ClassArea):
         raise ValueError(f"`{problem}` has no shifts to choose: it is about scores only.")
     shifts = _best(problem, data)
@@ -58,21 +49,12 @@ def choose_classes(
     return Choice(tuple(shifts.tolist()), value, rates)
 
 
-def best_shifts(
-    problem: Specification,
-    scores: Any,
-    labels: Any,
-    *,
-    weights: Any = None,
-    groups: Any = None,
-    classes: Sequence[Any] | None = None,
-) -> tuple[Floats, str]:
+def best_shifts(problem: Specification, examples: ScoredExamples) -> tuple[Floats, str]:
     """The shifts ``[K]``, and what to say if they do not reach the targets (else nothing)."""
-    given = (scores, labels, weights, groups, classes)
     try:
-        return np.asarray(choose_classes(problem, *given).thresholds), ""
+        return np.asarray(choose_classes(problem, examples).thresholds), ""
     except Infeasible as error:
-        data = read_data(problem, *given)
+        data = read_data(problem, examples)
         return find_shifts(problem, data).shifts, f"{error} The nearest are used."
 
 
@@ -115,8 +97,8 @@ def _worth(problem: Specification, data: ClassData, shifts: Floats) -> tuple[flo
     return -missed, value if problem.maximize else -value
 
 
-def _read(problem: Specification, *given: Any) -> ClassData:
-    data = read_data(problem, *given)
+def _read(problem: Specification, examples: ScoredExamples) -> ClassData:
+    data = read_data(problem, examples)
     if not len(data.scores):
         raise ValueError("There are no scores to evaluate: pass at least one example.")
     for where, weights in data.inside.items():

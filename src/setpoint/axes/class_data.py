@@ -14,7 +14,7 @@ import numpy as np
 from setpoint.axes.arrays import Floats, Ints, to_numpy
 from setpoint.axes.sample import members
 from setpoint.axes.specification import S, Specification
-from setpoint.batch import check_length, check_scores, check_weights
+from setpoint.batch import ScoredExamples, check_length, check_scores, check_weights
 from setpoint.rates import Bound, ClassSet, Cost, Expression, Range, Rate, TopK, Where
 
 
@@ -48,24 +48,12 @@ class ClassData:
         return sum_by(self.labels, self.weights, self.scores.shape[1])
 
 
-def read_data(
-    problem: Specification,
-    scores: Any,
-    labels: Any,
-    weights: Any = None,
-    groups: Any = None,
-    classes: Sequence[Any] | None = None,
-) -> ClassData:
+def read_data(problem: Specification, examples: ScoredExamples) -> ClassData:
     """Checked arrays of numpy, torch or plain lists; nothing about their content is an error.
 
-    Args:
-        problem: Says which slices and sets of classes are looked at.
-        scores: One column for each class, ``[n, K]``.
-        labels: The column of each example's class, ``[n]``.
-        weights: Optional, one per example.
-        groups: A column of group values, or a dict of columns.
-        classes: What the columns are called, in their order.
+    The problem says which slices and sets of classes are looked at.
     """
+    scores, labels, weights, groups, _, classes = examples
     s, y = to_numpy(scores, "scores"), to_numpy(labels, "labels")
     if s.ndim != 2 or s.shape[1] < 2:
         raise ValueError(

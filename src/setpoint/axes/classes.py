@@ -25,6 +25,7 @@ from setpoint.axes.implicit_function import Held, hold
 from setpoint.axes.order_statistics import spread
 from setpoint.axes.scan import TOLERANCE
 from setpoint.axes.specification import Specification
+from setpoint.batch import ScoredExamples
 from setpoint.rates import (
     MATRIX,
     Across,
@@ -56,16 +57,9 @@ class Classes(Axis[ClassData]):
             )
         self.ks = top_ks(problem)
 
-    def read(
-        self,
-        scores: Any,
-        labels: Any,
-        weights: Any = None,
-        groups: Any = None,
-        queries: Any = None,
-    ) -> ClassData:
+    def read(self, examples: ScoredExamples) -> ClassData:
         """A checked sample of a batch: scores ``[n, K]``, labels ``[n]``."""
-        return read_data(self.problem, scores, labels, weights, groups, self.classes)
+        return read_data(self.problem, examples._replace(classes=self.classes))
 
     def hold(self, whole: ClassData, own: ClassData, step: Step, widening: float) -> ClassOutcome:
         """Choose the shifts of all classes, and hold them."""

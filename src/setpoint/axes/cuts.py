@@ -10,47 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from setpoint.rates import Array, Counts, Tables, Where
-
-
-class AnyCuts(Protocol):
-    """What the scan reads: counts at every cut, for ``r`` outputs or queries, ``m`` thresholds."""
-
-    @property
-    def present(self) -> Array:
-        """How many examples there are, ``[r]``."""
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Of what is known at every cut."""
-
-    def tables(self) -> Tables:
-        """The counts at all cuts, in this shape."""
-
-    def tables_at(self, cut: Array) -> Tables:
-        """The counts at one cut for each threshold, ``[r, m]``."""
-
-    def valid(self) -> Array:
-        """Which cuts split no equal scores."""
-
-    def over(self, reduce: np.ufunc, values: Array) -> Array:
-        """``np.minimum`` or ``np.maximum`` over all cuts, ``[r, m]``."""
-
-    def along(self, values: Array) -> Array:
-        """What belongs to thresholds ``[r, m]``, at every cut."""
-
-    def positions(self) -> Array:
-        """How many examples every cut accepts."""
-
-    def score(self, rank: Array) -> Array:
-        """The score of the given rank (0: the highest), ``[r, m]``."""
-
-    def above(self, values: Array, *, equal: bool = False) -> Array:
-        """How many scores are above ``values`` [r, m] (or equal)."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +86,19 @@ class Cuts:
 def counts_at(tp: Array, fp: Array, positives: Array, negatives: Array) -> Counts:
     """A table of counts from what is accepted and the class totals."""
     return Counts(tp, fp, positives - tp, negatives - fp, positives, negatives)
+
+
+def tables_of(counts: Array, totals: Array, slices: tuple[Where, ...]) -> Tables:
+    """Accepted weight ``[c, m, k]``, two columns per slice, as tables ``[c, m]``.
+
+    Rejected weight is the rest of the ``totals`` [c, k], or stands in ``k`` further columns.
+    """
+    k, all_ = 2 * len(slices), totals[:, None]
+    no = all_ - counts if counts.shape[-1] == k else counts[..., k:]
+    return {
+        where: Counts(*(part[..., i + j] for part in (counts, no, all_) for j in (0, 1)))
+        for i, where in zip(range(0, k, 2), slices, strict=True)
+    }
 
 
 def take(values: Array, index: Array) -> Array:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import plural
+from setpoint.axes.areas import area
 from setpoint.axes.arrays import Floats, quiet, to_numpy
 from setpoint.axes.choice import (
     Choice,
-    area,
     check_feasible,
     defined,
     objective_value,
@@ -19,81 +19,91 @@ from setpoint.axes.choice import (
     tables_at,
 )
 from setpoint.axes.class_choice import choose_classes, evaluate_classes
-from setpoint.axes.cuts import Cuts
-from setpoint.axes.group_cells import threshold_column
-from setpoint.axes.group_search import choose_groups
+from setpoint.axes.group_cells import Cells, codes_of, columns_of, key_of, threshold_column
+from setpoint.axes.group_search import GroupSearch
 from setpoint.axes.query_choice import choose_queries, evaluate_queries
-from setpoint.axes.sample import Masks, read_masks
-from setpoint.axes.scan import place
+from setpoint.axes.sample import group_column, read_to_evaluate
+from setpoint.axes.scan import place, placement_at
 from setpoint.axes.specification import PER_GROUP, Specification
-from setpoint.rates import Counts
+from setpoint.batch import ScoredExamples
 
 
-def evaluate_problem(
-    problem: Specification,
-    scores: Any,
-    labels: Any,
-    thresholds: Any,
-    weights: Any,
-    groups: Any,
-    queries: Any = None,
-    classes: Any = None,
-) -> float:
+def evaluate_problem(problem: Specification, examples: ScoredExamples, thresholds: Any) -> float:
     """See :meth:`setpoint.problems.Problem.evaluate`."""
     if problem.kind == "classes":
-        return evaluate_classes(problem, scores, labels, thresholds, weights, groups, classes)
-    if problem.kind == "queries" or queries is not None:
-        return evaluate_queries(problem, scores, labels, thresholds, weights, groups, queries)
+        return evaluate_classes(problem, examples, thresholds)
+    if problem.kind == "queries" or examples.queries is not None:
+        return evaluate_queries(problem, examples, thresholds)
     if thresholds is None and problem.swept is None:
-        return choose_thresholds(problem, scores, labels, weights, groups).value
-    s, masks = read_masks(problem.slices, scores, labels, weights, groups)
+        return choose_thresholds(problem, examples).value
+    sample = read_to_evaluate(problem.slices, examples)
     with quiet():
         if thresholds is None:
-            value = area(problem, Cuts.sort(s[None], _rows(masks)))
-            return defined(problem, value, masks)
-        tables = tables_at(s, _column(problem, thresholds, groups, s), masks)
-        return objective_value(problem, tables, s, masks)
+            return defined(problem, area(problem, sample.cuts), sample)
+        at = _in_rows(problem, thresholds, examples.groups, sample.scores[0])
+        return objective_value(problem, tables_at(sample, at), sample)
 
 
-def choose_thresholds(
-    problem: Specification,
-    scores: Any,
-    labels: Any,
-    weights: Any,
-    groups: Any,
-    queries: Any = None,
-    classes: Any = None,
-) -> Choice:
+def choose_thresholds(problem: Specification, examples: ScoredExamples) -> Choice:
     """See :meth:`setpoint.problems.Problem.choose`."""
     if problem.kind == "classes":
-        return choose_classes(problem, scores, labels, weights, groups, classes)
-    if problem.kind == "queries" or queries is not None:
-        return choose_queries(problem, scores, labels, weights, groups, queries)
-    if problem.kind == "groups":
-        return choose_groups(problem, scores, labels, weights, groups)
-    s, masks = read_masks(problem.slices, scores, labels, weights, groups)
+        return choose_classes(problem, examples)
+    if problem.kind == "queries" or examples.queries is not None:
+        return choose_queries(problem, examples)
+    return (_choose_groups if problem.kind == "groups" else _choose_for_everyone)(problem, examples)
+
+
+def _choose_for_everyone(problem: Specification, examples: ScoredExamples) -> Choice:
+    """The best thresholds for everyone: one, or one for each level of a range."""
+    sample = read_to_evaluate(problem.slices, examples)
     with quiet():
-        cuts = Cuts.sort(s[None], _rows(masks))
-        placed = place(cuts, problem)
-        tables = {where: _row(table) for where, table in cuts.tables_at(placed.cut).items()}
-        check_feasible(problem, tables, masks)
-        value = objective_value(problem, tables, s, masks)
+        placed = place(sample.cuts, problem)
+        tables = sample.cuts.tables_at(placed.cut)
+        check_feasible(problem, tables, sample)
+        value = objective_value(problem, tables, sample)
         rates = rates_reached(problem, value, tables)
         if problem.swept is not None:
-            value = defined(problem, area(problem, cuts), masks)
-    thresholds = tuple(representable(t, scores, s) for t in placed.threshold[0].tolist())
+            value = defined(problem, area(problem, sample.cuts), sample)
+    found = placed.threshold[0].tolist()
+    thresholds = tuple(representable(t, examples.scores, sample.scores[0]) for t in found)
     return Choice(thresholds, value, rates)
 
 
-def _rows(masks: Masks) -> Masks:
-    return {where: (p[None], n[None]) for where, (p, n) in masks.items()}
+def _choose_groups(problem: Specification, examples: ScoredExamples) -> Choice:
+    """The best threshold of every group, under what has to hold between them."""
+    sample = read_to_evaluate(problem.slices, examples)
+    s, both = sample.scores[0], sample.columns[0, :, :2].T
+    wheres, codes = codes_of(problem, examples.groups, s)
+    strangers = np.flatnonzero((codes < 0) & both.any(0))
+    if len(strangers):
+        raise ValueError(_unnamed_group(problem, examples.groups, s, int(strangers[0])))
+    pairs = [(both[0] * (codes == i), both[1] * (codes == i)) for i in range(len(wheres))]
+    with quiet():
+        cells = Cells(wheres, problem.slices, s, pairs)
+        search = GroupSearch(problem, cells)
+        picks = search.solve()
+        tables = cells.tables(picks)
+        check_feasible(problem, tables, sample)
+        value = objective_value(problem, tables, sample)
+        found = {}
+        for cell, own, cut in zip(cells.cells, search.asked.local, picks, strict=True):
+            placed = placement_at(cell.cuts, own, np.array([[cut]]), np.zeros((1, 1)))
+            threshold, mine = float(placed.threshold[0, 0]), s[codes == cell.index]
+            found[key_of(cell.where)] = representable(threshold, examples.scores, mine)
+    return Choice(found, value, rates_reached(problem, value, tables))
 
 
-def _row(t: Counts) -> Counts:
-    return Counts(*(x[0] for x in (t.tp, t.fp, t.fn, t.tn, t.positives, t.negatives)))
+def _unnamed_group(problem: Specification, groups: Any, s: Floats, row: int) -> str:
+    """The message for an example whose group the problem does not name."""
+    values = {c: group_column(problem.slices, c, groups, s)[row] for c in columns_of(problem)}
+    text = " and ".join(f"{column} = {value!s}" for column, value in values.items())
+    return (
+        f"Row {row} has {text}, a group that the problem names nowhere. With one threshold per "
+        "group, name it in the problem, or leave its rows out."
+    )
 
 
-def _column(problem: Specification, thresholds: Any, groups: Any, s: Floats) -> Floats:
+def _in_rows(problem: Specification, thresholds: Any, groups: Any, s: Floats) -> Floats:
     """The threshold of every example for each of the m thresholds: ``[m, 1]`` or ``[1, n]``."""
     if problem.thresholds == PER_GROUP:
         t = threshold_column(problem, thresholds, groups, s)[None]

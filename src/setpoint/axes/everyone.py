@@ -15,12 +15,14 @@ import numpy as np
 
 from setpoint._checks import plural
 from setpoint.axes.axis import Axis, Outcome, S, plain
+from setpoint.axes.cuts import tables_of
 from setpoint.axes.implicit_function import Held, hold
 from setpoint.axes.order_statistics import lowest_permitted, spread
 from setpoint.axes.sample import Sample, exact, read_sample
 from setpoint.axes.scan import TOLERANCE, Placement, holds, place
-from setpoint.axes.soft_counts import Form, SoftCounts, tables_of
+from setpoint.axes.soft_counts import Form, SoftCounts
 from setpoint.axes.specification import Specification
+from setpoint.batch import ScoredExamples
 from setpoint.rates import (
     Array,
     Bound,
@@ -85,16 +87,9 @@ class Everyone(Separable[Sample]):
 
     name = "everyone"
 
-    def read(
-        self,
-        scores: Any,
-        labels: Any,
-        weights: Any = None,
-        groups: Any = None,
-        queries: Any = None,
-    ) -> Sample:
+    def read(self, examples: ScoredExamples) -> Sample:
         """A checked sample of a batch."""
-        return read_sample(self.slices, scores, labels, weights, groups)
+        return read_sample(self.slices, *examples[:4])
 
     def choose(self, sample: Sample) -> Placement:
         """The best thresholds on true counts."""

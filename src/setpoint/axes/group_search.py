@@ -21,16 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats, Ints, no_nan, quiet
-from setpoint.axes.choice import (
-    Choice,
-    check_feasible,
-    objective_value,
-    rates_reached,
-    representable,
-)
-from setpoint.axes.group_cells import Cell, Cells, codes_of, columns_of, key_of
-from setpoint.axes.sample import group_column, read_masks
-from setpoint.axes.scan import TOLERANCE, Hold, admissible, hold_of, placement_at, tolerance
+from setpoint.axes.group_cells import Cell, Cells
+from setpoint.axes.scan import TOLERANCE, Hold, admissible, hold_of, tolerance
 from setpoint.axes.specification import Specification
 from setpoint.axes.windows import (
     Window,
@@ -63,44 +55,6 @@ _NEAR = 32
 _CLOSE = 1e-3
 _Picks = list[int]
 _Judged = tuple[_Picks, tuple[float, float]]
-
-
-def choose_groups(
-    problem: Specification, scores: Any, labels: Any, weights: Any, groups: Any
-) -> Choice:
-    """See :meth:`setpoint.problems.Problem.choose`."""
-    s, masks = read_masks(problem.slices, scores, labels, weights, groups)
-    wheres, codes = codes_of(problem, groups, s)
-    everyone = sum(masks[()])
-    strangers = np.flatnonzero((codes < 0) & (everyone > 0))
-    if len(strangers):
-        raise ValueError(_unnamed_group(problem, groups, s, int(strangers[0])))
-    pairs = [(masks[()][0] * (codes == i), masks[()][1] * (codes == i)) for i in range(len(wheres))]
-    with quiet():
-        cells = Cells(wheres, problem.slices, s, pairs)
-        solver = GroupSearch(problem, cells)
-        picks = solver.solve()
-        tables = cells.tables(picks)
-        check_feasible(problem, tables, masks)
-        value = objective_value(problem, tables, s, masks)
-        rates = rates_reached(problem, value, tables)
-        found = {}
-        for cell, own, cut in zip(cells.cells, solver.asked.local, picks, strict=True):
-            placed = placement_at(cell.cuts, own, np.array([[cut]]), np.zeros((1, 1)))
-            threshold = float(placed.threshold[0, 0])
-            mine = s[codes == cell.index]
-            found[key_of(cell.where)] = representable(threshold, scores, mine)
-    return Choice(found, value, rates)
-
-
-def _unnamed_group(problem: Specification, groups: Any, s: Floats, row: int) -> str:
-    """The message for an example whose group the problem does not name."""
-    values = {c: group_column(problem.slices, c, groups, s)[row] for c in columns_of(problem)}
-    text = " and ".join(f"{column} = {value!s}" for column, value in values.items())
-    return (
-        f"Row {row} has {text}, a group that the problem names nowhere. With one threshold per "
-        "group, name it in the problem, or leave its rows out."
-    )
 
 
 @dataclass

@@ -20,14 +20,16 @@ from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats
 from setpoint.axes.axis import Axis, Outcome
+from setpoint.axes.cuts import tables_of
 from setpoint.axes.group_cells import Cell, Cells, cells_of, key_of
 from setpoint.axes.group_search import CellsInWindow, GroupSearch
 from setpoint.axes.implicit_function import Held, hold
 from setpoint.axes.order_statistics import spread
 from setpoint.axes.sample import Sample, read_sample
 from setpoint.axes.scan import TOLERANCE, hold_of, placement_at
-from setpoint.axes.soft_counts import SoftCounts, gradient_of, tables_of
+from setpoint.axes.soft_counts import SoftCounts, gradient_of
 from setpoint.axes.specification import Specification
+from setpoint.batch import ScoredExamples
 from setpoint.rates import Expression, Fold, Tables, Where, maximum, minimum
 from setpoint.rates.slices import describe_slice
 from setpoint.steps import Step
@@ -54,16 +56,9 @@ class Groups(Axis[Sample]):
         self.slices: tuple[Where, ...] = ((), *self.wheres)
         self.keys = tuple(map(key_of, self.wheres))
 
-    def read(
-        self,
-        scores: Any,
-        labels: Any,
-        weights: Any = None,
-        groups: Any = None,
-        queries: Any = None,
-    ) -> Sample:
+    def read(self, examples: ScoredExamples) -> Sample:
         """A checked sample of a batch: one output, and every example in a group of the problem."""
-        sample = read_sample(self.slices, scores, labels, weights, groups)
+        sample = read_sample(self.slices, *examples[:4])
         if len(sample.scores) > 1:
             raise ValueError(
                 "One threshold per group takes one score per example; "

@@ -9,79 +9,25 @@ that have both relevant and other documents: the rest have nothing to rank.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from setpoint.axes.arrays import Floats
 from setpoint.axes.axis import Outcome
 from setpoint.axes.choice import Infeasible
 from setpoint.axes.everyone import Separable
 from setpoint.axes.order_statistics import QUANTILES
 from setpoint.axes.query_choice import choose_queries
-from setpoint.axes.sample import Sample, exact, read_sample
+from setpoint.axes.query_sample import QueryBatch, QuerySample
+from setpoint.axes.sample import read_sample
 from setpoint.axes.scan import TOLERANCE, place
-from setpoint.axes.segments import (
-    EXAMPLES_AT_ONCE,
-    Grouped,
-    QueryCuts,
-    Segments,
-    queries_among,
-    query_column,
-)
+from setpoint.axes.segments import EXAMPLES_AT_ONCE, QueryCuts
 from setpoint.axes.soft_counts import SoftCounts
 from setpoint.axes.specification import Specification
-from setpoint.batch import check_scores
-from setpoint.rates import Array, Bound, Where
+from setpoint.batch import ScoredExamples
+from setpoint.rates import Array, Bound
 from setpoint.steps import Step
-
-Rows = slice | NDArray[np.int64]
-
-
-class QuerySample(Sample):
-    """Documents in the order of their queries: scores ``[n]``, columns ``[n, k]``."""
-
-    def __init__(
-        self, scores: Array, columns: Array, slices: tuple[Where, ...], *, queries: Segments
-    ) -> None:
-        self.queries = queries
-        self.by_column = np.ascontiguousarray(columns.T)  # each column in one piece, [k, n]
-        super().__init__(scores, columns, slices, totals=queries.total(self.by_column).T)
-
-    @cached_property
-    def query_cuts(self) -> QueryCuts:
-        """The sorted scores of every query with the counts at every cut."""
-        by = self.by_column
-        pairs = {where: (by[2 * i], by[2 * i + 1]) for i, where in enumerate(self.slices)}
-        return QueryCuts.sort(self.scores, self.queries, pairs)
-
-
-@dataclass(frozen=True)
-class QueryBatch:
-    """A batch of whole queries, one score per document, and their order."""
-
-    scores: Floats
-    given: dict[str, Any]  # labels, weights, groups, queries, as they were handed in
-    grouped: Grouped
-    slices: tuple[Where, ...]
-    size: int  # documents to take at once
-
-    def parts(self) -> Iterator[tuple[Rows, QuerySample]]:
-        """Some whole queries at a time: their rows, and the checked sample they make."""
-        for part in self.grouped.parts(self.size):
-            rows = self.grouped.rows(part)
-            ids, count = self.grouped.ids(part), part.stop - part.start
-            labels, weights, groups = (
-                _of(self.given[name], rows) for name in ("labels", "weights", "groups")
-            )
-            read = read_sample(self.slices, self.scores[rows], labels, weights, groups)
-            queries = Segments.of(ids, count)
-            sample = QuerySample(read.scores[0], read.columns[0], self.slices, queries=queries)
-            yield rows, sample
 
 
 class Queries(Separable[QueryBatch]):
@@ -90,35 +36,23 @@ class Queries(Separable[QueryBatch]):
     name = "queries"
     advice = "Use queries with more documents, loosen the target, or drop strict=True."
 
-    def read(
-        self,
-        scores: Any,
-        labels: Any,
-        weights: Any = None,
-        groups: Any = None,
-        queries: Any = None,
-    ) -> QueryBatch:
-        """A batch of whole queries; labels and weights are checked as they are taken."""
-        s = exact(scores)
-        if s.ndim not in (1, 2) or (s.ndim == 2 and s.shape[1] != 1):
+    def read(self, examples: ScoredExamples) -> QueryBatch:
+        """A checked batch of whole queries, one score per document."""
+        sample = read_sample(self.slices, *examples[:4])
+        if len(sample.scores) > 1:
             raise ValueError(
-                f"Queries take one score per document, [n] or [n, 1]; got the shape {s.shape}."
+                "Queries take one score per document, [n] or [n, 1]; "
+                f"got the shape {tuple(examples.scores.shape)}."
             )
-        s = s.reshape(-1)
-        check_scores(s)
-        name = self.problem.query
-        found = queries_among(name, queries, groups)
-        grouped = Grouped.by(query_column(name, found, s))
-        given = {"labels": labels, "weights": weights, "groups": groups, "queries": found}
         size = max(1, EXAMPLES_AT_ONCE // len(self.problem.points))
-        return QueryBatch(s, given, grouped, self.slices, size)
+        return QueryBatch.of(self.problem, sample, examples, size)
 
     def hold(self, whole: QueryBatch, own: QueryBatch, step: Step, widening: float) -> QueryOutcome:
         """Choose and hold the thresholds of all queries."""
-        gradient = np.zeros(len(whole.scores))
+        gradient = np.zeros(whole.sample.scores.shape[1])
         thresholds, marginals, found = [], [], []
         with np.errstate(all="ignore"):  # 0/0 is a value here, not an accident
-            for rows, sample in whole.parts():
+            for _, rows, sample in whole.parts():
                 cuts = sample.query_cuts
                 placed = place(cuts, self.problem, self.targets)
                 width = step.width_of(spread_within(cuts)) * widening
@@ -236,7 +170,7 @@ class QueryOutcome(Outcome):
         if self.problem.swept is not None:
             return found
         try:
-            choice = choose_queries(self.problem, self.batch.scores, **self.batch.given)
+            choice = choose_queries(self.problem, self.batch.examples)
         except (Infeasible, ValueError):
             return {**found, "hard_objective": None, "held_rate": None}
         held = [choice.rates[str(target.expression)] for target in self.problem.subject_to[:1]]
@@ -265,12 +199,3 @@ def spread_within(cuts: QueryCuts) -> Array:
     variance = queries.total(weights * (clipped - queries.each(centre)) ** 2)
     noise = 1e-26 * np.maximum(top**2, bottom**2)
     return np.sqrt(variance * (variance > noise))
-
-
-def _of(values: Any, rows: Rows) -> Any:
-    """The values of some rows, of a column or of several by name."""
-    if values is None:
-        return None
-    if isinstance(values, Mapping):
-        return {name: _of(column, rows) for name, column in values.items()}
-    return exact(values)[rows] if hasattr(values, "detach") else np.asarray(values)[rows]

@@ -2,68 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from setpoint._checks import plural
+from setpoint.axes.areas import area
 from setpoint.axes.arrays import Floats, quiet, rounded_like, to_numpy
-from setpoint.axes.choice import Choice, Infeasible, area, worst
-from setpoint.axes.cuts import Cuts, counts_at
-from setpoint.axes.sample import Masks, read_masks
+from setpoint.axes.choice import Choice, Infeasible, worst
+from setpoint.axes.cuts import tables_of
+from setpoint.axes.query_sample import QueryBatch, QuerySample
+from setpoint.axes.sample import Sample, read_to_evaluate
 from setpoint.axes.scan import TOLERANCE, Placement, holds, place
-from setpoint.axes.segments import Grouped, QueryCuts, Segments, queries_among, query_column
+from setpoint.axes.segments import EXAMPLES_AT_ONCE, Grouped, QueryCuts
 from setpoint.axes.specification import Specification
+from setpoint.batch import ScoredExamples
 from setpoint.rates import Bound, Tables
 
 
-def evaluate_queries(
-    problem: Specification,
-    scores: Any,
-    labels: Any,
-    thresholds: Any,
-    weights: Any,
-    groups: Any,
-    queries: Any,
-) -> float:
+def evaluate_queries(problem: Specification, examples: ScoredExamples, thresholds: Any) -> float:
     """The mean of the objective over all queries on which it is defined.
 
     A query on which the objective is 0/0 whatever the threshold (recall where nothing is relevant)
     is left out; where it is 0/0 only at the chosen threshold, it counts as the worst value.
     """
     if thresholds is None and problem.swept is None:
-        return choose_queries(problem, scores, labels, weights, groups, queries).value
-    s, masks = read_masks(problem.slices, scores, labels, weights, groups)
-    grouped = _grouped(problem, queries, groups, s)
-    given = None if thresholds is None else _given(problem, thresholds, grouped)
+        return choose_queries(problem, examples).value
+    batch = _read_batch(problem, examples)
+    given = None if thresholds is None else _given(problem, thresholds, batch.grouped)
     values = []
     with quiet():
-        for part, own, mine in _parts(s, masks, grouped):
+        for part, _, sample in batch.parts():
             if given is None:
-                values += [_areas(problem, own, mine, grouped, part)]
-                continue
-            segments = _segments(grouped, part)
-            tables = _decided(own, mine, segments, given[part])
-            values += [_objectives(problem, tables, _cuts(own, mine, segments))]
+                values.append(_areas(problem, sample))
+            else:
+                tables = _decided(sample, given[part])
+                values.append(_objectives(problem, tables, sample.query_cuts))
     return _mean_of(problem, np.concatenate(values))
 
 
-def choose_queries(
-    problem: Specification, scores: Any, labels: Any, weights: Any, groups: Any, queries: Any
-) -> Choice:
+def choose_queries(problem: Specification, examples: ScoredExamples) -> Choice:
     """See :meth:`setpoint.problems.Problem.choose`; thresholds are ``{query: threshold}``."""
-    s, masks = read_masks(problem.slices, scores, labels, weights, groups)
-    grouped = _grouped(problem, queries, groups, s)
-    targets, thresholds, values = holds(problem), [], []
+    batch = _read_batch(problem, examples)
+    names, targets = batch.grouped.names, holds(problem)
+    thresholds, values = [], []
     reached: list[list[Floats]] = [[] for _ in problem.subject_to]
     with quiet():
-        for part, own, mine in _parts(s, masks, grouped):
-            cuts = _cuts(own, mine, _segments(grouped, part))
+        for part, _, sample in batch.parts():
+            cuts = sample.query_cuts
             placed = place(cuts, problem, targets)
             tables = cuts.tables_at(placed.cut)
-            _check_feasible(problem, placed, tables, grouped.names[part])
-            thresholds.append(_representable(placed, cuts, scores))
+            _check_feasible(problem, placed, tables, names[part])
+            thresholds.append(_representable(placed, cuts, examples.scores))
             values.append(_objectives(problem, tables, cuts))
             for found, target in zip(reached, problem.subject_to, strict=True):
                 found.append(np.mean(target.expression.of(tables), -1))
@@ -73,7 +64,12 @@ def choose_queries(
         rates.setdefault(str(target.expression), float(np.nanmean(np.concatenate(found))))
     rows = np.concatenate(thresholds).tolist()
     chosen = [row[0] if len(row) == 1 else tuple(row) for row in rows]
-    return Choice(dict(zip(grouped.names.tolist(), chosen, strict=True)), value, rates)
+    return Choice(dict(zip(names.tolist(), chosen, strict=True)), value, rates)
+
+
+def _read_batch(problem: Specification, examples: ScoredExamples) -> QueryBatch:
+    sample = read_to_evaluate(problem.slices, examples)
+    return QueryBatch.of(problem, sample, examples, EXAMPLES_AT_ONCE)
 
 
 def _objectives(problem: Specification, tables: Tables, cuts: QueryCuts) -> Floats:
@@ -90,15 +86,13 @@ def _objectives(problem: Specification, tables: Tables, cuts: QueryCuts) -> Floa
     return np.where(lost, np.nan, values.mean(-1))
 
 
-def _areas(
-    problem: Specification, s: Floats, masks: Masks, grouped: Grouped, part: slice
-) -> Floats:
+def _areas(problem: Specification, sample: QuerySample) -> Floats:
     """The exact area of every query, one after the other."""
-    starts = grouped.starts[part.start : part.stop + 1] - grouped.starts[part.start]
     found = []
-    for first, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        rows = {w: (p[None, first:end], n[None, first:end]) for w, (p, n) in masks.items()}
-        found.append(area(problem, Cuts.sort(s[None, first:end], rows)))
+    for start, length in zip(sample.queries.starts, sample.queries.lengths, strict=True):
+        rows = slice(start, start + length)
+        one = Sample(sample.scores[None, rows], sample.columns[None, rows], sample.slices)
+        found.append(area(problem, one.cuts))
     return np.asarray(found)
 
 
@@ -129,26 +123,6 @@ def _check_feasible(problem: Specification, placed: Placement, tables: Tables, n
         )
 
 
-def _grouped(problem: Specification, queries: Any, groups: Any, s: Floats) -> Grouped:
-    queries = queries_among(problem.query, queries, groups)
-    return Grouped.by(query_column(problem.query, queries, s))
-
-
-def _parts(s: Floats, masks: Masks, grouped: Grouped) -> Iterator[tuple[slice, Floats, Masks]]:
-    """Some queries at a time, with their scores and class weights."""
-    for part in grouped.parts():
-        rows = grouped.rows(part)
-        yield part, s[rows], {where: (p[rows], n[rows]) for where, (p, n) in masks.items()}
-
-
-def _segments(grouped: Grouped, part: slice) -> Segments:
-    return Segments.of(grouped.ids(part), part.stop - part.start)
-
-
-def _cuts(s: Floats, masks: Masks, segments: Segments) -> QueryCuts:
-    return QueryCuts.sort(s, segments, masks)
-
-
 def _given(problem: Specification, thresholds: Any, grouped: Grouped) -> Floats:
     """The thresholds of each query, ``[q, m]``."""
     if not isinstance(thresholds, Mapping):
@@ -167,15 +141,11 @@ def _given(problem: Specification, thresholds: Any, grouped: Grouped) -> Floats:
     return given
 
 
-def _decided(s: Floats, masks: Masks, queries: Segments, thresholds: Floats) -> Tables:
+def _decided(sample: QuerySample, thresholds: Floats) -> Tables:
     """The counts of each query at given thresholds, ``[q, m]``."""
-    accepted = s > queries.each(thresholds.T)
-    tables = {}
-    for where, both in masks.items():
-        yes = [queries.total(accepted * weights).T for weights in both]
-        all_ = [queries.total(weights)[:, None] for weights in both]
-        tables[where] = counts_at(*yes, *all_)
-    return tables
+    accepted = sample.scores > sample.queries.each(thresholds.T)
+    counts = sample.queries.total(accepted[:, None] * sample.by_column)
+    return tables_of(counts.transpose(2, 0, 1), sample.totals, sample.slices)
 
 
 def _representable(placed: Placement, cuts: QueryCuts, scores: Any) -> Floats:

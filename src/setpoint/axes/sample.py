@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats, as_array, to_numpy
 from setpoint.axes.cuts import Cuts
-from setpoint.batch import check_labels, check_length, check_scores, check_weights, column_of
+from setpoint.batch import (
+    ScoredExamples,
+    check_labels,
+    check_length,
+    check_scores,
+    check_weights,
+    column_of,
+    describe,
+)
 from setpoint.rates import Array, Where
 
 
@@ -55,6 +63,11 @@ class Sample:
             for i, where in enumerate(self.slices)
         }
         return Cuts.sort(self.scores, pairs)
+
+    @property
+    def content(self) -> str:
+        """How many positives and negatives there are, in words."""
+        return describe(*self.totals[0, :2].tolist())
 
     @property
     def weights(self) -> Array:
@@ -173,6 +186,8 @@ def _columns(
     classes: tuple[NDArray[np.bool_], NDArray[np.bool_]],
     weights: Floats | None,
     groups: Any,
+    *,
+    needed: bool = False,
 ) -> Floats:
     """What every example weighs in each class of each slice, ``[c, n, k]``.
 
@@ -182,7 +197,7 @@ def _columns(
     columns: Floats = np.empty((len(positive), 2 * len(slices), len(scores)))
     columns[:, 0], columns[:, 1] = positive, negative
     for i, where in enumerate(slices[1:], 1):
-        inside = members(slices, where, groups, scores[:, 0])
+        inside = members(slices, where, groups, scores[:, 0], needed=needed)
         columns[:, 2 * i], columns[:, 2 * i + 1] = positive & inside, negative & inside
     if weights is not None:
         columns *= weights.T[:, None]
@@ -190,29 +205,23 @@ def _columns(
     return by_example
 
 
-Masks = dict[Where, tuple[Floats, Floats]]
-"""For each slice, the weight of every example as a positive and as a negative."""
+def read_to_evaluate(slices: tuple[Where, ...], examples: ScoredExamples) -> Sample:
+    """A checked sample of one output, for evaluation.
 
-
-def read_masks(
-    slices: tuple[Where, ...], scores: Any, labels: Any, weights: Any = None, groups: Any = None
-) -> tuple[Floats, Masks]:
-    """Checked scores ``[n]`` of one output, and the weights of both classes in each slice.
-
-    For evaluation, which takes plain lists too, and to which no examples are an error.
+    Takes plain lists too; no examples at all, or none in a slice, are an error.
     """
-    s, y = _flat(scores, "scores"), _flat(labels, "labels")
+    s, y = _flat(examples.scores, "scores"), _flat(examples.labels, "labels")
     if s.size == 0:
         raise ValueError("There are no scores to evaluate: pass at least one example.")
     check_scores(s)
     check_labels(y, s)
-    w = np.ones_like(s) if weights is None else _flat(weights, "weights")
-    check_weights(w, s)
-    masks: Masks = {}
-    for where in slices:
-        inside = w * members(slices, where, groups, s, needed=True)
-        masks[where] = (inside * (y == 1), inside * (y == 0))
-    return s, masks
+    w = None if examples.weights is None else _flat(examples.weights, "weights")
+    if w is not None:
+        check_weights(w, s)
+        w = w[:, None]
+    classes = (y == 1)[None], (y == 0)[None]
+    columns = _columns(slices, s[:, None], classes, w, examples.groups, needed=True)
+    return Sample(s[None], columns, slices, unweighted=w is None)
 
 
 def members(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import as_array
-from setpoint.axes.cuts import counts_at
+from setpoint.axes.cuts import Cuts, counts_at
 from setpoint.batch import check_length
 from setpoint.rates import Array, Tables, Where
 
@@ -154,10 +154,6 @@ def _named(value: Any, row: int) -> Any:
     return value
 
 
-SHORT = 2**16
-"""So many queries are sorted by a radix sort: numpy has one for 16 bits."""
-
-
 @dataclass(frozen=True)
 class QueryCuts:
     """Counts at every cut of the sorted scores of every query, as :class:`setpoint.axes.cuts.Cuts`.
@@ -262,6 +258,10 @@ class QueryCuts:
         return self.cuts.at(accepted, self.examples.lengths[:, None])[:, 0]
 
 
+SHORT = 2**16
+"""So many queries are sorted by a radix sort: numpy has one for 16 bits."""
+
+
 def _order(keys: Array, queries: Segments) -> Array:
     """By query, and from high to low within each."""
     order = np.argsort(-keys)
@@ -269,3 +269,7 @@ def _order(keys: Array, queries: Segments) -> Array:
     if len(queries.starts) <= SHORT:
         ids = ids.astype(np.uint16)
     return order[np.argsort(ids, kind="stable")]
+
+
+AnyCuts = Cuts | QueryCuts
+"""What a scan reads: counts at every cut, of outputs or of queries."""

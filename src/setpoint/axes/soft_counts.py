@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from setpoint.axes.sample import Sample
-from setpoint.rates import Array, Combination, Counts, Expression, Rate, Tables, Where
+from setpoint.rates import Array, Combination, Expression, Rate, Tables, Where
 from setpoint.steps import Step
 
 CHUNK = 2**15
@@ -181,16 +181,6 @@ class Tabled(Protocol):
     @property
     def tables(self) -> Tables:
         """Both as tables, ``[c, m]`` per slice."""
-
-
-def tables_of(counts: Array, totals: Array, slices: tuple[Where, ...]) -> Tables:
-    """The counts ``[c, m, k]`` of :meth:`SoftCounts.counts` as tables, ``[c, m]`` per slice."""
-    k, all_ = 2 * len(slices), totals[:, None]
-    no = all_ - counts if counts.shape[-1] == k else counts[..., k:]
-    return {
-        where: Counts(*(part[..., i + j] for part in (counts, no, all_) for j in (0, 1)))
-        for i, where in zip(range(0, k, 2), slices, strict=True)
-    }
 
 
 def gradient_of(

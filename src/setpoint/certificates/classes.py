@@ -23,7 +23,7 @@ from setpoint.axes.arrays import Floats, to_numpy
 from setpoint.axes.class_choice import best_shifts, choose_classes
 from setpoint.axes.class_data import decide, read_data
 from setpoint.axes.confusion import hard_tables
-from setpoint.batch import check_scores
+from setpoint.batch import ScoredExamples, check_scores
 from setpoint.certificates.certificate import Claim, Record
 from setpoint.certificates.drift import Check, Finding, compare_shares, verdict_on
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
@@ -255,7 +255,7 @@ def class_shares(
     groups: Any = None,
 ) -> dict[Bound, list[ClassShare]]:
     """For every bound that can be proved, the shares it limits, on these examples."""
-    data = read_data(problem, scores, labels, None, groups, classes)
+    data = read_data(problem, ScoredExamples(scores, labels, groups=groups, classes=classes))
     tables = hard_tables(data, data.scores - np.asarray(shifts, np.float64), frozenset())
     return {
         target: list(_class_share_counts(target, tables, data.names))
@@ -360,7 +360,7 @@ def shifts_to_prove(
     """As :func:`best_shifts`, with room for a proof of the bounds if there are such shifts."""
     risk = 1 - check_share(confidence, "confidence", ends=False)
     given = {"groups": groups, "classes": classes}
-    best = best_shifts(problem, scores, labels, **given)
+    best = best_shifts(problem, ScoredExamples(scores, labels, **given))
     if best[1] or why_unprovable(problem):
         return best
     for spare in _SPARES:
@@ -387,7 +387,7 @@ def _with_room(
             levels[bound] = pick(levels[bound], *provable)
         try:
             more = _with_levels(problem, levels)
-            choice = choose_classes(more, scores, labels, None, given["groups"], given["classes"])
+            choice = choose_classes(more, ScoredExamples(scores, labels, **given))
         except Infeasible:
             return None
         shifts = np.asarray(choice.thresholds)

@@ -21,6 +21,7 @@ from setpoint.axes.class_choice import best_shifts
 from setpoint.axes.class_data import decide
 from setpoint.axes.group_cells import cells_of, codes_of, columns_of, key_of
 from setpoint.axes.windows import window_of
+from setpoint.batch import ScoredExamples
 from setpoint.certificates import (
     CannotPromise,
     Certificate,
@@ -144,7 +145,7 @@ def _shifts(
     scores, labels, weights, groups = rows
     options: dict[str, Any] = {"groups": groups, "classes": classes}
     if confidence is None:
-        found = best_shifts(problem, scores, labels, weights=weights, **options)
+        found = best_shifts(problem, ScoredExamples(scores, labels, weights, **options))
     else:
         found = shifts_to_prove(problem, scores, labels, confidence=confidence, **options)
     shifts, missed = found

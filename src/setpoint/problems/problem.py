@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from setpoint.axes.specification import PER_GROUP, Specification
+from setpoint.batch import ScoredExamples
 from setpoint.problems.parser import parse
 from setpoint.problems.validation import as_targets, check_query, specified
 from setpoint.rates import Expression, Target, column_name
@@ -108,7 +109,8 @@ class Problem(Specification):
         """
         from setpoint.axes.evaluation import evaluate_problem
 
-        return evaluate_problem(self, scores, labels, thresholds, weights, groups, queries, classes)
+        examples = ScoredExamples(scores, labels, weights, groups, queries, classes)
+        return evaluate_problem(self, examples, thresholds)
 
     def choose(
         self,
@@ -122,7 +124,9 @@ class Problem(Specification):
         """The hard thresholds that solve this problem on these data, with what they reach."""
         from setpoint.axes.evaluation import choose_thresholds
 
-        return choose_thresholds(self, scores, labels, weights, groups, queries, classes)
+        return choose_thresholds(
+            self, ScoredExamples(scores, labels, weights, groups, queries, classes)
+        )
 
     def __str__(self) -> str:
         text = self._without_query()

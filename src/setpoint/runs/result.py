@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.class_choice import best_shifts
+from setpoint.batch import ScoredExamples
 from setpoint.certificates import Certificate, ClassCertificate, ThreeWayCertificate
 from setpoint.problems import Problem
 from setpoint.results import RunResult
@@ -195,6 +196,8 @@ def _baseline_shifts(
         return None
     _, labels, column = splits["validation"]
     groups = None if column is None else {manifest.group or "group": column}
-    given = (Problem.parse(manifest.goal), baseline["validation"], labels)
-    found: list[float] = best_shifts(*given, groups=groups, classes=manifest.classes)[0].tolist()
+    given = (baseline["validation"], labels, None, groups, None, manifest.classes)
+    found: list[float] = best_shifts(Problem.parse(manifest.goal), ScoredExamples(*given))[
+        0
+    ].tolist()
     return found

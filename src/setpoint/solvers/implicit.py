@@ -27,7 +27,7 @@ from setpoint.axes.everyone import Everyone, PlainOutcome
 from setpoint.axes.groups import Groups
 from setpoint.axes.queries import QueryOutcome
 from setpoint.axes.sample import Sample, exact
-from setpoint.batch import describe
+from setpoint.batch import ScoredExamples, describe
 from setpoint.distributed import Reduction
 from setpoint.losses import attach, exact_type, example_weights
 from setpoint.problems import GoalLike, Problem
@@ -306,7 +306,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
         if weights is not None:
             weights = example_weights(weights, scores)
         counted = weights if resampling is None else _resampled(weights, resampling, scores)
-        batch = self.axis.read(scores, labels, counted, groups, queries)
+        batch = self.axis.read(ScoredExamples(scores, labels, counted, groups, queries))
         share, steps = self.current_share(scores), learns and self.training
         with np.errstate(all="ignore"):  # 0/0 is a value here, not an accident
             if self._on_its_own:
@@ -349,7 +349,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
         if isinstance(outcome, QueryOutcome):
             if self.main == LISTWISE:
                 return listwise_gradient(outcome.batch, outcome.judged)[None]
-            found = query_gradient(self.main, scores, outcome.batch.given)
+            found = query_gradient(self.main, scores, outcome.batch.examples)
         elif self.main == "adjusted":
             found = self.adjusted.slopes(scores, _classes_of(labels, scores), weights)
         else:

@@ -20,8 +20,9 @@ from torch.nn.functional import log_softmax, logsigmoid
 
 from setpoint.axes.arrays import Floats
 from setpoint.axes.axis import Outcome
-from setpoint.axes.queries import QueryBatch, QuerySample
+from setpoint.axes.query_sample import QueryBatch, QuerySample
 from setpoint.axes.sample import Sample, exact
+from setpoint.batch import ScoredExamples
 from setpoint.losses import exact_type
 from setpoint.rates import Array
 from setpoint.steps import Softplus, Values
@@ -288,9 +289,9 @@ def listwise_gradient(batch: QueryBatch, judged: int) -> Floats:
     that are not, and never with another relevant one. (ListNet's softmax over all documents, Cao et
     al. 2007, would want all relevant scores to be equal.) A weight is a number of copies.
     """
-    gradient = np.zeros(len(batch.scores))
+    gradient = np.zeros(batch.sample.scores.shape[1])
     with np.errstate(all="ignore"):
-        for rows, sample in batch.parts():
+        for _, rows, sample in batch.parts():
             gradient[rows] = _listwise(sample)
     return gradient / max(judged, 1)
 
@@ -310,9 +311,9 @@ def _listwise(sample: QuerySample) -> Floats:
     return np.asarray(odds * queries.each(taken) - lost)
 
 
-def query_gradient(main: str | Loss, scores: Tensor, given: dict[str, Any]) -> Tensor:
+def query_gradient(main: str | Loss, scores: Tensor, given: ScoredExamples) -> Tensor:
     """The gradient of a loss by name or of the user's own, told the queries if it asks."""
     loss = main_loss(main)
     if "queries" in inspect.signature(getattr(loss, "forward", loss)).parameters:
-        loss = partial(loss, queries=given["queries"])
-    return score_gradient(loss, scores, given["labels"], given["weights"])
+        loss = partial(loss, queries=given.queries)
+    return score_gradient(loss, scores, given.labels, given.weights)
