@@ -40,11 +40,25 @@ def test_the_value_is_that_of_exact_arithmetic(e, counts):
     assert close(e.of(counts), expected)
 
 
+def test_what_cancels_in_a_quotient_is_zero():
+    """2/3 - 1/2 - 1/6 is -8e-17 in floats: the quotient is infinite, with the sign of the top."""
+    counts = {(): Counts(2.0, 1.0, 1.0, 0.0, 3.0, 1.0)}
+    below = sp.precision - 0.5 * sp.fpr - 0.5 * sp.fnr
+    assert below.of(counts) != 0
+    for top in (sp.tpr, -sp.tpr, sp.tpr - 1):
+        assert (top / below).of(counts) == exactly(top / below, counts)
+        arrays = {(): Counts(*(np.array([c]) for c in vars(counts[()]).values()))}
+        with np.errstate(divide="ignore"):
+            assert (top / below).of(arrays)[0] == exactly(top / below, counts)
+    assert math.isnan((below / below).of(counts))
+
+
 @examples(300)
 @given(some, some, st.sampled_from(TAME), tables())
 def test_arithmetic_on_expressions_is_arithmetic_on_values(a, b, x, counts):
     one, two = a.of(counts), b.of(counts)
     assume(abs(one) < 1e6 and abs(two) < 1e6)  # neither near a pole nor 0/0
+    assume(all(not v or abs(v) > 1e-12 for v in (one, two)))  # a quotient of rounding errors
     for expression, value in [
         (a + b, one + two),
         (a - b, one - two),

@@ -95,3 +95,13 @@ def test_bad_input_is_refused():
         CrossEntropy()(s, y[:5])
     with pytest.raises(ValueError, match="finite"):
         CrossEntropy()(s * torch.nan, y)
+
+
+@pytest.mark.parametrize("options", [{}, {"gamma": 2.0}, {"positives": "balanced"}], ids=str)
+def test_a_mean_of_large_losses_is_finite(options):
+    """Their sum is beyond float32."""
+    scores = torch.full((60,), 8.5e37, dtype=torch.float32, requires_grad=True)
+    loss = CrossEntropy(**options)(scores, torch.arange(60) % 2)
+    loss.backward()
+    assert loss.isfinite()
+    assert scores.grad.isfinite().all()

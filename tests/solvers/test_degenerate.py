@@ -191,3 +191,17 @@ def test_objectives_can_be_measured_without_a_gradient():
     assert not first.requires_grad
     assert first.item() == second.item()
     assert criterion.step_count == 0  # a look at validation data is not a step
+
+
+def test_a_memory_makes_small_batches_fine_enough():
+    """32 negatives cannot hold 1 % of them; with 500 remembered ones they can."""
+    r = torch.Generator().manual_seed(0)
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.01), memory=1000)
+    labels = torch.arange(64) % 2
+    said = []
+    for _ in range(12):
+        criterion(torch.randn(64, generator=r).requires_grad_(), labels)
+        said.append(str(criterion.status))
+    assert said[0] == "too coarse: one of 32 examples is a rate of 0.031, more than 0.01"
+    assert said[1].startswith("too coarse: one of 64 examples")
+    assert said[-1] == "held"

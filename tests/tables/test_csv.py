@@ -102,6 +102,7 @@ def test_scores_are_read_across_chunks(tmp_path, monkeypatch):
         ("0.5,1\nhigh,0\n", "row 3, column 's': 'high' is not a number"),
         ("0.5,1\n1_0,0\n", "row 3, column 's': '1_0' is not a number"),
         ("0.5,1\n0.4,1\n", "column 'y': a label column has two different values; this one has 1"),
+        ("0.5,1\n0.4,1\n", "1: '1'. Name another column, or add rows of the other class."),
         ("0.5,1\n0.4,0\n0.3,2\n", "this one has 3: '0', '1', '2'"),
         ("0.5,cat\n0.4,dog\n", "say which is the positive one: --positive VALUE"),
         ("", "has a header and no rows"),

@@ -270,8 +270,8 @@ class PlainOutcome(Outcome):
         return max(units, default=0.0) + TOLERANCE
 
     def _size(self, rate: Rate) -> float:
-        """The smallest denominator of a rate, over outputs and thresholds."""
-        return float(np.min(rate.denominator.of(self.hard[rate.where])))
+        """The smallest denominator of a rate in examples, over outputs and thresholds."""
+        return float(np.min(rate.denominator.of(self.hard[rate.where]) / self.counts.whole.unit))
 
     def _too_coarse(self, rate: Rate, aim: float) -> str:
         """A batch of 32 negatives cannot hold 1 % of them."""

@@ -35,11 +35,13 @@ class Sample:
     Attributes:
         totals: The weight of each column, ``[c, k]``.
         unweighted: Whether every example has weight one.
+        unit: What an example of weight one weighs here, ``[c, 1]``: less once others have joined.
         positive: Which examples have label 1, ``[c, n]``, as they were read.
         ranked: The scores in the precision they came in: enough for their order, and faster.
     """
 
     positive: NDArray[np.bool_]
+    unit: Array = 1.0
 
     def __init__(
         self,
@@ -97,7 +99,9 @@ class Sample:
         mine, all_ = (x[..., :2].sum((1, 2), keepdims=True) for x in (self.columns, columns))
         factor = np.divide(mine, all_, out=np.ones_like(all_), where=all_ > 0)
         scores = np.concatenate([self.scores, other.scores], 1)
-        return Sample(scores, columns * factor, self.slices)
+        joined = Sample(scores, columns * factor, self.slices)
+        joined.unit = factor[..., 0]
+        return joined
 
     def standing_for(self, whole: Sample) -> Sample:
         """This sample with the class totals of ``whole``: its mean stands for the whole.

@@ -36,6 +36,10 @@ _DEEPEST = 50
 """How deep expressions may be nested: far beyond any goal, and well within python's stack."""
 
 
+_ROUNDING = 1e-14
+"""The rounding error of a difference of a few rates in double precision, by their scale."""
+
+
 _STRICT = (
     "Rates compare with <= and >=: write `{} {} {}`. "
     "For the larger or smaller of two rates, write maximum(a, b) or minimum(a, b)."
@@ -357,10 +361,13 @@ class Quotient(Expression):
 
     top: Expression
     bottom: Expression
+    _noise = (0.0, 0.0)  # sizes below which the top and the bottom are rounding errors
 
     def __post_init__(self) -> None:
         _check_expressions(self.children)
         self._note(self.top.scale / (self.bottom.scale or 1.0))
+        noise = tuple(_ROUNDING * part.scale * _cancels(part) for part in self.children)
+        object.__setattr__(self, "_noise", noise)
 
     @property
     def children(self) -> tuple[Expression, ...]:
@@ -369,11 +376,21 @@ class Quotient(Expression):
 
     def value(self, tables: Tables) -> Array:
         """The value on ``tables``; 0/0 is NaN."""
-        return divide(self.top.value(tables), self.bottom.value(tables))
+        return divide(*self._parts(tables))
+
+    def _parts(self, tables: Tables) -> tuple[Array, Array]:
+        """What is above and below; zero if it is no more than the rounding of a difference."""
+        top, bottom = (part.value(tables) for part in self.children)
+        above, below = self._noise
+        if above:
+            top = top * (abs(top) > above)
+        if below:
+            bottom = bottom * (abs(bottom) > below) + 0.0  # 0, not -0: the sign is the top's
+        return top, bottom
 
     def gradient(self, tables: Tables) -> Gradient:
         """The quotient rule."""
-        below = self.bottom.value(tables)
+        _, below = self._parts(tables)
         first, second = divide(1.0, below), divide(-self.value(tables), below)
         return weighted_sum(
             (first, self.top.gradient(tables)), (second, self.bottom.gradient(tables))
@@ -464,6 +481,16 @@ def _fold(kind: str, expressions: tuple[Operand, ...]) -> Expression:
         raise TypeError(f"{kind}imum needs at least one expression.")
     parts = tuple(_lifted(e) for e in expressions)
     return parts[0] if len(parts) == 1 else Fold(kind, parts)
+
+
+def _cancels(expression: Expression) -> bool:
+    """Whether there is a difference inside, which can be zero but for rounding errors."""
+    signs = (
+        {weight > 0 for weight, _ in node.terms} | ({node.constant > 0} if node.constant else set())
+        for node in expression.nodes()
+        if isinstance(node, Combination)
+    )
+    return any(len(found) > 1 for found in signs)
 
 
 def _check_expressions(values: Iterable[object]) -> None:

@@ -88,14 +88,15 @@ def _log_likelihood(scores: Tensor, labels: Tensor) -> Tensor:
 
 
 def _mean(losses: Tensor, weights: Tensor | None) -> Tensor:
-    return losses.mean() if weights is None else (losses * _mean_shares(losses, weights)).sum()
+    shares: Tensor | float = _mean_shares(losses, weights)
+    return (losses * shares).sum()  # not the sum over a count: that may overflow
 
 
 def _mean_shares(losses: Values, weights: Values | None) -> Values:
     """The weight of each example's loss in the mean."""
     count = prod(losses.shape)
     if weights is None:
-        return 1 / count
+        return 1 / max(count, 1)
     weights = weights if weights.ndim == losses.ndim else weights.reshape(len(losses), -1)
     weights = weights.to(losses.dtype) if isinstance(weights, Tensor) else weights
     total = weights.sum() * (count / prod(weights.shape))

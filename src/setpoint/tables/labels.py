@@ -69,7 +69,8 @@ class LabelCount:
         self._need_rows()
         if len(self.seen) < 2:
             raise self._error(
-                f"a label column has two classes at least; this one has {quoted_list(self.seen)}."
+                f"a label column has two classes at least; this one has {quoted_list(self.seen)}. "
+                "Name another column, or add rows of other classes."
             )
         numeric = all(number_of(value) is not None for value in self.seen)
         order = sorted(self.seen, key=lambda v: (float(v), v) if numeric else (0.0, v))
@@ -127,6 +128,10 @@ class LabelCount:
         several = f"more than {MOST_LABELS}" if many else str(len(self.seen))
         problem = f"a label column has two different values; this one has {several}: "
         problem += f"{quoted_list(sorted(self.seen), 5)}."
+        if len(self.seen) == 1:
+            problem += " Name another column, or add rows of the other class."
+        if many:
+            problem += " Name another column."
         if len(self.seen) > 2 and not many:
             problem += (
                 " For several, train for a goal about classes, as in 'maximize macro(recall)'."
