@@ -20,7 +20,8 @@ attack: .venv/ready  ## an hour of hostile input that no run has seen before; AT
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m attacks $(ATTACK)
 
 mutants: .venv/ready  ## an hour of one-operator changes: which of them do the tests notice?
-	OMP_NUM_THREADS=1 $(BIN)/python tests/mutants.py $(MUTANTS)
+	test -f build/tests.json || OMP_NUM_THREADS=1 $(BIN)/python tests/mutants.py --record build/tests.json
+	OMP_NUM_THREADS=1 $(BIN)/python tests/mutants.py --map build/tests.json $(MUTANTS)
 
 check: .venv/ready  ## what CI and pre-commit run besides the tests
 	$(BIN)/ruff format --check .
