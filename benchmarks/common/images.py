@@ -16,6 +16,7 @@ FILES = {
     "cifar10": "cifar10/cifar10_20k_10k.npz",
     "cifar100": "cifar100/cifar100_10k_5k.npz",
     "catdog": "catdog/catdog_10k_32px.npz",
+    "fashion_mnist": "fashion_mnist/fashion_mnist.npz",
 }
 
 

@@ -1,0 +1,1 @@
+"""The study named beforehand: docs/study.md."""
