@@ -8,7 +8,7 @@ from samples import loss_and_gradient
 from scipy.optimize import linear_sum_assignment, linprog
 
 from setpoint import Implicit, Problem, Sigmoid
-from setpoint.axes.class_data import decide, read_data, top_ks
+from setpoint.axes.class_data import decide, read_data
 from setpoint.axes.class_search import ClassCuts
 from setpoint.axes.confusion import hard_tables
 from setpoint.axes.transport import correct_counts, quotas_of, shifts_for
@@ -44,7 +44,7 @@ def test_counts_along_a_shift_are_those_of_every_place_of_it(sentence):
         for cut, place in enumerate(cuts.path.places):
             there = shifts.copy()
             there[column] = place
-            tables = hard_tables(data, data.scores - there, top_ks(problem))
+            tables = hard_tables(data, data.scores - there)
             value = problem.objective.of(tables)
             assert along[cut] == pytest.approx(value, abs=1e-12, nan_ok=True)
             alone = problem.objective.of(cuts.tables_at(np.full((1, 1), cut)))

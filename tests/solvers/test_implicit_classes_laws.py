@@ -74,7 +74,7 @@ def solved_again(criterion, scores):
     free = [i for i in range(scores.shape[1]) if i not in own]
 
     def held(shifts, data):
-        now = ClassSoft(data, shifts, soft.width, soft.ks)
+        now = ClassSoft(data, shifts, soft.width)
         shares = now.coverages[free] / now.coverages[free].sum()
         rates = [rate.of(now.tables) for rate in own.values()]
         return np.array([*rates, *shares[1:], shifts.sum()])
@@ -82,7 +82,7 @@ def solved_again(criterion, scores):
     level = held(soft.shifts, soft.data)
     moved = replace(soft.data, scores=scores.numpy())
     shifts = root(lambda t: held(t, moved) - level, soft.shifts, tol=1e-13).x
-    value = criterion.problem.objective.of(ClassSoft(moved, shifts, soft.width, soft.ks).tables)
+    value = criterion.problem.objective.of(ClassSoft(moved, shifts, soft.width).tables)
     return -value if criterion.problem.maximize else value
 
 

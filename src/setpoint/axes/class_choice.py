@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from setpoint.axes.areas import class_area
-from setpoint.axes.arrays import Floats, no_nan, quiet, to_numpy
+from setpoint.axes.arrays import Floats, quiet, to_numpy
 from setpoint.axes.choice import Choice, Infeasible, rates_reached, worst
-from setpoint.axes.class_data import ClassData, read_data, top_ks
+from setpoint.axes.class_data import ClassData, read_data
 from setpoint.axes.class_search import find_shifts, mean_over_classes
 from setpoint.axes.confusion import hard_tables
-from setpoint.axes.scan import tolerance
+from setpoint.axes.scan import Worth, holds, tolerance
 from setpoint.axes.specification import Specification
 from setpoint.batch import ScoredExamples
 from setpoint.rates import Across, Bound, ClassArea, Tables
@@ -43,7 +43,7 @@ def choose_classes(problem: Specification, examples: ScoredExamples) -> Choice:
     shifts = _best(problem, data)
     value = _value(problem, data, shifts)
     with quiet():
-        tables = hard_tables(data, data.scores - shifts, top_ks(problem), np.nan)
+        tables = hard_tables(data, data.scores - shifts, np.nan)
         check_reached(problem, data, tables)
         rates = rates_reached(problem, value, tables)
     return Choice(tuple(shifts.tolist()), value, rates)
@@ -81,20 +81,14 @@ def check_reached(problem: Specification, data: ClassData, tables: Tables) -> No
 
 def _best(problem: Specification, data: ClassData) -> Floats:
     """The better of two ways to the worst of classes: over their mean helps if they are many."""
-    ways = (True, False) if mean_over_classes(problem) is not None else (True,)
-    found = [find_shifts(problem, data, worst(problem), by_mean=way).shifts for way in ways]
-    return found[0] if len(found) == 1 else max(found, key=lambda t: _worth(problem, data, t))
-
-
-def _worth(problem: Specification, data: ClassData, shifts: Floats) -> tuple[float, float]:
-    """By how little the targets are missed, then how good the objective is."""
+    first = find_shifts(problem, data, worst(problem)).shifts
+    if mean_over_classes(problem) is None:
+        return first
+    second = find_shifts(problem, data, worst(problem), by_mean=False).shifts
     with quiet():
-        tables = hard_tables(data, data.scores - shifts, top_ks(problem), worst(problem))
-        gaps = [no_nan(target.gap(tables)) for target in problem.points[0]]
-        value = float(problem.objective.of(tables))
-    close = [tolerance(target.expression) for target in problem.points[0]]
-    missed = sum(max(float(gap) - room, 0.0) for gap, room in zip(gaps, close, strict=True))
-    return -missed, value if problem.maximize else -value
+        tables = (hard_tables(data, data.scores - t, worst(problem)) for t in (first, second))
+        one, two = (Worth.of(problem, holds(problem), each) for each in tables)
+    return second if two.beats(one, 0.0, 0.0) else first
 
 
 def _read(problem: Specification, examples: ScoredExamples) -> ClassData:
@@ -104,8 +98,8 @@ def _read(problem: Specification, examples: ScoredExamples) -> ClassData:
     for where, weights in data.inside.items():
         if where and not weights.any():
             raise ValueError(f"No example has {dict(where)}; the slice is empty.")
-    needs = (problem.objective, *(t.expression for t in problem.subject_to))
-    everything = any(isinstance(n, (Across, ClassArea)) for e in needs for n in e.nodes())
+    nodes = (node for expression in problem.expressions for node in expression.nodes())
+    everything = any(isinstance(node, (Across, ClassArea)) for node in nodes)
     missing = [name for name, weight in zip(data.names, data.truth, strict=True) if not weight]
     if everything and missing:
         raise ValueError(
@@ -118,7 +112,7 @@ def _read(problem: Specification, examples: ScoredExamples) -> ClassData:
 def _value(problem: Specification, data: ClassData, shifts: Floats) -> float:
     """The objective; 0/0 is its worst value, unless the data leave no other."""
     with quiet():
-        tables = hard_tables(data, data.scores - shifts, top_ks(problem), worst(problem))
+        tables = hard_tables(data, data.scores - shifts, worst(problem))
         value = float(problem.objective.of(tables))
         if np.isnan(value):
             value = worst(problem) if _other(problem, data) else value
@@ -136,7 +130,7 @@ def _other(problem: Specification, data: ClassData) -> bool:
     count = data.scores.shape[1]
     for column in range(count):
         all_one = np.tile(np.eye(count)[column], (len(data.scores), 1))
-        tables = hard_tables(data, all_one, top_ks(problem), worst(problem))
+        tables = hard_tables(data, all_one, worst(problem))
         if not np.isnan(problem.objective.of(tables)):
             return True
     return False

@@ -5,7 +5,7 @@ Scores are ``[n, K]``, there is one shift per class, and ``argmax(score - shift)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ class ClassData:
         weights: ``[n]``.
         inside: For each slice, the weights of its members, else 0.
         members: For each set of classes of the problem, 1 for its members, ``[K]``.
+        ks: Every ``k`` of the top-k shares in the problem.
         names: What the classes are called, ``[K]``.
         rows: Which rows of the input these are.
         size: How many rows the input has.
@@ -38,6 +39,7 @@ class ClassData:
     weights: Floats
     inside: Mapping[Where, Floats]
     members: Mapping[ClassSet, Floats]
+    ks: frozenset[int]
     names: tuple[Any, ...]
     rows: Ints
     size: int
@@ -77,6 +79,7 @@ def read_data(problem: Specification, examples: ScoredExamples) -> ClassData:
         w[rows],
         {where: mask[rows] for where, mask in inside.items()},
         members_of(problem, names),
+        top_ks(problem),
         names,
         rows,
         len(s),
@@ -110,8 +113,7 @@ def class_names_of(classes: Iterable[Any] | None, count: int) -> tuple[Any, ...]
 def members_of(problem: Specification, names: tuple[Any, ...]) -> dict[ClassSet, Floats]:
     """For every set of classes that the problem speaks of, 1 for its members."""
     found: dict[ClassSet, Floats] = {(): np.ones(len(names))}
-    expressions = (problem.objective, *(target.expression for target in problem.subject_to))
-    for node in (node for expression in expressions for node in expression.nodes()):
+    for node in (node for expression in problem.expressions for node in expression.nodes()):
         if isinstance(node, Cost) and len(node.costs) != len(names):
             raise ValueError(
                 f"The cost matrix is of {len(node.costs)} classes; the scores are of {len(names)}."
@@ -137,9 +139,8 @@ def column_of_class(name: str | int, names: tuple[Any, ...]) -> int:
 
 def top_ks(problem: Specification) -> frozenset[int]:
     """Every ``k`` of the top-k shares in a problem."""
-    expressions = (problem.objective, *(target.expression for target in problem.subject_to))
-    inside = (_inside(e) for e in expressions)
-    return frozenset(node.k for found in inside for node in found if isinstance(node, TopK))
+    nodes = (node for expression in problem.expressions for node in _all_nodes(expression))
+    return frozenset(node.k for node in nodes if isinstance(node, TopK))
 
 
 def numbered(problem: S, classes: Sequence[Any]) -> S:
@@ -203,10 +204,11 @@ def sum_by(places: Ints, weights: Any, count: int) -> Floats:
     return np.bincount(places, weights, count).astype(np.float64)
 
 
-def _inside(expression: Any) -> Any:
+def _all_nodes(expression: Expression) -> Iterator[Expression]:
+    """An expression and all inside it, those over all classes too."""
     yield expression
     for child in expression.children:
-        yield from _inside(child)
+        yield from _all_nodes(child)
 
 
 def _numbered(expression: Expression, names: tuple[Any, ...]) -> Expression:

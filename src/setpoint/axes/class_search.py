@@ -19,11 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.axes.arrays import Floats, Ints, no_nan, quiet
+from setpoint.axes.arrays import Floats, Ints, quiet
 from setpoint.axes.class_data import ClassData, best_other, class_spreads, decide
-from setpoint.axes.confusion import MatricesAlongPath, MatrixAtCut, ShiftPath
+from setpoint.axes.confusion import MatricesAlongPath, ShiftPath
 from setpoint.axes.cuts import Cuts
-from setpoint.axes.scan import Hold, Placement, holds, place, placement_at, tolerance
+from setpoint.axes.scan import (
+    Hold,
+    Placement,
+    Worth,
+    cost_of,
+    holds,
+    place,
+    placement_at,
+    tolerance,
+)
 from setpoint.axes.specification import Specification
 from setpoint.axes.transport import assign, quotas_of, shifts_for
 from setpoint.rates import (
@@ -271,8 +280,8 @@ class CoordinateDescent:
     def _move_freely(self, column: int, among: Ints, rows: Ints) -> bool:
         """The same without targets, in half the time."""
         cuts = self._cuts(column, among, rows)
-        cost = self.problem.objective.of(cuts.tables()) * (-1 if self.problem.maximize else 1)
-        cost = no_nan(np.broadcast_to(cost, (1, 1, len(rows) + 1)))[0, 0]
+        cost = cost_of(self.problem, cuts.tables())
+        cost = np.broadcast_to(cost, (1, 1, len(rows) + 1))[0, 0]
         margins = cuts.scores[0]
         inside = np.flatnonzero(margins[:-1] > margins[1:]) + 1  # equal ones are never split
         cut = np.concatenate([[0], inside, [len(rows)]])
@@ -319,20 +328,11 @@ class CoordinateDescent:
 
     def _better(self, cuts: ClassCuts, cut: Any, now: Any) -> bool:
         """Whether the targets are missed by less, or the objective is better at equal misses."""
-        (missed, cost), (missed_now, cost_now) = (self._worth(cuts, at) for at in (cut, now))
-        close = min([hold.tolerance for hold in self.targets] or [0.0])
-        if abs(missed - missed_now) > close:
-            return missed < missed_now
-        return cost < cost_now - tolerance(self.problem.objective)
-
-    def _worth(self, cuts: ClassCuts, cut: Any) -> tuple[float, float]:
         with quiet():
-            tables, missed = cuts.tables_at(cut), 0.0
-            for hold in self.targets:
-                gap = no_nan(hold.gap(hold.expression.of(tables), hold.levels[0]))
-                missed += float(np.max(np.where(gap > hold.tolerance, gap, 0.0)))
-            cost = no_nan(self.problem.objective.of(tables) * (-1 if self.problem.maximize else 1))
-        return missed, float(np.max(cost))
+            tables = (cuts.tables_at(cut), cuts.tables_at(now))
+            new, old = (Worth.of(self.problem, self.targets, each) for each in tables)
+        close = min([hold.tolerance for hold in self.targets] or [0.0])
+        return new.beats(old, close, tolerance(self.problem.objective))
 
     def decide(self) -> None:
         """Give every example the class that its shifted scores say."""
@@ -395,11 +395,9 @@ class ClassCuts(Cuts):
         return {where: along.table() for where, along in self._along.items()}
 
     def tables_at(self, cut: Any) -> Tables:
-        """The counts at one cut, ``[1, 1]``."""
-        return {
-            where: MatrixAtCut(along, cut, self.undefined).table()
-            for where, along in self._along.items()
-        }
+        """The counts at the one cut in ``cut`` [1, 1]."""
+        assert self.path is not None
+        return self.path.tables_at(int(cut[0, 0]), self.undefined)
 
 
 def _shift_at(margins: Floats, cut: int) -> float:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from setpoint._checks import plural
 from setpoint.axes.arrays import Floats
 from setpoint.axes.axis import Axis, Outcome
-from setpoint.axes.class_data import ClassData, best_others, read_data, sum_by, top_ks
+from setpoint.axes.class_data import ClassData, best_others, read_data, sum_by
 from setpoint.axes.class_search import FoundShifts, find_shifts
 from setpoint.axes.confusion import ConfusionMatrix, hard_tables
 from setpoint.axes.implicit_function import Held, hold
@@ -55,7 +55,6 @@ class Classes(Axis[ClassData]):
                 f"`{problem}` is about the order of scores: there are no shifts to hold. Train it "
                 "with Program(problem)."
             )
-        self.ks = top_ks(problem)
 
     def read(self, examples: ScoredExamples) -> ClassData:
         """A checked sample of a batch: scores ``[n, K]``, labels ``[n]``."""
@@ -67,7 +66,7 @@ class Classes(Axis[ClassData]):
             found = find_shifts(self.problem, whole)
             reach = margin_spread(whole, found.edge) if len(whole.scores) else 0.0
             width = float(step.width_of(np.float64(reach))) * widening or 1.0
-            soft = ClassSoft(whole, found.edge, width, self.ks)
+            soft = ClassSoft(whole, found.edge, width)
             targets = {i: soft.by_count(rate) for i, rate in found.anchors.items()}
             anchors = ClassAnchors(
                 soft, {i: by for i, by in targets.items() if np.isfinite(by).all()}
@@ -97,8 +96,8 @@ class ClassSoft:
     the problem asks the first ``k`` of, the hits of each class ``[K]``.
     """
 
-    def __init__(self, data: ClassData, shifts: Floats, width: float, ks: frozenset[int]) -> None:
-        self.data, self.shifts, self.width, self.ks = data, shifts, width, sorted(ks)
+    def __init__(self, data: ClassData, shifts: Floats, width: float) -> None:
+        self.data, self.shifts, self.width, self.ks = data, shifts, width, sorted(data.ks)
         self.slices = tuple(data.inside)
         z = (data.scores - shifts) / width
         powers = np.exp(z - z.max(1, keepdims=True, initial=-np.inf))
@@ -245,8 +244,7 @@ class ClassOutcome(Outcome):
     @cached_property
     def hard(self) -> Tables:
         """True counts at the reported shifts."""
-        shifted = self.data.scores - self.found.shifts
-        return hard_tables(self.data, shifted, frozenset(self.soft.ks))
+        return hard_tables(self.data, self.data.scores - self.found.shifts)
 
     def numbers(self) -> dict[str, Any]:
         """Plain numbers."""
@@ -278,8 +276,7 @@ class ClassOutcome(Outcome):
     def _missing(self) -> str:
         """Classes that the problem looks at and the batch does not have."""
         asked = np.zeros(len(self.data.names))
-        expressions = (self.problem.objective, *(t.expression for t in self.problem.subject_to))
-        for node in (node for expression in expressions for node in expression.nodes()):
+        for node in (node for e in self.problem.expressions for node in e.nodes()):
             if isinstance(node, Across):
                 asked += 1
             elif isinstance(node, (Rate, TopK)) and node.classes and _counts_truth(node):

@@ -109,16 +109,29 @@ class ConfusionMatrix(ClassReduction):
 
 
 def hard_tables(
-    data: ClassData, shifted: Floats, ks: frozenset[int], undefined: float | None = None
+    data: ClassData, shifted: Floats, undefined: float | None = None
 ) -> dict[Where, Counts]:
     """The true counts of ``argmax(shifted)`` in every slice."""
-    count = shifted.shape[1]
-    cells = data.labels * count + np.argmax(shifted, axis=1)
-    place = _ranks(shifted, data.labels) if ks else np.zeros(0)
-    tables = {}
+    place = _ranks(shifted, data.labels) if data.ks else np.zeros(0)
+
+    def hits(weights: Floats, k: int) -> Floats:
+        return sum_by(data.labels, weights * (place < k), shifted.shape[1])
+
+    return _tables(data, np.argmax(shifted, axis=1), hits, undefined)
+
+
+def _tables(
+    data: ClassData,
+    predicted: Ints,
+    hits: Callable[[Floats, int], Floats],
+    undefined: float | None,
+) -> dict[Where, Counts]:
+    """The counts of some predictions in every slice; ``hits`` gives those of the top k."""
+    count = data.scores.shape[1]
+    cells, tables = data.labels * count + predicted, {}
     for where, weights in data.inside.items():
         matrix = sum_by(cells, weights, count * count).reshape(count, count)
-        hit = {k: sum_by(data.labels, weights * (place < k), count) for k in ks}
+        hit = {k: hits(weights, k) for k in data.ks}
         tables[where] = ConfusionMatrix(matrix, data.members, hit, undefined).table()
     return tables
 
@@ -147,6 +160,16 @@ class ShiftPath:
         """A shift inside every cut of the margins."""
         ends = np.concatenate([[self.margins[0] + 1], self.margins, [self.margins[-1] - 1]])
         return np.asarray((ends[:-1] + ends[1:]) / 2)
+
+    def tables_at(self, cut: int, undefined: float | None) -> dict[Where, Counts]:
+        """The true counts when the first ``cut`` examples have come."""
+        predicted = self.start.copy()
+        predicted[self.order[:cut]] = self.column
+
+        def hits(weights: Floats, k: int) -> Floats:
+            return np.asarray(_hits_along(self, weights, k)[:, cut])
+
+        return _tables(self.data, predicted, hits, undefined)
 
 
 @dataclass(frozen=True)
@@ -252,53 +275,6 @@ class MatricesAlongPath(ClassReduction):
     def chosen(self, classes: ClassSet) -> Floats:
         """1 for the members of a set of classes, else 0."""
         return self.path.data.members[classes]
-
-
-@dataclass(frozen=True)
-class MatrixAtCut(ClassReduction):
-    """The confusion matrix at one cut of the path of a shift."""
-
-    along: MatricesAlongPath
-    cut: Any
-    undefined: float | None = None
-
-    def table(self) -> Counts:
-        """The counts of right and wrong decisions."""
-        t = self._at(self.along.table())
-        every = (t.tp, t.fp, t.fn, t.tn, t.positives, t.negatives)
-        return ClassCounts(*every, confusion=self)
-
-    def against_rest(self, classes: ClassSet) -> Counts:
-        """The counts of a set of classes against all others."""
-        return self._at(self.along.against_rest(classes))
-
-    def each(self) -> Counts:
-        """The counts of every class against the rest."""
-        return self._at(self.along.each())
-
-    def hits(self, k: int) -> Any:
-        """Of each class, how many have their own among the ``k`` highest."""
-        return self._pick(self.along.hits(k))
-
-    def cost(self, costs: Any) -> Any:
-        """The sum of the costs of all decisions."""
-        return self._pick(self.along.cost(costs))
-
-    def truth(self) -> Floats:
-        """How many there are of each class."""
-        return self.along.truth()
-
-    def chosen(self, classes: ClassSet) -> Floats:
-        """1 for the members of a set of classes, else 0."""
-        return self.along.chosen(classes)
-
-    def _pick(self, values: Any) -> Any:
-        moves = np.ndim(values) and np.shape(values)[-1] > 1
-        return values[..., 0, 0, self.cut] if moves else np.asarray(values)[..., 0]
-
-    def _at(self, t: Counts) -> Counts:
-        every = (t.tp, t.fp, t.fn, t.tn, t.positives, t.negatives)
-        return Counts(*(self._pick(x) if np.ndim(x) else x for x in every))
 
 
 def _hits_along(path: ShiftPath, weights: Floats, k: int) -> Floats:

@@ -20,9 +20,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.axes.arrays import Floats, Ints, no_nan, quiet
+from setpoint.axes.arrays import Floats, Ints, quiet
 from setpoint.axes.group_cells import Cell, Cells
-from setpoint.axes.scan import TOLERANCE, Hold, admissible, hold_of, tolerance
+from setpoint.axes.scan import (
+    TOLERANCE,
+    Hold,
+    Worth,
+    admissible,
+    cost_of,
+    hold_of,
+    tolerance,
+    violation,
+)
 from setpoint.axes.specification import Specification
 from setpoint.axes.windows import (
     Window,
@@ -54,7 +63,7 @@ _SWEEPS = 10
 _NEAR = 32
 _CLOSE = 1e-3
 _Picks = list[int]
-_Judged = tuple[_Picks, tuple[float, float]]
+_Judged = tuple[_Picks, Worth]
 
 
 @dataclass
@@ -86,16 +95,13 @@ class GroupSearch:
                 picks = _improved(self, picks)
             return picks
 
-    def judge(self, picks: Sequence[int]) -> tuple[float, float]:
+    def judge(self, picks: Sequence[int]) -> Worth:
         """By how much targets are missed, and what the objective costs."""
-        tables = self.cells.tables(picks)
-        return float(self.asked.violation(tables)), float(self.costs.value(tables))
+        return Worth.of(self.problem, self.asked.holds, self.cells.tables(picks))
 
-    def better(self, first: tuple[float, float], second: tuple[float, float]) -> bool:
-        """Whether the first judgement is better: targets come before the objective."""
-        if abs(first[0] - second[0]) > TOLERANCE:
-            return first[0] < second[0]
-        return first[1] < second[1] - self.slack
+    def better(self, first: Worth, second: Worth) -> bool:
+        """Whether the first judgement is better."""
+        return first.beats(second, TOLERANCE, self.slack)
 
     def tangents(self, prices: list[Floats]) -> _Picks:
         """Choose by tangents until the choice stays; once is enough for objectives that add up."""
@@ -218,6 +224,14 @@ class GroupTargets:
                 self.windows.append(together)
             else:
                 self.joint.append(target)
+        self.holds = [self._hold(target) for target in self.targets]
+
+    def _hold(self, target: Bound | Setpoint) -> Hold:
+        """A target as a scan reads it, with the slack that few examples give it."""
+        hold = hold_of(target)
+        missed = [step - target.level for coarse, step in self.coarse if coarse == target]
+        slack = max(0.0, *missed) + TOLERANCE if missed else 0.0
+        return replace(hold, tolerance=max(hold.tolerance, slack))
 
     def _resolved(
         self, target: Bound | Setpoint, together: CellsInWindow, cells: Cells
@@ -232,21 +246,6 @@ class GroupTargets:
         if window.factor == 1:
             self.coarse.append((target, max(steps)))
         return replace(together, window=replace(window, least=max(steps)))
-
-    def slack(self, target: Bound | Setpoint) -> float:
-        """By how much a target may be missed because the examples are too few for it."""
-        missed = [step - target.level for coarse, step in self.coarse if coarse == target]
-        return max(0.0, *missed) + TOLERANCE if missed else 0.0
-
-    def violation(self, tables: Any) -> Any:
-        """By how much all targets together are missed; within tolerance counts as met."""
-        total: Any = 0.0
-        for target in self.targets:
-            hold = hold_of(target)
-            gap = no_nan(hold.gap(target.expression.of(tables), target.level))
-            close = max(hold.tolerance, self.slack(target))
-            total = total + np.where(gap > close, gap, 0.0)
-        return total
 
 
 def _allowed(cell: Cell, targets: list[Hold]) -> NDArray[np.bool_]:
@@ -314,7 +313,6 @@ class GroupCosts:
     def __init__(self, problem: Specification, cells: Cells) -> None:
         self.cells = cells
         self.sign = -1.0 if problem.maximize else 1.0
-        self.objective = problem.objective
         worst = "min" if problem.maximize else "max"
         e = problem.objective
         parts = e.parts if isinstance(e, Fold) and e.kind == worst else ()
@@ -359,11 +357,6 @@ class GroupCosts:
             slopes = self.cells.slopes(term, self.cells.tables(picks))
             self._lean(costs, weight * np.nan_to_num(slopes, posinf=0.0, neginf=0.0))
         return costs
-
-    def value(self, tables: Any) -> Any:
-        """The true objective, to be minimized; 0/0 is the worst."""
-        values = self.sign * np.asarray(self.objective.of(tables), float)
-        return np.where(np.isnan(values), _WORST, values)
 
 
 def _priced(solver: GroupSearch, picks: _Picks) -> _Picks:
@@ -438,9 +431,9 @@ def _moved(solver: GroupSearch, picks: _Picks, places: list[Ints], g: int, h: in
         grid = tuple(np.meshgrid(*near, indexing="ij"))
         along = dict(zip((g, h), grid, strict=True))
     tables = solver.cells.tables(picks, along)
-    violation = np.broadcast_to(solver.asked.violation(tables), grid[0].shape)
-    cost = np.broadcast_to(solver.costs.value(tables), grid[0].shape)
-    cost = np.where(violation <= violation.min() + TOLERANCE, cost, np.inf)
+    missed = np.broadcast_to(violation(solver.asked.holds, tables), grid[0].shape)
+    cost = np.broadcast_to(cost_of(solver.problem, tables), grid[0].shape)
+    cost = np.where(missed <= missed.min() + TOLERANCE, cost, np.inf)
     best = np.unravel_index(best_alone(cost.reshape(-1), solver.slack), cost.shape)
     moved = list(picks)
     for i, cuts in zip((g, h), grid, strict=False):

@@ -26,7 +26,7 @@ from setpoint.axes.group_search import CellsInWindow, GroupSearch
 from setpoint.axes.implicit_function import Held, hold
 from setpoint.axes.order_statistics import spread
 from setpoint.axes.sample import Sample, read_sample
-from setpoint.axes.scan import TOLERANCE, hold_of, placement_at
+from setpoint.axes.scan import TOLERANCE, placement_at
 from setpoint.axes.soft_counts import SoftCounts, gradient_of
 from setpoint.axes.specification import Specification
 from setpoint.batch import ScoredExamples
@@ -272,10 +272,10 @@ class GroupOutcome(Outcome):
 
     def _missed(self, placed: GroupThresholds) -> str:
         asked, tables = placed.solver.asked, placed.tables
-        for target in asked.targets:
-            needed, value = hold_of(target), float(target.expression.of(tables))
+        for target, needed in zip(asked.targets, asked.holds, strict=True):
+            value = float(target.expression.of(tables))
             gap = needed.gap(value, target.level)
-            if not gap <= max(needed.tolerance, asked.slack(target)) and needed.sense != "at":
+            if not gap <= needed.tolerance and needed.sense != "at":
                 return f"infeasible (gap {gap:.2g}): {target} is not met, it is {value:.4g}"
         for target, step in asked.coarse:
             return f"too coarse: one example of a group changes `{target}` by {step:.2g}"

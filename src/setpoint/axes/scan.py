@@ -7,7 +7,9 @@ an order statistic (:mod:`setpoint.axes.order_statistics`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from setpoint.axes.arrays import no_nan, quiet
 from setpoint.axes.cuts import Cuts, bisect, take
 from setpoint.axes.segments import AnyCuts
 from setpoint.axes.specification import Specification
-from setpoint.rates import Array, Bound, Combination, Expression, Quotient, Rate, Setpoint
+from setpoint.rates import Array, Bound, Combination, Expression, Quotient, Rate, Setpoint, Tables
 
 TOLERANCE = 1e-9
 """Rates closer than this come from the same count: 0.29 of 100 examples is 29 of them."""
@@ -104,6 +106,40 @@ def tolerance(expression: Expression) -> float:
     return size if 0 < size < np.inf else TOLERANCE
 
 
+def cost_of(problem: Specification, tables: Tables) -> Array:
+    """The objective, to be minimized; 0/0 is the worst there is."""
+    value = problem.objective.of(tables)
+    return no_nan(-value if problem.maximize else value)
+
+
+def violation(targets: Iterable[Hold], tables: Tables) -> Array:
+    """By how much targets of one level are missed together; within tolerance counts as met."""
+    total: Array = 0.0
+    for hold in targets:
+        gap = no_nan(hold.gap(hold.expression.of(tables), hold.levels[0]))
+        total = total + np.where(gap > hold.tolerance, gap, 0.0)
+    return total
+
+
+class Worth(NamedTuple):
+    """How good a choice is: by how much its targets are missed, then what it costs."""
+
+    missed: float
+    cost: float
+
+    @classmethod
+    def of(cls, problem: Specification, targets: Iterable[Hold], tables: Tables) -> Worth:
+        """The worth of a choice that gives these counts."""
+        found = violation(targets, tables), cost_of(problem, tables)
+        return cls(*(float(np.max(value)) for value in found))
+
+    def beats(self, other: Worth, close: float, slack: float) -> bool:
+        """Whether less is missed, or the cost is lower at misses that are ``close``."""
+        if abs(self.missed - other.missed) > close:
+            return self.missed < other.missed
+        return self.cost < other.cost - slack
+
+
 def place(cuts: AnyCuts, problem: Specification, targets: list[Hold] | None = None) -> Placement:
     """The best cut for every threshold, and the thresholds that make it.
 
@@ -116,8 +152,7 @@ def place(cuts: AnyCuts, problem: Specification, targets: list[Hold] | None = No
 
 def _place(cuts: AnyCuts, problem: Specification, targets: list[Hold]) -> Placement:
     tables, slack = cuts.tables(), tolerance(problem.objective)
-    cost = problem.objective.of(tables)
-    cost = no_nan(-cost if problem.maximize else cost)
+    cost = cost_of(problem, tables)
     if tuple(cost.shape) != cuts.shape:  # the same at every cut
         cost = np.broadcast_to(cost, cuts.shape)
     values = [hold.expression.of(tables) for hold in targets]
@@ -197,7 +232,7 @@ def placement_at(cuts: AnyCuts, targets: list[Hold], cut: Array, violation: Arra
     free, rejects = cut == cut, cut != cut
     holding = []
     for hold in targets:
-        values = [hold.expression.of(table) for table in tables]
+        values = [np.asarray(hold.expression.of(table)) for table in tables]
         held, grows = _stops(hold, np.array(hold.levels), *values)
         holding.append(held & free)
         rejects = rejects | (held & free & grows)

@@ -256,7 +256,7 @@ def class_shares(
 ) -> dict[Bound, list[ClassShare]]:
     """For every bound that can be proved, the shares it limits, on these examples."""
     data = read_data(problem, ScoredExamples(scores, labels, groups=groups, classes=classes))
-    tables = hard_tables(data, data.scores - np.asarray(shifts, np.float64), frozenset())
+    tables = hard_tables(data, data.scores - np.asarray(shifts, np.float64))
     return {
         target: list(_class_share_counts(target, tables, data.names))
         for target in problem.subject_to
