@@ -62,17 +62,14 @@ class Classes(Axis[ClassData]):
 
     def hold(self, whole: ClassData, own: ClassData, step: Step, widening: float) -> ClassOutcome:
         """Choose the shifts of all classes, and hold them."""
-        with np.errstate(all="ignore"):  # 0/0 is a value here, not an accident
-            found = find_shifts(self.problem, whole)
-            reach = margin_spread(whole, found.edge) if len(whole.scores) else 0.0
-            width = float(step.width_of(np.float64(reach))) * widening or 1.0
-            soft = ClassSoft(whole, found.edge, width)
-            targets = {i: soft.by_count(rate) for i, rate in found.anchors.items()}
-            anchors = ClassAnchors(
-                soft, {i: by for i, by in targets.items() if np.isfinite(by).all()}
-            )
-            held = hold(soft, anchors, self.sign * soft.by_count(self.problem.objective))
-            rate = float(self.problem.objective.of(soft.tables))
+        found = find_shifts(self.problem, whole)
+        reach = margin_spread(whole, found.edge) if len(whole.scores) else 0.0
+        width = float(step.width_of(np.float64(reach))) * widening or 1.0
+        soft = ClassSoft(whole, found.edge, width)
+        targets = {i: soft.by_count(rate) for i, rate in found.anchors.items()}
+        anchors = ClassAnchors(soft, {i: by for i, by in targets.items() if np.isfinite(by).all()})
+        held = hold(soft, anchors, self.sign * soft.by_count(self.problem.objective))
+        rate = float(self.problem.objective.of(soft.tables))
         gradient = np.zeros((whole.size, soft.p.shape[1]))
         if np.isfinite(rate) and np.isfinite(held.gradient).all():
             gradient[whole.rows] = held.gradient

@@ -100,15 +100,14 @@ class Groups(Axis[Sample]):
         """Choose the thresholds of all groups, and hold them."""
         if not whole.totals[0, :2].sum():
             return GroupOutcome.empty(self, own)
-        with np.errstate(all="ignore"):  # 0/0 is a value here, not an accident
-            placed = self.choose(whole)
-            width = self._widths(placed.solver.cells, whole, step, widening)
-            soft = GroupSoft(placed, width, step, whole, own)
-            anchors = CoveragesAndEquations(soft, [soft.by_count(e) for e in placed.equations])
-            objective = _judged_among(self.problem.objective, placed)
-            held = hold(soft, anchors, self.sign * soft.by_count(objective))
-            rate = float(np.squeeze(objective.of(soft.tables)))
-            sound = np.isfinite(held.gradient.sum() + rate) & whole.both_classes
+        placed = self.choose(whole)
+        width = self._widths(placed.solver.cells, whole, step, widening)
+        soft = GroupSoft(placed, width, step, whole, own)
+        anchors = CoveragesAndEquations(soft, [soft.by_count(e) for e in placed.equations])
+        objective = _judged_among(self.problem.objective, placed)
+        held = hold(soft, anchors, self.sign * soft.by_count(objective))
+        rate = float(np.squeeze(objective.of(soft.tables)))
+        sound = np.isfinite(held.gradient.sum() + rate) & whole.both_classes
         return GroupOutcome(
             np.array([self.sign * rate]), held.gradient, sound, self, placed, anchors, held, rate
         )
@@ -136,12 +135,6 @@ class GroupThresholds:
     def present(self) -> list[int]:
         """The places of the groups that have examples, among all groups."""
         return [cell.index for cell in self.solver.cells.cells]
-
-    def of_all(self, values: Floats, count: int) -> Floats:
-        """Values of the present groups in the places of all, NaN for the others."""
-        found = np.full(count, np.nan)
-        found[self.present] = values
-        return found
 
     @property
     def tables(self) -> Tables:
@@ -243,18 +236,19 @@ class GroupOutcome(Outcome):
     @property
     def threshold(self) -> Floats:
         """The thresholds that decide, ``[g]``; NaN for groups without examples."""
-        count = len(self.axis.wheres)
-        if self.placed is None:
-            return np.full(count, np.nan)
-        return self.placed.of_all(self.placed.threshold, count)
+        return self._of_all(None if self.placed is None else self.placed.threshold)
 
     @property
     def marginal(self) -> Floats:
         """The scores that they are put on in training."""
-        count = len(self.axis.wheres)
-        if self.placed is None:
-            return np.full(count, np.nan)
-        return self.placed.of_all(self.placed.marginal, count)
+        return self._of_all(None if self.placed is None else self.placed.marginal)
+
+    def _of_all(self, values: Floats | None) -> Floats:
+        """Values of the present groups in the places of all, NaN for the others."""
+        found = np.full(len(self.axis.wheres), np.nan)
+        if self.placed is not None:
+            found[self.placed.present] = values
+        return found
 
     def trouble(self) -> str:
         """The first thing that is missing, missed or undefined."""

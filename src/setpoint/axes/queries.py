@@ -51,23 +51,22 @@ class Queries(Separable[QueryBatch]):
         """Choose and hold the thresholds of all queries."""
         gradient = np.zeros(whole.sample.scores.shape[1])
         thresholds, marginals, found = [], [], []
-        with np.errstate(all="ignore"):  # 0/0 is a value here, not an accident
-            for _, rows, sample in whole.parts():
-                cuts = sample.query_cuts
-                placed = place(cuts, self.problem, self.targets)
-                width = step.width_of(spread_within(cuts)) * widening
-                width = np.where(width > 0, width, 1.0)[:, None]
-                width = np.broadcast_to(width, placed.marginal.shape)
-                counts = QuerySoftCounts(step, placed.marginal, width, sample, sample)
-                part = self.held(counts, placed)
-                judged = sample.both_classes & np.isfinite(part.value)
-                judged &= np.isfinite(sample.queries.total(part.gradient))
-                gradient[rows] = np.where(sample.queries.each(judged), part.gradient, 0.0)
-                missed = judged & (placed.violation.max(-1) > TOLERANCE)
-                here = cuts.present > 0
-                found.append((part.value[judged].sum(), judged.sum(), here.sum(), missed.sum()))
-                thresholds.append(placed.threshold)
-                marginals.append(placed.marginal)
+        for _, rows, sample in whole.parts():
+            cuts = sample.query_cuts
+            placed = place(cuts, self.problem, self.targets)
+            width = step.width_of(spread_within(cuts)) * widening
+            width = np.where(width > 0, width, 1.0)[:, None]
+            width = np.broadcast_to(width, placed.marginal.shape)
+            counts = QuerySoftCounts(step, placed.marginal, width, sample, sample)
+            part = self.held(counts, placed)
+            judged = sample.both_classes & np.isfinite(part.value)
+            judged &= np.isfinite(sample.queries.total(part.gradient))
+            gradient[rows] = np.where(sample.queries.each(judged), part.gradient, 0.0)
+            missed = judged & (placed.violation.max(-1) > TOLERANCE)
+            here = cuts.present > 0
+            found.append((part.value[judged].sum(), judged.sum(), here.sum(), missed.sum()))
+            thresholds.append(placed.threshold)
+            marginals.append(placed.marginal)
         value, judged_, present, missed_ = np.sum(found, axis=0)
         value, gradient = value / max(judged_, 1), gradient / max(judged_, 1)
         bounded = any(isinstance(t, Bound) for point in self.problem.points for t in point)
