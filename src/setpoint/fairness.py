@@ -29,7 +29,7 @@ from setpoint.rates import (
     tpr,
 )
 
-MOST = 1000
+MOST_GROUPS = 1000
 """More groups than this are no groups, but a mistake in a column."""
 
 
@@ -41,14 +41,16 @@ def each(rate: Expression, /, **groups: Iterable[Value]) -> tuple[Expression, ..
     """
     if not isinstance(rate, Expression):
         raise TypeError(f"Groups are compared by a rate, such as tpr; got {rate!r}.")
-    columns = {name: _values(name, values) for name, values in groups.items()}
+    columns = {name: _distinct_values(name, values) for name, values in groups.items()}
     if not columns:
         raise TypeError('Name the groups by their column and its values: sex=["f", "m"].')
     count = 1
     for values in columns.values():
         count *= len(values)
-    if count > MOST:
-        raise ValueError(f"{count:,} groups are more than {MOST:,}: name the few that matter.")
+    if count > MOST_GROUPS:
+        raise ValueError(
+            f"{count:,} groups are more than {MOST_GROUPS:,}: name the few that matter."
+        )
     cells = product(*columns.values())
     return tuple(rate.on(**dict(zip(columns, cell, strict=True))) for cell in cells)
 
@@ -128,7 +130,7 @@ def _tolerance(tolerance: float) -> float:
     return level
 
 
-def _values(column: str, values: Iterable[Value]) -> list[Value]:
+def _distinct_values(column: str, values: Iterable[Value]) -> list[Value]:
     """The values of a column, each once; a string is one value, not a list of letters."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"List the groups of {column}, as in {column}=[{values!r}, ...].")

@@ -82,11 +82,11 @@ class Hard(Step):
 
     def value(self, u: Values) -> Values:
         """1 above the threshold, else 0."""
-        return _as(u > 0, u)
+        return _in_precision_of(u > 0, u)
 
     def slope(self, u: Values) -> Values:
         """Zero everywhere."""
-        return _as(u != u, u)
+        return _in_precision_of(u != u, u)
 
     curvature = slope
 
@@ -170,11 +170,11 @@ class Hinge(Step):
 
     def slope(self, u: Values) -> Values:
         """1 from one width below the threshold on."""
-        return _as(u > -1, u)
+        return _in_precision_of(u > -1, u)
 
     def curvature(self, u: Values) -> Values:
         """Zero, except at the kink, where it is not defined."""
-        return _as(u != u, u)
+        return _in_precision_of(u != u, u)
 
 
 class SlopeOf(Step):
@@ -202,6 +202,6 @@ class SlopeOf(Step):
         return self.step.curvature(u)
 
 
-def _as(mask: Values, like: Values) -> Values:
+def _in_precision_of(mask: Values, like: Values) -> Values:
     """Ones and zeros in the precision of ``like``."""
     return mask.to(like.dtype) if hasattr(mask, "to") else mask.astype(like.dtype)

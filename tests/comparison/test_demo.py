@@ -11,9 +11,9 @@ from setpoint import certify, cli
 from setpoint.comparison import Comparison, MethodTrial, demo
 from setpoint.comparison.demo import (
     CROSS_ENTROPY,
+    DEMO_GOALS,
     DEMO_METHODS,
     DRAWN,
-    GOALS,
     IMPLICIT,
     MODELS,
     DemoPlan,
@@ -62,12 +62,12 @@ def test_several_processes_find_what_one_finds(found):
 
 def test_the_table_has_every_goal_and_model(quick):
     _, text = quick
-    for goal in GOALS:
+    for goal in DEMO_GOALS:
         assert text.count(goal) == 1
     table = text[: text.index("Percent on the held-out")]
     for model in MODELS:
-        assert table.count(model) == len(GOALS)
-    assert table.count(" ± ") >= 3 * len(GOALS) * len(MODELS)
+        assert table.count(model) == len(DEMO_GOALS)
+    assert table.count(" ± ") >= 3 * len(DEMO_GOALS) * len(MODELS)
     assert "not what it learns" in text  # quick says that it is quick
 
 
@@ -91,7 +91,7 @@ def test_the_certificate_is_of_rows_that_nothing_else_has_seen(found):
     certificate, finished = certify_one(found)
     parts = letter_split(0)
     ours = next(t for t in found[DRAWN, "linear"].trials if t.method == IMPLICIT)
-    again = certify(ours.scores["validation"], parts.validation.y, GOALS[DRAWN])
+    again = certify(ours.scores["validation"], parts.validation.y, DEMO_GOALS[DRAWN])
     assert certificate == again
     assert finished.threshold == again.threshold
     assert (finished.splits["calibration"].labels == parts.validation.y).all()
@@ -104,7 +104,7 @@ def test_results_hold_every_single_number(quick):
     results = json.loads((out / "results.json").read_text(encoding="utf-8"))
     assert results["seeds"] == [0, 1]
     assert set(results["versions"]) == {"setpoint", "torch", "numpy", "python"}
-    assert len(results["comparisons"]) == len(GOALS) * len(MODELS)
+    assert len(results["comparisons"]) == len(DEMO_GOALS) * len(MODELS)
     for one in results["comparisons"]:
         assert len(one["trials"]) == 2 * 2
         ours, theirs = (
@@ -133,7 +133,7 @@ def test_both_methods_start_from_the_same_weights_and_see_the_same_batches(monke
         for method in DEMO_METHODS.values():
             torch.rand(1)  # whatever else was drawn does not matter
             with pytest.raises(StopIteration):
-                bench.train(method, GOALS[DRAWN])
+                bench.train(method, DEMO_GOALS[DRAWN])
     assert calls[0] == calls[1]
     assert calls[2] == calls[3]
     assert calls[0][0] != calls[2][0]
@@ -141,8 +141,10 @@ def test_both_methods_start_from_the_same_weights_and_see_the_same_batches(monke
 
 def test_cross_entropy_is_trained_once_for_all_goals(found):
     for model in MODELS:
-        runs = [t for goal in GOALS for t in found[goal, model].trials if t.method == CROSS_ENTROPY]
-        assert len(runs) == len(GOALS)
+        runs = [
+            t for goal in DEMO_GOALS for t in found[goal, model].trials if t.method == CROSS_ENTROPY
+        ]
+        assert len(runs) == len(DEMO_GOALS)
         assert len({t.ms_per_step for t in runs}) == 1
 
 
@@ -161,7 +163,7 @@ def made_up(gain: float) -> dict[tuple[str, str], Comparison]:
         return MethodTrial(method, seed, percent / 100, None, None, 0.01, 3, 1.0, "ok")
 
     comparisons = {}
-    for goal, problem in GOALS.items():
+    for goal, problem in DEMO_GOALS.items():
         sign = 1 if problem.maximize else -1
         trials = [
             trial(method, seed, percent)
@@ -185,7 +187,7 @@ def test_rows_say_who_is_better_and_losing_ones_stay_in(gain, told):
     lines = [
         line for line in console.export_text().splitlines() if "MLP 64" in line or "linear" in line
     ]
-    assert len(lines) == len(GOALS) * len(MODELS)
+    assert len(lines) == len(DEMO_GOALS) * len(MODELS)
     for line in lines:
         assert f"{gain:+.1f} ± 1.0   {told}  " in line
 
@@ -201,7 +203,7 @@ def test_the_demo_leaves_the_number_of_threads_alone(monkeypatch, tmp_path):
         inside.append(torch.get_num_threads())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(demo, "_train", stop)
+    monkeypatch.setattr(demo, "_run_with_bar", stop)
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)

@@ -649,7 +649,7 @@ def test_criteria_take_goals_as_words_and_bounds(criterion):
     for goal in (problem, "Maximise tpr s.t. fpr <= 1 %", sp.fpr <= 0.01, "fpr <= 1 %"):
         assert criterion(goal).problem == problem
     with pytest.raises(
-        TypeError, match=r"takes a Problem, such as .*, a sentence or a bound; got 3"
+        TypeError, match=r"takes a Problem, a sentence such as .*, or a bound such as .*; got 3"
     ):
         criterion(3)
     with pytest.raises(ValueError, match="fprr"):

@@ -76,7 +76,7 @@ def test_other_problems_are_refused_and_told_where_to_go(problem):
 
 
 def test_only_problems_are_problems():
-    with pytest.raises(TypeError, match="Program takes a Problem, such as"):
+    with pytest.raises(TypeError, match="Program takes a Problem, a sentence such as"):
         sp.Program(sp.f_score(1))
 
 

@@ -43,7 +43,7 @@ def area(problem: Specification, cuts: Cuts) -> float:
         return _mcclish(x, y, swept.low, swept.high)
     if _is_roc(problem, swept, tpr, tnr):
         return _mcclish(1 - x[::-1], y[::-1], 1 - swept.high, 1 - swept.low)
-    return _mean(x, np.where(np.isnan(y), worst(problem), y), swept)
+    return _mean_over_levels(x, np.where(np.isnan(y), worst(problem), y), swept)
 
 
 def _is_roc(problem: Specification, swept: Range, of: Rate, over: Rate) -> bool:
@@ -73,7 +73,7 @@ def _mean_of_best(problem: Specification, x: Array, y: Array, swept: Range) -> f
     return float(steps[steps > 0] @ values[steps > 0] / (swept.high - swept.low))
 
 
-def _mean(x: Array, y: Array, swept: Range) -> float:
+def _mean_over_levels(x: Array, y: Array, swept: Range) -> float:
     """The mean of ``y`` over levels of ``x``; where none reaches a level, at the nearest rate."""
     held_from_below = swept.setpoints(1)[0].caps
     first = np.flatnonzero(x == x[0])[-1] if held_from_below else 0

@@ -21,27 +21,27 @@ from setpoint.rates import Across, Bound, ClassArea, Tables
 def evaluate_classes(problem: Specification, examples: ScoredExamples, shifts: Any) -> float:
     """See :meth:`setpoint.problems.Problem.evaluate`."""
     if isinstance(problem.objective, ClassArea):
-        data = _read(problem, examples)
+        data = _read_classes(problem, examples)
         return class_area(problem.objective.kind, data)
     if shifts is None:
         return choose_classes(problem, examples).value
-    data = _read(problem, examples)
+    data = _read_classes(problem, examples)
     t = to_numpy(shifts, "thresholds").reshape(-1)
     if t.shape != (data.scores.shape[1],) or not np.isfinite(t).all():
         raise ValueError(
             f"This problem takes one finite shift for each of {data.scores.shape[1]} classes; "
             f"got {shifts!r:.60}."
         )
-    return _value(problem, data, t)
+    return _value_at(problem, data, t)
 
 
 def choose_classes(problem: Specification, examples: ScoredExamples) -> Choice:
     """See :meth:`setpoint.problems.Problem.choose`."""
-    data = _read(problem, examples)
+    data = _read_classes(problem, examples)
     if isinstance(problem.objective, ClassArea):
         raise ValueError(f"`{problem}` has no shifts to choose: it is about scores only.")
     shifts = _best(problem, data)
-    value = _value(problem, data, shifts)
+    value = _value_at(problem, data, shifts)
     with quiet():
         tables = hard_tables(data, data.scores - shifts, np.nan)
         check_reached(problem, data, tables)
@@ -91,7 +91,7 @@ def _best(problem: Specification, data: ClassData) -> Floats:
     return second if two.beats(one, 0.0, 0.0) else first
 
 
-def _read(problem: Specification, examples: ScoredExamples) -> ClassData:
+def _read_classes(problem: Specification, examples: ScoredExamples) -> ClassData:
     data = read_data(problem, examples)
     if not len(data.scores):
         raise ValueError("There are no scores to evaluate: pass at least one example.")
@@ -109,7 +109,7 @@ def _read(problem: Specification, examples: ScoredExamples) -> ClassData:
     return data
 
 
-def _value(problem: Specification, data: ClassData, shifts: Floats) -> float:
+def _value_at(problem: Specification, data: ClassData, shifts: Floats) -> float:
     """The objective; 0/0 is its worst value, unless the data leave no other."""
     with quiet():
         tables = hard_tables(data, data.scores - shifts, worst(problem))

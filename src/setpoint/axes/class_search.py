@@ -109,7 +109,7 @@ def _two(search: CoordinateDescent) -> FoundShifts:
     both = np.arange(2)
     cuts, placed = search.placed(1, both, np.arange(len(search.data.scores)))
     at, edge = (
-        _finite(float(x[0, 0]), cuts.scores[0]) for x in (placed.threshold, placed.marginal)
+        _finite_shift(float(x[0, 0]), cuts.scores[0]) for x in (placed.threshold, placed.marginal)
     )
     half = np.array([-0.5, 0.5])
     scores = search.data.scores
@@ -274,7 +274,7 @@ class CoordinateDescent:
         now = cuts.above(np.full((1, 1), self.shifts[column]))
         if not self._better(cuts, placed.cut, now):
             return False
-        self._take(cuts, column, _finite(placed.threshold[0, 0], cuts.scores[0]))
+        self._take(cuts, column, _finite_shift(placed.threshold[0, 0], cuts.scores[0]))
         return True
 
     def _move_freely(self, column: int, among: Ints, rows: Ints) -> bool:
@@ -405,12 +405,12 @@ def _shift_at(margins: Floats, cut: int) -> float:
     if cut == 0:
         return float(margins[0])
     if cut == len(margins):
-        return _finite(-np.inf, margins)
+        return _finite_shift(-np.inf, margins)
     middle = margins[cut - 1] / 2 + margins[cut] / 2
     return float(middle if middle < margins[cut - 1] else margins[cut])  # no float between them
 
 
-def _finite(threshold: float, margins: Floats) -> float:
+def _finite_shift(threshold: float, margins: Floats) -> float:
     """A finite threshold; instead of minus infinity, one below all margins."""
     if threshold > -np.inf:
         return float(threshold)

@@ -249,9 +249,9 @@ class ClassOutcome(Outcome):
             first = self.problem.subject_to[0].expression if self.problem.subject_to else None
             return {
                 "threshold": self.found.shifts.tolist(),
-                "held_rate": None if first is None else _finite(first.of(self.hard)),
-                "soft_objective": _finite(self.rate),
-                "hard_objective": _finite(self.problem.objective.of(self.hard)),
+                "held_rate": None if first is None else _number_or_none(first.of(self.hard)),
+                "soft_objective": _number_or_none(self.rate),
+                "hard_objective": _number_or_none(self.problem.objective.of(self.hard)),
                 "multiplier": self.held.multipliers.tolist(),
                 "examples_in_band": self.examples_in_band(),
             }
@@ -400,5 +400,5 @@ def _counts_truth(node: Expression) -> bool:
     return bottom.tp == bottom.fn and bottom.tp != 0 and bottom.fp == bottom.tn == 0
 
 
-def _finite(value: Any) -> float | None:
+def _number_or_none(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None

@@ -63,7 +63,7 @@ class Cells:
         self.cells = []
         for g, i in enumerate(held):
             mine = tuple(w for s, w in enumerate(slices) if alone[s] and self.inside[s, g])
-            self.cells.append(_cell(wheres[i], i, mine, scores, *pairs[i]))
+            self.cells.append(_make_cell(wheres[i], i, mine, scores, *pairs[i]))
 
     def defined(self, expression: Expression) -> bool:
         """Whether the examples at hand give it a value: fnr of a group needs its positives."""
@@ -170,7 +170,7 @@ def threshold_column(problem: Specification, thresholds: Any, groups: Any, s: Fl
     return found
 
 
-def _cell(
+def _make_cell(
     where: Where, index: int, slices: tuple[Where, ...], scores: Floats, p: Floats, n: Floats
 ) -> Cell:
     here = (p + n) > 0

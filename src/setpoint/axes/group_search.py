@@ -58,12 +58,12 @@ _WORST = 1e300
 _TANGENTS = 20
 _LEVELS = 32
 _HALVINGS = 40
-_ROUNDS = 3
+_PRICE_ROUNDS = 3
 _SWEEPS = 10
 _NEAR = 32
-_CLOSE = 1e-3
+_PRICE_PRECISION = 1e-3
 _Picks = list[int]
-_Judged = tuple[_Picks, Worth]
+_JudgedPicks = tuple[_Picks, Worth]
 
 
 @dataclass
@@ -105,7 +105,7 @@ class GroupSearch:
 
     def tangents(self, prices: list[Floats]) -> _Picks:
         """Choose by tangents until the choice stays; once is enough for objectives that add up."""
-        picks = [_middle(ok) for ok in self.allowed]
+        picks = [_middle_cut(ok) for ok in self.allowed]
         best: _Picks | None = None
         for _ in range(_TANGENTS):
             costs = self._priced_costs(picks, prices)
@@ -183,7 +183,7 @@ class GroupSearch:
         return self._scan(inside, others)
 
 
-def _middle(allowed: NDArray[np.bool_]) -> int:
+def _middle_cut(allowed: NDArray[np.bool_]) -> int:
     """A cut to start from, with examples on both sides if possible."""
     places = np.flatnonzero(allowed)
     return int(places[len(places) // 2])
@@ -207,7 +207,7 @@ class GroupTargets:
     """
 
     def __init__(self, problem: Specification, cells: Cells, *, sample: bool = False) -> None:
-        asked = (_present(target, cells) for target in split_targets(problem.subject_to))
+        asked = (_judgeable(target, cells) for target in split_targets(problem.subject_to))
         self.targets = [target for target in asked if target is not None]
         self.coarse: list[tuple[Bound | Setpoint, float]] = []
         self.local: list[list[Hold]] = [[] for _ in cells.cells]
@@ -262,7 +262,7 @@ def _raising(target: Bound | Setpoint, cells: Cells, tables: Any) -> Floats:
     e = target.expression
     if isinstance(e, Fold) and e.kind == "abs":
         e = e.parts[0]
-    slopes = cells.slopes(_linear(e, target.level), tables)
+    slopes = cells.slopes(_in_counts(e, target.level), tables)
     turn = -1.0 if isinstance(target, Bound) and target.sense == ">=" else 1.0
     return turn * np.nan_to_num(slopes, posinf=0.0, neginf=0.0)
 
@@ -278,7 +278,7 @@ def _excess(target: Bound | Setpoint, tables: Any) -> float:
     return max(0.0, float(target.gap(tables)))
 
 
-def _linear(e: Any, level: float) -> Any:
+def _in_counts(e: Any, level: float) -> Any:
     """``precision >= 0.9`` as ``TP - 0.9 (TP + FP) >= 0``: the same, in counts that add up."""
     if isinstance(e, Rate) and not e.is_steady:
         return Rate(e.numerator - level * e.denominator, ONE, e.where)
@@ -295,7 +295,7 @@ def _bound_by(window: Window, cells: Cells) -> CellsInWindow | None:
     return CellsInWindow(window, places, tuple(cells.cells[g].values(part) for g, part in pairs))
 
 
-def _present(target: Bound | Setpoint, cells: Cells) -> Bound | Setpoint | None:
+def _judgeable(target: Bound | Setpoint, cells: Cells) -> Bound | Setpoint | None:
     """The target without the groups that cannot be judged here; None if nothing is left of it."""
     if cells.defined(target.expression):
         return target
@@ -363,14 +363,14 @@ def _priced(solver: GroupSearch, picks: _Picks) -> _Picks:
     """The best cuts with a price on each joint target, found by bisection, one after the other."""
     prices = [np.zeros((len(solver.cells.cells), 2)) for _ in solver.asked.joint]
     best = (picks, solver.judge(picks))
-    for _ in range(1 if len(prices) == 1 else _ROUNDS):
+    for _ in range(1 if len(prices) == 1 else _PRICE_ROUNDS):
         for j in range(len(prices)):
             best = _bisect(solver, prices, j, best)
     solver.prices = prices
     return best[0]
 
 
-def _bisect(solver: GroupSearch, prices: list[Floats], j: int, best: _Judged) -> _Judged:
+def _bisect(solver: GroupSearch, prices: list[Floats], j: int, best: _JudgedPicks) -> _JudgedPicks:
     """The smallest price at which a joint target is met; the best choice on the way."""
     target = solver.asked.joint[j]
     prices[j] = 0 * prices[j]
@@ -390,7 +390,7 @@ def _bisect(solver: GroupSearch, prices: list[Floats], j: int, best: _Judged) ->
             low, price = price, (2 * price if not high else (price + high) / 2)
         else:
             high, price = price, (low + price) / 2
-        if high and high - low <= _CLOSE * high:
+        if high and high - low <= _PRICE_PRECISION * high:
             break
     prices[j] = turn * (high or price) * direction
     return best
@@ -403,7 +403,7 @@ def _unit(solver: GroupSearch, direction: Floats) -> float:
     return float(max(*moves, 1e-3) / max((abs(direction) * totals).max(), 1e-12))
 
 
-def _keep(solver: GroupSearch, new: _Picks, old: _Judged) -> _Judged:
+def _keep(solver: GroupSearch, new: _Picks, old: _JudgedPicks) -> _JudgedPicks:
     score = solver.judge(new)
     return (new, score) if solver.better(score, old[1]) else old
 
@@ -415,19 +415,21 @@ def _improved(solver: GroupSearch, picks: _Picks) -> _Picks:
     for _ in range(_SWEEPS):
         before = best[0]
         for g, h in _pairs(len(places)):
-            best = _keep(solver, _moved(solver, best[0], places, g, h), best)
+            best = _keep(solver, _best_of_two_groups(solver, best[0], places, g, h), best)
         if best[0] == before:
             break
     return best[0]
 
 
-def _moved(solver: GroupSearch, picks: _Picks, places: list[Ints], g: int, h: int) -> _Picks:
+def _best_of_two_groups(
+    solver: GroupSearch, picks: _Picks, places: list[Ints], g: int, h: int
+) -> _Picks:
     """The best cuts of groups g and h, those of the others staying."""
     if g == h:
         along = {g: places[g]}
         grid: tuple[Ints, ...] = (places[g],)
     else:
-        near = [_nearest(places[i], picks[i]) for i in (g, h)]
+        near = [_cuts_near(places[i], picks[i]) for i in (g, h)]
         grid = tuple(np.meshgrid(*near, indexing="ij"))
         along = dict(zip((g, h), grid, strict=True))
     tables = solver.cells.tables(picks, along)
@@ -447,7 +449,7 @@ def _pairs(count: int) -> Iterator[tuple[int, int]]:
     yield from combinations(range(count), 2)
 
 
-def _nearest(places: Ints, now: int) -> Ints:
+def _cuts_near(places: Ints, now: int) -> Ints:
     """The allowed cuts nearest to the present one."""
     at = int(np.searchsorted(places, now))
     start = max(0, min(at - _NEAR, len(places) - 2 * _NEAR))

@@ -101,14 +101,16 @@ def spread(scores: Array, weights: Array | None = None, ranked: Array | None = N
     """
     if weights is None:
         pairs = zip(scores, scores if ranked is None else ranked, strict=True)
-        return np.array([_spread(row, *_quantiles(same), None) for row, same in pairs])
+        return np.array([_fenced_deviation(row, *_quantiles(same), None) for row, same in pairs])
     there = [own > 0 for own in weights]
     rows = [(row[here], own[here]) for row, own, here in zip(scores, weights, there, strict=True)]
-    found = [_spread(s, *_weighted_quantiles(s, w), w) if len(s) else 0.0 for s, w in rows]
+    found = [
+        _fenced_deviation(s, *_weighted_quantiles(s, w), w) if len(s) else 0.0 for s, w in rows
+    ]
     return np.array(found)
 
 
-def _spread(scores: Floats, low: float, high: float, weights: Floats | None) -> float:
+def _fenced_deviation(scores: Floats, low: float, high: float, weights: Floats | None) -> float:
     """The spread of scores between whose two quantiles the middle 90 % lie."""
     reach = high - low if high > low else inf  # almost all tied: no fence
     least, greatest = float(scores.min()), float(scores.max())

@@ -54,7 +54,7 @@ def choose_queries(problem: Specification, examples: ScoredExamples) -> Choice:
             placed = place(cuts, problem, targets)
             tables = cuts.tables_at(placed.cut)
             _check_feasible(problem, placed, tables, names[part])
-            thresholds.append(_representable(placed, cuts, examples.scores))
+            thresholds.append(_rounded_thresholds(placed, cuts, examples.scores))
             values.append(_objectives(problem, tables, cuts))
             for found, target in zip(reached, problem.subject_to, strict=True):
                 found.append(np.mean(target.expression.of(tables), -1))
@@ -148,7 +148,7 @@ def _decided(sample: QuerySample, thresholds: Floats) -> Tables:
     return tables_of(counts.transpose(2, 0, 1), sample.totals, sample.slices)
 
 
-def _representable(placed: Placement, cuts: QueryCuts, scores: Any) -> Floats:
+def _rounded_thresholds(placed: Placement, cuts: QueryCuts, scores: Any) -> Floats:
     """The thresholds in the precision of the scores, deciding the same: see ``choose``."""
     rounded = rounded_like(scores, placed.threshold)
     too_high = (placed.cut > 0) & (rounded >= cuts.score(placed.cut - 1))

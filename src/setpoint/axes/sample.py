@@ -138,7 +138,7 @@ def read_sample(
         given = given if given.ndim == 2 else given[:, None]
         w = np.broadcast_to(given, s.shape) if len(given) == len(s) else given
         check_weights(w, s)
-    columns = _columns(slices, s, (positive.T, negative.T), w, groups)
+    columns = _weight_columns(slices, s, (positive.T, negative.T), w, groups)
     sample = Sample(s.T, columns, slices, unweighted=w is None)
     sample.positive = positive.T
     if given.dtype == np.float32:
@@ -184,7 +184,7 @@ def _pair(scores: Any, labels: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return s.reshape(n, 1), y.reshape(n, 1)
 
 
-def _columns(
+def _weight_columns(
     slices: tuple[Where, ...],
     scores: Floats,
     classes: tuple[NDArray[np.bool_], NDArray[np.bool_]],
@@ -214,17 +214,17 @@ def read_to_evaluate(slices: tuple[Where, ...], examples: ScoredExamples) -> Sam
 
     Takes plain lists too; no examples at all, or none in a slice, are an error.
     """
-    s, y = _flat(examples.scores, "scores"), _flat(examples.labels, "labels")
+    s, y = _one_output(examples.scores, "scores"), _one_output(examples.labels, "labels")
     if s.size == 0:
         raise ValueError("There are no scores to evaluate: pass at least one example.")
     check_scores(s)
     check_labels(y, s)
-    w = None if examples.weights is None else _flat(examples.weights, "weights")
+    w = None if examples.weights is None else _one_output(examples.weights, "weights")
     if w is not None:
         check_weights(w, s)
         w = w[:, None]
     classes = (y == 1)[None], (y == 0)[None]
-    columns = _columns(slices, s[:, None], classes, w, examples.groups, needed=True)
+    columns = _weight_columns(slices, s[:, None], classes, w, examples.groups, needed=True)
     return Sample(s[None], columns, slices, unweighted=w is None)
 
 
@@ -254,7 +254,7 @@ def group_column(
     return array
 
 
-def _flat(values: Any, name: str) -> Floats:
+def _one_output(values: Any, name: str) -> Floats:
     """``[n]`` or ``[n, 1]`` as ``[n]``."""
     array = to_numpy(values, name)
     if array.ndim == 2 and array.shape[1] == 1:

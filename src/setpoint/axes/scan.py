@@ -88,7 +88,7 @@ def holds(problem: Specification) -> list[Hold]:
         levels = tuple(targets[i].level for targets in problem.points)
         hold, alone = hold_of(target), len(problem.points[0]) == 1
         sorts = hold.sense == "at" and alone and _sorts(problem, target.expression)
-        counted = _counted(problem, hold) if alone else None
+        counted = _counted_classes(problem, hold) if alone else None
         held.append(replace(hold, levels=levels, sorts=sorts, counted=counted))
     return held
 
@@ -287,7 +287,7 @@ def _sorts(problem: Specification, held: Expression) -> bool:
     )
 
 
-def _counted(problem: Specification, hold: Hold) -> Counted | None:
+def _counted_classes(problem: Specification, hold: Hold) -> Counted | None:
     """The classes whose order statistic is the threshold: see :attr:`Hold.counted`.
 
     If a target caps how many examples of some classes are accepted, each counting the same, and

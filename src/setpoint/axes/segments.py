@@ -141,14 +141,14 @@ def query_column(name: str | None, queries: Any, scores: NDArray[Any]) -> NDArra
     column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
     check_length(column, scores, "queries")
     if column.dtype.kind == "O":
-        column = np.asarray([_named(value, row) for row, value in enumerate(column.tolist())])
+        column = np.asarray([_query_value(value, row) for row, value in enumerate(column.tolist())])
     if column.dtype.kind == "f" and np.isnan(column).any():
         row = int(np.isnan(column).argmax())
         raise ValueError(f"Every example belongs to a query; got NaN in row {row} of queries.")
     return column
 
 
-def _named(value: Any, row: int) -> Any:
+def _query_value(value: Any, row: int) -> Any:
     if value is None or value != value:
         raise ValueError(f"Every example belongs to a query; got {value!r} in row {row}.")
     return value

@@ -54,8 +54,8 @@ class SoftCounts:
             some = self.whole.columns[:, part]
             value, slope = here @ some, kernel @ some
             if not self.step.complementary:
-                value = _joined([value, self.step.value(-u) @ some], -1)
-                slope = _joined([slope, -(self.step.slope(-u) @ some)], -1)
+                value = _concatenated([value, self.step.value(-u) @ some], -1)
+                slope = _concatenated([slope, -(self.step.slope(-u) @ some)], -1)
             if keep:
                 self._kernels.append(kernel)
             values.append(value)
@@ -71,14 +71,14 @@ class SoftCounts:
             parts.append(_pulled(by, columns[:, start:stop], kernel))
             start = stop
         if parts:
-            return parts[0] if len(parts) == 1 else _joined(parts, 1)
+            return parts[0] if len(parts) == 1 else _concatenated(parts, 1)
         for part, u in self._distances(self.batch.scores):
             some = columns[:, part]
             pulls = _pulled(by[..., :k], some, self.step.slope(u))
             if not self.step.complementary:
                 pulls = pulls - _pulled(by[..., k:], some, self.step.slope(-u))
             parts.append(pulls)
-        return _joined(parts, 1)
+        return _concatenated(parts, 1)
 
     def tensors(self, device: Any = None) -> SoftCounts:
         """The same with tensors, for criteria that compute with these."""
@@ -209,7 +209,7 @@ def _pulled(by_count: Array, columns: Array, kernel: Array) -> Array:
     return pulls[:, 0] if pulls.shape[1] == 1 else pulls.sum(1)
 
 
-def _joined(parts: list[Array], axis: int) -> Array:
+def _concatenated(parts: list[Array], axis: int) -> Array:
     """Arrays, or tensors, one after the other."""
     if len(parts) == 1:
         return parts[0]

@@ -35,11 +35,11 @@ def quotas_of(wanted: dict[int, float], truth: Floats, weights: Floats) -> Float
     if free:
         own = quotas[free].sum()
         quotas[free] = quotas[free] * left / own if own > 0 else left / len(free)
-    return _rounded(quotas, wanted, free) if np.all(weights == 1) else quotas
+    return _whole_quotas(quotas, wanted, free) if np.all(weights == 1) else quotas
 
 
-def _rounded(quotas: Floats, wanted: dict[int, float], free: list[int]) -> Floats:
-    """Ints numbers near the quotas that add up to the same.
+def _whole_quotas(quotas: Floats, wanted: dict[int, float], free: list[int]) -> Floats:
+    """Whole numbers near the quotas that add up to the same.
 
     A wanted count is rounded to the nearest, half down, as a setpoint is; the others take the rest.
     """

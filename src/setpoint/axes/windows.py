@@ -101,7 +101,7 @@ def _at_most(target: Bound, e: Expression, level: float) -> Window | None:
     if not isinstance(e, Combination) or e.constant or len(e.terms) != 2:
         return None
     (a, top), (b, low) = sorted(e.terms, key=lambda term: -term[0])
-    if not (_is_fold(top, "max") and _is_fold(low, "min") and _same(top, low) and a > 0 > b):
+    if not (_is_fold(top, "max") and _is_fold(low, "min") and _same_parts(top, low) and a > 0 > b):
         return None
     return Window(target, top.children, level / a, -b / a)
 
@@ -116,7 +116,7 @@ def _at_least(target: Bound, e: Expression, level: float) -> Window | None:
         factor, may_be_zero = -a / b, True
     else:
         return None
-    if not (_is_fold(low, "min") and _is_fold(top, "max") and _same(top, low)):
+    if not (_is_fold(low, "min") and _is_fold(top, "max") and _same_parts(top, low)):
         return None
     return Window(target, top.children, 0.0, factor, may_be_zero)
 
@@ -133,7 +133,7 @@ def _is_fold(e: Expression, kind: str) -> bool:
     return isinstance(e, Fold) and e.kind == kind
 
 
-def _same(a: Expression, b: Expression) -> bool:
+def _same_parts(a: Expression, b: Expression) -> bool:
     return set(a.children) == set(b.children)
 
 

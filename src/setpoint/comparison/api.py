@@ -76,7 +76,7 @@ def compare(
         model,
         whole(steps, "steps", least=1),
         whole(batch_size, "batch_size", least=1),
-        _rates(learning_rates, model),
+        _learning_rates(learning_rates, model),
     )
     trials = []
     for trial in run_cells(plan, chosen, wanted, check_processes(processes)):
@@ -112,7 +112,7 @@ def _splitter(data: Data) -> Callable[[int], DataSplit]:
     return partial(split, Table(features, labels.astype(np.int64)))
 
 
-def _rates(given: float | Sequence[float] | None, model: object) -> list[float]:
+def _learning_rates(given: float | Sequence[float] | None, model: object) -> list[float]:
     if given is None:
         return [LEARNING_RATES.get(model, 0.001) if isinstance(model, str) else 0.001]
     listed = [given] if isinstance(given, int | float) else list(given)
@@ -137,13 +137,15 @@ def _check_methods(methods: object) -> dict[str, Members]:
     elif isinstance(methods, Iterable):
         for name in [methods] if isinstance(methods, str) else methods:
             if not isinstance(name, str):
-                raise TypeError(f"A list of methods has names; got {_shown(name)} in it. {_OWN}")
+                raise TypeError(
+                    f"A list of methods has names; got {_short_repr(name)} in it. {_OWN}"
+                )
             methods_named(name)
             chosen[name] = name
     else:
         raise TypeError(
             'methods must be names, as in ["cross_entropy", "implicit"]; '
-            f"got {_shown(methods)}. {_OWN}"
+            f"got {_short_repr(methods)}. {_OWN}"
         )
     if not chosen:
         raise ValueError("compare needs at least one method.")
@@ -162,5 +164,5 @@ def _check_seeds(seeds: object) -> list[int]:
     return [whole(one, "seeds", least=0) for one in listed]
 
 
-def _shown(value: object) -> str:
+def _short_repr(value: object) -> str:
     return repr(value) if len(repr(value)) <= 60 else type(value).__name__

@@ -41,7 +41,7 @@ from setpoint.train import LEARNING_RATES, Shuffled
 HELD_FPR = 0.01
 DRAWN = "FNR at FPR 1 %"
 """The goal whose curves are drawn and whose threshold is certified."""
-GOALS: dict[str, Problem] = {
+DEMO_GOALS: dict[str, Problem] = {
     DRAWN: fnr_at_fpr(HELD_FPR),
     "precision at recall 95 %": precision_at_recall(0.95),
     "PR-AUC, recall 95-100 %": pr_auc(recall=(0.95, 1.0)),
@@ -80,13 +80,13 @@ class DemoPlan:
     @property
     def total_steps(self) -> int:
         """All steps of the demo: cross-entropy once for all goals, Implicit once for each."""
-        return self.seeds * len(MODELS) * (1 + len(GOALS)) * self.steps
+        return self.seeds * len(MODELS) * (1 + len(DEMO_GOALS)) * self.steps
 
     def bench(self, model: str, seed: int) -> Bench:
         """What both methods share on one split."""
         kind = MODELS[model]
         given = (kind, self.steps, self.batch_size, [LEARNING_RATES[kind]])
-        return Bench(ComparisonPlan(GOALS[DRAWN], letter_split, *given), seed)
+        return Bench(ComparisonPlan(DEMO_GOALS[DRAWN], letter_split, *given), seed)
 
 
 def letter_split(seed: int) -> DataSplit:
@@ -108,7 +108,7 @@ def run_plan(
         (goal, model): Comparison(
             problem, tuple(trial for seed in seeds for trial in found[model, seed][goal]), labels
         )
-        for goal, problem in GOALS.items()
+        for goal, problem in DEMO_GOALS.items()
         for model in MODELS
     }
 
@@ -117,9 +117,9 @@ def run_cell(plan: DemoPlan, model: str, seed: int) -> dict[str, list[MethodTria
     """One model on one split by both methods; the trials by goal, cross-entropy first."""
     bench = plan.bench(model, seed)
     # cross-entropy does not know the goal, so one training serves all three
-    usual = bench.train(DEMO_METHODS[CROSS_ENTROPY], GOALS[DRAWN])
+    usual = bench.train(DEMO_METHODS[CROSS_ENTROPY], DEMO_GOALS[DRAWN])
     trials = {}
-    for goal, problem in GOALS.items():
+    for goal, problem in DEMO_GOALS.items():
         with warnings.catch_warnings():  # small batches are part of the comparison
             warnings.simplefilter("ignore", StarvedBatchWarning)
             ours = bench.train(DEMO_METHODS[IMPLICIT], problem)
@@ -142,7 +142,7 @@ def run_demo(plan: DemoPlan, out: Path, page: Callable[[RunResult], str]) -> Non
     start, threads = perf_counter(), torch.get_num_threads()
     torch.set_num_threads(1)  # models this small lose more by waking a second thread
     try:
-        found = _train(plan)
+        found = _run_with_bar(plan)
     finally:
         torch.set_num_threads(threads)
     write_results(out / "results.json", plan, found)
@@ -164,7 +164,7 @@ def run_demo(plan: DemoPlan, out: Path, page: Callable[[RunResult], str]) -> Non
     )
 
 
-def _train(plan: DemoPlan) -> Comparisons:
+def _run_with_bar(plan: DemoPlan) -> Comparisons:
     """Two processes if there are two cores; a quick look takes less than starting one."""
     processes = 1 if plan.steps < DemoPlan.steps else min(2, os.cpu_count() or 1)
     columns = (TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -189,30 +189,30 @@ def make_table(found: Comparisons, plan: DemoPlan) -> RichTable:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("ms/step", justify="right", no_wrap=True)
-    for goal, problem in GOALS.items():
+    for goal, problem in DEMO_GOALS.items():
         better = f"[dim]{'higher' if problem.maximize else 'lower'} is better[/dim]"
         for model, first in zip(MODELS, (goal, better), strict=True):
-            table.add_row(first, model, *_cells(*found[goal, model].rows))
+            table.add_row(first, model, *_demo_cells(*found[goal, model].rows))
         table.add_section()
     return table
 
 
-def _cells(theirs: MethodRow, ours: MethodRow) -> tuple[str, ...]:
+def _demo_cells(theirs: MethodRow, ours: MethodRow) -> tuple[str, ...]:
     if theirs.value is None or ours.value is None or ours.gain is None:
         raise RuntimeError(f"The demo has no value: {theirs.trouble or ours.trouble}")
     points = 100 * ours.gain.mean
     style = "red" if points < 0 else "green"
     told = verdict(ours.gain, level=round(points, 1) == 0)  # as it is printed
     return (
-        _percent(theirs.value.mean, theirs.value.spread),
-        f"[bold]{_percent(ours.value.mean, ours.value.spread)}[/bold]",
-        f"[{style}]{_percent(ours.gain.mean, ours.gain.standard_error, '+')}[/{style}]",
+        _percent_and_spread(theirs.value.mean, theirs.value.spread),
+        f"[bold]{_percent_and_spread(ours.value.mean, ours.value.spread)}[/bold]",
+        f"[{style}]{_percent_and_spread(ours.gain.mean, ours.gain.standard_error, '+')}[/{style}]",
         f"[{style}]{told}[/{style}]",
         f"{theirs.ms_per_step:.1f} → {ours.ms_per_step:.1f}",
     )
 
 
-def _percent(mean: float, size: float, sign: str = "") -> str:
+def _percent_and_spread(mean: float, size: float, sign: str = "") -> str:
     """Without a spread for a single seed, which says nothing about it."""
     return f"{100 * mean:{sign}.1f}" + ("" if size != size else f" ± {100 * size:.1f}")
 
@@ -274,9 +274,9 @@ def certify_one(found: Comparisons) -> tuple[Certificate, RunResult]:
     parts = letter_split(0)
     names = {"train": "train", "validation": "calibration", "test": "test"}
     labels = {part: getattr(parts, part).y for part in names}
-    certificate = certify(ours["validation"], labels["validation"], GOALS[DRAWN])
+    certificate = certify(ours["validation"], labels["validation"], DEMO_GOALS[DRAWN])
     run = RunResult(
-        goal=str(GOALS[DRAWN]),
+        goal=str(DEMO_GOALS[DRAWN]),
         splits={name: (ours[part], labels[part]) for part, name in names.items()},
         threshold=certificate.threshold if certificate.certified else None,
         certificate=json.loads(certificate.to_json()),

@@ -55,7 +55,7 @@ def draw_comparison(
             levels = np.geomspace(_LOWEST, 1, 300)
             curve = mean_curve([roc_curve(*pair) for pair in pairs], levels)
             (line,) = left.plot(curve.fpr, curve.tpr, label=method, lw=1.4)
-            _precision_recall(right, pairs, line.get_color())
+            _draw_precision_recall(right, pairs, line.get_color())
             _operating_points(left, right, problem, pairs, line.get_color())
         left.set(xscale="log", xlabel="false positive rate", ylabel="true positive rate")
         left.set_xlim(_LOWEST, 1)
@@ -65,7 +65,7 @@ def draw_comparison(
     return figure
 
 
-def _precision_recall(axis: Any, pairs: list[tuple[Any, Any]], color: str) -> None:
+def _draw_precision_recall(axis: Any, pairs: list[tuple[Any, Any]], color: str) -> None:
     """The mean over seeds, on a common grid of recalls."""
     grid = np.linspace(0.01, 1, 200)
     curves = []
@@ -137,7 +137,7 @@ def draw_corner(
             axes.axvline(held, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
             for (method, runs), colour in zip(methods.items(), COLOURS, strict=True):
                 _runs(axes, method, runs, colour, held, fpr)
-            _legend(axes, held)
+            _corner_legend(axes, held)
         for path in paths:
             undated = {"Date": None} if path.suffix == ".svg" else None
             figure.savefig(path, dpi=200, metadata=undated)
@@ -148,8 +148,8 @@ def _frame(axes: Any, title: str, fpr: tuple[float, float], lowest_tpr: float) -
     axes.set_title(title, loc="left", color=INK, size=10.5, pad=10)
     axes.set(xlabel="false positive rate", xscale="log", xlim=fpr)
     axes.set_ylim(lowest_tpr, 1 + 0.01 * (1 - lowest_tpr))  # room for a line at the top
-    axes.xaxis.set_major_formatter(_percent)
-    axes.yaxis.set_major_formatter(_percent)
+    axes.xaxis.set_major_formatter(_percent_tick)
+    axes.yaxis.set_major_formatter(_percent_tick)
     axes.grid(axis="y", color=FAINT, linewidth=0.7)
     axes.spines[["left", "top", "right"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
@@ -177,13 +177,13 @@ def _runs(
     )
 
 
-def _legend(axes: Any, held: float) -> None:
+def _corner_legend(axes: Any, held: float) -> None:
     """What the dots say, ours first, in the corner that a ROC curve never enters."""
     dots, labels = axes.get_legend_handles_labels()
     axes.legend(
         dots[::-1],
         labels[::-1],
-        title=f"found at {_percent(held)} false alarms",
+        title=f"found at {_percent_tick(held)} false alarms",
         loc="lower right",
         alignment="left",
         framealpha=1,
@@ -193,5 +193,5 @@ def _legend(axes: Any, held: float) -> None:
     )
 
 
-def _percent(share: float, _position: object = None) -> str:
+def _percent_tick(share: float, _position: object = None) -> str:
     return f"{100 * share:g} %"

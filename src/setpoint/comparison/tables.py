@@ -27,7 +27,7 @@ from setpoint.problems import Problem
 from setpoint.results import Summary, gain, summarize
 
 _HEADER = ("method", "test value", "gain", "", "ms/step", "target missed", "")
-_WIDEST = 96
+_WIDEST_LINE = 96
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Comparison:
         )
 
     def __str__(self) -> str:
-        return _table(self)
+        return _text_table(self)
 
     def plot(self, file: str | Path) -> None:
         """Draw ROC and precision-recall curves around the operating point (needs matplotlib)."""
@@ -121,7 +121,7 @@ class Comparison:
 
     def to_json(self) -> str:
         """All trials as plain numbers; scores stay out."""
-        trials = [_plain(trial) for trial in self.trials]
+        trials = [_trial_record(trial) for trial in self.trials]
         return json.dumps({"problem": str(self.problem), "trials": trials}, allow_nan=False)
 
     @classmethod
@@ -130,7 +130,7 @@ class Comparison:
         try:
             stored = json.loads(text)
             trials = tuple(
-                MethodTrial(**{**one, "ms_per_step": _number(one["ms_per_step"])})
+                MethodTrial(**{**one, "ms_per_step": _nan_if_none(one["ms_per_step"])})
                 for one in stored["trials"]
             )
             return cls(Problem.parse(stored["problem"]), trials)
@@ -138,17 +138,17 @@ class Comparison:
             raise ValueError(f"This is not a stored comparison: {error}.") from None
 
 
-def _plain(trial: MethodTrial) -> dict[str, Any]:
+def _trial_record(trial: MethodTrial) -> dict[str, Any]:
     record = asdict(replace(trial, scores={}))
     del record["scores"]
     return {k: None if isinstance(v, float) and v != v else v for k, v in record.items()}
 
 
-def _number(value: float | None) -> float:
+def _nan_if_none(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
-def _table(comparison: Comparison) -> str:
+def _text_table(comparison: Comparison) -> str:
     """The problem, one line per method, what failed in full, and how to read it."""
     rows = comparison.rows
     seeds = len({trial.seed for trial in comparison.trials})
@@ -200,7 +200,7 @@ def _note(number: int, said: str) -> str:
     first = f"[{number}] "
     return fill(
         said,
-        _WIDEST,
+        _WIDEST_LINE,
         initial_indent=first,
         subsequent_indent=" " * len(first),
         break_long_words=False,

@@ -194,11 +194,11 @@ def run_cells(
     with open_pool(processes) as pool:
         shared = pool.share(plan)
         cells = [(seed, name, members) for seed in seeds for name, members in methods.items()]
-        for task in [pool.submit(_cell, shared, *cell) for cell in cells]:
+        for task in [pool.submit(_run_trial, shared, *cell) for cell in cells]:
             yield pool.result(task)
 
 
-def _cell(plan: ComparisonPlan, seed: int, name: str, members: Members) -> MethodTrial:
+def _run_trial(plan: ComparisonPlan, seed: int, name: str, members: Members) -> MethodTrial:
     return Bench(plan, seed).run(name, _members(members))
 
 

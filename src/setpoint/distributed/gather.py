@@ -68,8 +68,8 @@ def gather_columns(
     mine: dict[str, Column] = {}
     error, count = None, -1
     try:
-        mine = {name: _column(values) for name, values in columns.items()}
-        count = _count(mine)
+        mine = {name: _as_column(values) for name, values in columns.items()}
+        count = _row_count(mine)
     except (TypeError, ValueError) as caught:
         error = caught
     ready = {} if error else {name: _sendable(column) for name, column in mine.items()}
@@ -91,7 +91,7 @@ def gather_columns(
                 f"mode; rank {filled[0]} has {layout}, rank {rank} has {found[rank][1]}."
             )
     parts = {name: [found[rank][3][name] for rank in filled] for name in first}
-    return {name: _joined(columns) for name, columns in parts.items()}, sizes, agreed
+    return {name: _column_from(columns) for name, columns in parts.items()}, sizes, agreed
 
 
 def layout_of(columns: Mapping[str, Column], mode: str) -> str:
@@ -102,13 +102,13 @@ def layout_of(columns: Mapping[str, Column], mode: str) -> str:
         'scores: float32 [n], groups: text [n] (training)'
     """
     listed = ", ".join(
-        f"{name.strip()}: {_kind(column)} [n{''.join(f', {d}' for d in column.shape[1:])}]"
+        f"{name.strip()}: {_kind_of(column)} [n{''.join(f', {d}' for d in column.shape[1:])}]"
         for name, column in columns.items()
     )
     return f"{listed} ({mode})"
 
 
-def _column(values: Any) -> Column:
+def _as_column(values: Any) -> Column:
     """A tensor on the CPU, an array of numbers, or one of objects."""
     if isinstance(values, Tensor):
         return values.detach().cpu()
@@ -125,13 +125,13 @@ def _sendable(column: Column) -> tuple[torch.dtype | None, NDArray[Any]]:
     return column.dtype, bits.numpy()
 
 
-def _kind(column: Column) -> str:
+def _kind_of(column: Column) -> str:
     if isinstance(column, Tensor):
         return str(column.dtype).removeprefix("torch.")
     return "text" if column.dtype.kind not in "biuf" else f"array of {column.dtype}"
 
 
-def _count(columns: Mapping[str, Column]) -> int:
+def _row_count(columns: Mapping[str, Column]) -> int:
     """The number of rows, the same in every column."""
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -140,7 +140,7 @@ def _count(columns: Mapping[str, Column]) -> int:
     return next(iter(lengths.values()), 0)
 
 
-def _joined(parts: list[tuple[torch.dtype | None, NDArray[Any]]]) -> Column:
+def _column_from(parts: list[tuple[torch.dtype | None, NDArray[Any]]]) -> Column:
     """One column from what :func:`_sendable` made of its parts."""
     dtype, rows = parts[0][0], np.concatenate([array for _, array in parts])
     return rows if dtype is None else torch.from_numpy(rows).view(dtype)

@@ -101,10 +101,12 @@ def open_pool(
 
 def count_step() -> None:
     """Report one step of the running task to the pool's ``on_steps``."""
-    _count[0]()
+    _count_step[0]()
 
 
-_count: list[Callable[[], None]] = [lambda: None]  # set by the pool, in the process of the task
+_count_step: list[Callable[[], None]] = [
+    lambda: None
+]  # set by the pool, in the process of the task
 
 
 class _Here:
@@ -123,11 +125,11 @@ class _Here:
         return list(running[:1])
 
     def result(self, task: Callable[[], Any]) -> Any:
-        before, _count[0] = _count[0], lambda: self._on_steps(1)
+        before, _count_step[0] = _count_step[0], lambda: self._on_steps(1)
         try:
             return task()
         finally:
-            _count[0] = before
+            _count_step[0] = before
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ class _Local:
             ) from None
 
 
-_values: list[Any] = []  # what is shared, in a worker
+_shared_values: list[Any] = []  # what is shared, in a worker
 
 
 def _start_worker(threads: int, steps: Any, values: list[Any]) -> None:
@@ -207,13 +209,13 @@ def _start_worker(threads: int, steps: Any, values: list[Any]) -> None:
             steps.value += 1
 
     torch.set_num_threads(threads)
-    _values[:] = values
-    _count[0] = count
+    _shared_values[:] = values
+    _count_step[0] = count
     Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _run_task(work: Callable[..., Any], given: Sequence[Any]) -> Any:
-    return work(*(_values[one.place] if isinstance(one, _Shared) else one for one in given))
+    return work(*(_shared_values[one.place] if isinstance(one, _Shared) else one for one in given))
 
 
 def _end_with_parent() -> None:
@@ -275,6 +277,6 @@ def _run_counted(work: Callable[..., Any], *given: Any) -> tuple[int, Any]:
         steps += 1
 
     torch.set_num_threads(1)
-    _count[0] = count
+    _count_step[0] = count
     found = work(*given)
     return steps, found

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from setpoint.distributed.ranks import sum_tensors, workers
 
 _DIGIT = 16
-_BINS = 2**_DIGIT
-_WORDS = {np.dtype(np.float32): np.uint32, np.dtype(np.float64): np.uint64}
+_DIGITS = 2**_DIGIT
+_WORD_OF = {np.dtype(np.float32): np.uint32, np.dtype(np.float64): np.uint64}
 
 Read = Callable[[], Iterable[NDArray[Any]]]
 """Gives the scores again and again, each time the same, some at a time."""
@@ -60,11 +60,11 @@ def select(
     prefix, known, above, count = 0, 0, 0, -1
     place, bits = 0, 32
     while known < bits:
-        bins, widths, broken = _histogram(read, prefix, known)
+        bins, widths, broken = _digit_counts(read, prefix, known)
         totals = np.append(bins, [32 in widths, 64 in widths, broken])
         if workers(group) > 1:
             totals = sum_tensors(torch.from_numpy(totals), group).numpy()
-        bins, (single, double, broken) = totals[:_BINS], totals[_BINS:]
+        bins, (single, double, broken) = totals[:_DIGITS], totals[_DIGITS:]
         if broken:
             raise ValueError(f"Scores must be finite; {int(broken):,} of them are not.")
         if single and double:
@@ -81,14 +81,14 @@ def select(
         above += int(higher[digit + 1])
         place -= int(higher[digit + 1])
         prefix, known = prefix << _DIGIT | digit, known + _DIGIT
-    return Selected(_number(prefix, bits), count, above, above + int(bins[digit]))
+    return Selected(_score_of_key(prefix, bits), count, above, above + int(bins[digit]))
 
 
-def _histogram(read: Read, prefix: int, known: int) -> tuple[NDArray[np.int64], set[int], int]:
+def _digit_counts(read: Read, prefix: int, known: int) -> tuple[NDArray[np.int64], set[int], int]:
     """Counts of the next bits of scores that begin with ``prefix``; widths; how many are none."""
-    bins, widths, broken = np.zeros(_BINS, np.int64), set(), 0
+    bins, widths, broken = np.zeros(_DIGITS, np.int64), set(), 0
     for scores in read():
-        word = _WORDS.get(scores.dtype)
+        word = _WORD_OF.get(scores.dtype)
         if word is None:
             raise TypeError(f"Scores must be float32 or float64; got {scores.dtype}.")
         width = 8 * scores.dtype.itemsize
@@ -98,7 +98,7 @@ def _histogram(read: Read, prefix: int, known: int) -> tuple[NDArray[np.int64], 
         if known:
             keys = keys[keys >> word(width - known) == word(prefix)]
         digits = (keys >> word(width - known - _DIGIT)).astype(np.uint16)
-        bins += np.bincount(digits, minlength=_BINS)
+        bins += np.bincount(digits, minlength=_DIGITS)
     return bins, widths, broken
 
 
@@ -110,7 +110,7 @@ def _keys(scores: NDArray[Any], word: Any) -> NDArray[Any]:
     return keys
 
 
-def _number(key: int, bits: int) -> float:
+def _score_of_key(key: int, bits: int) -> float:
     """The score of a key."""
     word = np.uint32 if bits == 32 else np.uint64
     top = 1 << (bits - 1)

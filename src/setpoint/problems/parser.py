@@ -78,7 +78,7 @@ from setpoint.rates import (
 )
 
 T = TypeVar("T")
-_COUNTS = {"tp": TP, "fp": FP, "fn": FN, "tn": TN}
+_COUNT_NAMES = {"tp": TP, "fp": FP, "fn": FN, "tn": TN}
 _OF_CLASSES = ("macro", "lowest", "highest", "top_k", "cost", *AREAS)
 _NAMES = (*CATALOGUE, "f_score", *FOLDS, *_OF_CLASSES, *EXPRESSIONS)
 _VERBS = {"minimize": False, "maximize": True}
@@ -86,7 +86,7 @@ _KEYWORDS = ("subject", "to", "over", "in", "at", "and", "with", "on", "per", "o
 _REST = ("subject", "over", "and", "with", "per")
 _DEEPEST = 100
 """How deep parentheses may be nested: twice what any expression needs."""
-_LONGEST = 100_000
+_LONGEST_SENTENCE = 100_000
 """Characters of a sentence that are read at all."""
 
 
@@ -134,9 +134,10 @@ def _read(sentence: str, read: Callable[[str], T]) -> T:
     """Read a sentence; an error names the nearest sentence that works, if one is near."""
     if not isinstance(sentence, str):
         raise TypeError(f"Problem.parse reads a sentence; got {sentence!r:.100}.")
-    if len(sentence) > _LONGEST:
+    if len(sentence) > _LONGEST_SENTENCE:
         raise ValueError(
-            f"The sentence has {len(sentence):,} characters; at most {_LONGEST:,} are read."
+            f"The sentence has {len(sentence):,} characters; at most {_LONGEST_SENTENCE:,} "
+            "are read."
         )
     try:
         return read(sentence)
@@ -459,7 +460,7 @@ class _Sentence(Words):
         if not ahead or ahead[0].key != "(":
             return False
         rest = ahead[2:] if len(ahead) > 1 and ahead[1].kind == "number" else ahead[1:]
-        return bool(rest) and rest[0].key in _COUNTS
+        return bool(rest) and rest[0].key in _COUNT_NAMES
 
     def rate(self) -> Rate:
         """One count over another."""
@@ -485,8 +486,8 @@ class _Sentence(Words):
         """One term of a count."""
         known = self.word.kind == "number"
         weight = self.number() if known else 1.0
-        if self.word.key in _COUNTS:
-            return weight * _COUNTS[self.pop().key]
+        if self.word.key in _COUNT_NAMES:
+            return weight * _COUNT_NAMES[self.pop().key]
         return weight * ONE if known else self.stop("Expected TP, FP, FN or TN.")
 
     def value(self) -> Value:
@@ -508,7 +509,7 @@ class _Sentence(Words):
         """A number or a percentage."""
         if self.word.kind != "number":
             self.stop("Expected a number, such as 0.01 or 1 %.")
-        return self.build(self.at, _number, self.pop().key)
+        return self.build(self.at, _read_number, self.pop().key)
 
 
 def _added(terms: list[Expression | float]) -> Expression | float:
@@ -523,7 +524,7 @@ def _narrow(expression: Expression, column: str, value: Value) -> Expression:
     return expression.on(**{column: value})
 
 
-def _number(text: str) -> float:
+def _read_number(text: str) -> float:
     """Read digits; 0.7 % is the float nearest to 0.007, as if it had been written so."""
     digits, _, exponent = text.removesuffix("%").rstrip().lower().partition("e")
     power = int(exponent or 0) - (2 if text.endswith("%") else 0)

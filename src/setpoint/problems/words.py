@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar
 from setpoint.problems.vocabulary import PHRASES
 
 T = TypeVar("T")
-_WORDS = re.compile(
+_TOKEN = re.compile(
     r"""(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:\s*%)?)
       | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
       | (?P<name>[sS]\.[tT]\.|[^\W\d]\w*)
@@ -94,7 +94,7 @@ class Words:
             if sentence[at].isspace():
                 at += 1
                 continue
-            match = _WORDS.match(sentence, at)
+            match = _TOKEN.match(sentence, at)
             if match is None:
                 found = sentence[at]
                 why = _HINTS.get(found, "No sentence needs this character.")
@@ -189,7 +189,7 @@ def _phrase_length(words: list[Word], at: int) -> int:
 
 @cache
 def _canonical(phrase: str) -> tuple[tuple[str, str], ...]:
-    return tuple((str(m.lastgroup), m.group()) for m in _WORDS.finditer(phrase))
+    return tuple((str(m.lastgroup), m.group()) for m in _TOKEN.finditer(phrase))
 
 
 def _unquoted(word: Word) -> str:

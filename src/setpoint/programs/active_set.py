@@ -24,7 +24,7 @@ from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
 
 TIGHT = 1e-9  # a slack below this share of its own terms is zero
 TIGHT_FLOOR = 1e-12  # and so is one below this share of its row
-SINGULAR = 1e-11  # a pivot below this share of the largest is zero, in a scaled program
+ZERO_PIVOT = 1e-11  # a pivot below this share of the largest is zero, in a scaled program
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Vertices:
         M = every_row.gather(1, self._chosen[:, :, None].expand(-1, -1, n))
         self._lu, self._pivots, _ = torch.linalg.lu_factor_ex(M)
         pivots = self._lu.diagonal(dim1=1, dim2=2).abs()
-        self.regular = pivots.amin(1) > SINGULAR * pivots.amax(1)
+        self.regular = pivots.amin(1) > ZERO_PIVOT * pivots.amax(1)
 
     def solve(self, b: Tensor, h: Tensor) -> Tensor:
         """The ``z`` of ``M z = r``, where ``r`` has these right sides, ``[batch, n]``."""
@@ -207,7 +207,7 @@ def _factor(M: Any) -> Any:
     except RuntimeError:  # "Factor is exactly singular"
         return None
     size = np.abs(factor.U.diagonal())
-    return factor.solve if size.min() > SINGULAR * size.max() else None
+    return factor.solve if size.min() > ZERO_PIVOT * size.max() else None
 
 
 def _to_tensor(rows: list[Any], like: Tensor) -> Tensor:

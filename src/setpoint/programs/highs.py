@@ -33,9 +33,9 @@ def solve_by_highs(program: ProgramBatch) -> SolutionBatch:
 def _solve_one(one: NumpyProgram) -> tuple[tuple[np.ndarray, ...], str, int]:
     """Solution and multipliers (zeros if there is none), status, iterations."""
     long = _has_a_long_column(one)
-    answer = _run(one, presolve=not long)
+    answer = _run_highs(one, presolve=not long)
     if answer.status != 0 and long:
-        answer = _run(one, presolve=True)
+        answer = _run_highs(one, presolve=True)
     status = _STATUS.get(answer.status, "unsolved")
     if status != "optimal":
         parts = tuple(np.zeros(len(x)) for x in (one.c, one.b, one.h, one.c))
@@ -46,7 +46,7 @@ def _solve_one(one: NumpyProgram) -> tuple[tuple[np.ndarray, ...], str, int]:
     return (answer.x, v, w, s), status, int(answer.nit)
 
 
-def _run(one: NumpyProgram, *, presolve: bool) -> OptimizeResult:
+def _run_highs(one: NumpyProgram, *, presolve: bool) -> OptimizeResult:
     options = {
         "primal_feasibility_tolerance": HIGHS_TOLERANCE,
         "dual_feasibility_tolerance": HIGHS_TOLERANCE,

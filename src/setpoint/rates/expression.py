@@ -32,7 +32,7 @@ minus ``k``, by the hits among the first ``k``.
 """
 
 
-_DEEPEST = 50
+_DEEPEST_EXPRESSION = 50
 """How deep expressions may be nested: far beyond any goal, and well within python's stack."""
 
 
@@ -46,14 +46,14 @@ _STRICT = (
 )
 
 
-_ADVICE = "Write it with + and *, as in 0.5 * fpr + 0.5 * fnr."
+_BOUND_ADVICE = "Write it with + and *, as in 0.5 * fpr + 0.5 * fnr."
 
 
 class Expression:
     """Anything made of rates: has a value on tables of counts, and the arithmetic of numbers."""
 
     depth: int
-    """How deep expressions are nested in this one; at most :data:`_DEEPEST`."""
+    """How deep expressions are nested in this one; at most :data:`_DEEPEST_EXPRESSION`."""
     scale: float
     """The order of magnitude of its values: what "the same value" is measured against."""
     _name = ""
@@ -138,8 +138,10 @@ class Expression:
     def _note(self, scale: float) -> None:
         """Store depth and scale as plain attributes, which compilers of the training step read."""
         depth = 1 + max((child.depth for child in self.children), default=0)
-        if depth > _DEEPEST:
-            raise ValueError(f"Expressions can be nested {_DEEPEST} deep, and no deeper.")
+        if depth > _DEEPEST_EXPRESSION:
+            raise ValueError(
+                f"Expressions can be nested {_DEEPEST_EXPRESSION} deep, and no deeper."
+            )
         object.__setattr__(self, "depth", depth)
         object.__setattr__(self, "scale", scale)
 
@@ -236,12 +238,12 @@ class Combination(Expression):
         expressions = [term for _, term in terms]
         if any(isinstance(e, Combination) or not isinstance(e, Expression) for e in expressions):
             raise TypeError(
-                f"A sum has rates, folds and quotients for terms; got {terms!r}. {_ADVICE}"
+                f"A sum has rates, folds and quotients for terms; got {terms!r}. {_BOUND_ADVICE}"
             )
         lone = len(terms) == 1 and terms[0][0] == 1 and not self.constant
         if lone or not all(weight for weight, _ in terms) or len(set(expressions)) < len(terms):
             raise ValueError(
-                f"A sum has distinct terms, none of them zero; got {terms!r}. {_ADVICE}"
+                f"A sum has distinct terms, none of them zero; got {terms!r}. {_BOUND_ADVICE}"
             )
         # the scale is that of the largest term; of a lone constant, its size
         self._note(max((abs(a) * term.scale for a, term in terms), default=abs(self.constant)))

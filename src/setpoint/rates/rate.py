@@ -49,7 +49,7 @@ from setpoint.rates.slices import (
 E = TypeVar("E", bound=Expression)
 CATALOGUE: dict[str, Expression] = {}
 """The rates that a sentence can call by name."""
-_NAMES: dict[tuple[Count, Count], str] = {}
+_NAME_OF: dict[tuple[Count, Count], str] = {}
 """The name of a numerator over a denominator; of two names the first."""
 
 
@@ -99,7 +99,7 @@ class Rate(Expression):
         object.__setattr__(self, "about_classes", bool(self.classes))
         above, below = (max(map(abs, c.weights)) for c in (self.numerator, self.denominator))
         self._note(above / below)
-        named(_NAMES.get((self.numerator, self.denominator), ""), self)
+        named(_NAME_OF.get((self.numerator, self.denominator), ""), self)
 
     def value(self, tables: Tables) -> Array:
         """The value on ``tables``; 0/0 is NaN."""
@@ -172,7 +172,7 @@ def _known(name: str, expression: E) -> E:
     """Put an expression into the catalogue under its name."""
     CATALOGUE[name] = expression
     if isinstance(expression, Rate):
-        _NAMES.setdefault((expression.numerator, expression.denominator), name)
+        _NAME_OF.setdefault((expression.numerator, expression.denominator), name)
     return named(name, expression)
 
 

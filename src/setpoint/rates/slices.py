@@ -32,7 +32,7 @@ def ordered(pairs: Iterable[tuple[str, Value]]) -> Where:
     for column, given in pairs:
         if not isinstance(column, str) or not _is_unicode(column):
             raise TypeError(f"The column of a slice is a string; got {column!r}.")
-        value = _value(column, given)
+        value = _plain_value(column, given)
         if column in kept and kept[column] != value:
             raise ValueError(
                 f"Already on {column}={quote(kept[column])}; no example is also {quote(value)}."
@@ -83,7 +83,7 @@ def numeral(x: float) -> str:
     return repr(float(x)).removesuffix(".0")
 
 
-def _value(column: str, given: object) -> Value:
+def _plain_value(column: str, given: object) -> Value:
     """The plain string or number: a numpy scalar or an enum would compare equal but not hash so."""
     value = given.item() if hasattr(given, "item") else given
     if isinstance(value, bool):

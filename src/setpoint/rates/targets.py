@@ -38,7 +38,7 @@ class Bound(_Goal):
     def __post_init__(self) -> None:
         if self.sense not in ("<=", ">="):
             raise ValueError(f"A bound is '<=' or '>='; got {self.sense!r}.")
-        object.__setattr__(self, "level", _level(self.expression, self.level))
+        object.__setattr__(self, "level", _checked_level(self.expression, self.level))
 
     def gap(self, tables: Tables) -> Array:
         """By how much the bound is broken: positive if it is, NaN for 0/0."""
@@ -63,7 +63,7 @@ class Setpoint(_Goal):
     level: float
 
     def __post_init__(self) -> None:
-        level = _level(self.expression, self.level)
+        level = _checked_level(self.expression, self.level)
         object.__setattr__(self, "level", level)
         if self.expression.is_share and level in (0, 1):
             bound = f"{self.expression} {'>=' if level else '<='} {level:g}"
@@ -105,7 +105,7 @@ class Range(_Goal):
 
     def __post_init__(self) -> None:
         for end in ("low", "high"):
-            object.__setattr__(self, end, _level(self.expression, getattr(self, end)))
+            object.__setattr__(self, end, _checked_level(self.expression, getattr(self, end)))
         if not self.expression.direction and not self.floors:
             raise ValueError(
                 "Only a rate that moves one way with the threshold, or a share of right decisions, "
@@ -140,7 +140,7 @@ class Range(_Goal):
 Target = Bound | Setpoint | Range
 
 
-def _level(expression: Expression, level: float) -> float:
+def _checked_level(expression: Expression, level: float) -> float:
     """The level as a float; -0.0 becomes 0.0."""
     if not hasattr(expression, "is_share"):
         raise TypeError(f"Targets are set for rates, as in fpr <= 0.01; got {expression!r}.")

@@ -140,7 +140,9 @@ class Accumulated:
         scores = torch.cat([micro.scores for micro in micros]).requires_grad_()
         with torch.enable_grad():
             loss: Tensor = self.criterion(
-                scores, _joined([m.labels for m in micros]), **_more([m.more for m in micros])
+                scores,
+                _joined_columns([m.labels for m in micros]),
+                **_more([m.more for m in micros]),
             )
             scaled = loss if scaler is None else scaler.scale(loss)
             torch.autograd.backward(scaled)
@@ -148,7 +150,7 @@ class Accumulated:
         parts = torch.split(slopes, [len(m.scores) for m in micros])
         for i, (micro, slope) in enumerate(zip(micros, parts, strict=True)):
             micro.before.restore(model)
-            with _alone(model, i < len(micros) - 1), torch.enable_grad():
+            with _averaged_once(model, i < len(micros) - 1), torch.enable_grad():
                 torch.autograd.backward(model(*micro.inputs), slope)
         after.restore(model)
         return loss.detach()
@@ -164,7 +166,7 @@ class Accumulated:
 
 
 @contextmanager
-def _alone(model: nn.Module, alone: bool) -> Iterator[None]:
+def _averaged_once(model: nn.Module, alone: bool) -> Iterator[None]:
     """Let a wrapped model average its gradients once, with the last micro-batch."""
     waits = alone and isinstance(model, DistributedDataParallel)
     with cast(Any, model).no_sync() if waits else nullcontext():
@@ -179,13 +181,13 @@ def _more(given: list[dict[str, Any]]) -> dict[str, Any]:
                 "All micro-batches of a batch must be given the same things; one has "
                 f"{sorted(given[0]) or 'none'}, another {sorted(one) or 'none'}."
             )
-    return {name: _joined([one[name] for one in given]) for name in given[0]}
+    return {name: _joined_columns([one[name] for one in given]) for name in given[0]}
 
 
-def _joined(parts: list[Any]) -> Any:
+def _joined_columns(parts: list[Any]) -> Any:
     """Columns of micro-batches, one after the other."""
     if isinstance(parts[0], dict):
-        return {name: _joined([part[name] for part in parts]) for name in parts[0]}
+        return {name: _joined_columns([part[name] for part in parts]) for name in parts[0]}
     if any(part is None for part in parts):
         if all(part is None for part in parts):
             return None

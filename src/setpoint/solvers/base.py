@@ -215,43 +215,18 @@ class _Scaled(torch.autograd.Function):
         return gradient * ctx.factor, None
 
 
-def read_goal(
-    goal: GoalLike, who: str, example: str = "Problem(minimize=fnr, subject_to=fpr <= 0.01)"
-) -> Problem:
-    """A goal as users pass it to a criterion, as a problem.
+def check_problem(goal: GoalLike, who: str) -> Problem:
+    """The problem of a goal, if it has binary labels and no queries.
 
     Args:
         goal: A problem, a sentence, or bounds.
         who: The name of the criterion, for the error.
-        example: A problem that it takes, for the error.
-
-    Raises:
-        TypeError: It is none of these.
-        ValueError: The sentence cannot be read.
-    """
-    try:
-        return as_problem(goal)
-    except TypeError:
-        raise TypeError(
-            f"{who} takes a Problem, such as {example}, a sentence or a bound; got {goal!r:.100}."
-        ) from None
-
-
-def check_problem(
-    problem: GoalLike, who: str, example: str = "Problem(minimize=fnr, subject_to=fpr <= 0.01)"
-) -> Problem:
-    """The problem of a goal (:func:`read_goal`), if it has binary labels and no queries.
-
-    Args:
-        problem: What the user passed.
-        who: The name of the criterion, for the error.
-        example: A problem that it takes, for the error.
 
     Raises:
         TypeError: It is no goal.
         NotImplementedError: It is about classes or queries; the message says which method can.
     """
-    found = read_goal(problem, who, example)
+    found = as_problem(goal, who)
     refuse_queries(found.query, who)
     refuse_classes(found, who)
     return found

@@ -15,8 +15,8 @@ from setpoint._checks import at_least_zero, positive
 from setpoint.batch import check_labels, check_scores, check_weights
 from setpoint.distributed import Reduction
 from setpoint.losses import exact_type, example_weights
-from setpoint.problems import GoalLike
-from setpoint.solvers.base import LossCriterion, read_goal
+from setpoint.problems import GoalLike, as_problem
+from setpoint.solvers.base import LossCriterion
 from setpoint.solvers.main_loss import cross_entropy, focal
 
 Balance = float | Literal["balanced"]
@@ -54,7 +54,7 @@ class CrossEntropy(LossCriterion):
         reduction: Reduction | None = None,
     ) -> None:
         if problem is not None:
-            problem = read_goal(problem, "CrossEntropy (its weight of positives is positives=)")
+            problem = as_problem(problem, "CrossEntropy (its weight of positives is positives=)")
         if isinstance(positives, str) and positives != "balanced":
             raise ValueError(f"positives must be 'balanced' or a number; got {positives!r}.")
         super().__init__(problem, reduction)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from setpoint.losses import attach, exact_type
 
-_known: WeakValueDictionary[int, Any] = WeakValueDictionary()
+_registered: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _numbers = count()
 
 
@@ -41,7 +41,7 @@ class ClosedForm(nn.Module):
     def register_number(self) -> None:
         """Take the next free number."""
         self.number = next(_numbers)
-        _known[self.number] = self
+        _registered[self.number] = self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
@@ -77,7 +77,7 @@ def call_compiled(
     The loss is NaN if scores are not finite.
     """
     learns = _learns(scores, labels)
-    given = {"labels": labels, **_flat(more)}
+    given = {"labels": labels, **_flattened(more)}
     names = "\n".join(given)
     tensors = [torch.as_tensor(x, device=scores.device).detach() for x in given.values()]
     value, gradient = _call(scores.detach(), tensors, names, learns, criterion.number)
@@ -88,7 +88,7 @@ def call_compiled(
 def _call(
     scores: Tensor, given: Sequence[Tensor], names: str, learns: bool, number: int
 ) -> tuple[Tensor, Tensor]:
-    criterion: ClosedForm = _known[number]
+    criterion: ClosedForm = _registered[number]
     dtype = exact_type(scores)
     if not bool(scores.isfinite().all()):
         criterion.note_undefined()
@@ -113,7 +113,7 @@ def _learns(*tensors: Any) -> bool:
     return torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in tensors)
 
 
-def _flat(more: dict[str, Any]) -> dict[str, Any]:
+def _flattened(more: dict[str, Any]) -> dict[str, Any]:
     """Arguments that are there; columns of a dict under ``name.column``."""
     found: dict[str, Any] = {}
     for name, value in more.items():

@@ -30,9 +30,9 @@ from setpoint.axes.sample import Sample, exact
 from setpoint.batch import ScoredExamples, describe
 from setpoint.distributed import Reduction
 from setpoint.losses import attach, exact_type, example_weights
-from setpoint.problems import GoalLike, Problem
+from setpoint.problems import GoalLike, Problem, as_problem
 from setpoint.rates import Array, Rate
-from setpoint.solvers.base import BatchCriterion, read_goal
+from setpoint.solvers.base import BatchCriterion
 from setpoint.solvers.compiled import ClosedForm, ExampleColumns
 from setpoint.solvers.logit_adjustment import Adjusted, leans
 from setpoint.solvers.main_loss import (
@@ -49,7 +49,7 @@ from setpoint.solvers.main_loss import (
 from setpoint.solvers.memory import Memory, Schedule, State
 from setpoint.steps import Hard, Sigmoid, Softplus, Step
 
-WATCHED = 20
+FIRST_BATCHES = 20
 """The first batches, by which a criterion judges whether batches are large enough."""
 SHARE_WITHOUT_STEPS = 0.3
 """The share of the main loss when the number of steps is not known."""
@@ -168,7 +168,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
     ) -> None:
         super().__init__()
         self.reduction = reduction
-        self.problem = problem = read_goal(problem, "Implicit")
+        self.problem = problem = as_problem(problem, "Implicit")
         self.kind = kind = problem.kind
         usual = DEFAULTS[kind]
         given: dict[str, Any] = {"memory": memory, "correct_every": correct_every, "follow": follow}
@@ -178,7 +178,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
         self.main = _main(usual.main if main is None else main, usual.main)
         self.share = _share(share, memory)
         self.steps = None if steps is None else whole_number(steps, "steps", least=1)
-        self.step = _step(usual.step if step is None else step, kind)
+        self.step = _checked_step(usual.step if step is None else step, kind)
         self.widening = positive(usual.widening if widening is None else widening, "widening")
         self.strict, self.rule = strict, rule
         self.axis = axis_of(
@@ -369,7 +369,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
             found = np.where(np.isnan(found), before.cpu().numpy(), found)
         before.copy_(torch.from_numpy(found))
         self.step_count.add_(1)
-        if self._on_its_own and self._watched < WATCHED:
+        if self._on_its_own and self._watched < FIRST_BATCHES:
             self._watch(batch)
         if not self._on_its_own and self.memory.capacity:
             self.memory.add(batch)
@@ -379,9 +379,9 @@ class Implicit(ClosedForm, BatchCriterion, State):
         self._watched += 1
         if isinstance(batch, Sample):
             self._starved += bool((batch.totals[:, :2] < self._fewest).any())
-        if self._watched == WATCHED and 2 * self._starved >= WATCHED:
+        if self._watched == FIRST_BATCHES and 2 * self._starved >= FIRST_BATCHES:
             warnings.warn(
-                f"{self._starved} of the first {WATCHED} batches are too small for "
+                f"{self._starved} of the first {FIRST_BATCHES} batches are too small for "
                 f"`{self.problem}`, which takes at least {describe(*self._fewest)}. Use larger "
                 "batches, draw the rarer class more often with Stratified(labels, batch_size), or "
                 "pool scores over batches with Implicit(..., memory=1000).",
@@ -547,7 +547,7 @@ def _share(share: object, memory: int) -> float | Literal["fade"]:
     return found
 
 
-def _step(step: Step, kind: str) -> Step:
+def _checked_step(step: Step, kind: str) -> Step:
     """A step that the axis can be held by, or an error."""
     if not isinstance(step, Step):
         raise TypeError(f"step must be a step such as Sigmoid(); got {step!r}.")

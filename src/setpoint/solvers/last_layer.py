@@ -85,7 +85,7 @@ class LastLayer(BatchCriterion):
         reduction: Reduction | None = None,
     ) -> None:
         super().__init__()
-        self.problem = problem = check_problem(problem, "LastLayer", "fnr_at_fpr(0.01)")
+        self.problem = problem = check_problem(problem, "LastLayer")
         if implicit is not None and (steps is not None or implicit.problem != problem):
             raise ValueError("implicit= brings its own steps, and must be of the same problem.")
         if isinstance(body, Penalty) and problem.thresholds == PER_GROUP:
@@ -227,7 +227,7 @@ def _unchanged(module: nn.Module, first: list[Tensor]) -> bool:
 # At a threshold that was held on this very batch the gap is zero, except for smoothing; at the one
 # of the last step it says how far the scores have drifted since.
 
-_PACE = 0.1
+_MULTIPLIER_PACE = 0.1
 """How fast the running multiplier follows that of the last batch."""
 
 
@@ -335,5 +335,5 @@ def running_multipliers(known: Tensor, outcome: PlainOutcome) -> Tensor:
     holding = holding & now.isfinite()
     if known.shape != holding.shape:  # the first batch
         return torch.where(holding, now, 0.0)
-    followed = torch.where(known > 0, known + _PACE * (now - known), now)
+    followed = torch.where(known > 0, known + _MULTIPLIER_PACE * (now - known), now)
     return torch.where(holding, followed, known)

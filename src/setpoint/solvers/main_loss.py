@@ -209,7 +209,7 @@ def _by_autograd(loss: Loss, leaf: Tensor, labels: Tensor, weights: Tensor | Non
 
 def class_cross_entropy(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
     """Cross-entropy of logits ``[n, K]`` and classes ``[n]``, the weighted mean over examples."""
-    return -(_log_right(scores, labels) * _shares(scores, weights)).sum()
+    return -(_log_right(scores, labels) * _class_mean_shares(scores, weights)).sum()
 
 
 def class_focal(
@@ -218,12 +218,14 @@ def class_focal(
     """Focal loss: cross-entropy in which an example counts by how wrong it still is."""
     log_right = _log_right(scores, labels)
     wrong = -torch.expm1(log_right)
-    return -(wrong**gamma * log_right * _shares(scores, weights)).sum()
+    return -(wrong**gamma * log_right * _class_mean_shares(scores, weights)).sum()
 
 
 def cross_entropy_slopes(scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
     """``d class_cross_entropy / d scores``: probabilities minus the truth."""
-    return _class_pull(scores, labels, torch.ones_like(scores[:, 0]) * _shares(scores, weights))
+    return _class_pull(
+        scores, labels, torch.ones_like(scores[:, 0]) * _class_mean_shares(scores, weights)
+    )
 
 
 def focal_slopes(
@@ -237,7 +239,7 @@ def focal_slopes(
     log_right = _log_right(scores, labels)
     wrong = -torch.expm1(log_right)
     slopes = wrong**gamma - gamma * log_right.exp() * wrong ** (gamma - 1) * log_right
-    return _class_pull(scores, labels, slopes * _shares(scores, weights))
+    return _class_pull(scores, labels, slopes * _class_mean_shares(scores, weights))
 
 
 CLASS_LOSSES: dict[str, Loss] = {"focal": class_focal, "cross_entropy": class_cross_entropy}
@@ -261,7 +263,7 @@ def _log_right(scores: Tensor, labels: Tensor) -> Tensor:
     return log_softmax(scores, -1).gather(1, labels[:, None])[:, 0]
 
 
-def _shares(scores: Tensor, weights: Tensor | None) -> Tensor | float:
+def _class_mean_shares(scores: Tensor, weights: Tensor | None) -> Tensor | float:
     if weights is None:
         return 1 / len(scores)
     weights = weights.to(scores.dtype)

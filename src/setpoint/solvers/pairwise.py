@@ -20,7 +20,7 @@ from setpoint.rates import Bound, Range, fnr, fpr, tpr
 from setpoint.solvers.base import LossCriterion, check_problem
 
 Surrogate = Literal["squared_hinge", "sigmoid"]
-_LARGEST = torch.finfo(torch.float32).max
+_LARGEST_SQUARE = torch.finfo(torch.float32).max
 """Squares of huge scores end where single precision does: the loss stays a number."""
 
 
@@ -59,7 +59,7 @@ class Pairwise(LossCriterion):
         scale: float = 1.0,
         reduction: Reduction | None = None,
     ) -> None:
-        problem = check_problem(problem, "Pairwise", "roc_auc(fpr=(0, 0.05))")
+        problem = check_problem(problem, "Pairwise")
         super().__init__(problem, reduction)
         if surrogate not in ("squared_hinge", "sigmoid"):
             raise ValueError(f"surrogate must be 'squared_hinge' or 'sigmoid'; got {surrogate!r}.")
@@ -79,7 +79,7 @@ class Pairwise(LossCriterion):
             value, gradient = squared_hinge(ranked, self.scale)
         else:
             value, gradient = _sigmoid(ranked, self.scale)
-        return (value / pairs).clamp(max=_LARGEST), gradient / pairs[:, None]
+        return (value / pairs).clamp(max=_LARGEST_SQUARE), gradient / pairs[:, None]
 
 
 def fpr_range(problem: Problem) -> tuple[float, float]:

@@ -21,7 +21,7 @@ from setpoint.losses.precision_at_recall import AlarmsAtRecall
 from setpoint.losses.ratios import Ratio, RatioBound
 from setpoint.losses.structural import StructuralHinge, error_slopes, worst_cases
 from setpoint.losses.writing import TwoClasses
-from setpoint.problems import PER_GROUP, GoalLike, Problem, refuse_queries
+from setpoint.problems import PER_GROUP, GoalLike, Problem, as_problem, refuse_queries
 from setpoint.rates import (
     Bound,
     ClassArea,
@@ -35,7 +35,7 @@ from setpoint.rates import (
     recall,
     tnr,
 )
-from setpoint.solvers.base import LossCriterion, read_goal
+from setpoint.solvers.base import LossCriterion
 
 _metrics: list[Expression] = []  # of structural losses, by number
 
@@ -69,7 +69,7 @@ class Program(LossCriterion):
     def __init__(
         self, problem: GoalLike, *, margin: float = 1.0, reduction: Reduction | None = None
     ) -> None:
-        problem = read_goal(problem, "Program", "roc_auc(fpr=(0, 0.05))")
+        problem = as_problem(problem, "Program")
         super().__init__(problem, reduction)
         self.margin = margin
         self._loss = loss_for(problem, margin)

@@ -73,13 +73,13 @@ class SlackVariables(Implicit):
     _flexible: tuple[str, ...] = ("thresholds", "slack")
 
     def __init__(self, problem: GoalLike, *, slack_rate: float = 0.01, **options: Any) -> None:
-        example = "Problem(maximize=precision, subject_to=recall >= 0.95)"
-        problem = check_problem(problem, type(self).__name__, example)
+        problem = check_problem(problem, type(self).__name__)
         bounds = problem.subject_to
         if problem.kind != "everyone" or len(bounds) != 1 or not isinstance(bounds[0], Bound):
             raise ValueError(
-                f"SlackVariables takes one bound and one threshold for everyone, such as {example};"
-                f" got `{problem}`. Implicit trains for any problem."
+                "SlackVariables takes one bound and one threshold for everyone, such as "
+                "Problem(maximize=precision, subject_to=recall >= 0.95); "
+                f"got `{problem}`. Implicit trains for any problem."
             )
         super().__init__(problem, **options)
         self.bound, self.slack_rate = bounds[0], at_least_zero(slack_rate, "slack_rate")

@@ -56,8 +56,8 @@ class Split(nn.Module):
         if len(seen) != 1:
             times = "never" if not seen else f"{len(seen)} times"
             raise ValueError(
-                f"The head {_named(head)} was called {times} in one pass of the model; the last "
-                "layer must be called once. Name another one with head=."
+                f"The head {_short_name(head)} was called {times} in one pass of the model; the "
+                "last layer must be called once. Name another one with head=."
             )
         return seen[0]
 
@@ -81,8 +81,9 @@ def _parts(model: nn.Module, head: nn.Module | str | None) -> tuple[nn.Module | 
         head = model.get_submodule(head)
     if not any(part is head for part in model.modules()):
         raise ValueError(
-            f"The head {_named(head)} is not part of the model {type(model).__name__}: training "
-            "it would not change the model. Pass a part of it, such as model.fc, or its name."
+            f"The head {_short_name(head)} is not part of the model {type(model).__name__}: "
+            "training it would not change the model. Pass a part of it, such as model.fc, or "
+            "its name."
         )
     if head is model:
         raise ValueError("The head is the whole model: nothing is left to be the body.")
@@ -111,7 +112,7 @@ def check_head(head: object) -> nn.Module:
         if random or isinstance(part, _BatchNorm) or getattr(part, "track_running_stats", False):
             raise ValueError(f"The head contains {type(part).__name__}: {_UNSTEADY}")
     if not any(True for _ in head.parameters()):
-        raise ValueError(f"The head {_named(head)} has no weights to train.")
+        raise ValueError(f"The head {_short_name(head)} has no weights to train.")
     if any(isinstance(p, UninitializedParameter) for p in head.parameters()):
         raise ValueError("The head has no shape yet; run the model on one batch first.")
     return head
@@ -148,5 +149,5 @@ _UNSTEADY = (
 )
 
 
-def _named(head: nn.Module) -> str:
+def _short_name(head: nn.Module) -> str:
     return type(head).__name__ if len(str(head)) > 60 else str(head)

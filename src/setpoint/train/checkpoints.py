@@ -26,14 +26,14 @@ from setpoint.distributed import rank_of, values_of_ranks
 from setpoint.train.averaging import Averaged
 
 Tensors = dict[str, Tensor]
-History = list[dict[str, Any]]
-Words = NDArray[np.uint64]
+EpochLog = list[dict[str, Any]]
+Hashes = NDArray[np.uint64]
 
 _NAME = "checkpoint.safetensors"
 _KEY = "setpoint"  # of the JSON record in the header
 _RNG = "rng"
-_CHUNK = 2**18  # rows read at once for a digest: data may be a file much larger than memory
-_TEXTS = "OUS"  # kinds of arrays whose values are compared by how they are written
+_ROWS_AT_ONCE = 2**18  # rows read at once for a digest: data may be a file much larger than memory
+_TEXT_KINDS = "OUS"  # kinds of arrays whose values are compared by how they are written
 
 
 class OtherRun(ValueError):
@@ -48,7 +48,7 @@ class Progress:
     best: float | None = None
     best_epoch: int | None = None
     finished: bool = False
-    history: History = field(default_factory=list)
+    history: EpochLog = field(default_factory=list)
 
 
 @dataclass
@@ -159,15 +159,15 @@ def recipe_of(
     name = getattr(criterion, "__qualname__", type(criterion).__qualname__)
     name = repr(criterion) if isinstance(criterion, nn.Module) else name
     written = {key: str(value) for key, value in settings.items()}
-    digests = {key: _digest(part) for key, part in rows.items() if part is not None}
+    digests = {key: _digest_of_rows(part) for key, part in rows.items() if part is not None}
     start = _digest_of_state(state.model.state_dict())
     return {"criterion": name, **written, **digests, "start": start}
 
 
-def _digest(columns: tuple[Any, ...]) -> str:
-    """The number of rows of all ranks, and their fingerprint."""
+def _digest_of_rows(columns: tuple[Any, ...]) -> str:
+    """The number of rows of all ranks, and their digest."""
     counts = values_of_ranks(len(columns[0]))
-    found = values_of_ranks(fingerprint(columns, sum(counts[: rank_of()])))
+    found = values_of_ranks(column_digest(columns, sum(counts[: rank_of()])))
     return f"{sum(counts):,} rows {sum(found) % 2**64:016x}"
 
 
@@ -181,7 +181,7 @@ def _digest_of_state(state: Mapping[str, Any]) -> str:
     return found.hexdigest()
 
 
-def fingerprint(part: Any, first: int = 0, name: str = "") -> int:
+def column_digest(part: Any, first: int = 0, name: str = "") -> int:
     """A digest of columns that does not depend on how their rows are split over processes.
 
     Each row becomes one number, mixed with its position; the digest is their sum, so the sum over
@@ -195,28 +195,28 @@ def fingerprint(part: Any, first: int = 0, name: str = "") -> int:
     if part is None:
         return 0
     if isinstance(part, Mapping):
-        found = (fingerprint(part[key], first, f"{name}.{key}") for key in part)
+        found = (column_digest(part[key], first, f"{name}.{key}") for key in part)
         return sum(found) % 2**64
     if isinstance(part, tuple):
-        found = (fingerprint(one, first, f"{name}.{i}") for i, one in enumerate(part))
+        found = (column_digest(one, first, f"{name}.{i}") for i, one in enumerate(part))
         return sum(found) % 2**64
     column = part.detach().cpu() if isinstance(part, Tensor) else np.asarray(part)
-    text = isinstance(column, np.ndarray) and column.dtype.kind in _TEXTS
+    text = isinstance(column, np.ndarray) and column.dtype.kind in _TEXT_KINDS
     salt = f"{name} {'text' if text else column.dtype}"
     total = np.uint64(0)
     with np.errstate(over="ignore"):
-        for start in range(0, len(column), _CHUNK):
-            words = _words(column[start : start + _CHUNK])
+        for start in range(0, len(column), _ROWS_AT_ONCE):
+            words = _words(column[start : start + _ROWS_AT_ONCE])
             places = np.arange(first + start, first + start + len(words), dtype=np.uint64)
             total += _mixed(_row_sums(words, salt) ^ _mixed(places)).sum(dtype=np.uint64)
     return int(total)
 
 
-def _words(rows: Any) -> Words:
+def _words(rows: Any) -> Hashes:
     """Rows as 64-bit words, ``[n, k]``."""
     if isinstance(rows, Tensor):
         raw = rows.contiguous().reshape(len(rows), -1).view(torch.uint8).numpy()
-    elif rows.dtype.kind in _TEXTS:
+    elif rows.dtype.kind in _TEXT_KINDS:
         values, codes = np.unique(rows.astype(str), return_inverse=True)
         texts = [hashlib.blake2b(v.encode(), digest_size=8).digest() for v in values.tolist()]
         raw = np.frombuffer(b"".join(texts), np.uint8).reshape(-1, 8)[codes.reshape(-1)]
@@ -227,18 +227,18 @@ def _words(rows: Any) -> Words:
     return padded.view(np.uint64)
 
 
-def _row_sums(words: Words, salt: str) -> Words:
+def _row_sums(words: Hashes, salt: str) -> Hashes:
     """One number per row: its words times odd numbers that depend on salt and position."""
     seed = np.frombuffer(hashlib.blake2b(salt.encode(), digest_size=8).digest(), np.uint64)[0]
     odd = _mixed(np.arange(1, words.shape[1] + 1, dtype=np.uint64) * seed) | np.uint64(1)
-    sums: Words = (_mixed(words) * odd).sum(1, dtype=np.uint64)
+    sums: Hashes = (_mixed(words) * odd).sum(1, dtype=np.uint64)
     return sums
 
 
-def _mixed(numbers: Words) -> Words:
+def _mixed(numbers: Hashes) -> Hashes:
     """Numbers whose bits depend on all bits of the given ones (the finish of splitmix64)."""
     mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    result: Words = mixed ^ (mixed >> np.uint64(31))
+    result: Hashes = mixed ^ (mixed >> np.uint64(31))
     return result

@@ -32,7 +32,7 @@ from setpoint.solvers.registry import Criterion
 from setpoint.solvers.samplers import Batch, Sampler, Shuffled
 from setpoint.train.averaging import Averaged
 from setpoint.train.checkpoints import (
-    History,
+    EpochLog,
     OtherRun,
     Progress,
     RunState,
@@ -60,7 +60,7 @@ class Fitted:
 
     model: nn.Module
     seconds_per_step: float
-    history: History = field(default_factory=list)
+    history: EpochLog = field(default_factory=list)
     best: float | None = None
     best_epoch: int | None = None
 

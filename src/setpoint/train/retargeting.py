@@ -80,7 +80,7 @@ def cached_features(
     return Cached(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
-_Judged = tuple[nn.Module, Cached]
+_HeadAndRows = tuple[nn.Module, Cached]
 """A head, and rows it is judged by."""
 
 
@@ -165,7 +165,7 @@ def retarget(
     if new > old:
         chosen = train(data) if len(judged) > 1 else judged[0][0]
     seconds = perf_counter() - start
-    thresholds = _thresholds(problem, chosen, judges)
+    thresholds = _exact_thresholds(problem, chosen, judges)
     split.head.load_state_dict(chosen.state_dict())
     value, before = (m if problem.maximize else -m for m in (max(new, old), old))
     return Retargeted(thresholds, value, before, new > old, seconds)
@@ -209,7 +209,7 @@ def _trained_head(
     ).model
 
 
-def by_folds(train: Callable[[Cached], nn.Module], data: Cached, seed: int) -> list[_Judged]:
+def by_folds(train: Callable[[Cached], nn.Module], data: Cached, seed: int) -> list[_HeadAndRows]:
     """Three heads, each with the third of the rows that did not train it.
 
     If a class has fewer than three rows: one head, with the very rows that trained it.
@@ -235,7 +235,7 @@ def _merit(problem: Problem, head: nn.Module, data: Cached) -> float:
     return merit(problem, score(head, data.features), data.labels, weights=data.weights)
 
 
-def _thresholds(problem: Problem, head: nn.Module, data: Cached) -> tuple[float, ...]:
+def _exact_thresholds(problem: Problem, head: nn.Module, data: Cached) -> tuple[float, ...]:
     """The exact thresholds on these data, or an error that says what to do."""
     scores = score(head, data.features)
     try:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from setpoint.distributed import gather_rows
 from setpoint.problems import Infeasible, Problem
 
-_CHUNK = 65_536  # examples scored at once: a few megabytes for a small model
+_EXAMPLES_AT_ONCE = 65_536  # examples scored at once: a few megabytes for a small model
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def score(model: nn.Module, x: Tensor) -> Tensor:
     """The scores of all rows in evaluation mode, ``[n]``, or ``[n, K]`` for K outputs."""
     training = model.training
     model.eval()
-    parts = [model(x[i : i + _CHUNK]) for i in range(0, len(x), _CHUNK)]
+    parts = [model(x[i : i + _EXAMPLES_AT_ONCE]) for i in range(0, len(x), _EXAMPLES_AT_ONCE)]
     model.train(training)
     if not parts:
         return torch.zeros(0)

@@ -15,7 +15,7 @@ from setpoint.axes.scan import Hold
 from setpoint.problems import Problem
 from setpoint.solvers.memory import State
 
-_LARGEST = 1e6
+_LARGEST_MULTIPLIER = 1e6
 """The largest multiplier, so that a diverging run stays finite."""
 
 
@@ -38,8 +38,10 @@ class Additive(State):
     def update(self, gaps: Tensor, rate: float) -> None:
         """Move the multipliers by gaps ``[t, c, m]``; a gap that is not finite counts as 0."""
         moved = self.values.to(gaps) + rate * torch.nan_to_num(gaps, posinf=0.0, neginf=0.0)
-        floors = gaps.new_tensor([-_LARGEST if signed else 0.0 for signed in self.signed])
-        self.values = moved.clamp(max=_LARGEST).maximum(floors[:, None, None])
+        floors = gaps.new_tensor(
+            [-_LARGEST_MULTIPLIER if signed else 0.0 for signed in self.signed]
+        )
+        self.values = moved.clamp(max=_LARGEST_MULTIPLIER).maximum(floors[:, None, None])
 
 
 class Swap(State):
