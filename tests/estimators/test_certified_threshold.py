@@ -148,7 +148,7 @@ def test_score_and_pickle():
 
 
 def test_a_regressor_or_a_wrong_cv_is_refused():
-    with pytest.raises(ValueError, match="cv must be None or 'prefit'; got 5"):
+    with pytest.raises(ValueError, match=r"cv must be None, 'prefit', a splitter.*got 5"):
         CertifiedThreshold(LogisticRegression(), goal=GOAL, cv=5).fit(*data())
     with pytest.raises((TypeError, AttributeError, ValueError)):
         CertifiedThreshold(LinearRegression(), goal=GOAL).fit(*data())

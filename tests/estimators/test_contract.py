@@ -15,6 +15,7 @@ ESTIMATORS = [Classifier(epochs=60), CertifiedThreshold(LogisticRegression())]
 
 
 @pytest.mark.filterwarnings("ignore::setpoint.estimators.NotCertifiedWarning")
+@pytest.mark.filterwarnings("ignore::setpoint.estimators.CopiedRowsWarning")  # checks copy rows
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda _: SKIPPED)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

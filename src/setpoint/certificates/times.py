@@ -32,26 +32,31 @@ _DRIFT = 0.001
 """The chance that rows without drift are said to drift."""
 
 
-def read_times(times: Any, scores: Any = None) -> NDArray[Any]:
+def read_times(times: Any, scores: Any = None, name: str = "times") -> NDArray[Any]:
     """Times as numbers, or as dates to the second; one for each score, if scores are given.
+
+    Args:
+        times: Numbers, datetimes or texts.
+        scores: As many as there must be times.
+        name: What they are called in errors.
 
     Raises:
         ValueError: A time is missing, or can be read neither as an ISO date nor as a number.
     """
     array = np.asarray(times.detach().cpu() if hasattr(times, "detach") else times)
     if scores is not None:
-        check_length(array, scores, "times")
+        check_length(array, scores, name)
     if array.dtype.kind not in "iubfM":
-        array = _read_texts(array)
+        array = _read_texts(array, name)
     array = array.astype("datetime64[s]" if array.dtype.kind == "M" else float)
     missing = ~np.isfinite(array)
     if missing.any():
         row = int(np.argmax(missing))
-        raise ValueError(f"times has no time in row {row}: fill it in, or leave the row out.")
+        raise ValueError(f"{name} has no time in row {row}: fill it in, or leave the row out.")
     return np.asarray(array)
 
 
-def _read_texts(array: NDArray[Any]) -> NDArray[Any]:
+def _read_texts(array: NDArray[Any], name: str) -> NDArray[Any]:
     """Numbers if all texts are, else dates."""
     texts, which = np.unique(array.astype(str), return_inverse=True)
     try:
@@ -62,7 +67,7 @@ def _read_texts(array: NDArray[Any]) -> NDArray[Any]:
     if None in days:
         wrong = int(np.argmax(which.reshape(-1) == days.index(None)))
         raise ValueError(
-            f"times has {str(array[wrong])!r:.40} in row {wrong}: write ISO dates (2024-01-31, "
+            f"{name} has {str(array[wrong])!r:.40} in row {wrong}: write ISO dates (2024-01-31, "
             "2024-01-31 12:00) or numbers."
         )
     seconds = np.round(np.array(days, float) * 86400).astype("datetime64[s]")

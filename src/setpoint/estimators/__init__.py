@@ -12,6 +12,7 @@ try:
     import sklearn as _sklearn  # noqa: F401
 
     from setpoint.estimators.certified_threshold import CertifiedThreshold
+    from setpoint.estimators.copies import CopiedRowsWarning
     from setpoint.estimators.decisions import NotCertifiedWarning
     from setpoint.estimators.monitored import MonitoredClassifier
 except ModuleNotFoundError as missing:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CertifiedThreshold",
     "Classifier",
+    "CopiedRowsWarning",
     "MonitoredClassifier",
     "NotCertifiedWarning",
     "Ranker",

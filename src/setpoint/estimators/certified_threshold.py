@@ -11,24 +11,29 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _routing_enabled,
+    process_routing,
+)
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
 
 from setpoint._checks import share
-from setpoint.estimators.decisions import Decisions, find_decision
+from setpoint.estimators.copies import fingerprint_of_table, row_digests, warn_of_copies
+from setpoint.estimators.decisions import Decisions, ProofOptions, find_decision
 from setpoint.estimators.inputs import (
     FEWEST_ROWS,
     AnyArray,
     Examples,
-    GroupColumns,
     Labels,
-    check_both_classes,
     read_classes,
     read_decision_goal,
     read_groups,
-    three_parts,
 )
+from setpoint.estimators.splits import Related, check_both_classes, last_of_cv, three_parts
 from setpoint.problems import GoalLike, as_problem, refuse_classes
 
 PREFIT = "prefit"
@@ -62,7 +67,11 @@ class CertifiedThreshold(
         confidence: Of the certificate.
         calibration_fraction: The share of rows kept from the classifier to certify on. A fitted
             classifier uses all rows for it; they must not be those it was fitted on.
-        cv: None: fit the classifier on the other rows. ``"prefit"``: it is fitted.
+        cv: None: fit the classifier on the other rows. ``"prefit"``: it is fitted. A splitter of
+            scikit-learn (``GroupShuffleSplit``, ``TimeSeriesSplit``), or ``[(train, test)]`` with
+            row numbers: its last split says which rows train and which certify.
+        candidates: How many models or splits were tried on these rows, if the best is used.
+        accept_drift: Certify with ``order`` although the latest rows drift, with a caveat.
         unseen: With one threshold per group, what to do in ``predict`` with a group that has none:
             ``"error"``, or decide by the ``"highest"`` (fewest alerts) or ``"lowest"`` of all.
         random_state: Decides which rows are kept.
@@ -74,6 +83,19 @@ class CertifiedThreshold(
         certificate_: What is certified, or None if a class had under 20 rows.
         splits_: The rows of ``train`` and ``calibration``.
         problem_: The goal, read.
+
+    Examples:
+        Ten rows of each of 600 customers, promised for rows of new customers:
+
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> random = np.random.default_rng(0)
+        >>> customer = np.repeat(np.arange(600), 10)
+        >>> y = (random.random(600) < 0.3)[customer].astype(int)
+        >>> X = (random.normal(size=600)[customer] + 3 * y)[:, None]
+        >>> model = CertifiedThreshold(LogisticRegression(), goal="fpr <= 0.1", random_state=0)
+        >>> model.fit(X, y, clusters=customer).certificate_.clusters
+        120
     """
 
     def __init__(
@@ -83,7 +105,9 @@ class CertifiedThreshold(
         goal: GoalLike = "minimize fnr subject to fpr <= 0.01",
         confidence: float = 0.95,
         calibration_fraction: float = 0.2,
-        cv: str | None = None,
+        cv: Any = None,
+        candidates: int = 1,
+        accept_drift: bool = False,
         unseen: str = "error",
         random_state: Any = None,
     ) -> None:
@@ -92,18 +116,33 @@ class CertifiedThreshold(
         self.confidence = confidence
         self.calibration_fraction = calibration_fraction
         self.cv = cv
+        self.candidates = candidates
+        self.accept_drift = accept_drift
         self.unseen = unseen
         self.random_state = random_state
 
     estimator_: Any
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None, **fit_params: Any) -> CertifiedThreshold:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        clusters: Any = None,
+        order: Any = None,
+        **fit_params: Any,
+    ) -> CertifiedThreshold:
         """Fit the classifier (unless it is), then certify its threshold on rows it has not seen.
 
         Args:
             X: Whatever the classifier takes.
             y: Labels of two classes.
             groups: A column of group values, or a dict of columns, for a goal about slices.
+            clusters: What each row belongs to (a customer, a patient). Clusters are kept whole, and
+                the certificate is about a row of a new cluster.
+            order: When each row was measured, dates or numbers: the classifier is fitted on the
+                past and certified on the latest rows.
             **fit_params: Passed on to the classifier; values with one entry per row are cut to its
                 rows. ``sample_weight`` is its business only: the certificate counts every row
                 once, except that rows of weight 0 are absent.
@@ -114,35 +153,49 @@ class CertifiedThreshold(
         refuse_classes(problem, "CertifiedThreshold")
         self.problem_ = read_decision_goal(problem, self.unseen)
         columns = read_groups(groups, self.problem_, len(y))
+        related = Related.read(clusters, order, y)
         weights = fit_params.get("sample_weight")
         if weights is not None and np.any(np.asarray(weights) == 0):
             rows = np.flatnonzero(np.asarray(weights) != 0)
             fit_params, columns = (
                 _cut(given or {}, rows, len(y)) for given in (fit_params, columns)
             )
-            X, y = _safe_indexing(X, rows), y[rows]
+            X, y, related = _safe_indexing(X, rows), y[rows], related.part(rows)
         check_classification_targets(y)
         self.classes_, labels = read_classes(y, self.problem_)
-        self._fit_estimator(X, y, labels, fit_params)
-        self._set_threshold(X, labels, columns)
+        random = check_random_state(self.random_state)
+        digests = row_digests(X)
+        self._fit_estimator(X, y, labels, related, random, fit_params)
+        warn_of_copies(X, digests, self.splits_["train"], self.splits_["calibration"])
+        given = Examples(np.arange(len(y)), labels, None, columns or None, *related)
+        self._set_threshold(X, given, random, fingerprint_of_table(digests, labels))
         return self
 
-    def _fit_estimator(self, X: Any, y: AnyArray, labels: Labels, params: Any) -> None:
-        if self.cv not in (None, PREFIT):
-            raise ValueError(f"cv must be None or 'prefit'; got {self.cv!r}.")
+    def _fit_estimator(
+        self,
+        X: Any,
+        y: AnyArray,
+        labels: Labels,
+        related: Related,
+        random: np.random.RandomState,
+        params: Any,
+    ) -> None:
         everyone = np.arange(len(labels))
-        if self.cv == PREFIT or isinstance(self.estimator, FrozenEstimator):
+        fitted = isinstance(self.cv, str) and self.cv == PREFIT
+        if fitted or isinstance(self.estimator, FrozenEstimator):
             check_is_fitted(self.estimator)
             self.estimator_ = self.estimator
             self.splits_ = {"train": everyone[:0], "calibration": everyone}
         else:
             fraction = share(self.calibration_fraction, "calibration_fraction", ends=False)
-            random = check_random_state(self.random_state)
-            parts = three_parts(labels, 0.0, fraction, random)
+            chosen = None if self.cv is None else last_of_cv(self.cv, X, y, related)
+            parts = three_parts(labels, 0.0, fraction, random, related=related, chosen=chosen)
             check_both_classes(labels, {"calibration": parts["calibration"]})
             self.splits_ = {name: parts[name] for name in ("train", "calibration")}
             rows = parts["train"]
             self.estimator_ = clone(self.estimator)
+            if _routing_enabled():
+                params = process_routing(self, "fit", **params).estimator.fit
             own = _cut(params, rows, len(labels))
             self.estimator_.fit(_safe_indexing(X, rows), y[rows], **own)
         known = list(self.estimator_.classes_)
@@ -151,27 +204,32 @@ class CertifiedThreshold(
                 f"The classifier was fitted on the classes {known}; y has {list(self.classes_)}."
             )
 
-    def _set_threshold(self, X: Any, labels: Labels, groups: GroupColumns | None) -> None:
+    def _set_threshold(
+        self, X: Any, given: Examples, random: np.random.RandomState, table: str
+    ) -> None:
         """Choose and certify on calibration rows; without any, choose on the training rows.
 
-        Thresholds per group are chosen on every other calibration row and proved on the rest.
+        Thresholds per group are chosen on half of the calibration rows and proved on the rest.
         """
         rows, reason = self.splits_["calibration"], ""
         kept = len(rows) > 0
         if not kept:
             rows = self.splits_["train"]
             reason = f"a class has under {FEWEST_ROWS} rows, so none are split off."
-        scores = self._scores(_safe_indexing(X, rows))
-        groups = groups and _cut(groups, rows, len(labels))
-        selection = Examples(scores, labels[rows], groups=groups or None)
+        selection = given.part(rows)._replace(rows=self._scores(_safe_indexing(X, rows)))
         calibration = selection if kept else None
         if kept and self.problem_.kind == "groups":
-            odd = np.arange(len(rows)) % 2 == 1
-            selection, calibration = selection.part(~odd), selection.part(odd)
-        decision = find_decision(
-            self.problem_, selection, calibration, self.confidence, reason=reason
-        )
+            halves = Related(selection.clusters, selection.times).halves(len(rows), random)
+            selection, calibration = (selection.part(half) for half in halves)
+        options = ProofOptions(self.confidence, self.candidates, self.accept_drift, table)
+        decision = find_decision(self.problem_, selection, calibration, options, reason=reason)
         self.threshold_, self.certificate_ = decision.at, decision.certificate
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What of the metadata of ``fit`` is for the classifier inside."""
+        inside = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=inside)
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> AnyArray:

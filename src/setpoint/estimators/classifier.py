@@ -18,20 +18,19 @@ from setpoint._checks import whole
 from setpoint.axes.class_data import decide, numbered
 from setpoint.certificates import why_unprovable
 from setpoint.estimators.calibration import Calibrator, ClassCalibrator
-from setpoint.estimators.decisions import AnyCertificate, Decisions, find_decision
+from setpoint.estimators.copies import fingerprint_of_table, row_digests, warn_of_copies
+from setpoint.estimators.decisions import AnyCertificate, Decisions, ProofOptions, find_decision
 from setpoint.estimators.inputs import (
     FEWEST_PER_CLASS,
     FEWEST_ROWS,
     AnyArray,
     Examples,
     Labels,
-    check_both_classes,
     columns_of_labels,
     read_classes,
     read_decision_goal,
     read_groups,
     read_weights,
-    three_parts,
 )
 from setpoint.estimators.networks import (
     build,
@@ -41,6 +40,7 @@ from setpoint.estimators.networks import (
     read_learning_rate,
     scores_of_rows,
 )
+from setpoint.estimators.splits import Related, check_both_classes, last_of_cv, three_parts
 from setpoint.problems import GoalLike, Problem, as_problem
 from setpoint.results import Confusions, RunResult
 from setpoint.solvers import methods_named
@@ -80,6 +80,11 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         validation_fraction: The share of rows to choose by; the best pass is kept.
         calibration_fraction: The share of rows to certify on; 0: no certificate is wanted.
         confidence: Of the certificate.
+        cv: Instead of ``calibration_fraction`` a splitter of scikit-learn (``GroupShuffleSplit``,
+            ``TimeSeriesSplit``), or ``[(train, test)]`` with row numbers: the test rows of its last
+            split certify, and are never trained on.
+        candidates: How many models or splits were tried on these rows, if the best is used.
+        accept_drift: Certify with ``order`` although the latest rows drift, with a caveat.
         unseen: With one threshold per group, what to do in ``predict`` with a group that has none:
             ``"error"``, or decide by the ``"highest"`` (fewest alerts) or ``"lowest"`` of all.
         random_state: Decides split, initial weights and batches.
@@ -117,6 +122,9 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         validation_fraction: float = 0.2,
         calibration_fraction: float = 0.2,
         confidence: float = 0.95,
+        cv: Any = None,
+        candidates: int = 1,
+        accept_drift: bool = False,
         unseen: str = "error",
         random_state: Any = None,
         device: str = "cpu",
@@ -132,6 +140,9 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.validation_fraction = validation_fraction
         self.calibration_fraction = calibration_fraction
         self.confidence = confidence
+        self.cv = cv
+        self.candidates = candidates
+        self.accept_drift = accept_drift
         self.unseen = unseen
         self.random_state = random_state
         self.device = device
@@ -143,7 +154,16 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     certificate_: AnyCertificate | None
     confusions_: Confusions
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Classifier:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        clusters: Any = None,
+        order: Any = None,
+    ) -> Classifier:
         """Split the rows, train, choose the threshold, certify it.
 
         Args:
@@ -151,6 +171,10 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             y: Labels of two classes, numbers or strings; of any number for a goal about classes.
             sample_weight: Optional, weight 2 is two copies; see above.
             groups: A column of group values, or a dict of columns, for a goal about slices.
+            clusters: What each row belongs to (a customer, a patient). No cluster is in two parts,
+                and the certificate is about a row of a new cluster.
+            order: When each row was measured, dates or numbers: train on the past, choose on later
+                rows, certify on the latest.
         """
         x, y = validate_data(self, X, y, dtype=_FLOATS)
         check_classification_targets(y)
@@ -162,21 +186,38 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             problem = numbered(problem, self.classes_.tolist())
         weights = read_weights(sample_weight, x, labels)
         columns = read_groups(groups, self.problem_, len(labels))
+        related = Related.read(clusters, order, labels)
         random = check_random_state(self.random_state)
-        wanted = bool(problem.subject_to) and not self._obstacle(weights)
-        shares = (self.validation_fraction, self.calibration_fraction if wanted else 0.0)
-        self.splits_ = three_parts(labels, *shares, random, self._fewest)
-        if problem.kind != "classes":
-            check_both_classes(
-                labels, {name: self.splits_[name] for name in ("validation", "calibration")}
-            )
-        given = Examples(x, labels, weights, columns)
+        self.splits_ = self._split(x, y, labels, related, random, not self._obstacle(weights))
+        given = Examples(x, labels, weights, columns, *related)
+        digests = row_digests(x)
+        seen = np.union1d(self.splits_["train"], self.splits_["validation"])
+        warn_of_copies(x, digests, seen, self.splits_["calibration"])
         best = self._train(problem, given, random.randint(2**31 - 1))
         self.method_, self.module_ = best.name, best.model
         self.histories_ = {name: one.history for name, one in best.fitted.items()}
         self.history_ = self.histories_[best.name]
-        self._set_decision(given)
+        self._set_decision(given, fingerprint_of_table(digests, labels))
         return self
+
+    def _split(
+        self,
+        x: AnyArray,
+        y: AnyArray,
+        labels: Labels,
+        related: Related,
+        random: np.random.RandomState,
+        provable: bool,
+    ) -> dict[str, Labels]:
+        """The rows of each part; a part with one class only is an error."""
+        wanted = bool(self.problem_.subject_to) and provable
+        shares = (self.validation_fraction, self.calibration_fraction if wanted else 0.0)
+        chosen = None if self.cv is None else last_of_cv(self.cv, x, y, related)
+        parts = three_parts(labels, *shares, random, self._fewest, related, chosen)
+        if self.problem_.kind != "classes":
+            held_out = {name: parts[name] for name in ("validation", "calibration")}
+            check_both_classes(labels, held_out)
+        return parts
 
     def _train(self, problem: Problem, given: Examples, seed: int) -> Best:
         """Train every method asked for from one start, with the same budget and batches."""
@@ -205,7 +246,7 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 progress=int(self.verbose) > 0,
             )
 
-    def _set_decision(self, given: Examples) -> None:
+    def _set_decision(self, given: Examples, table: str) -> None:
         """Calibrate probabilities and choose on validation rows, certify on calibration rows."""
         selection, calibration = (
             given.part(self.splits_[name]) for name in ("validation", "calibration")
@@ -215,10 +256,12 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             for part in (selection, calibration)
         )
         many, names, reason = self.problem_.kind == "classes", self.classes_.tolist(), ""
-        certifiable = len(calibration.labels) > 0
+        obstacle = self._obstacle(given.weights)
+        certifiable = (
+            len(calibration.labels) > 0 and not obstacle and bool(self.problem_.subject_to)
+        )
         if not certifiable and self.problem_.subject_to and self.calibration_fraction:
-            reason = self._obstacle(given.weights)
-            reason = reason or f"a class has under {self._fewest} rows, so none are split off."
+            reason = obstacle or f"a class has under {self._fewest} rows, so none are split off."
         precise = selection.rows.astype(np.float64)
         calibrator = ClassCalibrator if many else Calibrator
         self.calibrator_ = calibrator.fit(precise, selection.labels, selection.weights)
@@ -226,7 +269,7 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             self.problem_,
             selection._replace(rows=precise) if many else selection,
             calibration if certifiable else None,
-            self.confidence,
+            ProofOptions(self.confidence, self.candidates, self.accept_drift, table),
             classes=names,
             reason=reason,
         )

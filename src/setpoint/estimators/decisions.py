@@ -11,12 +11,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint._checks import share
+from setpoint._checks import share, whole
 from setpoint.axes.class_choice import best_shifts
 from setpoint.axes.class_data import decide
 from setpoint.axes.group_cells import cells_of, codes_of, columns_of, key_of
@@ -30,6 +31,8 @@ from setpoint.certificates import (
     certify_shifts,
     shifts_to_prove,
 )
+from setpoint.certificates.times import period_of
+from setpoint.estimators.copies import count_tries
 from setpoint.estimators.inputs import AnyArray, Examples, columns_of_labels
 from setpoint.problems import Infeasible, Problem, merit
 from setpoint.rates import Bound
@@ -51,11 +54,20 @@ class DecisionRule(NamedTuple):
     certificate: AnyCertificate | None
 
 
+class ProofOptions(NamedTuple):
+    """How a threshold is certified: what ``certify`` takes, and the fingerprint of the table."""
+
+    confidence: float
+    candidates: int = 1
+    accept_drift: bool = False
+    table: str = ""
+
+
 def find_decision(
     problem: Problem,
     selection: Examples,
     calibration: Examples | None,
-    confidence: float,
+    options: ProofOptions,
     *,
     classes: Sequence[Any] = (),
     reason: str = "",
@@ -69,22 +81,23 @@ def find_decision(
         problem: The goal.
         selection: Rows to choose by.
         calibration: Rows to certify on, or None if there are none.
-        confidence: Of the certificate.
+        options: Of the certificate.
         classes: For a goal about classes, what the columns of the scores are called.
         reason: Why there are no calibration rows; empty if no certificate is wanted.
     """
+    confidence = None
     if calibration is not None:
-        confidence = share(confidence, "confidence", ends=False)
+        confidence = share(options.confidence, "confidence", ends=False)
     chosen: Any = None
     if problem.kind == "groups":
-        if calibration is not None:
+        if confidence is not None:
             chosen = _provable_thresholds(problem, selection, confidence)
         chosen = chosen or _best_threshold(problem, selection)
     elif problem.kind == "classes":
-        chosen = _shifts(problem, selection, confidence if calibration else None, classes)
+        chosen = _shifts(problem, selection, confidence, classes)
     certificate = None
     if calibration is not None:
-        certificate, reason = _certify(problem, calibration, confidence, chosen, classes)
+        certificate, reason = _certify(problem, calibration, options, chosen, classes)
     if isinstance(certificate, Certificate) and certificate.certified and chosen is None:
         return DecisionRule(float(certificate.threshold), certificate)
     if reason:
@@ -101,19 +114,29 @@ def find_decision(
 
 
 def _certify(
-    problem: Problem, rows: Examples, confidence: float, at: Any, classes: Sequence[Any]
+    problem: Problem, rows: Examples, options: ProofOptions, at: Any, classes: Sequence[Any]
 ) -> tuple[AnyCertificate | None, str]:
     """A certificate and why it proves nothing (empty if it does), or None and why there is none."""
-    scores, labels, _, groups = rows
     if problem.kind == "groups" and len(columns_of(problem)) > 1:
         return None, "with thresholds per group it is about one column of groups."
-    options: dict[str, Any] = {"confidence": confidence, "groups": groups}
     certificate: AnyCertificate
     try:
         if problem.kind == "classes":
-            certificate = certify_shifts(scores, labels, problem, at, classes=classes, **options)
+            certificate = _certify_classes(problem, rows, options, at, classes)
         else:
-            certificate = certify(scores, labels, problem, thresholds=at, **options)
+            certificate = certify(
+                rows.rows,
+                rows.labels,
+                problem,
+                thresholds=at,
+                groups=rows.groups,
+                clusters=rows.clusters,
+                times=rows.times,
+                confidence=options.confidence,
+                candidates=options.candidates,
+                accept_drift=options.accept_drift,
+            )
+            certificate = _with_tries(certificate, rows.rows, options)
     except CannotPromise as refused:
         return None, str(refused)
     if certificate.certified:
@@ -121,12 +144,43 @@ def _certify(
     return certificate, "; ".join([certificate.status, *certificate.notes]) + "."
 
 
+def _certify_classes(
+    problem: Problem, rows: Examples, options: ProofOptions, at: Any, classes: Sequence[Any]
+) -> ClassCertificate:
+    """A certificate of shifts; of clusters one row each counts, drawn by lot."""
+    notes: tuple[str, ...] = ()
+    if rows.times is not None:
+        notes += ("measured from {} to {}".format(*period_of(rows.times)),)
+    if rows.clusters is not None:
+        lots = np.random.default_rng(0).permutation(len(rows.clusters))
+        first = np.unique(rows.clusters[lots], return_index=True)[1]
+        rows = rows.part(np.sort(lots[first]))
+        notes += (f"about a row of a new cluster: one of each of {len(first):,} counts",)
+    count = whole(options.candidates, "candidates", least=1)
+    confidence = round(1 - (1 - options.confidence) / count, 12)
+    given: dict[str, Any] = {"classes": classes, "groups": rows.groups, "confidence": confidence}
+    found = certify_shifts(rows.rows, rows.labels, problem, at, **given)
+    return replace(found, notes=(*found.notes, *notes))
+
+
+def _with_tries(certificate: Certificate, scores: AnyArray, options: ProofOptions) -> Certificate:
+    """The certificate with the fingerprint of its table, and how many there are of it."""
+    tries = count_tries(options.table, scores)
+    notes = certificate.notes
+    if tries > options.candidates:
+        notes += (
+            f"number {tries} of the certificates on this table in this process; if the best of "
+            f"them is used, pass candidates={tries}",
+        )
+    return replace(certificate, fingerprint=options.table, notes=notes)
+
+
 def _best_threshold(problem: Problem, rows: Examples) -> Any:
     """The best threshold on these rows (with one per group, a dict of them).
 
     Where none reaches the targets, the one that accepts nobody, with a warning.
     """
-    scores, labels, weights, groups = rows
+    scores, labels, weights, groups, *_ = rows
     try:
         choice = problem.choose(scores, labels, weights=weights, groups=groups)
     except Infeasible as error:
@@ -142,7 +196,7 @@ def _shifts(
     problem: Problem, rows: Examples, confidence: float | None, classes: Sequence[Any]
 ) -> AnyArray:
     """The best shifts of classes, with room for a proof of the bounds if one is to be tried."""
-    scores, labels, weights, groups = rows
+    scores, labels, weights, groups, *_ = rows
     options: dict[str, Any] = {"groups": groups, "classes": classes}
     if confidence is None:
         found = best_shifts(problem, ScoredExamples(scores, labels, weights, **options))
@@ -165,8 +219,9 @@ def _provable_thresholds(
     """
     if len(columns_of(problem)) > 1:
         return None
-    scores, labels, _, groups = rows
+    scores, labels, _, groups, clusters, _ = rows
     options: dict[str, Any] = {"confidence": 1 - (1 - confidence) / 5, "groups": groups}
+    options["clusters"] = clusters
     for factor in (1.0, 0.75, 0.5, 0.25):
         with suppress(Infeasible, CannotPromise):
             found = _tightened(problem, factor).choose(scores, labels, groups=groups).thresholds
@@ -196,6 +251,12 @@ class Decisions:
     shifts_: AnyArray
     classes_: AnyArray
     unseen: str
+
+    # With metadata routing ``groups`` go to splitters such as GroupKFold, unless they are asked for
+    __metadata_request__fit: ClassVar = {"groups": False}
+    __metadata_request__score: ClassVar = {"groups": False}
+    __metadata_request__predict: ClassVar = {"groups": False}
+    __metadata_request__decision_function: ClassVar = {"groups": False}
 
     _place = 1
     """The place of the positive class in ``classes_``."""

@@ -1,4 +1,4 @@
-"""What ``fit`` is given, read and checked: goal, labels, weights, groups, and the split of rows."""
+"""What ``fit`` is given, read and checked: goal, labels, weights and groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from setpoint._checks import share
 from setpoint.axes.group_cells import cells_of
 from setpoint.problems import GoalLike, Problem, as_problem, refuse_queries
 from setpoint.rates import ClassArea
@@ -30,12 +29,15 @@ class Examples(NamedTuple):
     labels: Any
     weights: Any = None
     groups: GroupColumns | None = None
+    clusters: Any = None
+    times: Any = None
 
     def part(self, which: AnyArray) -> Examples:
         """Some of the examples, by position or by a mask."""
-        weights = None if self.weights is None else self.weights[which]
         groups = self.groups and {name: column[which] for name, column in self.groups.items()}
-        return Examples(self.rows[which], self.labels[which], weights, groups)
+        others = (self.weights, self.clusters, self.times)
+        weights, clusters, times = (None if known is None else known[which] for known in others)
+        return Examples(self.rows[which], self.labels[which], weights, groups, clusters, times)
 
 
 FEWEST_ROWS = 20
@@ -175,54 +177,3 @@ def read_groups(groups: Any, problem: Problem, count: int) -> GroupColumns | Non
 def _column(values: Any) -> AnyArray:
     """A column as an array; a tensor is read from wherever it lies."""
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
-
-
-def three_parts(
-    labels: Labels,
-    validation: float,
-    calibration: float,
-    random: np.random.RandomState,
-    fewest: int = FEWEST_ROWS,
-) -> dict[str, Labels]:
-    """Rows of the parts ``train``, ``validation`` and ``calibration``, split class by class.
-
-    If a class has fewer than ``fewest`` rows, or ``validation`` is 0, nothing is held out:
-    ``train`` and ``validation`` are the same rows. In the first case ``calibration`` is empty.
-
-    Raises:
-        ValueError: The shares are not between 0 and 1, or leave nothing to train on.
-    """
-    shares = (
-        share(validation, "validation_fraction"),
-        share(calibration, "calibration_fraction"),
-    )
-    if sum(shares) >= 1:
-        raise ValueError(
-            "validation_fraction and calibration_fraction leave nothing to train on: "
-            f"{shares[0]:g} + {shares[1]:g} must be below 1."
-        )
-    everyone = np.arange(len(labels))
-    counts = np.bincount(labels, minlength=2)
-    if counts.min() < fewest:
-        return {"train": everyone, "validation": everyone, "calibration": everyone[:0]}
-    parts: list[list[Labels]] = [[], [], []]
-    for value in range(len(counts)):
-        rows = random.permutation(np.flatnonzero(labels == value))
-        ends = np.round(np.cumsum(shares) * len(rows)).astype(int)
-        for part, piece in zip(parts, np.split(rows, ends), strict=True):
-            part.append(piece)
-    held_out, certified, train = (np.sort(np.concatenate(part)) for part in parts)
-    if not len(held_out):
-        held_out = train
-    return {"train": train, "validation": held_out, "calibration": certified}
-
-
-def check_both_classes(labels: Labels, parts: Mapping[str, AnyArray]) -> None:
-    """Raise a ValueError if a part that is split off holds one class only."""
-    for name, rows in parts.items():
-        positives = int(labels[rows].sum())
-        if len(rows) and positives in (0, len(rows)):
-            raise ValueError(
-                f"The {name} part has {len(rows):,} rows, all of one class: raise "
-                f"{name}_fraction, or pass more rows of the rarer class."
-            )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from setpoint._checks import positive, whole
-from setpoint.estimators.inputs import AnyArray, Examples
+from setpoint.estimators.inputs import AnyArray, Examples, GroupColumns
 from setpoint.train import LEARNING_RATES, network, score
 
 _MODULE_RATE = 0.001
@@ -134,12 +134,12 @@ def check_device(device: Any) -> None:
         )
 
 
-def on_device(examples: Examples, device: str) -> Examples:
-    """The same with tensors for rows, labels and weights; columns of groups stay arrays."""
-    x, y, weights, groups = examples
+def on_device(examples: Examples, device: str) -> tuple[Any, Any, Any, GroupColumns | None]:
+    """Rows, labels and weights as tensors, and columns of groups as they are."""
+    x, y, weights, groups, *_ = examples
     x, y = (torch.as_tensor(column, device=device) for column in (x, y))
     own = None if weights is None else torch.as_tensor(weights, device=device)
-    return Examples(x, y, own, groups)
+    return x, y, own, groups
 
 
 def scores_of_rows(module: nn.Module, x: AnyArray, device: str) -> AnyArray:

@@ -1,0 +1,141 @@
+"""Rows that are there twice, and tables that were certified before.
+
+Rows are compared by 64-bit digests of their features. A calibration row that is a copy of a
+training row is no new case: the certificate would be about rows that the classifier has seen. In
+tables of few different values equal rows are no copies. So a warning needs a column whose values
+tell rows apart, and more pairs of equal rows than independent columns would give by chance.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from setpoint.estimators.inputs import AnyArray
+
+Digests = NDArray[np.uint64]
+_MIX = np.uint64(0xFF51AFD7ED558CCD)
+_SAMPLE = 1000
+"""Rows by which the chance of equal values in a column is estimated."""
+_COINCIDENCE = 0.01
+"""Equal rows are copies if chance explains less than this share of them."""
+_MOST_TABLES = 1000
+_tried: dict[str, set[str]] = {}  # of each table in this process: what was certified on it
+
+
+class CopiedRowsWarning(UserWarning):
+    """Rows to certify on are copies of rows to train on."""
+
+
+def row_digests(X: Any) -> Digests:
+    """A number for each row, equal for equal rows.
+
+    Examples:
+        >>> first, second, third = row_digests([[0.0, 1.5], [-0.0, 1.5], [1.5, 0.0]])
+        >>> bool(first == second), bool(first == third)
+        (True, False)
+    """
+    if hasattr(X, "tocsr"):
+        rows = X.tocsr()
+        rows.sum_duplicates()
+        ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+        return _hashed((rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) for a, b in ends)
+    if hasattr(X, "iloc") and np.ndim(X) == 2:
+        columns = [np.asarray(column) for _, column in X.items()]
+    else:
+        try:
+            array = np.asarray(X)
+        except ValueError:  # rows of different lengths
+            return _hashed(X)
+        columns = list(array.reshape(len(array), -1).T)
+    found = np.zeros(len(columns[0]) if columns else 0, np.uint64)
+    for column in columns:
+        found = _mixed(found * np.uint64(3) + _words(column))
+    return found
+
+
+def _words(column: AnyArray) -> Digests:
+    if column.dtype.kind in "biu":
+        return column.astype(np.int64).view(np.uint64)
+    if column.dtype.kind == "f":
+        return (column.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 is 0.0
+    return _hashed(column.tolist())
+
+
+def _hashed(values: Any) -> Digests:
+    return np.array([hash(repr(value)) & 0xFFFFFFFFFFFFFFFF for value in values], np.uint64)
+
+
+def _mixed(words: Digests) -> Digests:
+    """Every bit of a word changes about half of the bits (the finalizer of MurmurHash3)."""
+    words = (words ^ (words >> np.uint64(33))) * _MIX
+    return np.asarray(words ^ (words >> np.uint64(33)))
+
+
+def warn_of_copies(X: Any, digests: Digests, train: AnyArray, certified: AnyArray) -> None:
+    """Warn if rows to certify on are copies of rows to train on."""
+    if not len(train) or not len(certified):
+        return
+    order = np.argsort(digests[train], kind="stable")
+    known = digests[train][order]
+    low, high = (np.searchsorted(known, digests[certified], side) for side in ("left", "right"))
+    pairs = high - low
+    copied = np.flatnonzero(pairs)
+    if not len(copied):
+        return
+    by_chance = _chance_of_equal_rows(X) * len(train) * len(certified)
+    if by_chance > _COINCIDENCE * pairs.sum():
+        return
+    row, twin = certified[copied[0]], train[order[low[copied[0]]]]
+    warnings.warn(
+        f"{len(copied):,} of {len(certified):,} rows to certify on are copies of rows to train on "
+        f"(row {row} of row {twin}, say): the certificate is about rows that the classifier has "
+        "seen. Leave copies out, or keep them together: fit(X, y, clusters=...).",
+        CopiedRowsWarning,
+        stacklevel=3,
+    )
+
+
+def _chance_of_equal_rows(X: Any) -> float:
+    """The chance that two rows are equal, if columns were independent.
+
+    It is 1 if no column has values that tell most of the different rows apart, and 0 for texts and
+    sparse rows.
+    """
+    if hasattr(X, "tocsr"):
+        return 0.0
+    rows = np.asarray(_safe_indexing(X, np.arange(min(_SAMPLE, _num_samples(X)))))
+    if rows.ndim == 1:
+        return 0.0
+    n, chance, most = len(rows), 1.0, 0
+    for column in rows.reshape(n, -1).T:
+        column = column.astype(str) if column.dtype == object else column
+        counts = np.unique(column, return_counts=True)[1]
+        most = max(most, len(counts))
+        chance *= float((counts * (counts - 1.0)).sum()) / max(n * (n - 1), 1)
+    return 1.0 if 2 * most < len(np.unique(row_digests(rows))) else chance
+
+
+def fingerprint_of_table(digests: Digests, labels: AnyArray) -> str:
+    """A fingerprint of rows and labels in their order; certificates of one table share it."""
+    return hashlib.sha256(digests.tobytes() + labels.tobytes()).hexdigest()[:16]
+
+
+def count_tries(table: str, scores: AnyArray) -> int:
+    """How many different certificates this process has made of rows of a table, with this one.
+
+    Args:
+        table: Its fingerprint.
+        scores: Of the rows that certify: other rows or another model are another try.
+    """
+    if table not in _tried and len(_tried) >= _MOST_TABLES:
+        del _tried[next(iter(_tried))]
+    tries = _tried.setdefault(table, set())
+    tries.add(hashlib.sha256(np.ascontiguousarray(scores).tobytes()).hexdigest())
+    return len(tries)
