@@ -188,3 +188,17 @@ def test_tensors_and_the_words():
 def test_training_data_come_as_a_pair(train):
     with pytest.raises(TypeError, match=r"pair \(scores, labels\)"):
         diagnose(*sample(0), GOAL, train=train)
+
+
+def test_weights_count_as_copies():
+    y = np.arange(600) < 120
+    s = np.random.default_rng(5).normal(size=600) + y
+    copies = np.random.default_rng(6).integers(1, 4, 600)
+    rows = np.repeat(np.arange(600), copies)
+    whole = diagnose(s[rows], y[rows], GOAL, train=(s[rows], y[rows]))
+    weighted = diagnose(s, y, GOAL, train=(s, y), weights=copies, train_weights=copies)
+    assert weighted.value == pytest.approx(whole.value)
+    assert weighted.train == pytest.approx(whole.train)
+    # copies of an example are not independent examples: the noise is that of 600
+    assert weighted.noise > 1.2 * whole.noise
+    assert weighted.positives < whole.positives

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from setpoint.axes.arrays import Floats
+from setpoint.axes.arrays import Floats, to_numpy
 from setpoint.problems import PER_GROUP, Infeasible, Problem
 from setpoint.results.measured import GoalParts, Interval, Measured
 from setpoint.results.rows import split_row
@@ -120,13 +120,39 @@ def paired_bootstrap(
 
 
 def resampled(
-    problem: Problem, scores: Any, labels: Any, *, groups: Any = None, draws: int, seed: int = 0
+    problem: Problem,
+    scores: Any,
+    labels: Any,
+    *,
+    weights: Any = None,
+    groups: Any = None,
+    draws: int,
+    seed: int = 0,
 ) -> Floats:
-    """The value of ``problem`` on ``draws`` bootstrap samples; NaN where it is infeasible."""
+    """The value of ``problem`` on ``draws`` bootstrap samples; NaN where it is infeasible.
+
+    The examples are sorted once: every draw then finds its own in order.
+    """
     generator = np.random.default_rng(seed)
-    s = scores if hasattr(scores, "detach") else np.asarray(scores)
-    y = np.asarray(labels.detach().cpu() if hasattr(labels, "detach") else labels).reshape(-1) == 1
-    return np.array([_value(problem, s, y, _draw(generator, y.size), groups) for _ in range(draws)])
+    s = to_numpy(scores, "scores").reshape(-1)
+    order = np.argsort(-s, kind="stable")
+    y = to_numpy(labels, "labels").reshape(-1) == 1
+    own = np.ones(s.size) if weights is None else to_numpy(weights, "weights").reshape(-1)
+    s, y, own, groups = s[order], y[order], own[order], _taken(groups, order)
+    values = []
+    for _ in range(draws):
+        drawn = _draw(generator, s.size)
+        rows = np.flatnonzero(drawn)
+        counts = own[rows] * drawn[rows]
+        values.append(_value(problem, s[rows], y[rows], counts, _taken(groups, rows)))
+    return np.array(values)
+
+
+def _taken(groups: Any, rows: Any) -> Any:
+    """Some rows of a column of groups, or of a dict of columns."""
+    if isinstance(groups, Mapping):
+        return {name: np.asarray(column)[rows] for name, column in groups.items()}
+    return None if groups is None else np.asarray(groups)[rows]
 
 
 def _draw(generator: np.random.Generator, count: int) -> Floats:

@@ -87,6 +87,8 @@ def diagnose(
     problem: GoalLike,
     *,
     train: tuple[Any, Any] | None = None,
+    weights: Any = None,
+    train_weights: Any = None,
     groups: Any = None,
     train_groups: Any = None,
     draws: int = 100,
@@ -100,6 +102,8 @@ def diagnose(
         problem: What is wanted.
         train: ``(scores, labels)`` of the training data by the same model. Without it, capacity
             and data cannot be told apart.
+        weights: Of the examples, at least 0; weight 2 counts an example twice.
+        train_weights: The same for the training data.
         groups: For problems with slices, as :meth:`setpoint.Problem.evaluate` takes them.
         train_groups: The same for the training data.
         draws: Bootstrap draws for the noise.
@@ -126,31 +130,33 @@ def diagnose(
     refuse_queries(problem.query, "diagnose")
     refuse_classes(problem, "diagnose")
     draws = whole(draws, "draws", least=2)
-    value = problem.evaluate(scores, labels, groups=groups)
-    known = resampled(problem, scores, labels, groups=groups, draws=draws, seed=seed)
+    options = {"weights": weights, "groups": groups}
+    value = problem.evaluate(scores, labels, **options)
+    known = resampled(problem, scores, labels, **options, draws=draws, seed=seed)
     noise = float(np.nanstd(known)) if np.isfinite(known).any() else float("nan")
-    support = _effective(problem, scores, labels, groups)
-    left = _shortfall(problem, value, scores, labels, groups)
+    support = _effective(problem, scores, labels, **options)
+    left = _shortfall(problem, value, scores, labels, **options)
     fitted, unlearnt = None, None
     if train is not None:
+        options = {"weights": train_weights, "groups": train_groups}
         try:
-            fitted = problem.evaluate(*train, groups=train_groups)
+            fitted = problem.evaluate(*train, **options)
         except Infeasible as error:
             raise Infeasible(f"On the training data: {error}") from None
-        unlearnt = _shortfall(problem, fitted, *train, train_groups)
+        unlearnt = _shortfall(problem, fitted, *train, **options)
     limit = _limit(left, unlearnt, noise, min(support))
     tied = len(np.unique(to_numpy(scores, "scores"))) == 1
     advice = _next_steps(limit, noise, support, few=min(support) < _FEWEST, tied=tied)
     return Diagnosis(str(problem), value, noise, *support, fitted, limit, advice)
 
 
-def _shortfall(problem: Problem, value: float, scores: Any, labels: Any, groups: Any) -> float:
+def _shortfall(problem: Problem, value: float, scores: Any, labels: Any, **options: Any) -> float:
     """How far a value is from the one that the same scores have with all positives on top."""
     s = to_numpy(scores, "scores").reshape(-1).astype(float)
     y = to_numpy(labels, "labels").reshape(-1) == 1
     perfect = 1.0 if problem.maximize else 0.0
     with suppress(Infeasible):  # groups of unequal prevalence: being right may break their bound
-        perfect = problem.evaluate(s + y * (s.max() - s.min() + 1), labels, groups=groups)
+        perfect = problem.evaluate(s + y * (s.max() - s.min() + 1), labels, **options)
     return abs(perfect - value)
 
 
@@ -212,19 +218,22 @@ def _by_limit(limit: str, noise: float) -> tuple[str, ...]:
     )
 
 
-def _effective(problem: Problem, scores: Any, labels: Any, groups: Any) -> tuple[float, float]:
+def _effective(
+    problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any
+) -> tuple[float, float]:
     """Effective positives and negatives in the band around the threshold.
 
-    ``(sum k)^2 / sum k^2`` of the kernel there; with several thresholds, the smallest.
+    ``(sum k)^2 / sum k^2`` of the weighted kernel there; with several thresholds, the smallest.
     """
     s = to_numpy(scores, "scores").reshape(-1).astype(float)
     y = to_numpy(labels, "labels").reshape(-1) == 1
+    own = np.ones(s.size) if weights is None else to_numpy(weights, "weights").reshape(-1)
     width = _spread(s) / BAND or 1.0
     smallest = [np.inf, np.inf]
-    thresholds = problem.choose(scores, labels, groups=groups).thresholds
+    thresholds = problem.choose(scores, labels, weights=weights, groups=groups).thresholds
     for rows, threshold in _cut(problem, thresholds, groups, s):
         u = np.abs(np.clip((s[rows] - threshold) / width, -300, 300))
-        kernel = np.exp(-u) / (1 + np.exp(-u)) ** 2
+        kernel = own[rows] * np.exp(-u) / (1 + np.exp(-u)) ** 2
         for place, mine in enumerate((kernel[y[rows]], kernel[~y[rows]])):
             total = float((mine**2).sum())
             found = float(mine.sum()) ** 2 / total if total > 0 else 0.0
