@@ -64,7 +64,8 @@ def main() -> None:
         )
         trainer.train()
         found = trainer.evaluate()
-        print(f"validation: tpr {found['eval_goal']:.1%} at fpr {found['eval_fpr']:.2%}")
+        value, alarms = found["eval_setpoint/goal"], found["eval_setpoint/fpr"]
+        print(f"validation: tpr {value:.1%} at fpr {alarms:.2%}")
         print(goal.certify(trainer, Words(2000, 3)))  # rows the model has not seen
         trainer.save_model(folder)
         kept = json.loads((Path(folder) / "config.json").read_text())["setpoint"]

@@ -177,12 +177,21 @@ def read(criterion: Any) -> dict[str, Any]:
     """What a criterion says about itself."""
     names = ("thresholds", "status")
     found = {name: plain(getattr(criterion, name)) for name in names if hasattr(criterion, name)}
+    if "status" in found:
+        found["status"] = last_batch(found["status"])
     for part in getattr(criterion, "modules", list)():  # its own, or those of its penalty
         if isinstance(getattr(part, "multipliers", None), torch.Tensor) and len(part.multipliers):
             found["multipliers"] = plain(part.multipliers)
     if hasattr(criterion, "stats"):
-        found["stats"] = plain(criterion.stats())
+        stats = {**criterion.stats()}
+        stats.pop("recent", None)  # follows from what is recorded of each batch
+        found["stats"] = plain({**stats, "status": last_batch(stats["status"])})
     return found
+
+
+def last_batch(status: str) -> str:
+    """A status without the rates of the batches before."""
+    return status.split("; over the last ")[0]
 
 
 @dataclass(frozen=True)

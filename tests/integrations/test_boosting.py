@@ -157,16 +157,16 @@ def test_metric_is_the_goal_for_both_libraries():
     objective = Objective(goal)
     scores = x[:, 0]
     expected = -goal.evaluate(scores, y)
-    assert objective.metric(scores, xgboost.DMatrix(x, label=y)) == ("setpoint", expected)
+    assert objective.metric(scores, xgboost.DMatrix(x, label=y)) == ("setpoint/goal", expected)
     data = lightgbm.Dataset(x, y, params={"verbosity": -1}).construct()
-    assert objective.feval(scores, data) == ("setpoint", expected, False)
+    assert objective.feval(scores, data) == ("setpoint/goal", expected, False)
 
 
 def test_metric_where_the_targets_are_missed_and_where_there_are_groups():
     data = xgboost.DMatrix(np.zeros((4, 1)), label=[0, 0, 1, 1])
     scores = np.array([3.0, 2.0, 1.0, 0.0])
     missed = Problem.parse("minimize 5 * fnr + fpr subject to precision >= 0.9 and recall >= 0.1")
-    assert Objective(missed).metric(scores, data) == ("setpoint", np.inf)
+    assert Objective(missed).metric(scores, data) == ("setpoint/goal", np.inf)
     grouped = Problem.parse('minimize fnr subject to fpr on g="a" <= 0.1')
     with pytest.raises(ValueError, match="does not say which groups"):
         Objective(grouped, groups={"g": ["a"] * 4}).metric(scores, data)
@@ -208,7 +208,7 @@ def test_scikit_learn_estimators_of_lightgbm_train_as_its_own_function():
     params = {"objective": objective, "num_threads": 1, "verbosity": -1}
     own = lightgbm.train(params, data, 8)
     np.testing.assert_allclose(seen.predict(x), own.predict(x), rtol=1e-9)
-    values = seen.evals_result_["valid_0"]["setpoint"]
+    values = seen.evals_result_["valid_0"]["setpoint/goal"]
     assert values[-1] == pytest.approx(fnr_at_fpr(0.1).evaluate(seen.predict(x), y))
 
 

@@ -16,8 +16,8 @@ SHOWN = {
     "optuna_search": ["best of 6", "certified:"],
     "skorch_net": ["certified:", "On test: fpr"],
     "sklearn_pipeline": ["pipeline: certified", "search: certified"],
-    "tensorboard_scalars": ["setpoint/threshold"],
-    "torchmetrics_goal": ["'tpr': 0.", "'fpr': 0.0"],
+    "tensorboard_scalars": ["setpoint/train/threshold"],
+    "torchmetrics_goal": ["'tpr': 0.", "'setpoint/fpr': 0.0"],
 }
 
 

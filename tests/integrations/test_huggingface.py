@@ -10,7 +10,12 @@ from integrations.ranks import on_ranks
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
 from setpoint import Certificate, Implicit, tpr_at_fpr
-from setpoint.integrations.huggingface import Goal, scores_of
+from setpoint.integrations.huggingface import (
+    DecisionPipeline,
+    Goal,
+    load_classifier,
+    scores_of,
+)
 
 transformers.trainer.is_datasets_available = lambda: False  # it takes tests/datasets for one
 GOAL = tpr_at_fpr(0.2)
@@ -190,14 +195,14 @@ def test_metrics_are_those_of_the_goal_and_the_threshold_is_in_the_saved_config(
     metrics = trainer.evaluate()
     with torch.no_grad():
         scores = scores_of(trainer.model.eval()(input_ids=data.words).logits)
-    assert metrics["eval_goal"] == pytest.approx(GOAL.evaluate(scores, data.labels))
-    assert metrics["eval_goal"] > 0.5  # chance would be 0.2
-    assert metrics["eval_status"] == 1.0
-    assert metrics["eval_fpr"] <= 0.2
+    assert metrics["eval_setpoint/goal"] == pytest.approx(GOAL.evaluate(scores, data.labels))
+    assert metrics["eval_setpoint/goal"] > 0.5  # chance would be 0.2
+    assert metrics["eval_setpoint/status"] == 1.0
+    assert metrics["eval_setpoint/fpr"] <= 0.2
     trainer.save_model(folder / "saved")
     kept = json.loads((folder / "saved" / "config.json").read_text())["setpoint"]
     assert kept["goal"] == str(GOAL)
-    assert kept["thresholds"] == [pytest.approx(metrics["eval_threshold"])]
+    assert kept["thresholds"] == [pytest.approx(metrics["eval_setpoint/threshold"])]
     loaded = BertForSequenceClassification.from_pretrained(folder / "saved")
     assert loaded.config.setpoint == kept
 
@@ -235,3 +240,103 @@ def test_logits_of_other_shapes_are_refused():
     assert scores_of(torch.tensor([[1.0, 3.0]])).tolist() == [2.0]
     with pytest.raises(ValueError, match="num_labels=1 or 2"):
         scores_of(torch.zeros(4, 3))
+
+
+def tokenizer():
+    """Words w2 to w19, as numbers, and nothing that is downloaded."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    words = {"[PAD]": 0, "[UNK]": 1, **{f"w{i}": i for i in range(2, 20)}}
+    plain = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+    plain.pre_tokenizer = pre_tokenizers.Whitespace()
+    return PreTrainedTokenizerFast(tokenizer_object=plain, pad_token="[PAD]", unk_token="[UNK]")
+
+
+def texts(data):
+    return [" ".join(f"w{word}" for word in row) for row in data.words.tolist()]
+
+
+def test_a_saved_model_decides(trained, tmp_path):
+    goal, trainer, _ = trained
+    certificate = goal.certify(trainer, Words(600, 5))
+    trainer.save_model(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    data = Words(200, 6)
+    decision = load_classifier(tmp_path)
+    with torch.no_grad():
+        decided, scores = decision({"input_ids": data.words})
+    assert torch.equal(decided, certificate.decide(scores))
+    assert 20 < int(decided.sum()) < 180
+    alarms = decided[data.labels == 0].double().mean()
+    assert float(alarms) < 0.2 + 3 * (0.2 * 0.8 / 150) ** 0.5  # three deviations
+    pipe = transformers.pipeline(
+        "text-classification", model=str(tmp_path), pipeline_class=DecisionPipeline
+    )
+    found = pipe(texts(data), batch_size=50)
+    assert [each["decision"] for each in found] == decided.tolist()
+    assert [each["score"] for each in found] == pytest.approx(scores.tolist(), abs=1e-5)
+    assert {each["label"] for each in found} == {"LABEL_1"}
+
+
+def test_a_model_without_a_certificate_does_not_decide(tmp_path):
+    model = tiny(labels=1)
+    with pytest.raises(ValueError, match=r"no certificate: call goal.certify"):
+        load_classifier(model)
+    goal = Goal(GOAL)
+    args = settings(tmp_path)
+    trainer = Trainer(model, args, compute_loss_func=goal.loss, callbacks=[goal])
+    goal.certify(trainer, Words(12, 5))  # too few rows for a proof
+    with pytest.raises(ValueError, match="no certified threshold for the goal"):
+        load_classifier(model)
+
+
+class TwoLabels(Words):
+    """The same sequences with a second label: whether the last word is a high one."""
+
+    def __init__(self, n, seed):
+        super().__init__(n, seed)
+        self.labels = torch.stack([self.labels, (self.words[:, -1] > 12).long()], 1).float()
+
+
+def test_several_outputs_train_are_measured_certified_and_decide(tmp_path):
+    names = ["few", "high"]
+    goal, model = Goal(GOAL, outputs=names), tiny(labels=2)
+    args = settings(tmp_path, max_steps=60, optim="adamw_torch", learning_rate=0.02)
+    trainer = Trainer(
+        model,
+        args,
+        train_dataset=TwoLabels(384, 1),
+        eval_dataset=TwoLabels(300, 2),
+        compute_loss_func=goal.loss,
+        compute_metrics=goal.metrics,
+        callbacks=[goal],
+    )
+    trainer.train()
+    found = trainer.evaluate()
+    data = TwoLabels(300, 2)
+    with torch.no_grad():
+        logits = trainer.model.eval()(input_ids=data.words).logits
+    for place, name in enumerate(names):
+        value = GOAL.evaluate(logits[:, place], data.labels[:, place])
+        assert found[f"eval_setpoint/goal/{name}"] == pytest.approx(value)
+    assert set(goal.criterion.statuses) == set(names)
+    with pytest.raises(ValueError, match="several outputs"):
+        goal.certify(trainer, data)
+    certificates = goal.certify_outputs(trainer, TwoLabels(600, 5))
+    assert [each.confidence for each in certificates.values()] == [0.975, 0.975]
+    assert all(each.certified for each in certificates.values())
+    trainer.save_model(tmp_path / "saved")
+    tokenizer().save_pretrained(tmp_path / "saved")
+    decision = load_classifier(tmp_path / "saved")
+    assert decision.outputs == ("few", "high")
+    with torch.no_grad():
+        decided, scores = decision({"input_ids": data.words})
+    for place, each in enumerate(certificates.values()):
+        assert torch.equal(decided[:, place], each.decide(scores[:, place]))
+    pipe = transformers.pipeline(
+        "text-classification", model=str(tmp_path / "saved"), pipeline_class=DecisionPipeline
+    )
+    (first, *_) = pipe(texts(data)[:3])
+    assert [each["label"] for each in first] == names
+    assert [each["decision"] for each in first] == decided[0].tolist()

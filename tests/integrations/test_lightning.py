@@ -80,11 +80,11 @@ def test_fit_recalibrates_logs_and_writes_the_certificate(tmp_path, as_dict):
     assert float(alarms) <= 0.1
     logged = logger.logged
     assert logged["setpoint/val/certified"] == 1.0
-    assert logged["setpoint/val/threshold"] == pytest.approx(written.threshold)
-    assert logged["setpoint/val/value"] == pytest.approx(GOAL.evaluate(scores, held_out.tensors[1]))
-    assert logged["setpoint/val/rates/fpr"] <= 0.1
-    assert "setpoint/share" in logged  # what the criterion says of its batches
-    assert logged["setpoint/status"] in (0.0, 1.0)
+    assert logged["setpoint/val/certified_threshold"] == pytest.approx(written.threshold)
+    assert logged["setpoint/val/goal"] == pytest.approx(GOAL.evaluate(scores, held_out.tensors[1]))
+    assert logged["setpoint/val/fpr"] <= 0.1
+    assert "setpoint/train/share" in logged  # what the criterion says of its batches
+    assert logged["setpoint/train/status"] in (0.0, 1.0)
 
 
 def test_a_checkpoint_keeps_threshold_and_criterion(tmp_path):

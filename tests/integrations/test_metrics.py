@@ -97,13 +97,13 @@ def test_rates_at_a_threshold_count_exactly():
     yes, true = (s > 0.7).numpy(), y.numpy() == 1
     found = {name: float(value) for name, value in metric.compute().items()}
     assert found == {
-        "fpr": np.mean(yes[~true]),
-        "recall": np.mean(yes[true]),
-        "precision": np.mean(true[yes]),
+        "setpoint/fpr": np.mean(yes[~true]),
+        "setpoint/recall": np.mean(yes[true]),
+        "setpoint/precision": np.mean(true[yes]),
     }
     metric.reset()
     metric.update(torch.tensor([0.9]), torch.tensor([1]))
-    assert set(metric.compute()) == {"recall", "precision"}  # fpr is 0/0 so far
+    assert set(metric.compute()) == {"setpoint/recall", "setpoint/precision"}  # fpr is 0/0 so far
 
 
 def shards(rank, folder):
@@ -144,8 +144,8 @@ def test_tensorboard_takes_the_scalars_of_a_criterion(tmp_path):
             writer.add_scalar(name, value, 1)
     events = EventAccumulator(str(tmp_path)).Reload()
     logged = {tag: events.Scalars(tag)[0].value for tag in events.Tags()["scalars"]}
-    assert logged["setpoint/status"] == 1.0
-    assert logged["setpoint/threshold"] == pytest.approx(criterion.stats()["threshold"])
+    assert logged["setpoint/train/status"] == 1.0
+    assert logged["setpoint/train/threshold"] == pytest.approx(criterion.stats()["threshold"])
     assert set(logged) == set(scalars(criterion.stats()))
 
 

@@ -26,6 +26,7 @@ from setpoint.batch import ScoredExamples
 from setpoint.rates import (
     Array,
     Bound,
+    Counts,
     Expression,
     Range,
     Rate,
@@ -33,7 +34,7 @@ from setpoint.rates import (
     Tables,
     coverage,
 )
-from setpoint.steps import Hard, SlopeOf, Step
+from setpoint.steps import SlopeOf, Step
 
 
 class Separable(Axis[S]):
@@ -123,6 +124,13 @@ def soft_counts(
     return SoftCounts(step, at, width, whole, own)
 
 
+def true_counts(sample: Sample, thresholds: Array) -> Tables:
+    """Counts of a sample at thresholds ``[c, m]``, as tables of ``[c, m]``."""
+    scores, columns, totals = (exact(x) for x in (sample.scores, sample.columns, sample.totals))
+    accepted = (scores[:, None] > exact(thresholds)[..., None]) @ columns
+    return tables_of(accepted, totals, sample.slices)
+
+
 class PlainSoft:
     """Soft counts around one threshold per output and operating point, ``[c, m, k]``."""
 
@@ -207,11 +215,7 @@ class PlainOutcome(Outcome):
     @cached_property
     def hard(self) -> Tables:
         """True counts at the reported thresholds."""
-        at, like = self.placed.threshold, self.counts.at
-        at = at if isinstance(like, np.ndarray) else like.new_tensor(at)
-        true = replace(self.counts, step=Hard(), at=at, _kernels=[])
-        accepted, totals = exact(true.counts()[0]), exact(true.whole.totals)
-        return tables_of(accepted, totals, self.problem.slices)
+        return true_counts(self.counts.whole, self.placed.threshold)
 
     def motion(self) -> Array:
         """How the thresholds move with the scores, summed over them, ``[c, n]``."""
@@ -233,54 +237,74 @@ class PlainOutcome(Outcome):
         }
 
     def trouble(self) -> str:
-        """The first thing that is missing, missed, undefined or flat."""
+        """What is wrong with the first output that has trouble."""
+        return next(filter(None, self.troubles()), "")
+
+    def troubles(self) -> list[str]:
+        """For each output the first thing that is missing, missed, undefined or flat."""
+        return [self._trouble_of(place) for place in range(len(self.placed.threshold))]
+
+    def _trouble_of(self, output: int) -> str:
         for name, column in (("positives", 0), ("negatives", 1)):
-            if (self.counts.whole.totals[:, column] == 0).any():
+            if self.counts.whole.totals[output, column] == 0:
                 return f"no {name} in the batch"
+        tables = {where: _of_output(table, output) for where, table in self.hard.items()}
+        one = float(np.broadcast_to(self.counts.whole.unit, (len(self.value), 1))[output, 0])
         for target in self.problem.subject_to:
-            trouble = self._missed(target)
+            trouble = self._missed(target, tables, one)
             if trouble:
                 return trouble
-        if not np.isfinite(exact(self.rates)).all():
+        if not np.isfinite(exact(self.rates)[output]).all():
             return f"undefined: {self.problem.objective} is 0/0 in the batch"
         return "flat: no score near the threshold" if self.held and self.held.flat else ""
 
-    def _missed(self, target: Bound | Setpoint | Range) -> str:
-        """Why a target is not held, in words."""
-        value, word = target.expression.of(self.hard), "infeasible" if self.fresh else "drifting"
+    def _missed(self, target: Bound | Setpoint | Range, tables: Tables, one: float) -> str:
+        """Why a target is not held, in words; an example weighs ``one``."""
+        value, word = target.expression.of(tables), "infeasible" if self.fresh else "drifting"
         if np.isnan(value).any():
             return f"undefined: {target.expression} is 0/0 in the batch"
         if isinstance(target, Bound):
-            gap, unit = target.gap(self.hard), TOLERANCE
+            gap, unit = target.gap(tables), TOLERANCE
         else:  # the nearest attainable rate is at most one example away
             levels = np.array([point.level for (point,) in self.problem.points])
-            gap, unit = abs(value - levels), self._unit(target.expression)
+            gap, unit = abs(value - levels), _unit(target.expression, tables, one)
             if isinstance(target, Range) and target.floors:
                 gap, unit = levels - value, TOLERANCE
         if (gap > unit).any():
-            return f"{word} (gap {float(gap.max()):.2g}): {target} is not met, it is {plain(value)}"
+            reached = ", ".join(f"{each:.3g}" for each in np.atleast_1d(value))
+            return f"{word} (gap {float(gap.max()):.2g}): {target} is not met, it is {reached}"
         aims = [t.level for point in self.problem.points for t in point]
         if isinstance(target.expression, Rate):
-            return self._too_coarse(target.expression, min(min(x, 1 - x) for x in aims))
+            return _too_coarse(target.expression, min(min(x, 1 - x) for x in aims), tables, one)
         return ""
 
-    def _unit(self, expression: Expression) -> float:
-        """What one example changes in a rate, at most."""
-        units = [1 / size for size in map(self._size, expression.rates()) if size > 0]
-        return max(units, default=0.0) + TOLERANCE
 
-    def _size(self, rate: Rate) -> float:
-        """The smallest denominator of a rate in examples, over outputs and thresholds."""
-        return float(np.min(rate.denominator.of(self.hard[rate.where]) / self.counts.whole.unit))
+def _of_output(table: Counts, output: int) -> Counts:
+    """The counts of one output, ``[m]``."""
+    parts = (table.tp, table.fp, table.fn, table.tn, table.positives, table.negatives)
+    return Counts(*(part[output] for part in parts))
 
-    def _too_coarse(self, rate: Rate, aim: float) -> str:
-        """A batch of 32 negatives cannot hold 1 % of them."""
-        if rate.direction is None or not rate.is_share:
-            return ""
-        size = self._size(rate)
-        if 0 < aim * size < 1 - TOLERANCE:
-            return (
-                f"too coarse: one of {plural(size, 'example')} is a rate of {1 / size:.2g}, "
-                f"more than {aim:.4g}"
-            )
+
+def _unit(expression: Expression, tables: Tables, one: float) -> float:
+    """What one example changes in a rate, at most."""
+    sizes = [_size(rate, tables, one) for rate in expression.rates()]
+    units = [1 / size for size in sizes if size > 0]
+    return max(units, default=0.0) + TOLERANCE
+
+
+def _size(rate: Rate, tables: Tables, one: float) -> float:
+    """The smallest denominator of a rate, over thresholds, in examples that weigh ``one``."""
+    return float(np.min(rate.denominator.of(tables[rate.where]))) / one
+
+
+def _too_coarse(rate: Rate, aim: float, tables: Tables, one: float) -> str:
+    """A batch of 32 negatives cannot hold 1 % of them."""
+    if rate.direction is None or not rate.is_share:
         return ""
+    size = _size(rate, tables, one)
+    if 0 < aim * size < 1 - TOLERANCE:
+        return (
+            f"too coarse: one of {plural(size, 'example')} is a rate of {1 / size:.2g}, "
+            f"more than {aim:.4g}"
+        )
+    return ""

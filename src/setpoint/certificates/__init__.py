@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from setpoint.certificates.drift import Check, Finding
     from setpoint.certificates.labelling import LabelPlan, label_plan
+    from setpoint.certificates.outputs import certify_outputs
     from setpoint.certificates.three_way import ThreeWayCertificate, certify_three_way
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Point",
     "ThreeWayCertificate",
     "certify",
+    "certify_outputs",
     "certify_shifts",
     "certify_three_way",
     "exchangeability",
@@ -68,6 +70,7 @@ __getattr__ = import_lazily(
         "Finding": "drift",
         "LabelPlan": "labelling",
         "label_plan": "labelling",
+        "certify_outputs": "outputs",
         "ThreeWayCertificate": "three_way",
         "certify_three_way": "three_way",
     },

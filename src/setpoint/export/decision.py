@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -25,9 +27,10 @@ class Decision(nn.Module):
     The threshold is a buffer, so it moves, is saved and is exported with the weights.
 
     Args:
-        model: Gives one score an example, ``[n]`` or ``[n, 1]``.
+        model: Gives one score an example, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` outputs.
         certificate: A certified one; with one threshold for each group, ``forward`` takes the
-            number of each example's group in ``groups``.
+            number of each example's group in ``groups``. Of several binary outputs a dict by
+            name, in the order of the columns: :func:`setpoint.certificates.certify_outputs`.
 
     Examples:
         >>> from setpoint import certify
@@ -39,27 +42,33 @@ class Decision(nn.Module):
 
     thresholds: Tensor
 
-    def __init__(self, model: nn.Module, certificate: Certificate) -> None:
+    def __init__(
+        self, model: nn.Module, certificate: Certificate | Mapping[str, Certificate]
+    ) -> None:
         super().__init__()
         if not isinstance(model, nn.Module):
             raise TypeError(f"Decision takes an nn.Module and its certificate; got {model!r:.60}.")
-        if not isinstance(certificate, Certificate):
-            raise TypeError(
-                "Decision takes the certificate that certify() returned, for the threshold and the "
-                f"precision it is compared in; got {certificate!r:.60}."
-            )
+        several = isinstance(certificate, Mapping)
+        given = dict(certificate) if isinstance(certificate, Mapping) else {"": certificate}
+        self.certificates = _check_certificates(given)
         self.model = model
-        self.certificate = certificate
-        named: dict[Value, float] | None = None
-        if certificate.column is not None:
-            named = certificate.thresholds
-        self.groups: tuple[Value, ...] = () if named is None else tuple(named)
-        found = [certificate.threshold] if named is None else list(named.values())
+        self.outputs = tuple(given) if several else ()
+        self.groups: tuple[Value, ...] = ()
+        first = next(iter(self.certificates.values()))
+        found = [each.threshold for each in given.values() if each.column is None]
+        if first.column is not None:
+            named = first.thresholds
+            self.groups, found = tuple(named), list(named.values())
         exact = torch.tensor(found, dtype=torch.float64)
-        self.register_buffer("thresholds", exact.to(DTYPES[certificate.dtype]))
+        self.register_buffer("thresholds", exact.to(DTYPES[first.dtype]))
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate, of several outputs that of the first."""
+        return next(iter(self.certificates.values()))
 
     def forward(self, x: Any, groups: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Decisions (booleans) and scores, ``[n]`` each.
+        """Decisions (booleans) and scores, ``[n]`` each, or ``[n, c]`` for several outputs.
 
         Args:
             x: What the model takes.
@@ -67,11 +76,13 @@ class Decision(nn.Module):
                 ``decision.groups``, as whole numbers.
         """
         scores: Tensor = self.model(x)
-        if scores.ndim == 2:
-            if scores.shape[1] != 1:
-                raise ValueError(
-                    f"The model gives {scores.shape[1]} scores an example; Decision takes one."
-                )
+        wanted = len(self.outputs) or 1
+        if (scores.shape[1] if scores.ndim == 2 else 1) != wanted:
+            raise ValueError(
+                f"The model gives {scores.shape[1] if scores.ndim == 2 else 1} scores an example; "
+                f"Decision takes {wanted}, one for each certificate."
+            )
+        if scores.ndim == 2 and not self.outputs:
             scores = scores[:, 0]
         thresholds = self.thresholds
         if self.groups:
@@ -137,5 +148,39 @@ class Decision(nn.Module):
 
     def extra_repr(self) -> str:
         """The promise, in the printed module."""
-        kind = f"{len(self.groups)} thresholds" if self.groups else f"{float(self.thresholds):g}"
+        several = len(self.thresholds)
+        kind = f"{several} thresholds" if several > 1 else f"{float(self.thresholds):g}"
         return f"{self.certificate.goal}, threshold={kind}"
+
+
+def _check_certificates(given: dict[str, Certificate]) -> dict[str, Certificate]:
+    """The same, if all are certificates that one model's scores can be compared with."""
+    for certificate in given.values():
+        if not isinstance(certificate, Certificate):
+            raise TypeError(
+                "Decision takes the certificate that certify() returned, for the threshold and the "
+                f"precision it is compared in; got {certificate!r:.60}."
+            )
+    if not given:
+        raise ValueError("There is no certificate: pass one, or one for each output.")
+    grouped = any(each.column is not None for each in given.values())
+    if len(given) > 1 and (grouped or len({each.dtype for each in given.values()}) > 1):
+        raise ValueError(
+            "Certificates of several outputs must be of scores in one precision, without groups."
+        )
+    return given
+
+
+def certificates_to_json(certificates: Mapping[str, Certificate]) -> str:
+    """The certificates of a decision as text; one without a name is a certificate's own text."""
+    if tuple(certificates) == ("",):
+        return certificates[""].to_json()
+    return json.dumps({name: each.to_json() for name, each in certificates.items()})
+
+
+def certificates_from_json(text: str) -> Certificate | dict[str, Certificate]:
+    """What :func:`certificates_to_json` wrote; a changed certificate is a ValueError."""
+    found = json.loads(text)
+    if isinstance(found, dict) and found and all(isinstance(v, str) for v in found.values()):
+        return {name: Certificate.from_json(each) for name, each in found.items()}
+    return Certificate.from_json(text)

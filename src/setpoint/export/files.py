@@ -9,8 +9,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import nn
 
-from setpoint.certificates import Certificate
-from setpoint.export.decision import Decision
+from setpoint.export.decision import (
+    Decision,
+    certificates_from_json,
+    certificates_to_json,
+)
 
 _CERTIFICATE = "setpoint_certificate"
 
@@ -21,7 +24,8 @@ def save_decision(decision: Decision, file: str | Path) -> None:
         name: tensor.detach().cpu().contiguous().clone()
         for name, tensor in decision.state_dict().items()
     }
-    save_file(tensors, str(file), metadata={_CERTIFICATE: decision.certificate.to_json()})
+    text = certificates_to_json(decision.certificates)
+    save_file(tensors, str(file), metadata={_CERTIFICATE: text})
 
 
 def load_decision(file: str | Path, model: nn.Module) -> Decision:
@@ -42,7 +46,7 @@ def load_decision(file: str | Path, model: nn.Module) -> Decision:
         raise ValueError(f"{file} is no safetensors file, or it is damaged: {error}.") from None
     if _CERTIFICATE not in metadata:
         raise ValueError(f"{file} has no certificate in it; write it with save_decision.")
-    decision = Decision(model, Certificate.from_json(metadata[_CERTIFICATE]))
+    decision = Decision(model, certificates_from_json(metadata[_CERTIFICATE]))
     known = tensors.get("thresholds")
     if known is None or not torch.equal(known, decision.thresholds.cpu()):
         raise ValueError(f"The threshold in {file} is not the one its certificate promises.")

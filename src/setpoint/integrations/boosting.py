@@ -37,6 +37,8 @@ _LIBRARIES = ("lightgbm", "xgboost")
 
 REACH = 0.5671432904097838
 """The root of ``r = exp(-r)``: how far a Newton step may go, in widths of the step."""
+GOAL_KEY = "setpoint/goal"
+"""What the goal's value is called in the history of a booster."""
 _SMALLEST = 1e-16  # of a curvature: both libraries divide by sums of it
 
 
@@ -122,11 +124,11 @@ class Objective:
         reaches the targets, the worst share, or infinity if the objective is no share.
         """
         value = self._value(first, second, sample_weight)
-        return ("setpoint", value) if hasattr(second, "get_label") else value
+        return (GOAL_KEY, value) if hasattr(second, "get_label") else value
 
     def feval(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[str, float, bool]:
         """The same for LightGBM: ``feval`` of its ``train``, ``eval_metric`` of its estimators."""
-        return "setpoint", self._value(first, second, sample_weight), False
+        return GOAL_KEY, self._value(first, second, sample_weight), False
 
     def _value(self, first: Any, second: Any, sample_weight: Any) -> float:
         if self.groups is not None:

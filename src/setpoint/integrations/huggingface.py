@@ -1,4 +1,4 @@
-"""Hugging Face Trainer: one goal as its loss, its metrics, and the threshold in the saved config.
+"""Hugging Face Trainer: one goal as its loss and its metrics; saved models and pipelines decide.
 
 The Trainer adds up what ``compute_loss_func`` returns over the batches of an optimizer step, and
 with ``average_tokens_across_devices`` multiplies it by the number of processes; it expects sums
@@ -8,6 +8,7 @@ batches make the step G times too long. Here it is multiplied by the batch's sha
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +18,39 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from setpoint._extras import install_advice
-from setpoint.certificates import Certificate
-from setpoint.integrations.shared import best_choice, scalars, try_certify
-from setpoint.problems import Choice, GoalLike, as_problem
+from setpoint.axes.outputs import check_outputs, output_names
+from setpoint.certificates import Certificate, certify_outputs
+from setpoint.export.decision import Decision, certificates_from_json, certificates_to_json
+from setpoint.integrations.shared import goal_metrics, try_certify
+from setpoint.problems import GoalLike, as_problem
 from setpoint.solvers import BatchCriterion, Implicit
 
 try:
-    from transformers import EvalPrediction, Trainer, TrainerCallback, TrainingArguments
+    from transformers import (
+        AutoModelForSequenceClassification,
+        EvalPrediction,
+        PreTrainedModel,
+        TextClassificationPipeline,
+        Trainer,
+        TrainerCallback,
+        TrainingArguments,
+    )
 except ModuleNotFoundError as missing:
     raise install_advice(missing) from None
 
 _STATE = "setpoint_criterion.safetensors"
 _IGNORED = -100
+_PREFIX = "setpoint/"
 
 
 class Goal(TrainerCallback):  # type: ignore[misc]
-    """A goal for a Trainer of a binary classifier.
+    """A goal for a Trainer of a binary classifier, or of one with several binary outputs.
 
     ``Trainer(..., compute_loss_func=goal.loss, compute_metrics=goal.metrics, callbacks=[goal])``.
-    Scores are the one logit of a model with ``num_labels=1``, or the difference of two.
+    Scores are the one logit of a model with ``num_labels=1``, or the difference of two; with
+    ``outputs`` every logit is the score of one output. After :meth:`certify` the certificates are
+    in the model's config, so ``save_model`` keeps them, and :func:`load_classifier` and
+    :class:`DecisionPipeline` decide by them.
 
     On accumulated batches the step is the mean of the batches' gradients, each at its own
     threshold; only a larger batch is the gradient of a larger batch.
@@ -44,12 +59,21 @@ class Goal(TrainerCallback):  # type: ignore[misc]
         problem: The goal.
         criterion: What trains for it; None: :class:`setpoint.Implicit` with as many steps as the
             Trainer plans. Any criterion called with scores and labels will do.
+        outputs: Names of several binary outputs, in the order of the logits; labels are
+            ``[n, c]``.
     """
 
-    def __init__(self, problem: GoalLike, criterion: nn.Module | None = None) -> None:
+    def __init__(
+        self,
+        problem: GoalLike,
+        criterion: nn.Module | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+    ) -> None:
         self.problem = as_problem(problem, "Goal")
         self.criterion = criterion
-        self.choice = Choice((), 0.0, {})
+        self.outputs = None if outputs is None else output_names(outputs)
+        self.thresholds: list[float] = []
         self._averages, self._devices = True, 1
 
     def on_train_begin(
@@ -58,7 +82,7 @@ class Goal(TrainerCallback):  # type: ignore[misc]
         """Build the criterion for the planned steps; restore its state from a checkpoint."""
         if self.criterion is None:
             steps = state.max_steps * args.gradient_accumulation_steps
-            self.criterion = Implicit(self.problem, steps=steps)
+            self.criterion = Implicit(self.problem, steps=steps, outputs=self.outputs)
         self.criterion.to(args.device)
         self._averages = bool(args.average_tokens_across_devices)
         self._devices = args.n_gpu if args.n_gpu > 1 else args.world_size
@@ -74,10 +98,11 @@ class Goal(TrainerCallback):  # type: ignore[misc]
 
     def loss(self, outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
         """For ``compute_loss_func``: the criterion's loss, as the Trainer expects it scaled."""
-        scores = scores_of(outputs["logits"] if isinstance(outputs, dict) else outputs[0])
+        logits = outputs["logits"] if isinstance(outputs, dict) else outputs[0]
+        scores, labels = self._read(logits, labels)
         if self.criterion is None:  # evaluation without training
-            self.criterion = Implicit(self.problem)
-        loss: Tensor = self.criterion(scores, labels.reshape(-1))
+            self.criterion = Implicit(self.problem, outputs=self.outputs)
+        loss: Tensor = self.criterion(scores, labels)
         if num_items_in_batch is None:
             return loss
         total = torch.as_tensor(num_items_in_batch, device=scores.device).reshape(-1)[0].double()
@@ -90,21 +115,24 @@ class Goal(TrainerCallback):  # type: ignore[misc]
         return loss * (share / (self._devices if self._averages else 1)).to(loss.dtype)
 
     def metrics(self, prediction: EvalPrediction) -> dict[str, float]:
-        """For ``compute_metrics``: the goal's value, the rates and the best threshold."""
-        scores, labels = _scores_and_labels(prediction)
-        self.choice, status = best_choice(self.problem, scores, labels)
-        found = {"goal": self.choice.value, "status": status, **self.choice.rates}
-        found["threshold"] = [*self.choice.thresholds]
-        if len(self.choice.thresholds) == 1:
-            found["threshold"] = self.choice.thresholds[0]
-        return scalars(found, "")
+        """For ``compute_metrics``: the goal's value, the rates and the best threshold.
+
+        Keys are those of :func:`setpoint.integrations.shared.goal_metrics`; the Trainer puts
+        ``eval_`` before them: ``metric_for_best_model="setpoint/goal"``.
+        """
+        seen = self._of_prediction(prediction)
+        found = goal_metrics(*seen, self.problem, outputs=self.outputs, prefix=_PREFIX)
+        keys = [f"{_PREFIX}threshold/{name}" for name in self.outputs or ()]
+        keys = keys or [key for key in found if key.startswith(f"{_PREFIX}threshold")]
+        self.thresholds = [found[key] for key in keys if key in found]
+        return found
 
     def on_evaluate(self, args: TrainingArguments, state: Any, control: Any, **more: Any) -> None:
         """Put the threshold into the config: the next ``save_pretrained`` keeps it."""
-        if self.choice.thresholds:
+        if self.thresholds:
             more["model"].config.setpoint = {
                 "goal": str(self.problem),
-                "thresholds": [*self.choice.thresholds],
+                "thresholds": self.thresholds,
                 "certified": False,
             }
 
@@ -129,23 +157,124 @@ class Goal(TrainerCallback):  # type: ignore[misc]
             candidates: From how many models this one was chosen by looking at these very rows.
 
         Raises:
-            ValueError: The goal cannot be certified.
+            ValueError: The goal cannot be certified, or there are several outputs.
         """
-        scores, labels = _scores_and_labels(trainer.predict(dataset))
-        certificate, reason = try_certify(self.problem, scores, labels, confidence, candidates)
+        if self.outputs is not None:
+            raise ValueError("There are several outputs: call goal.certify_outputs(...).")
+        seen = self._of_prediction(trainer.predict(dataset))
+        certificate, reason = try_certify(self.problem, *seen, confidence, candidates)
         if certificate is None:
             raise ValueError(f"No certificate: {reason}")
-        kept: dict[str, Any] = {"goal": str(self.problem), "certified": certificate.certified}
-        kept["thresholds"] = [certificate.threshold] if certificate.certified else []
-        trainer.model.config.setpoint = {**kept, "certificate": certificate.to_json()}
+        self._keep(trainer.model, {"": certificate})
         return certificate
 
+    def certify_outputs(
+        self, trainer: Trainer, dataset: Any, *, confidence: float = 0.95, candidates: int = 1
+    ) -> dict[str, Certificate]:
+        """The same for every output, by name; all promises hold together with ``confidence``."""
+        seen = self._of_prediction(trainer.predict(dataset))
+        found = certify_outputs(
+            *seen,
+            self.problem,
+            outputs=self.outputs or (),
+            confidence=confidence,
+            candidates=candidates,
+        )
+        self._keep(trainer.model, found)
+        return found
 
-def _scores_and_labels(prediction: Any) -> tuple[Tensor, Tensor]:
-    """Scores and labels; of a model with several outputs the first are the logits."""
-    logits = prediction.predictions
-    scores = scores_of(torch.as_tensor(logits[0] if isinstance(logits, tuple) else logits))
-    return scores, torch.as_tensor(prediction.label_ids).reshape(-1)
+    def _keep(self, model: Any, certificates: dict[str, Certificate]) -> None:
+        """Put certificates into the config; thresholds only if all are certified."""
+        proved = all(each.certified for each in certificates.values())
+        at = [each.threshold for each in certificates.values()] if proved else []
+        kept: dict[str, Any] = {"goal": str(self.problem), "certified": proved, "thresholds": at}
+        model.config.setpoint = {**kept, "certificate": certificates_to_json(certificates)}
+
+    def _of_prediction(self, prediction: Any) -> tuple[Tensor, Tensor]:
+        """Scores and labels; of a model that returns more, the first are the logits."""
+        logits = prediction.predictions
+        logits = torch.as_tensor(logits[0] if isinstance(logits, tuple) else logits)
+        return self._read(logits, torch.as_tensor(prediction.label_ids))
+
+    def _read(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        if self.outputs is not None:
+            check_outputs(self.outputs, logits.shape[-1])
+            return logits, labels
+        return scores_of(logits), labels.reshape(-1)
+
+
+class SequenceScores(nn.Module):
+    """The scores of a sequence classifier, called with a batch of a tokenizer (a mapping)."""
+
+    def __init__(self, model: nn.Module, several: bool) -> None:
+        super().__init__()
+        self.model, self.several = model, several
+
+    def forward(self, x: Mapping[str, Tensor]) -> Tensor:
+        """Scores ``[n]``, or ``[n, c]`` of several outputs."""
+        logits: Tensor = self.model(**x).logits
+        return logits if self.several else scores_of(logits)
+
+
+def load_classifier(model: str | Path | PreTrainedModel) -> Decision:
+    """A saved model as a module that decides: a batch of its tokenizer in, decisions out.
+
+    Args:
+        model: A folder that ``trainer.save_model`` wrote after :meth:`Goal.certify`, or the model.
+
+    Raises:
+        ValueError: There is no certificate in its config, or it proves nothing.
+    """
+    if not isinstance(model, PreTrainedModel):
+        model = AutoModelForSequenceClassification.from_pretrained(model)
+    found = certificates_of(model.config)
+    return Decision(SequenceScores(model, isinstance(found, dict)), found).eval()
+
+
+def certificates_of(config: Any) -> Certificate | dict[str, Certificate]:
+    """The certificate in a model's config; of several outputs a dict by name.
+
+    Raises:
+        ValueError: There is none, or one of them proves nothing.
+    """
+    kept = getattr(config, "setpoint", None) or {}
+    if "certificate" not in kept:
+        raise ValueError(
+            "The model's config has no certificate: call goal.certify(trainer, rows) and save the "
+            "model again."
+        )
+    found = certificates_from_json(kept["certificate"])
+    each = found if isinstance(found, dict) else {"the goal": found}
+    unproved = [name for name, certificate in each.items() if not certificate.certified]
+    if unproved:
+        raise ValueError(f"There is no certified threshold for {', '.join(unproved)}.")
+    return found
+
+
+class DecisionPipeline(TextClassificationPipeline):  # type: ignore[misc]
+    """A text classification pipeline that decides by the certificates in the model's config.
+
+    ``pipeline("text-classification", model=folder, pipeline_class=DecisionPipeline)``. Every text
+    gives ``{"label": ..., "score": ..., "decision": ...}``: the raw score that was certified, and
+    whether it is above the threshold. With several outputs it gives a list, one dict for each.
+    """
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.certificates = certificates_of(self.model.config)
+
+    def postprocess(self, model_outputs: Any, *given: Any, **options: Any) -> Any:
+        """Compare the scores with their thresholds."""
+        logits, names = model_outputs["logits"], self.model.config.id2label
+        if isinstance(self.certificates, dict):
+            pairs = zip(self.certificates.items(), logits[0], strict=True)
+            return [_decided(name, each, score[None]) for (name, each), score in pairs]
+        return _decided(names[len(names) - 1], self.certificates, scores_of(logits))
+
+
+def _decided(label: str, certificate: Certificate, score: Tensor) -> dict[str, Any]:
+    decision = bool(certificate.decide(score)[0])
+    return {"label": label, "score": float(score[0]), "decision": decision}
 
 
 def scores_of(logits: Tensor) -> Tensor:

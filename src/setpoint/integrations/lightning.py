@@ -17,7 +17,13 @@ from torch.utils.data import DistributedSampler
 
 from setpoint._extras import install_advice
 from setpoint.certificates import Certificate
-from setpoint.integrations.shared import scalars, try_certify, write_certificate
+from setpoint.integrations.shared import (
+    VALIDATION,
+    goal_metrics,
+    scalars,
+    try_certify,
+    write_certificate,
+)
 from setpoint.monitoring import Monitor
 from setpoint.problems import GoalLike, as_problem
 from setpoint.solvers import Barrier, BatchCriterion
@@ -36,8 +42,9 @@ from setpoint.integrations.metrics import GoalMetric
 class Recalibrate(pl.Callback):  # type: ignore[misc]
     """Find and certify the threshold at the end of every validation.
 
-    ``validation_step`` returns ``(scores, labels)``, or a dict with these two names. Logged are the
-    goal's value and rates, the threshold, whether it is held and whether it is certified; the
+    ``validation_step`` returns ``(scores, labels)``, or a dict with these two names. Logged are
+    the goal's value, its rates and the threshold, all at the best threshold of these rows, then
+    whether a threshold is certified, which, and the goal's value at it; the
     certificate is written beside the checkpoints and kept inside them. A criterion that is an
     attribute of the module is attached to the wrapped model, and its numbers are logged.
 
@@ -117,12 +124,13 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
             value = float(self.metric.compute())
         count = self._count(trainer)
         self.certificate, self.status = try_certify(self.problem, *seen, self.confidence, count)
-        found = {"status": self.metric.status, "value": value, "rates": self.metric.choice.rates}
-        at = [*self.metric.thresholds]
+        found = {**goal_metrics(*seen, self.problem), f"{VALIDATION}goal": value}
+        found[f"{VALIDATION}certified"] = float(bool(self.certificate))
         if self.certificate:
-            at = [self.certificate.threshold]
-        found |= {"certified": bool(self.certificate), "threshold": at[0] if len(at) == 1 else at}
-        pl_module.log_dict(scalars(found, "setpoint/val/"), rank_zero_only=True)
+            at = self.certificate.threshold
+            reached = self.problem.evaluate(*seen, thresholds=at)
+            found |= scalars({"certified_threshold": at, "certified_goal": reached}, VALIDATION)
+        pl_module.log_dict(found, rank_zero_only=True)
         if trainer.is_global_zero and self.certificate is not None:
             write_certificate(self.certificate, Path(self.folder or trainer.log_dir or "."))
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from setpoint._checks import number
 from setpoint._extras import install_advice
 from setpoint.batch import check_labels, check_scores
-from setpoint.integrations.shared import best_choice
+from setpoint.integrations.shared import best_choice, scalars
 from setpoint.problems import PER_GROUP, Choice, GoalLike, as_problem
 from setpoint.rates import Counts, Rate, Tables
 
@@ -138,8 +138,10 @@ class RatesAt(Metric):  # type: ignore[misc]
         self.counts += torch.stack([cell.sum() for cell in cells])
 
     def compute(self) -> dict[str, Tensor]:
-        """Each rate by its name."""
+        """Each rate by its key, such as ``setpoint/fpr``."""
         tp, fp, fn, tn = self.counts.double()
         tables: Tables = {(): Counts(tp, fp, fn, tn, tp + fn, fp + tn)}
-        found = {str(rate): torch.as_tensor(rate.of(tables)) for rate in self.rates}
+        keys = [next(iter(scalars({str(rate): 0}, "setpoint/"))) for rate in self.rates]
+        values = [torch.as_tensor(rate.of(tables)) for rate in self.rates]
+        found = dict(zip(keys, values, strict=True))
         return {name: value for name, value in found.items() if bool(value.isfinite())}

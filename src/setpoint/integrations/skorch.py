@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint._extras import install_advice
+from setpoint.integrations.shared import VALIDATION, goal_metrics
+from setpoint.problems import GoalLike, as_problem
 
 try:
     from skorch import NeuralNetBinaryClassifier
+    from skorch.callbacks import EpochScoring
 except ModuleNotFoundError as missing:
     raise install_advice(missing) from None
 
@@ -25,6 +28,29 @@ def both_classes(scores: Tensor) -> Tensor:
     """Sigmoids of both signs, ``[n, 2]``: ordered like the scores, but no probabilities."""
     flat = scores.reshape(-1)
     return torch.stack([torch.sigmoid(-flat), torch.sigmoid(flat)], 1)
+
+
+class GoalScoring(EpochScoring):  # type: ignore[misc]
+    """After every epoch the goal's value on the validation rows, in ``net.history``.
+
+    Its key is ``setpoint/val/goal``, as in all integrations. It is the value at the best threshold
+    of these rows; ``monitor="setpoint/val/goal_best"`` keeps the best epoch in a ``Checkpoint``.
+
+    Args:
+        goal: A problem, a bound or a sentence.
+    """
+
+    def __init__(self, goal: GoalLike = "fpr <= 0.01") -> None:
+        problem = as_problem(goal, "GoalScoring")
+        self.goal = goal
+        name = f"{VALIDATION}goal"
+        super().__init__(self.value, lower_is_better=not problem.maximize, name=name)
+
+    def value(self, net: Any, X: Any, y: Any) -> float:
+        """The goal's value of these rows."""
+        labels = np.asarray(y).reshape(-1)
+        scores = OperatingNet.decision_function(net, X)
+        return goal_metrics(scores, labels, self.goal)[f"{VALIDATION}goal"]
 
 
 class OperatingNet(NeuralNetBinaryClassifier):  # type: ignore[misc]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from setpoint import rates
 from setpoint._checks import whole
@@ -62,6 +62,7 @@ def as_problem(goal: GoalLike, who: str = "This") -> Problem:
     return Problem(maximize=recall, subject_to=targets)
 
 
+@overload
 def evaluate(
     scores: Any,
     labels: Any,
@@ -72,19 +73,45 @@ def evaluate(
     groups: Any = None,
     queries: Any = None,
     classes: Any = None,
-) -> float:
+    outputs: None = None,
+) -> float: ...
+@overload
+def evaluate(
+    scores: Any,
+    labels: Any,
+    goal: GoalLike,
+    *,
+    thresholds: Any = None,
+    weights: Any = None,
+    outputs: Sequence[str],
+) -> dict[str, float]: ...
+def evaluate(
+    scores: Any,
+    labels: Any,
+    goal: GoalLike,
+    *,
+    thresholds: Any = None,
+    weights: Any = None,
+    groups: Any = None,
+    queries: Any = None,
+    classes: Any = None,
+    outputs: Sequence[str] | None = None,
+) -> float | dict[str, float]:
     """The true value of a goal's objective on scored data, at hard thresholds.
 
     Args:
-        scores: One score per example, numpy or torch; ``[n, K]`` for a goal about classes.
+        scores: One score per example, numpy or torch; ``[n, K]`` for a goal about classes,
+            ``[n, c]`` for ``c`` binary ``outputs``.
         labels: 0 or 1 for each example; of classes, the column.
         goal: A problem, a bound or a sentence; see :func:`as_problem`.
         thresholds: Where to decide; without them the best ones on these very data that meet the
-            bounds are taken.
+            bounds are taken. Of several outputs one entry each, in their order or by name.
         weights: Weight 2 counts an example twice.
         groups: A column of group values, or a dict of columns, for goals about groups.
         queries: The query of each example, for a goal per query.
         classes: What the columns of the scores are called.
+        outputs: Names of binary outputs, the columns of scores and labels: the result is then a
+            dict of values by name. Rows whose label of an output is NaN are left out of it.
 
     Raises:
         Infeasible: No threshold meets the bounds.
@@ -96,9 +123,20 @@ def evaluate(
         1.0
         >>> evaluate(scores, labels, "maximize recall subject to fpr <= 50 %", thresholds=3.5)
         0.5
+        >>> both, truth = np.stack([scores, -scores], 1), np.stack([labels, labels], 1)
+        >>> evaluate(both, truth, "maximize recall subject to fpr <= 50 %", outputs=["spam", "ad"])
+        {'spam': 1.0, 'ad': 0.5}
     """
-    given = (thresholds, weights, groups, queries, classes)
-    return as_problem(goal).evaluate(scores, labels, *given)
+    problem = as_problem(goal)
+    if outputs is None:
+        given = (thresholds, weights, groups, queries, classes)
+        return problem.evaluate(scores, labels, *given)
+    from setpoint.axes.outputs import columns_of_outputs, of_each
+
+    at, found = of_each(thresholds, outputs), {}
+    for name, s, y, w in columns_of_outputs(scores, labels, outputs, weights):
+        found[name] = problem.evaluate(s, y, at[name], w)
+    return found
 
 
 def _listed(goal: object) -> bool:

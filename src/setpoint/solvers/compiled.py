@@ -84,7 +84,12 @@ def call_compiled(
     return attach(scores, value, gradient) if _learns(scores) else value
 
 
-@torch.library.custom_op("setpoint::value_and_gradient", mutates_args=())
+@torch.library.custom_op(
+    "setpoint::value_and_gradient",
+    mutates_args=(),
+    schema="(Tensor scores, Tensor[] given, str names, bool learns, int number)"
+    " -> (Tensor, Tensor)",  # torch before 2.6 cannot read it from annotations in quotes
+)
 def _call(
     scores: Tensor, given: Sequence[Tensor], names: str, learns: bool, number: int
 ) -> tuple[Tensor, Tensor]:

@@ -25,6 +25,7 @@ from setpoint.axes import axis_of
 from setpoint.axes.axis import DEFAULTS, Outcome
 from setpoint.axes.everyone import Everyone, PlainOutcome
 from setpoint.axes.groups import Groups
+from setpoint.axes.outputs import check_outputs, output_names
 from setpoint.axes.queries import QueryOutcome
 from setpoint.axes.sample import Sample, exact
 from setpoint.batch import ScoredExamples, describe
@@ -47,6 +48,7 @@ from setpoint.solvers.main_loss import (
     sample_gradient,
 )
 from setpoint.solvers.memory import Memory, Schedule, State
+from setpoint.solvers.recent import RecentBatches
 from setpoint.steps import Hard, Sigmoid, Softplus, Step
 
 FIRST_BATCHES = 20
@@ -54,6 +56,8 @@ FIRST_BATCHES = 20
 SHARE_WITHOUT_STEPS = 0.3
 """The share of the main loss when the number of steps is not known."""
 Rule = Literal["shift", "weight"]
+_TOLD = 3
+"""Outputs whose trouble is told in a status; ``statuses`` has all of them."""
 
 
 class StarvedBatchWarning(UserWarning):
@@ -104,6 +108,8 @@ class Implicit(ClosedForm, BatchCriterion, State):
             thresholds that were found on other batches need one.
         classes: What the columns of the scores are called, in their order, for goals of classes;
             without it a problem calls them by their numbers.
+        outputs: What the columns of the scores are called if each is a binary output with a
+            threshold of its own; ``status`` and ``stats()`` then call them by these names.
         rule: How classes are decided. ``"shift"``: ``argmax(score - shift)``. ``"weight"``:
             ``argmax(weight * score)`` for positive scores; that is a shift of their logarithms,
             and ``thresholds`` are those shifts: the weights are ``exp(-thresholds)``.
@@ -162,6 +168,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
         flatness: float = 0.0,
         slope_floor: float = 0.0,
         classes: Sequence[Any] | None = None,
+        outputs: Sequence[str] | None = None,
         rule: Rule = "shift",
         strict: bool = False,
         reduction: Reduction | None = None,
@@ -175,12 +182,17 @@ class Implicit(ClosedForm, BatchCriterion, State):
         given |= {"correction_batches": correction_batches, "classes": classes, "rule": rule}
         given |= {"flatness": flatness, "slope_floor": slope_floor}
         _refuse_options(kind, usual.refused, given)
+        if outputs is not None and kind != "everyone":
+            raise ValueError(
+                f"outputs= names binary outputs; this goal is of {kind}: leave it out."
+            )
         self.main = _main(usual.main if main is None else main, usual.main)
         self.share = _share(share, memory)
         self.steps = None if steps is None else whole_number(steps, "steps", least=1)
         self.step = _checked_step(usual.step if step is None else step, kind)
         self.widening = positive(usual.widening if widening is None else widening, "widening")
         self.strict, self.rule = strict, rule
+        self.outputs = None if outputs is None else output_names(outputs)
         self.axis = axis_of(
             problem,
             classes=None if classes is None else tuple(classes),
@@ -209,6 +221,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
         self.register_buffer("step_count", torch.zeros((), dtype=torch.long))
         self.register_number()
         self._last: Snapshot | None = None
+        self._recent = RecentBatches(self.problem)
         self._watched = self._starved = 0
         self._fewest = _fewest(self.problem)
 
@@ -306,6 +319,8 @@ class Implicit(ClosedForm, BatchCriterion, State):
         if weights is not None:
             weights = example_weights(weights, scores)
         counted = weights if resampling is None else _resampled(weights, resampling, scores)
+        if self.outputs is not None:
+            check_outputs(self.outputs, 1 if scores.ndim == 1 else scores.shape[1])
         batch = self.axis.read(ScoredExamples(scores, labels, counted, groups, queries))
         share, steps = self.current_share(scores), learns and self.training
         with np.errstate(all="ignore"):  # 0/0 is a value here, not an accident
@@ -318,7 +333,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
             main = None
             if learns and self.share != 0:
                 main = self._main_gradient(batch, outcome, scores, labels, weights)
-            last = Snapshot(self.problem, self.axis.advice, outcome, share, main)
+            last = Snapshot(self.problem, self.axis.advice, outcome, share, main, self.outputs)
             self.__dict__["_last"] = last  # a module would look whether it is a parameter
             if steps:  # a look at validation data is not a step
                 self._remember(batch, outcome, scores.dtype)
@@ -369,6 +384,8 @@ class Implicit(ClosedForm, BatchCriterion, State):
             found = np.where(np.isnan(found), before.cpu().numpy(), found)
         before.copy_(torch.from_numpy(found))
         self.step_count.add_(1)
+        if isinstance(outcome, PlainOutcome):
+            self._recent.add(outcome)
         if self._on_its_own and self._watched < FIRST_BATCHES:
             self._watch(batch)
         if not self._on_its_own and self.memory.capacity:
@@ -422,19 +439,41 @@ class Implicit(ClosedForm, BatchCriterion, State):
 
     @property
     def status(self) -> str:
-        """How the last batch went: *held*, *drifting*, *infeasible*, *flat*, or what is missing."""
-        return "not started" if self._last is None else self._last.status
+        """How the last batch went: *held*, *drifting*, *infeasible*, *flat*, or what is missing.
+
+        From the second step on followed by the rates that the last batches reach together.
+        """
+        if self._last is None:
+            return "not started"
+        word = self._last.status
+        return f"{word}; {self._recent.text()}" if len(self._recent) > 1 else word
+
+    @property
+    def statuses(self) -> dict[str, str]:
+        """How the last batch went for each output, by its name (its number without names)."""
+        return {} if self._last is None else self._last.statuses
 
     def stats(self) -> dict[str, Any]:
-        """The last batch in plain numbers, for any logger (lists for several thresholds)."""
-        return {"status": self.status} if self._last is None else self._last.stats()
+        """The last batch in plain numbers, for any logger (lists for several thresholds).
+
+        Of several outputs with names, dicts by name. ``recent`` holds the rates that the last
+        batches reach together.
+        """
+        if self._last is None:
+            return {"status": self.status}
+        found = {**self._last.stats(), "status": self.status}
+        recent = self._recent.rates()
+        if recent:
+            found["recent"] = {name: by_output(v, self.outputs) for name, v in recent.items()}
+        return found
 
     def note_undefined(self) -> None:
         """A compiled step had scores that are not finite."""
         self._last = Snapshot(self.problem, self.axis.advice, None, self.current_share())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_last": None}  # what happened last is not for copies
+        new = RecentBatches(self.problem)
+        return {**self.__dict__, "_last": None, "_recent": new}  # what happened is not for copies
 
     def __repr__(self) -> str:
         follow = None if self.schedule.follow is None else f"{len(self.schedule.follow)} parameters"
@@ -457,6 +496,8 @@ class Implicit(ClosedForm, BatchCriterion, State):
             options["correct_on"] = "next"
         if self.axis.classes is not None:
             options["classes"] = list(self.axis.classes)
+        if self.outputs is not None:
+            options["outputs"] = list(self.outputs)
         if self.rule != "shift":
             options["rule"] = self.rule
         recipe = ", ".join([str(self.problem), *(f"{k}={v!r}" for k, v in options.items())])
@@ -473,6 +514,7 @@ class Snapshot:
         outcome: What holding gave; None for scores that are not finite.
         share: The share of the main loss.
         main: Its gradient, if it had any.
+        outputs: What the columns of the scores are called, if they have names.
     """
 
     problem: Problem
@@ -480,6 +522,7 @@ class Snapshot:
     outcome: Outcome | None
     share: float
     main: Array | None = None
+    outputs: tuple[str, ...] | None = None
 
     @cached_property
     def status(self) -> str:
@@ -488,15 +531,33 @@ class Snapshot:
             return "undefined: scores are not finite"
         if self.main is not None and not np.isfinite(self.main).all():
             return "undefined: the main loss has no finite gradient"
+        if isinstance(self.outcome, PlainOutcome) and len(self.outcome.value) > 1:
+            told = [f"{name}: {text}" for name, text in self.statuses.items() if text != "held"]
+            more = [f"and {len(told) - _TOLD} more"] if len(told) > _TOLD else []
+            return "; ".join([*told[:_TOLD], *more]) or "held"
         with np.errstate(all="ignore"):
             return self.outcome.trouble() or "held"
+
+    @cached_property
+    def statuses(self) -> dict[str, str]:
+        """The status of every output by its name."""
+        if not isinstance(self.outcome, PlainOutcome):
+            return {"0": self.status}
+        with np.errstate(all="ignore"):
+            troubles = self.outcome.troubles()
+        names = self.outputs or [str(place) for place in range(len(troubles))]
+        return {name: trouble or "held" for name, trouble in zip(names, troubles, strict=True)}
 
     def stats(self) -> dict[str, Any]:
         """Plain numbers."""
         if self.outcome is None:
             return {"status": self.status, "share": self.share}
         with np.errstate(all="ignore"):
-            return {"status": self.status, **self.outcome.numbers(), "share": self.share}
+            numbers = self.outcome.numbers()
+        if self.outputs is not None:
+            numbers = {name: by_output(value, self.outputs) for name, value in numbers.items()}
+            numbers["statuses"] = self.statuses
+        return {"status": self.status, **numbers, "share": self.share}
 
     def raise_if_not_held(self) -> None:
         """For ``strict=True``: every trouble is an error."""
@@ -525,6 +586,15 @@ def _refuse_options(kind: str, refused: Sequence[str], given: dict[str, Any]) ->
     wrong = [name for name in refused if given[name] != _UNUSED[name]]
     if wrong:
         raise ValueError(_WITHOUT_OPTION[kind].format(wrong[0]))
+
+
+def by_output(value: Any, outputs: tuple[str, ...] | None) -> Any:
+    """A list with an entry for each output as a dict by name; None and numbers stay."""
+    if outputs is None:
+        return value[0] if isinstance(value, list) and len(value) == 1 else value
+    if value is None:
+        return None
+    return dict(zip(outputs, value if isinstance(value, list) else [value], strict=True))
 
 
 def _main(main: str | Loss, usual: str) -> str | Loss:

@@ -211,7 +211,11 @@ class _CompiledStructuralHinge(StructuralHinge):
         return loss, gradient / self.margin
 
 
-@torch.library.custom_op("setpoint::structural_worst", mutates_args=())
+@torch.library.custom_op(
+    "setpoint::structural_worst",
+    mutates_args=(),
+    schema="(Tensor u, Tensor positives, Tensor negatives, int number) -> (Tensor, Tensor)",
+)
 def _structural_worst(
     u: Tensor, positives: Tensor, negatives: Tensor, number: int
 ) -> tuple[Tensor, Tensor]:
