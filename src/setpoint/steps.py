@@ -97,31 +97,26 @@ class Sigmoid(Step):
     __slots__ = ()
 
     def value(self, u: Values) -> Values:
-        """``1 / (1 + exp(-u))``, from the exponential that cannot overflow."""
-        if not isinstance(u, np.ndarray):
-            return u.sigmoid()
-        small = np.exp(np.copysign(u, -1.0))
-        return np.where(u >= 0, 1.0, small) / (1.0 + small)
+        """``1 / (1 + exp(-u))``."""
+        return u.sigmoid() if hasattr(u, "sigmoid") else self.value_and_slope(u)[0]
 
     def slope(self, u: Values) -> Values:
         """The product of both tails; ``s * (1 - s)`` would be exactly 0 from u = 37 on."""
         return self.value_and_slope(u)[1]
 
     def value_and_slope(self, u: Values) -> tuple[Values, Values]:
-        """Both from one exponential; far out the slope keeps its digits, the value none."""
+        """Both from one exponential; far out they keep their digits."""
         if not isinstance(u, np.ndarray):
             value = u.sigmoid()
             return value, (-u).sigmoid() * value
-        slope = np.copysign(u, -1.0)
-        np.exp(slope, out=slope)  # the odds of the smaller tail
-        large = slope + 1.0
-        np.reciprocal(large, out=large)  # the larger tail
-        slope *= large
-        slope *= large
-        large -= 0.5
-        value = np.copysign(large, u, out=large)
-        value += 0.5
-        return value, slope
+        odds = np.maximum(u, -700.0)  # its exponential is a number, and beyond it both are zero
+        np.negative(odds, out=odds)
+        np.exp(odds, out=odds)
+        value = odds + 1.0
+        np.reciprocal(value, out=value)
+        odds *= value
+        odds *= value
+        return value, odds
 
     def curvature(self, u: Values) -> Values:
         """``-slope * tanh(u / 2)``."""

@@ -134,14 +134,14 @@ def read_sample(
         check_labels(y, s)
     w = None
     if weights is not None:
-        given = exact(weights)
-        given = given if given.ndim == 2 else given[:, None]
-        w = np.broadcast_to(given, s.shape) if len(given) == len(s) else given
+        w = exact(weights)
+        w = w if w.ndim == 2 else w[:, None]
+        w = np.broadcast_to(w, s.shape) if len(w) == len(s) else w
         check_weights(w, s)
     columns = _weight_columns(slices, s, (positive.T, negative.T), w, groups)
     sample = Sample(s.T, columns, slices, unweighted=w is None)
     sample.positive = positive.T
-    if given.dtype == np.float32:
+    if w is None and given.dtype == np.float32:
         sample.ranked = given.T
     return sample
 
