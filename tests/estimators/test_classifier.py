@@ -262,7 +262,10 @@ def test_large_offsets_and_constant_columns_do_not_matter(fitted):
             "The validation part has 1 rows, all of one class: raise validation_fraction",
         ),
         ({"calibration_fraction": 0.005}, "The calibration part has 1 rows, all of one class"),
-        ({"model": "forest"}, "model must be 'linear', 'mlp' or an nn.Module; got 'forest'"),
+        (
+            {"model": "forest"},
+            "model must be 'linear', 'mlp', 'boosted', 'auto' or an nn.Module; got 'forest'",
+        ),
         ({"method": "magic"}, "method must be one of 'implicit'.*got 'magic'"),
         ({"epochs": 0}, "epochs must be a whole number of at least 1; got 0"),
         ({"batch_size": 0}, "batch_size must be a whole number"),
@@ -391,3 +394,37 @@ def test_a_device_that_is_not_there_is_told_before_training(monkeypatch):
         Classifier(GOAL, device="cuda:1").fit(x, y)
     with pytest.raises(ValueError, match=r"must be a device of torch.*got 'gpu'"):
         Classifier(GOAL, device="gpu").fit(x, y)
+
+
+def rings_array(seed, n=4000):
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(n, 2))
+    return x, np.abs(np.hypot(*x.T) - 1.2) < 0.35
+
+
+def test_boosted_trees_are_certified_like_networks():
+    pytest.importorskip("lightgbm")
+    x, y = rings_array(0)
+    model = Classifier("minimize fnr subject to fpr <= 0.1", model="boosted", random_state=0)
+    model.fit(x, y)
+    assert (model.model_, model.method_) == ("boosted", "log_loss")
+    assert model.certificate_.status.startswith("certified")
+    x, y = rings_array(1, 20_000)
+    found = model.predict(x)
+    assert found[~y].mean() < 0.1
+    assert found[y].mean() > 0.9
+    assert (pickle.loads(pickle.dumps(model)).predict(x) == found).all()
+
+
+def test_auto_keeps_the_model_that_validation_prefers():
+    pytest.importorskip("lightgbm")
+    curved = Classifier(
+        "minimize fnr subject to fpr <= 0.1", model="auto", epochs=10, random_state=0
+    )
+    assert curved.fit(*rings_array(0)).model_ in ("boosted", "mlp")  # no line can tell a ring
+    assert set(curved.histories_) == {"linear, implicit", "mlp, implicit", "boosted, log_loss"}
+    best = {
+        name: min(e["validation"] for e in history if e["validation"] is not None)
+        for name, history in curved.histories_.items()
+    }
+    assert best[f"{curved.model_}, {curved.method_}"] == min(best.values())

@@ -46,6 +46,7 @@ from setpoint.results import Confusions, RunResult
 from setpoint.solvers import methods_named
 from setpoint.solvers.implicit import StarvedBatchWarning
 from setpoint.train import Best, Validation, fit_best, steps_for
+from setpoint.train.boosted_trees import LOG_LOSS, MODELS, best_model, fit_trees
 
 _FLOATS = [np.float64, np.float32]
 
@@ -69,8 +70,10 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         goal: A sentence or a :class:`setpoint.Problem` with one threshold, or only bounds
             (``"fpr <= 0.01"``: then as much as possible is found under them).
         pos_label: The label that rates take as positive; None: the second in sorted order.
-        model: ``"linear"``, ``"mlp"`` (64 hidden units) or an ``nn.Module`` that gives one score
-            per row; it is copied.
+        model: ``"linear"``, ``"mlp"`` (64 hidden units), ``"boosted"`` (trees of LightGBM grown by
+            log-loss, as many as are best for the goal; needs ``setpoint[boosting]``), ``"auto"``
+            (these three, the best on validation data wins) or an ``nn.Module`` that gives one
+            score per row; it is copied.
         method: A name in ``setpoint.solvers.METHODS`` (``"implicit"``, ``"cross_entropy"``,
             ``"focal"``, ``"resampled"``, ...), or ``"auto"``: the last two and the first from one
             start, the best on validation data wins.
@@ -93,13 +96,16 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     Attributes:
         classes_: Both labels, sorted.
-        module_: The trained network, ``[n, d]`` raw features to logits ``[n]``.
+        module_: The trained model, ``[n, d]`` raw features to logits ``[n]``; of boosted trees
+            ``module_.text`` is LightGBM's own format.
+        model_: The name of the model that was kept, or the class of a module.
         threshold_: Decisions are ``score > threshold_``; with one per group, a dict of them, and
             ``predict(X, groups=...)`` needs the groups.
         certificate_: What is certified, or None.
         calibrator_: Scores to probabilities, fitted on validation rows.
         history_: One dict per pass: epoch, step, loss, validation, seconds, status.
-        histories_: The history of every method tried, by name; ``method_`` is the one kept.
+        histories_: The history of every method tried, by name; ``method_`` is the one kept. With
+            ``model="auto"`` by model and method, as in ``"mlp, implicit"``.
         splits_: The rows of ``train``, ``validation`` and ``calibration``.
         shifts_: For a goal about classes (``maximize macro(recall)``): what is subtracted from the
             score of each before the highest decides. They are chosen on validation rows with room
@@ -195,8 +201,7 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         warn_of_copies(x, digests, seen, self.splits_["calibration"])
         best = self._train(problem, given, random.randint(2**31 - 1))
         self.method_, self.module_ = best.name, best.model
-        self.histories_ = {name: one.history for name, one in best.fitted.items()}
-        self.history_ = self.histories_[best.name]
+        self.history_ = best.fitted[best.name].history
         self._set_decision(given, fingerprint_of_table(digests, labels))
         return self
 
@@ -220,23 +225,44 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return parts
 
     def _train(self, problem: Problem, given: Examples, seed: int) -> Best:
-        """Train every method asked for from one start, with the same budget and batches."""
-        passes, size = read_epochs(self.epochs), whole(self.batch_size, "batch_size", least=1)
-        rate = read_learning_rate(self.model, self.learning_rate)
+        """Train every model and method asked for; keep what is best on validation rows."""
         own, seen = (given.part(self.splits_[name]) for name in ("train", "validation"))
+        judge = Validation(problem, *on_device(seen, self.device))
+        auto = self.model == "auto"
+        found = {}
+        for model in MODELS if auto else (self.model,):
+            name = model if isinstance(model, str) else type(model).__name__
+            found[name] = self._fit_model(model, own, judge, seed)
+        self.model_, best = best_model(found, judge)
+        self.histories_ = {
+            f"{name}, {method}" if auto else method: one.history
+            for name, tried in found.items()
+            for method, one in tried.fitted.items()
+        }
+        return best
+
+    def _fit_model(
+        self, model: str | nn.Module, own: Examples, judge: Validation, seed: int
+    ) -> Best:
+        """All methods with one kind of model, from one start, with the same budget and batches."""
+        passes, size = read_epochs(self.epochs), whole(self.batch_size, "batch_size", least=1)
+        outputs = len(self.classes_) if judge.problem.kind == "classes" else 1
+        x, y, weights, groups = on_device(own, self.device)
+        if model == "boosted":
+            grown = fit_trees(x, y, validation=judge, seed=seed, weights=weights, classes=outputs)
+            return Best(LOG_LOSS, {LOG_LOSS: grown}, len(grown.history))
+        rate = read_learning_rate(model, self.learning_rate)
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             # batches are drawn by the estimator: what they cannot hold, the certificate tells
             warnings.simplefilter("ignore", StarvedBatchWarning)
             torch.manual_seed(seed)
-            outputs = len(self.classes_) if problem.kind == "classes" else 1
-            module = build(self.model, own.rows, own.weights, outputs)
-            x, y, weights, groups = on_device(own, self.device)
+            module = build(model, own.rows, own.weights, outputs)
             return fit_best(
                 module.to(self.device),
-                methods_named(self.method, problem.kind),
+                methods_named(self.method, judge.problem.kind),
                 x,
                 y,
-                validation=Validation(problem, *on_device(seen, self.device)),
+                validation=judge,
                 steps=steps_for(len(y), size, passes),
                 batch_size=size,
                 learning_rate=rate,

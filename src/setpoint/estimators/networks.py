@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from setpoint._checks import positive, whole
 from setpoint.estimators.inputs import AnyArray, Examples, GroupColumns
 from setpoint.train import LEARNING_RATES, network, score
+from setpoint.train.boosted_trees import MODELS
 
 _MODULE_RATE = 0.001
 """Adam's usual learning rate, for a network that the user made."""
@@ -101,7 +102,8 @@ def read_learning_rate(model: str | nn.Module, given: float | str) -> float:
         ValueError: It is not a positive number or "auto", or no model has this name.
     """
     if isinstance(model, str) and model not in LEARNING_RATES:
-        raise ValueError(f"model must be 'linear', 'mlp' or an nn.Module; got {model!r}.")
+        known = ", ".join(map(repr, (*MODELS, "auto")))
+        raise ValueError(f"model must be {known} or an nn.Module; got {model!r}.")
     if given == "auto":
         return LEARNING_RATES[model] if isinstance(model, str) else _MODULE_RATE
     if isinstance(given, str):

@@ -1,0 +1,166 @@
+"""Boosted trees of LightGBM as a model like the others: log-loss, stopped early by the goal.
+
+A tree model has capacity to spare, so it is trained by log-loss; the goal decides how many trees
+are kept, and where the threshold is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from setpoint._extras import install_advice
+from setpoint.distributed import workers
+from setpoint.train.checkpoints import EpochLog
+from setpoint.train.loop import Fitted
+from setpoint.train.portfolio import Best
+from setpoint.train.validation import Validation
+
+MODELS = ("linear", "mlp", "boosted")
+"""What the model ``auto`` tries, the simplest first: it is kept in a tie."""
+LOG_LOSS = "log_loss"
+"""The method by which trees are grown."""
+TREES = 500
+"""The most trees of a model."""
+PATIENCE = 50
+"""Trees without a better log-loss on validation rows after which no more are grown."""
+LOOK = 10
+"""The goal is measured after every so many trees."""
+_SETTINGS: dict[str, Any] = {
+    "learning_rate": 0.05,
+    "num_leaves": 31,
+    "deterministic": True,
+    "force_row_wise": True,
+    "verbosity": -1,
+}
+
+
+class BoostedTrees(nn.Module):
+    """Trees as a module without parameters: rows ``[n, d]`` to scores ``[n]``, or ``[n, K]``.
+
+    Args:
+        text: The model in LightGBM's own text format.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+        self._booster: Any = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Log-odds of the positive class, or the score of every class."""
+        if torch.compiler.is_compiling():
+            raise NotImplementedError(
+                "boosted trees are not a network: they cannot be exported or compiled. Take "
+                "module_.text, LightGBM's own format, and the threshold."
+            )
+        if self._booster is None:
+            self._booster = _lightgbm().Booster(model_str=self.text)
+        scores = self._booster.predict(x.detach().cpu().numpy(), raw_score=True)
+        return torch.from_numpy(np.asarray(scores)).to(x.device)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what LightGBM made of the text."""
+        return {**self.__dict__, "_booster": None}
+
+
+def fit_trees(
+    x: Tensor,
+    y: Tensor,
+    *,
+    validation: Validation,
+    seed: int,
+    weights: Tensor | None = None,
+    classes: int = 1,
+) -> Fitted:
+    """Grow trees by log-loss until it stops falling on validation rows; keep the goal's best.
+
+    Args:
+        x: Rows ``[n, d]``, as they are: trees need no scaling.
+        y: Labels 0 or 1; of several classes, the column.
+        validation: The goal and the rows that stop the training.
+        seed: Of LightGBM.
+        weights: Optional, one per row.
+        classes: How many classes there are, if they are several.
+
+    Raises:
+        ModuleNotFoundError: LightGBM is not installed.
+        NotImplementedError: Several ranks train together.
+    """
+    lightgbm = _lightgbm()
+    if workers() > 1:
+        raise NotImplementedError(
+            f"boosted trees are grown by one process; here are {workers()}. Train with "
+            "model='linear' or 'mlp', or start one process."
+        )
+    validation.check()
+    kind = {"objective": "binary"} if classes == 1 else {"objective": "multiclass"}
+    options = _SETTINGS | kind | {"seed": seed % 2**31, "num_class": classes}
+    rows = lightgbm.Dataset(**_columns(x, y, weights))
+    seen = _columns(validation.x, validation.y, validation.weights)
+    held = lightgbm.Dataset(**seen, reference=rows)
+    losses: dict[str, Any] = {}
+    calls = [
+        lightgbm.early_stopping(PATIENCE, verbose=False),
+        lightgbm.record_evaluation(losses),
+    ]
+    start = perf_counter()
+    grown = lightgbm.train(
+        options,
+        rows,
+        TREES,
+        valid_sets=[rows, held],
+        valid_names=["train", "held"],
+        callbacks=calls,
+    )
+    seconds = perf_counter() - start
+    (trained,) = losses["train"].values()
+    return _best_of(grown, validation, trained, seconds / len(trained))
+
+
+def best_model(found: Mapping[str, Best], validation: Validation) -> tuple[str, Best]:
+    """The name and the result of the model that is best on validation rows."""
+    names = list(found)
+    kept = names[0]
+    for name in names[1:]:
+        value, best = (found[n].fitted[found[n].name].best for n in (name, kept))
+        if validation.better(value, best):
+            kept = name
+    return kept, found[kept]
+
+
+def _best_of(grown: Any, validation: Validation, losses: list[float], seconds: float) -> Fitted:
+    """The number of trees that is best by the goal, the smallest if several are."""
+    total = grown.current_iteration()
+    history: EpochLog = []
+    best, kept = None, min(LOOK, total)
+    for count in sorted({*range(LOOK, total, LOOK), total}):
+        model = BoostedTrees(grown.model_to_string(num_iteration=count))
+        value, status = validation.metric(model)
+        entry = {"epoch": count, "step": count, "loss": float(losses[count - 1])}
+        entry |= {"validation": value, "seconds": seconds * count, "status": status}
+        history.append(entry)
+        if validation.better(value, best):
+            best, kept = value, count
+    model = BoostedTrees(grown.model_to_string(num_iteration=kept))
+    return Fitted(model.eval(), seconds, history, best, kept)
+
+
+def _columns(x: Tensor, y: Tensor, weights: Tensor | None) -> dict[str, Any]:
+    """Rows, labels and weights as LightGBM calls them."""
+    own = None if weights is None else weights.cpu().numpy()
+    return {"data": x.cpu().numpy(), "label": y.cpu().numpy(), "weight": own}
+
+
+def _lightgbm() -> Any:
+    """LightGBM, or the line that installs it."""
+    try:
+        import lightgbm
+    except ModuleNotFoundError as missing:
+        raise install_advice(missing) from None
+    return lightgbm
