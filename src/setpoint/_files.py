@@ -36,29 +36,34 @@ class OutputError(ValueError):
     """A place where nothing may be written, and what to do instead."""
 
 
-def check_output(path: Path, *, force: bool = False, inputs: Iterable[Path] = ()) -> None:
+def check_output(
+    path: Path, *, force: bool = False, inputs: Iterable[Path] = (), option: str = "--out"
+) -> None:
     """OutputError unless a file may be written at ``path``; call it before any work is done.
 
     Args:
         path: Where to write.
         force: Whether a file that is there may be replaced.
         inputs: Files and folders that are read, which are never replaced.
+        option: The option that named it, for messages.
     """
     if path.is_dir():
-        raise OutputError(f"--out {path} is a folder; name a file.")
+        raise OutputError(f"{option} {path} is a folder; name a file.")
     target = Path(os.path.realpath(path))
     if not path.exists() and not target.parent.is_dir():
-        raise OutputError(f"--out {path}: the folder {path.parent} does not exist; make it first.")
+        raise OutputError(
+            f"{option} {path}: the folder {path.parent} does not exist; make it first."
+        )
     for read in inputs:
         there = read.exists() and path.exists() and path.samefile(read)
         if there or (read.is_dir() and target.is_relative_to(os.path.realpath(read))):
-            raise OutputError(f"--out {path} is the file to read; name another.")
+            raise OutputError(f"{option} {path} is the file to read; name another.")
     if _is_stream(path) or not path.exists():
         return
     if not path.is_file():
-        raise OutputError(f"--out {path} is neither a file nor a pipe; name another.")
+        raise OutputError(f"{option} {path} is neither a file nor a pipe; name another.")
     if not force:
-        raise OutputError(f"--out {path} exists; name another file, or replace it by --force.")
+        raise OutputError(f"{option} {path} exists; name another file, or replace it by --force.")
 
 
 def check_output_folder(

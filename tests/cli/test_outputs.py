@@ -21,7 +21,7 @@ FOLDERS = {"train": "--out", "front": "--out", "demo": "--out"}
 READ = {
     "certify": {"file", "test", "plan", "labels"},
     "plan": {"file"},
-    "report": {"source", "certificate"},
+    "report": {"source", "certificate", "history"},
     "decide": {"file", "certificate"},
     "check": {"certificate", "file"},
     "card": {"source"},
@@ -31,8 +31,8 @@ READ = {
     "demo": set(),
     "watch": {"certificate", "file", "reference", "replay"},
 }
-OWN = {"watch": {"state", "page"}}
-"""Options that name a file which the command replaces if it is its own, as tests/monitor shows."""
+OWN = {"watch": {"state", "page"}, "check": {"history"}}
+"""Options that name a file which the command replaces if it is its own, as tests show."""
 
 
 def options(command):
@@ -80,6 +80,23 @@ def commands(made):
         "report": ("report", made / "s.csv", *scored, "--label", "y"),
         "card": ("card", made / "c.json"),
     }
+
+
+def test_the_page_of_certify_is_a_file_like_others(made, tmp_path, capsys):
+    page = tmp_path / "p.html"
+    words = ("certify", made / "s.csv", *GOAL, "--page", page)
+    assert run(*words) == 0
+    before = page.read_bytes()
+    assert run(*words) == 2
+    assert "exists; name another file, or replace it by --force" in capsys.readouterr().err
+    assert page.read_bytes() == before
+    assert run(*words[:-1], made / "s.csv", "--force") == 2
+    assert "is the file to read" in capsys.readouterr().err
+    assert run(*words[:-1], tmp_path / "x", "--out", tmp_path / "x") == 2
+    assert "is another output, too" in capsys.readouterr().err
+    unlabelled = ("certify", made / "s.csv", "--score", "s", "--goal", "coverage <= 0.1")
+    assert run(*unlabelled, "--page", tmp_path / "q.html") == 2
+    assert "--page shows one goal on labelled rows" in capsys.readouterr().err
 
 
 WRITERS = ("certify", "decide", "report", "card")

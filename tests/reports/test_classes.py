@@ -46,7 +46,7 @@ def test_what_was_asked_for_is_shown_split_by_split(shown):
             value = balanced_accuracy_score(*decided(part, shifts))
             assert f"{100 * value:.1f} %" in text
     assert "✓ Certified" in text
-    assert 'recall of "bird" ≥ 0.6, with 95 % confidence' in text
+    assert "At least 6 in 10 bird cases are found: proved with 95 % confidence" in text
     assert "at least 71.0 % is proved" in text
     found = Findings(class_result())
     assert [row.name for row in found.classes] == list(NAMES)
@@ -90,7 +90,7 @@ def test_names_of_classes_are_text(bad):
     ("certificate", "words"),
     [
         (None, "Nothing below is a promise"),
-        ({"status": "not certified", "confidence": 0.9}, "do not prove, with 90 % confidence"),
+        ({"status": "not certified", "confidence": 0.9}, "do not prove it with 90 % confidence"),
         ({"status": "no certificate", "notes": ["No bound."]}, "No bound."),
     ],
 )

@@ -1,5 +1,7 @@
 """The page as text: what it says, and that a user's words stay words."""
 
+import base64
+import hashlib
 import html.parser
 import json
 import re
@@ -10,7 +12,8 @@ from reports.sample import HOSTILE, certificate, draw, result
 
 from setpoint.rates import fpr, recall
 from setpoint.reports import page
-from setpoint.reports.text import bounds_in_words, clip, name
+from setpoint.reports.text import clip, name
+from setpoint.reports.wording import bounds_in_words
 
 
 class Reader(html.parser.HTMLParser):
@@ -25,7 +28,7 @@ class Reader(html.parser.HTMLParser):
     def handle_starttag(self, name, attrs):
         self.tags.append(name)
         self.attributes += attrs
-        if name not in ("meta", "link", "br"):
+        if name not in ("meta", "link", "br", "input"):
             self.open.append(name)
 
     def handle_endtag(self, name):
@@ -41,15 +44,19 @@ def shown():
 
 
 def block(text):
-    found = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.S)
-    assert len(found) == 1
-    return json.loads(found[0])
+    (found,) = re.findall(
+        r'<script type="application/json" id="setpoint-report">(.*?)</', text, re.S
+    )
+    return json.loads(found)
 
 
 def test_the_banner_says_it_in_words(shown):
     text = Reader(shown).text
     assert "Certified" in text
-    assert "at most 2 % of the negatives are flagged by mistake, with 95 % confidence" in text
+    said = "At most 1 in 50 non-fraud cases is flagged: proved with 95 % confidence"
+    assert f"<h1>{said}</h1>" in re.sub("</?bdi>", "", shown)
+    assert f"<title>{said}</title>" in shown
+    assert "Goal: maximize recall subject to fpr ≤ 0.02" in text
     assert "asked ≤ 2 %, proved ≤ 1.91 %" in text
     assert "2.4" in text
 
@@ -57,8 +64,8 @@ def test_the_banner_says_it_in_words(shown):
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("not certified", "do not prove, with 95 % confidence, that at most 2 %"),
-        ("infeasible", "no threshold can be shown to keep the promise that at most 2 %"),
+        ("not certified", "Not proved with 95 % confidence: at most 1 in 50 non-fraud cases is"),
+        ("infeasible", "Too few cases to prove that at most 1 in 50 non-fraud cases is flagged"),
     ],
 )
 def test_bad_news_comes_with_its_reason_and_its_remedy(status, words):
@@ -67,25 +74,28 @@ def test_bad_news_comes_with_its_reason_and_its_remedy(status, words):
     assert words in text
     assert "Needs 2,995 negatives, you have 800." in text
     assert "What would change this: more data" in text
-    assert "If the threshold moved" not in text
+    assert "Does it hold?" not in text
+    assert "Nothing is certified: these are measurements" in text
     assert "✓ Certified" not in text
 
 
 def test_without_a_certificate_nothing_is_promised():
     text = Reader(page(result(certificate=None))).text
     assert "Measured, not certified" in text
-    assert "no certificate was made" in text
+    assert "Measured, not proved: at most 1 in 50" in text
 
 
 def test_test_data_that_contradict_the_certificate_are_not_passed_over():
     assert "contradict" not in Reader(page(result())).text
-    assert "the test data contradict it" in Reader(page(result(threshold=0.0))).text
+    text = Reader(page(result(threshold=0.0))).text
+    assert "proved with 95 % confidence, but the test data contradict it" in text
+    assert "Certified, but" in text
 
 
 def test_a_mean_guarantee_is_not_sold_as_confidence():
     text = Reader(page(result(certificate=certificate(guarantee="mean")))).text
     assert "on average over calibration samples" in text
-    assert "by mistake, with 95 %" not in text
+    assert "with 95 % confidence" not in text
 
 
 def test_every_part_is_there_with_its_numbers(shown):
@@ -93,7 +103,7 @@ def test_every_part_is_there_with_its_numbers(shown):
     s, y, g = draw(1500, 3)
     accepted = s > 2.4
     for words in (
-        *("Does it hold?", "Curves at the operating point", "If the threshold moved", "Scores"),
+        *("Does it hold?", "Curves at the operating point", "If the threshold moved"),
         *("Compared with the usual way", "Groups", "Training", "What this rests on"),
         f"{100 * accepted[y].mean():.1f} %",
         f"{accepted[~y].sum()} of {(~y).sum():,}",
@@ -114,9 +124,9 @@ def test_the_json_block_has_the_same_numbers(shown):
     assert data["seed"] == 3
 
 
-def test_it_loads_nothing_and_runs_nothing(shown):
+def test_it_loads_nothing_and_runs_one_script_of_ours(shown):
     reader = Reader(shown)
-    assert reader.tags.count("script") == 1  # the JSON block
+    assert reader.tags.count("script") == 3  # two blocks of JSON, and ours
     assert not {"img", "iframe", "object", "embed", "base", "form"} & set(reader.tags)
     for key, value in reader.attributes:
         assert not key.startswith("on")
@@ -124,6 +134,9 @@ def test_it_loads_nothing_and_runs_nothing(shown):
         assert key != "href" or value == "data:,"
     policies = [value for key, value in reader.attributes if key == "content"]
     assert policies[0].startswith("default-src 'none'; ")
+    (code,) = re.findall(r"<script>(.*?)</script>", shown, re.S)
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    assert policies[0].endswith(f"; script-src 'sha256-{digest}'")
     style = shown[shown.index("<style>") : shown.index("</style>")]
     assert "url(" not in style
     assert "@import" not in style
@@ -137,7 +150,7 @@ def test_it_can_be_read_by_a_screen_reader(shown):
     assert cells
     assert all('scope="' in cell for cell in cells)
     pictures = re.findall(r"<svg\b[^>]*>(.{0,200})", shown, re.S)
-    assert len(pictures) == 7
+    assert len(pictures) == 8
     assert all(inside.startswith("<title") for inside in pictures)
     ids = [value for key, value in reader.attributes if key == "id"]
     assert len(ids) == len(set(ids))
@@ -152,7 +165,7 @@ def test_hostile_words_are_text_wherever_they_come_from(bad):
             splits=splits,
             baseline={"test": splits["test"][:2]},
             **dict.fromkeys(("label", "positive", "method", "model", "created"), bad),
-            **dict.fromkeys(("baseline_name", "group"), bad),
+            **dict.fromkeys(("baseline_name", "group", "negative", "action"), bad),
             versions={bad: bad},
             columns=[bad],
             notes=[bad],
@@ -162,7 +175,7 @@ def test_hostile_words_are_text_wherever_they_come_from(bad):
     )
     shown.encode("utf-8")
     reader = Reader(shown)
-    assert reader.tags.count("script") == 1
+    assert reader.tags.count("script") == 3
     assert "img" not in reader.tags
     assert not [key for key, _ in reader.attributes if key.startswith("on")]
     assert bad[:15].replace("\x00", "\ufffd") in reader.text
@@ -218,7 +231,7 @@ def test_degenerate_data_have_a_page(scores, labels, threshold):
 
 def test_half_a_million_cases_make_no_larger_page():
     big = page(result(splits={"test": draw(500_000, 0)}, baseline=None))
-    assert len(big) < 150_000
+    assert len(big) < 180_000
 
 
 def test_the_same_run_gives_the_same_page(shown):
@@ -229,15 +242,15 @@ def test_users_words_are_escaped_where_text_is_made():
     bad = '<a b="c">&\x00\ud800'
     assert name(bad) == "<bdi>&lt;a b=&#34;c&#34;&gt;&amp;\ufffd\ufffd</bdi>"
     assert clip("x" * 200, 10) == "x" * 9 + "…"
-    words = bounds_in_words([fpr <= 0.01, recall >= 0.5], bad)
-    assert words.startswith("at most 1 % of the negatives are flagged by mistake and at least 50 %")
+    words = bounds_in_words([fpr <= 0.01, recall >= 0.5], result(positive=bad, action=bad))
+    assert words.startswith("at most 1 in 100 non-<bdi>&lt;a b=")
     assert "<a" not in words
 
 
 def test_the_json_block_cannot_be_closed_by_its_data():
     shown = page(result(columns=["</script>", "<!--"]))
-    inside = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', shown, re.S)[1]
-    assert "<" not in inside
+    for inside in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', shown, re.S):
+        assert "<" not in inside
     assert block(shown)["columns"] == ["</script>", "<!--"]
 
 
@@ -254,8 +267,10 @@ def test_f_scores_and_gaps_come_with_intervals():
     for bound in row["bounds"]:
         low, high = bound["interval"]["low"], bound["interval"]["high"]
         assert low < bound["value"] < high
-        assert f"{low:.4g} to {high:.4g}" in text
-    assert text.count("✓ holds") >= 8  # two bounds on four splits
+    score, gap = ([b["interval"]["low"], b["interval"]["high"]] for b in row["bounds"])
+    assert "{:.1f} % to {:.1f} %".format(*(100 * end for end in score)) in text
+    assert "{:.3g} to {:.3g} points".format(*(100 * end for end in gap)) in text
+    assert text.count("✓ holds") == 4  # two bounds on calibration and test rows
     gap = re.search(r"recall: ([\d.]+) \(([\d.]+) to ([\d.]+)\)", text)
     assert float(gap[2]) <= float(gap[1]) <= float(gap[3])
 

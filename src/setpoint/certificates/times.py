@@ -81,6 +81,9 @@ def period_names(times: NDArray[Any], by: str) -> NDArray[Any]:
     periods = times.astype(f"datetime64[{PERIODS[by]}]")
     if by == "quarter":
         periods = periods - periods.astype(int) % 3
+    if by == "week":  # named by its Monday; weeks of numpy begin on Thursdays, as 1970 did
+        days = times.astype("datetime64[D]")
+        periods = days - (days.astype(int) + 3) % 7
     return np.asarray(periods.astype(str))
 
 

@@ -21,9 +21,11 @@ from setpoint.cli.common import (
     as_json,
     count,
     fraction,
+    output_file,
     parse_goal,
     tell,
 )
+from setpoint.cli.report import add_page_arguments, page_words
 from setpoint.rates import coverage
 from setpoint.tables import Scores, open_table, read_scores
 
@@ -63,12 +65,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--test", type=Path, metavar="FILE", help="labelled rows that the certificate must survive")
     add("--allow-useless", action="store_true", help="exit code 0 for `certified, but ...` too")
     add_output(parser, "FILE", "write the certificate as JSON, for `check`")
+    add("--page", type=output_file, metavar="page.html", help="write the page for who decides")
+    add_page_arguments(parser)
     add("--json", action="store_true", help="print the certificate as JSON")
 
 
 def run(given: argparse.Namespace) -> int:
     """Read the scores, certify, print or write the certificate."""
-    certificate = _kind_of_proof(given)(given)
+    kind = _kind_of_proof(given)
+    if given.page is not None and (kind is not _one_goal or given.label is None):
+        raise UserError("--page shows one goal on labelled rows: use --goal and --label.")
+    certificate = kind(given)
     if given.out is not None:
         write_file(given.out, f"{_indented(certificate)}\n".encode())
     print(_indented(certificate) if given.json else certificate)
@@ -171,12 +178,38 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
             print(line)
     if given.out is not None:
         tell(_others_of_these_rows(given.out, certificate))
-    if given.test is None:
-        return certificate
-    wanted = (given.score, given.label, given.group, given.positive)
-    test = read_scores(open_table(given.test), *wanted, clusters=given.clusters, one_will_do=True)
-    columns = None if given.group is None else {given.group: test.groups}
-    return certificate.tested_on(test.scores, test.labels, groups=columns, clusters=test.clusters)
+    test = None
+    if given.test is not None:
+        wanted = (given.score, given.label, given.group, given.positive)
+        source = open_table(given.test)
+        test = read_scores(source, *wanted, clusters=given.clusters, one_will_do=True)
+        columns = None if given.group is None else {given.group: test.groups}
+        more = {"groups": columns, "clusters": test.clusters}
+        certificate = certificate.tested_on(test.scores, test.labels, **more)
+    if given.page is not None:
+        write_file(given.page, _page(given, certificate, data, test).encode())
+    return certificate
+
+
+def _page(
+    given: argparse.Namespace, certificate: Certificate, data: Scores, test: Scores | None
+) -> str:
+    """The page of the certificate on its own rows, and on the test rows."""
+    from setpoint.reports import report
+
+    return report(
+        data.scores,
+        data.labels,
+        certificate,
+        groups=None if given.group is None else {given.group: data.groups},
+        label=given.label,
+        notes=data.notes,
+        times=data.times,
+        by=given.by,
+        test=None if test is None else (test.scores, test.labels, test.groups),
+        script=not given.no_script,
+        **page_words(given),
+    )
 
 
 def _check_goal(text: str, label: str | None, group: str | None) -> None:

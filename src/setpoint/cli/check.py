@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,20 @@ from typing import Any
 import numpy as np
 
 from setpoint.certificates import ClassCertificate
-from setpoint.cli.common import DONE, NOT_PROVED, UserError, as_json, fraction, tell
-from setpoint.runs import Manifest, parse_certificate, read_certificate, read_manifest
+from setpoint.certificates.drift import Check
+from setpoint.cli.common import DONE, NOT_PROVED, UserError, as_json, fraction, one_line, tell
+from setpoint.runs import (
+    Manifest,
+    history_file,
+    note_check,
+    parse_certificate,
+    read_certificate,
+    read_manifest,
+)
 from setpoint.tables import NO_ROWS, TableError, TableSource, need_column, open_table, read_scores
+
+_SHOWN = ("when", "file", "examples", "verdict")
+_LATEST = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--clusters", metavar="COLUMN", help="who a row belongs to, if it was certified so")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--significance", type=fraction, default=0.001, metavar="SHARE", help="default: 0.001")
+    noted = "where checks are noted (default: beside the certificate, NAME.checks.jsonl)"
+    add("--history", type=Path, metavar="FILE", help=noted)
+    add("--no-history", action="store_true", help="note nothing")
     add("--json", action="store_true", help="print the verdict as JSON")
 
 
@@ -56,8 +71,40 @@ def run(given: argparse.Namespace) -> int:
         more |= {} if data.clusters is None else {"clusters": data.clusters}
     columns = None if given.group is None else {given.group: groups}
     found = certificate.check(scores, labels, groups=columns, **more)
-    print(as_json({**asdict(found), "exit_code": found.exit_code}) if given.json else found)
+    history = [] if given.no_history else _note(given, found, certificate)
+    if given.json:
+        told = [{key: entry[key] for key in _SHOWN} for entry in history]
+        print(as_json({**asdict(found), "exit_code": found.exit_code, "history": told}))
+    else:
+        print(found)
+        for line in _history_lines(history, given.significance):
+            print(line)
     return DONE if found.exit_code == 0 else NOT_PROVED
+
+
+def _note(given: argparse.Namespace, found: Check, certificate: Any) -> list[dict[str, Any]]:
+    """Note the check; whatever is wrong with the file does not change the verdict."""
+    path = given.history or history_file(given.certificate)
+    try:
+        return note_check(path, found, certificate, str(given.file))
+    except (OSError, ValueError) as error:
+        tell([f"This check is not noted: {one_line(error)}"])
+        return []
+
+
+def _history_lines(history: list[dict[str, Any]], significance: float) -> Iterator[str]:
+    """The latest checks, and how likely one of all is a false alarm."""
+    if len(history) < 2:
+        return
+    chance = min(1.0, len(history) * significance)
+    yield ""
+    yield (
+        f"{len(history)} checks so far; chance alone makes one of them alarm with a probability of "
+        f"at most {100 * chance:.3g} % (to look often, see `setpoint watch`):"
+    )
+    for entry in history[-_LATEST:]:
+        when, file, rows, verdict = (entry[key] for key in _SHOWN)
+        yield f"  {when}  {verdict:<6}  {rows:,} rows  {file}"
 
 
 def _check_several(given: argparse.Namespace) -> None:

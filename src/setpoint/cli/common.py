@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ def output_file(text: str) -> OutputFile:
 def add_output(parser: argparse.ArgumentParser, name: str, help_text: str, **how: Any) -> None:
     """Add ``--out``, a file to write, and ``--force``."""
     parser.add_argument("--out", type=output_file, metavar=name, help=help_text, **how)
-    parser.add_argument("--force", action="store_true", help="replace the file --out")
+    parser.add_argument("--force", action="store_true", help="replace a file that is there")
 
 
 def check_outputs(given: argparse.Namespace) -> None:
@@ -54,12 +55,18 @@ def check_outputs(given: argparse.Namespace) -> None:
 
     Raises:
         OutputError: It is there already, without ``--force``, or it is one of the files to read.
+        UserError: Two options name the same file.
     """
+    written: set[str] = set()
     inputs = [value for value in vars(given).values() if isinstance(value, Path)]
     for name, value in vars(given).items():
         if isinstance(value, OutputFile):
-            check_output(value.path, force=getattr(given, "force", False), inputs=inputs)
+            force = getattr(given, "force", False)
+            check_output(value.path, force=force, inputs=inputs, option=f"--{name}")
             setattr(given, name, value.path)
+            if os.path.realpath(value.path) in written:
+                raise UserError(f"--{name} {value.path} is another output, too; name two files.")
+            written.add(os.path.realpath(value.path))
 
 
 def count(text: str) -> int:

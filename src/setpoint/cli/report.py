@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from setpoint._files import write_file
 from setpoint.certificates import Certificate
 from setpoint.cli.common import DONE, UserError, add_output, as_json, positive_number, tell
 from setpoint.reports import page, report
-from setpoint.runs import REPORT_FILE, read_certificate_file, read_manifest, read_result
+from setpoint.runs import (
+    REPORT_FILE,
+    history_file,
+    read_certificate_file,
+    read_checks,
+    read_manifest,
+    read_result,
+)
 from setpoint.tables import open_table, read_scores
 
 
@@ -22,22 +31,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--label", metavar="COLUMN", help="the true class")
     add("--group", metavar="COLUMN", help="rates for each value of this column")
     add("--positive", metavar="VALUE", help="which label is the positive one")
-    name = "what the positive class is called on the page (default: its label)"
-    add("--time", metavar="COLUMN", help="when each row came: rates by period")
-    add("--by", choices=("hour", "day", "week", "month"), default="month", help="default: month")
-    cost = "what a miss and a false alarm cost, as in --costs 500 5"
-    add("--costs", nargs=2, type=positive_number, metavar=("MISS", "ALARM"), help=cost)
-    add("--positive-name", metavar="NAME", help=name)
+    add("--time", metavar="COLUMN", help="when each row came: rates by period, alerts a day")
+    add("--by", choices=("hour", "day", "week", "month"), help="default: what fits")
+    add("--history", type=Path, metavar="FILE", help="what `check` noted; default: its own file")
+    add_page_arguments(parser)
     where = "default: report.html, in the run folder for a run (where it is replaced)"
     add_output(parser, "page.html", where)
     add("--json", action="store_true", help="print what was written as JSON")
+
+
+def add_page_arguments(parser: argparse.ArgumentParser) -> None:
+    """The words and costs of the task, for the page."""
+    add = parser.add_argument
+    name = "what the positive class is called on the page, as in fraud (default: its label)"
+    add("--positive-name", metavar="NAME", help=name)
+    others = 'what the others are called, in the plural, as in "legitimate payments"'
+    add("--negative-name", metavar="NAME", help=others)
+    action = "what is done above the threshold, as a verb: block, review, approve (default: flag)"
+    add("--action", metavar="VERB", help=action)
+    cost = "what a miss and a false alarm cost, as in --costs 500 5"
+    add("--costs", nargs=2, type=positive_number, metavar=("MISS", "ALARM"), help=cost)
+    add("--no-script", action="store_true", help="a page whose threshold cannot be moved")
+
+
+def page_words(given: argparse.Namespace) -> dict[str, Any]:
+    """The options of :func:`add_page_arguments` that were given, by field."""
+    words = {
+        "positive": given.positive_name or given.positive,
+        "negative": given.negative_name,
+        "action": given.action,
+        "costs": None if given.costs is None else tuple(given.costs),
+    }
+    return {name: value for name, value in words.items() if value is not None}
 
 
 def run(given: argparse.Namespace) -> int:
     """Write the page."""
     if given.source.is_dir() and given.certificate is None:
         result = read_result(given.source, read_manifest(given.source))
-        out, text = given.out or given.source / REPORT_FILE, page(result)
+        checks = read_checks(given.history or history_file(given.source))
+        result = replace(result, checks=checks, **page_words(given))
+        out = given.out or given.source / REPORT_FILE
+        text = page(result, script=not given.no_script)
     else:
         out, text = given.out or _default(given), _of_scores(given)
     write_file(out, text.encode())
@@ -69,9 +104,10 @@ def _of_scores(given: argparse.Namespace) -> str:
         certificate,
         groups=None if given.group is None else {given.group: data.groups},
         label=given.label,
-        positive=given.positive_name or given.positive or "1",
         notes=data.notes,
         times=data.times,
         by=given.by,
-        costs=None if given.costs is None else tuple(given.costs),
+        checks=read_checks(given.history or history_file(given.certificate)),
+        script=not given.no_script,
+        **page_words(given),
     )

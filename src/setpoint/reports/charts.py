@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from markupsafe import Markup
-
 from setpoint.rates import Bound
 from setpoint.reports.svg import (
     BOTTOM,
@@ -23,13 +21,15 @@ from setpoint.reports.svg import (
     up_to_one,
 )
 from setpoint.reports.text import (
+    RATE_NAMES,
+    asked_level,
     between,
+    capital,
     clip,
-    cut,
+    date,
     level,
     name,
     percent,
-    pretty,
     rate_name,
     thousands,
 )
@@ -44,35 +44,97 @@ def bounds_by_split(found: Findings) -> Iterator[Plot]:
     for place, bound in enumerate(found.goal.bounds[:2]):
         rows = [(row.name, row.bounds[place]) for row in found.splits]
         line = bound if isinstance(bound, Bound) else None
-        heading = f"Bound: {pretty(bound)}"
-        yield _by_split(rows, rate_name(bound.expression), heading, line)
+        title = rate_name(bound.expression)
+        yield _intervals(rows, title, _with_bound(title, line), line)
     if len(found.goal.bounds) < 2:
         objective = found.goal.objective
         label = "recall" if objective is None else rate_name(objective)
         rows = [(row.name, row.wanted) for row in found.splits]
-        yield _by_split(rows, label, label if objective is None else f"Objective: {label}", None)
+        yield _intervals(rows, label, capital(label))
 
 
-def _by_split(
-    rows: list[tuple[str, Measured]], title: str, heading: str, bound: Bound | None
+def bounded_rate(found: Findings) -> tuple[str, Bound | None]:
+    """Which of the usual rates to draw by group and by period, and the bound on it."""
+    known = {"fpr": "fpr", "recall": "recall", "tpr": "recall", "precision": "precision"}
+    for bound in found.goal.bounds:
+        rate = known.get(str(bound.expression), "")
+        if rate and isinstance(bound, Bound):
+            return rate, bound
+    return "fpr", None
+
+
+def groups(found: Findings) -> Iterator[Plot]:
+    """The bounded rate and the share of alerts in every group."""
+    rate, bound = bounded_rate(found)
+    for attribute, line in ((rate, bound), ("coverage", None)):
+        rows = [(row.name, getattr(row, attribute)) for row in found.groups]
+        title = RATE_NAMES[attribute]
+        yield _intervals(rows, title, _with_bound(title, line), line, left=132)
+
+
+def _with_bound(title: str, bound: Bound | None) -> str:
+    """``False positive rate (dashed: ≤ 1 %)``."""
+    return capital(title) + ("" if bound is None else f" (dashed: {asked_level(bound)})")
+
+
+def _intervals(
+    rows: list[tuple[str, Measured]],
+    title: str,
+    heading: str,
+    bound: Bound | None = None,
+    left: int = 92,
 ) -> Plot:
-    """One interval per split, and the bound they should keep to."""
-    ends = [end for _, m in rows for end in (m.interval or (m.value, m.value)) if end == end]
-    ends += [] if bound is None else [bound.level]
-    low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
-    room = 0.08 * ((high - low) or 0.01)
-    x = linear(max(0.0, low - room), high + room, shares=True, about=4)
-    y = Scale(0, len(rows), [(len(rows) - i - 0.5, split) for i, (split, _) in enumerate(rows)])
+    """One interval per row, and the bound they should keep to."""
+    x = linear(*_room([rate for _, rate in rows], bound), shares=True, about=4)
+    places = [len(rows) - i - 0.5 for i in range(len(rows))]
+    longest = left // 7 - 1
+    y = Scale(0, len(rows), [(p, clip(n, longest)) for p, (n, _) in zip(places, rows, strict=True)])
     spoken = "; ".join(f"{n}: {percent(m.value)} ({between(m.interval)})" for n, m in rows)
-    plot = Plot(x, y, title, spoken, heading, height=76 + 34 * len(rows), left=92)
+    plot = Plot(x, y, title, spoken, heading, height=76 + 34 * len(rows), left=left)
     plot.frame(title)
     if bound is not None:
         plot.upright(bound.level)
-    for (_, rate), (place, _) in zip(rows, y.ticks, strict=True):
+    for (_, rate), place in zip(rows, places, strict=True):
         if rate.value == rate.value:
             low, high = rate.interval or (rate.value, rate.value)
-            plot.whisker(low, high, place)
+            plot.whisker((low, place), (high, place))
             plot.dot(rate.value, place)
+    return plot
+
+
+def _room(rates: list[Measured], bound: Bound | None) -> tuple[float, float]:
+    """The ends of an axis that shows all intervals and the bound."""
+    ends = [end for m in rates for end in (m.interval or (m.value, m.value)) if end == end]
+    ends += [] if bound is None else [bound.level]
+    low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
+    room = 0.08 * ((high - low) or 0.01)
+    return max(0.0, low - room), high + room
+
+
+def periods(found: Findings) -> Iterator[Plot]:
+    """The bounded rate and the share of alerts in every period."""
+    rate, bound = bounded_rate(found)
+    for attribute, line in ((rate, bound), ("coverage", None)):
+        rows = [(row.name, getattr(row, attribute)) for row in found.periods]
+        yield over_time(rows, RATE_NAMES[attribute], line)
+
+
+def over_time(rows: list[tuple[str, Measured]], title: str, bound: Bound | None) -> Plot:
+    """A rate with its interval at each of several times, in their order."""
+    last = len(rows) - 1
+    shown = sorted({round(0.12 * last), round(0.5 * last), round(0.88 * last)})
+    x = Scale(-0.5, last + 0.5, [(i, rows[i][0]) for i in shown])
+    y = linear(*_room([rate for _, rate in rows], bound), shares=True, about=4)
+    spoken = "; ".join(f"{n}: {percent(m.value)} ({between(m.interval)})" for n, m in rows)
+    plot = Plot(x, y, title, spoken, _with_bound(title, bound), height=230)
+    plot.frame("")
+    if bound is not None:
+        plot.level(bound.level)
+    for place, (_, rate) in enumerate(rows):
+        if rate.value == rate.value:
+            low, high = rate.interval or (rate.value, rate.value)
+            plot.whisker((place, low), (place, high))
+            plot.dot(place, rate.value, 4 if len(rows) < 30 else 3)
     return plot
 
 
@@ -99,7 +161,8 @@ def _roc(found: Findings) -> Plot:
         plot.upright(found.bound.level, f"bound {level(found.bound.level)}")
     for curve, style in reversed(list(zip(shown, STYLES, strict=False))):
         plot.curve(curve.fpr.tolist(), curve.tpr.tolist(), style, steps=True)
-    _operating_point(plot, found.judged.fpr, found.judged.recall)
+    if found.run.threshold is not None:
+        _operating_point(plot, found.judged.fpr, found.judged.recall)
     _legend(plot, found.curves, right=True)
     return plot
 
@@ -114,34 +177,49 @@ def _precision_recall(found: Findings) -> Plot:
     for both, style in reversed(list(zip(found.curves, STYLES, strict=False))):
         kept = thin(both.pr.recall, both.pr.precision)
         plot.curve(both.pr.recall[kept].tolist(), both.pr.precision[kept].tolist(), style)
-    _operating_point(plot, found.judged.recall, found.judged.precision)
+    if found.run.threshold is not None:
+        _operating_point(plot, found.judged.recall, found.judged.precision)
     _legend(plot, found.curves, right=False)
     return plot
 
 
-def scores(found: Findings) -> Iterator[Plot]:
-    """How the scores of both classes are spread, in logarithmic counts."""
+def threshold_plot(found: Findings) -> Plot:
+    """How the scores of both classes are spread, in logarithmic counts, and the threshold."""
     h = found.histogram
-    if h is None:
-        return
-    row, positive = found.judged, found.run.positive
-    heading = Markup("“{}”: {} cases").format(name(positive, 40), thousands(row.positives))
-    both = (
-        (h.positives, f"“{positive}”", heading, "bar-positive"),
-        (h.negatives, "the others", f"Negatives: {thousands(row.negatives)} cases", "bar-negative"),
-    )
-    for counts, class_name, above, style in both:
-        x = linear(float(h.edges[0]), float(h.edges[-1]))
-        y = counted(float(max(h.positives.max(), h.negatives.max())))
-        spoken = f"{thousands(counts.sum())} scores from {cut(x.low)} to {cut(x.high)}."
-        plot = Plot(x, y, f"Scores of {clip(class_name, 60)}", spoken, above, height=230)
-        plot.frame("score" if found.one_threshold else "score minus the threshold of the group")
+    assert h is not None
+    x = linear(float(h.edges[0]), float(h.edges[-1]), about=4)
+    y = counted(float(max(h.positives.max(), h.negatives.max())))
+    row = found.judged
+    spoken = f"{thousands(row.positives)} positives and {thousands(row.negatives)} negatives."
+    plot = Plot(x, y, "Scores of both classes", spoken, height=290)
+    scale = "score" if found.one_threshold else "score minus the threshold of the group"
+    plot.frame(scale, "cases, logarithmic")
+    for counts, style in ((h.negatives, "bar-negative"), (h.positives, "bar-positive")):
         for low, high, count in zip(h.edges[:-1], h.edges[1:], counts, strict=True):
             if count:
                 plot.box((float(low), y.low), (float(high), float(count)), style)
-        if found.cut is not None:
-            plot.upright(found.cut, "threshold", top=True)
-        yield plot
+    if found.shown is not None:
+        plot.upright(found.shown.threshold, "threshold", top=True, class_="threshold")
+    return plot
+
+
+def scores(found: Findings) -> Iterator[Plot]:
+    """The scores, if there is one for each case."""
+    if found.histogram is not None:
+        yield threshold_plot(found)
+
+
+def checks(found: Findings) -> Iterator[Plot]:
+    """Each bounded rate as later checks measured it."""
+    for bound in found.goal.bounds[:2]:
+        rows = [
+            (date(check["when"]), Measured(each["measured"]))
+            for check in found.checks
+            for each in check["findings"]
+            if each["name"] == str(bound) and each["measured"] is not None
+        ]
+        if len(rows) > 1 and isinstance(bound, Bound):
+            yield over_time(rows, rate_name(bound.expression), bound)
 
 
 def training(found: Findings) -> Iterator[Plot]:
@@ -163,8 +241,11 @@ def _training_curve(series: TrainingSeries) -> Plot:
 
 PLOTS: dict[str, Callable[[Findings], Iterable[Plot]]] = {
     "bounds": bounds_by_split,
+    "groups": groups,
+    "periods": periods,
     "curves": curves,
     "scores": scores,
+    "checks": checks,
     "training": training,
 }
 """The plots of each section of the page, in the order in which they are drawn."""

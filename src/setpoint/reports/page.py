@@ -1,4 +1,7 @@
-"""One self-contained HTML page: no script runs, nothing is loaded, users' words are only text.
+"""One self-contained HTML page: nothing is loaded, users' words are only text.
+
+One script of ours moves the threshold (:mod:`setpoint.reports.explorer`); the content security
+policy of the page names its hash, so that no other can run.
 
 Templates in ``templates/`` have the words and the order of the sections; they escape every value
 (Jinja's autoescape) that is not markup of their own. Numbers come from
@@ -7,6 +10,8 @@ Templates in ``templates/`` have the words and the order of the sections; they e
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -23,19 +28,21 @@ from markupsafe import Markup
 
 from setpoint._version import __version__
 from setpoint.certificates import Certificate
-from setpoint.certificates.times import period_names, read_times
-from setpoint.reports import text
+from setpoint.reports import text, wording
 from setpoint.reports.charts import PLOTS
+from setpoint.reports.explorer import costs_of, explorer
 from setpoint.reports.svg import Plot
 from setpoint.results import Findings, RunResult
 
 FILTERS = (
+    costs_of,
     text.asked_and_proved,
     text.asked_level,
-    text.bounds_in_words,
     text.capital,
     text.clip,
+    text.counts,
     text.cut,
+    text.date,
     text.full_sentence,
     text.gap_in_points,
     text.level,
@@ -43,24 +50,61 @@ FILTERS = (
     text.percent,
     text.points,
     text.pretty,
+    text.price,
     text.rate_interval,
     text.rate_name,
     text.rate_value,
-    text.share_or_number,
     text.thousands,
+    wording.bounds_in_words,
+    wording.confidence_in_words,
+    wording.headline,
 )
 
 
-def page(run: RunResult) -> str:
-    """The report of a run as one HTML document; write it as UTF-8."""
+def page(run: RunResult, *, script: bool = True) -> str:
+    """The report of a run as one HTML document; write it as UTF-8.
+
+    Args:
+        run: What to report on.
+        script: Whether the threshold can be moved, by a script inside the page. Without it, the
+            page has the same tables and pictures.
+    """
     found, numbers = Findings(run), count(1)
 
     def plots(section: str) -> list[tuple[int, Plot]]:
         """The plots of a section, numbered in the order of the page."""
         return [(next(numbers), plot) for plot in PLOTS[section](found)]
 
-    template = environment().get_template("page.html.jinja")
-    return template.render(found=found, run=run, plots=plots, numbers=json_numbers(found)) + "\n"
+    moves = explorer(found)
+    shown = (
+        environment()
+        .get_template("page.html.jinja")
+        .render(
+            found=found,
+            run=run,
+            plots=plots,
+            nouns=wording.nouns_of(run),
+            convention=wording.interval_convention(found),
+            moves=moves,
+            script=_template_file("explorer.js") if script and moves else None,
+            script_hash=_script_hash(),
+            numbers=json_numbers(found),
+        )
+    )
+    return shown + "\n"
+
+
+@cache
+def _template_file(name: str) -> Markup:
+    """A style or script of ours, as it is."""
+    path = files("setpoint.reports").joinpath(f"templates/{name}")
+    return Markup(path.read_text(encoding="utf-8"))
+
+
+def _script_hash() -> str:
+    """What the content security policy lets run: this script and no other."""
+    digest = hashlib.sha256(_template_file("explorer.js").encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def report(
@@ -71,10 +115,15 @@ def report(
     groups: Any = None,
     label: str = "label",
     positive: str = "1",
+    negative: str = "",
+    action: str = "flag",
     notes: Sequence[str] = (),
     times: Any = None,
-    by: str = "month",
+    by: str | None = None,
     costs: tuple[float, float] | None = None,
+    checks: Sequence[Mapping[str, Any]] = (),
+    test: tuple[Any, ...] | None = None,
+    script: bool = True,
 ) -> str:
     """The page of a certificate on scored rows, as one HTML document: no training run is needed.
 
@@ -87,11 +136,18 @@ def report(
         certificate: From :func:`setpoint.certify`, certified or not.
         groups: The group of each row, or a dict with one column of groups by name.
         label: The name of the label, for the page.
-        positive: What the positive class is called.
+        positive: What the positive class is called, ``"fraud"``.
+        negative: What the others are called, in the plural, ``"legitimate payments"``.
+        action: What is done above the threshold, as a verb, ``"block"``.
         notes: What was done to the data, in sentences.
-        times: When each row came, as ISO dates or numbers: rates are shown by period.
-        by: The length of a period: ``"hour"``, ``"day"``, ``"week"`` or ``"month"``.
-        costs: What a miss and a false alarm cost: shown for neighbouring thresholds.
+        times: When each row came, as ISO dates or numbers: rates are shown by period, and alerts
+            by day.
+        by: The length of a period: ``"hour"``, ``"day"``, ``"week"`` or ``"month"``; by default
+            the shortest of days, weeks and months that makes a readable table.
+        costs: What a miss and a false alarm cost: shown for every threshold.
+        checks: What ``setpoint check`` has noted since, one dict each.
+        test: Scores, labels and groups (if any) of other rows, which judge the certificate.
+        script: Whether the threshold can be moved on the page, by a script inside it.
 
     Raises:
         ValueError: A threshold per group without ``groups``, or labels that do not fit.
@@ -101,9 +157,9 @@ def report(
         >>> from setpoint import certify
         >>> y = np.arange(1000) % 4 == 0
         >>> s = np.random.default_rng(0).normal(size=1000) + 3 * y
-        >>> html = report(s, y, certify(s, y, "fpr <= 0.05"), positive="fraud")
-        >>> "✓ Certified" in html
-        True
+        >>> html = report(s, y, certify(s, y, "fpr <= 0.05"), negative="payments", action="stop")
+        >>> html.split("<title>")[1].split("</title>")[0]
+        'At most 1 in 20 payments is stopped: proved with 95 % confidence'
     """
     column, values = certificate.column or "group", groups
     if isinstance(groups, Mapping):
@@ -122,27 +178,28 @@ def report(
     if certificate.certified:
         threshold = certificate.thresholds if several else certificate.threshold
     name = "calibration" if _is_calibration(scores, labels, certificate) else "test"
-    return page(
-        RunResult(
-            certificate.goal,
-            {name: (scores, labels, values)},
-            threshold,
-            positive=positive,
-            certificate=json.loads(certificate.to_json()),
-            label=label,
-            group=column,
-            versions={"setpoint": __version__},
-            created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            notes=notes,
-            periods=None if times is None else _periods(times, by),
-            costs=costs,
-        )
+    splits = {name: (scores, labels, values)}
+    if test is not None:
+        splits = {"calibration": (scores, labels, values), "test": test}
+    run = RunResult(
+        certificate.goal,
+        splits,
+        threshold,
+        positive=positive,
+        negative=negative,
+        action=action,
+        certificate=json.loads(certificate.to_json()),
+        label=label,
+        group=column,
+        versions={"setpoint": __version__},
+        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        notes=notes,
+        times=times if test is None else None,
+        by=by,
+        costs=costs,
+        checks=checks,
     )
-
-
-def _periods(times: Any, by: str) -> list[str]:
-    names: list[str] = period_names(read_times(np.asarray(times)), by).tolist()
-    return names
+    return page(run, script=script)
 
 
 def _is_calibration(scores: Any, labels: Any, certificate: Certificate) -> bool:
@@ -169,9 +226,8 @@ def environment() -> Environment:
         finalize=_shown,
     )
     made.filters.update({function.__name__: function for function in FILTERS})
-    made.policies["json.dumps_kwargs"] = {"allow_nan": False, "indent": 1}
-    style = files("setpoint.reports").joinpath("templates/style.css").read_text(encoding="utf-8")
-    made.globals["style"] = Markup(style)
+    made.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    made.globals["style"] = _template_file("style.css")
     return made
 
 
@@ -200,6 +256,7 @@ def json_numbers(found: Findings) -> dict[str, Any]:
         "splits": [_split(asdict(row), several=bool(run.classes)) for row in found.splits],
         "certificate": run.certificate,
         "history": run.history,
+        "checks": found.checks,
         "columns": run.columns,
         "notes": run.notes,
     }
@@ -219,6 +276,9 @@ def json_numbers(found: Findings) -> dict[str, Any]:
             "comparison": found.comparison,
             "groups": found.groups,
             "periods": found.periods,
+            "dates": found.dates,
+            "days": found.days,
+            "costs": run.costs,
         }
     return {key: _plain(value) for key, value in told.items()}
 

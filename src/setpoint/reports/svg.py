@@ -88,7 +88,7 @@ class Plot:
         title: For screen readers, in a few words.
         description: For screen readers: what the picture shows, in numbers.
         heading: The line above the picture; a user's words in it through ``text.name``.
-        height: Of the picture; the width is the same for all.
+        height: Of the picture.
         left: Room for the labels of the vertical scale.
     """
 
@@ -104,12 +104,12 @@ class Plot:
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """From data to picture."""
-        wide, high = WIDTH - self.left - RIGHT, self.height - TOP - BOTTOM
+        wide, high = self.width - self.left - RIGHT, self.height - TOP - BOTTOM
         return self.left + wide * self.x.place(x), TOP + high * (1 - self.y.place(y))
 
     def frame(self, x_label: str, y_label: str = "") -> None:
         """The axes: faint horizontal lines, a base line, ticks and labels."""
-        base, far = self.height - BOTTOM, WIDTH - RIGHT
+        base, far = self.height - BOTTOM, self.width - RIGHT
         for value, text in self.y.ticks:
             _, y = self.at(self.x.low, value)
             self._line(self.left, y, far, y, "grid")
@@ -139,15 +139,22 @@ class Plot:
             last = (x, y)
         self._mark("path", {"d": path, "class": f"curve {class_}"})
 
-    def upright(self, x: float, label: str = "", *, top: bool = False) -> None:
+    def upright(
+        self, x: float, label: str = "", *, top: bool = False, class_: str = "bound"
+    ) -> None:
         """A vertical line from edge to edge, its label on the side with room."""
         place, _ = self.at(x, self.y.low)
-        self._line(place, TOP, place, self.height - BOTTOM, "bound")
+        self._line(place, TOP, place, self.height - BOTTOM, class_)
         if label:
             y = TOP + 9 if top else self.height - BOTTOM - 8
-            right = place < (self.left + WIDTH - RIGHT) / 2
+            right = place < (self.left + self.width - RIGHT) / 2
             shift, anchor = (5, "start") if right else (-5, "end")
-            self.text(place + shift, y, label, anchor, "t-ink")
+            self.text(place + shift, y, label, anchor, f"t-ink t-{class_}")
+
+    def level(self, y: float) -> None:
+        """A horizontal line from edge to edge."""
+        _, place = self.at(self.x.low, y)
+        self._line(self.left, place, self.width - RIGHT, place, "bound")
 
     def box(self, low: tuple[float, float], high: tuple[float, float], class_: str) -> None:
         """A rectangle between two corners in data."""
@@ -161,10 +168,9 @@ class Plot:
         place = {"cx": f"{left:.1f}", "cy": f"{top:.1f}", "r": radius}
         self._mark("circle", {**place, "class": "dot"})
 
-    def whisker(self, low: float, high: float, y: float) -> None:
-        """A horizontal interval."""
-        (x0, top), (x1, _) = self.at(low, y), self.at(high, y)
-        self._line(x0, top, x1, top, "whisker")
+    def whisker(self, one: tuple[float, float], other: tuple[float, float]) -> None:
+        """An interval between two points in data."""
+        self._line(*self.at(*one), *self.at(*other), "whisker")
 
     def text(self, x: float, y: float, text: str, anchor: str, class_: str | None = None) -> None:
         """Words at a place of the picture, not of the data."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from datetime import datetime
 
 from markupsafe import Markup
 
-from setpoint.rates import Bound, Expression, Setpoint
+from setpoint.certificates.costs import is_cost
+from setpoint.rates import Bound, Combination, Expression, Fold, Rate, Setpoint
 from setpoint.results import Interval, Measured, Verdict
 
 MINUS, NOTHING = "\u2212", "\u2013"
@@ -20,20 +21,10 @@ RATE_NAMES = {
     "recall": "recall",
     "tpr": "recall",
     "precision": "precision",
+    "npv": "negative predictive value",
     "coverage": "alert rate",
     "error": "error rate",
     "accuracy": "accuracy",
-}
-BOUNDS_IN_WORDS = {
-    "fpr": "of the negatives are flagged by mistake",
-    "tnr": "of the negatives are left alone",
-    "fnr": "of the {} are missed",
-    "recall": "of the {} are found",
-    "tpr": "of the {} are found",
-    "precision": "of what is flagged is {}",
-    "coverage": "of all cases are flagged",
-    "error": "of all cases are decided wrongly",
-    "accuracy": "of all cases are decided rightly",
 }
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
@@ -66,6 +57,17 @@ def points(difference: float) -> str:
     return f"{100 * difference:+.1f}".replace("-", MINUS)
 
 
+def signed(value: float, digits: int = 0) -> str:
+    """A difference with its sign, ``+1,234`` or ``−0.5``; nothing is ``±0``."""
+    text = f"{value:+,.{digits}f}"
+    return f"±{text[1:]}" if float(text.replace(",", "")) == 0 else text.replace("-", MINUS)
+
+
+def money(value: float) -> str:
+    """An amount without its currency: cents below 100."""
+    return f"{value:,.{0 if abs(value) >= 100 else 2}f}".replace("-", MINUS)
+
+
 def between(interval: Interval | None) -> str:
     """An interval of a share, ``0.21 % to 0.84 %``; empty if there is none."""
     return "" if interval is None else f"{percent(interval.low)} to {percent(interval.high)}"
@@ -88,23 +90,56 @@ def number(value: float) -> str:
     return NOTHING if math.isnan(value) else f"{value:.4g}".replace("-", MINUS)
 
 
-def rate_value(rate: Measured) -> str:
-    """A rate in its own units: per cent for a share of examples, else a plain number."""
-    return percent(rate.value) if rate.total is not None else number(rate.value)
+def is_gap(expression: Expression | None) -> bool:
+    """Whether it is a difference of shares, which is told in points."""
+    if isinstance(expression, Fold) and expression.kind == "abs":
+        return is_gap(expression.parts[0])
+    if not isinstance(expression, Combination) or expression.constant:
+        return False
+    shares = all(term.is_share for _, term in expression.terms)
+    return shares and sum(weight for weight, _ in expression.terms) == 0
 
 
-def rate_interval(rate: Measured) -> str:
+def value_text(value: float, expression: Expression | None) -> str:
+    """A value in the units of ``expression``: points for a gap, per cent for a share."""
+    if value == value and is_gap(expression):
+        return f"{100 * value:.3g} points".replace("-", MINUS)
+    share = expression is not None and expression.is_share
+    return percent(value) if share else number(value)
+
+
+def rate_value(rate: Measured | None, expression: Expression | None = None) -> str:
+    """A rate in its own units; a dash if there is none."""
+    if rate is None:
+        return NOTHING
+    return percent(rate.value) if rate.total is not None else value_text(rate.value, expression)
+
+
+def rate_interval(rate: Measured, expression: Expression | None = None) -> str:
     """The interval of a rate in the same units as its value; empty if there is none."""
     if rate.interval is None or rate.total is not None:
         return between(rate.interval)
-    return f"{number(rate.interval.low)} to {number(rate.interval.high)}"
+    low, high = (value_text(end, expression) for end in rate.interval)
+    return f"{low.removesuffix(' points')} to {high}"
 
 
-def share_or_number(rate: Measured | None, expression: Expression) -> str:
-    """A value without counts: per cent if ``expression`` is a share; a dash if there is none."""
-    if rate is None:
-        return NOTHING
-    return percent(rate.value) if expression.is_share else number(rate.value)
+def counts(rate: Measured) -> str:
+    """``12 of 3,456``."""
+    return f"{thousands(rate.count or 0)} of {thousands(rate.total or 0)}"
+
+
+def price(value: float) -> str:
+    """An amount as it was given."""
+    return f"{value:.15g}"
+
+
+def date(text: object) -> str:
+    """``18 November 2026`` from an ISO date; any other text as it is."""
+    try:
+        found = datetime.fromisoformat(str(text))
+    except ValueError:
+        return str(text)
+    return f"{found.day} {found:%B %Y}"
 
 
 def gap_in_points(gap: Measured) -> str:
@@ -114,8 +149,28 @@ def gap_in_points(gap: Measured) -> str:
 
 
 def rate_name(expression: Expression) -> str:
-    """The name of a rate in words; an expression without one is written out."""
-    return RATE_NAMES.get(str(expression), str(expression))
+    """The name of a rate, of a gap or a cost in words; another expression is written out.
+
+    Examples:
+        >>> from setpoint.rates import fpr, tpr
+        >>> rate_name(fpr), rate_name(tpr.on(sex="f"))
+        ('false positive rate', 'recall, sex = f')
+        >>> rate_name(abs(tpr.on(sex="f") - tpr.on(sex="m")))
+        'gap in recall, sex = f and sex = m'
+    """
+    rates = tuple(expression.rates())
+    plain = {str(Rate(rate.numerator, rate.denominator)) for rate in rates if not rate.classes}
+    if is_cost(expression):
+        return "cost of a case"
+    if len(plain) != 1 or not plain <= set(RATE_NAMES):
+        return str(expression)
+    known = RATE_NAMES[plain.pop()]
+    where = [" and ".join(f"{c} = {v}" for c, v in rate.where) for rate in rates]
+    if len(rates) == 2 and is_gap(expression):
+        return f"gap in {known}, {where[0]} and {where[1]}"
+    if not isinstance(expression, Rate):
+        return str(expression)
+    return f"{known}, {where[0]}" if where[0] else known
 
 
 def pretty(sentence: object) -> str:
@@ -149,29 +204,16 @@ def name(value: object, longest: int = LONGEST) -> Markup:
     return Markup("<bdi>{}</bdi>").format(clip(value, longest))
 
 
-def bound_in_words(bound: Bound | Setpoint, positive: str) -> Markup:
-    """``at most 1 % of the negatives are flagged by mistake``."""
-    ending = BOUNDS_IN_WORDS.get(str(bound.expression))
-    if ending is None or not isinstance(bound, Bound):
-        return Markup("<bdi>{}</bdi>").format(pretty(bound))
-    amount = "at most" if bound.sense == "<=" else "at least"
-    words = Markup(ending).format(Markup("“{}”").format(name(positive, 40)))
-    return Markup("{} {} {}").format(amount, level(bound.level), words)
-
-
-def bounds_in_words(bounds: Sequence[Bound | Setpoint], positive: str) -> Markup:
-    """Several bounds: ``a, b and c``."""
-    pieces = [bound_in_words(bound, positive) for bound in bounds]
-    if len(pieces) < 2:
-        return Markup("").join(pieces)
-    return Markup(", ").join(pieces[:-1]) + " and " + pieces[-1]
+def level_text(bound: Bound | Setpoint) -> str:
+    """The level of a bound with its own digits, in the units of what it bounds."""
+    share = bound.expression.is_share
+    return level(bound.level) if share else value_text(bound.level, bound.expression)
 
 
 def asked_level(bound: Bound | Setpoint) -> str:
     """The sense and level of a bound: ``≤ 1 %``."""
     sense = bound.sense if isinstance(bound, Bound) else "at"
-    asked = level(bound.level) if bound.expression.is_share else f"{bound.level:g}"
-    return pretty(f"{sense} {asked}")
+    return pretty(f"{sense} {level_text(bound)}")
 
 
 def asked_and_proved(bound: Bound | Setpoint, verdict: Verdict) -> str:
@@ -181,5 +223,4 @@ def asked_and_proved(bound: Bound | Setpoint, verdict: Verdict) -> str:
     if proved is None:
         return text
     sense = bound.sense if isinstance(bound, Bound) else "at"
-    shown = percent(proved) if bound.expression.is_share else f"{proved:g}"
-    return text + pretty(f", proved {sense} {shown}")
+    return text + pretty(f", proved {sense} {value_text(proved, bound.expression)}")

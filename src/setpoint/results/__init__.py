@@ -18,7 +18,8 @@ from setpoint.results.curves import (
 from setpoint.results.diagnosis import Diagnosis, diagnose
 from setpoint.results.findings import Curves, Findings
 from setpoint.results.measured import Interval, Measured, clopper_pearson, count_decisions, measure
-from setpoint.results.rows import Neighbour, SliceRow, SplitRow, group_rates, sensitivity
+from setpoint.results.operating_points import OperatingPoint, operating_points, sensitivity
+from setpoint.results.rows import SliceRow, SplitRow, group_rates
 from setpoint.results.run import RunResult, Scored, Verdict
 
 __all__ = [
@@ -30,7 +31,7 @@ __all__ = [
     "Histogram",
     "Interval",
     "Measured",
-    "Neighbour",
+    "OperatingPoint",
     "Paired",
     "PrecisionRecall",
     "RunResult",
@@ -49,6 +50,7 @@ __all__ = [
     "histogram",
     "mean_curve",
     "measure",
+    "operating_points",
     "paired_bootstrap",
     "pr_curve",
     "roc_curve",

@@ -6,9 +6,10 @@ numbers; :mod:`setpoint.reports.charts` draws them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -28,21 +29,23 @@ from setpoint.results.curves import (
     training_series,
 )
 from setpoint.results.measured import GoalParts, Margins, Measured, margins, read_goal
+from setpoint.results.operating_points import OperatingPoint, sensitivity, stops
 from setpoint.results.rows import (
     Mix,
-    Neighbour,
     SliceRow,
     SplitRow,
     at_prevalences,
     class_rates,
     class_split_row,
     group_rates,
-    sensitivity,
+    period_rates,
     split_row,
     widest_gap,
 )
-from setpoint.results.run import RunResult, Scored, Verdict, read_verdict
+from setpoint.results.run import RunResult, Scored, Verdict, read_verdict, sentences
 
+MOST_CHECKS = 60
+"""Of more checks the latest are shown."""
 ASSUMPTIONS = (
     "The calibration cases were drawn like the cases to come, independently of each other.",
     "Neither training nor the choice of the model has looked at the calibration data.",
@@ -124,12 +127,29 @@ class Findings:
         )
 
     @cached_property
-    def sensitivity(self) -> tuple[Neighbour, ...]:
+    def sensitivity(self) -> tuple[OperatingPoint, ...]:
         """What neighbouring thresholds would do."""
-        if self.run.classes:
+        return self._moved(sensitivity)
+
+    @cached_property
+    def stops(self) -> tuple[OperatingPoint, ...]:
+        """What thresholds between the highest score and the lowest would do."""
+        return self._moved(stops)
+
+    def _moved(self, points: Callable[..., list[OperatingPoint]]) -> tuple[OperatingPoint, ...]:
+        if self.run.classes or self._margins.cut == -np.inf:
             return ()
         sure = self.verdict.confidence
-        return tuple(sensitivity(self._margins, self._split.labels, confidence=sure))
+        return tuple(points(self._margins, self._split.labels, confidence=sure))
+
+    @property
+    def safe_side(self) -> str:
+        """Where the bounds hold, too, if they hold at the threshold: stricter, looser, or empty.
+
+        A rate that only falls as fewer are flagged keeps its upper bound at stricter thresholds.
+        """
+        sides = {getattr(bound, "caps", None) for bound in self.goal.bounds}
+        return "stricter" if sides == {True} else "looser" if sides == {False} else ""
 
     @cached_property
     def histogram(self) -> Histogram | None:
@@ -155,22 +175,53 @@ class Findings:
         given = (self._margins.accepted, split.labels, split.groups)
         return tuple(group_rates(*given, confidence=self.verdict.confidence))
 
+    @property
+    def proves_groups(self) -> bool:
+        """Whether the certificate is about single groups, and not only about everyone."""
+        bounds = self.goal.bounds
+        named = any(rate.where for bound in bounds for rate in bound.expression.rates())
+        return named or bool((self.run.certificate or {}).get("column"))
+
     @cached_property
     def periods(self) -> tuple[SliceRow, ...]:
         """Rates by period, in the order of time."""
-        if self.run.periods is None or self.run.classes:
+        run = self.run
+        if run.times is None or run.classes:
             return ()
-        given = (self._margins.accepted, self._split.labels, self.run.periods)
-        return tuple(group_rates(*given, confidence=self.verdict.confidence))
+        given = (self._margins.accepted, self._split.labels, run.times)
+        return tuple(period_rates(*given, by=run.by, confidence=self.verdict.confidence))
 
-    def cost_per_1000(self, step: Neighbour) -> float | None:
-        """What misses and false alarms at a threshold cost in 1,000 cases, if costs are known."""
-        row = self.judged
-        if self.run.costs is None or step.recall.count is None or step.fpr.count is None:
+    @property
+    def dates(self) -> tuple[str, ...]:
+        """When the first and the last row were measured, if that is known."""
+        times = self.run.times
+        if times is not None and times.dtype.kind == "M":
+            return tuple(str(end.astype("datetime64[D]")) for end in (times.min(), times.max()))
+        return sentences((self.run.certificate or {}).get("period"))
+
+    @property
+    def days(self) -> int | None:
+        """How many days the rows of the judged split span, if their dates are known."""
+        times = self.run.times
+        if times is None or times.dtype.kind != "M":
             return None
-        miss, false_alarm = self.run.costs
-        missed = row.positives - step.recall.count
-        return 1000 * (miss * missed + false_alarm * step.fpr.count) / row.count
+        first, last = (end.astype("datetime64[D]") for end in (times.min(), times.max()))
+        return int((last - first).astype(int)) + 1
+
+    @property
+    def shown(self) -> OperatingPoint | None:
+        """The stop of the threshold; if there is none, one with as many alerts as positives."""
+        if not self.stops:
+            return None
+        positives = self.judged.positives
+        gaps = [abs((stop.coverage.count or 0) - positives) for stop in self.stops]
+        nearest = self.stops[gaps.index(min(gaps))]
+        return next((stop for stop in self.stops if stop.chosen), nearest)
+
+    def cost(self, point: OperatingPoint) -> Measured | None:
+        """What an example costs on average at a threshold, if costs are known."""
+        costs = self.run.costs
+        return None if costs is None else point.cost(costs, self.verdict.confidence)
 
     @property
     def gaps(self) -> dict[str, Measured]:
@@ -209,6 +260,13 @@ class Findings:
     def history(self) -> tuple[TrainingSeries, ...]:
         """The numbers noted in training."""
         return tuple(training_series(self.run.history))
+
+    @property
+    def checks(self) -> tuple[Mapping[str, Any], ...]:
+        """What later checks of this certificate found, from the first to the last."""
+        own = (self.run.certificate or {}).get("checksum")
+        mine = [check for check in self.run.checks if check.get("certificate", own) == own]
+        return tuple(mine[-MOST_CHECKS:])
 
     @property
     def prevalence(self) -> list[Mix]:

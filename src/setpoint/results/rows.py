@@ -1,35 +1,37 @@
-"""Rows of the report's tables: splits, groups, classes, neighbouring thresholds, other mixes."""
+"""Rows of the report's tables: splits, groups, classes, periods, other mixes of classes."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.certificates.times import period_names
 from setpoint.problems import Problem
-from setpoint.rates import Counts, Expression, Where, coverage, fpr, precision, recall, top_k
+from setpoint.rates import Counts, Expression, top_k
 from setpoint.results.confusion import Confusions
 from setpoint.results.measured import (
     UNKNOWN,
     GoalParts,
     Interval,
-    Margins,
     Measured,
     clopper_pearson,
     count_decisions,
     margins,
     measure,
 )
+from setpoint.results.operating_points import usual_rates
 from setpoint.results.run import RunResult, Scored, Threshold
 
 MOST_GROUPS = 20
 """More groups than this are not shown one by one."""
-_FACTORS = (0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0)
+MOST_PERIODS = 62
+"""Two months of days; of more periods the latest are shown."""
 _PREVALENCES = (0.5, 0.1, 0.01, 0.001)
 
 
@@ -81,7 +83,7 @@ def split_row(
         None,
         positives,
         len(split.labels) - positives,
-        *_rates(tables[()], confidence),
+        *usual_rates(tables[()], confidence),
     )
 
 
@@ -137,16 +139,6 @@ class SliceRow:
     shift: float | None = None
 
 
-def _rates(table: Counts, confidence: float) -> tuple[Measured, Measured, Measured, Measured]:
-    tables: dict[Where, Counts] = {(): table}
-    return (
-        measure(fpr, tables, confidence),
-        measure(recall, tables, confidence),
-        measure(precision, tables, confidence),
-        measure(coverage, tables, confidence),
-    )
-
-
 def group_rates(
     accepted: NDArray[np.bool_], labels: Any, groups: Any, *, confidence: float = 0.95
 ) -> list[SliceRow]:
@@ -157,16 +149,49 @@ def group_rates(
         >>> [(row.name, row.recall.value) for row in rows]
         [('a', 0.0), ('b', 1.0)]
     """
-    y = np.asarray(labels) == 1
     column = np.asarray(groups)
     largest = [group for group, _ in Counter(column.tolist()).most_common(MOST_GROUPS)]
     masks = {str(group): np.asarray(column == group) for group in sorted(largest, key=str)}
-    return [
-        SliceRow(
-            name, int(mine.sum()), *_rates(count_decisions(accepted[mine], y[mine]), confidence)
-        )
-        for name, mine in masks.items()
-    ]
+    return _slice_rows(accepted, labels, masks, confidence)
+
+
+def period_rates(
+    accepted: NDArray[np.bool_],
+    labels: Any,
+    times: NDArray[Any],
+    *,
+    by: str | None = None,
+    confidence: float = 0.95,
+) -> list[SliceRow]:
+    """Rates of the latest periods, in the order of time.
+
+    Examples:
+        >>> days = np.array(["2026-01-31", "2026-02-01"], "datetime64[s]")
+        >>> [row.name for row in period_rates(np.array([True, False]), [1, 1], days, by="month")]
+        ['2026-01', '2026-02']
+    """
+    lengths = (by,) if by else ("day", "week", "month")
+    for length in lengths:
+        column = period_names(times, length)
+        names, first = np.unique(column, return_index=True)
+        if len(names) <= MOST_PERIODS // 2:
+            break
+    latest = names[np.argsort(times[first], kind="stable")][-MOST_PERIODS:]
+    masks = {str(name): np.asarray(column == name) for name in latest}
+    return _slice_rows(accepted, labels, masks, confidence)
+
+
+def _slice_rows(
+    accepted: NDArray[np.bool_],
+    labels: Any,
+    masks: Mapping[str, NDArray[np.bool_]],
+    confidence: float,
+) -> list[SliceRow]:
+    y, rows = np.asarray(labels) == 1, []
+    for name, mine in masks.items():
+        table = count_decisions(accepted[mine], y[mine])
+        rows.append(SliceRow(name, int(mine.sum()), *usual_rates(table, confidence)))
+    return rows
 
 
 def class_rates(run: RunResult, confusions: Confusions, confidence: float) -> list[SliceRow]:
@@ -176,7 +201,7 @@ def class_rates(run: RunResult, confusions: Confusions, confidence: float) -> li
         tp, taken, there = (int(x) for x in (matrix[i, i], matrix[:, i].sum(), matrix[i].sum()))
         others = int(matrix.sum()) - there
         table = Counts(tp, taken - tp, there - tp, others - taken + tp, there, others)
-        rows.append(SliceRow(name, there, *_rates(table, confidence), run.shifts[i]))
+        rows.append(SliceRow(name, there, *usual_rates(table, confidence), run.shifts[i]))
     return rows
 
 
@@ -201,53 +226,6 @@ def widest_gap(rates: Sequence[Measured], confidence: float = 0.95) -> Measured 
     low = max(0.0, max(end.low for end in ends) - min(end.high for end in ends))
     high = max(end.high for end in ends) - min(end.low for end in ends)
     return Measured(max(values) - min(values), Interval(low, high))
-
-
-@dataclass(frozen=True)
-class Neighbour:
-    """One row of the table: a threshold and what it does to the data at hand."""
-
-    threshold: float
-    fpr: Measured
-    recall: Measured
-    precision: Measured
-    alerts_per_1000: float
-    chosen: bool
-
-
-def sensitivity(
-    margins: Margins,
-    labels: Any,
-    *,
-    confidence: float = 0.95,
-    factors: Sequence[float] = _FACTORS,
-) -> list[Neighbour]:
-    """Rates at thresholds that raise ``factors`` times the alerts of the present one.
-
-    The thresholds are scores of these data, from strict to loose; ties may merge some of them.
-
-    Examples:
-        >>> scores, labels = np.arange(100.0), np.arange(100) >= 95
-        >>> [s.alerts_per_1000 for s in sensitivity(Margins(scores, 89.0), labels)]
-        [50.0, 70.0, 90.0, 100.0, 110.0, 120.0, 150.0, 200.0]
-    """
-    y = np.asarray(labels) == 1
-    ordered = np.sort(margins.values)[::-1]
-    alerts = int(margins.accepted.sum())
-    if not np.isfinite(margins.cut):
-        return []
-    places = {min(len(ordered) - 1, int(max(alerts, 1) * factor)) for factor in factors}
-    cuts = {float(ordered[place]) for place in places if place != alerts} | {margins.cut}
-    rows: dict[int, Neighbour] = {}
-    for cut in sorted(cuts, key=lambda c: (c != margins.cut, -c)):  # the chosen one wins a draw
-        accepted = margins.values > cut
-        rows.setdefault(int(accepted.sum()), _step(cut, accepted, y, confidence, margins.cut))
-    return [rows[count] for count in sorted(rows)]
-
-
-def _step(cut: float, accepted: Any, labels: Any, confidence: float, chosen: float) -> Neighbour:
-    rates = _rates(count_decisions(accepted, labels), confidence)[:3]
-    return Neighbour(cut, *rates, 1000 * float(accepted.mean()), cut == chosen)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from setpoint._checks import is_number
 from setpoint.axes.class_data import check_class_labels
 from setpoint.batch import check_labels, check_length, check_scores
+from setpoint.certificates.times import read_times
 
 SPLITS = ("train", "validation", "calibration", "test")
 Threshold = float | Mapping[Any, float] | Sequence[float] | None
@@ -42,7 +43,10 @@ class RunResult:
             shift per class: decisions are the highest ``score - shift``.
         classes: The names of several classes, in the order of the columns of the scores; empty for
             two classes.
-        positive: The name of the positive class of two.
+        positive: The name of the positive class of two, ``fraud``.
+        negative: What the others are called, in the plural, ``legitimate payments``; by default
+            they are named after the positive class.
+        action: What is done above the threshold, as a verb, ``block``.
         certificate: As from ``Certificate.to_json``, as a dict; None if nothing was certified.
         label: The column that was learned.
         method: What it was trained with, ``implicit``.
@@ -58,8 +62,11 @@ class RunResult:
         columns: The features used.
         group: The column that groups come from.
         notes: What was done to the data, in sentences.
-        periods: The day, week or month of each row of the judged split, if times are known.
+        times: When each row of the judged split came, as ISO dates or numbers, if that is known.
+        by: The length of a period, ``"day"``, ``"week"`` or ``"month"``; by default the shortest
+            that makes at most 31 of them.
         costs: What a miss and a false alarm cost, if that is known.
+        checks: What ``setpoint check`` has noted since, one dict each.
 
     Raises:
         ValueError: Splits, names, shifts or a baseline do not fit together.
@@ -71,6 +78,8 @@ class RunResult:
     _: KW_ONLY
     classes: Sequence[str] = ()
     positive: str = "1"
+    negative: str = ""
+    action: str = "flag"
     certificate: Mapping[str, Any] | None = None
     label: str = "label"
     method: str = ""
@@ -85,8 +94,10 @@ class RunResult:
     columns: Sequence[str] = ()
     group: str = "group"
     notes: Sequence[str] = ()
-    periods: Sequence[str] | None = None
+    times: Any = None
+    by: str | None = None
     costs: tuple[float, float] | None = None
+    checks: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", tuple(map(str, self.classes)))
@@ -99,6 +110,9 @@ class RunResult:
             theirs = _known_splits(self.baseline, "baseline")
             theirs = {name: self._read_baseline(name, given) for name, given in theirs.items()}
             object.__setattr__(self, "baseline", theirs)
+        if self.times is not None:
+            when = read_times(self.times, self.splits[self.judged].labels)
+            object.__setattr__(self, "times", when)
 
     @property
     def judged(self) -> str:
@@ -214,15 +228,16 @@ def read_verdict(certificate: Mapping[str, Any] | None) -> Verdict:
         status,
         float(certificate.get("confidence") or 0.95),
         str(certificate.get("guarantee") or "pac"),
-        _sentences(certificate.get("notes")),
-        _sentences(certificate.get("assumptions")),
-        _sentences(certificate.get("advice")),
+        sentences(certificate.get("notes")),
+        sentences(certificate.get("assumptions")),
+        sentences(certificate.get("advice")),
         _proved(certificate.get("claims")),
-        _sentences(certificate.get("caveats")),
+        sentences(certificate.get("caveats")),
     )
 
 
-def _sentences(found: object) -> tuple[str, ...]:
+def sentences(found: object) -> tuple[str, ...]:
+    """A list of texts from a file, or one text; empty if it is neither."""
     if isinstance(found, str):
         return (found,) if found else ()
     return tuple(map(str, found)) if isinstance(found, Sequence) else ()

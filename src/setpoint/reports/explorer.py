@@ -1,0 +1,135 @@
+"""Thresholds to move through on the page: everything is worked out here, the script only shows it.
+
+The script (``templates/explorer.js``) has no arithmetic but that of costs, which a reader may type
+in. It runs under a content security policy that names its hash, so nothing else can run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from setpoint.reports.charts import threshold_plot
+from setpoint.reports.svg import Plot
+from setpoint.reports.text import (
+    between,
+    counts,
+    cut,
+    money,
+    percent,
+    signed,
+    thousands,
+)
+from setpoint.reports.wording import headline
+from setpoint.results import Findings, Measured, OperatingPoint
+
+
+def explorer(found: Findings) -> dict[str, Any] | None:
+    """What the script needs, as JSON knows it; None if there are no thresholds to move through.
+
+    ``stops`` go from the lowest threshold to the highest. Each has its ``state`` (certified, holds
+    or off), the ``text`` of the badge, the place ``x`` of its line in the picture, its ``rows``
+    (for each figure the value and two small lines), and ``errors``: counts of misses and false
+    alarms, and of both the intervals as shares of all cases.
+    """
+    stops, start = found.stops[::-1], found.shown
+    if start is None:
+        return None
+    plot = threshold_plot(found)
+    return {
+        "start": stops.index(start),
+        "certified": _is_certified(found, start),
+        "cases": found.judged.count,
+        "per": _cases_per_unit(found),
+        "unit": "a day" if found.days else "per 1,000 cases",
+        "costs": found.run.costs,
+        "stops": [_stop(found, plot, point, start) for point in stops],
+    }
+
+
+def _cases_per_unit(found: Findings) -> float:
+    """Cases in a day where dates are known, or else 1,000."""
+    return found.judged.count / found.days if found.days else 1000.0
+
+
+def _is_certified(found: Findings, point: OperatingPoint) -> bool:
+    return point.chosen and found.verdict.status == "certified"
+
+
+def _stop(
+    found: Findings, plot: Plot, point: OperatingPoint, start: OperatingPoint
+) -> dict[str, Any]:
+    missed, flagged = point.errors(found.verdict.confidence)
+    state, text = _badge(found, point, start)
+    return {
+        "threshold": cut(point.threshold),
+        "x": round(plot.at(point.threshold, plot.y.low)[0], 1),
+        "state": state,
+        "text": text,
+        "rows": figures(found, point),
+        "errors": [
+            point.misses,
+            point.fpr.count or 0,
+            *(float(f"{end:.7g}") for ends in (missed, flagged) for end in ends),
+        ],
+    }
+
+
+def figures(found: Findings, point: OperatingPoint) -> list[list[str]]:
+    """Alerts, misses, false positive rate and precision: value, interval, counts."""
+    return [
+        _alerts(found, point),
+        _misses(point),
+        _rate(point.fpr),
+        _rate(point.precision),
+    ]
+
+
+def _alerts(found: Findings, point: OperatingPoint) -> list[str]:
+    rate, per = point.coverage, _cases_per_unit(found)
+    low, high = (f"{per * end:,.1f}" for end in rate.interval or (0.0, 1.0))
+    among = f"{found.days:,} days" if found.days else f"{thousands(rate.total or 0)} cases"
+    number = thousands(rate.count or 0)
+    return [f"{per * rate.value:,.1f}", f"{low} to {high}", f"{number} in {among}"]
+
+
+def _misses(point: OperatingPoint) -> list[str]:
+    share, total = point.missed, thousands(point.recall.total or 0)
+    return [thousands(point.misses), f"{percent(share.value)} of {total}", between(share.interval)]
+
+
+def _rate(rate: Measured) -> list[str]:
+    return [percent(rate.value), between(rate.interval), counts(rate)]
+
+
+def _badge(found: Findings, point: OperatingPoint, start: OperatingPoint) -> tuple[str, str]:
+    """How a threshold stands to the certificate, and what moving there does."""
+    if _is_certified(found, point):
+        return "certified", f"✓ Certified threshold. {headline(found).striptags()}."
+    if not _is_certified(found, start):
+        return "off", "Nothing is certified: these are measurements"
+    stricter = point.threshold > start.threshold
+    if found.safe_side == ("stricter" if stricter else "looser"):
+        return "holds", f"The promise holds here, too ({found.safe_side}). {_moved(point, start)}"
+    return "off", f"Not certified here. {_moved(point, start)}"
+
+
+def _moved(point: OperatingPoint, start: OperatingPoint) -> str:
+    """What is different from the certified threshold."""
+    alerts = signed(point.alerts_per_1000 - start.alerts_per_1000, 1)
+    parts = [f"{alerts} alerts per 1,000", f"{signed(point.misses - start.misses)} misses"]
+    for label, now, before in (
+        ("false positive rate", point.fpr.value, start.fpr.value),
+        ("precision", point.precision.value, start.precision.value),
+    ):
+        if now == now and before == before:  # no NaN
+            parts.append(f"{label} {signed(100 * (now - before), 1)} points")
+    return f"Against the certified threshold: {', '.join(parts)}."
+
+
+def costs_of(found: Findings, point: OperatingPoint) -> list[str] | None:
+    """The cost of 1,000 cases, or of a day where dates are known: value, interval."""
+    cost = found.cost(point)
+    if cost is None or cost.interval is None:
+        return None
+    per = _cases_per_unit(found)
+    return [money(per * cost.value), " to ".join(money(per * end) for end in cost.interval)]

@@ -1,0 +1,224 @@
+"""Bounds and verdicts in a reader's own words: ``at most 1 in 100 legitimate payments is blocked``.
+
+Words that a user chose are only text: they stand in ``<bdi>`` elements, escaped and clipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from setpoint.certificates.costs import is_cost
+from setpoint.rates import Bound, Expression, Fold, Rate, Setpoint
+from setpoint.reports.text import is_gap, level, name, number, pretty, value_text
+from setpoint.results import Findings, RunResult
+
+NAMELESS = ("", "1", "1.0", "true", "yes", "y", "t", "positive", "pos")
+"""Labels that are no name of a class."""
+IRREGULAR = {
+    **{"hold": "held", "withhold": "withheld", "send": "sent", "freeze": "frozen", "pay": "paid"},
+    **{"take": "taken", "give": "given", "keep": "kept", "let": "let", "cut": "cut", "put": "put"},
+    **{"set": "set", "tell": "told", "lend": "lent", "catch": "caught", "sell": "sold"},
+}
+SUBJECTS = {
+    "fpr": ("{negatives}", "{done}"),
+    "tnr": ("{negatives}", "not {done}"),
+    "fnr": ("{positives}", "missed"),
+    "recall": ("{positives}", "{done}"),
+    "tpr": ("{positives}", "{done}"),
+    "precision": ("{done} cases", "{positive}"),
+    "npv": ("cases that are not {done}", "not {positive}"),
+    "coverage": ("cases", "{done}"),
+    "error": ("cases", "decided wrongly"),
+    "accuracy": ("cases", "decided rightly"),
+}
+"""By rate: what it is a share of, and what those are."""
+
+
+def participle(verb: str) -> str:
+    """What a case is once the verb is done to it; the first word is inflected.
+
+    Examples:
+        >>> [participle(v) for v in ("block", "stop", "deny", "review", "send to a human")]
+        ['blocked', 'stopped', 'denied', 'reviewed', 'sent to a human']
+    """
+    first, space, rest = verb.partition(" ")
+    low, vowels = first.lower(), "aeiou"
+    if low in IRREGULAR:
+        done = IRREGULAR[low]
+    elif low.endswith("e"):
+        done = first + "d"
+    elif low[-1:] == "y" and low[-2:-1] not in vowels:
+        done = first[:-1] + "ied"
+    else:
+        groups = sum(c in vowels and b not in vowels for b, c in zip(" " + low, low, strict=False))
+        double = groups == 1 and low[-1:] not in "aeiouwxy" and low[-2:-1] in vowels
+        double = double and low[-3:-2] not in vowels
+        done = first + (first[-1] if double else "") + "ed"
+    return done + space + rest
+
+
+@dataclass(frozen=True)
+class Nouns:
+    """The words of the task, for sentences.
+
+    Attributes:
+        positive: What a positive case is, ``fraud``.
+        positives: Several of them, ``fraud cases``.
+        negatives: The others, ``legitimate payments``.
+        act: What is done above the threshold, ``block``.
+        done: What such a case is, ``blocked``.
+    """
+
+    positive: Markup
+    positives: Markup
+    negatives: Markup
+    act: Markup
+    done: Markup
+
+
+def nouns_of(run: RunResult) -> Nouns:
+    """The words of a run."""
+    named = run.positive.strip().lower() not in NAMELESS
+    positive = name(run.positive, 40)
+    cases = Markup("{} cases").format(positive) if named else Markup("positives")
+    others = Markup("non-{} cases").format(positive) if named else Markup("negatives")
+    return Nouns(
+        positive if named else Markup("positive"),
+        cases,
+        name(run.negative, 60) if run.negative else others,
+        name(run.action, 40),
+        name(participle(run.action.strip() or "flag"), 44),
+    )
+
+
+def ratio(share: float) -> str:
+    """A share as a number of cases: ``1 in 100``; empty if it takes more than four digits.
+
+    Examples:
+        >>> [ratio(x) for x in (0.01, 0.05, 0.002, 0.95, 0.9, 0.025, 0.123456, 0.0, 1.0)]
+        ['1 in 100', '1 in 20', '1 in 500', '95 in 100', '9 in 10', '1 in 40', '', '', '']
+    """
+    if not 0 < share < 1:
+        return ""
+    among = round(1 / share)
+    if share <= 0.5 and abs(among * share - 1) < 1e-9:
+        return f"1 in {among:,}"
+    for size in (10, 100, 1000, 10_000):
+        count = round(share * size)
+        if abs(count - share * size) < 1e-9 * size:
+            return f"{count:,} in {size:,}"
+    return ""
+
+
+def bound_in_words(bound: Bound | Setpoint, nouns: Nouns) -> Markup:
+    """``at most 1 in 100 legitimate payments is blocked``; other bounds are written as they are."""
+    if isinstance(bound, Bound):
+        amount = "at most" if bound.sense == "<=" else "at least"
+        if is_cost(bound.expression):
+            return Markup("a case costs {} {} on average").format(amount, number(bound.level))
+        words = _share(bound.expression, nouns)
+        if words is not None:
+            return _counted(amount, bound.level, *words)
+        gap = _gap(bound.expression, nouns)
+        if gap is not None:
+            size = value_text(bound.level, bound.expression)
+            told = "the share of {} that are {} differs by {} {} between {} and {}"
+            return Markup(told).format(*gap[:2], amount, size, *gap[2:])
+    return Markup("<bdi>{}</bdi>").format(pretty(bound))
+
+
+def _counted(amount: str, share: float, subject: Markup, predicate: Markup) -> Markup:
+    count = ratio(share)
+    verb = "is" if count.startswith("1 in") else "are"
+    many = count or f"{level(share)} of"
+    return Markup("{} {} {} {} {}").format(amount, many, subject, verb, predicate)
+
+
+def _share(expression: Expression, nouns: Nouns) -> tuple[Markup, Markup] | None:
+    """What a rate is a share of and what those are; None if it has no such words."""
+    if not isinstance(expression, Rate):
+        return None
+    plain = str(Rate(expression.numerator, expression.denominator))
+    if expression.classes:
+        if plain not in ("recall", "tpr", "precision") or len(expression.classes) != 1:
+            return None
+        one = name(expression.classes[0], 40)
+        subject = Markup("cases taken for {}" if plain == "precision" else "{} cases").format(one)
+        known: tuple[Markup, Markup] = (subject, one if plain == "precision" else Markup("found"))
+    elif plain in SUBJECTS:
+        words = {key: getattr(nouns, key) for key in ("positive", "positives", "negatives", "done")}
+        subject, predicate = (Markup(text).format(**words) for text in SUBJECTS[plain])
+        known = (subject, predicate)
+    else:
+        return None
+    if expression.where:
+        known = (Markup("{} with {}").format(known[0], _slice(expression)), known[1])
+    return known
+
+
+def _slice(rate: Rate) -> Markup:
+    """``sex = f``."""
+    parts = (Markup("{} = {}").format(name(c, 40), name(v, 40)) for c, v in rate.where)
+    return Markup(" and ").join(parts)
+
+
+def _gap(expression: Expression, nouns: Nouns) -> tuple[Markup, ...] | None:
+    """The share of which two groups differ, and the groups; None if it is no such difference."""
+    if not isinstance(expression, Fold) or not is_gap(expression):
+        return None
+    rates = tuple(expression.rates())
+    counted = {(rate.numerator, rate.denominator) for rate in rates}
+    if len(rates) != 2 or len(counted) != 1:
+        return None
+    words = _share(Rate(*counted.pop()), nouns)
+    return None if words is None else (*words, *map(_slice, rates))
+
+
+def bounds_in_words(bounds: Sequence[Bound | Setpoint], run: RunResult) -> Markup:
+    """Several bounds, joined by commas and a last "and"."""
+    nouns = nouns_of(run)
+    pieces = [bound_in_words(bound, nouns) for bound in bounds]
+    column = (run.certificate or {}).get("column")
+    last = Markup(" for each {}").format(name(column, 40)) if column else Markup("")
+    if len(pieces) < 2:
+        return Markup("").join(pieces) + last
+    return Markup(", ").join(pieces[:-1]) + " and " + pieces[-1] + last
+
+
+def confidence_in_words(found: Findings) -> str:
+    """``with 95 % confidence``."""
+    if found.verdict.guarantee == "mean":
+        return "on average over calibration samples"
+    return f"with {level(found.verdict.confidence)} confidence"
+
+
+def interval_convention(found: Findings) -> str:
+    """What every interval of the page is."""
+    sure = level(found.verdict.confidence)
+    return f"Intervals are two-sided {sure} intervals, each by itself (Clopper and Pearson, exact)."
+
+
+def headline(found: Findings) -> Markup:
+    """The verdict on a run in one sentence, without a full stop."""
+    what = bounds_in_words(found.goal.bounds, found.run)
+    status, sure = found.verdict.status, confidence_in_words(found)
+    if not found.goal.bounds:
+        return Markup("Measured, not certified: the goal has no bound to prove")
+    if status == "certified":
+        doubts = [pretty(caveat).rstrip(".") for caveat in found.verdict.caveats]
+        doubts += ["the test data contradict it"] if found.contradicted and not doubts else []
+        but = Markup(", but {}").format("; ".join(doubts)) if doubts else ""
+        return Markup("{}: proved {}{}").format(_capital(what), sure, but)
+    if status == "not certified":
+        return Markup("Not proved {}: {}").format(sure, what)
+    if status == "infeasible":
+        return Markup("Too few cases to prove that {}").format(what)
+    return Markup("Measured, not proved: {}").format(what)
+
+
+def _capital(text: Markup) -> Markup:
+    """With a capital, unless a user's word comes first."""
+    return text if text.startswith("<") else text[:1].upper() + text[1:]
