@@ -117,8 +117,17 @@ class Chromium:
         message, _, self.buffer = self.buffer.partition(b"\0")
         return json.loads(message)
 
-    def open(self, path: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+    def open(
+        self,
+        path: Path,
+        *,
+        width: int = 1280,
+        height: int = 900,
+        dark: bool = False,
+        scripts: bool = True,
+    ) -> None:
         """Show a file and wait until it is loaded."""
+        self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", features=scheme)
         phone = width < 600
@@ -133,7 +142,8 @@ class Chromium:
         self.call("Page.navigate", url=path.as_uri())
         while not any(e["method"] == "Page.loadEventFired" for e in self.events):
             self.events.append(self.read())
-        self.js("new Promise(done => setTimeout(done, 100))")  # let late requests show up
+        time.sleep(0.1)  # let late requests show up
+        self.js("0")
 
     def js(self, expression: str) -> object:
         """The value of an expression in the page."""

@@ -10,7 +10,7 @@ from reports.sample import HOSTILE, certificate, draw, result
 from setpoint.reports import page
 
 pytestmark = pytest.mark.browser
-WIDTHS = (1280, 375)
+WIDTHS = (1280, 390)
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +31,7 @@ def hostile(tmp_path_factory):
         baseline={"test": (s, y)},
         **dict.fromkeys(("label", "positive", "method", "model", "created"), word),
         **dict.fromkeys(("baseline_name", "group"), odd[3]),
+        **dict.fromkeys(("negative", "action"), odd[4] + odd[2]),
         versions={word: word},
         columns=list(HOSTILE),
         notes=list(HOSTILE),
@@ -82,7 +83,7 @@ def test_nothing_sticks_out_sideways(browser, path, width):
 
 def test_hostile_words_appear_as_text(browser, hostile):
     browser.open(hostile)
-    assert browser.js("document.querySelectorAll('script').length") == 1
+    assert browser.js("document.querySelectorAll('script').length") == 3
     assert browser.js("document.querySelectorAll('img, [onload], [onerror]').length") == 0
     text = browser.js("document.body.textContent")
     assert all(word[:20].replace("\x00", "\ufffd") in text for word in HOSTILE)
@@ -108,7 +109,7 @@ def test_dark_is_dark(browser, plain):
 
 
 def test_pictures_can_be_read_on_a_phone(browser, plain):
-    browser.open(plain, width=375)
+    browser.open(plain, width=390)
     sizes = browser.js(
         "[...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().width / 420 * 12)"
     )

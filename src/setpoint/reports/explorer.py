@@ -26,8 +26,8 @@ from setpoint.results import Findings, Measured, OperatingPoint
 def explorer(found: Findings) -> dict[str, Any] | None:
     """What the script needs, as JSON knows it; None if there are no thresholds to move through.
 
-    ``stops`` go from the lowest threshold to the highest. Each has its ``state`` (certified, holds
-    or off), the ``text`` of the badge, the place ``x`` of its line in the picture, its ``rows``
+    ``stops`` go from the lowest threshold to the highest. Each has its ``cut``, its ``state`` (certified,
+    holds or off), the ``text`` of the badge, the place ``x`` of its line in the picture, its ``rows``
     (for each figure the value and two small lines), and ``errors``: counts of misses and false
     alarms, and of both the intervals as shares of all cases.
     """
@@ -61,6 +61,7 @@ def _stop(
     missed, flagged = point.errors(found.verdict.confidence)
     state, text = _badge(found, point, start)
     return {
+        "cut": point.threshold,
         "threshold": cut(point.threshold),
         "x": round(plot.at(point.threshold, plot.y.low)[0], 1),
         "state": state,
