@@ -26,10 +26,10 @@ from setpoint.results import Findings, Measured, OperatingPoint
 def explorer(found: Findings) -> dict[str, Any] | None:
     """What the script needs, as JSON knows it; None if there are no thresholds to move through.
 
-    ``stops`` go from the lowest threshold to the highest. Each has its ``cut``, its ``state`` (certified,
-    holds or off), the ``text`` of the badge, the place ``x`` of its line in the picture, its ``rows``
-    (for each figure the value and two small lines), and ``errors``: counts of misses and false
-    alarms, and of both the intervals as shares of all cases.
+    ``stops`` go from the lowest threshold to the highest. Each has its ``cut``, its ``state``
+    (certified, holds or off), the ``text`` of the badge, the place ``x`` of its line in the
+    picture, its ``rows`` (for each figure the value and two small lines), and ``errors``: counts
+    of misses and false alarms, and of both the intervals as shares of all cases.
     """
     stops, start = found.stops[::-1], found.shown
     if start is None:
