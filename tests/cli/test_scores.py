@@ -202,9 +202,9 @@ def test_the_card_of_a_certificate(made, capsys):
 
 
 def test_a_hundred_thousand_rows_take_seconds(tmp_path):
-    """Certificate and page in under 3 seconds on this machine; 3 times that in a test."""
+    """Certificate and page in under 3 seconds; of processor time, as others may use the machine."""
     path = write_scores(tmp_path / "s.csv", rows=100_000)
-    start = time.perf_counter()
+    start = time.process_time()
     words = (*GOAL, "--out", tmp_path / "c.json", "--page", tmp_path / "p.html")
     assert run("certify", path, *words) == 0
-    assert time.perf_counter() - start < 9
+    assert time.process_time() - start < 3

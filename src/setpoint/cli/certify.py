@@ -18,14 +18,15 @@ from setpoint.cli.common import (
     NOT_PROVED,
     UserError,
     add_output,
+    add_page_arguments,
     as_json,
     count,
     fraction,
     output_file,
+    page_words,
     parse_goal,
     tell,
 )
-from setpoint.cli.report import add_page_arguments, page_words
 from setpoint.rates import coverage
 from setpoint.tables import Scores, open_table, read_scores
 

@@ -110,6 +110,31 @@ def _number(text: str) -> float:
         return float("nan")
 
 
+def add_page_arguments(parser: argparse.ArgumentParser) -> None:
+    """The words and costs of the task, for the page."""
+    add = parser.add_argument
+    name = "what the positive class is called on the page, as in fraud (default: its label)"
+    add("--positive-name", metavar="NAME", help=name)
+    others = 'what the others are called, in the plural, as in "legitimate payments"'
+    add("--negative-name", metavar="NAME", help=others)
+    action = "what is done above the threshold, as a verb: block, review, approve (default: flag)"
+    add("--action", metavar="VERB", help=action)
+    cost = "what a miss and a false alarm cost, as in --costs 500 5"
+    add("--costs", nargs=2, type=positive_number, metavar=("MISS", "ALARM"), help=cost)
+    add("--no-script", action="store_true", help="a page whose threshold cannot be moved")
+
+
+def page_words(given: argparse.Namespace) -> dict[str, Any]:
+    """The options of :func:`add_page_arguments` that were given, by field."""
+    words = {
+        "positive": given.positive_name or given.positive,
+        "negative": given.negative_name,
+        "action": given.action,
+        "costs": None if given.costs is None else tuple(given.costs),
+    }
+    return {name: value for name, value in words.items() if value is not None}
+
+
 def parse_goal(text: str, read: Callable[[str], _T]) -> _T:
     """The goal in ``text`` by ``read``; UserError with the first line of what is wrong."""
     try:

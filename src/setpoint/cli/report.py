@@ -5,11 +5,18 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from setpoint._files import write_file
 from setpoint.certificates import Certificate
-from setpoint.cli.common import DONE, UserError, add_output, as_json, positive_number, tell
+from setpoint.cli.common import (
+    DONE,
+    UserError,
+    add_output,
+    add_page_arguments,
+    as_json,
+    page_words,
+    tell,
+)
 from setpoint.reports import page, report
 from setpoint.runs import (
     REPORT_FILE,
@@ -38,31 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where = "default: report.html, in the run folder for a run (where it is replaced)"
     add_output(parser, "page.html", where)
     add("--json", action="store_true", help="print what was written as JSON")
-
-
-def add_page_arguments(parser: argparse.ArgumentParser) -> None:
-    """The words and costs of the task, for the page."""
-    add = parser.add_argument
-    name = "what the positive class is called on the page, as in fraud (default: its label)"
-    add("--positive-name", metavar="NAME", help=name)
-    others = 'what the others are called, in the plural, as in "legitimate payments"'
-    add("--negative-name", metavar="NAME", help=others)
-    action = "what is done above the threshold, as a verb: block, review, approve (default: flag)"
-    add("--action", metavar="VERB", help=action)
-    cost = "what a miss and a false alarm cost, as in --costs 500 5"
-    add("--costs", nargs=2, type=positive_number, metavar=("MISS", "ALARM"), help=cost)
-    add("--no-script", action="store_true", help="a page whose threshold cannot be moved")
-
-
-def page_words(given: argparse.Namespace) -> dict[str, Any]:
-    """The options of :func:`add_page_arguments` that were given, by field."""
-    words = {
-        "positive": given.positive_name or given.positive,
-        "negative": given.negative_name,
-        "action": given.action,
-        "costs": None if given.costs is None else tuple(given.costs),
-    }
-    return {name: value for name, value in words.items() if value is not None}
 
 
 def run(given: argparse.Namespace) -> int:
