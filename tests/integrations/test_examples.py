@@ -9,6 +9,12 @@ import transformers.trainer
 transformers.trainer.is_datasets_available = lambda: False  # it takes tests/datasets for one
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SHOWN = {
+    "any_classifier": [
+        "LGBMClassifier: certified, score >",
+        "InContext: certified, probability >",
+        "an 8 against the rest: certified",
+        "a shift for each of 10 digits",
+    ],
     "boosted_trees": ["log-loss: certified", "then the goal: certified"],
     "huggingface_trainer": ["validation: tpr", "certified:", "config.json has the threshold"],
     "lightning_callback": ["certified:", "On test: fpr 0."],

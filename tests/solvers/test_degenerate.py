@@ -204,4 +204,4 @@ def test_a_memory_makes_small_batches_fine_enough():
         said.append(str(criterion.status))
     assert said[0] == "too coarse: one of 32 examples is a rate of 0.031, more than 0.01"
     assert said[1].startswith("too coarse: one of 64 examples")
-    assert said[-1] == "held"
+    assert said[-1].startswith("held")

@@ -131,9 +131,9 @@ def _quantiles(scores: Floats) -> tuple[float, float]:
     low, high = (len(scores) - ceil(share * len(scores)) for share in QUANTILES)
     sorted_ = scores.copy()
     sorted_.partition(low)
-    upper = sorted_[low:]
-    upper.partition(high - low)
-    return float(upper[0]), float(upper[high - low])
+    lower, upper = float(sorted_[low]), sorted_[low:]
+    upper.partition(high - low)  # which may move the first of them
+    return lower, float(upper[high - low])
 
 
 def _weighted_quantiles(scores: Floats, weights: Floats) -> tuple[float, float]:

@@ -1,10 +1,11 @@
-"""Any binary classifier, with a threshold that is certified for new data.
+"""Any classifier, with a threshold (or shifts of classes) that is certified for new data.
 
 What scikit-learn's ``TunedThresholdClassifierCV`` leaves out: a constraint, and a guarantee.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ from setpoint._checks import share
 from setpoint.estimators.copies import fingerprint_of_table, row_digests, warn_of_copies
 from setpoint.estimators.decisions import Decisions, ProofOptions, find_decision
 from setpoint.estimators.inputs import (
-    FEWEST_ROWS,
     AnyArray,
     Examples,
     Labels,
@@ -34,7 +34,7 @@ from setpoint.estimators.inputs import (
     read_groups,
 )
 from setpoint.estimators.splits import Related, check_both_classes, last_of_cv, three_parts
-from setpoint.problems import GoalLike, as_problem, refuse_classes
+from setpoint.problems import GoalLike, as_problem
 
 PREFIT = "prefit"
 
@@ -53,11 +53,16 @@ class CertifiedThreshold(
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    """Wrap any binary classifier and learn only its threshold, with a certificate.
+    """Wrap any classifier and learn only where it decides, with a certificate.
 
     Scores are the ``decision_function`` of the classifier, or the probability of the positive
-    class (the second of ``classes_``) where it has none. When the goal cannot be certified, the
-    threshold is the best one on the calibration rows, with a :class:`NotCertifiedWarning`.
+    class where it has none; ``threshold_scale_`` says which. When the goal cannot be certified,
+    the threshold is the best one on the calibration rows, with a :class:`NotCertifiedWarning`.
+
+    With more than two classes there are two ways. A goal about one of them (``pos_label``) holds
+    for this class against the rest: rows that are not accepted get the likeliest other class. A
+    goal about classes (``"maximize macro(recall)"``) gets a shift for each, chosen on half of the
+    calibration rows and proved on the rest: the highest of the scores minus ``shifts_`` decides.
 
     Args:
         estimator: A classifier, a pipeline or a search. It is cloned and fitted, unless it is
@@ -72,6 +77,7 @@ class CertifiedThreshold(
             row numbers: its last split says which rows train and which certify.
         candidates: How many models or splits were tried on these rows, if the best is used.
         accept_drift: Certify with ``order`` although the latest rows drift, with a caveat.
+        pos_label: The positive class; the second of ``classes_`` by default.
         unseen: With one threshold per group, what to do in ``predict`` with a group that has none:
             ``"error"``, or decide by the ``"highest"`` (fewest alerts) or ``"lowest"`` of all.
         random_state: Decides which rows are kept.
@@ -80,6 +86,9 @@ class CertifiedThreshold(
         estimator_: The fitted classifier.
         threshold_: Decisions are ``score > threshold_``; with one per group, a dict of them, chosen
             on every other calibration row and proved on the rest.
+        threshold_scale_: What ``threshold_`` is compared with: ``"probability"`` or ``"score"``;
+            of ``shifts_`` ``"score"`` or ``"log probability"``.
+        shifts_: For a goal about classes, what is subtracted from the score of each.
         certificate_: What is certified, or None if a class had under 20 rows.
         splits_: The rows of ``train`` and ``calibration``.
         problem_: The goal, read.
@@ -108,6 +117,7 @@ class CertifiedThreshold(
         cv: Any = None,
         candidates: int = 1,
         accept_drift: bool = False,
+        pos_label: Any = None,
         unseen: str = "error",
         random_state: Any = None,
     ) -> None:
@@ -118,6 +128,7 @@ class CertifiedThreshold(
         self.cv = cv
         self.candidates = candidates
         self.accept_drift = accept_drift
+        self.pos_label = pos_label
         self.unseen = unseen
         self.random_state = random_state
 
@@ -137,7 +148,7 @@ class CertifiedThreshold(
 
         Args:
             X: Whatever the classifier takes.
-            y: Labels of two classes.
+            y: Labels of two classes; of any number with ``pos_label`` or a goal about classes.
             groups: A column of group values, or a dict of columns, for a goal about slices.
             clusters: What each row belongs to (a customer, a patient). Clusters are kept whole, and
                 the certificate is about a row of a new cluster.
@@ -149,9 +160,7 @@ class CertifiedThreshold(
         """
         X, y = indexable(X, y)
         y = _check_y(y)
-        problem = as_problem(self.goal)
-        refuse_classes(problem, "CertifiedThreshold")
-        self.problem_ = read_decision_goal(problem, self.unseen)
+        self.problem_ = read_decision_goal(self.goal, self.unseen)
         columns = read_groups(groups, self.problem_, len(y))
         related = Related.read(clusters, order, y)
         weights = fit_params.get("sample_weight")
@@ -162,7 +171,11 @@ class CertifiedThreshold(
             )
             X, y, related = _safe_indexing(X, rows), y[rows], related.part(rows)
         check_classification_targets(y)
-        self.classes_, labels = read_classes(y, self.problem_)
+        known = read_classes(y, self.problem_, self.pos_label, against_rest=True)
+        self.classes_, labels = known
+        self._place = 1
+        if self.pos_label is not None:
+            self._place = self.classes_.tolist().index(self.pos_label)
         random = check_random_state(self.random_state)
         digests = row_digests(X)
         self._fit_estimator(X, y, labels, related, random, fit_params)
@@ -189,8 +202,9 @@ class CertifiedThreshold(
         else:
             fraction = share(self.calibration_fraction, "calibration_fraction", ends=False)
             chosen = None if self.cv is None else last_of_cv(self.cv, X, y, related)
-            parts = three_parts(labels, 0.0, fraction, random, related=related, chosen=chosen)
-            check_both_classes(labels, {"calibration": parts["calibration"]})
+            parts = three_parts(labels, 0.0, fraction, random, self._fewest, related, chosen)
+            if self.problem_.kind != "classes":
+                check_both_classes(labels, {"calibration": parts["calibration"]})
             self.splits_ = {name: parts[name] for name in ("train", "calibration")}
             rows = parts["train"]
             self.estimator_ = clone(self.estimator)
@@ -215,15 +229,24 @@ class CertifiedThreshold(
         kept = len(rows) > 0
         if not kept:
             rows = self.splits_["train"]
-            reason = f"a class has under {FEWEST_ROWS} rows, so none are split off."
+            reason = f"a class has under {self._fewest} rows, so none are split off."
         selection = given.part(rows)._replace(rows=self._scores(_safe_indexing(X, rows)))
         calibration = selection if kept else None
-        if kept and self.problem_.kind == "groups":
+        if self.problem_.kind == "classes" and not self.problem_.subject_to:
+            calibration, reason = None, ""  # there is nothing to prove
+        elif kept and self.problem_.kind != "everyone":
             halves = Related(selection.clusters, selection.times).halves(len(rows), random)
             selection, calibration = (selection.part(half) for half in halves)
         options = ProofOptions(self.confidence, self.candidates, self.accept_drift, table)
-        decision = find_decision(self.problem_, selection, calibration, options, reason=reason)
-        self.threshold_, self.certificate_ = decision.at, decision.certificate
+        names = self.classes_.tolist()
+        decision = find_decision(
+            self.problem_, selection, calibration, options, classes=names, reason=reason
+        )
+        self.certificate_ = decision.certificate
+        if self.problem_.kind == "classes":
+            self.shifts_ = decision.at
+        else:
+            self.threshold_ = decision.at
 
     def get_metadata_routing(self) -> MetadataRouter:
         """What of the metadata of ``fit`` is for the classifier inside."""
@@ -253,21 +276,56 @@ class CertifiedThreshold(
         except AttributeError:
             raise AttributeError("feature_names_in_ needs columns with names.") from None
 
-    def _scores(self, X: Any) -> AnyArray:
-        """One score per row: the decision function, or the probability of the positive class."""
+    @property
+    def threshold_scale_(self) -> str:
+        """What thresholds are compared with: see the attributes of the class."""
         check_is_fitted(self, "estimator_")
         if hasattr(self.estimator_, "decision_function"):
-            return np.asarray(self.estimator_.decision_function(X))
-        if hasattr(self.estimator_, "predict_proba"):
-            return np.asarray(self.estimator_.predict_proba(X)[:, 1])
+            return "score"
+        return "log probability" if self.problem_.kind == "classes" else "probability"
+
+    def _scores(self, X: Any) -> AnyArray:
+        """One score per row; for a goal about classes one for each class, ``[n, K]``."""
+        found = self._outputs(X)
+        if self.problem_.kind == "classes":
+            if self.threshold_scale_ == "log probability":
+                return np.asarray(np.log(np.maximum(found, np.finfo(np.float64).tiny)))
+            return np.column_stack([-found, found]) if found.ndim == 1 else found
+        if found.ndim == 1:
+            return found if self._place else -found
+        return np.ascontiguousarray(found[:, self._place])
+
+    def _outputs(self, X: Any) -> AnyArray:
+        """What the classifier says of each row: one number (of two classes), or one per class."""
+        check_is_fitted(self, "estimator_")
+        for name in ("decision_function", "predict_proba"):
+            if hasattr(self.estimator_, name):
+                found = np.asarray(getattr(self.estimator_, name)(X))
+                if found.ndim == 2 and found.shape[1] != len(self.classes_):
+                    raise ValueError(
+                        f"{type(self.estimator_).__name__}.{name} gives {found.shape[1]} numbers a "
+                        f"row, and there are {len(self.classes_)} classes. Of an SVC ask for "
+                        "decision_function_shape='ovr'."
+                    )
+                return found
         raise TypeError(
             f"{type(self.estimator_).__name__} has neither decision_function nor predict_proba: "
             "there is no score to put a threshold on."
         )
 
+    def _rest(self, X: Any) -> Any:
+        """Of two classes the other one, of several the likeliest of the others."""
+        if len(self.classes_) == 2:
+            return 1 - self._place
+        found = self._outputs(X).astype(np.float64)
+        found[:, self._place] = -np.inf
+        return found.argmax(1)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        with suppress(TypeError, ValueError):  # a goal that fit will refuse
+            about = as_problem(self.goal).kind == "classes"
+            tags.classifier_tags.multi_class = about or self.pos_label is not None
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
 

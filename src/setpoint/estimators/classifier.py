@@ -21,8 +21,6 @@ from setpoint.estimators.calibration import Calibrator, ClassCalibrator
 from setpoint.estimators.copies import fingerprint_of_table, row_digests, warn_of_copies
 from setpoint.estimators.decisions import AnyCertificate, Decisions, ProofOptions, find_decision
 from setpoint.estimators.inputs import (
-    FEWEST_PER_CLASS,
-    FEWEST_ROWS,
     AnyArray,
     Examples,
     Labels,
@@ -307,11 +305,6 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         before, after = precise.argmax(1), decide(precise, self.shifts_)
         counted = (selection.labels, before, after, selection.weights)
         self.confusions_ = Confusions.of(tuple(names), *counted)
-
-    @property
-    def _fewest(self) -> int:
-        """The rows that the rarest class must have for the rows to be split."""
-        return FEWEST_PER_CLASS if self.problem_.kind == "classes" else FEWEST_ROWS
 
     def _obstacle(self, weights: AnyArray | None) -> str:
         """Why no certificate can be had, whatever the rows; empty if one can."""

@@ -33,7 +33,13 @@ from setpoint.certificates import (
 )
 from setpoint.certificates.times import period_of
 from setpoint.estimators.copies import count_tries
-from setpoint.estimators.inputs import AnyArray, Examples, columns_of_labels
+from setpoint.estimators.inputs import (
+    FEWEST_PER_CLASS,
+    FEWEST_ROWS,
+    AnyArray,
+    Examples,
+    columns_of_labels,
+)
 from setpoint.problems import Infeasible, Problem, merit
 from setpoint.rates import Bound
 
@@ -264,6 +270,11 @@ class Decisions:
     def _scores(self, X: Any) -> AnyArray:
         raise NotImplementedError
 
+    @property
+    def _fewest(self) -> int:
+        """The rows that the rarest class must have for the rows to be split."""
+        return FEWEST_PER_CLASS if self.problem_.kind == "classes" else FEWEST_ROWS
+
     def decision_function(self, X: Any, *, groups: Any = None) -> AnyArray:
         """The score minus ``threshold_``: positive for what ``predict`` accepts.
 
@@ -280,15 +291,22 @@ class Decisions:
             shifted = scores - self.shifts_
             return np.asarray(shifted[:, 1] - shifted[:, 0] if shifted.shape[1] == 2 else shifted)
         margins = self._margins(scores, groups)
-        return margins if self._place else -margins
+        return margins if self._place or len(self.classes_) > 2 else -margins
 
     def predict(self, X: Any, *, groups: Any = None) -> AnyArray:
         """The label of each row: by its ``threshold_``, or by the highest shifted score."""
         scores = self._scores(X)
         if self.problem_.kind == "classes":
             return np.asarray(self.classes_[decide(scores, self.shifts_)])
-        accepted = self._margins(scores.astype(np.float64), groups) > 0
-        return np.asarray(self.classes_[np.where(accepted, self._place, 1 - self._place)])
+        return self._labels_of(self._margins(scores.astype(np.float64), groups) > 0, X)
+
+    def _labels_of(self, accepted: AnyArray, X: Any) -> AnyArray:
+        """The positive class for what is accepted, another one for the other rows."""
+        return np.asarray(self.classes_[np.where(accepted, self._place, self._rest(X))])
+
+    def _rest(self, X: Any) -> Any:
+        """The place in ``classes_`` of the class of rows that are not accepted."""
+        return 1 - self._place
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> float:
         """The goal's metric on these data, greater is better: negated if it is minimized.

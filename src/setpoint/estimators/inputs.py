@@ -80,10 +80,18 @@ def read_decision_goal(goal: GoalLike, unseen: str) -> Problem:
     return problem
 
 
-def read_classes(y: AnyArray, problem: Problem, pos_label: Any = None) -> tuple[AnyArray, Labels]:
+def read_classes(
+    y: AnyArray, problem: Problem, pos_label: Any = None, *, against_rest: bool = False
+) -> tuple[AnyArray, Labels]:
     """The classes in sorted order, and the number of each row's class.
 
     With two classes the number is 1 for the positive class: ``pos_label``, or the second.
+
+    Args:
+        y: Labels.
+        problem: The goal.
+        pos_label: The positive class.
+        against_rest: Whether a goal of two classes may be about ``pos_label`` against all others.
 
     Raises:
         ValueError: There is one class only, or there are more than two and the goal is not about
@@ -106,15 +114,19 @@ def read_classes(y: AnyArray, problem: Problem, pos_label: Any = None) -> tuple[
                 "several; leave it out."
             )
         return classes, labels
-    if len(classes) > 2:
+    if len(classes) > 2 and not (against_rest and pos_label is not None):
+        way = "; say which is the positive one (pos_label=...)" if against_rest else ""
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "
-            f"y has {len(classes)} classes ({seen})."
+            f"y has {len(classes)} classes ({seen}){way}, or write a goal about classes, such as "
+            "'maximize macro(recall)'."
         )
     if pos_label is None:
         return classes, labels
     if not any(label == pos_label for label in classes.tolist()):
         raise ValueError(f"pos_label={pos_label!r} is not in y, whose labels are {seen}.")
+    if len(classes) > 2:
+        return classes, np.asarray(classes == pos_label, np.int64)[labels]
     return classes, labels if classes.tolist()[1] == pos_label else 1 - labels
 
 

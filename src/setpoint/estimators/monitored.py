@@ -69,9 +69,7 @@ class MonitoredClassifier:
         """
         scores = self.estimator._scores(X)
         self.monitor.update(scores, times=times, ids=ids)
-        accepted = self.monitor.certificate.decide(scores)
-        place = self.estimator._place
-        return np.asarray(self.estimator.classes_[np.where(accepted, place, 1 - place)])
+        return self.estimator._labels_of(self.monitor.certificate.decide(scores), X)
 
     def update(self, X: Any, y: Any, **more: Any) -> str:
         """Count rows whose labels are known and that were not predicted before.

@@ -115,7 +115,9 @@ def _(
 
 
 def _learns(*tensors: Any) -> bool:
-    return torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in tensors)
+    return torch.is_grad_enabled() and any(
+        isinstance(x, Tensor) and x.requires_grad for x in tensors
+    )
 
 
 def _flattened(more: dict[str, Any]) -> dict[str, Any]:
