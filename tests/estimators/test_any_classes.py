@@ -26,7 +26,7 @@ def draw(seed, rows=3000, shares=(0.6, 0.3, 0.1)):
 MODELS = {
     "decision function": LogisticRegression(),
     "probabilities": RandomForestClassifier(30, min_samples_leaf=5, random_state=0),
-    "boosted": LGBMClassifier(n_estimators=20, verbosity=-1),
+    "boosted": LGBMClassifier(n_estimators=20, n_jobs=1, verbosity=-1),
     "margins": SVC(decision_function_shape="ovr"),
 }
 
