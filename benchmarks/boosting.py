@@ -83,13 +83,7 @@ def cells(chosen: argparse.Namespace) -> Iterator[Cell]:
 
 def run(out: Path, todo: list[Cell], minutes: float) -> None:
     done = {Cell(*(row["cell"][name] for name in Cell._fields)) for row in results.read(out)}
-    end = process_time() + 60 * minutes
-    for cell in todo:
-        if cell in done:
-            continue
-        if process_time() > end:
-            print("Time is up; run again to go on.")
-            return
+    for cell in results.pending(todo, done.__contains__, minutes):
         row = {"cell": cell._asdict(), **train(cell)}
         results.append(out, row, packages=("lightgbm", "xgboost"))
         print(*cell, {name: round(v["test"], 2) for name, v in row["values"].items()}, flush=True)

@@ -14,6 +14,7 @@ metric (with its inequality), and the test part is reported. Cells that are done
 import argparse
 import tempfile
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -106,21 +107,16 @@ def main() -> None:
 
 def run(chosen: argparse.Namespace, file: Path) -> None:
     """Run the cells that have no rows yet, until the time is up."""
-    end = monotonic() + 60 * chosen.minutes
     models = ("linear",) if chosen.bare or chosen.quick else ("linear", "mlp")
     names = [bare(way) for way in WAYS] if chosen.bare else [*WAYS, *set(BASELINES.values())]
-    done = {(r["data"], r["model"], r["seed"], r["method"]) for r in results.read(file)}
-    for seed in range(1 if chosen.quick else chosen.seeds):
-        for model in models:
-            for data in DATA[:1] if chosen.quick else DATA:
-                if (data, model, seed, names[0]) in done:
-                    continue
-                if monotonic() > end:
-                    print("Time is up; run again to go on.")
-                    return
-                rows = train(Cell(data, model, seed=seed), names, 60 if chosen.quick else STEPS)
-                results.append(file, *rows)
-                print(data, model, seed, *(f"{r['method']} {r['test']:.1f};" for r in rows))
+    first = [row for row in results.read(file) if row["method"] == names[0]]
+    done = {(row["seed"], row["model"], row["data"]) for row in first}
+    seeds = range(1 if chosen.quick else chosen.seeds)
+    cells = product(seeds, models, DATA[:1] if chosen.quick else DATA)
+    for seed, model, data in results.pending(cells, done.__contains__, chosen.minutes):
+        rows = train(Cell(data, model, seed=seed), names, 60 if chosen.quick else STEPS)
+        results.append(file, *rows)
+        print(data, model, seed, *(f"{r['method']} {r['test']:.1f};" for r in rows))
 
 
 def train(cell: Cell, names: list[str], steps: int) -> list[dict[str, Any]]:

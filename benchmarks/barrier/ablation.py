@@ -20,8 +20,9 @@ from torch.optim import SGD
 
 from benchmarks.barrier.front_data import Adult
 from benchmarks.barrier.front_rows import markdown
-from benchmarks.barrier.study import Found, by_seed, conduct, options, spread
+from benchmarks.barrier.study import Found, by_seed, conduct, options
 from benchmarks.barrier.trajectory import network, rows_of, unfairness
+from benchmarks.common.tables import mean_and_deviation
 from setpoint import Barrier
 from setpoint.solvers import at_most
 
@@ -95,12 +96,14 @@ def table(rows: Found) -> str:
                 f"{case['alpha']:g}" if case["method"] == "bound" else "",
                 f"{case['beta']:g}",
                 case["batch"] or "all",
-                spread([*loss.values()], 4),
-                spread([value - LEVEL for value in loss.values()], 4)
+                mean_and_deviation([*loss.values()], 4),
+                mean_and_deviation([value - LEVEL for value in loss.values()], 4)
                 if case["method"] == "bound"
                 else "",
-                spread([*side.values()], 4),
-                f"{spread(first, 0)} ({len(first)} of {len(loss)})" if first else "never",
+                mean_and_deviation([*side.values()], 4),
+                f"{mean_and_deviation(first, 0)} ({len(first)} of {len(loss)})"
+                if first
+                else "never",
                 len(loss),
             ]
         )

@@ -22,8 +22,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits as cross_entrop
 from benchmarks.barrier import pictures, rules
 from benchmarks.barrier.front_rows import markdown
 from benchmarks.barrier.pictures import WIDTHS
-from benchmarks.barrier.study import Found, by_seed, conduct, descend, options, paired, spread
+from benchmarks.barrier.study import Found, by_seed, conduct, descend, options, paired
 from benchmarks.common.networks import SmallCNN, flipped
+from benchmarks.common.tables import mean_and_deviation
 
 BATCH, TRAIN = 64, 4000
 TASKS = (
@@ -113,10 +114,12 @@ def table(rows: Found) -> str:
                 [
                     main if main == auxiliary else f"{main}, {auxiliary}",
                     f"**{method}** (best of the grid)" if method == best else method,
-                    spread([*found.values()]),
+                    mean_and_deviation([*found.values()]),
                     "" if method == best else paired(found, tests[best]),
-                    spread([*other.values()]),
-                    spread([*by_seed(rows, "main_loss", method=method, **task).values()], 3),
+                    mean_and_deviation([*other.values()]),
+                    mean_and_deviation(
+                        [*by_seed(rows, "main_loss", method=method, **task).values()], 3
+                    ),
                     len(found),
                 ]
             )

@@ -21,8 +21,9 @@ from torch.nn.functional import cross_entropy, kl_div, log_softmax
 from benchmarks.barrier import pictures, rules
 from benchmarks.barrier.front_rows import markdown
 from benchmarks.barrier.pictures import WIDTHS
-from benchmarks.barrier.study import Found, by_seed, conduct, descend, options, paired, spread
+from benchmarks.barrier.study import Found, by_seed, conduct, descend, options, paired
 from benchmarks.common.networks import SmallCNN
+from benchmarks.common.tables import mean_and_deviation
 
 LABELS = (100, 250, 1000)
 LABELLED, UNLABELLED = 40, 40
@@ -96,10 +97,10 @@ def table(rows: Found) -> str:
                 [
                     labels,
                     method,
-                    spread([*found.values()]),
+                    mean_and_deviation([*found.values()]),
                     "" if method == "schedule" else paired(found, reference),
-                    spread([*by_seed(rows, "train_loss", **key).values()], 2),
-                    spread([*by_seed(rows, "disagreement", **key).values()], 2),
+                    mean_and_deviation([*by_seed(rows, "train_loss", **key).values()], 2),
+                    mean_and_deviation([*by_seed(rows, "disagreement", **key).values()], 2),
                     len(found),
                 ]
             )

@@ -22,8 +22,9 @@ from torch.nn.functional import cross_entropy
 from benchmarks.barrier import pictures, rules
 from benchmarks.barrier.front_rows import markdown
 from benchmarks.barrier.pictures import WIDTHS
-from benchmarks.barrier.study import Found, by_seed, conduct, descend, options, paired, spread
+from benchmarks.barrier.study import Found, by_seed, conduct, descend, options, paired
 from benchmarks.common.networks import SmallCNN, flipped
+from benchmarks.common.tables import mean_and_deviation
 
 BATCH = 64
 DECAYS = (0.0, 1e-3, 3e-3, 1e-2, 3e-2)
@@ -102,15 +103,15 @@ def table(rows: Found) -> str:
                 [
                     network,
                     name,
-                    spread([*found.values()]),
+                    mean_and_deviation([*found.values()]),
                     paired(found, tests[best]) if method != best else "",
-                    spread([*by_seed(rows, "train_loss", **key).values()], 2),
-                    spread([*by_seed(rows, "length", **key).values()], 1),
+                    mean_and_deviation([*by_seed(rows, "train_loss", **key).values()], 2),
+                    mean_and_deviation([*by_seed(rows, "length", **key).values()], 1),
                     len(found),
                 ]
             )
         pick = chosen(rows, network)
-        found = spread([*pick.values()]), paired(pick, tests[best])
+        found = mean_and_deviation([*pick.values()]), paired(pick, tests[best])
         lines.append([network, "chosen on validation", *found, "", "", len(pick)])
     header = ["network", "side loss", "test accuracy, %", "to the best of the grid"]
     return markdown([*header, "train loss", "length", "seeds"], lines)

@@ -117,12 +117,6 @@ def descend(
     return fmean(weights[-max(1, steps // 10) :])
 
 
-def spread(values: Sequence[float], digits: int = 1) -> str:
-    """``55.3 ± 0.4``: mean and standard deviation over the seeds."""
-    deviation = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
-    return f"{fmean(values):.{digits}f}{deviation}"
-
-
 def paired(own: Mapping[int, float], other: Mapping[int, float], digits: int = 1) -> str:
     """``+0.3 ± 0.2``: mean difference over common seeds and its standard error."""
     differences = [own[seed] - other[seed] for seed in sorted(own.keys() & other.keys())]

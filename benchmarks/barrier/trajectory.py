@@ -21,7 +21,8 @@ from torch.optim import SGD
 from benchmarks.barrier import rules
 from benchmarks.barrier.front_data import Adult, adult
 from benchmarks.barrier.front_rows import markdown
-from benchmarks.barrier.study import Found, by_seed, conduct, options, spread
+from benchmarks.barrier.study import Found, by_seed, conduct, options
+from benchmarks.common.tables import mean_and_deviation
 
 RATE, LOOKS = 0.1, 50
 WEIGHTS = {f"weight {weight} of the loss": weight for weight in (1, 10)}
@@ -96,7 +97,8 @@ def table(rows: Found) -> str:
             for value in ("loss", "unfairness", "test", "impact")
         )
         if loss:
-            values = spread(loss, 4), spread(side, 4), spread(test, 2), spread(women, 3)
+            columns = ((loss, 4), (side, 4), (test, 2), (women, 3))
+            values = [mean_and_deviation(*column) for column in columns]
             lines.append([method, *values, len(loss)])
     header = ["method", "loss", "unfairness", "test accuracy, %", "disparate impact"]
     return markdown([*header, "seeds"], lines)

@@ -1,7 +1,9 @@
 """The rows as a table: mean and deviation over seeds, in points."""
 
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
+
+from benchmarks.common.tables import mean_and_deviation
 
 LINE = "| {} | {} | {} | {} | {} | {} |"
 
@@ -25,6 +27,4 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def _points(rows: list[dict[str, Any]], column: str) -> str:
-    values = [100 * row[column] for row in rows]
-    spread = f" ± {stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{mean(values):.1f}{spread}"
+    return mean_and_deviation([100 * row[column] for row in rows])

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.common.tables import mean_and_deviation
+
 HIGHER = ("precision at recall 95 %",)
 KEYS = ("library", "size", "data")
 Found = dict[tuple[str, ...], dict[int, float]]
@@ -25,7 +27,7 @@ def table(rows: list[dict[str, Any]]) -> str:
                 a, b = (np.array([values[seed] for seed in both]) for values in (plain, other))
                 gain = b - a if goal in HIGHER else a - b
                 gains.append((key[2], gain))
-                shown = f"{_spread(a)} | {_spread(b)} | {_gain(gain)}"
+                shown = f"{mean_and_deviation(a)} | {mean_and_deviation(b)} | {_gain(gain)}"
                 lines.append(f"| {' | '.join(key[1:-1])} | {shown} | {len(both)} |")
     return "\n".join([*lines, "", *_overall(gains)])
 
@@ -45,10 +47,6 @@ def _picked(rows: list[dict[str, Any]]) -> Found:
     for (*key, seed), (_, value) in best.items():
         found.setdefault(tuple(key), {})[seed] = value
     return found
-
-
-def _spread(values: np.ndarray) -> str:
-    return f"{values.mean():.1f} ± {values.std(ddof=len(values) > 1):.1f}"
 
 
 def _gain(gains: np.ndarray) -> str:

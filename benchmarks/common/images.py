@@ -1,6 +1,7 @@
 """Four sets of images, float32 ``[n, 3, 32, 32]``, each channel of mean 0 and deviation 1."""
 
 import io
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -36,6 +37,28 @@ class Images(NamedTuple):
         """One attribute of CelebA as 0/1, or one class against the rest."""
         place = self.names.index(name)
         return self.labels[:, place] if self.labels.ndim == 2 else (self.labels == place).long()
+
+
+class ImageParts(NamedTuple):
+    """Images and labels of the three parts of a task."""
+
+    train: tuple[Tensor, Tensor]
+    validation: tuple[Tensor, Tensor]
+    test: tuple[Tensor, Tensor]
+
+
+def split_task(task: str, order: Callable[[int], tuple[Tensor, Tensor, Tensor]]) -> ImageParts:
+    """The parts of ``celeba/Smiling`` or ``cifar10/horse``: a column against the rest.
+
+    ``order`` gives the rows of the three parts of so many images; CIFAR has test images of its own.
+    """
+    data, column = task.split("/")
+    found = load(data)
+    labels = found.column(column)
+    parts = [(found.train[rows], labels[rows]) for rows in order(len(labels))]
+    if len(found.test):
+        parts[2] = (found.test, (found.test_labels == found.names.index(column)).long())
+    return ImageParts(*parts)
 
 
 @lru_cache(maxsize=2)

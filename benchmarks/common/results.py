@@ -13,14 +13,15 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 PACKAGES = ("setpoint", "torch", "numpy", "scipy")
 Row = dict[str, Any]
+Cell = TypeVar("Cell")
 FLAGS: dict[str, Row] = {
     "table": {"action": "store_true", "help": "run nothing, print the tables"},
     "docs": {"action": "store_true", "help": "write the tables into the page"},
@@ -71,6 +72,20 @@ def version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
+
+
+def pending(
+    cells: Iterable[Cell], is_done: Callable[[Cell], bool], minutes: float
+) -> Iterator[Cell]:
+    """The cells that are not done yet, until the time is up."""
+    end = time.monotonic() + 60 * minutes
+    for cell in cells:
+        if is_done(cell):
+            continue
+        if time.monotonic() > end:
+            print("Time is up; run again to go on.")
+            return
+        yield cell
 
 
 _NOTED: set[Path] = set()

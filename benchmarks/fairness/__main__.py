@@ -77,13 +77,7 @@ def run(out: Path, todo: list[Cell], minutes: float) -> None:
     from benchmarks.fairness.methods import METHODS
 
     done = {Cell(*(row["cell"][name] for name in Cell._fields)) for row in results.read(out)}
-    end = process_time() + 60 * minutes
-    for cell in todo:
-        if cell in done:
-            continue
-        if process_time() > end:
-            print("Time is up; run again to go on.")
-            return
+    for cell in results.pending(todo, done.__contains__, minutes):
         method, tolerances = METHODS[cell.method]
         train, test = parts(cell.data, cell.seed)
         start = process_time()

@@ -11,6 +11,7 @@ of a model with a single feature: loss, gradient and the method's own optimizer,
 
 import gc
 import time
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,9 @@ import torch
 from benchmarks.peers import fair
 from benchmarks.peers.figures import draw_cost
 from benchmarks.peers.learners import network
-from benchmarks.peers.page import fill, table
+from benchmarks.peers.page import table
 from benchmarks.peers.roster import GOALS, METHODS, Task, expressing
-from benchmarks.peers.runs import opened, options
+from benchmarks.peers.runs import Rows, finish, options
 from benchmarks.programs.rows import facts
 
 MODELS = {
@@ -79,24 +80,20 @@ def text(rows: list[dict[str, Any]]) -> str:
     return "\n\n".join(parts) or "No rows yet."
 
 
+def run(chosen: Any, rows: Rows) -> None:
+    """All cells that have no row."""
+    sizes = SIZES[:1] if chosen.quick else SIZES
+    for goal, size, model in product((*GOALS, fair.FAIR), sizes, MODELS):
+        cell = {"goal": goal, "size": size, "model": model}
+        if not rows.done(cell):
+            seconds = measure(model, goal, size, 5 if chosen.quick else 20)
+            rows.add(cell, facts=facts(), seconds=seconds)
+
+
 def main() -> None:
     chosen = options(__doc__).parse_args()
     gc.disable()
-    rows = opened(chosen, "cost")
-    if not (chosen.table or chosen.docs):
-        for goal in (*GOALS, fair.FAIR):
-            for size in SIZES[:1] if chosen.quick else SIZES:
-                for model in MODELS:
-                    cell = {"goal": goal, "size": size, "model": model}
-                    if not rows.done(cell):
-                        rounds = 5 if chosen.quick else 20
-                        seconds = measure(model, goal, size, rounds)
-                        rows.add(cell, facts=facts(), seconds=seconds)
-    found = text(rows.read())
-    if chosen.docs:
-        fill("cost", found)
-        draw_cost(rows.read())
-    print(found)
+    finish(chosen, "cost", run, text, draw_cost)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """Faces and objects in folds, and the ways to train one small network on them."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from benchmarks.common import images
+from benchmarks.common.images import ImageParts, split_task
 from benchmarks.common.networks import SmallCNN, flipped
 from benchmarks.peers.learners import OURS, Loss, TorchLearner, one_column, shuffled
 from setpoint import Implicit, LastLayer, Pairwise, Problem, fnr_at_fpr, roc_auc
@@ -32,28 +32,18 @@ FOLDS, BATCH = 5, 256
 WIDTHS = (8, 16, 32, 32)  # 15,497 weights: 200 steps take five seconds
 
 
-class Fold(NamedTuple):
-    """Images and labels of the three parts."""
-
-    train: tuple[Tensor, Tensor]
-    validation: tuple[Tensor, Tensor]
-    test: tuple[Tensor, Tensor]
-
-
-def fold(task: str, number: int) -> Fold:
+def fold(task: str, number: int) -> ImageParts:
     """Every image is tested once in five folds; CIFAR-10 has test images of its own."""
-    data, column = task.split("/")
-    found = images.load(data)
-    labels = found.column(column)
-    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(2000))
-    size = len(order) // FOLDS
-    held = order[number * size : (number + 1) * size]
-    rest = torch.cat([order[: number * size], order[(number + 1) * size :]])
-    cut = len(rest) - len(rest) // 5
-    parts = [(found.train[rows], labels[rows]) for rows in (rest[:cut], rest[cut:], held)]
-    if len(found.test):
-        parts[2] = (found.test, (found.test_labels == found.names.index(column)).long())
-    return Fold(*parts)
+
+    def rows(count: int) -> tuple[Tensor, Tensor, Tensor]:
+        order = torch.randperm(count, generator=torch.Generator().manual_seed(2000))
+        size = count // FOLDS
+        held = order[number * size : (number + 1) * size]
+        rest = torch.cat([order[: number * size], order[(number + 1) * size :]])
+        cut = len(rest) - len(rest) // 5
+        return rest[:cut], rest[cut:], held
+
+    return split_task(task, rows)
 
 
 class Mirrored(TorchLearner):
@@ -98,7 +88,7 @@ def _criterion(name: str, model: nn.Module, problem: Problem, steps: int, positi
     return split, lambda out, labels, _: criterion(out, labels), list(criterion.parameters())
 
 
-def learner(name: str, data: Fold, goal: str, steps: int, rate: float, seed: int) -> Mirrored:
+def learner(name: str, data: ImageParts, goal: str, steps: int, rate: float, seed: int) -> Mirrored:
     """One method on one fold; the same start and the same coins for all."""
     x, y = data.train
     torch.manual_seed(seed)

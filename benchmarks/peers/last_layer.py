@@ -10,16 +10,15 @@ re-trained head takes cross-entropy's network and learns on validation rows, thi
 """
 
 from collections.abc import Callable
-from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
 
-from benchmarks.common import tabular
-from benchmarks.peers.page import fill, gain, spread, table
-from benchmarks.peers.runs import Rows, opened, options
+from benchmarks.common import results, tabular
+from benchmarks.peers.page import gain, spread, table
+from benchmarks.peers.runs import Rows, finish, options
 from setpoint import Infeasible, LastLayer, fnr_at_fpr
 from setpoint.datasets import DataSplit as Parts
 from setpoint.datasets import Table
@@ -125,19 +124,17 @@ def _judged(model: nn.Module, data: Any) -> dict[str, float]:
 
 def run(chosen: Any, rows: Rows) -> None:
     """All cells that have no row, every set before the next split."""
-    end = monotonic() + 60 * chosen.minutes
-    for seed in range(1 if chosen.quick else chosen.seeds):
-        for data in DATA[:1] if chosen.quick else DATA:
-            for name, setting in SETTINGS.items():
-                cell = {"data": data, "seed": seed, "setting": name}
-                if rows.done(cell):
-                    continue
-                if monotonic() > end:
-                    print("Time is up; run again to go on.")
-                    return
-                parts = tabular.parts(data, seed)
-                parts = parts._replace(train=thinned(parts.train, setting, seed))
-                rows.add(cell, methods=trained(parts, setting, seed, 40 if chosen.quick else STEPS))
+    cells = [
+        {"data": data, "seed": seed, "setting": name}
+        for seed in range(1 if chosen.quick else chosen.seeds)
+        for data in (DATA[:1] if chosen.quick else DATA)
+        for name in SETTINGS
+    ]
+    for cell in results.pending(cells, rows.done, chosen.minutes):
+        seed, setting = cell["seed"], SETTINGS[cell["setting"]]
+        parts = tabular.parts(cell["data"], seed)
+        parts = parts._replace(train=thinned(parts.train, setting, seed))
+        rows.add(cell, methods=trained(parts, setting, seed, 40 if chosen.quick else STEPS))
 
 
 def text(rows: list[dict[str, Any]]) -> str:
@@ -179,13 +176,7 @@ def main() -> None:
     made = options(__doc__)
     made.add_argument("--seeds", type=int, default=5)
     chosen = made.parse_args()
-    rows = opened(chosen, "last_layer")
-    if not (chosen.table or chosen.docs):
-        run(chosen, rows)
-    found = text(rows.read())
-    if chosen.docs:
-        fill("last_layer", found)
-    print(found)
+    finish(chosen, "last_layer", run, text)
 
 
 if __name__ == "__main__":

@@ -19,12 +19,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from benchmarks.peers.faces import DIRECT, FOLDS, GOALS, SHARED, TASKS, Fold, batches, fold, learner
+from benchmarks.common.images import ImageParts
+from benchmarks.peers.faces import DIRECT, FOLDS, GOALS, SHARED, TASKS, batches, fold, learner
 from benchmarks.peers.figures import draw_pictures
-from benchmarks.peers.page import fill
 from benchmarks.peers.pictures_text import PLAIN, RETRAINED, text
 from benchmarks.peers.roster import installed
-from benchmarks.peers.runs import Rows, opened, options
+from benchmarks.peers.runs import Rows, finish, options
 from setpoint import Infeasible
 from setpoint.train import Averaged, retarget, score
 
@@ -43,7 +43,7 @@ def value(goal: str, scores: Any, labels: Any) -> float:
     return 100 * (found if GOALS[goal].maximize else 1 - found)
 
 
-def trained(name: str, data: Fold, goals: list[str], seed: int, steps: int) -> Best:
+def trained(name: str, data: ImageParts, goals: list[str], seed: int, steps: int) -> Best:
     """The networks that validation prefers."""
     best: Best = {}
     for rate in RATES:
@@ -59,7 +59,7 @@ def trained(name: str, data: Fold, goals: list[str], seed: int, steps: int) -> B
     return best
 
 
-def _look(model: nn.Module, data: Fold, rate: float, goals: list[str], best: Best) -> None:
+def _look(model: nn.Module, data: ImageParts, rate: float, goals: list[str], best: Best) -> None:
     """Keep the network for every goal it is the best yet for."""
     x, y = data.validation
     seen = score(model, x).numpy()
@@ -93,12 +93,12 @@ def _cell(task: str, number: int, goal: str, name: str) -> dict[str, Any]:
     return {"task": task, "fold": number, "goal": goal, "method": name}
 
 
-def _few(data: Fold) -> Fold:
-    return Fold(*((x[:512], y[:512]) for x, y in data))
+def _few(data: ImageParts) -> ImageParts:
+    return ImageParts(*((x[:512], y[:512]) for x, y in data))
 
 
 def _run_one(
-    name: str, data: Fold, cells: dict[str, Any], seed: int, steps: int, rows: Rows
+    name: str, data: ImageParts, cells: dict[str, Any], seed: int, steps: int, rows: Rows
 ) -> None:
     start = monotonic()
     found = trained(name, data, list(cells), seed, steps)
@@ -125,13 +125,7 @@ def main() -> None:
     if chosen.quick:
         chosen.task, chosen.goal = chosen.task or ["celeba/Smiling"], ["FNR at FPR 10%"]
         chosen.folds = 1
-    rows = opened(chosen, "pictures")
-    if not (chosen.table or chosen.docs):
-        run(chosen, rows)
-    if chosen.docs:
-        fill("pictures", text(rows.read()))
-        draw_pictures(rows.read())
-    print(text(rows.read()))
+    finish(chosen, "pictures", run, text, draw_pictures)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ import torch
 from benchmarks.common import tabular
 from benchmarks.peers.figures import draw_reach
 from benchmarks.peers.learners import network
-from benchmarks.peers.page import fill, table
+from benchmarks.peers.page import table
 from benchmarks.peers.roster import GOALS, METHODS, ONE, Task, expressing, rows_for
-from benchmarks.peers.runs import Rows, opened, options
+from benchmarks.peers.runs import Rows, finish, options
 from setpoint import Infeasible
 
 DATA = ("letter", "ijcnn1")
@@ -104,13 +104,7 @@ def main() -> None:
     made = options(__doc__)
     made.add_argument("--seeds", type=int, default=3)
     chosen = made.parse_args()
-    rows = opened(chosen, "reach")
-    if not (chosen.table or chosen.docs):
-        run(chosen, rows)
-    if chosen.docs:
-        fill("reach", text(rows.read()))
-        draw_reach(rows.read())
-    print(text(rows.read()))
+    finish(chosen, "reach", run, text, draw_reach)
 
 
 if __name__ == "__main__":

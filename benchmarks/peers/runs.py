@@ -2,11 +2,13 @@
 
 import argparse
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from benchmarks.peers.page import fill
 from benchmarks.programs import rows as stored
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -35,3 +37,22 @@ def opened(chosen: argparse.Namespace, name: str) -> Rows:
     if not (chosen.table or chosen.docs):
         rows.note(about=stored.facts(*PACKAGES))
     return rows
+
+
+def finish(
+    chosen: argparse.Namespace,
+    name: str,
+    run: Callable[[argparse.Namespace, Rows], None],
+    text: Callable[[list[dict[str, Any]]], str],
+    draw: Callable[[list[dict[str, Any]]], object] | None = None,
+) -> None:
+    """Run a benchmark unless only its table is wanted, and print it; --docs: write the page."""
+    rows = opened(chosen, name)
+    if not (chosen.table or chosen.docs):
+        run(chosen, rows)
+    found = text(rows.read())
+    if chosen.docs:
+        fill(name, found)
+        if draw is not None:
+            draw(rows.read())
+    print(found)

@@ -16,14 +16,13 @@ from typing import Any
 
 import torch
 
-from benchmarks.common import tabular
+from benchmarks.common import results, tabular
 from benchmarks.peers import table5_text
 from benchmarks.peers.learners import train
-from benchmarks.peers.page import fill
 from benchmarks.peers.published import GOAL, columns, register
 from benchmarks.peers.readings import STARTS, at_anchors, curve, under_curve
 from benchmarks.peers.roster import installed
-from benchmarks.peers.runs import Rows, opened, options
+from benchmarks.peers.runs import Rows, finish, options
 from benchmarks.peers.table5_peers import PEERS
 from benchmarks.points import goals
 from benchmarks.points.design import PAPER
@@ -91,20 +90,17 @@ def found(judge: Judge, goal: str, start: float = 0.95) -> Iterator[tuple[str, d
 
 def run(chosen: Any, rows: Rows) -> None:
     """All trials that are not there yet, every set before the next trial."""
-    end = monotonic() + 60 * chosen.minutes
     peers = [] if chosen.quick else [name for name in PEERS if installed(name)]
     steps = 40 if chosen.quick else STEPS
-    for seed in [0] if chosen.quick else range(chosen.first, chosen.first + chosen.seeds):
-        for data in DRAWN[:1] if chosen.quick else chosen.data or PAPER:
-            cell = {"data": data, "seed": seed, "steps": steps, "start": 0.95}
-            if rows.done(cell):
-                continue
-            if monotonic() > end:
-                print("Time is up; run again to go on.")
-                return
-            begun = monotonic()
-            methods = dict(found(trial(data, seed, steps, peers), GOAL))
-            rows.add(cell, methods=methods, seconds=monotonic() - begun)
+    cells = [
+        {"data": data, "seed": seed, "steps": steps, "start": 0.95}
+        for seed in ([0] if chosen.quick else range(chosen.first, chosen.first + chosen.seeds))
+        for data in (DRAWN[:1] if chosen.quick else chosen.data or PAPER)
+    ]
+    for cell in results.pending(cells, rows.done, chosen.minutes):
+        begun = monotonic()
+        methods = dict(found(trial(cell["data"], cell["seed"], steps, peers), GOAL))
+        rows.add(cell, methods=methods, seconds=monotonic() - begun)
 
 
 def run_starts(chosen: Any, rows: Rows) -> None:
@@ -133,13 +129,8 @@ def main() -> None:
     made.add_argument("--starts", action="store_true", help="the ranges of Figure 3")
     chosen = made.parse_args()
     register()
-    rows = opened(chosen, "table5")
-    if not (chosen.table or chosen.docs):
-        (run_starts if chosen.starts else run)(chosen, rows)
-    if chosen.docs:
-        fill("table5", table5_text.text(rows.read()))
-        table5_text.draw(rows.read())
-    print(table5_text.text(rows.read()))
+    runs = run_starts if chosen.starts else run
+    finish(chosen, "table5", runs, table5_text.text, table5_text.draw)
 
 
 if __name__ == "__main__":

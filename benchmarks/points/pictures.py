@@ -4,12 +4,12 @@ A network a run, so the grid is thinner: the learning rate is the one of three t
 prefers on validation for the first seed of a task; everybody uses it, for all seeds.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from benchmarks.common import images
+from benchmarks.common.images import ImageParts, split_task
 from benchmarks.common.networks import BIG, TINY, SmallCNN, flipped
 from benchmarks.points.goals import GOALS
 from benchmarks.points.judging import Cell, Judge
@@ -27,32 +27,19 @@ EPOCHS = {"celeba": 10, "cifar10": 6}
 GOALS_OF_IMAGES = ("fnr1", "pr95", "pauc")
 
 
-class Pictures(NamedTuple):
-    """Three parts of one task: images and labels each."""
-
-    train: tuple[Tensor, Tensor]
-    validation: tuple[Tensor, Tensor]
-    test: tuple[Tensor, Tensor]
-
-
-def parts(task: str, seed: int) -> Pictures:
+def parts(task: str, seed: int) -> ImageParts:
     """``celeba/Smiling`` or ``cifar10/horse``: one attribute or class against the rest."""
-    data, column = task.split("/")
-    found = images.load(data)
-    labels = found.column(column)
-    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(1000 + seed))
-    cuts = (6500, 8000) if data == "celeba" else (14_000, 18_000)
-    train, validation, test = order[: cuts[0]], order[cuts[0] : cuts[1]], order[cuts[1] :]
-    if len(found.test):
-        own = (found.test_labels == found.names.index(column)).long()
-        judged = (found.test, own)
-    else:
-        judged = (found.train[test], labels[test])
-    return Pictures(*((found.train[rows], labels[rows]) for rows in (train, validation)), judged)
+    first, second = (6500, 8000) if task.startswith("celeba") else (14_000, 18_000)
+
+    def rows(count: int) -> tuple[Tensor, Tensor, Tensor]:
+        order = torch.randperm(count, generator=torch.Generator().manual_seed(1000 + seed))
+        return order[:first], order[first:second], order[second:]
+
+    return split_task(task, rows)
 
 
 def train(
-    cell: Cell, pictures: Pictures, goals: list[str], runs: list[str], done: list[dict[str, Any]]
+    cell: Cell, pictures: ImageParts, goals: list[str], runs: list[str], done: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """One row for every reading and goal, all at the rate that cross-entropy prefers."""
     labels = {name: getattr(pictures, name)[1].numpy() for name in pictures._fields}
@@ -85,7 +72,7 @@ def _liked(judge: Judge, rate: float) -> float:
     return sum(found) / len(found)
 
 
-def _train_one(cell: Cell, pictures: Pictures, column: Column, judge: Judge) -> None:
+def _train_one(cell: Cell, pictures: ImageParts, column: Column, judge: Judge) -> None:
     (x, y), run = pictures.train, RUNS[column.run]
     each = len(y) // cell.batch
     steps = each * EPOCHS[cell.data.split("/")[0]]

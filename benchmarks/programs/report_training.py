@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.common.tables import mean_and_deviation
 from benchmarks.programs.report_speed import Row, table
 
 SETS = {"catdog": "Cat&Dog", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
@@ -22,7 +23,7 @@ def cell(rows: list[Row], measure: str, **wanted: Any) -> str:
     if not values:
         return "not run"
     count = "" if len(values) == 5 else f" ({len(values)})"
-    return f"{np.mean(values):.1f} ± {np.std(values, ddof=min(1, len(values) - 1)):.1f}{count}"
+    return f"{mean_and_deviation(values)}{count}"
 
 
 def grid(rows: list[Row], measure: str, amount: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import statistics
+from statistics import fmean
+
+from benchmarks.common.tables import mean_and_deviation
 
 METHODS = (
     "cross-entropy",
@@ -25,21 +27,19 @@ def table(rows: list[dict[str, object]]) -> str:
     ]
     for name in dict.fromkeys(r["set"] for r in rows):
         here = [r for r in rows if r["set"] == name]
-        everybody = statistics.mean(float(r["all"]) for r in here)
+        everybody = fmean(float(r["all"]) for r in here)
         lines.append(f"| {name} | *accept everybody* | {100 * everybody:.1f} | | 100 % | |")
         for method in METHODS:
             mine = [r for r in here if r["method"] == method]
             if mine:
                 caught = sum(float(r["accepted"]) > 0.98 for r in mine)
                 lines.append(
-                    f"| {name} | {method} | {spread(mine, 'f1')} | {spread(mine, 'tuned')} "
-                    f"| {100 * statistics.mean(float(r['accepted']) for r in mine):.0f} % "
+                    f"| {name} | {method} | {per_cent(mine, 'f1')} | {per_cent(mine, 'tuned')} "
+                    f"| {100 * fmean(float(r['accepted']) for r in mine):.0f} % "
                     f"| {caught} of {len(mine)} |"
                 )
     return "\n".join(lines)
 
 
-def spread(rows: list[dict[str, object]], key: str) -> str:
-    values = [100 * float(r[key]) for r in rows]
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.mean(values):.1f} ± {deviation:.1f}"
+def per_cent(rows: list[dict[str, object]], key: str) -> str:
+    return mean_and_deviation([100 * float(r[key]) for r in rows])
