@@ -8,7 +8,7 @@ in units of the scores. Steps take numpy arrays and torch tensors alike.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,7 +41,8 @@ class Step:
         if self.width is None and self.temperature is None:
             object.__setattr__(self, "width", self._usual)
 
-    _usual = 0.05
+    _usual: ClassVar[float] = 0.05
+    _sides_add_up: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         name = "width" if self.temperature is None else "temperature"
@@ -50,7 +51,7 @@ class Step:
     @property
     def complementary(self) -> bool:
         """Whether ``value(u) + value(-u)`` is one, as counts of a class have to add up."""
-        return True
+        return self._sides_add_up
 
     def width_of(self, spread: Values) -> Values:
         """The width in units of the scores, for scores of this ``spread``."""
@@ -128,12 +129,7 @@ class Softplus(Step):
     """The paper's convex surrogate. It does not tend to hard counts: for equalities only."""
 
     __slots__ = ()
-    _usual = 0.5
-
-    @property
-    def complementary(self) -> bool:
-        """Its two sides do not add up to one."""
-        return False
+    _usual, _sides_add_up = 0.5, False
 
     def value(self, u: Values) -> Values:
         """``log(1 + exp(u))``."""
@@ -152,12 +148,7 @@ class Hinge(Step):
     """``max(0, 1 + u)``, the convex surrogate of support vector machines: for equalities only."""
 
     __slots__ = ()
-    _usual = 0.5
-
-    @property
-    def complementary(self) -> bool:
-        """Its two sides do not add up to one."""
-        return False
+    _usual, _sides_add_up = 0.5, False
 
     def value(self, u: Values) -> Values:
         """``max(0, 1 + u)``."""

@@ -5,6 +5,7 @@ import pytest
 import samples
 import torch
 
+from benchmarks.common import images
 from benchmarks.common.images import Images
 from benchmarks.peers import (
     cost,
@@ -118,7 +119,7 @@ def test_every_face_is_tested_once_in_five_folds(monkeypatch):
     stamps = torch.arange(50.0)[:, None, None, None].expand(-1, 3, 2, 2)
     none = labels[:0]
     found = Images(stamps, labels, stamps[:0], none, ("a", "b"))
-    monkeypatch.setattr(faces.images, "load", lambda _: found)
+    monkeypatch.setattr(images, "load", lambda _: found)
     tested = []
     for number in range(faces.FOLDS):
         parts = faces.fold("celeba/b", number)
