@@ -42,14 +42,17 @@ def load(name: str) -> Table:
     """A table by its name: numbers, one-hot categories, and a column for what is missing."""
     if name == "fashion_mnist":
         return _pixels()
+    if name == "unsw_nb15_82k":
+        return Table(read(name).x, _rare_attacks())
+    return read(name)
+
+
+def read(name: str) -> Table:
+    """A stored table with its own labels."""
     with np.load(path(f"{name}/{name}.npz")) as stored:
         x, y = stored["X"].astype(np.float32), stored["y"].astype(np.int64)
         columns = [str(column) for column in stored["feature_names"]]
         categories = json.loads(str(stored["categories_json"]))
-        if name == "unsw_nb15_82k":
-            names = [str(attack) for attack in stored["attack_cat_names"]]
-            rare = [names.index(attack) for attack in RARE_ATTACKS]
-            y = np.isin(stored["attack_cat"], rare).astype(np.int64)
     parts = [
         _one_hot(x[:, place]) if column in categories else _numbers(x[:, place])
         for place, column in enumerate(columns)
@@ -79,6 +82,13 @@ def fold(name: str, number: int, contaminated: float = 0.0) -> tuple[DataSplit, 
     x = ((x - centre) / np.where(deviation > 0, deviation, 1.0)).clip(-20, 20).astype(np.float32)
     parts = (Table(x[rows], labels[rows]) for rows in (train, validation, test))
     return DataSplit(*parts), Noise(contaminated, moved)
+
+
+def _rare_attacks() -> NDArray[np.int64]:
+    with np.load(path("unsw_nb15_82k/unsw_nb15_82k.npz")) as stored:
+        names = [str(attack) for attack in stored["attack_cat_names"]]
+        rare = [names.index(attack) for attack in RARE_ATTACKS]
+        return np.isin(stored["attack_cat"], rare).astype(np.int64)
 
 
 def _numbers(column: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -6,10 +6,11 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import log_loss
 
 import setpoint as sp
 from setpoint.train import Validation
-from setpoint.train.boosted_trees import LOOK, BoostedTrees, fit_trees
+from setpoint.train.boosted_trees import TREES, BoostedTrees, fit_trees
 
 lightgbm = pytest.importorskip("lightgbm")
 GOAL = sp.fnr_at_fpr(0.05)
@@ -28,12 +29,15 @@ def grown():
     return fit_trees(*rings(0), validation=Validation(GOAL, *rings(1)), seed=0)
 
 
-def test_the_best_number_of_trees_by_the_goal_is_kept(grown):
-    values = {entry["epoch"]: entry["validation"] for entry in grown.history}
-    assert grown.best == min(v for v in values.values() if v is not None)
-    assert values[grown.best_epoch] == grown.best
-    assert lightgbm.Booster(model_str=grown.model.text).num_trees() == grown.best_epoch
-    assert all(epoch % LOOK == 0 for epoch in list(values)[:-1])
+def test_log_loss_on_validation_rows_stops_the_growth(grown):
+    x, y = (part.numpy() for part in rings(1))
+    booster = lightgbm.Booster(model_str=grown.model.text)
+    assert booster.num_trees() == grown.best_epoch < TREES
+
+    def loss(trees):
+        return log_loss(y, booster.predict(x, num_iteration=trees))
+
+    assert loss(grown.best_epoch) == min(loss(k) for k in range(1, grown.best_epoch + 1))
     assert Validation(GOAL, *rings(1)).metric(grown.model)[0] == grown.best
 
 

@@ -68,8 +68,8 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         goal: A sentence or a :class:`setpoint.Problem` with one threshold, or only bounds
             (``"fpr <= 0.01"``: then as much as possible is found under them).
         pos_label: The label that rates take as positive; None: the second in sorted order.
-        model: ``"linear"``, ``"mlp"`` (64 hidden units), ``"boosted"`` (trees of LightGBM grown by
-            log-loss, as many as are best for the goal; needs ``setpoint[boosting]``), ``"auto"``
+        model: ``"linear"``, ``"mlp"`` (64 hidden units), ``"boosted"`` (trees of LightGBM grown
+            by log-loss; needs ``setpoint[boosting]``), ``"auto"``
             (these three, the best on validation data wins) or an ``nn.Module`` that gives one
             score per row; it is copied.
         method: A name in ``setpoint.solvers.METHODS`` (``"implicit"``, ``"cross_entropy"``,

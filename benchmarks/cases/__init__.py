@@ -1,0 +1,1 @@
+"""Six uses that people recognise, one page each under docs/cases."""

@@ -1,0 +1,120 @@
+"""The tables of the cases: rows to learn from, rows to certify on, later or other rows to judge."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from benchmarks.common.folder import path
+from benchmarks.study import tables
+
+WORDS = 1000
+SHARES = (0.5, 0.7)  # the first half trains, a fifth certifies, the rest judges
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Features and labels, what each row is worth, and what kind of row it is."""
+
+    x: Any
+    y: Any
+    amounts: Any = None
+    kind: Any = None
+
+    def take(self, rows: Any) -> "Rows":
+        """Some of them."""
+        columns = (self.x, self.y, self.amounts, self.kind)
+        return Rows(*(None if column is None else column[rows] for column in columns))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One use: its goal, its data, what a caught positive and a review are worth."""
+
+    title: str
+    goal: str
+    read: Callable[[int], tuple[Rows, Rows, Rows]]
+    review: float = 0.0
+    """What looking at one alert costs, where amounts are known."""
+
+
+def _shuffled(name: str) -> Callable[[int], tuple[Rows, Rows, Rows]]:
+    def read(seed: int) -> tuple[Rows, Rows, Rows]:
+        x, y = tables.read(name)
+        return _cut(Rows(x, y), np.random.default_rng(seed).permutation(len(y)))
+
+    return read
+
+
+def _cut(rows: Rows, order: Any) -> tuple[Rows, Rows, Rows]:
+    ends = [int(share * len(order)) for share in SHARES]
+    train, calibration, test = (rows.take(part) for part in np.split(order, ends))
+    return train, calibration, test
+
+
+def _fraud(seed: int) -> tuple[Rows, Rows, Rows]:
+    """In the order of time; a seed leaves out another tenth of the customers."""
+    with np.load(path("fraud_handbook_sim/fraud_handbook_sim.npz")) as stored:
+        x, y = stored["X"].astype(np.float32), stored["y"].astype(np.int64)
+        customers = stored["customer_id"]
+    kept = np.flatnonzero(customers % 10 != seed)
+    return _cut(Rows(x, y, amounts=x[:, 0].astype(np.float64)), kept)
+
+
+def _texts(file: str, kind: str | None = None, group: str | None = None) -> Any:
+    def read(seed: int) -> tuple[Rows, Rows, Rows]:
+        table = pd.read_csv(path(file), keep_default_na=False)
+        groups = table[group].to_numpy() if group else np.arange(len(table))
+        order = _by_group(groups, seed)
+        words = TfidfVectorizer(max_features=WORDS, sublinear_tf=True, ngram_range=(1, 2))
+        words.fit(table.text.iloc[order[: int(SHARES[0] * len(order))]])
+        x = words.transform(table.text).toarray().astype(np.float32)
+        kinds = None if kind is None else table[kind].to_numpy()
+        return _cut(Rows(x, table.y.to_numpy(np.int64), kind=kinds), order)
+
+    return read
+
+
+def _by_group(groups: Any, seed: int) -> Any:
+    """All rows, those of one group beside each other, groups in random order."""
+    found, numbers = np.unique(groups, return_inverse=True)
+    places = np.random.default_rng(seed).permutation(len(found))
+    return np.argsort(places[numbers], kind="stable")
+
+
+CASES = {
+    "scorecard": Case(
+        "A scorecard for lending",
+        "minimize fnr subject to fpr <= 0.05",
+        _shuffled("give_me_some_credit"),
+    ),
+    "fraud_queue": Case(
+        "A fraud queue with a capacity",
+        "maximize recall subject to coverage <= 0.005",
+        _fraud,
+        review=2.0,
+    ),
+    "intrusion": Case(
+        "An intrusion detector at one false alarm in a thousand",
+        "minimize fnr subject to fpr <= 0.001",
+        _shuffled("unsw_nb15_82k"),
+    ),
+    "moderation": Case(
+        "A moderation filter on words",
+        "minimize fnr subject to fpr <= 0.01",
+        _texts("davidson_hate/davidson_hate.csv.xz"),
+    ),
+    "guardrail": Case(
+        "A guardrail for prompts",
+        "minimize fnr subject to fpr <= 0.01",
+        _texts("prompt_injection_mix/prompt_injection_mix.csv.xz", "category", "group_id"),
+    ),
+    "screening": Case(
+        "A screening test at recall 95 %",
+        "minimize coverage subject to recall >= 0.95",
+        _shuffled("brfss_diabetes"),
+    ),
+}
