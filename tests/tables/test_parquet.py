@@ -107,5 +107,7 @@ def test_files_outside_of_a_range_stay_closed(tmp_path):
 def test_files_of_a_folder_have_the_same_columns(tmp_path):
     folder_of(tmp_path, 3)
     write(tmp_path / "t" / "1.parquet", z=[1])
-    with pytest.raises(TableError, match=r"1.parquet: its columns are not those of '0.parquet'"):
+    with pytest.raises(
+        TableError, match=r"1.parquet: column 'x' is not there, and int64 in '0.parquet'"
+    ):
         open_table(tmp_path / "t")

@@ -39,7 +39,6 @@ from setpoint.certificates.sample import (
     calibration_sample,
     check_copies,
     count_text,
-    fingerprint,
     refuse_weights,
     slice_text,
 )
@@ -163,6 +162,30 @@ def certify(
     return replace(made, notes=(*made.notes, *copies), caveats=caveats, period=_period(when))
 
 
+def certify_sample(
+    wanted: CertificateGoal, sample: CalibrationSample, groups: Any, **options: Any
+) -> Certificate:
+    """The certificate of a sample that was read elsewhere.
+
+    Args:
+        wanted: The goal.
+        sample: The rows.
+        groups: The column of groups with its values, or None.
+        **options: ``confidence``, ``candidates`` and ``guarantee``, as for :func:`certify`.
+    """
+    count = whole(options["candidates"], "candidates", least=1)
+    confidence, guarantee = options["confidence"], options["guarantee"]
+    _check_settings(wanted, sample.labels, guarantee, count, None, sample.prevalence)
+    goals = goals_by_group(wanted, groups, given=False)
+    _check_class_counts(wanted, sample)
+    delta = risk_of(confidence) / count
+    copies = check_copies(sample)
+    found = search(goals, sample, delta, guarantee)
+    options = {"confidence": float(confidence), "guarantee": guarantee, "candidates": count}
+    made = _write(wanted, goals, found, sample, delta, **options)
+    return replace(made, notes=(*made.notes, *copies))
+
+
 def _write(
     wanted: CertificateGoal,
     goals: GroupGoals,
@@ -187,7 +210,7 @@ def _write(
         notes=(*found.notes, *remarks(points, sample)),
         advice=tuple(advice_on(found, sample, delta, mean)),
         caveats=tuple(useless(points)) if found.status == CERTIFIED else (),
-        fingerprint=fingerprint(sample),
+        fingerprint=sample.fingerprint,
         clusters=sample.clusters,
         **options,
     )

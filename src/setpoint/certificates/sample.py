@@ -18,6 +18,7 @@ from setpoint._checks import plural
 from setpoint.axes.arrays import as_array, to_numpy
 from setpoint.batch import check_labels, check_length, check_scores, column_of
 from setpoint.certificates.decisions import SCORE_PRECISIONS
+from setpoint.certificates.score_counts import multiplicities_of
 from setpoint.rates import Counts, Expression, Where
 
 if TYPE_CHECKING:
@@ -107,6 +108,29 @@ class CalibrationSample:
             raise ValueError("This goal counts positives and negatives: pass labels.")
         return np.asarray(inside & (self.labels == (subset.kind == POSITIVES)))
 
+    @property
+    def examples(self) -> int:
+        """How many examples there are."""
+        return len(self.scores)
+
+    def multiplicities(self, subset: Subset) -> NDArray[np.int64]:
+        """How often each score of a subset occurs; of very many scores, of a sample of them."""
+        return multiplicities_of(self.sorted(subset), self.examples)
+
+    @property
+    def unlabelled(self) -> int:
+        """How many rows were left out because they have no label."""
+        return 0 if self.kept is None else int((~self.kept).sum())
+
+    @property
+    def fingerprint(self) -> str:
+        """A fingerprint of the labels in their order, of the scores if there are none.
+
+        Models that are scored on the same rows share it: it tells certificates of one table.
+        """
+        known = self.scores if self.labels is None else np.packbits(self.labels)
+        return hashlib.sha256(f"{self.examples} ".encode() + known.tobytes()).hexdigest()[:16]
+
     def size(self, subset: Subset) -> int:
         """How many examples a subset has."""
         return len(self.sorted(subset))
@@ -180,15 +204,6 @@ class CalibrationSample:
         return CalibrationSample(
             self.scores[chosen], labels, slices, self.precision, self.prevalence
         )
-
-
-def fingerprint(sample: CalibrationSample) -> str:
-    """A fingerprint of the labels in their order, of the scores if there are none.
-
-    Models that are scored on the same rows share it: it tells certificates of one table.
-    """
-    known = sample.scores if sample.labels is None else np.packbits(sample.labels)
-    return hashlib.sha256(f"{len(sample.scores)} ".encode() + known.tobytes()).hexdigest()[:16]
 
 
 def count_text(count: float, subset: Subset) -> str:
@@ -329,19 +344,17 @@ def check_copies(sample: CalibrationSample) -> tuple[str, ...]:
     kinds = (POSITIVES, NEGATIVES) if sample.labels is not None else ("everyone",)
     shares, distinct = {}, {}
     for kind in kinds:
-        scores = sample.sorted(Subset((), kind))
-        if not len(scores):
+        counts = sample.multiplicities(Subset((), kind))
+        if not len(counts):
             continue
-        edges = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1], [True]]))
-        counts = np.diff(edges)
         times = int(np.gcd.reduce(counts))
         if times > 1 and len(counts) >= _DISTINCT_ENOUGH:
             raise CannotPromise(
                 f"Every score of the {kind} appears {times} times (or a multiple of it): these are "
                 "copies. A copy is no further evidence; certify the rows as they were drawn."
             )
-        shares[kind] = float(counts[counts > 1].sum() / len(scores))
-        distinct[kind] = len(counts) / len(scores)
+        shares[kind] = float(counts[counts > 1].sum() / counts.sum())
+        distinct[kind] = len(counts) / float(counts.sum())
     if len(shares) == 2 and max(shares.values()) > 0.1 and min(shares.values()) < 0.01:
         kind = max(shares, key=shares.__getitem__)
         return (

@@ -39,7 +39,7 @@ def assumptions(
     outcome: SearchVerdict, sample: CalibrationSample, candidates: int, mean: bool
 ) -> Iterator[str]:
     """What must be true for the certificate to hold."""
-    n = plural(len(sample.scores), "cluster" if sample.clusters else "row")
+    n = plural(sample.examples, "cluster" if sample.clusters else "row")
     yield f"The {n} are independent draws from what the threshold will meet: no copies, no drift."
     if sample.clusters:
         yield (
@@ -96,9 +96,8 @@ def advice_on(
 
 def remarks(points: Iterable[Point], sample: CalibrationSample) -> Iterator[str]:
     """What a reader should notice about the rows and the thresholds."""
-    if sample.kept is not None:
-        missing = int((~sample.kept).sum())
-        yield f"{plural(missing, 'row')} without a label (NaN or -1) left out."
+    if sample.unlabelled:
+        yield f"{plural(sample.unlabelled, 'row')} without a label (NaN or -1) left out."
     for point in points:
         of = "" if point.group is None else f" of group {point.group!r}"
         if point.threshold is not None and point.alerts == point.examples:

@@ -25,7 +25,6 @@ from setpoint.distributed.ranks import (
     values_of_ranks,
     workers,
 )
-from setpoint.distributed.selection import Selected, select
 
 __all__ = [
     "Pool",
@@ -33,7 +32,6 @@ __all__ = [
     "RankLost",
     "Reduction",
     "Row",
-    "Selected",
     "average_gradients",
     "check_processes",
     "check_sendable",
@@ -46,7 +44,6 @@ __all__ = [
     "open_pool",
     "rank_of",
     "refuse_several_ranks",
-    "select",
     "several_ranks",
     "sum_tensors",
     "values_of_ranks",

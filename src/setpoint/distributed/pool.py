@@ -76,7 +76,11 @@ def check_sendable(value: Any, what: str) -> None:
 
 @contextmanager
 def open_pool(
-    processes: Processes, *, on_steps: OnSteps = lambda _: None, advice: str = ""
+    processes: Processes,
+    *,
+    on_steps: OnSteps = lambda _: None,
+    advice: str = "",
+    retries: int = 0,
 ) -> Iterator[Pool]:
     """A pool, closed at the end; a Ray cluster that was running before is left running.
 
@@ -85,12 +89,13 @@ def open_pool(
             one after another, when their results are asked for.
         on_steps: Called with the number of steps that tasks have counted since the last call.
         advice: What to do if a worker is killed, for the error.
+        retries: How often Ray starts a task again whose worker was killed.
     """
     if processes == 1:
         yield _Here(on_steps)
     elif processes == "ray":
         with _ray_cluster() as ray:
-            yield _Ray(ray, on_steps)
+            yield _Ray(ray, on_steps, retries)
     else:
         pool = _Local(processes, on_steps, advice)
         try:
@@ -244,9 +249,9 @@ def _ray_cluster() -> Iterator[Any]:
 class _Ray:
     """A Ray cluster: one processor per task; steps are reported when a task has ended."""
 
-    def __init__(self, ray: Any, on_steps: OnSteps) -> None:
+    def __init__(self, ray: Any, on_steps: OnSteps, retries: int) -> None:
         self._ray, self._on_steps = ray, on_steps
-        self._remote = ray.remote(num_cpus=1, max_retries=0)(_run_counted)
+        self._remote = ray.remote(num_cpus=1, max_retries=retries)(_run_counted)
 
     def share(self, value: Any) -> Any:
         return self._ray.put(value)

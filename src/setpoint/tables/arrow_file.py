@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,6 +31,7 @@ from setpoint.tables.table import (
     TableSource,
     check_names,
 )
+from setpoint.tables.values import Codes, number_text
 
 MOST_BYTES = 2**28
 """Bytes of decoded columns at a time."""
@@ -45,11 +47,38 @@ class ArrowChunk(Chunk):
     def column(self, name: str) -> NDArray[Any]:
         """See :class:`Chunk`; numbers that a float cannot hold exactly come as texts."""
         values = self.batch.column(name)
+        return _floats(values) if self._is_number(name, values) else _texts(values)
+
+    def _is_number(self, name: str, values: Any) -> bool:
         kind = _kind(values.type)
         if kind is None:
             problem = "holds neither numbers, texts nor dates; convert it, or leave it out."
             raise TableError(self.path, problem, column=name)
-        return _floats(values) if kind == "number" and _is_exact(values) else _texts(values)
+        return kind == "number" and _is_exact(values)
+
+    def absent(self, name: str) -> NDArray[np.bool_]:
+        """See :class:`Chunk`."""
+        values = self.batch.column(name).is_null(nan_is_null=True)
+        return np.asarray(values.to_numpy(zero_copy_only=False))
+
+    def coded(self, name: str) -> tuple[list[str | None], Codes]:
+        """See :class:`Chunk`; without a text for every row."""
+        from pyarrow import types
+
+        values = self.batch.column(name)
+        if not types.is_dictionary(values.type):
+            values = values.dictionary_encode()
+        if self._is_number(name, values.dictionary):
+            known = _floats(values.dictionary)
+            names = [None if np.isnan(value) else number_text(float(value)) for value in known]
+        else:
+            names = _written(values.dictionary)
+        places = values.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
+        used = np.flatnonzero(np.bincount(places, minlength=len(names) + 1))
+        codes = np.zeros(len(names) + 1, np.int64)
+        codes[used] = np.arange(len(used))
+        every = [*names, None]
+        return [every[place] for place in used], codes[places]
 
     def select(self, places: Sequence[int]) -> ArrowChunk:
         """See :class:`Chunk`."""
@@ -152,10 +181,37 @@ class ArrowSource(TableSource):
             if place == 0:
                 self.names, self.schema = names, schema
             elif not schema.equals(self.schema):
-                problem = f"its columns are not those of {quoted(self._files[0][0].name)}"
-                raise TableError(file, f"{problem}; the files of a folder are one table.")
+                raise TableError(file, self._difference(schema))
         self.unreadable = tuple(field.name for field in self.schema if _kind(field.type) is None)
         self._texts = [field.name for field in self.schema if str(field.type) == "string"]
+
+    def _difference(self, schema: Any) -> str:
+        """How the columns of a file are not those of the first one."""
+        first = quoted(self._files[0][0].name)
+        for name in dict.fromkeys([*self.schema.names, *schema.names]):
+            kinds = [
+                str(each.field(name).type) if name in each.names else "not there"
+                for each in (self.schema, schema)
+            ]
+            if kinds[0] != kinds[1]:
+                difference = f"column {quoted(name)} is {kinds[1]}, and {kinds[0]} in {first}"
+                return f"{difference}; the files of a folder are one table."
+        return f"its columns are in another order than those of {first}."
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return sum(self._counts)
+
+    def parts(self) -> list[ArrowSource]:
+        """Each file as a table of its own."""
+        found = []
+        for place, (file, _) in enumerate(self._files):
+            part = copy(self)
+            part.path = file
+            part._files, part._counts = [self._files[place]], [self._counts[place]]
+            found.append(part)
+        return found
 
     @contextmanager
     def _open(self, place: int) -> Iterator[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from setpoint._checks import quoted, quoted_list
 from setpoint.tables.table import Chunk, TableError
-from setpoint.tables.values import Codes, coded, normal, number_of
+from setpoint.tables.values import Codes, normal, number_of
 
 MOST_LABELS = 20  # different labels of a column that should have two
 MOST_CLASSES = 1000  # different labels of a column of classes
@@ -29,7 +29,7 @@ class LabelNames:
 
     def encode(self, chunk: Chunk, column: str) -> Codes:
         """The number of each row's class; TableError for a label that is none of them."""
-        values, codes = coded(chunk.column(column))
+        values, codes = chunk.coded(column)
         known = {normal(text): place for place, text in enumerate(self.names)}
         found: Codes = np.array([known.get(normal(v), -1) for v in values], dtype=np.int64)[codes]
         if found.min(initial=0) < 0:
@@ -53,13 +53,21 @@ class LabelCount:
 
     def update(self, chunk: Chunk) -> None:
         """Count the labels of these rows, which all have one; TableError if there are too many."""
-        values, codes = coded(chunk.column(self.name))
+        values, codes = chunk.coded(self.name)
         for text, count in zip(values, np.bincount(codes).tolist(), strict=True):
             value = normal(text) or ""
             self.seen[value] += count
             self.spelled.setdefault(value, set()).add((text or "").strip())
             if len(self.seen) > self.most:
                 raise self._not_two() if self.most == MOST_LABELS else self._too_many()
+
+    def add(self, other: LabelCount) -> None:
+        """Count what another part of the table has, too."""
+        self.seen += other.seen
+        for value, texts in other.spelled.items():
+            self.spelled.setdefault(value, set()).update(texts)
+        if len(self.seen) > self.most:
+            raise self._not_two()
 
     def all_classes(self) -> LabelNames:
         """All classes, at least two: numbers by size, texts by the alphabet.

@@ -36,7 +36,7 @@ def open_table(path: Path) -> TableSource:
         TableError: There is no such file, or it is not a table.
     """
     if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix.lower() in PARQUET)
+        files = sorted(filter(_is_part, path.rglob("*")))
         if not files:
             problem = "is a folder without parquet files; name a csv or parquet file."
             raise TableError(path, problem)
@@ -49,6 +49,11 @@ def open_table(path: Path) -> TableSource:
     if suffix in FEATHER or start == b"ARROW1":
         return _arrow(path, [path], opener, feather=True)
     return CsvSource(path, opener)
+
+
+def _is_part(file: Path) -> bool:
+    """Whether a file of a folder is part of its table: names that begin with _ or . are not."""
+    return file.suffix.lower() in PARQUET and file.is_file() and file.name[0] not in "._"
 
 
 def _arrow(
@@ -116,7 +121,7 @@ def read_scores(
     notes = []
     if label is not None:
         rows = [row for chunk in chunks for row in chunk.rows_without(label)]
-        notes += unlabelled_note(label, rows)
+        notes += unlabelled_note(label, len(rows), *rows[:1])
         chunks = [chunk.with_value(label) for chunk in chunks]
     known, told = score_format(source, max(chunks, key=len), score)
     notes += told
@@ -136,12 +141,12 @@ def read_scores(
     return Scores(scores, labels, groups, members, tuple(notes), when)
 
 
-def unlabelled_note(label: str, rows: list[int]) -> list[str]:
+def unlabelled_note(label: str, count: int, first: int = 0) -> list[str]:
     """A sentence on rows that were left out because they have no label, if there are any."""
-    if not rows:
+    if not count:
         return []
-    left = f"{plural(len(rows), 'row')} without a label in {quoted(label)} left out"
-    return [f"{left}, the first is row {rows[0]:,}."]
+    left = f"{plural(count, 'row')} without a label in {quoted(label)} left out"
+    return [f"{left}, the first is row {first:,}."]
 
 
 def score_format(source: TableSource, first: Chunk, name: str) -> tuple[NumberFormat, list[str]]:

@@ -14,6 +14,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -47,7 +48,7 @@ def opener_of(path: Path) -> Opener:
         raise TableError(path, f"cannot be read: {error.strerror}.") from None
     opener: Opener
     if stat.S_ISREG(mode) and path != STDIN:
-        opener = lambda: path.open("rb")  # noqa: E731
+        opener = partial(_read, path)  # which can be sent to other processes
     else:
         opener = _kept(path, _piped(path))
     with opener() as file:
@@ -55,6 +56,10 @@ def opener_of(path: Path) -> Opener:
     if start.startswith(_GZIP):
         return _kept(path, _gunzipped(path, opener))
     return _kept(path, _unzstd(path, opener)) if start == _ZSTD else opener
+
+
+def _read(path: Path) -> BinaryIO:
+    return path.open("rb")
 
 
 def _kept(path: Path, blocks: Iterator[bytes]) -> Opener:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import quoted, quoted_list
-from setpoint.tables.values import FORMATS, PLAIN, NumberFormat, coded, missing
+from setpoint.tables.values import FORMATS, PLAIN, Codes, NumberFormat, coded, missing
 
 CHUNK_ROWS = 65_536
 CHUNK_VALUES = 2**22  # of all columns together; wide tables are read in fewer rows at a time
@@ -61,13 +61,21 @@ class Chunk(ABC):
         """The error for the value of column ``name`` at ``place`` in this chunk."""
         return TableError(self.path, problem, row=self.rows[place], column=name)
 
+    def absent(self, name: str) -> NDArray[np.bool_]:
+        """Which rows have no value in a column."""
+        return missing(self.column(name))
+
+    def coded(self, name: str) -> tuple[list[str | None], Codes]:
+        """The different values of a column as texts (None: missing), and each row's place."""
+        return coded(self.column(name))
+
     def rows_without(self, name: str) -> list[int]:
         """The numbers of the rows that have no value in a column."""
-        return [self.rows[place] for place in np.flatnonzero(missing(self.column(name))).tolist()]
+        return [self.rows[place] for place in np.flatnonzero(self.absent(name)).tolist()]
 
     def with_value(self, name: str) -> Chunk:
         """The rows that have a value in a column."""
-        absent = missing(self.column(name))
+        absent = self.absent(name)
         return self.select(np.flatnonzero(~absent).tolist()) if absent.any() else self
 
     def texts(self, name: str, what: str = "value") -> NDArray[Any]:
@@ -76,7 +84,7 @@ class Chunk(ABC):
         Raises:
             TableError: A value is missing; ``what`` it is, for the message.
         """
-        values, codes = coded(self.column(name))
+        values, codes = self.coded(name)
         if None in values:
             place = int(np.argmax(codes == values.index(None)))
             raise self.error(f"the {what} is missing; fill it in or remove the row.", place, name)

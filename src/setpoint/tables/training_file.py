@@ -103,7 +103,7 @@ def survey(
         for column in columns:
             column.update(chunk.column(column.name), where[~absent] == 0, chunk.rows)
     classes = labels.all_classes() if several else labels.two_classes(positive)
-    notes = unlabelled_note(label, unlabelled)
+    notes = unlabelled_note(label, len(unlabelled), *unlabelled[:1])
     lost = [name for name in source.unreadable if name not in drop]
     notes += [f"column {quoted(name)} left out: neither numbers, texts nor dates." for name in lost]
     used: list[Number | Category] = []
