@@ -1,49 +1,84 @@
-"""One certified threshold among very many scores: seconds and memory, the scores never stored.
+"""`setpoint certify` on parquet files that do not fit into memory: seconds and memory.
 
-python -m benchmarks.distributed.scores                        # 100,000,000 on one core
-python -m benchmarks.distributed.scores --millions 1000        # ten times as long
-python -m benchmarks.distributed.scores --quick                # 5,000,000
+python -m benchmarks distributed.scores                        # 100,000,000 rows, 1.3 GB of disk
+python -m benchmarks distributed.scores --millions 1000        # ten times as long, 13 GB of disk
+python -m benchmarks distributed.scores --quick                # 5,000,000 rows
 """
 
 from __future__ import annotations
 
 import resource
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from benchmarks.common import results
-from setpoint import fpr
-from setpoint.train.streaming_certificate import certified_threshold
 
 CHUNK = 1_000_000
+IN_A_FILE = 10  # million rows
+GOALS = ("fpr <= 0.001", "recall >= 0.95", "precision >= 0.9")
+SHELL = "import sys; from setpoint.cli import main; sys.exit(main())"
 
 
 def main() -> None:
     parser = results.parser(__doc__, quick="a look")
     parser.add_argument("--millions", type=int, default=100)
+    parser.add_argument("--goals", nargs="+", default=GOALS)
     given = parser.parse_args()
     count = 5 if given.quick else given.millions
-    spent = {"drawing": 0.0}
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        write(Path(folder), count)
+        size = sum(file.stat().st_size for file in Path(folder).iterdir())
+        seconds = time.perf_counter() - start
+        print(
+            f"{count:,} million rows: {size / 1e9:.1f} GB, written in {seconds:.0f} s", flush=True
+        )
+        for goal in given.goals:
+            certify(folder, goal)
 
-    def chunks() -> Iterator[tuple[NDArray[np.float32], NDArray[np.int8]]]:
-        """A million scores at a time, made anew on every pass as a file would be read anew."""
-        labels = (np.arange(CHUNK) % 10 == 0).astype(np.int8)
-        for seed in range(count):
-            start = time.process_time()
-            scores = np.random.default_rng(seed).standard_normal(CHUNK, np.float32)
-            spent["drawing"] += time.process_time() - start
-            yield scores, labels
 
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    start = time.process_time()
-    found = certified_threshold(chunks, fpr <= 0.001)
-    seconds = time.process_time() - start - spent["drawing"]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{count:,} million scores: threshold {found.threshold:.6f}, {found.note}")
-    print(f"{seconds:.1f} s of one core, without making the scores; {peak - before:.0f} MB")
+def certify(folder: str, goal: str) -> None:
+    """Run the command in a process of its own, so that its memory is known."""
+    words = ["certify", folder, "--score", "s", "--label", "y", "--goal", goal]
+    start, before = time.perf_counter(), _processor_time()
+    done = subprocess.run(
+        [sys.executable, "-c", SHELL, *words], check=False, capture_output=True, text=True
+    )
+    seconds, spent = time.perf_counter() - start, _processor_time() - before
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    told = (done.stdout or done.stderr).splitlines()
+    print(
+        f"{goal}: exit code {done.returncode}, {seconds:.0f} s ({spent:.0f} s of one core), "
+        f"{peak:,.0f} MB at the most; {' '.join(told[1].split())}",
+        flush=True,
+    )
+
+
+def _processor_time() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def write(folder: Path, millions: int) -> None:
+    """Files of ten million rows: scores in double precision, a tenth of the rows positive."""
+    for first in range(0, millions, IN_A_FILE):
+        writer = None
+        for seed in range(first, min(first + IN_A_FILE, millions)):
+            random = np.random.default_rng(seed)
+            y = (random.random(CHUNK) < 0.1).astype(np.int8)
+            table = pa.table({"s": random.standard_normal(CHUNK) + 3 * y, "y": y})
+            path = folder / f"{first:05}.parquet"
+            writer = writer or pq.ParquetWriter(path, table.schema, use_dictionary=["y"])
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from setpoint.certificates.drift import Check, Finding
     from setpoint.certificates.labelling import LabelPlan, label_plan
     from setpoint.certificates.outputs import certify_outputs
+    from setpoint.certificates.streams import certify_table
     from setpoint.certificates.three_way import ThreeWayCertificate, certify_three_way
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "certify",
     "certify_outputs",
     "certify_shifts",
+    "certify_table",
     "certify_three_way",
     "exchangeability",
     "goal_to_certify",
@@ -71,6 +73,7 @@ __getattr__ = import_lazily(
         "LabelPlan": "labelling",
         "label_plan": "labelling",
         "certify_outputs": "outputs",
+        "certify_table": "streams",
         "ThreeWayCertificate": "three_way",
         "certify_three_way": "three_way",
     },

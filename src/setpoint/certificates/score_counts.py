@@ -20,11 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_SCORES = 2**22
-"""Scores that are held in memory at a time."""
+MOST_SCORES = 2**21
+"""Scores that are read into memory at a time."""
+MOST_SAMPLED = 2**20
+"""Different scores by which copies are looked for."""
 _DIGIT, _BITS = 16, 64
 _BINS = 2**_DIGIT
-_MOST_LEAVES = 4
+_MOST_LEAVES = 2
 _TOP = np.uint64(1 << 63)
 Floats = NDArray[np.float64]
 Counts64 = NDArray[np.int64]
@@ -117,7 +119,7 @@ def multiplicities_of(scores: NDArray[Any], rows: int) -> Counts64:
         scores: Of one category.
         rows: How many rows all categories have.
     """
-    if rows > MOST_SCORES:
+    if rows > MOST_SAMPLED:
         scores = scores[in_sample(keys_of(scores.astype(np.float64)), sample_level(rows))]
     if not len(scores):
         return np.empty(0, np.int64)
@@ -126,8 +128,8 @@ def multiplicities_of(scores: NDArray[Any], rows: int) -> Counts64:
 
 
 def sample_level(rows: int) -> int:
-    """The level at which a sample has about :data:`MOST_SCORES` of ``rows`` scores."""
-    return 2**32 if rows <= MOST_SCORES else 2**32 * MOST_SCORES // rows
+    """The level at which a sample has about :data:`MOST_SAMPLED` of ``rows`` scores."""
+    return 2**32 if rows <= MOST_SAMPLED else 2**32 * MOST_SAMPLED // rows
 
 
 def keys_of(scores: Floats) -> Keys:

@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,10 +28,12 @@ from setpoint.cli.common import (
     tell,
 )
 from setpoint.rates import coverage
-from setpoint.tables import Scores, open_table, read_scores
+from setpoint.tables import Scores, TableSource, open_table, read_scores
 
 if TYPE_CHECKING:
     from setpoint.certificates import ThreeWayCertificate
+    from setpoint.certificates.goals import CertificateGoal
+    from setpoint.tables.arrow_file import ArrowSource
 
     AnyCertificate = Certificate | ThreeWayCertificate
 
@@ -39,7 +41,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A file of scores, its columns, and what to prove."""
     add = parser.add_argument
-    add("file", type=Path, metavar="scores.csv", help="csv or parquet, one row per example")
+    rows = "csv or parquet, one row per example; a folder of parquet files of any size"
+    add("file", type=Path, metavar="scores.csv", help=rows)
     add("--score", required=True, metavar="COLUMN", help="the scores: higher is more positive")
     add("--label", metavar="COLUMN", help="the true class; not needed for coverage alone")
     add("--goal", help='what to prove, as in "fpr <= 0.01" or "recall >= 0.95"')
@@ -63,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--old-threshold", type=float, metavar="SCORE", help="where alerts began when labelled")
     add("--positive", metavar="VALUE", help="which label is the positive one")
+    add("--ray", action="store_true", help="read parquet files by the workers of a Ray cluster")
     add("--test", type=Path, metavar="FILE", help="labelled rows that the certificate must survive")
     add("--allow-useless", action="store_true", help="exit code 0 for `certified, but ...` too")
     add_output(parser, "FILE", "write the certificate as JSON, for `check`")
@@ -143,16 +147,32 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
         raise UserError("--test compares labels with the certificate: add --label COLUMN.")
     if given.time is None and (given.latest or given.by):
         raise UserError("--latest and --by go by time: add --time COLUMN.")
-    _check_goal(given.goal, given.label, given.group)
-    data = read_scores(
-        open_table(given.file),
-        given.score,
-        given.label,
-        given.group,
-        given.positive,
-        clusters=given.clusters,
-        times=given.time,
-    )
+    wanted = _check_goal(given.goal, given.label, given.group)
+    source = open_table(given.file)
+    many, data = _to_stream(given, wanted, source), None
+    if many is None:
+        certificate, data = _in_memory(given, source)
+    else:
+        certificate = _of_stream(given, wanted, many)
+    if given.out is not None:
+        tell(_others_of_these_rows(given.out, certificate))
+    test = None
+    if given.test is not None:
+        names = (given.score, given.label, given.group, given.positive)
+        source = open_table(given.test)
+        test = read_scores(source, *names, clusters=given.clusters, one_will_do=True)
+        columns = None if given.group is None else {given.group: test.groups}
+        more = {"groups": columns, "clusters": test.clusters}
+        certificate = certificate.tested_on(test.scores, test.labels, **more)
+    if given.page is not None and data is not None:
+        write_file(given.page, _page(given, certificate, data, test).encode())
+    return certificate
+
+
+def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certificate, Scores]:
+    """Read all rows, then certify them."""
+    columns: dict[str, Any] = {"clusters": given.clusters, "times": given.time}
+    data = read_scores(source, given.score, given.label, given.group, given.positive, **columns)
     tell(data.notes)
     if given.time is None and given.clusters is None:
         tell(_order_note(data))
@@ -177,19 +197,7 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
 
         for line in rates_by_period(certificate, data.scores, data.labels, data.times, given.by):
             print(line)
-    if given.out is not None:
-        tell(_others_of_these_rows(given.out, certificate))
-    test = None
-    if given.test is not None:
-        wanted = (given.score, given.label, given.group, given.positive)
-        source = open_table(given.test)
-        test = read_scores(source, *wanted, clusters=given.clusters, one_will_do=True)
-        columns = None if given.group is None else {given.group: test.groups}
-        more = {"groups": columns, "clusters": test.clusters}
-        certificate = certificate.tested_on(test.scores, test.labels, **more)
-    if given.page is not None:
-        write_file(given.page, _page(given, certificate, data, test).encode())
-    return certificate
+    return certificate, data
 
 
 def _page(
@@ -213,7 +221,51 @@ def _page(
     )
 
 
-def _check_goal(text: str, label: str | None, group: str | None) -> None:
+def _to_stream(
+    given: argparse.Namespace, wanted: CertificateGoal, source: TableSource
+) -> ArrowSource | None:
+    """The table, if it is read by streaming: many rows in parquet files, or --ray.
+
+    Raises:
+        UserError: --ray is given, and they cannot be.
+    """
+    from setpoint.certificates.streams import FEWEST_TO_STREAM, can_stream
+    from setpoint.tables.arrow_file import ArrowSource
+
+    related = (given.clusters, given.time, given.old_threshold, given.page)
+    plain = all(option is None for option in related)
+    if isinstance(source, ArrowSource) and not source.feather and plain:
+        many = given.ray or source.count >= FEWEST_TO_STREAM
+        if many and can_stream(wanted, given.group, given.prevalence):
+            return source
+    if given.ray:
+        raise UserError(
+            "--ray reads parquet files for goals about fpr, tnr, recall, fnr, coverage, precision "
+            "and npv, without --clusters, --time, --old-threshold and --page."
+        )
+    return None
+
+
+def _of_stream(
+    given: argparse.Namespace, wanted: CertificateGoal, source: ArrowSource
+) -> Certificate:
+    """Certify rows that are read several times instead of being held in memory."""
+    from setpoint.certificates.streams import (
+        ScoreColumns,
+        StreamedTable,
+        certify_streamed,
+        workers_of,
+    )
+
+    options = {name: getattr(given, name) for name in ("confidence", "candidates", "guarantee")}
+    columns = ScoreColumns(given.score, given.label, given.group)
+    with workers_of(given.ray) as pool:
+        table = StreamedTable(source, columns, given.positive, pool)
+        tell(table.notes)
+        return certify_streamed(wanted, table.sample(given.prevalence), given.group, **options)
+
+
+def _check_goal(text: str, label: str | None, group: str | None) -> CertificateGoal:
     """UserError for a mistake in the goal, before the file is read."""
     found = parse_goal(text, goal_to_certify)
     alerts = coverage.numerator, coverage.denominator
@@ -222,6 +274,7 @@ def _check_goal(text: str, label: str | None, group: str | None) -> None:
     columns = {column for where in found.wheres for column, _ in where}
     if columns - {group}:
         raise UserError(f"--goal {text!r} looks at groups: add --group {min(columns)} (one only).")
+    return found
 
 
 def _latest(data: Scores, rows: int) -> Scores:
