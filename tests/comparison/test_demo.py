@@ -13,9 +13,9 @@ from setpoint.comparison.demo import (
     CROSS_ENTROPY,
     DEMO_GOALS,
     DEMO_METHODS,
+    DEMO_MODELS,
     DRAWN,
     IMPLICIT,
-    MODELS,
     DemoPlan,
     certify_one,
     letter_split,
@@ -65,9 +65,9 @@ def test_the_table_has_every_goal_and_model(quick):
     for goal in DEMO_GOALS:
         assert text.count(goal) == 1
     table = text[: text.index("Percent on the held-out")]
-    for model in MODELS:
+    for model in DEMO_MODELS:
         assert table.count(model) == len(DEMO_GOALS)
-    assert table.count(" ± ") >= 3 * len(DEMO_GOALS) * len(MODELS)
+    assert table.count(" ± ") >= 3 * len(DEMO_GOALS) * len(DEMO_MODELS)
     assert "not what it learns" in text  # quick says that it is quick
 
 
@@ -104,7 +104,7 @@ def test_results_hold_every_single_number(quick):
     results = json.loads((out / "results.json").read_text(encoding="utf-8"))
     assert results["seeds"] == [0, 1]
     assert set(results["versions"]) == {"setpoint", "torch", "numpy", "python"}
-    assert len(results["comparisons"]) == len(DEMO_GOALS) * len(MODELS)
+    assert len(results["comparisons"]) == len(DEMO_GOALS) * len(DEMO_MODELS)
     for one in results["comparisons"]:
         assert len(one["trials"]) == 2 * 2
         ours, theirs = (
@@ -128,7 +128,7 @@ def test_both_methods_start_from_the_same_weights_and_see_the_same_batches(monke
         raise StopIteration
 
     monkeypatch.setattr(room, "fit", watch)
-    for model in MODELS:
+    for model in DEMO_MODELS:
         bench = DemoPlan().bench(model, 4)
         for method in DEMO_METHODS.values():
             torch.rand(1)  # whatever else was drawn does not matter
@@ -140,7 +140,7 @@ def test_both_methods_start_from_the_same_weights_and_see_the_same_batches(monke
 
 
 def test_cross_entropy_is_trained_once_for_all_goals(found):
-    for model in MODELS:
+    for model in DEMO_MODELS:
         runs = [
             t for goal in DEMO_GOALS for t in found[goal, model].trials if t.method == CROSS_ENTROPY
         ]
@@ -149,7 +149,7 @@ def test_cross_entropy_is_trained_once_for_all_goals(found):
 
 
 def test_the_drawn_curve_passes_through_the_reported_number(found):
-    for model in MODELS:
+    for model in DEMO_MODELS:
         drawn = found[DRAWN, model]
         for method, (pair,) in scored_parts(drawn.trials, drawn.labels).items():
             (value,) = (t.value for t in drawn.trials if t.method == method)
@@ -173,7 +173,7 @@ def made_up(gain: float) -> dict[tuple[str, str], Comparison]:
                 (IMPLICIT, 50.0 + (gain + noise) * sign),
             )
         ]
-        comparisons |= {(goal, model): Comparison(problem, tuple(trials)) for model in MODELS}
+        comparisons |= {(goal, model): Comparison(problem, tuple(trials)) for model in DEMO_MODELS}
     return comparisons
 
 
@@ -187,7 +187,7 @@ def test_rows_say_who_is_better_and_losing_ones_stay_in(gain, told):
     lines = [
         line for line in console.export_text().splitlines() if "MLP 64" in line or "linear" in line
     ]
-    assert len(lines) == len(DEMO_GOALS) * len(MODELS)
+    assert len(lines) == len(DEMO_GOALS) * len(DEMO_MODELS)
     for line in lines:
         assert f"{gain:+.1f} ± 1.0   {told}  " in line
 

@@ -12,6 +12,7 @@ from setpoint.rates import Array
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 def quiet() -> AbstractContextManager[object]:

@@ -267,7 +267,7 @@ class PlainOutcome(Outcome):
             gap, unit = target.gap(tables), TOLERANCE
         else:  # the nearest attainable rate is at most one example away
             levels = np.array([point.level for (point,) in self.problem.points])
-            gap, unit = abs(value - levels), _unit(target.expression, tables, one)
+            gap, unit = abs(value - levels), _one_example_of(target.expression, tables, one)
             if isinstance(target, Range) and target.floors:
                 gap, unit = levels - value, TOLERANCE
         if (gap > unit).any():
@@ -285,14 +285,14 @@ def _of_output(table: Counts, output: int) -> Counts:
     return Counts(*(part[output] for part in parts))
 
 
-def _unit(expression: Expression, tables: Tables, one: float) -> float:
+def _one_example_of(expression: Expression, tables: Tables, one: float) -> float:
     """What one example changes in a rate, at most."""
-    sizes = [_size(rate, tables, one) for rate in expression.rates()]
+    sizes = [_size_in_examples(rate, tables, one) for rate in expression.rates()]
     units = [1 / size for size in sizes if size > 0]
     return max(units, default=0.0) + TOLERANCE
 
 
-def _size(rate: Rate, tables: Tables, one: float) -> float:
+def _size_in_examples(rate: Rate, tables: Tables, one: float) -> float:
     """The smallest denominator of a rate, over thresholds, in examples that weigh ``one``."""
     return float(np.min(rate.denominator.of(tables[rate.where]))) / one
 
@@ -301,7 +301,7 @@ def _too_coarse(rate: Rate, aim: float, tables: Tables, one: float) -> str:
     """A batch of 32 negatives cannot hold 1 % of them."""
     if rate.direction is None or not rate.is_share:
         return ""
-    size = _size(rate, tables, one)
+    size = _size_in_examples(rate, tables, one)
     if 0 < aim * size < 1 - TOLERANCE:
         return (
             f"too coarse: one of {plural(size, 'example')} is a rate of {1 / size:.2g}, "

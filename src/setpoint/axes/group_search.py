@@ -381,7 +381,7 @@ def _bisect(solver: GroupSearch, prices: list[Floats], j: int, best: _JudgedPick
     direction = _raising(target, solver.cells, tables)
     if not missed or np.isnan(missed) or not direction.any():
         return best
-    turn, low, high, price = np.sign(missed), 0.0, 0.0, _unit(solver, direction)
+    turn, low, high, price = np.sign(missed), 0.0, 0.0, _unit_price(solver, direction)
     for _ in range(_HALVINGS):
         prices[j] = turn * price * direction
         trial = solver.tangents(prices)
@@ -396,7 +396,7 @@ def _bisect(solver: GroupSearch, prices: list[Floats], j: int, best: _JudgedPick
     return best
 
 
-def _unit(solver: GroupSearch, direction: Floats) -> float:
+def _unit_price(solver: GroupSearch, direction: Floats) -> float:
     """A price at which the target weighs about as much as the objective."""
     moves = [np.ptp(cost[abs(cost) < _WORST / 2]) for cost in solver.costs.fixed]
     totals = np.array([(cell.tp[-1], cell.fp[-1]) for cell in solver.cells.cells])

@@ -19,7 +19,7 @@ def output_names(outputs: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def check_outputs(outputs: Sequence[str], columns: int) -> None:
+def check_output_columns(outputs: Sequence[str], columns: int) -> None:
     """Raise if there is not one column of scores for each name."""
     if columns != len(outputs):
         raise ValueError(
@@ -43,7 +43,7 @@ def columns_of_outputs(
         ValueError: There is not one column for each name, or labels have another shape.
     """
     names, s, y = output_names(outputs), as_array(scores, "scores"), as_array(labels, "labels")
-    check_outputs(names, 1 if s.ndim == 1 else s.shape[1])
+    check_output_columns(names, 1 if s.ndim == 1 else s.shape[1])
     if y.shape != s.shape:
         raise ValueError(
             f"labels must have the shape of the scores, {s.shape}, one column for each of "

@@ -37,7 +37,7 @@ def evaluate_queries(problem: Specification, examples: ScoredExamples, threshold
             if given is None:
                 values.append(_areas(problem, sample))
             else:
-                tables = _decided(sample, given[part])
+                tables = _tables_of_queries(sample, given[part])
                 values.append(_objectives(problem, tables, sample.query_cuts))
     return _mean_of(problem, np.concatenate(values))
 
@@ -141,7 +141,7 @@ def _given(problem: Specification, thresholds: Any, grouped: Grouped) -> Floats:
     return given
 
 
-def _decided(sample: QuerySample, thresholds: Floats) -> Tables:
+def _tables_of_queries(sample: QuerySample, thresholds: Floats) -> Tables:
     """The counts of each query at given thresholds, ``[q, m]``."""
     accepted = sample.scores > sample.queries.each(thresholds.T)
     counts = sample.queries.total(accepted[:, None] * sample.by_column)

@@ -200,7 +200,7 @@ def shifts_for(scores: Floats, held: Ints) -> tuple[Floats, Floats]:
 
     Where no shifts can (equal rows in different classes), the middle is as near as can be.
     """
-    room = _room(scores, held)
+    room = _largest_differences(scores, held)
     slack = _least_mean_cycle(room)
     middle = _farthest(room - slack).mean(1)  # no class is the one to start from
     root = int(np.lexsort((class_spreads(scores), np.bincount(held, minlength=len(room))))[-1])
@@ -208,7 +208,7 @@ def shifts_for(scores: Floats, held: Ints) -> tuple[Floats, Floats]:
     return _centred(middle), _centred(edge)
 
 
-def _room(scores: Floats, held: Ints) -> Floats:
+def _largest_differences(scores: Floats, held: Ints) -> Floats:
     """How much ``t_i - t_j`` may be at most, ``[K, K]``: the least ``s_i - s_j`` in class ``i``.
 
     A class without examples is treated as if it had one more, out of the reach of all others.

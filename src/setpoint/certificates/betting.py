@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from setpoint.certificates.sample import Floats
+from setpoint.axes.arrays import Floats
 
 STAKES = (0.2, 0.5, 0.9)
 """For many rows, for some, for few; chosen by simulation."""

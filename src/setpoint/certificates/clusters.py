@@ -30,10 +30,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.axes.arrays import Floats
 from setpoint.batch import check_length
 from setpoint.certificates.betting import log_capital
 from setpoint.certificates.goals import Share
-from setpoint.certificates.sample import CalibrationSample, Floats, Subset
+from setpoint.certificates.sample import CalibrationSample, Subset
 from setpoint.rates import Where
 
 _Codes = NDArray[np.int64]

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import number
+from setpoint.axes.arrays import Floats
 from setpoint.batch import check_length
 from setpoint.certificates.betting import upper_mean
 from setpoint.certificates.goals import CertificateGoal
 from setpoint.certificates.regions import weights
-from setpoint.certificates.sample import CalibrationSample, CannotPromise, Floats
+from setpoint.certificates.sample import CalibrationSample, CannotPromise
 from setpoint.rates import Expression, Rate
 
 

@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.axes.arrays import Floats
 from setpoint.certificates.decisions import below, halfway
 from setpoint.certificates.goals import Inequality, count_bounds
 from setpoint.certificates.regions import Evidence, are_independent, signs, upper_bound
@@ -37,7 +38,6 @@ from setpoint.certificates.sample import (
     POSITIVES,
     PRIOR,
     CalibrationSample,
-    Floats,
     Subset,
 )
 from setpoint.certificates.tails import lower, upper

@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtr
 
-from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Floats, Subset
+from setpoint.axes.arrays import Floats
+from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Subset
 from setpoint.certificates.tails import lower, upper
 from setpoint.rates import Combination, Counts, Expression, Fold, Quotient, Rate, Where
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import plural
-from setpoint.axes.arrays import as_array, to_numpy
+from setpoint.axes.arrays import Bools, Floats, as_array, to_numpy
 from setpoint.batch import check_labels, check_length, check_scores, column_of
 from setpoint.certificates.decisions import SCORE_PRECISIONS
 from setpoint.certificates.score_counts import multiplicities_of
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from setpoint.certificates.goals import Share
 
 POSITIVES, NEGATIVES, EVERYONE, PRIOR = "positives", "negatives", "everyone", "prior"
-Floats = NDArray[np.float64]
-_Bools = NDArray[np.bool_]
 _DISTINCT_ENOUGH = 30
 """Distinct scores that all repeat equally often are copies: chance does not do that."""
 
@@ -70,15 +68,15 @@ class CalibrationSample:
     def __init__(
         self,
         scores: NDArray[Any],
-        labels: _Bools | None,
-        slices: Mapping[Where, _Bools],
+        labels: Bools | None,
+        slices: Mapping[Where, Bools],
         precision: str,
         prevalence: float | None = None,
     ) -> None:
         self.scores, self.labels, self.precision = scores, labels, precision
         self.prevalence = prevalence
         self.slices = dict(slices)
-        self.kept: _Bools | None = None
+        self.kept: Bools | None = None
         """Which of the rows given have a label, if some have none."""
         self.clusters: int | None = None
         """How many clusters the rows come from, if one row of each stands for it."""
@@ -99,7 +97,7 @@ class CalibrationSample:
             self._sorted[subset] = np.sort(self.scores[self.inside(subset)])
         return self._sorted[subset]
 
-    def inside(self, subset: Subset) -> _Bools:
+    def inside(self, subset: Subset) -> Bools:
         """A mask of the examples of a subset."""
         inside = self.slices.get(subset.where, np.ones(len(self.scores), bool))
         if subset.kind == EVERYONE:
@@ -233,7 +231,7 @@ def sample_of(
     scores: NDArray[Any],
     precision: str,
     labels: Any,
-    slices: Mapping[Where, _Bools],
+    slices: Mapping[Where, Bools],
     prevalence: float | None,
 ) -> CalibrationSample:
     """A sample of the examples that have a label; of all of them if no labels are given."""
@@ -269,14 +267,14 @@ def scores_and_precision(scores: Any) -> tuple[NDArray[Any], str]:
     return array, name
 
 
-def binary_labels(labels: Any, scores: NDArray[Any]) -> _Bools:
+def binary_labels(labels: Any, scores: NDArray[Any]) -> Bools:
     """Labels as booleans; every row must have one."""
     array = _label_numbers(labels)
     check_labels(array, scores)
     return np.asarray(array == 1)
 
 
-def labels_and_known(labels: Any, scores: NDArray[Any]) -> tuple[_Bools, _Bools]:
+def labels_and_known(labels: Any, scores: NDArray[Any]) -> tuple[Bools, Bools]:
     """Which rows are positive, and which have a label: NaN and -1 mark those without one."""
     array = _label_numbers(labels)
     check_length(array, scores, "labels")
@@ -306,7 +304,7 @@ def _label_numbers(labels: Any) -> NDArray[Any]:
 
 def read_slices(
     groups: Any, wheres: tuple[Where, ...], scores: NDArray[Any], *, empty: bool = False
-) -> dict[Where, _Bools]:
+) -> dict[Where, Bools]:
     """A mask per slice; a slice without rows is an error unless slices may be ``empty``."""
     columns = {column for where in wheres for column, _ in where}
     found = {}

@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.axes.arrays import Floats
 from setpoint.certificates.decisions import halfway
 from setpoint.certificates.goals import CertificateGoal, Inequality, count_bounds
 from setpoint.certificates.proofs import (
@@ -46,7 +47,6 @@ from setpoint.certificates.sample import (
     POSITIVES,
     PRIOR,
     CalibrationSample,
-    Floats,
     Subset,
 )
 from setpoint.rates import Expression, Quotient, Rate

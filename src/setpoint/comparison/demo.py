@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +16,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from time import perf_counter
 
-import numpy as np
 import torch
 from rich import box
 from rich.console import Console
@@ -25,7 +23,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as RichTable
 
 from setpoint._checks import plural
-from setpoint._version import __version__
+from setpoint._version import versions
 from setpoint.certificates import Certificate, certify
 from setpoint.comparison.pictures import draw_corner, scored_parts
 from setpoint.comparison.tables import Comparison, MethodRow, verdict
@@ -51,7 +49,7 @@ DEMO_METHODS = {
     CROSS_ENTROPY: Method(lambda _problem, _steps: cross_entropy, Shuffled),
     IMPLICIT: Method(lambda problem, steps: Implicit(problem, steps=steps), Shuffled),
 }
-MODELS = {"linear": "linear", "MLP 64": "mlp"}
+DEMO_MODELS = {"linear": "linear", "MLP 64": "mlp"}
 """By their name in the table; the kind decides the learning rate."""
 TITLES = {"linear": "Linear model", "MLP 64": "MLP, 64 hidden units"}
 Comparisons = Mapping[tuple[str, str], Comparison]
@@ -80,11 +78,11 @@ class DemoPlan:
     @property
     def total_steps(self) -> int:
         """All steps of the demo: cross-entropy once for all goals, Implicit once for each."""
-        return self.seeds * len(MODELS) * (1 + len(DEMO_GOALS)) * self.steps
+        return self.seeds * len(DEMO_MODELS) * (1 + len(DEMO_GOALS)) * self.steps
 
     def bench(self, model: str, seed: int) -> Bench:
         """What both methods share on one split."""
-        kind = MODELS[model]
+        kind = DEMO_MODELS[model]
         given = (kind, self.steps, self.batch_size, [LEARNING_RATES[kind]])
         return Bench(ComparisonPlan(DEMO_GOALS[DRAWN], letter_split, *given), seed)
 
@@ -99,7 +97,7 @@ def run_plan(
 ) -> dict[tuple[str, str], Comparison]:
     """Train and judge everything; ``on_steps`` is called with the number of steps just done."""
     seeds = range(plan.seeds)
-    cells = [(model, seed) for seed in seeds for model in MODELS]
+    cells = [(model, seed) for seed in seeds for model in DEMO_MODELS]
     with open_pool(processes, on_steps=on_steps) as pool:
         tasks = [pool.submit(run_cell, plan, *cell) for cell in cells]
         found = {cell: pool.result(task) for cell, task in zip(cells, tasks, strict=True)}
@@ -109,7 +107,7 @@ def run_plan(
             problem, tuple(trial for seed in seeds for trial in found[model, seed][goal]), labels
         )
         for goal, problem in DEMO_GOALS.items()
-        for model in MODELS
+        for model in DEMO_MODELS
     }
 
 
@@ -191,7 +189,7 @@ def make_table(found: Comparisons, plan: DemoPlan) -> RichTable:
     table.add_column("ms/step", justify="right", no_wrap=True)
     for goal, problem in DEMO_GOALS.items():
         better = f"[dim]{'higher' if problem.maximize else 'lower'} is better[/dim]"
-        for model, first in zip(MODELS, (goal, better), strict=True):
+        for model, first in zip(DEMO_MODELS, (goal, better), strict=True):
             table.add_row(first, model, *_demo_cells(*found[goal, model].rows))
         table.add_section()
     return table
@@ -215,16 +213,6 @@ def _demo_cells(theirs: MethodRow, ours: MethodRow) -> tuple[str, ...]:
 def _percent_and_spread(mean: float, size: float, sign: str = "") -> str:
     """Without a spread for a single seed, which says nothing about it."""
     return f"{100 * mean:{sign}.1f}" + ("" if size != size else f" ± {100 * size:.1f}")
-
-
-def versions() -> dict[str, str]:
-    """What the numbers were made with."""
-    return {
-        "setpoint": __version__,
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-    }
 
 
 def write_results(path: Path, plan: DemoPlan, found: Comparisons) -> None:
@@ -268,7 +256,7 @@ def write_picture(paths: list[Path], plan: DemoPlan, found: Comparisons) -> None
 
 def certify_one(found: Comparisons) -> tuple[Certificate, RunResult]:
     """The linear model of the first seed: its certificate, and the run as the report takes it."""
-    model = next(iter(MODELS))
+    model = next(iter(DEMO_MODELS))
     first = {t.method: t.scores for t in found[DRAWN, model].trials if t.seed == 0}
     ours, theirs = first[IMPLICIT], first[CROSS_ENTROPY]
     parts = letter_split(0)

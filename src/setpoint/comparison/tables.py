@@ -153,7 +153,7 @@ def _text_table(comparison: Comparison) -> str:
     rows = comparison.rows
     seeds = len({trial.seed for trial in comparison.trials})
     notes: dict[str, int] = {}
-    lines = [_HEADER, *(_cells(row, seeds, notes) for row in rows)]
+    lines = [_HEADER, *(_row_cells(row, seeds, notes) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(_HEADER) - 1)]
     text = [
         "  ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]]).rstrip()
@@ -168,11 +168,11 @@ def _text_table(comparison: Comparison) -> str:
     )
     best = comparison.best
     chosen = f"\nBest on validation: {best}." if best else ""
-    below = [*(_note(number, said) for said, number in notes.items()), ""] if notes else []
+    below = [*(_footnote(number, said) for said, number in notes.items()), ""] if notes else []
     return "\n".join([str(comparison.problem), "", *text, "", *below, legend + chosen])
 
 
-def _cells(row: MethodRow, seeds: int, notes: dict[str, int]) -> tuple[str, ...]:
+def _row_cells(row: MethodRow, seeds: int, notes: dict[str, int]) -> tuple[str, ...]:
     value = "none" if row.value is None else _both(row.value.mean, row.value.spread, "")
     better, told = "", ""
     if row.gain is not None:
@@ -195,7 +195,7 @@ def _trouble(row: MethodRow, seeds: int) -> str:
     return "a learning rate failed" if AT_RATE in row.trouble else ""
 
 
-def _note(number: int, said: str) -> str:
+def _footnote(number: int, said: str) -> str:
     said = said.removeprefix(f"{CANNOT} it: ")  # the cell has said so
     first = f"[{number}] "
     return fill(

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from setpoint._extras import install_advice
-from setpoint.axes.outputs import check_outputs, output_names
+from setpoint.axes.outputs import check_output_columns, output_names
 from setpoint.certificates import Certificate, certify_outputs
 from setpoint.export.decision import Decision, certificates_from_json, certificates_to_json
 from setpoint.integrations.shared import goal_metrics, try_certify
@@ -198,7 +198,7 @@ class Goal(TrainerCallback):  # type: ignore[misc]
 
     def _read(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         if self.outputs is not None:
-            check_outputs(self.outputs, logits.shape[-1])
+            check_output_columns(self.outputs, logits.shape[-1])
             return logits, labels
         return scores_of(logits), labels.reshape(-1)
 

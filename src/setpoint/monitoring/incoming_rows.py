@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.axes.arrays import Floats
+from setpoint.axes.arrays import Bools, Floats
 from setpoint.certificates import Certificate
 from setpoint.certificates.decisions import rounded
 from setpoint.certificates.drift import certified_goals
@@ -18,8 +18,6 @@ from setpoint.certificates.goals import goal_to_certify
 from setpoint.certificates.sample import read_column, read_slices, scores_and_precision
 from setpoint.certificates.times import period_names, read_times
 from setpoint.rates import Where
-
-_Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -40,10 +38,10 @@ class IncomingRows:
     """
 
     margins: NDArray[Any]
-    alerts: _Bools
-    known: _Bools
-    labels: _Bools
-    slices: Mapping[Where, _Bools]
+    alerts: Bools
+    known: Bools
+    labels: Bools
+    slices: Mapping[Where, Bools]
     times: NDArray[Any] | None = None
     ids: NDArray[Any] | None = None
     clusters: NDArray[np.int64] | None = None
@@ -111,7 +109,7 @@ def read_rows(
     return rows.rows(np.argsort(rows.times, kind="stable"))
 
 
-def read_labels(labels: Any, scores: NDArray[Any]) -> tuple[_Bools, _Bools]:
+def read_labels(labels: Any, scores: NDArray[Any]) -> tuple[Bools, Bools]:
     """Which labels are known, and the labels; None and NaN are unknown ones."""
     if labels is None:
         return np.zeros(len(scores), bool), np.zeros(len(scores), bool)
@@ -143,7 +141,7 @@ def _group(groups: Any) -> Any:
 
 def _slices_and_margins(
     certificate: Certificate, scores: NDArray[Any], groups: Any
-) -> tuple[dict[Where, _Bools], NDArray[Any]]:
+) -> tuple[dict[Where, Bools], NDArray[Any]]:
     goals = certified_goals(certificate)
     per_group = goals.column is not None
     wheres = tuple(goals.wheres) if per_group else goal_to_certify(certificate.goal).wheres
@@ -156,7 +154,7 @@ def _slices_and_margins(
     return slices, margins
 
 
-def _read_shares(shares: Any, scores: NDArray[Any], known: _Bools) -> Floats:
+def _read_shares(shares: Any, scores: NDArray[Any], known: Bools) -> Floats:
     values = np.broadcast_to(np.asarray(shares, float), scores.shape)
     wrong = known & ~((values > 0) & (values <= 1))
     if wrong.any():

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.axes.arrays import Floats
+from setpoint.axes.arrays import Bools, Floats
 from setpoint.certificates import Certificate
 from setpoint.certificates.drift import certified_goals
 from setpoint.certificates.goals import ACCEPTED, Inequality, Share, inequalities
@@ -35,7 +35,6 @@ from setpoint.certificates.regions import signs, value_range
 from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Subset
 from setpoint.rates import Where
 
-_Bools = NDArray[np.bool_]
 _CODES = {"tn": 0, "fn": 1, "fp": 2, "tp": 3}
 _RESTART_EVENTS = 3
 """Events expected at the limit between two restarts."""
@@ -54,9 +53,9 @@ class DecidedRows:
         clusters: What each row belongs to, as whole numbers; None: rows are independent.
     """
 
-    alerts: _Bools
-    labels: _Bools
-    slices: Mapping[Where, _Bools]
+    alerts: Bools
+    labels: Bools
+    slices: Mapping[Where, Bools]
     shares: Floats | None = None
     clusters: NDArray[np.int64] | None = None
 
@@ -70,7 +69,7 @@ class DecidedRows:
             None if self.clusters is None else self.clusters[chosen],
         )
 
-    def inside(self, where: Where) -> _Bools | None:
+    def inside(self, where: Where) -> Bools | None:
         """The mask of a slice; None for everyone."""
         return self.slices[where] if where else None
 

@@ -36,7 +36,7 @@ _DEEPEST_EXPRESSION = 50
 """How deep expressions may be nested: far beyond any goal, and well within python's stack."""
 
 
-_ROUNDING = 1e-14
+_DIFFERENCE_ROUNDING = 1e-14
 """The rounding error of a difference of a few rates in double precision, by their scale."""
 
 
@@ -368,7 +368,7 @@ class Quotient(Expression):
     def __post_init__(self) -> None:
         _check_expressions(self.children)
         self._note(self.top.scale / (self.bottom.scale or 1.0))
-        noise = tuple(_ROUNDING * part.scale * _cancels(part) for part in self.children)
+        noise = tuple(_DIFFERENCE_ROUNDING * part.scale * _cancels(part) for part in self.children)
         object.__setattr__(self, "_noise", noise)
 
     @property

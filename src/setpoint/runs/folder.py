@@ -13,13 +13,10 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
-from platform import python_version
 from typing import Any
 
 from setpoint._files import check_output_folder, write_folder
-from setpoint._version import __version__
 from setpoint.problems import Problem
 from setpoint.tables import LabelNames
 from setpoint.tables.features import Encoder, read_encoder
@@ -132,12 +129,6 @@ class Manifest:
 
 _TEXTS = ("goal", "label", "negative", "positive", "method", "model", "created")
 _FIELDS = (*_TEXTS, "hidden", "seed", "group", "versions", "files")
-
-
-def versions() -> dict[str, str]:
-    """The versions that the numbers of a run were made with."""
-    packages = {name: version(name) for name in ("torch", "numpy")}
-    return {"setpoint": __version__, **packages, "python": python_version()}
 
 
 def read_manifest(folder: Path) -> Manifest:

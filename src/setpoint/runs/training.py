@@ -24,6 +24,7 @@ from safetensors.numpy import save
 from torch import Tensor, nn
 
 from setpoint._checks import plural, quoted, quoted_list
+from setpoint._version import versions
 from setpoint.axes.class_data import numbered
 from setpoint.certificates import certify, certify_shifts, shifts_to_prove
 from setpoint.distributed import gather_rows, rank_of, values_of_ranks, workers
@@ -38,7 +39,6 @@ from setpoint.runs.folder import (
     SCORES_FILE,
     Manifest,
     digest,
-    versions,
     write_run,
 )
 from setpoint.runs.model import build_model, model_bytes

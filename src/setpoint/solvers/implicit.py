@@ -25,7 +25,7 @@ from setpoint.axes import axis_of
 from setpoint.axes.axis import DEFAULTS, Outcome
 from setpoint.axes.everyone import Everyone, PlainOutcome
 from setpoint.axes.groups import Groups
-from setpoint.axes.outputs import check_outputs, output_names
+from setpoint.axes.outputs import check_output_columns, output_names
 from setpoint.axes.queries import QueryOutcome
 from setpoint.axes.sample import Sample, exact
 from setpoint.batch import ScoredExamples, describe
@@ -180,14 +180,10 @@ class Implicit(ClosedForm, BatchCriterion, State):
         usual = DEFAULTS[kind]
         given: dict[str, Any] = {"memory": memory, "correct_every": correct_every, "follow": follow}
         given |= {"correction_batches": correction_batches, "classes": classes, "rule": rule}
-        given |= {"flatness": flatness, "slope_floor": slope_floor}
+        given |= {"flatness": flatness, "slope_floor": slope_floor, "outputs": outputs}
         _refuse_options(kind, usual.refused, given)
-        if outputs is not None and kind != "everyone":
-            raise ValueError(
-                f"outputs= names binary outputs; this goal is of {kind}: leave it out."
-            )
         self.main = _main(usual.main if main is None else main, usual.main)
-        self.share = _share(share, memory)
+        self.share = _checked_share(share, memory)
         self.steps = None if steps is None else whole_number(steps, "steps", least=1)
         self.step = _checked_step(usual.step if step is None else step, kind)
         self.widening = positive(usual.widening if widening is None else widening, "widening")
@@ -320,7 +316,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
             weights = example_weights(weights, scores)
         counted = weights if resampling is None else _resampled(weights, resampling, scores)
         if self.outputs is not None:
-            check_outputs(self.outputs, 1 if scores.ndim == 1 else scores.shape[1])
+            check_output_columns(self.outputs, 1 if scores.ndim == 1 else scores.shape[1])
         batch = self.axis.read(ScoredExamples(scores, labels, counted, groups, queries))
         share, steps = self.current_share(scores), learns and self.training
         with np.errstate(all="ignore"):  # 0/0 is a value here, not an accident
@@ -583,6 +579,8 @@ def _refuse_options(kind: str, refused: Sequence[str], given: dict[str, Any]) ->
     """Raise for options that make no sense for a kind of problem."""
     if given["rule"] not in ("shift", "weight"):
         raise ValueError(f"rule must be 'shift' or 'weight'; got {given['rule']!r}.")
+    if given["outputs"] is not None and kind != "everyone":
+        raise ValueError(f"outputs= names binary outputs; this goal is of {kind}: leave it out.")
     wrong = [name for name in refused if given[name] != _UNUSED[name]]
     if wrong:
         raise ValueError(_WITHOUT_OPTION[kind].format(wrong[0]))
@@ -603,7 +601,7 @@ def _main(main: str | Loss, usual: str) -> str | Loss:
     return main
 
 
-def _share(share: object, memory: int) -> float | Literal["fade"]:
+def _checked_share(share: object, memory: int) -> float | Literal["fade"]:
     if isinstance(share, str):
         if share != "fade":
             raise ValueError(f"share must be 'fade' or a number from 0 to 1; got {share!r}.")

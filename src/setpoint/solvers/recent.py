@@ -61,7 +61,7 @@ class RecentBatches:
         if not counted:
             return {}
         with np.errstate(all="ignore"):
-            tables = {where: _added([table[where] for table in counted]) for where in counted[0]}
+            tables = {where: _summed([table[where] for table in counted]) for where in counted[0]}
             asked = (self._problem.objective, *(t.expression for t in self._problem.subject_to))
             found = {str(rate): rate.of(tables).mean(-1).tolist() for rate in asked}
         return {name: [None if x != x else x for x in each] for name, each in found.items()}
@@ -73,7 +73,7 @@ class RecentBatches:
         return f"over the last {len(self)} steps: {', '.join(means) or 'no rates'}"
 
 
-def _added(tables: list[Counts]) -> Counts:
+def _summed(tables: list[Counts]) -> Counts:
     names = ("tp", "fp", "fn", "tn", "positives", "negatives")
     parts: list[Any] = [sum(getattr(table, name) for table in tables) for name in names]
     return Counts(*parts)

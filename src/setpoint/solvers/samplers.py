@@ -104,7 +104,7 @@ class ByClass(ABC):
         classes, counts = self._parts(labels, size)
         if not classes:
             return Shuffled(size).draw(labels, steps=steps, seed=seed)
-        return _by_class(classes, counts, steps=steps, seed=seed)
+        return _draw_by_class(classes, counts, steps=steps, seed=seed)
 
     def __len__(self) -> int:
         """Batches in a pass of a data loader."""
@@ -358,7 +358,7 @@ def _class_weights(classes: list[Tensor], counts: list[int]) -> list[float]:
     return [len(rows) / total * size / count for rows, count in pairs]
 
 
-def _by_class(
+def _draw_by_class(
     classes: list[Tensor], counts: list[int], *, steps: int, seed: int
 ) -> Iterator[Batch]:
     """Batches with ``counts`` rows of each class, weighted back to the shares of the classes."""
