@@ -9,9 +9,10 @@ import numpy as np
 from scipy.stats import norm
 
 from benchmarks.monitoring.streams import daily_check, first_alarms
+from setpoint.certificates import certify
 from setpoint.certificates.drift import chance_of_difference
 from setpoint.certificates.polya_urn import RankCells, alert_evidence, rank_evidence
-from setpoint.monitoring import monitor
+from setpoint.monitoring.false_alarm_budget import LABELLED
 
 FALSE_ALARM = 0.05
 RATES = {  # limit, relevant rows of 1,000,000 rows where a tenth is positive
@@ -20,7 +21,7 @@ RATES = {  # limit, relevant rows of 1,000,000 rows where a tenth is positive
     "recall >= 0.95": (0.05, 100_000),
     "precision >= 0.9": (0.10, 100_000),
 }
-PARTS = {"rates alone": 1.0, "all tests": monitor.PARTS["rates"]}
+PARTS = {"rates alone": 1.0, "all tests": LABELLED["rates"]}
 """The part of the false alarms that one certified rate has."""
 
 
@@ -80,9 +81,8 @@ def _alert_stream(
     scores, labels = _draw(random, n, ties)
     ranked = np.sort(scores[~labels] if of_negatives else scores)[::-1]
     threshold = ranked[int(share * len(ranked))]
-    urn = alert_evidence(float((scores > threshold).sum()), n)
-    if urn is None:
-        return False
+    urn = alert_evidence(float((scores > threshold).sum()), n, FALSE_ALARM)
+    assert urn is not None
     truth = _alert_share(threshold, ties)
     cuts = urn.evidence.pieces(rows)
     alerts = random.binomial(np.diff(cuts), truth)
@@ -136,53 +136,45 @@ def _median(first: Any) -> list[float | None]:
 
 
 def label_free_delays(streams: int) -> dict[str, Any]:
-    """Days until the share of alerts is seen to have risen, without labels.
+    """Days until the share of alerts is seen to have risen, without labels: the monitor itself.
 
-    5 % alerts at calibration. The monitor watches alerts alone, alerts and scores, or everything;
-    the daily check compares a day with the calibration sample at 0.001, or at 5 % a year.
+    5 % alerts at calibration, all tests on. The daily check compares a day with the calibration
+    sample at 0.001, or at 5 % a year.
     """
     found: dict[str, Any] = {}
-    for factor, per_day, days in ((1.3, 500, 60), (1.15, 5_000, 60), (1.0, 5_000, 365)):
-        for n in (5_000, 10_000, 20_000, 50_000):
-            ways = {
-                "monitor, alerts alone": math.log(1 / FALSE_ALARM),
-                "monitor, alerts and scores": math.log(1 / FALSE_ALARM / _part("alerts", "scores")),
-                "monitor, all tests": math.log(1 / FALSE_ALARM / monitor.PARTS["alerts"]),
-            }
-            first: dict[str, list[float]] = {}
-            random = np.random.default_rng(8)
-            for _ in range(streams):
-                m = round(0.05 * n)
-                share = random.beta(m + 1, n - m) * factor
-                alerts = random.binomial(per_day, share, days)
-                path = _daily_path(alerts, per_day, m, n)
-                for way, alarm in ways.items():
-                    first.setdefault(way, []).append(_day(path >= alarm))
-                chance = np.array([chance_of_difference(int(k), per_day, m, n) for k in alerts])
-                for way, level in (("0.001", 0.001), ("5 % a year", 0.05 / 365)):
-                    first.setdefault(f"daily check, {way}", []).append(_day(chance < level))
-            for way, when in first.items():
-                key = f"{way} | x {factor:g}, {per_day:,} a day, {n:,} calibration rows"
-                found[key] = _median(np.array(when))
+    cases = [(1.3, 500, 60, n) for n in (5_000, 20_000)]
+    cases += [(1.15, 5_000, 60, n) for n in (5_000, 10_000, 20_000)] + [(1.0, 5_000, 365, 5_000)]
+    for factor, per_day, days, n in cases:
+        first: dict[str, list[float]] = {}
+        random = np.random.default_rng(8)
+        for _ in range(streams if factor > 1 else max(2, streams // 3)):
+            for way, day in _label_free_stream(random, factor, per_day, days, n).items():
+                first.setdefault(way, []).append(day)
+        for way, when in first.items():
+            key = f"{way} | x {factor:g}, {per_day:,} a day, {n:,} calibration rows"
+            found[key] = _median(np.array(when))
     return found
 
 
-def _part(kind: str, *others: str) -> float:
-    """The part of false alarms of one kind of tests among those that are watched."""
-    return monitor.PARTS[kind] / sum(monitor.PARTS[each] for each in (kind, *others))
-
-
-def _daily_path(alerts: Any, per_day: int, m: int, n: int) -> Any:
-    """The log evidence at the end of each day."""
-    urn = alert_evidence(m, n)
-    assert urn is not None
-    path = []
-    for k in alerts:
-        row = np.zeros(per_day, np.int64)
-        row[: int(k)] = 1
-        np.random.default_rng(int(k)).shuffle(row)
-        path.append(urn.add(row).max())
-    return np.array(path)
+def _label_free_stream(
+    random: np.random.Generator, factor: float, per_day: int, days: int, n: int
+) -> dict[str, float]:
+    """The day of the first alarm by each way; scores within alerts and other rows stay as before."""
+    scores, m = random.random(n), round(0.05 * n)
+    threshold = float(np.sort(scores)[-m - 1])
+    certificate = certify(scores, random.random(n) < 0.1, "fpr <= 0.2", thresholds=threshold)
+    monitor = certificate.monitor(FALSE_ALARM)
+    alerts, when = [], math.inf
+    for day in range(days):
+        alert = random.random(per_day) < factor * (1 - threshold)
+        within = random.random(per_day)
+        monitor.update(np.where(alert, threshold + (1 - threshold) * within, threshold * within))
+        alerts.append(int(alert.sum()))
+        when = min(when, math.inf if monitor else day + 1.0)
+    chance = np.array([chance_of_difference(k, per_day, m, n) for k in alerts])
+    levels = {"0.001": 0.001, "5 % a year": 0.05 / 365}
+    checks = {f"daily check, {name}": _day(chance < level) for name, level in levels.items()}
+    return {"monitor": when, **checks}
 
 
 def _day(alarms: Any) -> float:

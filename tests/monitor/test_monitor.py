@@ -177,9 +177,9 @@ def test_clusters_are_one_draw_each():
     copies, clusters = np.repeat(np.arange(60), 20), np.repeat(np.arange(60), 20)
     assert monitor.update(scores[copies], labels[copies], clusters=clusters) == "holds"
     (watch,) = monitor.rates
-    assert watch.relevant == (~labels).sum()
+    assert watch.relevant == pytest.approx((~labels).sum())
     monitor.update(scores[copies], labels[copies], clusters=clusters)  # seen before
-    assert watch.relevant == (~labels).sum()
+    assert watch.relevant == pytest.approx((~labels).sum())
 
 
 def test_labels_that_come_later_are_joined_by_id(certificate):
@@ -256,8 +256,10 @@ def test_known_sampling_shares_find_a_break(certificate):
     monitor = certificate.monitor(watch=["rates"])
     scores, shown, shares = sampled(certificate, 1, 0.5)
     assert monitor.update(scores, shown, label_shares=shares).startswith("broken since update 1")
-    with pytest.raises(ValueError, match="below the smallest so far"):
-        monitor.update(scores, shown, label_shares=shares / 2)
+    low, high = monitor.rates[0].interval(0.05)
+    assert 0.05 < low < monitor.rates[0].value < high
+    monitor.update(scores, shown, label_shares=shares / 20)  # larger weights than all before
+    assert monitor.rates[0].log_evidence < np.inf
     with pytest.raises(ValueError, match="above 0 and at most 1"):
         monitor.update(scores, shown, label_shares=0.0)
 
@@ -376,14 +378,12 @@ def test_labels_of_alerts_alone_are_no_evidence_row_by_row(seed):
     assert first.update([99.0], [0]) == "holds"  # an alert, and no other row so far
 
 
-def test_clusters_with_late_or_sampled_labels_are_refused():
+def test_clusters_with_late_labels_are_refused():
     scores, labels = rows(1000, 3)
     monitor = certify(scores, labels, "fpr <= 0.2", clusters=np.arange(1000) // 2).monitor()
     clusters = np.arange(1000) // 2
-    with pytest.raises(ValueError, match="leave ids= and label_shares= out"):
+    with pytest.raises(ValueError, match="leave ids= out"):
         monitor.update(scores, ids=np.arange(1000), clusters=clusters)
-    with pytest.raises(ValueError, match="leave ids= and label_shares= out"):
-        monitor.update(scores, labels, clusters=clusters, label_shares=np.full(1000, 0.5))
     with pytest.raises(ValueError, match="pass clusters="):
         monitor.recalibrate(scores, labels)
     assert monitor.rows == 0

@@ -247,3 +247,69 @@ def test_a_run_that_waits_too_long_says_who_has_the_state(place, capsys, monkeyp
         assert watch(place, file) == 2
     assert time.monotonic() - began < 20
     assert f"is being written by process {os.getpid()}" in capsys.readouterr().err
+
+
+def test_a_file_that_has_grown_counts_its_new_rows_alone(place, capsys):
+    file = write(place / "today.csv", n=300, seed=1)
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join(lines[:101]) + "\n")
+    watch(place, file)
+    file.write_text("\n".join(lines) + "\n")
+    assert watch(place, file) == 0
+    assert "has grown: 100 rows were counted before, 200 new rows now" in capsys.readouterr().err
+    assert state(place).rows == 300
+    assert watch(place, file) == 0
+    assert "was counted before" in capsys.readouterr().err
+    assert state(place).rows == 300
+    filled = place / "with labels.csv"  # the same rows once more, some labels taken out
+    filled.write_text("\n".join([lines[0], *(x.replace(",0,", ",,") for x in lines[1:])]) + "\n")
+    watch(place, filled)
+    assert "come with --id and --label, without --score" in capsys.readouterr().err
+    assert state(place).rows == 300
+
+
+def test_rows_that_recalibrated_are_not_counted_as_new_ones(place, capsys):
+    watch(place, write(place / "a.csv", seed=1))
+    rows_of_today = write(place / "b.csv", n=3000, seed=2, day=2)
+    watch(place, rows_of_today, "--recalibrate", "--out", place / "new.json")
+    words = ("--score", "s", "--label", "y", "--time", "t", "--state", place / "state.json")
+    assert run("watch", place / "new.json", rows_of_today, *words) == 0
+    assert "was counted before" in capsys.readouterr().err
+    assert state(place).rows == 400
+
+
+def test_a_page_that_cannot_be_written_counts_nothing(place, capsys):
+    file = write(place / "a.csv", seed=1)
+    assert watch(place, file, "--page", place / "nowhere" / "watch.html") == 2
+    assert "does not exist" in capsys.readouterr().err
+    assert not (place / "state.json").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--false-alarm", "0.01"), ("--watch", "rates"), ("--by", "week"), ("--features", "s")],
+)
+def test_settings_of_a_new_state_are_refused_for_an_old_one(place, capsys, words):
+    watch(place, write(place / "a.csv", seed=1))
+    before = (place / "state.json").read_bytes()
+    assert watch(place, write(place / "b.csv", seed=2, day=2), *words) == 2
+    assert f"{words[0]} is for a new state" in capsys.readouterr().err
+    assert (place / "state.json").read_bytes() == before
+    same = ("--false-alarm", "0.05", "--watch", "rates,alerts,scores", "--by", "day")
+    assert watch(place, place / "b.csv", *same) == 0
+
+
+def test_costs_by_amounts_from_a_file(tmp_path, capsys):
+    scores, labels = rows(6000, 1)
+    amounts = np.random.default_rng(1).exponential(20, 6000).clip(0, 100)
+    goal = "cost(miss=1, false_alarm=2) <= 1.4"
+    certificate = certify(scores, labels, goal, amounts=amounts, largest_amount=100)
+    (tmp_path / "c.json").write_text(certificate.to_json())
+    scores, labels = rows(6000, 2)
+    lines = [f"{s - 1.5 * y},{y},{a}" for s, y, a in zip(scores, labels, amounts, strict=True)]
+    (tmp_path / "a.csv").write_text("\n".join(["s,y,a", *lines]) + "\n")
+    words = ("--score", "s", "--label", "y", "--state", tmp_path / "state.json")
+    assert run("watch", tmp_path / "c.json", tmp_path / "a.csv", *words) == 2
+    assert "pass amounts=" in capsys.readouterr().err
+    assert run("watch", tmp_path / "c.json", tmp_path / "a.csv", *words, "--amount", "a") == 1
+    assert "broken since update 1: cost" in capsys.readouterr().out

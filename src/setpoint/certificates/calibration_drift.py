@@ -105,7 +105,7 @@ def exchangeability(
     random = np.random.default_rng(0)  # lots among equal scores
     found = {"scores": _rank_test(array, random)}
     if known is not None:
-        found["labels"] = _share_test(known)
+        found["labels"] = _share_test(known, level / 4)
         found["scores of negatives"] = _rank_test(array[~known], random)
         found["scores of positives"] = _rank_test(array[known], random)
     tests = {name: value for name, value in found.items() if value is not None}
@@ -130,10 +130,12 @@ def _rank_test(scores: Floats, random: np.random.Generator) -> float | None:
     return float(rank_evidence(cells.balls).add(cells.cells(scores[first:], random)).max())
 
 
-def _share_test(events: NDArray[np.bool_]) -> float | None:
+def _share_test(events: NDArray[np.bool_], level: float) -> float | None:
     """The largest log evidence that the share of events changes; None for too few rows."""
     first = len(events) // PARTS
-    urn = alert_evidence(float(events[:first].sum()), first) if first >= FEWEST_ROWS else None
+    urn = (
+        alert_evidence(float(events[:first].sum()), first, level) if first >= FEWEST_ROWS else None
+    )
     return None if urn is None else float(urn.add(events[first:].astype(np.int64)).max())
 
 
@@ -218,7 +220,8 @@ def _moved_text(name: str, column: NDArray[Any], limit: float) -> tuple[float, M
     best: tuple[float, MovingColumn] | None = None
     for value in values[np.argsort(-counts)][:_MOST_VALUES]:
         events = texts == value
-        evidence, shares = _share_test(events), _by_part(events)
+        level = float(np.exp(-limit) / _MOST_VALUES)
+        evidence, shares = _share_test(events, level), _by_part(events)
         effect = abs(shares[-1] - shares[0])
         evident = evidence is not None and evidence >= limit + np.log(_MOST_VALUES)
         if evident and effect >= WORTH_NAMING and (best is None or effect > best[0]):

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from setpoint._checks import is_number
 from setpoint._extras import HIGHER
 from setpoint.certificates.decisions import SCORE_PRECISIONS, exceeds, exceeds_by_group
 from setpoint.certificates.goals import goal_to_certify
@@ -85,6 +86,8 @@ class Record:
     kind: ClassVar[str]
     version: ClassVar[int]
     statuses: ClassVar[tuple[str, ...]] = (CERTIFIED, NOT_CERTIFIED, INFEASIBLE)
+    added: ClassVar[tuple[str, ...]] = ()
+    """Fields that older files of this version lack; they have their defaults then."""
     __dataclass_fields__: ClassVar[dict[str, Any]]
     goal: str
     status: str
@@ -174,6 +177,7 @@ class Certificate(Record):
 
     kind = "setpoint certificate"
     version = 2
+    added = ("given_thresholds", "largest_amount", "old_threshold")
 
     goal: str
     """What was asked for; ``Problem.parse`` or ``certify`` read it back."""
@@ -210,6 +214,12 @@ class Certificate(Record):
     """How many clusters the rows come from, if each of them counts once."""
     period: tuple[str, ...] = ()
     """When the first and the last of the rows were measured, if that is known."""
+    given_thresholds: bool = False
+    """Whether the thresholds were chosen on other data (``thresholds=``) and only proved here."""
+    largest_amount: float | None = None
+    """The largest amount that a row can have, if costs go by amounts."""
+    old_threshold: float | None = None
+    """Where alerts began while the rows were labelled, if that was said."""
 
     @property
     def threshold(self) -> float:
@@ -342,6 +352,9 @@ class Certificate(Record):
         need(right, "clusters is a whole number of at least 1, or null")
         need(isinstance(given["fingerprint"], str), "fingerprint is a text")
         need(len(given["period"]) in (0, 2), "period has a beginning and an end")
+        need(type(given["given_thresholds"]) is bool, "given_thresholds is true or false")
+        for name in ("largest_amount", "old_threshold"):
+            need(given[name] is None or is_number(given[name]), f"{name} is a number or null")
         try:
             goal_to_certify(given["goal"])
         except (ValueError, TypeError, RecursionError) as error:

@@ -156,7 +156,12 @@ def certify(
     drift = _drift(found, sample, when)
     if drift and not accept_drift:
         found = replace(found, status=NOT_CERTIFIED, thresholds=Thresholds(), notes=drift)
-    options = {"confidence": float(confidence), "guarantee": guarantee, "candidates": count}
+    options: dict[str, Any] = {
+        "confidence": float(confidence),
+        "guarantee": guarantee,
+        "candidates": count,
+    }
+    options |= {"given_thresholds": thresholds is not None, "old_threshold": old_threshold}
     made = _write(wanted, goals, found, sample, delta, **options)
     caveats = (*made.caveats, *drift) if made.certified else ()
     return replace(made, notes=(*made.notes, *copies), caveats=caveats, period=_period(when))
@@ -212,6 +217,7 @@ def _write(
         caveats=tuple(useless(points)) if found.status == CERTIFIED else (),
         fingerprint=sample.fingerprint,
         clusters=sample.clusters,
+        largest_amount=sample.largest_amount,
         **options,
     )
 

@@ -51,8 +51,10 @@ class ClusterSample(CalibrationSample):
     def __init__(self, rows: CalibrationSample, codes: _Codes) -> None:
         self.all_rows, self.codes = rows, codes
         self.cluster_sizes = np.bincount(codes)
-        drawn = rows.rows(_one_row_each(rows, codes))
+        chosen = _one_row_each(rows, codes)
+        drawn = rows.rows(chosen)
         super().__init__(drawn.scores, drawn.labels, drawn.slices, rows.precision, rows.prevalence)
+        self.drawn = chosen
         self.kept = rows.kept
         self.clusters = len(self.cluster_sizes)
         self._cumulated: dict[Subset, tuple[NDArray[Any], Floats]] = {}

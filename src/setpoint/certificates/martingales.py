@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaln, xlog1py, xlogy
 
 from setpoint.axes.arrays import Floats
@@ -31,6 +32,8 @@ FINE = {1.05: 0.03, 1.1: 0.04, 1.25: 0.06}
 FACTORS = np.array([*COARSE, *FINE])
 """By how much the odds of an unwanted event are multiplied in each alternative."""
 WEIGHTS = np.array([*COARSE.values(), *FINE.values()])
+MOST_LOST = 0.95
+"""The part of its capital that a bet may lose on one row."""
 FROM_START = 0.75
 """The weight of a break at the first row; restarts share the rest."""
 
@@ -62,6 +65,16 @@ def log_mixture(log_start: Any, log_restarts: Any, restarts: Any, weights: Any =
         )
     to_come = np.log((1 - FROM_START) * tail_weight(restarts))
     return np.logaddexp(np.logaddexp.reduce(both, axis=-1), to_come)
+
+
+def finite_or_none(logs: Floats) -> list[float | None]:
+    """Logarithms for JSON: None is that of zero."""
+    return [x if np.isfinite(x) else None for x in logs.reshape(-1).tolist()]
+
+
+def from_finite(logs: list[float | None]) -> Floats:
+    """Read :func:`finite_or_none` back."""
+    return np.array([-np.inf if x is None else x for x in logs], float)
 
 
 @dataclass
@@ -98,18 +111,22 @@ class Evidence:
         return {
             "block": self.block,
             "rows": self.rows,
-            "log_start": self.log_start.tolist(),
-            "log_restarts": [x if np.isfinite(x) else None for x in self.log_restarts.tolist()],
+            "log_start": finite_or_none(self.log_start),
+            "log_restarts": finite_or_none(self.log_restarts),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Read :meth:`state` back."""
         self.block, self.rows = int(state["block"]), int(state["rows"])
-        self.log_start = np.array(state["log_start"], float)
-        past = [-np.inf if x is None else x for x in state["log_restarts"]]
-        self.log_restarts = np.array(past, float)
+        self.log_start = from_finite(state["log_start"])
+        self.log_restarts = from_finite(state["log_restarts"])
         if not self.log_start.shape == self.log_restarts.shape == self.weights.shape:
             raise ValueError("the evidence has another number of alternatives")
+
+    def give_up(self, lost: Any) -> None:
+        """Set the capital of some alternatives to 0."""
+        self.log_start = np.where(lost, -np.inf, self.log_start)
+        self.log_restarts = np.where(lost, -np.inf, self.log_restarts)
 
     def pieces(self, rows: int) -> Any:
         """Where to cut the next ``rows`` rows so that restarts lie on cuts: ``[0, ..., rows]``."""
@@ -150,58 +167,118 @@ def odds_times(share: Any, factor: Any) -> Any:
     return factor * share / (1 - share + factor * share)
 
 
+def bets_of(limit: Any, factors: Any = FACTORS) -> Floats:
+    """The bet of each alternative on the *excess* of a row over ``limit``.
+
+    The excess of an event is ``1 - limit``, that of another relevant row ``-limit``. A bet
+    multiplies the capital by ``1 + bet * excess``; with these bets that is the likelihood ratio of
+    odds that are ``factors`` times those of ``limit``.
+    """
+    return np.asarray((odds_times(limit, factors) - limit) / (limit * (1 - limit)))
+
+
 def bernoulli_gains(events: Any, rows: Any, limit: float, factors: Floats = FACTORS) -> Floats:
     """The log ratios ``[..., j]`` of ``events`` among ``rows`` to a share of ``limit``.
 
     If the true share is at most ``limit``, the ratio of every alternative above it has a mean of at
-    most 1. ``events`` may be a sum of numbers between 0 and 1 (means of clusters): the ratio is
-    convex in each of them, hence below that of a biased coin with the same mean.
+    most 1.
     """
-    other = odds_times(limit, factors)
-    yes, no = np.log(other / limit), np.log((1 - other) / (1 - limit))
+    bets = bets_of(limit, factors)
     events, rows = np.asarray(events, float)[..., None], np.asarray(rows, float)[..., None]
-    return np.asarray(events * yes + (rows - events) * no)
+    return np.asarray(
+        events * np.log1p(bets * (1 - limit)) + (rows - events) * np.log1p(-bets * limit)
+    )
 
 
-def weighted_gains(
-    excess: Any, least_share: float, limit: float, factors: Floats = FACTORS
-) -> Floats:
-    """The log gains ``[n, j]`` of bets on rows whose labels were drawn with known shares.
+def weighted_gains(bets: Any, excess: Any, scales: Any) -> Floats:
+    """The log gains ``[n, ...]`` of bets ``[...]`` on rows with any excess ``[n]``.
 
-    ``excess`` is ``(event - limit * relevant) / share`` of a labelled row and 0 of every other: its
-    mean is at most 0 if the share of events among relevant rows is at most ``limit``. A bet
-    multiplies the capital by ``1 + bet * excess``, a supermartingale for every fixed bet that keeps
-    it positive; the smallest ``share`` bounds the bets.
+    If the mean excess of a row is at most 0, ``1 + bet * scale * excess`` has a mean of at most 1.
+    Excesses may be means over a cluster, costs, or divided by the probability with which the label
+    was to be known. Scales must be known before the row.
     """
-    other = odds_times(limit, factors)
-    bets = least_share * (other - limit) / (limit * (1 - limit))
-    return np.asarray(np.log1p(np.asarray(excess, float)[..., None] * bets))
+    shape = (-1,) + (1,) * np.ndim(bets)
+    scaled = np.asarray(scales) * np.asarray(excess)
+    return np.asarray(np.log1p(np.asarray(bets) * scaled.reshape(shape)))
 
 
-def confidence_sequence(events: float, rows: float, delta: float) -> tuple[float, float]:
+def overdrawn(bets: Any, limit: Any, scale: float, least_share: float) -> NDArray[np.bool_]:
+    """Which bets could lose all on a row whose label was to be known with ``least_share``.
+
+    They are given up: their capital is 0 from then on. That keeps the mean at most 1 if it is done
+    whatever the label is, since the excess of a row is at least ``-limit`` on average over the
+    draw of labels, and ``bet * limit < 1``.
+    """
+    most = np.where(np.asarray(bets) > 0, limit, 1 - np.asarray(limit)) * np.abs(bets)
+    return np.asarray(most * scale / least_share >= MOST_LOST)
+
+
+def confidence_sequence(events: Any, rows: Any, delta: Any) -> tuple[Any, Any]:
     """An interval for a constant share that holds at all times at once, but for ``delta``.
 
     The shares whose likelihood ratio to a Beta(1/2, 1/2) mixture has not reached ``1 / delta``
-    (Robbins 1970). For means of clusters it holds all the same, see :func:`bernoulli_gains`.
+    (Robbins 1970). All arguments may be arrays.
 
     Examples:
         >>> low, high = confidence_sequence(18, 1000, 0.05)
-        >>> round(low, 4), round(high, 4)
+        >>> round(float(low), 4), round(float(high), 4)
         (0.0066, 0.0379)
     """
-    if rows <= 0:
-        return 0.0, 1.0
-    k, n = float(events), float(rows)
-    mixture = betaln(k + 0.5, n - k + 0.5) - betaln(0.5, 0.5)
-    floor = mixture + np.log(delta)
+    k, n, delta = (np.asarray(x, float) for x in np.broadcast_arrays(events, rows, delta))
+    floor = betaln(k + 0.5, n - k + 0.5) - betaln(0.5, 0.5) + np.log(delta)
+    measured = np.where(n > 0, k / np.maximum(n, 1e-300), 0.5)
 
-    def root(inside: float, outside: float) -> float:
-        for _ in range(60):
+    def end(outside: Any) -> Any:
+        inside = measured
+        for _ in range(50):
             middle = (inside + outside) / 2
             plausible = xlogy(k, middle) + xlog1py(n - k, -middle) > floor
-            inside, outside = (middle, outside) if plausible else (inside, middle)
+            inside, outside = (
+                np.where(plausible, middle, inside),
+                np.where(plausible, outside, middle),
+            )
         return outside
 
-    measured = k / n
-    low = 0.0 if k == 0 else root(measured, 0.0)
-    return low, (1.0 if k == n else root(measured, 1.0))
+    low = np.where(k <= 0, 0.0, end(np.zeros_like(measured)))
+    return low, np.where(k >= n, 1.0, end(np.ones_like(measured)))
+
+
+class BettingSequence:
+    """A confidence sequence of a ratio of means by betting, for rows of any excess.
+
+    On a grid of shares around ``limit``, bets test that the ratio is at most each of them, and
+    that it is at least each of them. A share is outside the interval once its test has reached
+    ``2 / delta`` (Waudby-Smith and Ramdas 2024). The state is a number for each share and bet.
+    """
+
+    def __init__(self, limit: float) -> None:
+        self.shares = odds_times(limit, np.exp(np.linspace(-3.5, 3.5, 57)))
+        factors = np.array([1.1, 1.5, 3.0])
+        both = np.stack([factors, 1 / factors])
+        self.bets = bets_of(self.shares[:, None, None], both)
+        self.log_capital = np.zeros(self.bets.shape)
+
+    def add(self, events: Floats, relevant: Floats, scales: Floats, least_share: float) -> None:
+        """Bet on rows: how much of an event each is, and how relevant."""
+        shares, most = self.shares[:, None, None], float(scales.max(initial=0.0))
+        lost = overdrawn(self.bets, shares, most, least_share)
+        bets = np.where(lost, 0.0, self.bets)
+        for part in np.array_split(np.arange(len(events)), max(1, len(events) // 4096)):
+            for place, share in enumerate(self.shares):
+                excess = events[part] - share * relevant[part]
+                self.log_capital[place] += weighted_gains(bets[place], excess, scales[part]).sum(0)
+        self.log_capital[lost] = -np.inf
+
+    def add_counts(self, events: float, rows: float) -> None:
+        """Bet on so many events among rows of weight 1."""
+        bets, shares = self.bets, self.shares[:, None, None]
+        yes, no = np.log1p(bets * (1 - shares)), np.log1p(-bets * shares)
+        self.log_capital += events * yes + (rows - events) * no
+
+    def interval(self, delta: float) -> tuple[float, float]:
+        """The shares that are not refuted, and up to the next on the grid."""
+        capital = np.logaddexp.reduce(self.log_capital, axis=-1) - np.log(self.bets.shape[-1])
+        refuted = capital >= np.log(2 / delta)
+        low = self.shares[refuted[:, 0]].max(initial=0.0)
+        high = self.shares[refuted[:, 1]].min(initial=1.0)
+        return float(min(low, high)), float(max(low, high))

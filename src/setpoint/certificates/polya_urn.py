@@ -11,6 +11,13 @@ rows is Beta-binomial. If the threshold has a rank among *some* rows only (the n
 fixed before the reference sample, the conservative law has ``m + 1`` against ``n - m`` balls for a
 rise of the share, and ``m`` against ``n - m + 1`` for a fall (Clopper and Pearson's ends).
 
+**Tails.** However many rows come, the share of alerts is known to the error of the reference sample
+only, so the ratios above stay bounded where a change is not much larger than that error. If
+nothing has changed, the share of new rows that are alerts is itself a draw from a Beta law; that it
+lies in a tail of probability ``q`` has a posterior probability, which divided by ``q`` is a
+martingale, too, and comes to ``1 / q`` if it does lie there. With ``q`` a little below the part of
+the false alarms, that finds every change beyond the tail.
+
 Alternatives multiply the odds of lying above a cell border. From the first row on they are urns
 too, filled in other shares. Those that begin at a restart are fixed shares, compared with the urn
 as it was when the number of rows had last doubled, so that a slow change does not become its own
@@ -24,7 +31,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, gammaln
 
 from setpoint.axes.arrays import Floats
 from setpoint.certificates.martingales import Evidence
@@ -40,6 +47,43 @@ FEWEST = 5
 """Reference scores that a cell must have."""
 
 
+TAIL_PART = 0.3
+"""The weight of each tail of the share of alerts."""
+TAIL_ROOM = 0.75
+"""How probable it must be that the share lies in the tail for an alarm."""
+
+
+_TAIL_LOOKS = 32
+"""How often tails are computed during one update."""
+
+
+@dataclass(frozen=True)
+class Tail:
+    """Evidence that the share of alerts lies in a tail of the law it has if nothing has changed.
+
+    Attributes:
+        balls: The urn, ``(others, alerts)``.
+        upper: Whether it is the upper tail.
+        chance: Its probability if nothing has changed.
+    """
+
+    balls: tuple[float, float]
+    upper: bool
+    chance: float
+
+    def log_values(self, counts: Floats) -> Floats:
+        """The logarithm of the martingale after counts ``[..., 2]``."""
+        others, alerts = self.balls
+        now = (counts[..., 1] + alerts, counts[..., 0] + others)
+        if self.upper:
+            edge = betainccinv(alerts, others, self.chance)
+            inside = betaincc(*now, edge)
+        else:
+            inside = betainc(*now, betaincinv(alerts, others, self.chance))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(inside / self.chance))
+
+
 @dataclass
 class UrnEvidence:
     """Evidence that rows do not fall into cells as the urn has it.
@@ -51,6 +95,7 @@ class UrnEvidence:
         evidence: The mixture.
         counts: The rows in each cell so far, ``[K]``.
         anchor: The rows in each cell at the last doubling, ``[K]``.
+        tails: Evidence of another kind that has a part of the weight.
     """
 
     balls: Floats
@@ -59,6 +104,7 @@ class UrnEvidence:
     evidence: Evidence
     counts: Floats
     anchor: Floats
+    tails: tuple[Tail, ...] = ()
 
     def add(self, cells: NDArray[Any]) -> Floats:
         """Add rows by their cells, in order; the log evidence after each piece of them."""
@@ -74,8 +120,22 @@ class UrnEvidence:
         null = _log_urn(self.balls, counts, before)
         start = _log_urn(self._alternatives(self.spread), counts, before) - null
         restarts = self._log_products(cuts, counts, before) - null
-        self.counts = self.counts + counts.sum(0)
-        return self.evidence.advance(cuts, start, restarts)
+        seen, self.counts = before + counts, self.counts + counts.sum(0)
+        return self._with_tails(self.evidence.advance(cuts, start, restarts), seen)
+
+    def _with_tails(self, log_values: Any, counts: Floats) -> Floats:
+        """The mean of the mixture and the tails, which are looked at now and then."""
+        found = np.log(1 - TAIL_PART * len(self.tails)) + np.atleast_1d(log_values)
+        looks = np.unique(np.linspace(0, len(found) - 1, min(len(found), _TAIL_LOOKS)).astype(int))
+        for tail in self.tails:
+            also = np.log(TAIL_PART) + tail.log_values(np.atleast_2d(counts)[looks])
+            found[looks] = np.logaddexp(found[looks], also)
+        return np.asarray(found)
+
+    @property
+    def log_value(self) -> float:
+        """The logarithm of the evidence now."""
+        return float(self._with_tails(self.evidence.log_value, self.counts)[0])
 
     def _log_products(self, cuts: Any, counts: Floats, before: Floats) -> Floats:
         """The log probability of each piece in alternatives that restarts begin with."""
@@ -117,18 +177,34 @@ class UrnEvidence:
         self.evidence.restore(state["evidence"])
 
 
-def alert_evidence(alerts: float, rows: float) -> UrnEvidence | None:
+def alert_evidence(alerts: float, rows: float, level: float) -> UrnEvidence | None:
     """Evidence that the share of alerts has changed since ``alerts`` of ``rows``.
 
-    None if every row was an alert or none: then there is nothing to compare with on that side.
+    Args:
+        alerts: How many of the reference rows were alerts. If none or all of them were, the share
+            can only be seen to move to the other side.
+        rows: How many reference rows there were.
+        level: The chance of a false alarm for which it is made; it is valid for any.
+
+    Returns:
+        None without reference rows.
     """
-    if not 0 < alerts < rows:
+    if rows <= 0:
         return None
-    shifts = np.array(SHIFTS)
     rise, fall = (rows - alerts, alerts + 1.0), (rows - alerts + 1.0, alerts)
-    balls = np.array([rise if shift > 1 else fall for shift in SHIFTS], float)
-    tilts = np.stack([np.ones_like(shifts), shifts], 1)
-    return _urn(balls, tilts, block=int(np.ceil(rows / min(alerts, rows - alerts))))
+    sides = [(shift > 1, rise if shift > 1 else fall, shift) for shift in SHIFTS]
+    sides = [(up, urn, shift) for up, urn, shift in sides if min(urn) > 0]
+    tilts = np.array([(1.0, shift) for _, _, shift in sides])
+    found = _urn(np.array([urn for _, urn, _ in sides], float), tilts, block=_block(alerts, rows))
+    urns = dict.fromkeys((up, urn) for up, urn, _ in sides)
+    chance = TAIL_ROOM * TAIL_PART * min(level, 0.5)
+    found.tails = tuple(Tail(urn, up, chance) for up, urn in urns)
+    return found
+
+
+def _block(alerts: float, rows: float) -> int:
+    """Rows between two restarts: about one alert, or one other row."""
+    return int(np.ceil(rows / max(1.0, min(alerts, rows - alerts))))
 
 
 def rank_evidence(balls: Floats) -> UrnEvidence:

@@ -80,6 +80,8 @@ class CalibrationSample:
         """Which of the rows given have a label, if some have none."""
         self.clusters: int | None = None
         """How many clusters the rows come from, if one row of each stands for it."""
+        self.drawn: NDArray[np.intp] | None = None
+        """Which of all rows stand for their clusters."""
         self.amounts: Floats | None = None
         """What each row is worth, if costs go by it."""
         self.largest_amount: float | None = None

@@ -57,6 +57,8 @@ def read_fields(cls: type[Record], text: object) -> dict[str, Any]:
         raise ValueError(
             "The checksum does not fit: the certificate was changed after it was written."
         )
+    later = {field.name: field.default for field in fields(cls) if field.name in cls.added}
+    body = {**later, **body}
     names = {field.name for field in fields(cls)} | {"kind", "version"}
     odd = ", ".join(sorted(set(body) ^ names))
     need(set(body) == names, f"it has fields {odd:.200} too many or too few")

@@ -105,7 +105,9 @@ def drift_caveat(
     """A caveat if rows drift from the first to the last; alerts begin at ``threshold``."""
     from setpoint.certificates.calibration_drift import exchangeability
 
-    if sample.clusters or times.min() == times.max():  # rows of a cluster are not exchangeable
+    if sample.drawn is not None:  # rows of a cluster are alike: one of each
+        times = times[sample.drawn]
+    if times.min() == times.max():
         return ()
     found = exchangeability(
         sample.scores, sample.labels, times=times, threshold=threshold, significance=_DRIFT

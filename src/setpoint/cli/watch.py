@@ -1,14 +1,13 @@
 """``setpoint watch``: a certificate in production, file by file. For cron: 0 holds, 1 broken.
 
 The state file is replaced in one step, under a lock, after a file is counted: a run that is killed
-has counted its file wholly or not at all. A file that was counted before, by its content, is left
-out.
+has counted its file wholly or not at all. Rows that were counted before are left out: those of the
+same file again, whatever it is called, and the beginning of a file that has grown.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint._checks import plural
 from setpoint._files import OutputError, check_output, only_one, write_file
 from setpoint.certificates import Certificate
 from setpoint.certificates.text import share_text
@@ -33,6 +33,7 @@ from setpoint.cli.common import (
     tell,
 )
 from setpoint.monitoring import Monitor
+from setpoint.monitoring.counted_files import rows_counted, with_file
 from setpoint.runs import read_certificate_file
 from setpoint.tables import (
     NO_ROWS,
@@ -49,7 +50,6 @@ from setpoint.tables.values import PLAIN, missing, numbers
 
 PATIENCE = 60.0
 """Seconds to wait for another run that holds the state."""
-_MOST_FILES = 20_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--group", metavar="COLUMN", help="the groups, if the certificate is about groups")
     add("--id", metavar="COLUMN", help="names of rows, to join labels that come later")
     add("--clusters", metavar="COLUMN", help="who a row belongs to: a cluster counts once")
+    add("--amount", metavar="COLUMN", help="what each row is worth, if costs go by it")
     add("--label-weight", metavar="COLUMN", help="the share with which each label was sampled")
     add("--features", metavar="COLUMNS", help="columns to watch, too: names with commas between")
     add("--positive", metavar="VALUE", help="which label is the positive one")
@@ -70,8 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--reference", type=Path, metavar="FILE", help="a new state: calibration scores (--score)")
     add("--watch", metavar="KINDS", help="a new state: some of rates,alerts,scores (default: all)")
     how = "a new state: the chance of ever raising a false alarm (default: 0.05)"
-    add("--false-alarm", type=fraction, default=0.05, metavar="SHARE", help=how)
-    add("--by", choices=tuple(PERIODS), default="day", help="a new state: what rows are put into")
+    add("--false-alarm", type=fraction, metavar="SHARE", help=how)
+    add("--by", choices=tuple(PERIODS), help="a new state: what rows are put into (default: day)")
     add("--page", type=Path, metavar="watch.html", help="write the page of the state")
     add("--replay", type=Path, metavar="all.csv", help="what it would have said, without a state")
     again = "certify the rows of the file anew, for --out; what is left of the confidence is spent"
@@ -84,25 +85,41 @@ def run(given: argparse.Namespace) -> int:
     """Count a file, and say whether the certificate holds."""
     certificate = read_certificate_file(given.certificate)
     if not isinstance(certificate, Certificate):
-        raise UserError(f"{given.certificate} is no certificate of one decision; watch those.")
+        raise UserError(
+            f"{given.certificate} is no certificate of one threshold, or of one for each group; "
+            "`watch` is for those. Compare single files by `check`, or certify each decision (each "
+            "class against the others, each side of three ways) by itself."
+        )
     _check_usage(given)
+    _check_page(given)
     if given.replay is not None:
         return _replay(given, certificate)
     with _alone(given.state):
-        monitor = _open_state(given, certificate)
-        digest = _digest(given.file, given.score is None)
+        monitor, rows = _open_state(given, certificate), read_file(given)
+        before = rows_counted(monitor.files, rows.identity, given.file.name)
         counted = 0
-        if digest in monitor.files and not given.recalibrate:
-            tell([f"{given.file} was counted before: nothing is counted."])
-        elif given.recalibrate:
-            _recalibrate(given, monitor)
-        else:
-            counted = _count(given, monitor)
-            monitor.files = [*monitor.files, digest][-_MOST_FILES:]
+        if given.recalibrate:
+            _recalibrate(given, monitor, rows)
+        elif before < len(rows):
+            counted = _count(given, monitor, rows, before)
+        if before and not given.recalibrate:
+            tell([_told(given, before, len(rows))])
+        if before < len(rows):
+            monitor.files = with_file(monitor.files, rows.identity, given.file.name)
         write_file(given.state, f"{monitor.to_json()}\n".encode())
     _write_page(given, monitor)
     print(as_json(summary(monitor, counted)) if given.json else monitor)
     return DONE if monitor.exit_code == 0 else NOT_PROVED
+
+
+def _told(given: argparse.Namespace, before: int, size: int) -> str:
+    if before < size:
+        new = plural(size - before, "new row")
+        return f"{given.file} has grown: {before:,} rows were counted before, {new} now."
+    told = f"{given.file} was counted before: nothing is counted."
+    if given.label is None or given.score is None:
+        return told
+    return f"{told} Labels of rows that wait for them come with --id and --label, without --score."
 
 
 def _check_usage(given: argparse.Namespace) -> None:
@@ -156,7 +173,26 @@ def _open_state(given: argparse.Namespace, certificate: Certificate) -> Monitor:
             f"{_threshold_text(monitor.certificate)}) than {given.certificate} "
             f"({certificate.goal}, {_threshold_text(certificate)}). Name that one, or a new state."
         )
+    _check_settings(given, monitor)
     return monitor
+
+
+def _check_settings(given: argparse.Namespace, monitor: Monitor) -> None:
+    """Refuse settings that are not those of the state."""
+    features = None if given.score is None else _names(given.features)
+    for option, asked, has in (
+        ("--false-alarm", given.false_alarm, monitor.false_alarm),
+        ("--watch", None if given.watch is None else _names(given.watch), monitor.watch),
+        ("--by", given.by, monitor.by),
+        ("--features", features, monitor.feature_names),
+        ("--reference", given.reference, None),
+    ):
+        if asked is not None and asked != has:
+            words = ",".join(has) if isinstance(has, tuple) else has
+            raise UserError(
+                f"{option} is for a new state; {given.state} was begun with {words or 'none'}. "
+                "Leave it as it was, or name a new state."
+            )
 
 
 def _threshold_text(certificate: Certificate) -> str:
@@ -171,30 +207,17 @@ def _new_monitor(given: argparse.Namespace, certificate: Certificate) -> Monitor
     if given.reference is not None:
         source = open_table(given.reference)
         reference = np.concatenate(_scores(source, _chunks(source, [given.score]), given.score))
-    kinds = ("rates", "alerts", "scores") if given.watch is None else given.watch.split(",")
     return certificate.monitor(
-        given.false_alarm,
-        watch=kinds,
+        0.05 if given.false_alarm is None else given.false_alarm,
+        watch=("rates", "alerts", "scores") if given.watch is None else _names(given.watch),
         reference=reference,
         features=_names(given.features),
-        by=given.by,
+        by=given.by or "day",
     )
 
 
 def _names(text: str | None) -> tuple[str, ...]:
     return () if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _digest(path: Path, labels_only: bool) -> str:
-    """What tells the content of a file, or of a folder of files, apart from any other."""
-    found = hashlib.sha256(b"labels" if labels_only else b"")
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
-    for file in files:
-        if file.is_file():
-            with file.open("rb") as opened:
-                for block in iter(lambda: opened.read(1 << 20), b""):
-                    found.update(block)
-    return found.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -204,6 +227,17 @@ class WatchedRows:
     columns: dict[str, Any]
     groups: dict[str, NDArray[Any]] | None
     features: dict[str, NDArray[Any]]
+
+    def __len__(self) -> int:
+        return len(self.identity[0])
+
+    @property
+    def identity(self) -> list[NDArray[Any]]:
+        """What rows are known by: everything but labels, of labels alone those too."""
+        names = ["scores", "times", "ids", "clusters"]
+        names = names if self.columns["scores"] is not None else ["ids", "labels"]
+        found = [self.columns[name] for name in names if self.columns[name] is not None]
+        return [*found, *(self.groups or {}).values()]
 
     def part(self, rows: NDArray[Any]) -> dict[str, Any]:
         """Some of the rows, as arguments."""
@@ -230,6 +264,7 @@ def read_file(given: argparse.Namespace) -> WatchedRows:
         "--id": given.id,
         "--clusters": given.clusters,
         "--label-weight": given.label_weight,
+        "--amount": given.amount,
     }
     wanted = [need_column(source, n, option) for option, n in named.items() if n is not None]
     wanted += [need_column(source, name, "--features") for name in features]
@@ -243,6 +278,7 @@ def read_file(given: argparse.Namespace) -> WatchedRows:
         "labels": None if given.label is None else _labels(source, chunks, given),
         "times": None if given.time is None else _times(chunks, given.time),
         "label_shares": None if given.label_weight is None else _shares(source, chunks, given),
+        "amounts": None if given.amount is None else _joined(_scores(source, chunks, given.amount)),
         **texts,
     }
     groups = None
@@ -330,34 +366,26 @@ def _shares(source: TableSource, chunks: list[Chunk], given: argparse.Namespace)
     return np.concatenate(found)
 
 
-def _count(given: argparse.Namespace, monitor: Monitor) -> int:
-    """Count the file; how many rows it has."""
-    rows = read_file(given)
+def _count(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows, before: int) -> int:
+    """Count the rows of the file but for the first ones; how many."""
+    part = rows.part(np.arange(before, len(rows)))
     if given.score is None:
-        columns = rows.columns
-        shares = columns["label_shares"]
-        monitor.add_labels(columns["ids"], columns["labels"], label_shares=shares)
-        return len(columns["ids"])
-    monitor.update(**rows.part(np.arange(len(rows.columns["scores"]))))
-    return len(rows.columns["scores"])
+        ids, labels = part["ids"], part["labels"]
+        monitor.add_labels(ids, labels, label_shares=part["label_shares"])
+    else:
+        monitor.update(**part)
+    return len(rows) - before
 
 
-def _recalibrate(given: argparse.Namespace, monitor: Monitor) -> None:
+def _recalibrate(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> None:
     """Certify the labelled rows of the file; the state goes on with the new certificate."""
-    rows = read_file(given)
-    labels = rows.columns["labels"]
-    known = np.flatnonzero(~np.isnan(labels))
-    groups = None if rows.groups is None else {k: v[known] for k, v in rows.groups.items()}
-    clusters = rows.columns.get("clusters")
-    found = monitor.recalibrate(
-        rows.columns["scores"][known],
-        labels[known],
-        groups=groups,
-        clusters=None if clusters is None else clusters[known],
-    )
+    part = rows.part(np.flatnonzero(~np.isnan(rows.columns["labels"])))
+    columns = {name: part[name] for name in ("groups", "clusters", "times", "amounts")}
+    found = monitor.recalibrate(part["scores"], part["labels"], **columns)
     write_file(given.out, f"{found.to_json()}\n".encode())
     told = f"{found.status} with {share_text(found.confidence)} confidence: see {given.out}."
-    tell([told if found else f"{told} The state keeps the old certificate."])
+    why = f" {found.notes[0]}." if found.notes and not found else ""
+    tell([told if found else f"{told}{why} The state keeps the old certificate."])
 
 
 def _replay(given: argparse.Namespace, certificate: Certificate) -> int:
@@ -365,7 +393,7 @@ def _replay(given: argparse.Namespace, certificate: Certificate) -> int:
     monitor, rows = _new_monitor(given, certificate), read_file(given)
     times = read_times(rows.columns["times"])
     order = np.argsort(times, kind="stable")
-    names = period_names(times[order], given.by)
+    names = period_names(times[order], monitor.by)
     begins = np.flatnonzero(np.concatenate([[True], names[1:] != names[:-1]]))
     said = []
     for part in np.split(order, begins[1:]):
@@ -406,13 +434,20 @@ def summary(monitor: Monitor, counted: int) -> dict[str, Any]:
     }
 
 
-def _write_page(given: argparse.Namespace, monitor: Monitor) -> None:
+def _check_page(given: argparse.Namespace) -> None:
+    """Refuse a page that cannot be written, before anything is counted."""
     if given.page is None:
         return
-    from setpoint.reports.watch_page import MARK, watch_page
+    from setpoint.reports.watch_page import MARK
 
     read = (given.certificate, given.file, given.state, given.reference)
     check_output(given.page, force=True, inputs=[path for path in read if path is not None])
     if given.page.exists() and not given.force and MARK not in given.page.read_bytes():
         raise UserError(f"--page {given.page} is no page of `watch`; name another, or add --force.")
-    write_file(given.page, watch_page(monitor).encode())
+
+
+def _write_page(given: argparse.Namespace, monitor: Monitor) -> None:
+    if given.page is not None:
+        from setpoint.reports.watch_page import watch_page
+
+        write_file(given.page, watch_page(monitor).encode())

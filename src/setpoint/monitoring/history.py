@@ -32,7 +32,7 @@ class Period:
     alerts: dict[str, list[float]] = field(default_factory=dict)
     """By threshold: alerts, rows."""
     rates: dict[str, list[float]] = field(default_factory=dict)
-    """By bound: events, relevant rows."""
+    """By bound: its counts, such as events and relevant rows."""
     cells: dict[str, list[float]] = field(default_factory=dict)
     """By score or feature: the rows in each cell."""
     histogram: list[float] = field(default_factory=list)
@@ -63,17 +63,38 @@ class Period:
 
 
 class History:
-    """Periods from the first to the present one."""
+    """Periods from the first to the present one.
 
-    def __init__(self, periods: list[Period] | None = None) -> None:
+    Attributes:
+        periods: Those of the present certificate.
+        earlier: Those of the certificates before it, of each at most half of the present one's.
+    """
+
+    def __init__(
+        self, periods: list[Period] | None = None, earlier: list[Period] | None = None
+    ) -> None:
         self.periods = periods or []
+        self.earlier = earlier or []
+
+    @property
+    def every(self) -> list[Period]:
+        """All periods, those of earlier certificates first."""
+        return [*self.earlier, *self.periods]
+
+    def close(self) -> None:
+        """A new certificate begins: keep what there was as earlier periods."""
+        for period in self.periods:
+            period.histogram, period.cells = [], {}
+        self.earlier, self.periods = self.every, []
+        while len(self.earlier) > MOST_PERIODS:
+            _halve(self.earlier, len(self.earlier) // 2)
 
     def open(self, name: str) -> Period:
         """The period of this name: the present one, or a new one."""
         if not self.periods or self.periods[-1].name != name:
             self.periods.append(Period(name))
             if len(self.periods) > MOST_PERIODS:
-                self._compact()
+                _halve(self.periods, MOST_PERIODS // 2)
         return self.periods[-1]
 
     def find(self, name: str) -> Period:
@@ -83,11 +104,6 @@ class History:
                 return period
         return self.periods[-1]
 
-    def _compact(self) -> None:
-        half = MOST_PERIODS // 2
-        for place in range(half - half % 2 - 2, -1, -2):
-            self.periods[place].absorb(self.periods.pop(place + 1))
-
     def counts(self, kind: str, name: str) -> Floats:
         """The counts of every period under a name, ``[periods, c]``; zeros where there are none."""
         found = [getattr(period, kind).get(name) for period in self.periods]
@@ -95,14 +111,22 @@ class History:
         rows = [counts or [0.0] * width for counts in found]
         return np.array(rows, float).reshape(len(found), width)
 
-    def state(self) -> list[dict[str, Any]]:
+    def state(self) -> dict[str, Any]:
         """Plain numbers for JSON."""
-        return [asdict(period) for period in self.periods]
+        both = {"periods": self.periods, "earlier": self.earlier}
+        return {name: [asdict(period) for period in part] for name, part in both.items()}
 
     @staticmethod
-    def restore(state: list[dict[str, Any]]) -> History:
+    def restore(state: dict[str, Any]) -> History:
         """Read :meth:`state` back."""
-        return History([Period(**period) for period in state])
+        both = ([Period(**period) for period in state[name]] for name in ("periods", "earlier"))
+        return History(*both)
+
+
+def _halve(periods: list[Period], among: int) -> None:
+    """Put neighbours together among the first ``among`` periods."""
+    for place in range(among - among % 2 - 2, -1, -2):
+        periods[place].absorb(periods.pop(place + 1))
 
 
 def change_point(gains: Floats) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from setpoint.certificates.drift import certified_goals
 from setpoint.certificates.goals import goal_to_certify
 from setpoint.certificates.sample import read_column, read_slices, scores_and_precision
 from setpoint.certificates.times import period_names, read_times
+from setpoint.monitoring.clusters import cluster_hashes
 from setpoint.rates import Where
 
 
@@ -34,6 +34,7 @@ class IncomingRows:
         ids: Texts, or None.
         clusters: A hash of what each row belongs to, or None.
         shares: The probability with which each label was to be known, or None.
+        amounts: What each row is worth, or None.
         features: Columns of numbers by name.
     """
 
@@ -46,6 +47,7 @@ class IncomingRows:
     ids: NDArray[Any] | None = None
     clusters: NDArray[np.int64] | None = None
     shares: Floats | None = None
+    amounts: Floats | None = None
     features: Mapping[str, Floats] | None = None
 
     def __len__(self) -> int:
@@ -75,23 +77,15 @@ class IncomingRows:
 
 
 def read_rows(
-    certificate: Certificate,
-    scores: Any,
-    labels: Any = None,
-    *,
-    times: Any = None,
-    groups: Any = None,
-    ids: Any = None,
-    clusters: Any = None,
-    label_shares: Any = None,
-    features: Mapping[str, Any] | None = None,
+    certificate: Certificate, scores: Any, labels: Any = None, **more: Any
 ) -> IncomingRows:
-    """Check the rows of an update and decide them; see :meth:`Monitor.update`."""
+    """Check the rows of an update and decide them; see :meth:`Monitor.update` for the columns."""
+    times, groups, ids = (more.get(name) for name in ("times", "groups", "ids"))
+    clusters, shares, amounts = (more.get(name) for name in ("clusters", "label_shares", "amounts"))
     array = rounded(scores_and_precision(scores)[0], certificate.dtype)
     known, truth = read_labels(labels, array)
     slices, margins = _slices_and_margins(certificate, array, groups)
     alerts = certificate.decide(array, None if certificate.column is None else _group(groups))
-    shares = None if label_shares is None else _read_shares(label_shares, array, known)
     rows = IncomingRows(
         margins,
         np.asarray(alerts),
@@ -100,9 +94,13 @@ def read_rows(
         slices,
         None if times is None else read_times(times, array),
         None if ids is None else read_column(ids, array, "ids").astype(str),
-        None if clusters is None else _hashes(read_column(clusters, array, "clusters")),
-        shares,
-        {name: _feature(name, column, array) for name, column in (features or {}).items()},
+        None if clusters is None else cluster_hashes(read_column(clusters, array, "clusters")),
+        None if shares is None else read_shares(shares, array),
+        None if amounts is None else _read_amounts(amounts, array),
+        {
+            name: _feature(name, column, array)
+            for name, column in (more.get("features") or {}).items()
+        },
     )
     if rows.times is None or (rows.times[1:] >= rows.times[:-1]).all():
         return rows
@@ -154,26 +152,25 @@ def _slices_and_margins(
     return slices, margins
 
 
-def _read_shares(shares: Any, scores: NDArray[Any], known: Bools) -> Floats:
-    values = np.broadcast_to(np.asarray(shares, float), scores.shape)
-    wrong = known & ~((values > 0) & (values <= 1))
+def read_shares(shares: Any, scores: NDArray[Any]) -> Floats:
+    """The probability with which each label was to be known."""
+    values = np.array(np.broadcast_to(np.asarray(shares, float), scores.shape))
+    wrong = ~((values > 0) & (values <= 1))
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(
             f"label_shares are probabilities above 0 and at most 1; got {values[row]:g} in "
             f"row {row}."
         )
-    return np.array(values)
+    return values
 
 
-def _hashes(column: NDArray[Any]) -> NDArray[np.int64]:
-    """A number for each cluster, the same in every run."""
-    values, which = np.unique(column.astype(str), return_inverse=True)
-    found = [
-        int.from_bytes(blake2b(str(value).encode(), digest_size=8).digest(), "big", signed=True)
-        for value in values
-    ]
-    return np.array(found, np.int64)[which]
+def _read_amounts(amounts: Any, scores: NDArray[Any]) -> Floats:
+    values = read_column(amounts, scores, "amounts").astype(float)
+    if not ((values >= 0) & np.isfinite(values)).all():
+        row = int(np.argmin((values >= 0) & np.isfinite(values)))
+        raise ValueError(f"amounts must be finite and at least 0; got {values[row]} in row {row}.")
+    return values
 
 
 def _feature(name: str, column: Any, scores: NDArray[Any]) -> Floats:

@@ -1,7 +1,8 @@
 """A certificate after the first day: evidence against it that may be looked at at any time.
 
 The chance of ever saying anything but "holds" while nothing has changed is at most ``false_alarm``
-for each certificate, however often one looks. It is divided among the tests: certified rates
+for each certificate, however often one looks. It is divided among the tests
+(:mod:`setpoint.monitoring.false_alarm_budget`): certified rates
 (:mod:`setpoint.monitoring.watched_rates`), and without labels the share of alerts and the ranks
 of all scores (:mod:`setpoint.monitoring.watched_scores`). A test alarms when its evidence reaches
 the reciprocal of its part. An alarm stays until :meth:`Monitor.recalibrate` or a new monitor.
@@ -17,14 +18,17 @@ import numpy as np
 
 from setpoint._checks import share as check_share
 from setpoint.axes.arrays import Floats
-from setpoint.certificates import Certificate, certify
-from setpoint.certificates.drift import chance_of_difference
+from setpoint.certificates import Certificate
 from setpoint.certificates.martingales import restart_weight
-from setpoint.certificates.text import share_text, text_table
+from setpoint.certificates.text import text_table
 from setpoint.certificates.times import PERIODS, read_times, time_text
-from setpoint.monitoring.history import Alarm, History, Period, change_point
+from setpoint.monitoring.clusters import SeenClusters, one_row_each
+from setpoint.monitoring.false_alarm_budget import WATCHED, budget
+from setpoint.monitoring.history import Alarm, History, Period
 from setpoint.monitoring.incoming_rows import IncomingRows, read_rows
+from setpoint.monitoring.label_selection import LabelSelection, least_share
 from setpoint.monitoring.pending_labels import PendingLabels
+from setpoint.monitoring.recalibration import renew
 from setpoint.monitoring.status import (
     BROKEN,
     DRIFTING,
@@ -36,16 +40,9 @@ from setpoint.monitoring.status import (
     table,
 )
 from setpoint.monitoring.storage import from_json, to_json
-from setpoint.monitoring.watched_rates import DecidedRows, RateWatch, ShareWatch, rate_watches
-from setpoint.monitoring.watched_scores import AlertWatch, RankWatch, alert_watches
+from setpoint.monitoring.watched_rates import DecidedRows, RateWatch, RegionWatch, rate_watches
+from setpoint.monitoring.watched_scores import AlertWatch, RankWatch, alert_watches, unlike
 
-WATCHED = ("rates", "alerts", "scores")
-PARTS = {"rates": 0.85, "alerts": 0.11, "scores": 0.04, "features": 0.1}
-"""How false alarms are divided among kinds of tests, before those not watched are left out."""
-_ALL_ALERTS = 1000
-"""After so many alerts and no other row, every row is taken to be an alert."""
-_ALIKE = 1e-4
-"""Labels of alerts and of other rows are equally frequent unless chance is rarer than this."""
 _RECENT = 7
 """Periods that the histogram of the present is made of."""
 
@@ -75,7 +72,7 @@ class Monitor:
     """
 
     kind = "setpoint monitor"
-    version = 1
+    version = 2
 
     def __init__(
         self,
@@ -96,18 +93,19 @@ class Monitor:
         self.by, self.feature_names = by, tuple(features)
         self.history, self.rows, self.updates = History(), 0, 0
         self.latest: str | None = None
-        self.labelled = {"alerts": [0, 0], "others": [0, 0]}
-        self.pending = PendingLabels()
-        self.clusters: set[int] = set()
-        self.files: list[str] = []
+        self.clusters = SeenClusters()
+        self.files: list[Any] = []
         self.spent: list[dict[str, Any]] = []
-        self._begin(certificate, reference)
+        self.begin(certificate, reference)
 
-    def _begin(self, certificate: Certificate, reference: Any) -> None:
+    def begin(self, certificate: Certificate, reference: Any = None) -> None:
         """Watch a certificate from now on."""
         self.certificate = certificate
         self.alarms: dict[str, Alarm] = {}
         self.refused: dict[str, str] = {}
+        self.selection, self.pending = LabelSelection(), PendingLabels()
+        self.labelled: bool | None = None
+        """Whether labels are to be expected; None before the first row."""
         self.rates: list[RateWatch] = rate_watches(certificate) if "rates" in self.watch else []
         self.alerts: list[AlertWatch] = []
         if "alerts" in self.watch:
@@ -115,13 +113,21 @@ class Monitor:
         self.scores = RankWatch("scores") if "scores" in self.watch else None
         self.features = {name: RankWatch(f"feature {name}") for name in self.feature_names}
         if reference is not None and self.scores is not None:
-            rows = read_rows(certificate, reference) if certificate.column is None else None
-            if rows is None:
-                raise ValueError(
-                    "With a threshold for each group the first rows are the reference; leave "
-                    "reference= out."
-                )
-            self.scores.refer_to(rows.margins, self._random())
+            self.scores.refer_to(self._reference_scores(reference), self._random())
+
+    def _reference_scores(self, reference: Any) -> Any:
+        why = unlike(self.certificate)
+        if self.certificate.column is not None:
+            why = "every group has its own threshold"
+        if why is not None:
+            raise ValueError(f"Leave reference= out, {why}: the first rows are the reference.")
+        return read_rows(self.certificate, reference).margins
+
+    def expect(self, *, labelled: bool) -> None:
+        """Divide the false alarms, before the first row is counted."""
+        self.labelled = labelled
+        for watch in self.alerts:
+            watch.expect(self.budget[watch.name])
 
     def update(
         self,
@@ -133,6 +139,7 @@ class Monitor:
         ids: Any = None,
         clusters: Any = None,
         label_shares: Any = None,
+        amounts: Any = None,
         features: Mapping[str, Any] | None = None,
     ) -> str:
         """Count new rows: a day, an hour, a single one.
@@ -146,7 +153,8 @@ class Monitor:
             clusters: What each row belongs to. A cluster is one draw: it counts when it is first
                 seen, with the mean over its rows.
             label_shares: With which probability the label of each row was to be known, if labels
-                were sampled and not equally often everywhere.
+                were sampled and not equally often everywhere; of all rows, labelled or not.
+            amounts: What each row is worth, if the certificate is about costs by amounts.
             features: Columns by name, for a monitor that was made with ``features=``.
 
         Returns:
@@ -156,22 +164,16 @@ class Monitor:
             ValueError: Scores that are not finite, times that go back, missing groups or features:
                 nothing has been counted.
         """
-        rows = read_rows(
-            self.certificate,
-            scores,
-            labels,
-            times=times,
-            groups=groups,
-            ids=ids,
-            clusters=clusters,
-            label_shares=label_shares,
-            features=features,
-        )
+        columns = {"times": times, "groups": groups, "ids": ids, "clusters": clusters}
+        columns |= {"label_shares": label_shares, "amounts": amounts, "features": features}
+        rows = read_rows(self.certificate, scores, labels, **columns)
         self._check(rows)
+        if self.labelled is None and len(rows):
+            self.expect(labelled=bool(rows.known.any()) or ids is not None)
         self.updates += 1
         for name, part in rows.periods(self.by):
             self._count(name or f"update {self.updates}", part)
-        if rows.times is not None:
+        if rows.times is not None and len(rows):
             self.latest = time_text(rows.times[-1])
         return self.status
 
@@ -179,56 +181,55 @@ class Monitor:
         """Refuse an update before anything of it is counted."""
         if self.certificate.clusters is not None and rows.clusters is None:
             raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
-        if rows.clusters is not None and (rows.ids is not None or rows.shares is not None):
+        if rows.clusters is not None and rows.ids is not None:
             raise ValueError(
-                "clusters= counts a cluster once, with labels that are known now: leave ids= and "
-                "label_shares= out, and give the rows of a cluster when its labels have come."
+                "clusters= counts a cluster once, with labels that are known now: leave ids= out, "
+                "and give the rows of a cluster when its labels have come."
             )
+        if self.certificate.largest_amount is not None and rows.amounts is None:
+            raise ValueError("The certificate is about costs by amounts: pass amounts=.")
         given = set(rows.features or {})
         if given != set(self.feature_names):
             raise ValueError(
                 f"This monitor watches the features {sorted(self.feature_names)}; got "
                 f"{sorted(given)}."
             )
-        if rows.times is not None and self.latest is not None:
-            latest, first = read_times([self.latest])[0], rows.times[0]
-            if latest.dtype.kind != first.dtype.kind:
-                raise ValueError(f"Times were like {self.latest} so far; got {time_text(first)}.")
-            if first < latest:
-                raise ValueError(
-                    f"The clock goes back: rows up to {self.latest} are counted, and these begin "
-                    f"at {time_text(first)}. Rows count in the order of time; give each file "
-                    "once, earliest first."
-                )
+        if rows.times is not None and len(rows):
+            self._check_clock(rows.times[0])
         if rows.ids is not None:
             self.pending.check(rows.ids)
-        if rows.shares is not None and rows.known.any():
-            self._check_shares(rows.shares[rows.known])
+        self._check_shares(rows)
 
-    def _check_shares(self, shares: Any) -> None:
-        for watch in self.rates:
-            if not isinstance(watch, ShareWatch):
-                raise ValueError(
-                    f"`{watch.name}` is about several shares, which are tested on labels of all "
-                    "rows or of equally many of each; leave label_shares out."
-                )
-            if watch.least_share is not None and shares.min() < watch.least_share:
-                raise ValueError(
-                    f"A label was known with probability {shares.min():g}, below the smallest so "
-                    f"far, {watch.least_share:g}, by which bets are sized. Start a new monitor "
-                    "with rows of the smallest share first."
-                )
+    def _check_clock(self, first: Any) -> None:
+        if self.latest is None:
+            return
+        latest = read_times([self.latest])[0]
+        if latest.dtype.kind != first.dtype.kind:
+            raise ValueError(f"Times were like {self.latest} so far; got {time_text(first)}.")
+        if first < latest:
+            raise ValueError(
+                f"The clock goes back: rows up to {self.latest} are counted, and these begin at "
+                f"{time_text(first)}. Rows count in the order of time; give each file once, "
+                "earliest first."
+            )
+
+    def _check_shares(self, rows: IncomingRows) -> None:
+        several = [watch.name for watch in self.rates if isinstance(watch, RegionWatch)]
+        if rows.shares is not None and several and rows.known.any():
+            raise ValueError(
+                f"`{several[0]}` is about several shares, which are tested on labels of all rows "
+                "or of equally many of each; leave label_shares out."
+            )
 
     def _count(self, name: str, rows: IncomingRows) -> None:
         """Count the rows of one period."""
         period = self.history.open(name)
-        rows = self._new_clusters(rows)
+        if rows.clusters is not None:
+            rows = rows.rows(self.clusters.new(rows.clusters))
         highest: dict[str, float] = {}
         random = self._random()
         self.rows, period.rows = self.rows + len(rows), period.rows + len(rows)
-        singles = rows
-        if rows.clusters is not None:  # one row of each cluster
-            singles = rows.rows(np.sort(np.unique(rows.clusters, return_index=True)[1]))
+        singles = rows if rows.clusters is None else rows.rows(one_row_each(rows.clusters))
         for watch in self.alerts:
             alerts = singles.alerts[singles.slices[watch.where]] if watch.where else singles.alerts
             highest[watch.name] = watch.add(alerts)
@@ -255,74 +256,29 @@ class Monitor:
         for old_period in self.history.periods[:-_RECENT]:
             old_period.histogram = []
 
-    def _new_clusters(self, rows: IncomingRows) -> IncomingRows:
-        """The rows of clusters that were not seen in an earlier update."""
-        if rows.clusters is None:
-            return rows
-        seen = np.fromiter(self.clusters, np.int64, len(self.clusters))
-        new = rows.rows(~np.isin(rows.clusters, seen))
-        assert new.clusters is not None
-        self.clusters.update(np.unique(new.clusters).tolist())
-        return new
-
     def _count_labels(
-        self, rows: IncomingRows, period: Period, highest: dict[str, float], *, total: bool = True
+        self, rows: IncomingRows, period: Period, highest: dict[str, float], *, new: bool = True
     ) -> None:
         """Give labelled rows to the rates, as far as the choice of labels allows."""
         if rows.shares is None:
-            for kind, inside in (("alerts", rows.alerts), ("others", ~rows.alerts)):
-                self.labelled[kind][0] += int((rows.known & inside).sum())
-                self.labelled[kind][1] += int(inside.sum()) if total else 0
-        decided = DecidedRows(rows.alerts, rows.labels, rows.slices, rows.shares, rows.clusters)
+            self.selection.add(rows.alerts, rows.known, new=new)
+        columns = rows.alerts, rows.labels, rows.slices, rows.shares, rows.clusters, rows.amounts
+        decided = DecidedRows(*columns, least_share(rows.shares))
         labelled = decided.rows(np.flatnonzero(rows.known))
-        selective = rows.shares is None and not self._alike()
+        reason = self.selection.reason if rows.shares is None else None
+        selective = rows.shares is None and not self.selection.alike
         for watch in self.rates:
             if watch.needs == "none":
-                if not total:
+                if not new:
                     continue
-                unweighted = DecidedRows(rows.alerts, rows.labels, rows.slices, None, rows.clusters)
-                self._add(watch, unweighted, period, highest)
-            elif len(labelled.alerts):
-                wait = selective and watch.needs == "everyone"
-                self._add(watch, labelled, period, highest, wait=wait)
-        self.refused = self._refusals(selective)
-
-    def _add(
-        self,
-        watch: RateWatch,
-        rows: DecidedRows,
-        period: Period,
-        highest: dict[str, float],
-        *,
-        wait: bool = False,
-    ) -> None:
-        events, relevant, top = watch.add(rows, wait=wait)
-        highest[watch.name] = top
-        period.add("rates", watch.name, [events, relevant])
-
-    def _alike(self) -> bool:
-        """Whether labels are known equally often of alerts and of other rows.
-
-        Not before labels of both kinds have come: labels of alerts alone are no sample. Where every
-        row is an alert, there is no other kind to wait for.
-        """
-        (k, n), (new, size) = self.labelled["alerts"], self.labelled["others"]
-        if k and not new:
-            return not size and n > _ALL_ALERTS
-        return not n or not size or chance_of_difference(new, size, k, n) >= _ALIKE
-
-    def _refusals(self, selective: bool) -> dict[str, str]:
-        """By bound, why it is not tested."""
-        if not selective or not self.labelled["others"][1]:
-            return {}
-        (k, n), (new, size) = self.labelled["alerts"], self.labelled["others"]
-        reason = (
-            f"labels are known of {share_text(k / n)} of the alerts and of "
-            f"{share_text(new / size)} of the other rows: such a choice says nothing about rows "
-            "that were not chosen. Label other rows as often, or at random with a known share "
-            "(label_shares)"
-        )
-        return {w.name: reason for w in self.rates if w.needs == "everyone"}
+                found, wait = DecidedRows(*columns[:3], None, rows.clusters), False
+            else:
+                found, wait = labelled, selective and watch.needs == "everyone"
+            if len(found.alerts):
+                counts, highest[watch.name] = watch.add(found, wait=wait)
+                period.add("rates", watch.name, counts)
+        everyone = [watch.name for watch in self.rates if watch.needs == "everyone"]
+        self.refused = {} if reason is None else dict.fromkeys(everyone, reason)
 
     def add_labels(self, ids: Any, labels: Any, *, label_shares: Any = None) -> str:
         """Labels of rows that were counted before, joined by their ids.
@@ -337,14 +293,13 @@ class Monitor:
             The status.
         """
         joined = self.pending.join(ids, labels, label_shares)
-        if joined.rows.shares is not None and len(joined.rows):
-            self._check_shares(joined.rows.shares)
+        self._check_shares(joined.rows)
         self.pending.forget(joined)
         for name in dict.fromkeys(joined.periods.tolist()):
             period = self.history.find(name)
             highest: dict[str, float] = {}
             part = joined.rows.rows(np.flatnonzero(joined.periods == name))
-            self._count_labels(part, period, highest, total=False)
+            self._count_labels(part, period, highest, new=False)
             self._close(self.history.periods[-1], highest)
         return self.status
 
@@ -381,12 +336,8 @@ class Monitor:
             "scores": [] if self.scores is None else [self.scores.name],
             "features": [ranks.name for ranks in self.features.values()],
         }
-        total = sum(PARTS[kind] for kind, names in kinds.items() if names)
-        return {
-            name: self.false_alarm * PARTS[kind] / total / len(names)
-            for kind, names in kinds.items()
-            for name in names
-        }
+        free = all(watch.needs == "none" for watch in self.rates)
+        return budget(self.false_alarm, kinds, labelled=free or self.labelled is not False)
 
     @property
     def limits(self) -> dict[str, float]:
@@ -423,8 +374,8 @@ class Monitor:
         alarm, last = self.alarms.get(test), len(names) - 1
         noticed = names.index(alarm.period) if alarm and alarm.period in names else last
         watch = self.tests[test]
-        gains = watch.period_gains(self.history.counts(watch.counted, test))
-        return change_point(gains[: noticed + 1])
+        counts = self.history.counts(watch.counted, test)[: noticed + 1]
+        return int(watch.change(counts)) if len(counts) else 0
 
     def counts_since(self, test: str) -> Floats:
         """What a test has counted since the change."""
@@ -436,13 +387,10 @@ class Monitor:
 
         The interval holds for all periods that a change could begin with, but for ``false_alarm``.
         """
-        watch, delta = self.tests[test], self.false_alarm / len(self.rates)
-        if not isinstance(watch, ShareWatch):
-            return watch.value, watch.interval(delta)
-        place = self.change(test)
-        events, relevant = self.counts_since(test).tolist()
-        part = 0.5 * delta if place == 0 else 0.5 * delta * float(restart_weight(place))
-        return watch.rate(events, relevant), watch.interval_of(events, relevant, part)
+        watch, place = self.tests[test], self.change(test)
+        counts, part = self.counts_since(test), self.false_alarm / len(self.rates) / 2
+        part *= 1.0 if place == 0 else float(restart_weight(place))
+        return watch.rate(counts), watch.interval_of(counts, part)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -470,47 +418,44 @@ class Monitor:
         return import_module("pandas").DataFrame(self.table())
 
     def recalibrate(
-        self, scores: Any, labels: Any, *, groups: Any = None, clusters: Any = None
+        self,
+        scores: Any,
+        labels: Any,
+        *,
+        groups: Any = None,
+        clusters: Any = None,
+        times: Any = None,
+        amounts: Any = None,
+        thresholds: Any = None,
+        candidates: int | None = None,
+        spend: float | None = None,
     ) -> Certificate:
         """A new certificate of the same goal from labelled rows, and a fresh watch over it.
 
         The ``r``-th recalibration may be wrong with probability ``(1 - confidence) / (r (r + 1))``:
         all of them together with no more than the first certificate. What is spent is kept in
-        ``spent``. Pass rows that came after the alarm: rows that raised it were not drawn by
-        chance.
+        ``spent``, and what was seen before in ``history.earlier``. Pass rows that came after the
+        alarm: rows that raised it were not drawn by chance.
 
         Args:
             scores: Labelled rows of the present.
             labels: 0 or 1 for each.
             groups: As for :func:`setpoint.certify`.
             clusters: The same.
+            times: The same; rows that drift are not certified.
+            amounts: The same; needed if the certificate is about costs by amounts.
+            thresholds: To be proved on these rows, if the certificate is about given thresholds; by
+                default those it has.
+            candidates: Among how many models this one was chosen by looking at these rows; by
+                default as many as at first.
+            spend: The part of ``1 - confidence`` to use now, such as 1 / 12 for a window that
+                rolls monthly over a year; by default as said above.
 
         Returns:
             The new certificate. If it is not certified, the monitor goes on with the old one.
         """
-        if self.certificate.clusters is not None and clusters is None:
-            raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
-        first = self.spent[0]["of"] if self.spent else 1 - self.certificate.confidence
-        number = len(self.spent) + 1
-        delta = first / (number * (number + 1))
-        found = certify(
-            scores,
-            labels,
-            self.certificate.goal,
-            confidence=1 - delta,
-            guarantee=self.certificate.guarantee,  # type: ignore[arg-type]
-            prevalence=self.certificate.prevalence,
-            groups=groups,
-            clusters=clusters,
-        )
-        period = self.history.periods[-1].name if self.history.periods else "update 0"
-        self.spent.append({"of": first, "delta": delta, "period": period, "status": found.status})
-        if found:
-            self._begin(found, scores if found.column is None else None)
-            self.history = History()
-            self.labelled = {"alerts": [0, 0], "others": [0, 0]}
-            self.pending = PendingLabels()
-        return found
+        given = {"groups": groups, "clusters": clusters, "times": times, "amounts": amounts}
+        return renew(self, scores, labels, spend, thresholds, candidates, given)
 
     def to_json(self) -> str:
         """The monitor with its certificate as JSON, with a checksum."""

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import quoted
-from setpoint.monitoring.incoming_rows import IncomingRows, read_labels
+from setpoint.monitoring.incoming_rows import IncomingRows, read_labels, read_shares
 from setpoint.rates import Where
 
-MOST = 200_000
+MOST_WAITING = 200_000
 """Rows that may wait for a label; the oldest are dropped first."""
 
 
@@ -29,9 +29,9 @@ class JoinedRows:
 
 @dataclass
 class PendingLabels:
-    """By id: the decision, the slices (as bits) and the period of a row without a label."""
+    """By id: decision, slices (their places), period and amount of a row without a label."""
 
-    waiting: dict[str, tuple[int, int, str]] = field(default_factory=dict)
+    waiting: dict[str, tuple[int, list[int], str, float | None]] = field(default_factory=dict)
     slices: list[Where] = field(default_factory=list)
     unknown: int = 0
     dropped: int = 0
@@ -51,12 +51,12 @@ class PendingLabels:
         """Remember the rows without a label."""
         assert rows.ids is not None
         self.slices = self.slices or list(rows.slices)
-        bits = np.zeros(len(rows), np.int64)
-        for place, where in enumerate(self.slices):
-            bits |= rows.slices[where].astype(np.int64) << place
+        inside = np.array([rows.slices[where] for where in self.slices], bool)
         for row in np.flatnonzero(~rows.known).tolist():
-            self.waiting[str(rows.ids[row])] = (int(rows.alerts[row]), int(bits[row]), period)
-        while len(self.waiting) > MOST:
+            places = np.flatnonzero(inside[:, row]).tolist() if len(inside) else []
+            amount = None if rows.amounts is None else float(rows.amounts[row])
+            self.waiting[str(rows.ids[row])] = (int(rows.alerts[row]), places, period, amount)
+        while len(self.waiting) > MOST_WAITING:
             del self.waiting[next(iter(self.waiting))]
             self.dropped += 1
 
@@ -69,19 +69,20 @@ class PendingLabels:
         known, truth = read_labels(labels, np.zeros(len(names)))
         found = [row for row in np.flatnonzero(known).tolist() if names[row] in self.waiting]
         there = [self.waiting[names[row]] for row in found]
-        bits = np.array([bit for _, bit, _ in there], np.int64)
-        weights = (
-            None if shares is None else np.broadcast_to(np.asarray(shares, float), names.shape)
-        )
+        amounts = [amount for *_, amount in there if amount is not None]
         rows = IncomingRows(
             margins=np.zeros(len(found)),
-            alerts=np.array([alert == 1 for alert, _, _ in there], bool),
+            alerts=np.array([row[0] == 1 for row in there], bool),
             known=np.ones(len(found), bool),
             labels=truth[found],
-            slices={where: (bits >> place & 1) == 1 for place, where in enumerate(self.slices)},
-            shares=None if weights is None else np.array(weights[found]),
+            slices={
+                where: np.array([place in row[1] for row in there], bool)
+                for place, where in enumerate(self.slices)
+            },
+            shares=None if shares is None else read_shares(shares, names)[found],
+            amounts=np.array(amounts) if amounts and len(amounts) == len(there) else None,
         )
-        periods = np.array([period for _, _, period in there], dtype=object)
+        periods = np.array([row[2] for row in there], dtype=object)
         return JoinedRows(rows, periods, names[found], int(known.sum()) - len(found))
 
     def forget(self, joined: JoinedRows) -> None:
@@ -102,6 +103,6 @@ class PendingLabels:
     @staticmethod
     def restore(state: dict[str, Any]) -> PendingLabels:
         """Read :meth:`state` back."""
-        waiting = {name: (row[0], row[1], row[2]) for name, row in state["waiting"].items()}
+        waiting = {name: tuple(row) for name, row in state["waiting"].items()}
         slices = [tuple((pair[0], pair[1]) for pair in where) for where in state["slices"]]
         return PendingLabels(waiting, slices, state["unknown"], state["dropped"])

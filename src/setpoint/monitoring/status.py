@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from setpoint._checks import plural
-from setpoint.certificates.text import TextRows, share_text
-from setpoint.monitoring.watched_rates import RateWatch, ShareWatch
-from setpoint.monitoring.watched_scores import AlertWatch
+from setpoint.certificates.text import TextRows, share_text, value_text
+from setpoint.monitoring.watched_rates import RateWatch
+from setpoint.monitoring.watched_scores import AlertWatch, unlike
 
 if TYPE_CHECKING:
     from setpoint.monitoring.monitor import Monitor
@@ -36,11 +36,15 @@ def rate_text(monitor: Monitor, watch: RateWatch) -> str:
     value, interval = monitor.rate_since(watch.name)
     if value is None:
         return name
-    text = f"{name} {share_text(value)}"
+    text = f"{name} {value_text(name, value)}"
     if interval is None:
         return text
-    low, high = (share_text(end) for end in interval)
-    return f"{text} ({low.removesuffix(' %')}-{high})"
+    low, high = (value_text(name, end) for end in interval)
+    return (
+        f"{text} ({low} to {high})"
+        if interval[0] < 0
+        else f"{text} ({low.removesuffix(' %')}-{high})"
+    )
 
 
 def change_text(monitor: Monitor, test: str) -> str:
@@ -49,7 +53,7 @@ def change_text(monitor: Monitor, test: str) -> str:
     if isinstance(watch, AlertWatch):
         alerts, rows = counts
         name = test.replace("alerts", "alert share", 1)
-        return f"{name} {alerts / rows / watch.share:.2f} x"
+        return f"{name} {watch.ratio(alerts / rows):.2f} x"
     threshold = None
     if test == "scores":
         one = monitor.certificate.column is None
@@ -62,6 +66,16 @@ def notes(monitor: Monitor) -> Iterator[str]:
     """Tests that are refused, labels without a row, rows without a label."""
     for name, why in monitor.refused.items():
         yield f"`{name}` is not tested: {why}."
+    other = unlike(monitor.certificate)
+    if other is not None and "alerts" in monitor.watch:
+        yield f"The share of alerts is not tested: {other}."
+    for alert in monitor.alerts:
+        if alert.alerts in (0, alert.rows):
+            how, side = ("No", "rise") if alert.alerts == 0 else ("Every", "fall")
+            yield f"{how} calibration row counts in {alert.name}: the share can only {side}."
+    if monitor.clusters.mistaken > 0.01:
+        lost = share_text(monitor.clusters.mistaken)
+        yield f"{lost} of new clusters are taken for ones that were counted before."
     if monitor.scores is not None and monitor.scores.cells is None:
         kept = plural(len(monitor.scores.waiting), "row")
         yield f"The first {kept} are kept as the reference of scores."
@@ -80,8 +94,9 @@ def lines(monitor: Monitor) -> TextRows:
             yield watch.name, "no labels yet"
             continue
         ends = watch.interval(monitor.false_alarm / len(monitor.rates))
-        sure = "" if ends is None else f" ({share_text(ends[0])} to {share_text(ends[1])})"
-        yield watch.name, f"{share_text(watch.value)}{sure}, {evidence_text(monitor, watch.name)}"
+        shown = [value_text(watch.name, value) for value in (watch.value, *(ends or ()))]
+        sure = f" ({shown[1]} to {shown[2]})" if ends else ""
+        yield watch.name, f"{shown[0]}{sure}, {evidence_text(monitor, watch.name)}"
     for alert in monitor.alerts:
         alerts, rows = (
             monitor.history.counts("alerts", alert.name).sum(0)
@@ -112,40 +127,47 @@ def _size(log: float) -> str:
 def metrics(monitor: Monitor) -> dict[str, float]:
     """See :meth:`Monitor.metrics`."""
     found = {"status": float((HOLDS, DRIFTING, BROKEN).index(monitor.verdict))}
-    found["rows"] = float(monitor.rows)
+    found["rows"], keys = float(monitor.rows), _keys(monitor)
     for watch in monitor.rates:
-        name = _key(str(watch.inequality.bound.expression))
+        name = keys[watch.name]
         if watch.value is not None:
             found[name] = watch.value
             ends = watch.interval(monitor.false_alarm / len(monitor.rates))
             found |= {} if ends is None else {f"{name}_low": ends[0], f"{name}_high": ends[1]}
     for alert in monitor.alerts if monitor.history.periods else ():
         alerts, rows = monitor.history.periods[-1].alerts.get(alert.name, (0.0, 0.0))
-        found |= {f"{_key(alert.name)}_share": alerts / rows} if rows else {}
-        found[f"{_key(alert.name)}_share_expected"] = alert.share
+        found |= {f"{keys[alert.name]}_share": alerts / rows} if rows else {}
+        found[f"{keys[alert.name]}_share_expected"] = alert.share
     for name, limit in monitor.limits.items():
-        found[f"evidence_{_key(name)}"] = monitor.tests[name].log_evidence / math.log(10)
-        found[f"alarm_at_{_key(name)}"] = limit / math.log(10)
+        found[f"evidence_{keys[name]}"] = monitor.tests[name].log_evidence / math.log(10)
+        found[f"alarm_at_{keys[name]}"] = limit / math.log(10)
     return {name: float(value) for name, value in found.items()}
 
 
-def _key(name: str) -> str:
-    """A name that Prometheus takes."""
-    return re.sub(r"[^a-zA-Z0-9]+", "_", name).strip("_").lower()
+def _keys(monitor: Monitor) -> dict[str, str]:
+    """By test a name that Prometheus takes; where two would be alike, they are numbered."""
+    found: dict[str, str] = {}
+    for test, watch in monitor.tests.items():
+        name = str(watch.inequality.bound.expression) if isinstance(watch, RateWatch) else test
+        plain = re.sub(r"[^a-zA-Z0-9]+", "_", name).strip("_")
+        taken = sum(key.lower().split("__")[0] == plain.lower() for key in found.values())
+        found[test] = f"{plain}__{taken + 1}" if taken else plain
+    return found
 
 
 def table(monitor: Monitor) -> list[dict[str, Any]]:
     """See :meth:`Monitor.table`."""
     found = []
-    for period in monitor.history.periods:
-        row: dict[str, Any] = {"period": period.name, "rows": period.rows}
+    for place, period in enumerate(monitor.history.every):
+        present = place >= len(monitor.history.earlier)
+        row: dict[str, Any] = {"period": period.name, "rows": period.rows, "present": present}
         for alert in monitor.alerts:
             alerts, rows = period.alerts.get(alert.name, (0.0, 0.0))
             row[alert.name] = alerts
             row[f"{alert.name} share"] = alerts / rows if rows else None
         for watch in monitor.rates:
-            counts = period.rates.get(watch.name, [0.0, 0.0])
-            row[watch.name] = watch.rate(*counts) if isinstance(watch, ShareWatch) else None
+            counts = period.rates.get(watch.name)
+            row[watch.name] = None if counts is None else watch.rate(counts)
             low, high = period.intervals.get(watch.name, (None, None))
             row[f"{watch.name} low"], row[f"{watch.name} high"] = low, high
         for name in monitor.tests:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from setpoint.certificates import Certificate
 from setpoint.certificates.storage import checksum, json_object
+from setpoint.monitoring.clusters import SeenClusters
 from setpoint.monitoring.history import Alarm, History
+from setpoint.monitoring.label_selection import LabelSelection
 from setpoint.monitoring.pending_labels import PendingLabels
 
 if TYPE_CHECKING:
@@ -28,12 +30,13 @@ def to_json(monitor: Monitor) -> str:
         "updates": monitor.updates,
         "latest": monitor.latest,
         "labelled": monitor.labelled,
+        "selection": monitor.selection.state(),
         "tests": {name: test.state() for name, test in monitor.tests.items()},
-        "periods": monitor.history.state(),
+        "history": monitor.history.state(),
         "alarms": [vars(alarm) for alarm in monitor.alarms.values()],
         "refused": monitor.refused,
         "pending": monitor.pending.state(),
-        "clusters": sorted(monitor.clusters),
+        "clusters": monitor.clusters.state(),
         "files": monitor.files,
         "spent": monitor.spent,
     }
@@ -62,12 +65,15 @@ def from_json(cls: type[Monitor], text: str) -> Monitor:
 
 
 def _restore(monitor: Monitor, body: dict[str, Any]) -> None:
-    for name in ("rows", "updates", "latest", "labelled", "refused", "files", "spent"):
+    if body["labelled"] is not None:
+        monitor.expect(labelled=body["labelled"])
+    for name in ("rows", "updates", "latest", "refused", "files", "spent"):
         setattr(monitor, name, body[name])
-    monitor.history = History.restore(body["periods"])
+    monitor.history = History.restore(body["history"])
+    monitor.selection = LabelSelection(**body["selection"])
     monitor.alarms = {alarm["test"]: Alarm(**alarm) for alarm in body["alarms"]}
     monitor.pending = PendingLabels.restore(body["pending"])
-    monitor.clusters = set(body["clusters"])
+    monitor.clusters = SeenClusters.restore(body["clusters"])
     tests = monitor.tests
     if set(tests) != set(body["tests"]):
         raise ValueError("This is no valid state of a monitor: its tests are others.")

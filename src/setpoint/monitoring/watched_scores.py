@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats
-from setpoint.certificates import Certificate, Point
-from setpoint.certificates.martingales import odds_times
+from setpoint.certificates import Certificate
+from setpoint.certificates.martingales import bernoulli_gains
 from setpoint.certificates.polya_urn import (
     SHIFTS,
     RankCells,
@@ -22,6 +22,7 @@ from setpoint.certificates.polya_urn import (
     alert_evidence,
     rank_evidence,
 )
+from setpoint.monitoring.history import change_point
 from setpoint.rates import Where
 
 REFERENCE_ROWS = 1000
@@ -34,18 +35,31 @@ class AlertWatch:
 
     name: str
     where: Where
-    share: float
-    """The share of alerts to be expected."""
-    urn: UrnEvidence | None
-    """None if all calibration rows were alerts, or none."""
+    alerts: int
+    """How many calibration rows were alerts."""
+    rows: int
+    urn: UrnEvidence | None = None
+    """None without calibration rows."""
     counted: ClassVar[str] = "alerts"
 
-    def period_gains(self, counts: Floats) -> Floats:
-        """The log likelihood ratios ``[periods, j]`` of alerts and rows ``[periods, 2]``."""
+    def expect(self, level: float) -> None:
+        """Begin, with a chance of a false alarm of ``level``."""
+        self.urn = alert_evidence(self.alerts, self.rows, level)
+
+    @property
+    def share(self) -> float:
+        """The share of alerts to be expected."""
+        return self.alerts / self.rows if self.rows else 0.0
+
+    def ratio(self, share: float) -> float:
+        """How many times the expected share; that is half an alert at least."""
+        return share / max(self.share, 0.5 / max(self.rows, 1))
+
+    def change(self, counts: Floats) -> int:
+        """The period with which a change most likely began, from alerts and rows."""
         share = min(max(self.share, 1e-9), 1 - 1e-9)
-        other = odds_times(share, np.array(SHIFTS))
-        yes, no = np.log(other / share), np.log((1 - other) / (1 - share))
-        return np.asarray(counts[:, :1] * yes + (counts[:, 1:] - counts[:, :1]) * no)
+        gains = bernoulli_gains(counts[:, 0], counts[:, 1], share, np.array(SHIFTS))
+        return change_point(gains)
 
     def add(self, alerts: NDArray[np.bool_]) -> float:
         """Count rows; the largest log evidence on the way."""
@@ -56,7 +70,7 @@ class AlertWatch:
     @property
     def log_evidence(self) -> float:
         """The logarithm of the evidence now."""
-        return 0.0 if self.urn is None else self.urn.evidence.log_value
+        return 0.0 if self.urn is None else self.urn.log_value
 
     def state(self) -> dict[str, Any]:
         """Plain numbers for JSON."""
@@ -69,7 +83,9 @@ class AlertWatch:
 
 
 def alert_watches(certificate: Certificate) -> list[AlertWatch]:
-    """A watch for the threshold, or for that of each group."""
+    """A watch for the threshold, or for that of each group; none where :func:`unlike` says why."""
+    if unlike(certificate) is not None:
+        return []
     found = []
     for point in certificate.points:
         column = certificate.column
@@ -77,35 +93,17 @@ def alert_watches(certificate: Certificate) -> list[AlertWatch]:
         name = "alerts"
         if column is not None and point.group is not None:
             where, name = ((column, point.group),), f"alerts on {column}={point.group!r}"
-        alerts, rows = _expected(point, certificate.prevalence)
-        total = sum(each.examples for each in certificate.points)
-        if certificate.clusters is not None and total > certificate.clusters:
-            draws = certificate.clusters / total  # a cluster is one draw
-            alerts, rows = alerts * draws, rows * draws
-        share = alerts / rows if rows else 0.0
-        found.append(AlertWatch(name, where, share, alert_evidence(alerts, rows)))
+        found.append(AlertWatch(name, where, point.alerts, point.examples))
     return found
 
 
-def _expected(point: Point, prevalence: float | None) -> tuple[float, float]:
-    """Alerts among rows at calibration.
-
-    With a declared share of positives: as many rows as would give the mean and the variance that
-    both classes together give at that share.
-    """
-    positives, hits = point.positives, point.true_alerts
-    if prevalence is None or not positives or hits is None or positives == point.examples:
-        return float(point.alerts), float(point.examples)
-    classes = (
-        (prevalence, hits, positives),
-        (1 - prevalence, point.alerts - hits, point.examples - positives),
-    )
-    mean = sum(weight * (k + 0.5) / (n + 1) for weight, k, n in classes)
-    variance = sum(
-        weight**2 * (k + 0.5) * (n - k + 0.5) / (n + 1) ** 2 / (n + 2) for weight, k, n in classes
-    )
-    rows = max(1.0, mean * (1 - mean) / variance - 1)
-    return mean * rows, rows
+def unlike(certificate: Certificate) -> str | None:
+    """Why the calibration rows are no sample of what is scored; None if they are one."""
+    if certificate.old_threshold is not None:
+        return "the calibration rows were chosen by an older threshold"
+    if certificate.prevalence is not None:
+        return "the calibration rows have another share of positives than was declared"
+    return None
 
 
 @dataclass
@@ -124,13 +122,13 @@ class RankWatch:
     """The histogram of the reference sample."""
     counted: ClassVar[str] = "cells"
 
-    def period_gains(self, counts: Floats) -> Floats:
-        """The log likelihood ratios ``[periods, j]`` of rows by cell ``[periods, K]``."""
+    def change(self, counts: Floats) -> int:
+        """The period with which a change most likely began, from rows by cell."""
         if self.urn is None or not counts.size:
-            return np.zeros((len(counts), 1))
+            return 0
         then = self.urn.balls[0] / self.urn.balls[0].sum()
         tilted = then * self.urn.tilts
-        return np.asarray(counts @ np.log(tilted / tilted.sum(1, keepdims=True) / then).T)
+        return change_point(counts @ np.log(tilted / tilted.sum(1, keepdims=True) / then).T)
 
     def refer_to(self, sample: Any, random: np.random.Generator) -> None:
         """Take a reference sample."""

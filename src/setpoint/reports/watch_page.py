@@ -81,7 +81,7 @@ def _labels_to_draw(monitor: Monitor) -> str:
     """How many rows could refute the first bound if its events were twice as frequent."""
     for watch in monitor.rates:
         if isinstance(watch, ShareWatch):
-            risk = watch.share.risk
+            risk = watch.excess.limit
             other = 2 * risk / (1 + risk)
             gain = other * math.log(other / risk) + (1 - other) * math.log((1 - other) / (1 - risk))
             rows = monitor.limits[watch.name] / gain

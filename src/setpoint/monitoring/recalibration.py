@@ -1,0 +1,77 @@
+"""Recalibration: the same promise on new rows, and an account of the confidence it uses up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from setpoint._checks import share as check_share
+from setpoint.certificates import Certificate, certify
+
+if TYPE_CHECKING:
+    from setpoint.monitoring.monitor import Monitor
+
+
+def renew(
+    monitor: Monitor,
+    scores: Any,
+    labels: Any,
+    spend: float | None,
+    thresholds: Any,
+    candidates: int | None,
+    given: dict[str, Any],
+) -> Certificate:
+    """See :meth:`Monitor.recalibrate`; ``given`` are further columns."""
+    old = monitor.certificate
+    for name, needed in (("clusters", old.clusters), ("amounts", old.largest_amount)):
+        if needed is not None and given[name] is None:
+            words = "a row of each cluster" if name == "clusters" else "costs by amounts"
+            raise ValueError(f"The certificate is about {words}: pass {name}=.")
+    total, delta = _to_spend(monitor.spent, old, spend)
+    found = certify(
+        scores,
+        labels,
+        old.goal,
+        confidence=1 - delta,
+        candidates=old.candidates if candidates is None else candidates,
+        guarantee=old.guarantee,  # type: ignore[arg-type]
+        prevalence=old.prevalence,
+        thresholds=_thresholds(old) if thresholds is None else thresholds,
+        old_threshold=old.old_threshold,
+        largest_amount=old.largest_amount,
+        **given,
+    )
+    periods = monitor.history.periods
+    entry = {"of": total, "delta": delta, "period": periods[-1].name if periods else "update 0"}
+    monitor.spent.append({**entry, "status": found.status, "before": monitor.status})
+    if found:
+        plain = found.column is None and found.prevalence is None and found.old_threshold is None
+        monitor.begin(found, scores if plain and found.clusters is None else None)
+        monitor.history.close()
+    return found
+
+
+def _thresholds(old: Certificate) -> Any:
+    """The thresholds to prove again, if they were given and not found."""
+    if not old.given_thresholds:
+        return None
+    return old.threshold if old.column is None else old.thresholds
+
+
+def _to_spend(
+    spent: list[dict[str, Any]], old: Certificate, part: float | None
+) -> tuple[float, float]:
+    """What there was to spend at first, and what is spent now.
+
+    With ``r - 1`` entries before, what is left is divided by ``r + 1``.
+    """
+    total = spent[0]["of"] if spent else 1 - old.confidence
+    left = total - sum(entry["delta"] for entry in spent)
+    if part is None:
+        return total, left / (len(spent) + 2)
+    delta = total * check_share(part, "spend", ends=False)
+    if delta > left * (1 + 1e-9):
+        raise ValueError(
+            f"spend={part:g} is more than is left of the confidence, {left / total:.3g} of it: "
+            "leave spend out, or certify anew and start a new monitor."
+        )
+    return total, delta

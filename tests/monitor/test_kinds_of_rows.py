@@ -1,0 +1,227 @@
+"""Clusters, amounts, many groups, gaps: what a monitor counts of rows that are not plain ones."""
+
+import numpy as np
+import pytest
+from monitor.test_monitor import DAY, rows
+
+from setpoint.certificates import certify
+from setpoint.monitoring import Monitor
+from setpoint.monitoring.clusters import SeenClusters, cluster_hashes, one_row_each
+
+
+def clusters_with_positions(seed, clusters=1500, shift=0.0):
+    """Clusters of four rows whose scores rise from the first to the last."""
+    random = np.random.default_rng(seed)
+    labels = random.random(4 * clusters) < 0.2
+    own = np.repeat(random.normal(size=clusters) * 0.5, 4)
+    scores = (
+        random.normal(size=4 * clusters) + 2 * labels + own + np.tile([0, 0.5, 1, 1.5], clusters)
+    )
+    names = np.repeat([f"{seed}-{i}" for i in range(clusters)], 4)
+    return scores + shift, labels, names
+
+
+def test_any_row_of_a_cluster_is_compared_with_any_row():
+    """Nothing changes: at most 5 % of 20 monitors may alarm, 3 standard errors: 3.9 of them."""
+    scores, labels, names = clusters_with_positions(999, 4000)
+    certificate = certify(scores, labels, "fpr <= 0.1", clusters=names)
+    alarms = 0
+    for seed in range(20):
+        monitor = certificate.monitor()
+        for part in range(3):
+            scores, labels, names = clusters_with_positions(100 * seed + part)
+            monitor.update(scores, labels, clusters=names)
+        alarms += not monitor
+    assert alarms <= 3
+    scores, labels, names = clusters_with_positions(5, shift=0.7)
+    assert certificate.monitor().update(scores, labels, clusters=names).startswith("broken")
+
+
+def test_the_row_that_stands_for_a_cluster_is_any_with_equal_chance():
+    names = cluster_hashes(np.repeat(np.arange(4000), 4))
+    drawn = one_row_each(names)
+    assert len(drawn) == len(np.unique(names)) == 4000
+    counts = np.bincount(drawn % 4, minlength=4)
+    assert abs(counts - 1000).max() < 4 * (4000 * 0.25 * 0.75) ** 0.5
+    order = np.random.default_rng(0).permutation(4000) * 4  # blocks in another order
+    moved = (order[:, None] + np.arange(4)).reshape(-1)
+    assert set(moved[one_row_each(names[moved])]) == set(drawn)
+
+
+def test_clusters_take_bounded_memory():
+    seen, first = SeenClusters(), cluster_hashes(np.arange(50_000))
+    assert seen.new(first).mean() > 0.999
+    assert not seen.new(first).any()
+    assert len(seen.state()) < 250_000
+    again = SeenClusters.restore(seen.state())
+    assert not again.new(first).any()
+    assert again.new(cluster_hashes(np.arange(50_000, 60_000))).mean() > 0.99
+    full = SeenClusters()
+    for start in range(0, 600_000, 100_000):
+        full.new(np.random.default_rng(start).integers(-(2**63), 2**63, 100_000))
+    assert len(full.state()) < 800_000
+    assert 0.03 < full.mistaken < 0.06
+
+
+def test_fractions_of_a_cluster_count_as_the_certificate_has_it():
+    """A rate of a random row: negatives accepted over negatives, each row divided by its size."""
+    scores, labels, names = clusters_with_positions(3, 2000)
+    certificate = certify(scores, labels, "fpr <= 0.2", clusters=names)
+    keep = np.random.default_rng(1).random(len(scores)) < 0.7  # clusters of different sizes
+    monitor = certificate.monitor(watch=["rates"])
+    monitor.update(scores[keep], labels[keep], clusters=names[keep])
+    size = dict(zip(*np.unique(names[keep], return_counts=True), strict=True))
+    weight = np.array([1 / size[name] for name in names[keep]]) * ~labels[keep]
+    wrong = weight * (scores[keep] > certificate.threshold)
+    assert monitor.rates[0].value == pytest.approx(wrong.sum() / weight.sum())
+    low, high = monitor.rates[0].interval(0.05)
+    assert low < monitor.rates[0].value < high < low + 0.1
+
+
+def money(seed, n=6000, misses=0.0):
+    scores, labels = rows(n, seed)
+    scores = scores - misses * labels
+    return scores, labels, np.random.default_rng(seed).exponential(20, n).clip(0, 100)
+
+
+def test_a_cost_by_amounts_is_refuted():
+    scores, labels, amounts = money(1)
+    goal = "cost(miss=1, false_alarm=2) <= 1.4"
+    certificate = certify(scores, labels, goal, amounts=amounts, largest_amount=100)
+    assert certificate
+    monitor = certificate.monitor(watch=["rates"])
+    for seed in (2, 3):
+        scores, labels, amounts = money(seed)
+        assert monitor.update(scores, labels, amounts=amounts) == "holds"
+    cell = np.where(labels, np.where(scores > certificate.threshold, 0, amounts), 0.0)
+    cell += np.where(~labels & (scores > certificate.threshold), 2, 0)
+    fresh = certificate.monitor(watch=["rates"])
+    fresh.update(scores, labels, amounts=amounts)
+    assert fresh.rates[0].value == pytest.approx(cell.mean())
+    low, high = fresh.rates[0].interval(0.05)
+    assert low < cell.mean() < high
+    scores, labels, amounts = money(4, misses=1.5)
+    assert monitor.update(scores, labels, amounts=amounts).startswith("broken since update 3: cost")
+    late = certificate.monitor(watch=["rates"])
+    ids = np.arange(6000)
+    late.update(scores, amounts=amounts, ids=ids)
+    assert Monitor.from_json(late.to_json()).add_labels(ids, labels).startswith("broken")
+    with pytest.raises(ValueError, match="pass amounts="):
+        certificate.monitor().update(scores, labels)
+
+
+def test_late_labels_of_many_groups():
+    scores, labels = rows(30_000)
+    group = np.arange(30_000) % 70
+    certificate = certify(scores, labels, "fpr <= 0.15", groups={"site": group})
+    assert certificate
+    at_once, later = certificate.monitor(watch=["rates"]), certificate.monitor(watch=["rates"])
+    scores, labels = rows(7000, 2)
+    given = {"groups": {"site": group[:7000]}}
+    at_once.update(scores, labels, **given)
+    later.update(scores, ids=np.arange(7000), **given)
+    later.add_labels(np.arange(7000), labels)
+    assert [w.value for w in later.rates] == [w.value for w in at_once.rates]
+
+
+@pytest.mark.parametrize(
+    ("goal", "change"),
+    [
+        ('abs(recall on g="a" - recall on g="b") <= 0.1 and fpr <= 0.1', {"gap_b": -1.2}),
+        ("(fpr + fnr) / 2 <= 0.25", {"gap": 0.8}),
+        ("cost(miss=5, false_alarm=1) <= 0.35", {"gap": 0.8}),
+        ("precision / prevalence >= 2.5", {"gap": 0.2}),
+    ],
+)
+def test_a_break_is_dated_for_every_kind_of_bound(goal, change):
+    def day(seed, changed, n=1000):
+        scores, labels = rows(n, seed, gap=change.get("gap", 2.0) if changed else 2.0)
+        group = np.array(["a", "b"] * (n // 2))
+        if changed:
+            scores = scores + change.get("gap_b", 0.0) * ((group == "b") & labels)
+        return scores, labels, group
+
+    scores, labels, group = day(1, changed=False, n=20_000)
+    certificate = certify(scores, labels, goal, groups={"g": group} if "g=" in goal else None)
+    assert certificate
+    monitor = certificate.monitor(watch=["rates"])
+    for i in range(40):
+        scores, labels, group = day(100 + i, changed=i >= 25)
+        status = monitor.update(
+            scores,
+            labels,
+            times=np.full(1000, DAY + i),
+            groups={"g": group} if "g=" in goal else None,
+        )
+    assert status.startswith("broken since 2024-05-2"), status
+    (name,) = monitor.alarms
+    assert str(DAY + 24) <= monitor.since(name) <= str(DAY + 27)
+    alarm = monitor.alarms[name].period
+    assert alarm <= str(DAY + 34), alarm  # restarts: 25 good days need not be made up for
+    assert monitor.rate_since(name)[0] is not None
+    again = Monitor.from_json(monitor.to_json())
+    assert again.status == monitor.status
+    assert again.to_json() == monitor.to_json()
+
+
+def test_no_more_false_alarms_of_gaps_than_promised():
+    """Gap exactly at its limit: at most 5 % of 60 monitors, 3 standard errors: 13.4 %."""
+    scores, labels = rows(20_000)
+    group = np.array(["a", "b"] * 10_000)
+    sentence = 'recall on g="a" - recall on g="b" <= 0.1 and fpr <= 0.1'
+    certificate = certify(scores, labels, sentence, groups={"g": group})
+    alarms = 0
+    for seed in range(60):
+        random, monitor = np.random.default_rng(seed), certificate.monitor(watch=["rates"])
+        for _ in range(4):
+            accepted = random.random(1000) < np.where(group[:1000] == "a", 0.8, 0.7)
+            scores = np.where(accepted, certificate.threshold + 1, certificate.threshold - 1)
+            monitor.update(scores, np.ones(1000), groups={"g": group[:1000]})
+        alarms += not monitor
+    assert alarms / 60 < 0.134
+
+
+def test_rows_that_were_chosen_say_nothing_about_the_share_of_alerts():
+    scores, labels = rows(20_000)
+    old = np.quantile(scores, 0.9)
+    reviewed = scores > old
+    certificate = certify(scores[reviewed], labels[reviewed], "precision >= 0.8", old_threshold=old)
+    assert certificate.old_threshold == old
+    half = np.concatenate([np.flatnonzero(labels)[:2000], np.flatnonzero(~labels)[:2000]])
+    declared = certify(scores[half], labels[half], "precision >= 0.6", prevalence=0.2)
+    for each in (certificate, declared):
+        monitor = each.monitor()
+        assert "alerts" not in monitor.tests
+        assert monitor.update(rows(3000, 5)[0]) == "holds"
+        assert "The share of alerts is not tested" in str(monitor)
+        with pytest.raises(ValueError, match="Leave reference= out"):
+            each.monitor(reference=scores)
+
+
+def test_no_alert_at_calibration_is_no_blindness():
+    scores, labels = rows(2000)
+    certificate = certify(scores, labels, "fpr <= 0.05", thresholds=50.0)
+    monitor = certificate.monitor(watch=["alerts"])
+    assert "No calibration row counts in alerts: the share can only rise" in str(monitor)
+    assert monitor.update(rows(2000, 1)[0]) == "holds"
+    scores = rows(2000, 2)[0]
+    scores[:40] = 60.0
+    assert monitor.update(scores).startswith("drifting: alert share")
+
+
+def test_names_that_differ_by_case_alone_stay_apart():
+    scores, labels = rows(8000)
+    group = np.array(["A", "a"] * 4000)
+    monitor = certify(scores, labels, "fpr <= 0.1", groups={"g": group}).monitor()
+    monitor.update(*rows(2000, 1), groups={"g": group[:2000]})
+    found = monitor.metrics()
+    assert len({name.lower() for name in found if name.startswith("evidence_fpr")}) == 2
+    assert len({name.lower() for name in found if "alerts" in name and "expected" in name}) == 2
+
+
+def test_drift_among_clusters_is_looked_for_before_a_certificate():
+    scores, labels, names = clusters_with_positions(8, 1500)
+    given = {"clusters": names, "times": np.arange(len(scores))}
+    assert certify(scores, labels, "fpr <= 0.2", **given)
+    drifting = certify(scores + np.linspace(0, 1.5, len(scores)), labels, "fpr <= 0.2", **given)
+    assert drifting.notes[0].startswith("these rows drift")
