@@ -159,7 +159,7 @@ def label_free_delays(streams: int) -> dict[str, Any]:
 def _label_free_stream(
     random: np.random.Generator, factor: float, per_day: int, days: int, n: int
 ) -> dict[str, float]:
-    """The day of the first alarm by each way; scores within alerts and other rows stay as before."""
+    """The day of the first alarm by each way; only the share of alerts changes."""
     scores, m = random.random(n), round(0.05 * n)
     threshold = float(np.sort(scores)[-m - 1])
     certificate = certify(scores, random.random(n) < 0.1, "fpr <= 0.2", thresholds=threshold)
