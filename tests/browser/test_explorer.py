@@ -127,7 +127,7 @@ def test_keys_move_it_and_the_badge_says_what_that_costs(browser, path):
     browser.open(path)
     start = browser.js(READ)
     assert start["state"] == "badge certified"
-    assert start["badge"].startswith("✓ Certified threshold. At most 1 in 50 non-fraud cases is")
+    assert start["badge"].startswith("✓ Certified. At most 1 in 50 non-fraud cases is")
     browser.js("document.querySelector('#explorer input[type=range]').focus()")
     key = {"key": "ArrowLeft", "code": "ArrowLeft", "windowsVirtualKeyCode": 37}
     for kind in ("keyDown", "keyUp"):

@@ -105,7 +105,10 @@ def _rate(rate: Measured) -> list[str]:
 def _badge(found: Findings, point: OperatingPoint, start: OperatingPoint) -> tuple[str, str]:
     """How a threshold stands to the certificate, and what moving there does."""
     if _is_certified(found, point):
-        return "certified", f"✓ Certified threshold. {headline(found).striptags()}."
+        state, sign = (
+            ("off", "Certified, but: ") if found.doubts else ("certified", "✓ Certified. ")
+        )
+        return state, f"{sign}{headline(found).striptags()}."
     if not _is_certified(found, start):
         return "off", "Nothing is certified: these are measurements"
     stricter = point.threshold > start.threshold

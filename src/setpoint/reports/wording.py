@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from setpoint.certificates.costs import is_cost
 from setpoint.rates import Bound, Expression, Fold, Rate, Setpoint
-from setpoint.reports.text import is_gap, level, name, number, pretty, value_text
+from setpoint.reports.text import clip, is_gap, level, name, number, pretty, value_text
 from setpoint.results import Findings, RunResult
 
 NAMELESS = ("", "1", "1.0", "true", "yes", "y", "t", "positive", "pos")
@@ -46,6 +46,8 @@ def participle(verb: str) -> str:
     """
     first, space, rest = verb.partition(" ")
     low, vowels = first.lower(), "aeiou"
+    if not (low.isascii() and low.isalpha()):
+        return verb
     if low in IRREGULAR:
         done = IRREGULAR[low]
     elif low.endswith("e"):
@@ -208,9 +210,8 @@ def headline(found: Findings) -> Markup:
     if not found.goal.bounds:
         return Markup("Measured, not certified: the goal has no bound to prove")
     if status == "certified":
-        doubts = [pretty(caveat).rstrip(".") for caveat in found.verdict.caveats]
-        doubts += ["the test data contradict it"] if found.contradicted and not doubts else []
-        but = Markup(", but {}").format("; ".join(doubts)) if doubts else ""
+        doubts = [pretty(doubt).rstrip(".") for doubt in found.doubts]
+        but = Markup(", but {}").format(clip("; ".join(doubts), 300)) if doubts else ""
         return Markup("{}: proved {}{}").format(_capital(what), sure, but)
     if status == "not certified":
         return Markup("Not proved {}: {}").format(sure, what)

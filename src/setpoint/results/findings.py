@@ -113,6 +113,12 @@ class Findings:
                 return bound, rate
         return None
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why a certificate that is certified must not be relied on; each completes "but ..."."""
+        said = self.verdict.caveats if self.verdict.status == "certified" else ()
+        return said or (("the test data contradict it",) if self.contradicted else ())
+
     @cached_property
     def curves(self) -> tuple[Curves, ...]:
         """Curves on the judged split, ours first; none if it has one class only, or several."""
