@@ -195,9 +195,8 @@ def test_json_says_what_was_written(made, tmp_path, capsys):
     assert told["rows"] == sum(told["decisions"].values()) == 1000
 
 
-@pytest.mark.parametrize("command", [c for c in cli.COMMANDS if c != "demo"])
+@pytest.mark.parametrize("command", cli.COMMANDS)
 def test_every_command_speaks_json(command):
-    """The demo writes results.json instead: its table is for people."""
     assert any(a.dest == "json" for a in options(command))
 
 

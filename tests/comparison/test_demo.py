@@ -71,6 +71,16 @@ def test_the_table_has_every_goal_and_model(quick):
     assert "not what it learns" in text  # quick says that it is quick
 
 
+def test_it_speaks_json(found, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(demo, "_run_with_bar", lambda _plan: found)
+    assert cli.main(["demo", "--seeds", "1", "--json", "--out", str(tmp_path / "out")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    written = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert told["comparisons"] == written["comparisons"]
+    assert told["certificate"]["kind"] == "setpoint certificate"
+    assert told["written"]["report.html"] == str(tmp_path / "out" / "report.html")
+
+
 def test_it_says_where_the_files_are(quick):
     out, text = quick
     for name in ("roc.png", "results.json", "report.html"):

@@ -195,6 +195,8 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
     if given.by is not None and not given.json and certificate.certified:
         from setpoint.certificates.times import rates_by_period
 
+        sure = f"{100 * certificate.confidence:g} %"
+        print(f"Rates by {given.by}, in brackets two-sided {sure} intervals:")
         for line in rates_by_period(certificate, data.scores, data.labels, data.times, given.by):
             print(line)
     return certificate, data

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -97,14 +98,15 @@ def _history_lines(history: list[dict[str, Any]], significance: float) -> Iterat
     if len(history) < 2:
         return
     chance = min(1.0, len(history) * significance)
-    yield ""
+    today = datetime.now(timezone.utc).date().isoformat()
     yield (
-        f"{len(history)} checks so far; chance alone makes one of them alarm with a probability of "
-        f"at most {100 * chance:.3g} % (to look often, see `setpoint watch`):"
+        f"{len(history)} checks so far; that chance alone makes one of them alarm has a "
+        f"probability of at most {100 * chance:.3g} %:"
     )
     for entry in history[-_LATEST:]:
         when, file, rows, verdict = (entry[key] for key in _SHOWN)
-        yield f"  {when}  {verdict:<6}  {rows:,} rows  {file}"
+        day = when[:10].replace(today, "today")
+        yield f"  {day:<10}  {verdict:<6}  {rows:,} rows of {file}"
 
 
 def _check_several(given: argparse.Namespace) -> None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from setpoint._files import check_output_folder
-from setpoint.cli.common import DONE, count, require
+from setpoint.cli.common import DONE, as_json, count, require
 
 _FILES = ("roc.*", "results.json", "report.html")
 
@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where = "where the picture and results.json go (default: setpoint_demo/)"
     add("--out", type=Path, default=Path("setpoint_demo"), metavar="FOLDER", help=where)
     add("--force", action="store_true", help="replace what an earlier demo left in --out")
+    add("--json", action="store_true", help="print all numbers as JSON instead of the table")
     add("--quick", action="store_true", help="a few seconds: see that it runs, not what it learns")
 
 
@@ -30,5 +31,7 @@ def run(given: argparse.Namespace) -> int:
     from setpoint.reports import page
 
     plan = DemoPlan(seeds=given.seeds)
-    run_demo(plan.quick() if given.quick else plan, given.out, page)
+    told = run_demo(plan.quick() if given.quick else plan, given.out, page, quiet=given.json)
+    if given.json:
+        print(as_json(told))
     return DONE

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import torch
 from rich import box
@@ -126,24 +127,30 @@ def run_cell(plan: DemoPlan, model: str, seed: int) -> dict[str, list[MethodTria
     return trials
 
 
-def run_demo(plan: DemoPlan, out: Path, page: Callable[[RunResult], str]) -> None:
+def run_demo(
+    plan: DemoPlan, out: Path, page: Callable[[RunResult], str], *, quiet: bool = False
+) -> dict[str, Any]:
     """Train, print the table, write picture, numbers and report page.
 
     Args:
         plan: How many seeds and steps.
         out: A folder that exists.
         page: Turns the finished run into HTML (:func:`setpoint.reports.page`).
+        quiet: Print nothing.
+
+    Returns:
+        All numbers and the certificate, as JSON knows them, and the files that were written.
     """
-    console = Console()
+    console = Console(quiet=quiet)
     if not console.is_terminal:
-        console = Console(width=PLAIN_WIDTH)
+        console = Console(width=PLAIN_WIDTH, quiet=quiet)
     start, threads = perf_counter(), torch.get_num_threads()
     torch.set_num_threads(1)  # models this small lose more by waking a second thread
     try:
         found = _run_with_bar(plan)
     finally:
         torch.set_num_threads(threads)
-    write_results(out / "results.json", plan, found)
+    results = write_results(out / "results.json", plan, found)
     write_picture([out / "roc.png", out / "roc.svg"], plan, found)
     certificate, finished = certify_one(found)
     (out / "report.html").write_text(page(finished), encoding="utf-8")
@@ -160,6 +167,8 @@ def run_demo(plan: DemoPlan, out: Path, page: Callable[[RunResult], str]) -> Non
         markup=False,
         soft_wrap=True,
     )
+    written = {name: str(out / name) for name in ("report.html", "roc.png", "results.json")}
+    return {**results, "certificate": json.loads(certificate.to_json()), "written": written}
 
 
 def _run_with_bar(plan: DemoPlan) -> Comparisons:
@@ -215,8 +224,8 @@ def _percent_and_spread(mean: float, size: float, sign: str = "") -> str:
     return f"{100 * mean:{sign}.1f}" + ("" if size != size else f" ± {100 * size:.1f}")
 
 
-def write_results(path: Path, plan: DemoPlan, found: Comparisons) -> None:
-    """Versions, settings, and every comparison with all its trials."""
+def write_results(path: Path, plan: DemoPlan, found: Comparisons) -> dict[str, Any]:
+    """Versions, settings, and every comparison with all its trials; returns what was written."""
     content = {
         "versions": versions(),
         "data": DATA,
@@ -229,6 +238,7 @@ def write_results(path: Path, plan: DemoPlan, found: Comparisons) -> None:
         ],
     }
     path.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    return content
 
 
 def write_picture(paths: list[Path], plan: DemoPlan, found: Comparisons) -> None:

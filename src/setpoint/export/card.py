@@ -120,7 +120,12 @@ def _table(found: Findings) -> str:
     for row in found.splits:
         rates = " | ".join(_percent(rate) for rate in (row.fpr, row.recall, row.precision))
         lines.append(f"| {row.name} | {row.positives:,} | {row.negatives:,} | {rates} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", _convention(found)])
+
+
+def _convention(found: Findings) -> str:
+    sure = f"{100 * found.verdict.confidence:g} %"
+    return f"In brackets: two-sided {sure} intervals (Clopper and Pearson), each by itself."
 
 
 def _class_tables(found: Findings) -> str:
@@ -137,7 +142,7 @@ def _class_tables(found: Findings) -> str:
     for row in found.classes:
         rates = (_percent(rate) for rate in (row.recall, row.precision, row.coverage))
         lines.append(_line([_plain(row.name), f"{row.count:,}", f"{row.shift:.4g}", *rates]))
-    return "\n".join(lines)
+    return "\n".join([*lines, "", _convention(found)])
 
 
 def _percent(rate: Measured) -> str:

@@ -154,7 +154,7 @@ class Findings:
 
         A rate that only falls as fewer are flagged keeps its upper bound at stricter thresholds.
         """
-        sides = {getattr(bound, "caps", None) for bound in self.goal.bounds}
+        sides = {b.caps if isinstance(b, Bound) else None for b in self.goal.bounds}
         return "stricter" if sides == {True} else "looser" if sides == {False} else ""
 
     @cached_property

@@ -1,0 +1,124 @@
+"""Bounds, verdicts and actions in a reader's words."""
+
+import re
+
+import numpy as np
+import pytest
+from reports.sample import certificate, result
+
+from setpoint import certify
+from setpoint.reports import report
+from setpoint.reports.text import date, money, rate_name, signed
+from setpoint.reports.wording import bounds_in_words, headline, participle
+from setpoint.results import Findings
+from setpoint.results.measured import read_goal
+
+NAMED = {"positive": "fraud", "negative": "legitimate payments", "action": "stop"}
+
+
+def said(markup):
+    return re.sub("</?bdi>", "", str(markup))
+
+
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        ("fpr <= 0.01", "at most 1 in 100 legitimate payments is stopped"),
+        ("fpr <= 0.003", "at most 3 in 1,000 legitimate payments are stopped"),
+        ("fpr <= 0.0123456", "at most 1.23456 % of legitimate payments are stopped"),
+        ("tnr >= 0.99", "at least 99 in 100 legitimate payments are not stopped"),
+        ("recall >= 0.95", "at least 95 in 100 fraud cases are stopped"),
+        ("fnr <= 0.05", "at most 1 in 20 fraud cases is missed"),
+        ("precision >= 0.9", "at least 9 in 10 stopped cases are fraud"),
+        ("npv >= 0.99", "at least 99 in 100 cases that are not stopped are not fraud"),
+        ("coverage <= 0.02", "at most 1 in 50 cases is stopped"),
+        ("error <= 0.1", "at most 1 in 10 cases is decided wrongly"),
+        ("cost(miss=500, false_alarm=5) <= 8", "a case costs at most 8 on average"),
+        (
+            'abs(tpr on sex="f" - tpr on sex="m") <= 0.02',
+            "the share of fraud cases that are stopped differs by at most 2 points between "
+            "sex = f and sex = m",
+        ),
+        (
+            'fpr on site="a" <= 0.01 and recall >= 0.5',
+            "at most 1 in 100 legitimate payments with site = a is stopped and at least 1 in 2 "
+            "fraud cases is stopped",
+        ),
+        ("f_score(1) >= 0.5", "f_score(1) ≥ 0.5"),
+    ],
+)
+def test_bounds(goal, words):
+    assert said(bounds_in_words(read_goal(goal).bounds, result(**NAMED))) == words
+
+
+def test_without_names_the_classes_are_positives_and_negatives():
+    bounds = read_goal("fpr <= 0.01 and recall >= 0.9").bounds
+    words = said(bounds_in_words(bounds, result(positive="1")))
+    assert (
+        words == "at most 1 in 100 negatives is flagged and at least 9 in 10 positives are flagged"
+    )
+
+
+@pytest.mark.parametrize(
+    ("verb", "done"),
+    [
+        *(("flag", "flagged"), ("ban", "banned"), ("open", "opened"), ("review", "reviewed")),
+        *(
+            ("audit", "audited"),
+            ("reject", "rejected"),
+            ("hold", "held"),
+            ("escalate", "escalated"),
+        ),
+        *(("delay", "delayed"), ("deny", "denied"), ("fix", "fixed"), ("need", "needed")),
+        *(("שלום", "שלום"), ("<b>", "<b>"), ("hold back", "held back")),
+    ],
+)
+def test_what_is_done(verb, done):
+    assert participle(verb) == done
+
+
+@pytest.mark.parametrize(
+    ("given", "changes", "words"),
+    [
+        (
+            "certified",
+            {},
+            "At most 1 in 50 legitimate payments is stopped: proved with 95 % confidence",
+        ),
+        ("not certified", {}, "Not proved with 95 % confidence: at most 1 in 50 legitimate"),
+        ("infeasible", {}, "Too few cases to prove that at most 1 in 50 legitimate payments is"),
+        ("certified", {"caveats": ["it accepts nobody"]}, "confidence, but it accepts nobody"),
+        ("certified", {"guarantee": "mean"}, "proved on average over calibration samples"),
+        ("certified", {"column": "site"}, "is stopped for each site: proved"),
+    ],
+)
+def test_headlines(given, changes, words):
+    run = result(certificate=certificate(given, **changes), **NAMED)
+    assert words in said(headline(Findings(run)))
+
+
+def test_a_gap_is_told_in_points_and_not_as_code():
+    random = np.random.default_rng(0)
+    labels, sex = random.random(6000) < 0.3, np.where(random.random(6000) < 0.4, "f", "m")
+    scores = random.normal(size=6000) + 2 * labels
+    goal = 'minimize error subject to abs(coverage on sex="f" - coverage on sex="m") <= 0.08'
+    found = certify(scores, labels, goal, groups={"sex": sex})
+    page = report(scores, labels, found, groups={"sex": sex}, action="approve")
+    above = scores > found.threshold
+    gap = 100 * abs(above[sex == "f"].mean() - above[sex == "m"].mean())
+    assert f"<dd>{gap:.3g} points<" in page
+    assert "asked ≤ 8 points, proved ≤ " in page
+    assert "<dt>Gap in alert rate, sex = f and sex = m</dt>" in page
+    assert "Nothing is certified for single groups" not in page
+    alike = report(scores, labels, certify(scores, labels, "fpr <= 0.1"), groups={"sex": sex})
+    assert "Nothing is certified for single groups" in alike
+    assert alike.index('id="groups"') < alike.index('id="threshold"')
+
+
+def test_small_words():
+    assert (signed(-3), signed(0), signed(1234.5, 1)) == ("\u22123", "±0", "+1,234.5")
+    assert (money(1234.4), money(12.345), money(-5)) == ("1,234", "12.35", "\u22125.00")
+    assert date("2026-11-18T06:40:39+00:00") == "18 November 2026"
+    assert date("<b>") == "<b>"
+    bounds = read_goal("cost(miss=500, false_alarm=5) <= 8 and f_score(1) >= 0.5").bounds
+    assert [rate_name(b.expression) for b in bounds] == ["cost of a case", "f_score(1)"]
