@@ -6,6 +6,7 @@ which are all the looks that matter.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -43,22 +44,43 @@ def first_alarms(
         every: Looks after so many rows; 1: after every row.
     """
     block = int(np.ceil(3 / limit))
-    log_start, log_restarts = (np.full((streams, len(FACTORS)), x) for x in (0.0, -np.inf))
-    found = np.full(streams, np.inf)
-    for number in range(rows // block):
+
+    def draw(start: int) -> Array:
+        share = next(s for until, s in shares if start < until)
+        return random.random((streams, block), dtype=np.float32) < share
+
+    return _alarms(
+        (draw(start) for start in range(0, rows - block + 1, block)), block, limit, log_alarm, every
+    )
+
+
+def alarms_of(events: Array, limit: float, log_alarm: float, every: int = 1) -> Array:
+    """The same for given events ``[streams, rows]``; the rows after the last whole block too."""
+    block = int(np.ceil(3 / limit))
+    parts = (events[:, start : start + block] for start in range(0, events.shape[1], block))
+    return _alarms(parts, block, limit, log_alarm, every)
+
+
+def _alarms(
+    blocks: Iterable[Array], block: int, limit: float, log_alarm: float, every: int
+) -> Array:
+    found: Array = None
+    for number, happened in enumerate(blocks):
+        streams, size = happened.shape
+        if found is None:
+            found = np.full(streams, np.inf)
+            log_start, log_restarts = (np.full((streams, len(FACTORS)), x) for x in (0.0, -np.inf))
         start = number * block
         if number:
             log_restarts = np.logaddexp(log_restarts, np.log(restart_weight(number)))
-        share = next(s for until, s in shares if start < until)
-        happened = random.random((streams, block), dtype=np.float32) < share
         which, place = np.nonzero(happened)
         sums = np.cumsum(happened, axis=1)
-        place = np.minimum(((start + place) // every + 1) * every - start, block)  # the next look
+        place = np.minimum(((start + place) // every + 1) * every - start, size)  # the next look
         gains = bernoulli_gains(sums[which, place - 1], place, limit)
         value = log_mixture(log_start[which] + gains, log_restarts[which] + gains, number, WEIGHTS)
         hit = value >= log_alarm
         np.minimum.at(found, which[hit], start + place[hit])
-        gains = bernoulli_gains(sums[:, -1], block, limit)
+        gains = bernoulli_gains(sums[:, -1], size, limit)
         log_start, log_restarts = log_start + gains, log_restarts + gains
         if np.isfinite(found).all():
             break

@@ -47,6 +47,32 @@ def test_a_classifier_watches_itself(fitted):
     assert watched.monitor.rows == 6010
 
 
+def test_columns_pass_through_a_classifier(fitted):
+    model, x, y = fitted
+    watched, plain = (MonitoredClassifier(model, features=["age"]) for _ in range(2))
+    some = y[:2000].astype(object)
+    some[::2] = None
+    columns = {"clusters": np.arange(2000) // 2, "features": {"age": np.arange(2000.0)}}
+    watched.update(x[:2000], some, label_shares=0.5, **columns)
+    scores = model._scores(x[:2000])
+    labels = np.where(np.arange(2000) % 2 == 0, np.nan, y[:2000] == "yes")
+    plain.monitor.update(scores, labels, label_shares=0.5, **columns)
+    assert watched.monitor.to_json() == plain.monitor.to_json()
+
+
+def test_a_classifier_whose_goal_names_groups_is_watched(fitted):
+    _, x, y = fitted
+    group = np.array(["a", "b"] * 3000)
+    goal = 'fpr on g="a" <= 0.15 and fpr on g="b" <= 0.15'
+    model = CertifiedThreshold(LogisticRegression(), goal=goal, random_state=0)
+    model.fit(x[:4000], y[:4000], groups={"g": group[:4000]})
+    watched, later = MonitoredClassifier(model), {"groups": {"g": group[4000:]}}
+    decided = model.certificate_.decide(model._scores(x[4000:]), group[4000:])
+    np.testing.assert_array_equal(watched.predict(x[4000:], **later) == "yes", decided)
+    assert watched.update(x[4000:], y[4000:], **later) == "holds"
+    assert all(watch.value is not None for watch in watched.monitor.rates)
+
+
 def test_only_certified_classifiers_can_be_watched():
     with pytest.raises(ValueError, match="LogisticRegression has none"):
         MonitoredClassifier(LogisticRegression())
@@ -55,6 +81,7 @@ def test_only_certified_classifiers_can_be_watched():
 class Model(pl.LightningModule):
     def __init__(self):
         super().__init__()
+        self.named = False
         self.net = nn.Linear(1, 1, bias=False)
         with torch.no_grad():
             self.net.weight.fill_(1.0)
@@ -63,7 +90,8 @@ class Model(pl.LightningModule):
         return self.net(batch[0]), batch[1]
 
     def predict_step(self, batch):
-        return self.net(batch[0])
+        scores = self.net(batch[0])
+        return {"scores": scores, "ids": batch[0][:, 0].tolist()} if self.named else scores
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
@@ -86,6 +114,11 @@ def test_lightning_counts_what_it_tests_and_predicts(tmp_path):
     assert trainer.callback_metrics["setpoint/watch/level"] == 0
     trainer.predict(Model(), DataLoader(rows(1000), 256))
     assert watch.monitor.rows == 3000
+    named = Model()
+    named.named = True
+    late = rows(500)
+    trainer.predict(named, DataLoader(late, 256))
+    assert len(watch.monitor.pending.waiting) == 500
     again = Watch(certificate)
     again.load_state_dict(watch.state_dict())
     assert again.monitor.to_json() == watch.monitor.to_json()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,10 @@ class MonitoredClassifier:
 
     Args:
         estimator: A fitted :class:`CertifiedThreshold` or :class:`Classifier` whose goal is
-            certified, with one threshold.
+            certified, with one threshold or one for each group.
         false_alarm: The chance of ever raising a false alarm.
         watch: As for :meth:`setpoint.Certificate.monitor`.
+        features: Names of columns that will be watched, too.
 
     Attributes:
         monitor: What it has seen: ``monitor.status``, ``monitor.to_json()``.
@@ -43,51 +44,62 @@ class MonitoredClassifier:
         *,
         false_alarm: float = 0.05,
         watch: Iterable[str] = ("rates", "alerts", "scores"),
+        features: Sequence[str] = (),
     ) -> None:
         certificate = getattr(estimator, "certificate_", None)
-        if not isinstance(certificate, Certificate) or certificate.column is not None:
+        if not isinstance(certificate, Certificate):
             raise ValueError(
                 "MonitoredClassifier watches a fitted estimator with a certificate of one "
-                f"threshold; {type(estimator).__name__} has none. For others use "
-                "certificate.monitor() and update it yourself."
+                f"threshold, or of one for each group; {type(estimator).__name__} has none. Of "
+                "several classes, certify each against the others."
             )
         self.estimator = estimator
-        self.monitor: Monitor = certificate.monitor(false_alarm, watch=watch)
+        self.monitor: Monitor = certificate.monitor(false_alarm, watch=watch, features=features)
 
     @property
     def status(self) -> str:
         """See :attr:`setpoint.Monitor.status`."""
         return self.monitor.status
 
-    def predict(self, X: Any, *, times: Any = None, ids: Any = None) -> AnyArray:
+    def predict(self, X: Any, **columns: Any) -> AnyArray:
         """The labels, by the threshold of the present certificate; the rows are counted.
 
         Args:
             X: Rows as the classifier takes them.
-            times: See :meth:`setpoint.Monitor.update`.
-            ids: Names of the rows, for :meth:`add_labels`.
+            **columns: ``times``, ``groups``, ``ids`` (for :meth:`add_labels`), ``clusters``,
+                ``features``: see :meth:`setpoint.Monitor.update`.
         """
-        scores = self.estimator._scores(X)
-        self.monitor.update(scores, times=times, ids=ids)
-        return self.estimator._labels_of(self.monitor.certificate.decide(scores), X)
+        scores, groups = self.estimator._scores(X), columns.get("groups")
+        self.monitor.update(scores, **columns)
+        certificate = self.monitor.certificate
+        if isinstance(groups, Mapping) and certificate.column is not None:
+            groups = groups[certificate.column]
+        accepted = certificate.decide(scores, groups)
+        place = self.estimator._place
+        return np.asarray(self.estimator.classes_[np.where(accepted, place, 1 - place)])
 
-    def update(self, X: Any, y: Any, **more: Any) -> str:
-        """Count rows whose labels are known and that were not predicted before.
+    def update(self, X: Any, y: Any, **columns: Any) -> str:
+        """Count rows that were not predicted before, with what is known of their classes.
 
         Args:
             X: Rows as the classifier takes them.
-            y: Their classes.
-            **more: ``times``, ``clusters``: see :meth:`setpoint.Monitor.update`.
+            y: Their classes; None or NaN where they are not known.
+            **columns: As for :meth:`predict`, and ``label_shares``, ``amounts``.
         """
-        return self.monitor.update(self.estimator._scores(X), self._positive(y), **more)
+        return self.monitor.update(self.estimator._scores(X), self._positive(y), **columns)
 
-    def add_labels(self, ids: Any, y: Any) -> str:
+    def add_labels(self, ids: Any, y: Any, *, label_shares: Any = None) -> str:
         """The classes of rows that were predicted with these ids."""
-        return self.monitor.add_labels(ids, self._positive(y))
+        return self.monitor.add_labels(ids, self._positive(y), label_shares=label_shares)
 
-    def recalibrate(self, X: Any, y: Any) -> Certificate:
+    def recalibrate(self, X: Any, y: Any, **options: Any) -> Certificate:
         """A new certificate from labelled rows: see :meth:`setpoint.Monitor.recalibrate`."""
-        return self.monitor.recalibrate(self.estimator._scores(X), self._positive(y))
+        scores, labels = self.estimator._scores(X), self._positive(y)
+        return self.monitor.recalibrate(scores, labels, **options)
 
     def _positive(self, y: Any) -> AnyArray:
-        return np.asarray(np.asarray(y) == self.estimator.classes_[self.estimator._place])
+        """1 for the positive class, 0 for the other, NaN where the class is not known."""
+        classes = np.asarray(y, dtype=object)
+        missing = np.array([value is None or value != value for value in classes], bool)
+        positive = classes == self.estimator.classes_[self.estimator._place]
+        return np.where(missing, np.nan, positive.astype(float))

@@ -214,12 +214,16 @@ def barrier_step(
     return report
 
 
+_SCORED = ("scores", "labels", "loss")
+
+
 class Watch(pl.Callback):  # type: ignore[misc]
     """Watch a certificate during ``trainer.predict`` and ``trainer.test``.
 
-    ``predict_step`` returns scores; ``test_step`` returns ``(scores, labels)``, or a dict with
-    these two names. After every epoch the numbers of the monitor are logged under
-    ``setpoint/watch/``. The monitor is kept in checkpoints.
+    ``predict_step`` returns scores; ``test_step`` returns ``(scores, labels)``. Either may return a
+    dict with these names and any column of :meth:`setpoint.Monitor.update` (``groups``, ``ids``,
+    ``clusters``, ``label_shares``, ``amounts``, ``times``, ``features``). After every epoch the
+    numbers of the monitor are logged under ``setpoint/watch/``. The monitor is kept in checkpoints.
 
     Args:
         certificate: A certificate, the path of one, or a monitor that goes on.
@@ -245,16 +249,18 @@ class Watch(pl.Callback):  # type: ignore[misc]
     def on_predict_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, *batch: Any
     ) -> None:
-        """Count scores without labels."""
-        scores = outputs["scores"] if isinstance(outputs, dict) else outputs
-        self.monitor.update(scores.reshape(-1))
+        """Count scores, with labels if there are any."""
+        columns = dict(outputs) if isinstance(outputs, dict) else {"scores": outputs}
+        self.monitor.update(torch.as_tensor(columns.pop("scores")).reshape(-1), **columns)
 
     def on_test_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, *batch: Any
     ) -> None:
         """Count scores with their labels."""
         scores, labels = _scores_and_labels(outputs)
-        self.monitor.update(scores, labels)
+        more = dict(outputs) if isinstance(outputs, dict) else {}
+        columns = {name: column for name, column in more.items() if name not in _SCORED}
+        self.monitor.update(scores, labels, **columns)
 
     def on_test_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Log the state."""
