@@ -1,11 +1,11 @@
 """Change one operator or number of the package at a time: do the tests that run it notice?
 
-    python tests/mutants.py --record build/tests.json               # once: who runs which line
+    python tests/mutants.py --record build/tests.json               # once: who calls which function
     python tests/mutants.py --map build/tests.json --count 300 --minutes 60 --seed 0
     python tests/mutants.py --map build/tests.json --only certificates/drift.py --count 20
 
-Each mutant is a copy of the repository with one change. It runs the tests that execute the changed
-line (those of its file, if the line runs at import), fastest first, until one fails or does not
+Each mutant is a copy of the repository with one change. It runs the tests that call the changed
+function (all of its file, if the line runs at import), fastest first, until one fails or does not
 end: the mutant is *noticed*. Survivors are listed with their line: equivalent, or a test is
 missing. Sampled with a seed, so that a run can be repeated; not part of CI.
 """
@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import argparse
 import ast
+import cProfile
 import importlib
 import io
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -26,7 +28,7 @@ import tarfile
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,84 +42,107 @@ SWAPS = {
     **{ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.And: ast.Or, ast.Or: ast.And},
 }
 USUAL = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not browser and not slow")
-LONGEST = 4.0
-"""Processor seconds of a test that mutants are shown to."""
-LIBRARIES = ("numpy", "scipy.stats", "torch", "pandas", "sklearn.base", "hypothesis")
+LONGEST = 30
+"""Processor seconds of a file of tests; those that it does not reach are shown to no mutant."""
+PARAMETERS = 1
+"""So many of the parameters of a test."""
+LIBRARIES = ("numpy", "scipy.stats", "torch", "pandas", "sklearn.base")
 """Imported once, before the processes of the mutants are forked."""
-Lines = dict[str, dict[int, list[str]]]
-"""The tests that run each line of each file."""
+Callers = dict[str, dict[int, set[str]]]
+"""By file and first line of a function, the tests that call it."""
 
 
-# ---- which tests run a line -----------------------------------------------------------------
+# ---- which tests run a function -------------------------------------------------------------
 class Recorder:
-    """A plugin of pytest: the lines that each test runs, and its seconds."""
+    """A plugin of pytest: writes the functions of the package that each test calls."""
 
-    def __init__(self) -> None:
-        coverage: Any = importlib.import_module("coverage")
-        self.coverage = coverage.Coverage(
-            data_file=None, source=[str(ROOT / PACKAGE)], config_file=False
-        )
-        self.seconds: dict[str, float] = defaultdict(float)
-        signal.signal(signal.SIGPROF, _too_long)
-        self.coverage.start()
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.profile = cProfile.Profile()
+        self.seconds = 0.0
 
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.coverage.switch_context(nodeid)
-        signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Of a test with many parameters keep some: the others run the same lines."""
+        kept: dict[str, int] = defaultdict(int)
+        chosen = []
+        for item in items:
+            name = item.nodeid.split("[")[0]
+            kept[name] += 1
+            chosen += [item] if kept[name] <= PARAMETERS else []
+        items[:] = chosen
+
+    def pytest_runtest_logstart(self) -> None:
+        self.seconds = 0.0
+        self.profile = cProfile.Profile()
+        self.profile.enable()
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        self.seconds[report.nodeid] += 1e6 if report.failed else report.duration
+        self.seconds += float("inf") if report.failed else report.duration
 
-    def pytest_runtest_logfinish(self) -> None:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        self.coverage.switch_context("")
-
-    def save(self, file: Path) -> None:
-        """Write the seconds of the tests, and their lines by file."""
-        self.coverage.stop()
-        data = self.coverage.get_data()
-        lines = {
-            str(Path(path).relative_to(ROOT)): {
-                str(line): sorted(set(tests) - {""})
-                for line, tests in data.contexts_by_lineno(path).items()
-            }
-            for path in data.measured_files()
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.profile.disable()
+        files = ((getattr(e.code, "co_filename", ""), e.code) for e in self.profile.getstats())
+        called = {
+            (str(Path(file).relative_to(ROOT)), code.co_firstlineno)
+            for file, code in files
+            if file.startswith(str(ROOT / PACKAGE))
         }
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({"seconds": self.seconds, "lines": lines}))
+        with self.file.open("a") as out:
+            out.write(json.dumps([nodeid, self.seconds, sorted(called)]) + "\n")
 
 
-def _too_long(*_: Any) -> None:
-    pytest.fail(f"takes more than {LONGEST} s: no mutant will wait for it")
+def record(file: Path, tests: list[str]) -> int:
+    """Write what the tests call; each file of tests has a process and :data:`LONGEST` seconds."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("")
+    found = sorted(one for path in tests for one in _test_files(ROOT / path))
+    for library in LIBRARIES:
+        importlib.import_module(library)
+    for one in found:
+
+        def work(one: Path = one) -> int:
+            resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
+            return int(pytest.main([*USUAL, str(one)], plugins=[Recorder(file)]))
+
+        print(one.relative_to(ROOT), forked(work, 60.0 * LONGEST), flush=True)
+    return 0
 
 
-def read_maps(files: list[Path]) -> tuple[dict[str, float], Lines]:
-    """The seconds of all tests, and the tests of each line."""
+def _test_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    named = [*path.rglob("test_*.py"), *(path / "setpoint").glob("*/__init__.py")]
+    found = (one.parent if one.name == "__init__.py" else one for one in named)
+    return [one for one in found if not set(one.parts) & {"browser", "benchmarks", "attacks"}]
+
+
+def read_maps(files: list[Path]) -> tuple[dict[str, float], Callers]:
+    """The seconds of all tests, and the tests that call each function."""
     seconds: dict[str, float] = {}
-    lines: Lines = defaultdict(lambda: defaultdict(list))
-    for file in files:
-        content = json.loads(file.read_text())
-        seconds |= content["seconds"]
-        for path, tests in content["lines"].items():
-            for line, names in tests.items():
-                lines[path][int(line)] += names
-    return seconds, lines
+    callers: Callers = defaultdict(lambda: defaultdict(set))
+    for line in (line for file in files for line in file.read_text().splitlines()):
+        test, seconds[test], called = json.loads(line)
+        for path, first in called:
+            callers[path][first].add(test)
+    return seconds, callers
 
 
-def tests_of(path: str, first: int, last: int, lines: Lines) -> list[str]:
-    """The tests that run one of these lines; those of the whole file if none does."""
-    here = {test for line in range(first, last + 1) for test in lines[path][line]}
-    return sorted(here or {test for tests in lines[path].values() for test in tests})
+def tests_of(path: str, inside: list[int], callers: Callers) -> list[str]:
+    """The tests that call the innermost function; those of the whole file outside of any."""
+    for line in inside:
+        if callers[path][line]:
+            return sorted(callers[path][line])
+    return sorted({test for tests in callers[path].values() for test in tests})
 
 
 def fastest(tests: list[str], seconds: dict[str, float], most: float) -> list[str]:
     """The fastest tests, ``most`` seconds of them; the fastest of every file comes first."""
-    known = (test for test in tests if seconds.get(test, 0.0) < 1e6)
-    ordered = sorted(known, key=lambda test: seconds.get(test, 0.0))
+    known = (test for test in tests if seconds[test] < most)
+    ordered = sorted(known, key=lambda test: seconds[test])
     leaders = list({test.split("::")[0]: test for test in reversed(ordered)}.values())
     found, total = [], 0.0
     for test in [*reversed(leaders), *(test for test in ordered if test not in set(leaders))]:
-        total += seconds.get(test, 0.0)
+        total += seconds[test]
         if total > most and found:
             break
         found.append(test)
@@ -138,10 +163,16 @@ def places(tree: ast.AST) -> Iterator[tuple[Any, str]]:
             yield node, "not"
 
 
-def changed(text: str, number: int) -> tuple[str, Any, str]:
-    """The source with its change of this number, the node, and the change in words."""
+def changed(text: str, number: int) -> tuple[str, list[int], str]:
+    """The source with its change of this number, the functions around it, the change in words."""
     tree = ast.parse(text)
     node, kind = list(places(tree))[number]
+    around = [
+        min([inner.lineno, *(d.lineno for d in inner.decorator_list)])
+        for inner in ast.walk(tree)
+        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and inner.lineno <= node.lineno <= (inner.end_lineno or 0)
+    ]
     before = ast.unparse(node)
     if kind == "operator":
         node.op = SWAPS[type(node.op)]()
@@ -152,7 +183,7 @@ def changed(text: str, number: int) -> tuple[str, Any, str]:
     else:
         node.op, node.operand = ast.UAdd(), ast.Call(ast.Name("bool"), [node.operand], [])
     where = f"line {node.lineno}: {before} -> {ast.unparse(node)}"
-    return ast.unparse(ast.fix_missing_locations(tree)), node, where
+    return ast.unparse(ast.fix_missing_locations(tree)), sorted(around, reverse=True), where
 
 
 def sampled(count: int, seed: int, only: str) -> list[tuple[Path, int]]:
@@ -163,26 +194,35 @@ def sampled(count: int, seed: int, only: str) -> list[tuple[Path, int]]:
 
 
 def noticed(folder: Path, tests: list[str], seconds: float) -> bool:
-    """Whether one of the tests fails, or they do not end; in a process of their own."""
+    """Whether one of the tests fails, or they do not end."""
+
+    def work() -> int:
+        os.chdir(folder)
+        sys.path[:0] = [str(folder / "src"), str(folder / "tests"), str(folder)]
+        os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:3])
+        return int(pytest.main(["-x", *USUAL, *tests]))
+
+    return forked(work, seconds) != 0
+
+
+def forked(work: Callable[[], int], seconds: float) -> int:
+    """What ``work`` returns in a process of its own, silently; not 0 if it takes too long."""
     child = os.fork()
     if child == 0:
         os.setsid()
         sink = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(sink, stream)
-        os.chdir(folder)
-        sys.path[:0] = [str(folder / "src"), str(folder / "tests"), str(folder)]
-        os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:3])
-        os._exit(int(pytest.main(["-x", *USUAL, *tests])))
+        os._exit(work())
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
-            return status != 0
+            return status
         time.sleep(0.02)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return True
+    return -1
 
 
 def copy_repository(folder: Path) -> None:
@@ -194,22 +234,25 @@ def copy_repository(folder: Path) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Try the mutants; print each, then the survivors."""
-    seconds, lines = read_maps(given.map)
+    seconds, callers = read_maps(given.map)
     for library in LIBRARIES:
         importlib.import_module(library)
     end, survivors, count = time.monotonic() + 60 * given.minutes, [], 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy_repository(folder)
+        some = fastest(sorted(seconds), seconds, 5.0)[:20]
+        if noticed(folder, some, 300.0):
+            raise RuntimeError(f"Without any change these tests fail: {some}")
         for file, number in sampled(given.count, given.seed, given.only):
             if time.monotonic() > end:
                 break
             path = file.relative_to(ROOT)
-            text, node, where = changed(file.read_text(), number)
-            tests = tests_of(str(path), node.lineno, node.end_lineno, lines)
+            text, around, where = changed(file.read_text(), number)
+            tests = tests_of(str(path), around, callers)
             chosen = fastest(tests, seconds, given.seconds)
             (folder / path).write_text(text)
-            limit = 60 + 10 * sum(seconds.get(test, 0.0) for test in chosen)
+            limit = 60 + 10 * sum(seconds[test] for test in chosen)
             seen = bool(chosen) and noticed(folder, chosen, limit)
             (folder / path).write_text(file.read_text())
             count += 1
@@ -222,8 +265,12 @@ def run(given: argparse.Namespace) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write who runs which line")
-    parser.add_argument("--tests", nargs="+", default=[], help="with --record: these alone")
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE", help="write who calls which function"
+    )
+    parser.add_argument(
+        "--tests", nargs="+", default=["tests", "src"], help="with --record: these alone"
+    )
     parser.add_argument("--map", type=Path, nargs="+", metavar="FILE", help="what --record wrote")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--minutes", type=float, default=60.0, help="start no mutant after")
@@ -234,10 +281,7 @@ def main() -> int:
     if given.record is None and given.map is None:
         parser.error("name --record FILE or --map FILE")
     if given.record is not None:
-        recorder = Recorder()
-        code = pytest.main([*USUAL, *given.tests], plugins=[recorder])
-        recorder.save(given.record)
-        return int(code)
+        return record(given.record, given.tests)
     return run(given)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import Any
+TYPE_CHECKING = False  # `import setpoint` imports nothing: see setpoint.cli on Ctrl-C
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 _EXTRAS = {
     "torch": "train",
@@ -59,6 +60,8 @@ def import_lazily(room: str, places: Mapping[str, str]) -> Callable[[str], objec
     """
 
     def find(name: str) -> object:
+        from importlib import import_module
+
         if name not in places:
             raise AttributeError(f"module {room!r} has no attribute {name!r}")
         try:

@@ -7,6 +7,9 @@
 * Drafts of programs that were killed are removed by the next one that writes there. A living
   program holds a lock on its draft, so it keeps it.
 * Links are followed. Devices and pipes are written into, not replaced.
+
+Commands refuse what exists without ``--force``. Functions of Python that are given a path
+(``save_decision``, ``to_onnx``, ``plot``) replace it in one step, as ``torch.save`` does.
 """
 
 from __future__ import annotations
@@ -116,7 +119,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             flush(file)
             os.replace(draft, path)
     except BaseException:
-        draft.unlink(missing_ok=True)
+        _remove(draft)
         raise
     sync_folder(path.parent)
 
@@ -127,6 +130,13 @@ def write_file(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def save_figure(path: Path, figure: Any, dpi: int) -> None:
+    """Write a figure of matplotlib, in the format of the ending (png without one)."""
+    undated = {"Date": None} if path.suffix == ".svg" else None
+    with replacing(path) as file:
+        figure.savefig(file, format=path.suffix[1:] or "png", dpi=dpi, metadata=undated)
+
+
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Put a folder with these files in the place of ``folder``, which may exist, in one step."""
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +144,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     draft = folder.with_name(f".{folder.name}.{token_hex(4)}{_DRAFT}")
     draft.mkdir()
     with ExitStack() as stack:
-        stack.callback(shutil.rmtree, draft, ignore_errors=True)
+        stack.callback(_remove_tree, draft)
         stack.enter_context(_locked(draft))
         for name, content in files.items():
             with (draft / name).open("wb") as file:
@@ -233,9 +243,27 @@ def only_one(path: Path, what: str) -> Iterator[None]:
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)
+            _remove(path)
     finally:
         os.close(handle)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, also if a signal comes just then."""
+    try:
+        path.unlink(missing_ok=True)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _remove_tree(folder: Path) -> None:
+    """Remove a folder, if there is one, also if a signal comes just then."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        if folder.exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _same(handle: int, path: Path) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -155,6 +156,42 @@ def certified(random: Random) -> None:
     count = int(wrong(shown, found.threshold).sum())
     assert binom.cdf(count, len(shown), level) <= risk, (goal, count, len(shown))
     assert "nan" not in str(found).replace("inance", "")
+
+
+NAMES: dict[str, Callable[[np.ndarray], Any]] = {
+    "int64": lambda x: x,
+    "uint64": lambda x: x.astype(np.uint64),
+    "list": lambda x: x.tolist(),
+    "objects": lambda x: x.astype(object),
+    "torch": lambda x: torch.from_numpy(x.copy()),
+    "pandas": pd.Series,
+    "nullable": lambda x: pd.Series(x, dtype="Int64"),
+    "texts": lambda x: x.astype(str),
+}
+"""Ways to say long identifiers, of which float64 would make one."""
+
+
+def names(random: Random) -> None:
+    """Groups, clusters and queries are told apart by their last digit, however they are given."""
+    rng = np.random.default_rng(random.randrange(2**32))
+    count = random.choice([2, 5, 40])
+    whose = rng.integers(0, count, 200)
+    long = 2**60 + random.randrange(2**59) + whose
+    labels = rng.integers(0, 2, 200)
+    scores = rng.normal(size=200) + 2 * labels
+    given = NAMES[random.choice(sorted(NAMES))](long)
+    for column in ("clusters", "groups") if count < 40 else ("clusters",):
+        found = [
+            attempt(partial(sp.certify, scores, labels, "fpr <= 0.4", **{column: each}))
+            for each in (given, whose)
+        ]
+        if not isinstance(found[1], Refused):
+            one, other = (sorted(str(p.threshold) for p in each.points) for each in found)
+            assert one == other, (one, other)
+    per_query = sp.precision_at_k(2).per("query")
+    one, other = (per_query.choose(scores, labels, queries=q) for q in (given, whose))
+    assert len(one.thresholds) == len(other.thresholds) == len(set(whose.tolist()))
+    assert one.value == other.value
 
 
 # ---- criteria ----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 import torch
-from attacks import arrays, documents, goals
+from attacks import arrays, crashes, documents, goals
 
 ATTACKS: dict[str, Callable[[Random], None]] = {
     "goals: read back": goals.reads_back,
@@ -22,6 +22,8 @@ ATTACKS: dict[str, Callable[[Random], None]] = {
     "arrays: certified": arrays.certified,
     "arrays: criteria": arrays.criteria,
     "arrays: odd tensors": arrays.odd_tensors,
+    "arrays: names": arrays.names,
+    "files: crash": crashes.crash,
 }
 
 

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.shell import run, write_scores
+from cli.shell import run, write_data, write_scores
 
 from setpoint import cli
-from setpoint._files import OutputError, only_one
+from setpoint._files import OutputError, only_one, save_figure
 from setpoint.cli.common import output_file
 
 GOAL = ("--score", "s", "--label", "y", "--goal", "fpr <= 0.1")
@@ -209,3 +209,67 @@ def test_a_check_as_json(made, tmp_path, capsys):
     told, notes = capsys.readouterr()
     assert json.loads(told)["exit_code"] == code
     assert "1 row without a label in 'y' left out" in notes
+
+
+def test_the_page_of_a_run_is_replaced_by_force_alone(made, tmp_path, capsys):
+    data = write_data(tmp_path / "data.csv", rows=600)
+    goal = ("--label", "churn", "--goal", "maximize recall subject to fpr <= 0.2")
+    short = ("--epochs", 1, "--model", "linear", "--no-baseline")
+    assert run("train", data, *goal, *short, "--out", tmp_path / "run") in (0, 1)
+    page = tmp_path / "run" / "report.html"
+    page.write_text("my notes")
+    capsys.readouterr()
+    assert run("report", tmp_path / "run") == 2
+    assert "report.html exists; name another file" in capsys.readouterr().err
+    assert page.read_text() == "my notes"
+    assert run("report", tmp_path / "run", "--out", tmp_path / "run" / "run.json", "--force") == 2
+    assert run("report", tmp_path / "run", "--force") == 0
+    assert page.read_text() != "my notes"
+
+
+def test_a_front_replaces_nothing_but_its_own(tmp_path, capsys):
+    data = write_data(tmp_path / "data.csv", rows=400)
+    words = ("front", data, "--label", "churn", "--points", 3, "--steps", 1, "--quiet")
+    out = tmp_path / "front"
+    out.mkdir()
+    (out / "front.png").write_text("holidays")
+    assert run(*words, "--out", out) == 2
+    assert "holds results already" in capsys.readouterr().err
+    assert (out / "front.png").read_text() == "holidays"
+    with only_one(tmp_path / ".other.lock", "--out"):
+        assert run(*words, "--out", tmp_path / "other") == 2
+    assert f"is being written by process {os.getpid()} on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["a.png", "b.svg", "c"])
+def test_pictures_are_replaced_in_one_step(tmp_path, monkeypatch, name):
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    path = tmp_path / name
+    path.write_text("old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("setpoint._files.os.fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            save_figure(path, Figure(), dpi=20)
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [(name, "old")]
+    save_figure(path, Figure(), dpi=20)
+    assert path.read_bytes()[:4] in (b"\x89PNG", b"<?xm")
+
+
+def test_a_plan_of_a_killed_program_is_taken_for_unfinished(made, tmp_path, capsys):
+    words = ("plan", made / "s.csv", "--score", "s", "--goal", "fpr <= 0.1")
+    rows, beside = tmp_path / "rows.csv", tmp_path / "rows.csv.plan.json"
+    beside.write_text("mine")
+    assert run(*words, "--out", rows) == 2
+    assert "rows.csv.plan.json exists" in capsys.readouterr().err
+    beside.unlink()
+    assert run(*words, "--out", rows) == 0
+    plan = beside.read_text()
+    rows.unlink()  # as if killed between the two names
+    assert run(*words, "--out", rows) == 0
+    assert beside.read_text() == plan

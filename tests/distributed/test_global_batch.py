@@ -108,7 +108,7 @@ MESSAGES = {
     "own weights": "TypeError: The criterion trains weights that the model does not have (aux",
     "barrier": "ValueError: RateBarrier averages gradients over ranks; reduction='sum' cannot",
     "different columns": "ValueError: All ranks must call the criterion with the same kinds",
-    "no numbers": "ValueError: Scores must be finite; got nan in row 37",
+    "no numbers": "ValueError: Scores must be finite; got nan in row 4 of rank 3",
     "said before": "sum",
     "said and wrapped": "none",
     "wrapped": "mean",

@@ -116,7 +116,7 @@ def test_a_step_unlike_the_last_is_right_or_an_error_for_all(ranks, name):
     ]
     for rank, (days, _) in enumerate(ranks):
         messages, values, stats = days[name]
-        assert "got nan in row 34" in messages[0]
+        assert "got nan in row 4 of rank 1" in messages[0]
         assert "with the same kinds of columns" in messages[1]
         assert ("Every column needs" if rank else "Rank 1 got a batch") in messages[2]
         torch.testing.assert_close(values, expected, check_dtype=False)

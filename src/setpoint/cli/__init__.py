@@ -40,7 +40,14 @@ class Terminated(KeyboardInterrupt):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point of the ``setpoint`` command; returns the exit code."""
+    """Entry point of the ``setpoint`` command; returns the exit code.
+
+    Ctrl-C and SIGTERM are answered from here on. Before, while Python itself starts (some 20 ms),
+    it ends by the signal, or with Python's own words. After the last line they change nothing.
+
+    Args:
+        arguments: Instead of those of the process; signals are then the caller's again at the end.
+    """
     handlers = _take_signals()
     stdout = sys.stdout
     try:
@@ -57,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         sys.stdout = stdout
         for number, handler in handlers.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if arguments is None else handler)
 
 
 def _run(words: list[str]) -> int:

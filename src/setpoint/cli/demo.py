@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
-from setpoint._files import check_output_folder
+from setpoint._files import check_output_folder, only_one
 from setpoint.cli.common import DONE, as_json, count, require
 
 _FILES = ("roc.*", "results.json", "report.html")
@@ -25,13 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Train, print the table, draw the picture."""
     require("rich", "matplotlib", extra="demo")
-    check_output_folder(given.out, _FILES, force=given.force)  # before training, not after
-    given.out.mkdir(parents=True, exist_ok=True)
+    out = Path(os.path.realpath(given.out))
+    check_output_folder(out, _FILES, force=given.force)  # before training, not after
     from setpoint.comparison.demo import DemoPlan, run_demo
     from setpoint.reports import page
 
     plan = DemoPlan(seeds=given.seeds)
-    told = run_demo(plan.quick() if given.quick else plan, given.out, page, quiet=given.json)
+    with only_one(out.with_name(f".{out.name}.lock"), f"--out {given.out}"):
+        told = run_demo(plan.quick() if given.quick else plan, given.out, page, quiet=given.json)
     if given.json:
         print(as_json(told))
     return DONE

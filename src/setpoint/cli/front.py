@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import quoted_list
-from setpoint._files import check_output_folder, write_file
+from setpoint._files import check_output_folder, only_one, write_file
 from setpoint.cli.common import DONE, UserError, as_json, count, seed
 from setpoint.runs.folder import MODEL_KINDS
 from setpoint.tables import TableError, need_column, open_table
@@ -59,7 +59,8 @@ def run(given: argparse.Namespace) -> int:
         raise UserError(
             f"--points must be at least 3, two ends and one between; got {given.points}."
         )
-    check_output_folder(given.out, _FILES, continued=True)  # another front is refused later
+    begun = given.out.is_dir() and any(given.out.glob("point-*"))
+    check_output_folder(given.out, _FILES, continued=begun)  # another front is refused later
     source = open_table(given.file)
     if given.group is not None:
         need_column(source, given.group, "--group")
@@ -72,11 +73,12 @@ def run(given: argparse.Namespace) -> int:
             print(note, file=sys.stderr)
     columns = (given.label, seen.classes, seen.encoder)
     reading = read_parts(source, *columns, shares.dealer(), seen.rows, given.group)
-    with reading as (train, held_out, _):
+    lock = given.out.with_name(f".{given.out.name}.lock")
+    with reading as (train, held_out, _), only_one(lock, f"--out {given.out}"):
         groups = _groups(given, train, held_out)
         given.out.mkdir(parents=True, exist_ok=True)
         front = _train(given, groups, train, held_out, minimize, hold)
-    _write(given, seen, groups, front)
+        _write(given, seen, groups, front)
     written = f"Written to {given.out}: front.json has every number, point-*/ the weights."
     print(front.to_json() if given.json else f"{front}\n\n{written}")
     return DONE

@@ -50,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Write the rows to label, and the plan that `certify --plan` needs."""
     beside = Path(f"{given.out}.plan.json")
-    check_output(beside, force=given.force, inputs=[given.file])
+    unfinished = not given.out.exists() and _is_plan(beside)  # of a program that was killed
+    check_output(beside, force=given.force or unfinished, inputs=[given.file])
     source = open_table(given.file)
     data = read_scores(source, given.score)
     tell(data.notes)
@@ -65,8 +66,7 @@ def run(given: argparse.Namespace) -> int:
             seed=given.seed,
         ),
     )
-    _write_rows(source, given.out, plan)
-    write_file(beside, f"{plan.to_json()}\n".encode())
+    _write(source, given.out, beside, plan)
     how = (
         f"setpoint certify {given.file} --score {given.score} --goal {given.goal!r} "
         f"--plan {beside} --labels {given.out}"
@@ -78,8 +78,20 @@ def run(given: argparse.Namespace) -> int:
     return DONE
 
 
-def _write_rows(source: TableSource, out: Path, plan: LabelPlan) -> None:
-    """The rows of the plan as they are, with their number, the order to label in, and no label."""
+def _is_plan(path: Path) -> bool:
+    try:
+        LabelPlan.from_json(path.read_text(encoding="utf-8"))
+    except (ValueError, TypeError, OSError):
+        return False
+    return True
+
+
+def _write(source: TableSource, out: Path, beside: Path, plan: LabelPlan) -> None:
+    """The rows of the plan as they are, with their number, the order to label in, and no label.
+
+    The plan gets its name before the rows do: rows without their plan would be of no use.
+    """
+    fresh = not beside.exists()
     order = {row: place for place, row in enumerate(plan.rows)}
     first = 0
 
@@ -92,8 +104,14 @@ def _write_rows(source: TableSource, out: Path, plan: LabelPlan) -> None:
             if places:
                 yield chunk.select(places), _columns(rows, [order[row] for row in rows])
 
-    with replacing(out) as file:
-        source.write(file, out, chosen(), _columns([], []))
+    try:
+        with replacing(out) as file:
+            source.write(file, out, chosen(), _columns([], []))
+            write_file(beside, f"{plan.to_json()}\n".encode())
+    except BaseException:
+        if fresh:
+            beside.unlink(missing_ok=True)
+        raise
 
 
 def _columns(rows: list[int], order: list[int]) -> Columns:

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from setpoint._files import write_file
+from setpoint._files import check_output, write_file
 from setpoint.certificates import Certificate
 from setpoint.cli.common import (
     DONE,
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--by", choices=("hour", "day", "week", "month"), help="default: what fits")
     add("--history", type=Path, metavar="FILE", help="what `check` noted; default: its own file")
     add_page_arguments(parser)
-    where = "default: report.html, in the run folder for a run (where it is replaced)"
+    where = "default: report.html, in the run folder for a run"
     add_output(parser, "page.html", where)
     add("--json", action="store_true", help="print what was written as JSON")
 
@@ -53,20 +53,19 @@ def run(given: argparse.Namespace) -> int:
         result = read_result(given.source, read_manifest(given.source))
         checks = read_checks(given.history or history_file(given.source))
         result = replace(result, checks=checks, **page_words(given))
-        out = given.out or given.source / REPORT_FILE
+        out = given.out or _default(given, given.source)
         text = page(result, script=not given.no_script)
     else:
-        out, text = given.out or _default(given), _of_scores(given)
+        out, text = given.out or _default(given, Path()), _of_scores(given)
     write_file(out, text.encode())
     print(as_json({"report": str(out)}) if given.json else f"Written: {out}")
     return DONE
 
 
-def _default(given: argparse.Namespace) -> Path:
-    out = Path(REPORT_FILE)
-    if out.exists() and not given.force:
-        raise UserError(f"{out} exists; name another file with --out, or replace it by --force.")
-    return out
+def _default(given: argparse.Namespace, folder: Path) -> Path:
+    read = [path for path in (given.source, given.certificate) if path not in (None, folder)]
+    check_output(folder / REPORT_FILE, force=given.force, inputs=read)
+    return folder / REPORT_FILE
 
 
 def _of_scores(given: argparse.Namespace) -> str:

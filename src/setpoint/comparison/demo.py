@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -24,6 +25,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as RichTable
 
 from setpoint._checks import plural
+from setpoint._files import write_folder
 from setpoint._version import versions
 from setpoint.certificates import Certificate, certify
 from setpoint.comparison.pictures import draw_corner, scored_parts
@@ -134,7 +136,7 @@ def run_demo(
 
     Args:
         plan: How many seeds and steps.
-        out: A folder that exists.
+        out: A folder; all of them get there in one step, in the place of an older demo.
         page: Turns the finished run into HTML (:func:`setpoint.reports.page`).
         quiet: Print nothing.
 
@@ -150,10 +152,16 @@ def run_demo(
         found = _run_with_bar(plan)
     finally:
         torch.set_num_threads(threads)
-    results = write_results(out / "results.json", plan, found)
-    write_picture([out / "roc.png", out / "roc.svg"], plan, found)
     certificate, finished = certify_one(found)
-    (out / "report.html").write_text(page(finished), encoding="utf-8")
+    results = results_of(plan, found)
+    text = json.dumps(results, indent=1, allow_nan=False) + "\n"
+    files = {"results.json": text, "report.html": page(finished)}
+    with TemporaryDirectory() as folder:
+        pictures = [Path(folder) / "roc.png", Path(folder) / "roc.svg"]
+        write_picture(pictures, plan, found)
+        drawn = {path.name: path.read_bytes() for path in pictures}
+    whole = drawn | {name: content.encode() for name, content in files.items()}
+    write_folder(Path(os.path.realpath(out)), whole)
     console.print(make_table(found, plan))
     console.print(LEGEND, style="dim", highlight=False)
     if plan.steps < DemoPlan.steps:
@@ -224,9 +232,9 @@ def _percent_and_spread(mean: float, size: float, sign: str = "") -> str:
     return f"{100 * mean:{sign}.1f}" + ("" if size != size else f" ± {100 * size:.1f}")
 
 
-def write_results(path: Path, plan: DemoPlan, found: Comparisons) -> dict[str, Any]:
-    """Versions, settings, and every comparison with all its trials; returns what was written."""
-    content = {
+def results_of(plan: DemoPlan, found: Comparisons) -> dict[str, Any]:
+    """Versions, settings, and every comparison with all its trials."""
+    return {
         "versions": versions(),
         "data": DATA,
         "seeds": list(range(plan.seeds)),
@@ -237,8 +245,6 @@ def write_results(path: Path, plan: DemoPlan, found: Comparisons) -> dict[str, A
             for (goal, model), one in found.items()
         ],
     }
-    path.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    return content
 
 
 def write_picture(paths: list[Path], plan: DemoPlan, found: Comparisons) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from setpoint._files import save_figure
 from setpoint.comparison.trials import MethodTrial
 from setpoint.problems import Infeasible, Problem
 from setpoint.results import Curve, mean_curve, pr_curve, roc_curve
@@ -139,8 +140,7 @@ def draw_corner(
                 _runs(axes, method, runs, colour, held, fpr)
             _corner_legend(axes, held)
         for path in paths:
-            undated = {"Date": None} if path.suffix == ".svg" else None
-            figure.savefig(path, dpi=200, metadata=undated)
+            save_figure(path, figure, dpi=200)
 
 
 def _frame(axes: Any, title: str, fpr: tuple[float, float], lowest_tpr: float) -> None:

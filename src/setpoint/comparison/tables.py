@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._checks import plural
+from setpoint._files import save_figure
 from setpoint.comparison.pictures import draw_comparison
 from setpoint.comparison.trials import (
     AT_RATE,
@@ -117,7 +118,8 @@ class Comparison:
 
     def plot(self, file: str | Path) -> None:
         """Draw ROC and precision-recall curves around the operating point (needs matplotlib)."""
-        draw_comparison(self.problem, self.trials, self.labels).savefig(Path(file), dpi=150)
+        figure = draw_comparison(self.problem, self.trials, self.labels)
+        save_figure(Path(file), figure, dpi=150)
 
     def to_json(self) -> str:
         """All trials as plain numbers; scores stay out."""

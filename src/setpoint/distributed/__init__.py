@@ -11,7 +11,6 @@ from setpoint.distributed.pool import (
     open_pool,
 )
 from setpoint.distributed.ranks import (
-    RankLost,
     Reduction,
     Row,
     average_gradients,
@@ -25,6 +24,7 @@ from setpoint.distributed.ranks import (
     values_of_ranks,
     workers,
 )
+from setpoint.distributed.waiting import RankLost, own_rows
 
 __all__ = [
     "Pool",
@@ -42,6 +42,7 @@ __all__ = [
     "is_launched",
     "join_launched",
     "open_pool",
+    "own_rows",
     "rank_of",
     "refuse_several_ranks",
     "several_ranks",

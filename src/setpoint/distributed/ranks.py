@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,8 @@ from typing import Any, Literal
 import torch
 import torch.distributed as dist
 from torch import Tensor
+
+from setpoint.distributed.waiting import RankLost, answered, lost
 
 Reduction = Literal["mean", "sum", "none"]
 """What becomes of the gradients of the ranks: averaged (as DDP does), added up, or left alone."""
@@ -74,7 +75,8 @@ def values_of_ranks(value: Any, group: dist.ProcessGroup | None = None) -> list[
     found: list[Any] = [value]
     if workers(group) > 1:
         found = [None] * workers(group)
-        dist.all_gather_object(found, value, group=group)
+        with answered(group):
+            dist.all_gather_object(found, value, group=group)
     return found
 
 
@@ -83,7 +85,8 @@ def sum_tensors(numbers: Tensor, group: dist.ProcessGroup | None = None) -> Tens
     device = "cuda" if dist.get_backend(group) == "nccl" else "cpu"  # nccl sends from a GPU only
     dtype = torch.float64 if numbers.is_floating_point() else torch.int64
     total = numbers.detach().to(device, dtype, copy=True)
-    dist.all_reduce(total, group=group)
+    with answered(group):
+        dist.all_reduce(total, group=group)
     return total.to(numbers.device)
 
 
@@ -98,7 +101,8 @@ def average_gradients(
     size = workers(group)
     reached = torch.tensor([[part is not None for part in row] for row in rows]).float()
     reached = reached.to(params[0].device)
-    dist.all_reduce(reached, group=group)
+    with answered(group):
+        dist.all_reduce(reached, group=group)
     waiting = []
     for row, anywhere in zip(rows, reached.tolist(), strict=True):
         for index, parameter in enumerate(params):
@@ -108,20 +112,13 @@ def average_gradients(
             own = torch.zeros_like(parameter) if part is None else part / size
             row[index] = own = own.contiguous()
             waiting.append(dist.all_reduce(own, group=group, async_op=True))
-    for work in waiting:
-        work.wait()
+    with answered(group):
+        for work in waiting:
+            work.wait()
 
 
 _TIMEOUT = "SETPOINT_TIMEOUT"
 """Seconds after which a rank gives up on one that is silent (not dead: that is seen at once)."""
-_LOST = re.compile(
-    r"closed by peer|reset by peer|Broken pipe|[Tt]imed? ?out|Connection refused|NCCL|"
-    r"remote worker|no longer alive"
-)
-
-
-class RankLost(RuntimeError):
-    """Another rank of the run has ended, or does not answer."""
 
 
 def is_launched() -> bool:
@@ -150,14 +147,8 @@ def join_launched(advice: str) -> Iterator[None]:
         yield
         dist.barrier()  # a rank leaves when the others no longer need it
     except RuntimeError as error:
-        if isinstance(error, RankLost) or not _LOST.search(str(error)):
-            raise
-        who = f"rank {rank_of()} of {workers()}" if dist.is_initialized() else "this process"
-        reason = str(error).strip().splitlines()[0][:200]
-        raise RankLost(
-            f"{who} stops: another process of this run has ended or does not answer. {advice} "
-            f"({reason})"
-        ) from None
+        told = lost(error)
+        raise RankLost(f"{told} {advice}") if isinstance(told, RankLost) else told from None
     finally:
         signal.signal(signal.SIGTERM, before)
         if dist.is_initialized():

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import nn
 
+from setpoint._files import write_file
 from setpoint.export.decision import (
     Decision,
     certificates_from_json,
@@ -19,13 +20,16 @@ _CERTIFICATE = "setpoint_certificate"
 
 
 def save_decision(decision: Decision, file: str | Path) -> None:
-    """Write weights, threshold and certificate; the certificate is text in the metadata."""
+    """Write weights, threshold and certificate; the certificate is text in the metadata.
+
+    A file that is there is replaced in one step.
+    """
     tensors = {
         name: tensor.detach().cpu().contiguous().clone()
         for name, tensor in decision.state_dict().items()
     }
     text = certificates_to_json(decision.certificates)
-    save_file(tensors, str(file), metadata={_CERTIFICATE: text})
+    write_file(Path(file), save(tensors, metadata={_CERTIFICATE: text}))
 
 
 def load_decision(file: str | Path, model: nn.Module) -> Decision:

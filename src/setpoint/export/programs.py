@@ -11,9 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint._files import write_file
 from setpoint.export.decision import Decision
 
 NAMES = ("decisions", "scores")
+_LARGEST = 2**30  # bytes of weights; ONNX takes less than twice that in one file
 
 
 def to_program(decision: Decision, example: Tensor) -> torch.export.ExportedProgram:
@@ -34,7 +36,8 @@ def to_onnx(decision: Decision, example: Tensor, file: str | Path) -> None:
     Args:
         decision: With one threshold, or (with groups) one for each.
         example: A batch of at least two examples, as the model takes them.
-        file: Where to write.
+        file: Where to write. A file that is there is replaced in one step; from a gigabyte of
+            weights on, which ONNX keeps in a second file, in two.
     """
     try:
         import onnx  # noqa: F401
@@ -55,7 +58,10 @@ def to_onnx(decision: Decision, example: Tensor, file: str | Path) -> None:
             verbose=False,
         )
     assert exported is not None
-    exported.save(str(file))
+    if sum(tensor.nbytes for tensor in decision.state_dict().values()) < _LARGEST:
+        write_file(Path(file), exported.model_proto.SerializeToString())
+    else:
+        exported.save(str(file))
 
 
 @contextmanager

@@ -14,10 +14,11 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from setpoint._extras import install_advice
+from setpoint._files import write_file
 from setpoint.axes.outputs import check_output_columns, output_names
 from setpoint.certificates import Certificate, certify_outputs
 from setpoint.export.decision import Decision, certificates_from_json, certificates_to_json
@@ -141,9 +142,8 @@ class Goal(TrainerCallback):  # type: ignore[misc]
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         if state.is_world_process_zero and folder.is_dir() and self.criterion is not None:
             state_of = self.criterion.state_dict()
-            save_file(
-                {k: v.detach().cpu().contiguous() for k, v in state_of.items()}, folder / _STATE
-            )
+            tensors = {k: v.detach().cpu().contiguous() for k, v in state_of.items()}
+            write_file(folder / _STATE, save(tensors))
 
     def certify(
         self, trainer: Trainer, dataset: Any, *, confidence: float = 0.95, candidates: int = 1

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setpoint._checks import number
+from setpoint._files import save_figure
 from setpoint.pareto.points import (
     FrontPoint,
     Pair,
@@ -220,8 +221,7 @@ def _draw(front: Front, others: Mapping[str, Front], path: Path | None) -> Figur
         if others:
             axes.legend(frameon=False, labelcolor=_INK)
         if path is not None:
-            undated = {"Date": None} if path.suffix == ".svg" else None
-            figure.savefig(path, dpi=160, metadata=undated)
+            save_figure(path, figure, dpi=160)
     return figure
 
 

@@ -24,6 +24,7 @@ from setpoint.distributed import (
     gather_columns,
     gather_rows,
     in_global_batch,
+    own_rows,
     rank_of,
     several_ranks,
     workers,
@@ -80,10 +81,16 @@ class BatchCriterion(nn.Module):
             dist.is_available() and dist.is_initialized() and self._gathers and several_ranks()
         ):
             return super().__call__(scores, labels, **more)
-        if not self._alone():
-            scores, labels, more = self._gather(scores, labels, more)
-        with in_global_batch():
-            return super().__call__(scores, labels, **more)
+        if self._alone():
+            with in_global_batch():
+                return super().__call__(scores, labels, **more)
+        scores, labels, more, sizes = self._gather(scores, labels, more)
+        try:
+            with in_global_batch():
+                return super().__call__(scores, labels, **more)
+        except (ValueError, TypeError) as error:
+            error.args = tuple(own_rows(a, sizes) if isinstance(a, str) else a for a in error.args)
+            raise
 
     def attach(self: _Self, model: nn.Module) -> _Self:
         """Tell the criterion which model it trains, before training on several ranks.
@@ -155,14 +162,14 @@ class BatchCriterion(nn.Module):
         return workers(self._group) if self.reduction == "mean" else 1
 
     def _gather(self, scores: Tensor, labels: Any, given: dict[str, Any]) -> Any:
-        """Scores with their graph, labels, and what else was given, of all ranks."""
+        """Scores with their graph, labels, what else was given, and the rows of each rank."""
         learns = torch.is_grad_enabled() and scores.requires_grad
         mine = {"scores": scores.detach(), "labels": torch.as_tensor(labels), **given}
         found, sizes, agreed = gather_rows(mine, self._group, self._mode(scores))
         if not learns and agreed.endswith("True"):  # a rank without rows: it steps like the others
             scores = scores.detach().requires_grad_()
         whole = self._spliced(scores, found.pop("scores"), sizes)
-        return whole, found.pop("labels"), found
+        return whole, found.pop("labels"), found, sizes
 
     def _mode(self, scores: Tensor) -> str:
         """How a batch is used: the same on all ranks that have rows."""

@@ -119,8 +119,6 @@ def save_checkpoint(folder: Path, tensors: Tensors, record: dict[str, Any]) -> P
     path = folder / _NAME
     folder.mkdir(parents=True, exist_ok=True)
     write_file(path, save(whole, metadata={_KEY: json.dumps(record)}))
-    for left_by_a_killed_run in folder.glob(f".{_NAME}.*"):
-        left_by_a_killed_run.unlink(missing_ok=True)
     return path
 
 
