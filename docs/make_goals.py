@@ -39,6 +39,7 @@ EXAMPLES = {
     "A goal by name": "fnr_at_fpr(1 %)",
 }
 """Every form of a sentence, by what it shows."""
+CAPACITY = "alerts <= 200 per day on 95 % of days"
 
 
 def page() -> str:
@@ -57,6 +58,9 @@ def _lines() -> Iterator[str]:
         ("what", "sentence", "read as"),
         ((what, f"`{s}`", _other(s)) for what, s in EXAMPLES.items()),
     )
+    yield ""
+    yield "Certificates also take a capacity, from rows with times:"
+    yield f"`{CAPACITY}`."
     yield from _table(
         "Rates", ("name", "definition"), ((f"`{n}`", _definition(n)) for n in CATALOGUE)
     )

@@ -111,7 +111,7 @@ def _point(name, value):
         (_set("status", "fine"), "status is one of"),
         (_set("confidence", 1.5), "confidence is between"),
         (_set("confidence", "0.95"), "confidence is between"),
-        (_set("prevalence", 2), "prevalence is between"),
+        (_set("prevalence", 2), "prevalence is a share"),
         (_set("guarantee", "sure"), "guarantee is"),
         (_set("dtype", "complex64"), "dtype is one of"),
         (_set("candidates", 0), "candidates is"),

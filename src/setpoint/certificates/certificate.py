@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from setpoint._checks import is_number
 from setpoint._extras import HIGHER
 from setpoint.certificates.decisions import SCORE_PRECISIONS, exceeds, exceeds_by_group
-from setpoint.certificates.goals import goal_to_certify
+from setpoint.certificates.goals import as_capacity, goal_to_certify
+from setpoint.certificates.many_outputs import certified_columns, each_column
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certificates.storage import need, read_fields, to_json
 from setpoint.certificates.text import (
@@ -189,8 +191,9 @@ class Certificate(Record):
     """``"pac"``: with confidence, for this threshold. ``"mean"``: on average over samples."""
     candidates: int
     """Among how many models this one was chosen on the same data."""
-    prevalence: float | None
-    """The share of positives that was declared for deployment; None: as in the data."""
+    prevalence: float | tuple[float, float] | None
+    """The share of positives that was declared for deployment, or the lowest and the highest that
+    it may be; None: as in the data."""
     dtype: str
     """The precision in which scores are compared."""
     column: str | None
@@ -220,6 +223,8 @@ class Certificate(Record):
     """The largest amount that a row can have, if costs go by amounts."""
     old_threshold: float | None = None
     """Where alerts began while the rows were labelled, if that was said."""
+    outputs: tuple[str, ...] = ()
+    """Of several outputs the names, in the order of the scores' columns."""
 
     @property
     def threshold(self) -> float:
@@ -247,8 +252,15 @@ class Certificate(Record):
             groups: The group of each score, if every group has its own threshold.
 
         Returns:
-            Booleans of the shape (and, for torch, on the device) of the scores.
+            Booleans of the shape (and, for torch, on the device) of the scores. Of several outputs
+            scores are ``[n, k]``; one without a threshold is never accepted.
         """
+        if self.outputs and groups is None:
+            known = {
+                str(g): partial(exceeds, threshold=t, precision=self.dtype)
+                for g, t in self.thresholds.items()
+            }
+            return each_column(known, scores, self.outputs)
         if self.column is None:
             return exceeds(scores, self.threshold, self.dtype)
         if groups is None:
@@ -262,6 +274,7 @@ class Certificate(Record):
         *,
         groups: Any = None,
         clusters: Any = None,
+        times: Any = None,
         significance: float = 0.001,
     ) -> Check:
         """Compare new data with the certificate: do the bounds still hold, do as many alerts come?
@@ -271,6 +284,7 @@ class Certificate(Record):
             labels: Their labels, if known by now: then the certified rates themselves are tested.
             groups: The group of each score, if the certificate is about groups.
             clusters: What each row belongs to; needed if the certificate is about clusters.
+            times: When each row was measured; needed if the certificate is about alerts in a day.
             significance: The chance of a false alarm in a check without drift.
 
         Returns:
@@ -279,6 +293,13 @@ class Certificate(Record):
         from setpoint.certificates.drift import check_drift
 
         self._need_threshold()
+        capacity = as_capacity(self.goal)
+        if capacity is not None:
+            from setpoint.certificates.capacity import check_capacity
+
+            return check_capacity(self, capacity, scores, times, significance)
+        if self.outputs and groups is None:
+            scores, labels, groups = certified_columns(self, scores, labels)
         if self.clusters is not None and clusters is None:
             raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
         return check_drift(self, scores, labels, groups, significance, clusters)
@@ -344,8 +365,11 @@ class Certificate(Record):
         need(given["dtype"] in SCORE_PRECISIONS, f"dtype is one of {', '.join(SCORE_PRECISIONS)}")
         need(isinstance(given["column"], (str, type(None))), "column is a name or null")
         prior, count = given["prevalence"], given["candidates"]
-        right = prior is None or (isinstance(prior, float) and 0 < prior < 1)
-        need(right, "prevalence is between 0 and 1")
+        ends = prior if isinstance(prior, list) else [0.5, 0.5] if prior is None else [prior, prior]
+        right = len(ends) == 2 and all(type(end) is float for end in ends)
+        need(right and 0 <= ends[0] <= ends[1] <= 1, "prevalence is a share, or two in order")
+        names = given["outputs"]
+        need(len(set(names)) == len(names), "outputs have different names")
         need(type(count) is int and count >= 1, "candidates is a whole number of at least 1")
         clusters = given["clusters"]
         right = clusters is None or (type(clusters) is int and clusters >= 1)
@@ -356,12 +380,14 @@ class Certificate(Record):
         for name in ("largest_amount", "old_threshold"):
             need(given[name] is None or is_number(given[name]), f"{name} is a number or null")
         try:
-            goal_to_certify(given["goal"])
+            if as_capacity(given["goal"]) is None:
+                goal_to_certify(given["goal"])
         except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(
                 f"This is no valid certificate: its goal cannot be read. {error}"
             ) from None
-        return {**given, "points": _checked_points(**given)}
+        prior = tuple(prior) if isinstance(prior, list) else prior
+        return {**given, "prevalence": prior, "points": _checked_points(**given)}
 
 
 def _checked_points(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,10 +15,13 @@ from setpoint.certificates.goals import (
     ACCEPTED,
     CertificateGoal,
     Inequality,
+    as_capacity,
     goal_to_certify,
     inequalities,
 )
 from setpoint.certificates.groups import GroupGoals, goals_by_group
+from setpoint.certificates.many_outputs import goal_of_outputs, one_column, without_threshold
+from setpoint.certificates.prior_shift import SHARE_OF_PRIOR, prevalence_now, read_prevalence
 from setpoint.certificates.proofs import (
     CERTIFIED,
     NOT_CERTIFIED,
@@ -45,7 +48,7 @@ from setpoint.certificates.sample import (
 from setpoint.certificates.search import PROOF_METHODS, prove_given, search
 from setpoint.certificates.selection import candidate_thresholds, split_rows
 from setpoint.certificates.text import advice_on, assumptions, remarks, useless
-from setpoint.problems import Problem
+from setpoint.problems import Capacity, Problem
 from setpoint.rates import Bound, Expression, Fold, Where, fpr, recall
 
 if TYPE_CHECKING:
@@ -55,14 +58,15 @@ if TYPE_CHECKING:
 def certify(
     scores: Any,
     labels: Any,
-    goal: Bound | Problem | str | list[Bound] | tuple[Bound, ...],
+    goal: Bound | Problem | str | list[Bound] | tuple[Bound, ...] | dict[str, Any] | Capacity,
     *,
     confidence: float = 0.95,
     candidates: int = 1,
     guarantee: Literal["pac", "mean"] = "pac",
     groups: Any = None,
     thresholds: Any = None,
-    prevalence: float | None = None,
+    prevalence: float | tuple[float, float] | None = None,
+    unlabelled: Any = None,
     clusters: Any = None,
     times: Any = None,
     accept_drift: bool = False,
@@ -71,6 +75,7 @@ def certify(
     largest_amount: float | None = None,
     weights: Any = None,
     plan: LabelPlan | None = None,
+    outputs: Sequence[str] | None = None,
 ) -> Certificate:
     """A threshold that provably keeps a goal on new data.
 
@@ -86,7 +91,8 @@ def certify(
         scores: One score per example; numpy, torch or a list. Decisions will be
             ``score > threshold`` in their precision.
         labels: 0 or 1 for each. May be None if the goal is about ``coverage`` only.
-        goal: A bound (``fpr <= 0.01``), several of them, a problem, or a sentence for either.
+        goal: A bound (``fpr <= 0.01``), several of them, a problem, or a sentence for either; with
+            ``times`` also a capacity, ``"alerts <= 200 per day on 95 % of days"``.
         confidence: The certificate is wrong for at most ``1 - confidence`` of all calibration
             samples.
         candidates: Among how many models this one was chosen by looking at the same data; the
@@ -98,8 +104,10 @@ def certify(
         thresholds: A threshold, or ``{group: threshold}``, chosen on other data: nothing is
             searched for, and the goal is proved there or not. Gaps between groups with a
             threshold each need it, as in ``thresholds=problem.choose(...).thresholds``.
-        prevalence: The share of positives to come, if it is not that of the data; for precision,
-            F scores, coverage, error and the like.
+        prevalence: The share of positives to come, if it is not that of the data, or the lowest
+            and the highest that it may be; for precision, F scores, coverage, error and the like.
+        unlabelled: Scores of the rows to come, without labels: the share of positives is bounded
+            by them, and the promise holds for the worst share that they leave possible.
         clusters: What each row belongs to (a customer, a patient): whole numbers, texts or
             timestamps. The promise is then about a random row of a new cluster; every cluster
             counts once, however many rows it has.
@@ -115,6 +123,9 @@ def certify(
         weights: Refused: weighted counts do not follow the binomial law.
         plan: Which rows are labelled, from :func:`setpoint.label_plan`; ``labels`` are NaN
             elsewhere.
+        outputs: Names of several yes-or-no outputs, with scores and labels ``[n, k]`` (NaN or -1
+            where a label is missing): each gets a threshold, all promises hold together, and one
+            of which nothing can be proved gets none. ``goal`` may then be ``{name: goal}``.
 
     Returns:
         A certificate: certified, not certified, or infeasible with the sample size needed.
@@ -137,31 +148,58 @@ def certify(
         others = (groups, thresholds, prevalence, clusters, times, old_threshold, amounts)
         plain = candidates == 1 and guarantee == "pac" and all(x is None for x in others)
         return _certify_plan(scores, labels, goal, plan, confidence, plain)
-    wanted, count = goal_to_certify(goal), whole(candidates, "candidates", least=1)
-    delta = risk_of(confidence) / count
-    _check_settings(wanted, labels, guarantee, count, thresholds, prevalence)
+    options: dict[str, Any] = {
+        "confidence": float(confidence),
+        "guarantee": guarantee,
+        "candidates": whole(candidates, "candidates", least=1),
+        "given_thresholds": thresholds is not None,
+        "old_threshold": old_threshold,
+    }
+    if outputs is not None:
+        others = (groups, prevalence, unlabelled, clusters, times, old_threshold, amounts)
+        return _certify_outputs(scores, labels, goal, outputs, thresholds, options, others)
+    delta = risk_of(confidence) / options["candidates"]
+    capacity = as_capacity(goal)
+    if capacity is not None:
+        others = (groups, thresholds, prevalence, unlabelled, clusters, old_threshold, amounts)
+        return _certify_capacity(
+            scores, labels, capacity, times, delta, options, accept_drift, others
+        )
+    wanted = goal_to_certify(goal)
+    _check_settings(wanted, labels, options, thresholds, prevalence, unlabelled)
     goals = goals_by_group(wanted, groups, given=thresholds is not None)
     wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
-    sample = calibration_sample(scores, labels, groups, wheres, prevalence)
+    sample = calibration_sample(scores, labels, groups, wheres, read_prevalence(prevalence))
     when = None if times is None else _times_of_rows(times, sample)
     sample = sample if clusters is None else _by_cluster(sample, clusters)
     _check_class_counts(wanted, sample)
     _check_reviewed(wanted, sample, old_threshold)
+    if unlabelled is not None:
+        sample.prevalence = prevalence_now(sample, unlabelled, SHARE_OF_PRIOR * delta)
+        delta *= 1 - SHARE_OF_PRIOR
     sample = sample if amounts is None else _with_amounts(sample, goals, amounts, largest_amount)
+    return _prove(wanted, goals, sample, thresholds, delta, options, when, accept_drift)
+
+
+def _prove(
+    wanted: CertificateGoal,
+    goals: GroupGoals,
+    sample: CalibrationSample,
+    thresholds: Any,
+    delta: float,
+    options: dict[str, Any],
+    when: Any = None,
+    accept_drift: bool = False,
+) -> Certificate:
+    """The certificate of a checked goal and sample."""
     copies = check_copies(sample)
     if thresholds is not None:
         found = prove_given(goals, sample, thresholds, delta)
     else:
-        found = search(goals, sample, delta, guarantee)
+        found = search(goals, sample, delta, options["guarantee"])
     drift = _drift(found, sample, when)
     if drift and not accept_drift:
         found = replace(found, status=NOT_CERTIFIED, thresholds=Thresholds(), notes=drift)
-    options: dict[str, Any] = {
-        "confidence": float(confidence),
-        "guarantee": guarantee,
-        "candidates": count,
-    }
-    options |= {"given_thresholds": thresholds is not None, "old_threshold": old_threshold}
     made = _write(wanted, goals, found, sample, delta, **options)
     caveats = (*made.caveats, *drift) if made.certified else ()
     return replace(made, notes=(*made.notes, *copies), caveats=caveats, period=_period(when))
@@ -180,15 +218,59 @@ def certify_sample(
     """
     count = whole(options["candidates"], "candidates", least=1)
     confidence, guarantee = options["confidence"], options["guarantee"]
-    _check_settings(wanted, sample.labels, guarantee, count, None, sample.prevalence)
+    options = {"confidence": float(confidence), "guarantee": guarantee, "candidates": count}
+    _check_settings(wanted, sample.labels, options, None, sample.prevalence)
     goals = goals_by_group(wanted, groups, given=False)
     _check_class_counts(wanted, sample)
-    delta = risk_of(confidence) / count
-    copies = check_copies(sample)
-    found = search(goals, sample, delta, guarantee)
-    options = {"confidence": float(confidence), "guarantee": guarantee, "candidates": count}
-    made = _write(wanted, goals, found, sample, delta, **options)
-    return replace(made, notes=(*made.notes, *copies))
+    return _prove(wanted, goals, sample, None, risk_of(confidence) / count, options)
+
+
+def _certify_outputs(
+    scores: Any,
+    labels: Any,
+    goal: Any,
+    names: Sequence[str],
+    thresholds: Any,
+    options: dict[str, Any],
+    others: tuple[Any, ...],
+) -> Certificate:
+    """A certificate of several outputs, each a group of its own."""
+    if any(other is not None for other in others):
+        raise ValueError(
+            "outputs= goes with confidence=, candidates=, guarantee= and thresholds=. For other "
+            "options certify each output by itself, with the risk divided by their number."
+        )
+    column, positive, groups = one_column(scores, labels, names)
+    wanted = goal_of_outputs(goal, names)
+    _check_settings(wanted, labels, options, thresholds)
+    goals = replace(goals_by_group(wanted, groups, given=thresholds is not None), apart=True)
+    if goals.between:
+        raise CannotPromise(f"`{goals.between[0]}` compares outputs, which are not independent.")
+    sample = calibration_sample(column, positive, groups, tuple(goals.wheres))
+    _check_class_counts(wanted, sample)
+    delta = risk_of(options["confidence"]) / options["candidates"]
+    made = _prove(wanted, goals, sample, thresholds, delta, options)
+    return replace(
+        made, outputs=tuple(names), caveats=(*made.caveats, *without_threshold(made, names))
+    )
+
+
+def _certify_capacity(
+    scores: Any,
+    labels: Any,
+    capacity: Capacity,
+    times: Any,
+    delta: float,
+    options: dict[str, Any],
+    accept_drift: bool,
+    others: tuple[Any, ...],
+) -> Certificate:
+    """A certificate of a number of alerts in a period."""
+    if any(other is not None for other in others):
+        raise ValueError(f"`{capacity}` goes with times= and confidence=: leave the rest out.")
+    from setpoint.certificates.capacity import certify_capacity
+
+    return certify_capacity(scores, labels, capacity, times, delta, options, accept_drift)
 
 
 def _write(
@@ -205,7 +287,7 @@ def _write(
     return Certificate(
         goal=wanted.text,
         status=found.status,
-        prevalence=None if sample.prevalence is None else float(sample.prevalence),
+        prevalence=sample.prevalence,
         dtype=sample.precision,
         column=goals.column,
         points=points,
@@ -289,12 +371,13 @@ def risk_of(confidence: float) -> float:
 def _check_settings(
     goal: CertificateGoal,
     labels: Any,
-    guarantee: str,
-    candidates: int,
+    options: dict[str, Any],
     thresholds: Any,
-    prevalence: float | None,
+    prevalence: Any = None,
+    unlabelled: Any = None,
 ) -> None:
     """Refuse settings that contradict each other."""
+    guarantee, candidates = options["guarantee"], options["candidates"]
     if guarantee not in PROOF_METHODS:
         raise ValueError(f'guarantee must be "pac" or "mean"; got {guarantee!r}.')
     if guarantee == "mean" and candidates > 1:
@@ -304,8 +387,9 @@ def _check_settings(
         )
     if guarantee == "mean" and thresholds is not None:
         raise ValueError('thresholds= are tested, not found: use guarantee="pac".')
-    if prevalence is not None:
-        share(prevalence, "prevalence", ends=False)
+    if prevalence is not None and unlabelled is not None:
+        raise ValueError("unlabelled= says what prevalence= would say: give one of the two.")
+    if prevalence is not None or unlabelled is not None:
         if labels is None:
             raise ValueError("prevalence= weighs the two classes anew and needs labels.")
         if goal.wheres:
@@ -351,6 +435,8 @@ def _points(goals: GroupGoals, found: SearchVerdict, sample: CalibrationSample) 
     """The threshold of everyone, or of each group, with its counts."""
     for group in goals.goals:
         where = goals.where(group)
+        if goals.apart and found.thresholds and where not in found.thresholds:
+            continue
         everyone, positives = Subset(where, EVERYONE), Subset(where, POSITIVES)
         threshold = found.thresholds[where].settled(sample, where) if found.thresholds else None
         labelled = sample.labels is not None
@@ -401,6 +487,8 @@ def _estimates(
     expressions: list[Expression] = []
     if found.status == CERTIFIED:
         for group, goal in goals.goals.items():
+            if goals.apart and goals.where(group) not in found.thresholds:
+                continue
             objective = goal.objective
             if objective is None:
                 objective = _other_rate(goal, goals.where(group), sample)

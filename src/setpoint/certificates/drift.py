@@ -32,6 +32,7 @@ from setpoint.certificates.sample import (
     EVERYONE,
     POSITIVES,
     CalibrationSample,
+    Prevalence,
     Subset,
     read_slices,
     sample_of,
@@ -195,7 +196,7 @@ def _alert_finding(
     subset = Subset(goals.where(point.group), EVERYONE)
     name = "alerts" if point.group is None else f"alerts, {goals.column} = {point.group!r}"
     now = (int(sample.above(subset, point.threshold)), sample.size(subset))
-    prior = sample.prevalence
+    prior: Prevalence = sample.prevalence
     if sample.labels is not None and point.positives is not None and now[1]:
         prior = sample.size(subset._replace(kind=POSITIVES)) / now[1]
     if prior is None:
@@ -225,20 +226,22 @@ def chance_of_difference(new: int, size: int, k: int, n: int) -> float:
 
 
 def _declared_finding(
-    name: str, point: Point, now: tuple[int, int], prior: float, significance: float
+    name: str,
+    point: Point,
+    now: tuple[int, int],
+    prior: float | tuple[float, float],
+    significance: float,
 ) -> Finding:
     """The alerts beside those that the declared share of positives makes expect."""
     positives, hits = point.positives or 0, point.true_alerts or 0
-    classes = (
-        (prior, hits, positives),
-        (1 - prior, point.alerts - hits, point.examples - positives),
-    )
+    ends = prior if isinstance(prior, tuple) else (prior,)
+    counted = (hits, positives), (point.alerts - hits, point.examples - positives)
     tail, (new, size) = significance / 6, now  # three bounds on either side
-    low = sum(weight * float(lower(k, n, tail)) for weight, k, n in classes)
-    high = sum(weight * float(upper(k, n, tail)) for weight, k, n in classes)
-    expected = (
-        f"{share_text(low)} to {share_text(high)} expected where {share_text(prior)} are positive"
-    )
+    a, b = ([float(end(k, n, tail)) for end in (lower, upper)] for k, n in counted)
+    low = min(share * a[0] + (1 - share) * b[0] for share in ends)
+    high = max(share * a[1] + (1 - share) * b[1] for share in ends)
+    mix = " to ".join(map(share_text, ends))
+    expected = f"{share_text(low)} to {share_text(high)} expected where {mix} are positive"
     alarm = float(lower(new, size, tail)) > high or float(upper(new, size, tail)) < low
     return Finding(name, expected, new / size if size else None, None, alarm)
 

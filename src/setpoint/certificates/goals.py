@@ -21,12 +21,15 @@ from setpoint.certificates.sample import (
     POSITIVES,
     PRIOR,
     CannotPromise,
+    Prevalence,
     Subset,
 )
 from setpoint.problems import (
     PER_GROUP,
+    Capacity,
     Problem,
     is_about_targets,
+    parse_capacity,
     parse_targets,
     refuse_classes,
     refuse_queries,
@@ -76,6 +79,11 @@ class CertificateGoal:
     def wheres(self) -> tuple[Where, ...]:
         """Every slice it asks about, without everyone."""
         return tuple(dict.fromkeys(rate.where for rate in self.rates if rate.where))
+
+
+def as_capacity(goal: object) -> Capacity | None:
+    """The capacity that a goal is, or that a sentence describes; None if it is something else."""
+    return goal if isinstance(goal, Capacity) else parse_capacity(goal)
 
 
 def goal_to_certify(goal: Any) -> CertificateGoal:
@@ -196,7 +204,7 @@ class Inequality:
         return min(value, level) if self.bound.sense == "<=" else max(value, level)
 
 
-def inequalities(bounds: Iterable[Bound], prevalence: float | None) -> list[Inequality]:
+def inequalities(bounds: Iterable[Bound], prevalence: Prevalence) -> list[Inequality]:
     """The inequalities that must all hold for all ``bounds`` to hold.
 
     Raises:
@@ -249,7 +257,7 @@ def _is_idle(bound: Bound) -> bool:
     return rate.is_share and rises and constant == 0 == bound.level
 
 
-def share_of(bound: Bound, prevalence: float | None) -> Share | None:
+def share_of(bound: Bound, prevalence: Prevalence) -> Share | None:
     """The single share that a bound is about, if it is about one."""
     rate, weight, constant = _lone_rate(bound)
     kinds = None if rate is None else two_kinds(rate)

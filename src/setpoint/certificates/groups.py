@@ -28,6 +28,8 @@ class GroupGoals:
     goals: Mapping[Value | None, CertificateGoal]
     """By group; ``{None: goal}`` if there is one threshold for everyone."""
     between: tuple[Bound, ...] = ()
+    apart: bool = False
+    """Whether a group of which nothing is proved leaves the others theirs: outputs."""
 
     def where(self, group: Value | None) -> Where:
         """The slice of a group."""

@@ -157,7 +157,8 @@ def evidence(sample: CalibrationSample, subset: Subset, threshold: ThresholdRule
     if threshold.anchor is None:
         return Evidence(accepted, accepted, n, 1)
     if subset == threshold.anchor:
-        return Evidence(above + threshold.inclusive, reaching - (not threshold.inclusive), n, 1)
+        low, high = above + threshold.inclusive, reaching - (not threshold.inclusive)
+        return Evidence(low, high, n, 1, ranked=True)
     apart = not subset.overlaps(threshold.anchor)
     low, high = (accepted, accepted) if apart else (above, reaching)
     if threshold.inclusive:
@@ -202,7 +203,8 @@ def largest_value(
     The ``quick`` one is the union bound over all shares.
     """
     known, independent = gather(expression, sample, thresholds)
-    return upper_bound(expression, known, delta, sample.prevalence, independent and not quick)
+    independent = independent and not quick
+    return upper_bound(expression, known, delta, sample.prevalence, independent, sharp=True)
 
 
 def interval(

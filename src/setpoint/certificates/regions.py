@@ -32,8 +32,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtr
 
 from setpoint.axes.arrays import Floats
-from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Subset
+from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Prevalence, Subset
 from setpoint.certificates.tails import lower, upper
+from setpoint.certificates.unconditional import TwoShares
 from setpoint.rates import Combination, Counts, Expression, Fold, Quotient, Rate, Where
 
 _CELL_NAMES = ("tp", "fp", "fn", "tn")
@@ -55,12 +56,14 @@ class Evidence(NamedTuple):
     n: int
     tests: int
     """How many tests share the tail."""
+    ranked: bool = False
+    """Whether the count was fixed in advance, and the threshold follows from it."""
 
 
-def signs(expression: Expression, prevalence: float | None) -> dict[Subset, int | None]:
+def signs(expression: Expression, prevalence: Prevalence) -> dict[Subset, int | None]:
     """The subsets an expression depends on: 1 if it rises with the share, -1 falls, None: either.
 
-    With a declared ``prevalence`` the share of positives is known.
+    With a declared ``prevalence`` the share of positives is known, or in a known interval.
     """
     found: dict[Subset, int | None] = {}
     terms: Iterable[tuple[float, Expression]] = [(1, expression)]
@@ -76,7 +79,7 @@ def signs(expression: Expression, prevalence: float | None) -> dict[Subset, int 
     return found
 
 
-def rate_signs(rate: Rate, prevalence: float | None) -> dict[Subset, int | None]:
+def rate_signs(rate: Rate, prevalence: Prevalence) -> dict[Subset, int | None]:
     """The same for one rate.
 
     By the accepted share ``x`` of a class the rate is ``(a0 + a x) / (b0 + b x)``, and its slope
@@ -116,11 +119,21 @@ def upper_bound(
     expression: Expression,
     known: Mapping[Subset, Evidence],
     delta: float,
-    prevalence: float | None,
+    prevalence: Prevalence,
     independent: bool = True,
+    *,
+    sharp: bool = False,
 ) -> float:
-    """An upper bound of ``expression``, wrong with probability at most ``delta``."""
+    """An upper bound of ``expression``, wrong with probability at most ``delta``.
+
+    The ``sharp`` one of two independent counts takes longer
+    (:mod:`setpoint.certificates.unconditional`).
+    """
     directions = signs(expression, prevalence)
+    if sharp and independent and _are_two_counts(directions, known):
+        found = _upper_bound_of_two(expression, directions, known, delta, prevalence)
+        if np.isfinite(found):
+            return found
     box: dict[Subset, _ValueRange] = {}
     levels = tails_of_boxes(len(directions), delta, independent)
     for (subset, sign), (tails, index) in zip(directions.items(), levels, strict=True):
@@ -136,6 +149,35 @@ def upper_bound(
             box[subset] = (ends[0][index], ends[1][index])
     with np.errstate(all="ignore"):
         return float(np.max(value_range(expression, box, prevalence)[1]))
+
+
+def _are_two_counts(
+    directions: Mapping[Subset, int | None], known: Mapping[Subset, Evidence]
+) -> bool:
+    """Whether an expression rises or falls with each of two binomial counts."""
+    counted = all(known[s].tests == 1 and not known[s].ranked and known[s].n for s in directions)
+    return counted and len(directions) == 2 and all(directions.values())
+
+
+def _upper_bound_of_two(
+    expression: Expression,
+    directions: Mapping[Subset, int | None],
+    known: Mapping[Subset, Evidence],
+    delta: float,
+    prevalence: Prevalence,
+) -> float:
+    """The same by an exact test; shares with which the expression falls are turned around."""
+    rising = [(subset, sign == 1, known[subset]) for subset, sign in directions.items()]
+
+    def value(*shares: Any) -> Any:
+        pairs = zip(rising, shares, strict=True)
+        box = {s: (x, x) if up else (1 - x, 1 - x) for (s, up, _), x in pairs}
+        with np.errstate(all="ignore"):
+            return value_range(expression, box, prevalence)[1]
+
+    first, second = (seen.high if up else seen.n - seen.low for _, up, seen in rising)
+    sizes = rising[0][2].n, rising[1][2].n
+    return TwoShares(value, (first, second), sizes).upper_bound(delta, float(value(1.0, 1.0)))
 
 
 @lru_cache(maxsize=256)
@@ -179,7 +221,7 @@ def _face(shares: int) -> Floats:
 
 
 def value_range(
-    expression: Expression, box: Mapping[Subset, _ValueRange], prevalence: float | None
+    expression: Expression, box: Mapping[Subset, _ValueRange], prevalence: Prevalence
 ) -> _ValueRange:
     """The least and the largest value of ``expression`` over a box of shares."""
     if isinstance(expression, Rate):
@@ -208,17 +250,19 @@ def value_range(
 
 
 def _range_of_rate(
-    rate: Rate, box: Mapping[Subset, _ValueRange], prevalence: float | None
+    rate: Rate, box: Mapping[Subset, _ValueRange], prevalence: Prevalence
 ) -> _ValueRange:
     """A rate is monotone along each share, so it is extreme at a corner of the box.
 
     Shares that the rate does not depend on may be anything: 0.5 here.
     """
     ends = {subset.kind: box[subset] for subset in rate_signs(rate, prevalence)}
+    if prevalence is not None:
+        ends[PRIOR] = prevalence if isinstance(prevalence, tuple) else (prevalence,) * 2
     corners = []
     for corner in product(*((e if e[0] is not e[1] else e[:1]) for e in ends.values())):
         shares = dict(zip(ends, corner, strict=True))
-        prior = shares.get(PRIOR, 0.5 if prevalence is None else prevalence)
+        prior = shares.get(PRIOR, 0.5)
         either = shares.get(EVERYONE, 0.5)
         tp, fp = prior * shares.get(POSITIVES, either), (1 - prior) * shares.get(NEGATIVES, either)
         table = Counts(tp, fp, prior - tp, 1 - prior - fp, prior, 1 - prior)

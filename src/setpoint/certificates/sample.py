@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from setpoint.certificates.goals import Share
 
 POSITIVES, NEGATIVES, EVERYONE, PRIOR = "positives", "negatives", "everyone", "prior"
+Prevalence = float | tuple[float, float] | None
+"""The share of positives to come, the lowest and the highest it may be, or None: as in the data."""
 _DISTINCT_ENOUGH = 30
 """Distinct scores that all repeat equally often are copies: chance does not do that."""
 
@@ -62,7 +64,8 @@ class CalibrationSample:
         labels: Booleans; None if only acceptance counts.
         slices: A mask of the examples of each slice that the goal asks about.
         precision: The name of the scores' precision.
-        prevalence: The share of positives that was declared for deployment; None: as in the data.
+        prevalence: The share of positives that was declared for deployment, or the lowest and the
+            highest that it may be; None: as in the data.
     """
 
     def __init__(
@@ -71,7 +74,7 @@ class CalibrationSample:
         labels: Bools | None,
         slices: Mapping[Where, Bools],
         precision: str,
-        prevalence: float | None = None,
+        prevalence: Prevalence = None,
     ) -> None:
         self.scores, self.labels, self.precision = scores, labels, precision
         self.prevalence = prevalence
@@ -178,8 +181,13 @@ class CalibrationSample:
         return self._table(where, thresholds, self.above)
 
     def measured(self, where: Where, thresholds: Any) -> Counts:
-        """What rates are measured by: weighted, and at the declared prevalence if there is one."""
-        return self._table(where, thresholds, self.weight_above, self.prevalence)
+        """What rates are measured by: weighted, and at the declared prevalence if there is one.
+
+        Of an interval that is its middle.
+        """
+        declared = self.prevalence
+        middle = sum(declared) / 2 if isinstance(declared, tuple) else declared
+        return self._table(where, thresholds, self.weight_above, middle)
 
     def _table(
         self,
@@ -222,7 +230,7 @@ def calibration_sample(
     labels: Any,
     groups: Any,
     wheres: tuple[Where, ...],
-    prevalence: float | None = None,
+    prevalence: Prevalence = None,
 ) -> CalibrationSample:
     """A checked sample with the slices ``wheres``."""
     array, precision = scores_and_precision(scores)
@@ -234,7 +242,7 @@ def sample_of(
     precision: str,
     labels: Any,
     slices: Mapping[Where, Bools],
-    prevalence: float | None,
+    prevalence: Prevalence,
 ) -> CalibrationSample:
     """A sample of the examples that have a label; of all of them if no labels are given."""
     if labels is None:

@@ -30,6 +30,7 @@ from setpoint.certificates.goals import (
     inequalities,
 )
 from setpoint.certificates.groups import GroupGoals
+from setpoint.certificates.many_outputs import holm
 from setpoint.certificates.order_statistics import OrderStatistic
 from setpoint.certificates.precision_walk import PrecisionWalk
 from setpoint.certificates.proofs import (
@@ -48,7 +49,7 @@ from setpoint.certificates.proofs import (
     values_at,
 )
 from setpoint.certificates.regions import signs, value_range
-from setpoint.certificates.sample import PRIOR, CalibrationSample, CannotPromise
+from setpoint.certificates.sample import PRIOR, CalibrationSample, CannotPromise, Prevalence
 from setpoint.certificates.selection import (
     TestedThreshold,
     choose_threshold,
@@ -83,13 +84,17 @@ def search(
         if found[-1].thresholds:
             thresholds[goals.where(group)] = found[-1].thresholds[()]
     statuses = {each.status for each in found}
+    failed = tuple(note for each in found if not each.thresholds for note in each.notes)
+    if goals.apart and thresholds:
+        found = [each for each in found if each.thresholds]
+        statuses = {CERTIFIED}
     proved = {inequality: known for each in found for inequality, known in each.proved.items()}
     if statuses != {CERTIFIED}:
         status = INFEASIBLE if INFEASIBLE in statuses else NOT_CERTIFIED
         notes = tuple(note for each in found for note in each.notes)
         return SearchVerdict(status, Thresholds(), proved, notes)
     if not goals.between:
-        return SearchVerdict(CERTIFIED, thresholds, proved)
+        return SearchVerdict(CERTIFIED, thresholds, proved, failed)
     between = inequalities(goals.between, sample.prevalence)
     _check_slices(goals, between, sample)
     tested, displayed = proved_together(between, sample, thresholds, tail)
@@ -255,9 +260,7 @@ def _how_near(
     return tuple(notes)
 
 
-def _check_accepts(
-    goal: CertificateGoal, every: list[Inequality], prevalence: float | None
-) -> None:
+def _check_accepts(goal: CertificateGoal, every: list[Inequality], prevalence: Prevalence) -> None:
     """A gap alone is closed where nobody is accepted: refuse such goals."""
     subsets = [s for each in every for s in signs(each.bound.expression, prevalence)]
     for accepted in (0.0, 1.0):
@@ -279,6 +282,8 @@ def prove_given(
     thresholds = _read_thresholds(goals, given)
     every = inequalities(goals.bounds, sample.prevalence)
     _check_slices(goals, every, sample)
+    if goals.apart:
+        return _prove_given_apart(goals, sample, thresholds, delta)
     tail = delta / count_bounds(every)
     displayed = [proved_at(each, sample, thresholds, tail) for each in every]
     failed: dict[Bound, list[tuple[float, float]]] = {}
@@ -292,6 +297,47 @@ def prove_given(
     )
     status = NOT_CERTIFIED if failed else CERTIFIED
     return SearchVerdict(status, thresholds, _as_displayed(every, displayed), notes)
+
+
+def _prove_given_apart(
+    goals: GroupGoals, sample: CalibrationSample, given: Thresholds, delta: float
+) -> SearchVerdict:
+    """Which groups are proved at their thresholds, by Holm's procedure; each bound as it is."""
+    families = {g: inequalities(goal.bounds, sample.prevalence) for g, goal in goals.goals.items()}
+    levels = {group: _p_value(own, sample, given, delta) for group, own in families.items()}
+    passed = holm(levels, delta)
+    proved: dict[Inequality, tuple[float | None, str]] = {
+        each: (each.bound.level, "") for g, own in families.items() if g in passed for each in own
+    }
+    thresholds = Thresholds(
+        {goals.where(g): given[goals.where(g)] for g in goals.goals if g in passed}
+    )
+    notes = tuple(
+        f"`{' and '.join(map(str, goals.goals[group].bounds))}` is not proved: its p-value is "
+        f"{levels[group]:.2g}"
+        for group in goals.goals
+        if group not in passed
+    )
+    if not passed:
+        proved = {each: (None, "") for own in families.values() for each in own}
+    return SearchVerdict(CERTIFIED if passed else NOT_CERTIFIED, thresholds, proved, notes)
+
+
+def _p_value(
+    family: Sequence[Inequality], sample: CalibrationSample, thresholds: Thresholds, delta: float
+) -> float:
+    """The smallest risk at which all inequalities are proved; 1 if they are not at ``delta``."""
+
+    def proved(risk: float) -> bool:
+        return all(each.holds(proved_at(each, sample, thresholds, risk)) for each in family)
+
+    low, high = delta * 1e-6, delta
+    if not proved(high):
+        return 1.0
+    while high > 1.001 * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if proved(middle) else (middle, high)
+    return high
 
 
 def _not_proved(

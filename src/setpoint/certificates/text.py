@@ -60,7 +60,8 @@ def assumptions(
         for subset in signs(inequality.bound.expression, sample.prevalence)
     )
     if sample.prevalence is not None:
-        share = f"{sample.prevalence:.4g}"
+        ends = sample.prevalence if isinstance(sample.prevalence, tuple) else (sample.prevalence,)
+        share = " to ".join(f"{end:.4g}" for end in ends)
         yield f"The share of positives will be {share}; within a class scores stay so."
     elif needs_mix:
         yield "The share of positives will be as in these rows."

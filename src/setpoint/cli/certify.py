@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,13 @@ import numpy as np
 from setpoint._files import write_file
 from setpoint.certificates import Certificate, certify, exchangeability, goal_to_certify
 from setpoint.certificates.calibration_drift import DRIFTS
+from setpoint.certificates.goals import as_capacity
 from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
+    LabelColumns,
     UserError,
+    add_columns,
     add_output,
     add_page_arguments,
     as_json,
@@ -25,10 +29,11 @@ from setpoint.cli.common import (
     output_file,
     page_words,
     parse_goal,
+    several_columns,
     tell,
 )
 from setpoint.rates import coverage
-from setpoint.tables import Scores, TableSource, open_table, read_scores
+from setpoint.tables import Scores, TableSource, open_table, read_score_columns, read_scores
 
 if TYPE_CHECKING:
     from setpoint.certificates import ThreeWayCertificate
@@ -38,13 +43,19 @@ if TYPE_CHECKING:
     AnyCertificate = Certificate | ThreeWayCertificate
 
 
+_OF_ONE_SCORE = (
+    *("accept", "reject", "plan", "labels", "prevalence", "group", "clusters", "time", "latest"),
+    *("by", "old_threshold"),
+)
+"""Options that do not go with several labels."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A file of scores, its columns, and what to prove."""
     add = parser.add_argument
     rows = "csv or parquet, one row per example; a folder of parquet files of any size"
     add("file", type=Path, metavar="scores.csv", help=rows)
-    add("--score", required=True, metavar="COLUMN", help="the scores: higher is more positive")
-    add("--label", metavar="COLUMN", help="the true class; not needed for coverage alone")
+    add_columns(parser, "the scores: higher is more positive", required=True)
     add("--goal", help='what to prove, as in "fpr <= 0.01" or "recall >= 0.95"')
     add("--accept", metavar="BOUND", help='instead of --goal: above, as in "precision >= 0.99"')
     add("--reject", metavar="BOUND", help='with --accept: below, as in "npv >= 0.999"')
@@ -77,7 +88,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Read the scores, certify, print or write the certificate."""
-    kind = _kind_of_proof(given)
+    several = several_columns(given)
+    kind = _kind_of_proof(given) if several is None else partial(_several_labels, columns=several)
     if given.page is not None and (kind is not _one_goal or given.label is None):
         raise UserError("--page shows one goal on labelled rows: use --goal and --label.")
     certificate = kind(given)
@@ -85,6 +97,33 @@ def run(given: argparse.Namespace) -> int:
         write_file(given.out, f"{_indented(certificate)}\n".encode())
     print(_indented(certificate) if given.json else certificate)
     return DONE if _is_accepted(given, certificate) else NOT_PROVED
+
+
+def _several_labels(given: argparse.Namespace, columns: LabelColumns) -> AnyCertificate:
+    """A threshold for each of several labels, all promises together."""
+    odd = [name for name in _OF_ONE_SCORE if getattr(given, name) is not None]
+    if odd:
+        option = odd[0].replace("_", "-")
+        raise UserError(f"--{option} goes with one score; certify each label by itself for it.")
+    if given.goal is None:
+        raise UserError('add --goal "fpr <= 0.01", which every label must satisfy.')
+    if not columns.labels:
+        raise UserError("several labels: add a --label COLUMN for each --score, in the same order.")
+    parse_goal(given.goal, goal_to_certify)
+    scores, labels = read_score_columns(open_table(given.file), *columns, given.positive)
+    made = certify(
+        scores,
+        labels,
+        given.goal,
+        outputs=columns.labels,
+        confidence=given.confidence,
+        candidates=given.candidates,
+        guarantee=given.guarantee,
+    )
+    if given.test is None:
+        return made
+    test = read_score_columns(open_table(given.test), *columns, given.positive, one_will_do=True)
+    return made.tested_on(*test)
 
 
 def _is_accepted(given: argparse.Namespace, certificate: AnyCertificate) -> bool:
@@ -269,6 +308,8 @@ def _of_stream(
 
 def _check_goal(text: str, label: str | None, group: str | None) -> CertificateGoal:
     """UserError for a mistake in the goal, before the file is read."""
+    if parse_goal(text, as_capacity) is not None:
+        return None
     found = parse_goal(text, goal_to_certify)
     alerts = coverage.numerator, coverage.denominator
     if label is None and any((r.numerator, r.denominator) != alerts for r in found.rates):

@@ -13,7 +13,17 @@ import numpy as np
 
 from setpoint.certificates import ClassCertificate
 from setpoint.certificates.drift import Check
-from setpoint.cli.common import DONE, NOT_PROVED, UserError, as_json, fraction, one_line, tell
+from setpoint.cli.common import (
+    DONE,
+    NOT_PROVED,
+    UserError,
+    add_columns,
+    as_json,
+    fraction,
+    one_line,
+    several_columns,
+    tell,
+)
 from setpoint.runs import (
     Manifest,
     history_file,
@@ -22,7 +32,15 @@ from setpoint.runs import (
     read_certificate,
     read_manifest,
 )
-from setpoint.tables import NO_ROWS, TableError, TableSource, need_column, open_table, read_scores
+from setpoint.tables import (
+    NO_ROWS,
+    TableError,
+    TableSource,
+    need_column,
+    open_table,
+    read_score_columns,
+    read_scores,
+)
 
 _SHOWN = ("when", "file", "examples", "verdict")
 _LATEST = 10
@@ -33,10 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("certificate", type=Path, help="certificate.json, or a folder that `setpoint train` wrote")
     add("file", type=Path, metavar="new.csv", help="csv or parquet, one row per example")
-    add("--score", metavar="COLUMN", help="the scores; without it, the run's model scores the rows")
-    add("--label", metavar="COLUMN", help="the true class, if it is known by now")
+    add_columns(parser, "the scores; without it, the run's model scores the rows")
     add("--group", metavar="COLUMN", help="the groups, if the certificate is about groups")
     add("--clusters", metavar="COLUMN", help="who a row belongs to, if it was certified so")
+    add("--time", metavar="COLUMN", help="when a row was measured, for alerts per day")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--significance", type=fraction, default=0.001, metavar="SHARE", help="default: 0.001")
     noted = "where checks are noted (default: beside the certificate, NAME.checks.jsonl)"
@@ -47,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Print what the new rows say about the certificate."""
+    several = several_columns(given)
     manifest: Manifest | None = None
     if given.certificate.is_dir():
         manifest = read_manifest(given.certificate)
@@ -57,7 +76,12 @@ def run(given: argparse.Namespace) -> int:
         certificate = _of_file(given.certificate)
     source = open_table(given.file)
     more: dict[str, Any] = {"significance": given.significance}
-    if given.score is None:
+    scores: Any
+    labels: Any
+    if several is not None:
+        scores, labels = read_score_columns(source, *several, given.positive, one_will_do=True)
+        groups = None
+    elif given.score is None:
         if manifest is None:
             raise UserError("--score is missing: a certificate alone cannot score rows.")
         scores, labels, groups = _score(given, manifest, source)
@@ -65,11 +89,17 @@ def run(given: argparse.Namespace) -> int:
         classes = None if manifest is None else manifest.label_names
         wanted = (given.score, given.label, given.group, given.positive)
         data = read_scores(
-            source, *wanted, clusters=given.clusters, classes=classes, one_will_do=True
+            source,
+            *wanted,
+            clusters=given.clusters,
+            times=given.time,
+            classes=classes,
+            one_will_do=True,
         )
         tell(data.notes)
         scores, labels, groups = data.scores, data.labels, data.groups
-        more |= {} if data.clusters is None else {"clusters": data.clusters}
+        also = {"clusters": data.clusters, "times": data.times}
+        more |= {name: column for name, column in also.items() if column is not None}
     columns = None if given.group is None else {given.group: groups}
     found = certificate.check(scores, labels, groups=columns, **more)
     history = [] if given.no_history else _note(given, found, certificate)

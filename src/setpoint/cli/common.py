@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from setpoint._checks import quoted, whole
 from setpoint._files import check_output
@@ -48,6 +48,33 @@ def add_output(parser: argparse.ArgumentParser, name: str, help_text: str, **how
     """Add ``--out``, a file to write, and ``--force``."""
     parser.add_argument("--out", type=output_file, metavar=name, help=help_text, **how)
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
+
+
+class LabelColumns(NamedTuple):
+    """The columns of several labels: their scores, and the labels themselves if they are known."""
+
+    scores: list[str]
+    labels: list[str]
+
+
+def add_columns(parser: argparse.ArgumentParser, help_text: str, **how: Any) -> None:
+    """Add ``--score`` and ``--label``, each once, or once for every label of a row."""
+    add = parser.add_argument
+    add("--score", action="append", metavar="COLUMN", help=f"{help_text}; again for more", **how)
+    add("--label", action="append", metavar="COLUMN", help="the true class; one for each --score")
+
+
+def several_columns(given: argparse.Namespace) -> LabelColumns | None:
+    """The columns of several labels; with one score its name and its label's stay in ``given``."""
+    scores, labels = given.score or [], getattr(given, "label", None) or []
+    if len(scores) < 2 and len(labels) < 2:
+        given.score, given.label = (names[0] if names else None for names in (scores, labels))
+        return None
+    if labels and len(scores) != len(labels):
+        raise UserError(
+            f"{len(scores)} --score and {len(labels)} --label: name one of each for every label."
+        )
+    return LabelColumns(scores, labels)
 
 
 def check_outputs(given: argparse.Namespace) -> None:

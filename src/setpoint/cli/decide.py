@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A file of scores, a certificate, and where the decisions go."""
     add = parser.add_argument
     add("file", type=Path, metavar="scored.csv", help="a table with a column of scores")
-    add("--score", required=True, metavar="COLUMN", help="the scores that were certified")
+    scored = "the scores that were certified; of several labels one for each, in their order"
+    add("--score", required=True, action="append", metavar="COLUMN", help=scored)
     add("--certificate", required=True, type=Path, metavar="FILE", help="what `certify` wrote")
     add("--group", metavar="COLUMN", help="the groups, if each has a threshold of its own")
     names = "what to write below and above the threshold (default: 0 1)"
@@ -38,14 +40,18 @@ def run(given: argparse.Namespace) -> int:
     if not certificate.certified:
         why = f"{given.certificate} decides nothing: the goal is {certificate.status}"
         raise UserError(f"{why}; certify with more rows or a looser goal.")
-    column = getattr(certificate, "column", None)
+    labels = getattr(certificate, "outputs", ())
+    column = None if labels else getattr(certificate, "column", None)
+    if len(given.score) != max(1, len(labels)):
+        wanted = f"{len(labels)} outputs, {', '.join(labels):.200}" if labels else "one score"
+        raise UserError(f"{given.certificate} is about {wanted}: add --score for each, no more.")
     if (column is None) != (given.group is None):
         advice = f"add --group {column}" if column else "leave --group out"
         raise UserError(f"{given.certificate} has {_thresholds(column)}: {advice}.")
     source = open_table(given.file)
     seen: Counter[str] = Counter()
     decided = _decisions(given, certificate, source, seen)
-    names = new_names(source.names, ["decision"])
+    names = new_names(source.names, [f"decision_{name}" for name in labels] or ["decision"])
     count = write_decisions(source, given.out, names, decided)
     told = ", ".join(f"{number:,} {name!r}" for name, number in sorted(seen.items()))
     result = {"rows": count, "out": str(given.out), "decisions": dict(sorted(seen.items()))}
@@ -60,17 +66,22 @@ def _thresholds(column: str | None) -> str:
 def _decisions(
     given: argparse.Namespace, certificate: Any, source: TableSource, seen: Counter[str]
 ) -> Decided:
-    need_column(source, given.score, "--score")
+    for name in given.score:
+        need_column(source, name, "--score")
     if given.group is not None:
         need_column(source, given.group, "--group")
     chunks = source.chunks()
     first = next(chunks, None)
     if first is None:
         return
-    known, notes = score_format(source, first, given.score)
-    tell(notes)
+    formats = {name: score_format(source, first, name) for name in given.score}
+    tell(note for _, notes in formats.values() for note in notes)
     for chunk in chain([first], chunks):
-        scores = score_column(chunk, given.score, known)
+        columns = [score_column(chunk, name, known) for name, (known, _) in formats.items()]
+        scores = columns[0]
+        if isinstance(certificate, Certificate) and certificate.outputs:
+            yield chunk, list(_of_labels(certificate, columns, given.names, seen))
+            continue
         if isinstance(certificate, Certificate):
             groups = () if given.group is None else (chunk.texts(given.group, "group"),)
             above = np.asarray(certificate.decide(scores, *groups))
@@ -79,3 +90,15 @@ def _decisions(
             decided = certificate.decide(scores)
         seen.update(decided.tolist())
         yield chunk, [decided]
+
+
+def _of_labels(
+    certificate: Certificate, columns: list[Any], words: Sequence[str], seen: Counter[str]
+) -> Iterator[NDArray[Any]]:
+    """A column of decisions for each label, empty where it has no threshold."""
+    decided = np.asarray(certificate.decide(np.column_stack(columns)))
+    for place, label in enumerate(certificate.outputs):
+        texts = np.where(decided[:, place], words[1], words[0])
+        texts = texts if label in certificate.thresholds else np.full(len(texts), "")
+        seen.update(f"{label}: {text or 'no threshold'}" for text in texts.tolist())
+        yield texts

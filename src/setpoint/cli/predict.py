@@ -65,8 +65,8 @@ Decided = Iterator[tuple[Chunk, list[Any]]]
 
 
 def write_decisions(source: TableSource, out: Path, names: list[str], rows: Decided) -> int:
-    """Write the rows of a table with new columns, ``decision`` (a text) last; returns how many."""
-    empty = [*(np.empty(0, np.float32) for _ in names[1:]), np.empty(0, str)]
+    """Write the rows of a table with new columns, scores or decisions; returns how many."""
+    empty = [np.empty(0, str if "decision" in name else np.float32) for name in names]
     with replacing(out) as file:
         named = ((chunk, dict(zip(names, columns, strict=True))) for chunk, columns in rows)
         return source.write(file, out, named, dict(zip(names, empty, strict=True)))

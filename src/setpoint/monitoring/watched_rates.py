@@ -407,7 +407,7 @@ _WINDOW_ROWS = 200
 class RegionWatch(RateWatch):
     """A bound on several shares, such as a gap between groups."""
 
-    prevalence: float | None = None
+    prevalence: float | tuple[float, float] | None = None
     windows: list[tuple[int, int, Floats]] = field(init=False)
     """The number of each restart, the row it began at, and the counts since then ``[k, 2]``."""
     rows: int = 0

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from setpoint._extras import import_lazily
 from setpoint.axes.specification import PER_GROUP
+from setpoint.problems.capacity import Capacity
 from setpoint.problems.goals import (
     GoalLike,
     as_problem,
@@ -16,7 +17,7 @@ from setpoint.problems.goals import (
     roc_auc,
     tpr_at_fpr,
 )
-from setpoint.problems.parser import is_about_targets, parse_targets
+from setpoint.problems.parser import is_about_targets, parse_capacity, parse_targets
 from setpoint.problems.problem import Problem, merit
 from setpoint.problems.validation import check_plain, refuse_classes, refuse_queries
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PER_GROUP",
+    "Capacity",
     "Choice",
     "GoalLike",
     "Infeasible",
@@ -35,6 +37,7 @@ __all__ = [
     "fnr_at_fpr",
     "is_about_targets",
     "merit",
+    "parse_capacity",
     "parse_targets",
     "pr_auc",
     "precision_at_k",

@@ -3,6 +3,7 @@
 The grammar, in the words people use. Case does not matter; other words for the same thing are in
 :mod:`setpoint.problems.vocabulary`::
 
+    capacity   = "alerts" "<=" number "per" period "on" number "of" periods     (certificates)
     problem    = (("minimize" | "maximize") sum | [("minimize" | "maximize")] goal [arguments])
                  [ ("subject to" | "with" | "at") targets
                  | "over" sum "in" "[" level "," level "]" ]
@@ -42,6 +43,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from setpoint.axes.specification import PER_GROUP, Specification
+from setpoint.problems.capacity import Capacity
 from setpoint.problems.validation import (
     check_objective,
     check_query,
@@ -108,6 +110,26 @@ def parse_targets(sentence: str) -> tuple[Target, ...]:
         ValueError: It cannot be read, as for :func:`parse`.
     """
     return _read(sentence, lambda text: _Sentence(text).only_targets())
+
+
+def parse_capacity(sentence: object) -> Capacity | None:
+    """The capacity that a sentence is about, such as ``alerts <= 200 per day on 95 % of days``.
+
+    None if it is about something else.
+
+    Raises:
+        ValueError: It has no such number, period or share.
+    """
+    if not isinstance(sentence, str):
+        return None
+    try:
+        words = _Sentence(sentence)
+    except Unreadable:
+        return None
+    keys = [word.key for word in words.words]
+    if keys[:2] != ["alerts", "<="] or "per" not in keys or "on" not in keys:
+        return None
+    return _read(sentence, lambda text: _Sentence(text).capacity())
 
 
 def is_about_targets(sentence: str) -> bool:
@@ -206,6 +228,23 @@ class _Sentence(Words):
         if self.word.kind != "end":
             self.stop("Expected 'and' or the end.", among=("and",))
         return found
+
+    def capacity(self) -> Capacity:
+        """``alerts <= 200 per day on 95 % of days``."""
+        self.need("alerts", "<=")
+        start, alerts = self.at, self.number()
+        self.need("per")
+        period = self.text()
+        self.need("on")
+        part = self.number()
+        self.need("of")
+        if self.word.key not in (period, f"{period}s"):
+            self.stop(f"Expected '{period}s', as in 'on 95 % of {period}s'.")
+        self.pop()
+        if self.word.kind != "end":
+            self.stop("A capacity stands alone: nothing follows it.")
+        number = int(alerts) if alerts == int(alerts) else alerts
+        return self.build(start, Capacity, number, period, part)
 
     def arguments(self) -> tuple[list[Any], dict[str, Any]]:
         """``(0.02, sex=[f, m])``: what a function is called with."""

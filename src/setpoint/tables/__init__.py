@@ -5,7 +5,14 @@ from, and :mod:`setpoint.tables.features` turns their columns into features.
 """
 
 from setpoint.tables.labels import LabelNames
-from setpoint.tables.scores import Scores, open_table, read_scores, score_column, score_format
+from setpoint.tables.scores import (
+    Scores,
+    open_table,
+    read_score_columns,
+    read_scores,
+    score_column,
+    score_format,
+)
 from setpoint.tables.table import NO_ROWS, Chunk, TableError, TableSource, need_column
 
 __all__ = [
@@ -17,6 +24,7 @@ __all__ = [
     "TableSource",
     "need_column",
     "open_table",
+    "read_score_columns",
     "read_scores",
     "score_column",
     "score_format",

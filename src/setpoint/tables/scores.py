@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,15 @@ from setpoint.tables.table import (
     format_note,
     need_column,
 )
-from setpoint.tables.values import PLAIN, Codes, FloatColumn, NumberFormat, find_format, numbers
+from setpoint.tables.values import (
+    PLAIN,
+    Codes,
+    FloatColumn,
+    NumberFormat,
+    find_format,
+    missing,
+    numbers,
+)
 
 
 def open_table(path: Path) -> TableSource:
@@ -139,6 +148,47 @@ def read_scores(
         for name in (group, clusters, times)
     )
     return Scores(scores, labels, groups, members, tuple(notes), when)
+
+
+def read_score_columns(
+    source: TableSource,
+    scores: Sequence[str],
+    labels: Sequence[str],
+    positive: str | None = None,
+    *,
+    one_will_do: bool = False,
+) -> tuple[FloatColumn, FloatColumn | None]:
+    """Scores ``[n, k]`` and labels ``[n, k]`` (0, 1, NaN where there is none) of several columns.
+
+    Args:
+        source: The table.
+        scores: The columns of scores.
+        labels: The columns of labels in the same order; empty if they are not known.
+        positive: The positive label, where its name does not tell.
+        one_will_do: Whether all labels of a column may be alike.
+
+    Raises:
+        TableError: The file, the row and column of the first value that cannot be used.
+    """
+    wanted = [need_column(source, name, "--score") for name in scores]
+    wanted += [need_column(source, name, "--label") for name in labels]
+    chunks = list(source.chunks(wanted))
+    if not chunks:
+        raise TableError(source.path, NO_ROWS)
+    known = {name: score_format(source, chunks[0], name)[0] for name in scores}
+    table = [np.column_stack([score_column(c, n, known[n]) for n in scores]) for c in chunks]
+    if not labels:
+        return np.concatenate(table), None
+    found = np.full((sum(map(len, chunks)), len(labels)), np.nan)
+    for place, name in enumerate(labels):
+        count = LabelCount(source.path, name)
+        labelled = [chunk.with_value(name) for chunk in chunks]
+        for chunk in labelled:
+            count.update(chunk)
+        classes = count.two_classes(positive, one_will_do=one_will_do)
+        there = np.concatenate([~missing(chunk.column(name)) for chunk in chunks])
+        found[there, place] = np.concatenate([classes.encode(chunk, name) for chunk in labelled])
+    return np.concatenate(table), found
 
 
 def unlabelled_note(label: str, count: int, first: int = 0) -> list[str]:

@@ -1,0 +1,160 @@
+"""Several labels of a row: one threshold each, one confidence for all."""
+
+import json
+
+import numpy as np
+import pytest
+from certificates.simulate import SHIFT, most
+from scipy import stats
+
+from setpoint.certificates import Certificate, certify
+from setpoint.certificates.many_outputs import holm
+from setpoint.cli import main
+from setpoint.rates import fpr, precision, recall
+
+NAMES = ["cat", "dog", "eel", "fly"]
+
+
+def rows(seed=0, n=2000, shares=(0.3, 0.2, 0.1, 0.002)):
+    random = np.random.default_rng(seed)
+    labels = (random.random((n, len(shares))) < shares).astype(float)
+    return random.normal(size=labels.shape) + SHIFT * labels, labels
+
+
+def test_each_label_is_certified_as_by_itself_with_its_part_of_the_risk():
+    scores, labels = rows(shares=(0.3, 0.2, 0.1, 0.15))
+    made = certify(scores, labels, fpr <= 0.05, outputs=NAMES)
+    for i, name in enumerate(NAMES):
+        alone = certify(scores[:, i], labels[:, i], fpr <= 0.05, confidence=1 - 0.05 / 4)
+        assert made.thresholds[name] == alone.threshold
+    assert made.outputs == tuple(NAMES)
+    decided = made.decide(scores)
+    assert decided.shape == scores.shape
+    np.testing.assert_array_equal(decided[:, 1], scores[:, 1] > made.thresholds["dog"])
+
+
+def test_missing_labels_are_absent():
+    scores, labels = rows()
+    gone = np.random.default_rng(1).random(labels.shape) < 0.3
+    for missing in (np.nan, -1):
+        made = certify(scores, np.where(gone, missing, labels), recall >= 0.8, outputs=NAMES)
+        there = ~gone[:, 1]
+        point = next(p for p in made.points if p.group == "dog")
+        assert (point.examples, point.positives) == (there.sum(), labels[there, 1].sum())
+
+
+def test_a_label_too_rare_for_a_proof_has_no_threshold():
+    scores, labels = rows()
+    made = certify(scores, labels, recall >= 0.8, outputs=NAMES)
+    assert "1 output of 4 without a threshold: 'fly'" in made.verdict
+    assert made.exit_code == 1
+    assert "needs" in made.notes[0]
+    assert not made.decide(scores)[:, 3].any()
+    # by hand, the rank that Clopper and Pearson allow at 5 % / 4
+    positives = np.sort(scores[labels[:, 2] == 1, 2])
+    allowed = int(stats.binom.ppf(0.05 / 4, len(positives), 0.2)) - 1
+    assert stats.binom.cdf(allowed, len(positives), 0.2) <= 0.05 / 4
+    # half way to the next score of all rows of this label
+    below = scores[scores[:, 2] < positives[allowed], 2].max()
+    assert made.thresholds["eel"] == pytest.approx((below + positives[allowed]) / 2)
+
+
+def test_holm_is_statsmodels_like():
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        p = random.random(6) ** 4
+        order = np.argsort(p)
+        stop = next((i for i, j in enumerate(order) if p[j] > 0.05 / (6 - i)), 6)
+        assert holm(dict(enumerate(p)), 0.05) == set(order[:stop].tolist())
+
+
+def test_given_thresholds_are_proved_by_holm_where_bonferroni_fails():
+    scores, labels = rows(n=4000, shares=(0.3, 0.2, 0.1, 0.2))
+    given = {"cat": 2.5, "dog": 2.5, "eel": 2.5, "fly": None}
+    negatives = np.sort(scores[labels[:, 3] == 0, 3])[::-1]
+    # the p-value of the last lies between 0.05 / 4 and 0.05
+    count = next(m for m in range(1000) if 0.03 < stats.binom.cdf(m, len(negatives), 0.05) < 0.05)
+    given["fly"] = float(negatives[count])
+    made = certify(scores, labels, fpr <= 0.05, outputs=NAMES, thresholds=given)
+    assert set(made.thresholds) == set(NAMES)
+    given["cat"] = 1.0  # false: it stops nothing before it, and the last needs more now
+    made = certify(scores, labels, fpr <= 0.05, outputs=NAMES, thresholds=given)
+    assert set(made.thresholds) == {"dog", "eel"}
+    assert "p-value" in made.notes[0]
+
+
+def test_any_promise_of_fifty_dependent_labels_is_broken_as_rarely_as_promised():
+    """200 draws of 50 labels that share half of their noise; at most 5 % and three errors."""
+    random, broken, kept = np.random.default_rng(0), 0, []
+    shares = np.geomspace(0.3, 0.004, 50)
+    for _ in range(200):
+        labels = random.random((800, 50)) < shares
+        noise = np.sqrt(0.5) * (random.normal(size=(800, 1)) + random.normal(size=(800, 50)))
+        made = certify(
+            noise + SHIFT * labels, labels, recall >= 0.8, outputs=list(map(str, range(50)))
+        )
+        cuts = np.array(list(made.thresholds.values()))
+        broken += (stats.norm.sf(cuts - SHIFT) < 0.8).any()
+        kept.append(len(cuts))
+    assert broken / 200 <= most(0.05, 200)
+    assert np.mean(kept) > 20
+
+
+def test_goals_by_name_json_and_check():
+    scores, labels = rows(shares=(0.3, 0.2, 0.1, 0.2))
+    goals = {"cat": "fpr <= 0.05", "dog": fpr <= 0.1, "eel": recall >= 0.7, "fly": precision >= 0.6}
+    made = certify(scores, labels, goals, outputs=NAMES)
+    assert made.certified
+    assert Certificate.from_json(made.to_json()) == made
+    fresh, truth = rows(5, n=4000, shares=(0.3, 0.2, 0.1, 0.2))
+    assert made.check(fresh, truth).verdict == "ok"
+    assert made.check(fresh).verdict == "ok"
+    assert made.check(fresh + 1, truth).verdict == "broken"
+
+
+def test_from_the_shell(tmp_path, capsys):
+    scores, labels = rows(shares=(0.3, 0.002))
+    file, made, out = tmp_path / "s.csv", tmp_path / "c.json", tmp_path / "d.csv"
+    labels[3, 0] = np.nan
+    lines = [
+        ",".join([f"{a!r}", f"{b!r}", "" if np.isnan(c) else f"{c:.0f}", f"{d:.0f}"])
+        for (a, b), (c, d) in zip(scores.tolist(), labels.tolist(), strict=True)
+    ]
+    file.write_text("\n".join(["sa,sb,cat,dog", *lines]))
+    columns = ["--score=sa", "--score=sb"]
+    known = ["--label=cat", "--label=dog"]
+    asked = ["certify", str(file), *columns, *known, "--goal=recall >= 0.8", f"--out={made}"]
+    assert main(asked) == 1  # dog has no threshold
+    capsys.readouterr()
+    assert json.loads(made.read_text())["outputs"] == ["cat", "dog"]
+    assert main(["check", str(made), str(file), *columns, *known]) == 0
+    assert main(["decide", str(file), *columns, f"--certificate={made}", f"--out={out}"]) == 0
+    head, first = out.read_text().splitlines()[:2]
+    assert head.endswith("decision_cat,decision_dog")
+    cut = Certificate.from_json(made.read_text()).thresholds["cat"]
+    assert first.split(",")[-2:] == [str(int(scores[0, 0] > cut)), ""]
+    assert (
+        main(
+            ["decide", str(file), "--score=sa", f"--certificate={made}", f"--out={out}", "--force"]
+        )
+        == 2
+    )
+    assert "2 outputs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"outputs": NAMES[:3]}, "scores are"),
+        ({"outputs": ["a", "a", "b", "c"]}, "must be different names"),
+        ({"outputs": "abcd"}, "must be different names"),
+        ({"outputs": NAMES, "groups": np.zeros(2000)}, "certify each output by itself"),
+        ({"outputs": NAMES, "goal": {"cat": "fpr <= 0.1"}}, "give each output one goal"),
+        ({"outputs": NAMES, "labels": np.zeros((2000, 3))}, "shape of the scores"),
+    ],
+)
+def test_bad_input_is_told(given, says):
+    scores, labels = rows()
+    given = {"labels": labels, "goal": fpr <= 0.1} | given
+    with pytest.raises(ValueError, match=says):
+        certify(scores, **given)
