@@ -59,7 +59,9 @@ def certify_capacity(
         CannotPromise: There are no times.
     """
     if times is None:
-        raise CannotPromise(f"`{capacity}` goes by time: pass times=, when each row was measured.")
+        raise CannotPromise(
+            f"`{capacity}` goes by time: pass times= (--time), when each row was measured."
+        )
     sample = calibration_sample(scores, labels, None, ())
     when = read_times(times, sample.scores if sample.kept is None else sample.kept)
     when = when if sample.kept is None else when[sample.kept]
