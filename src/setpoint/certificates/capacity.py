@@ -25,7 +25,6 @@ from setpoint.certificates.sample import (
     CalibrationSample,
     CannotPromise,
     calibration_sample,
-    fingerprint,
     scores_and_precision,
 )
 from setpoint.certificates.tails import (
@@ -136,7 +135,7 @@ def _write(
         notes=notes,
         advice=() if status == CERTIFIED else (f"More {unit}s, more alerts, or a smaller share.",),
         caveats=tuple(useless((point,))) if status == CERTIFIED else (),
-        fingerprint=fingerprint(sample),
+        fingerprint=sample.fingerprint,
         period=period_of(when),
         **options,
     )

@@ -162,7 +162,27 @@ def _kind_of_proof(given: argparse.Namespace) -> Callable[[argparse.Namespace], 
         from setpoint.cli.plan import certify_from_plan
 
         return certify_from_plan
-    return _one_goal
+    return _one_goal if parse_goal(given.goal, as_capacity) is None else _alerts_per_period
+
+
+def _alerts_per_period(given: argparse.Namespace) -> AnyCertificate:
+    """A threshold for a number of alerts a day."""
+    if given.time is None:
+        raise UserError(f"--goal {given.goal!r} goes by time: add --time COLUMN.")
+    source = open_table(given.file)
+    data = read_scores(source, given.score, given.label, positive=given.positive, times=given.time)
+    tell(data.notes)
+    data = data if given.latest is None else _latest(data, given.latest)
+    return certify(
+        data.scores,
+        data.labels,
+        given.goal,
+        confidence=given.confidence,
+        candidates=given.candidates,
+        guarantee=given.guarantee,
+        times=data.times,
+        accept_drift=given.accept_drift,
+    )
 
 
 def _three_way(given: argparse.Namespace) -> AnyCertificate:
@@ -308,8 +328,6 @@ def _of_stream(
 
 def _check_goal(text: str, label: str | None, group: str | None) -> CertificateGoal:
     """UserError for a mistake in the goal, before the file is read."""
-    if parse_goal(text, as_capacity) is not None:
-        return None
     found = parse_goal(text, goal_to_certify)
     alerts = coverage.numerator, coverage.denominator
     if label is None and any((r.numerator, r.denominator) != alerts for r in found.rates):
