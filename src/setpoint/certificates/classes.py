@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -86,6 +86,14 @@ class ClassCertificate(Record):
     def exit_code(self) -> int:
         """1 if a proof was wanted and not found, or has a caveat; else 0."""
         return 1 if self.caveats or self.status in (NOT_CERTIFIED, INFEASIBLE) else 0
+
+    def monitor(self, false_alarm: float = 0.05) -> NoReturn:
+        """Refused: the decision for a class is watched like one of two classes."""
+        raise ValueError(
+            "Watch each class that has a bound by itself: with decided = the highest of score - "
+            "shift, certify((decided == k) * 1.0, labels == k, 'recall >= 0.9', thresholds=0.5)"
+            f".monitor({false_alarm:g}), the false alarms divided by the number of classes."
+        )
 
     def check(
         self, scores: Any, labels: Any = None, *, groups: Any = None, significance: float = 0.001

@@ -16,13 +16,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import share
-from setpoint.certificates.certificate import Claim, Estimate, Record
+from setpoint.certificates.certificate import Certificate, Claim, Estimate, Point, Record
 from setpoint.certificates.decisions import SCORE_PRECISIONS, exceeds, halfway
 from setpoint.certificates.goals import Inequality, goal_to_certify, inequalities
 from setpoint.certificates.proofs import (
@@ -84,6 +84,49 @@ class ThreeWayCertificate(Record):
     def exit_code(self) -> int:
         """0 if certified, 1 if not: what ``setpoint certify`` returns to the shell."""
         return 0 if self.certified else 1
+
+    @property
+    def sides(self) -> tuple[Certificate, Certificate]:
+        """The certificates of ``upper`` and of ``lower``, each with half of the risk.
+
+        They are what can be watched: ``accept, reject = certificate.sides``, then
+        ``accept.monitor(0.025)`` and ``reject.monitor(0.025)`` on the same rows.
+        """
+        above, between = (round(self.examples * each.value) for each in self.shares[:2])
+        ends = zip(
+            (self.accept, self.reject),
+            (self.upper, self.lower),
+            (above, above + between),
+            self.claims[::-1],
+            strict=True,
+        )
+        accept, reject = (
+            Certificate(
+                goal=goal,
+                status=self.status,
+                confidence=(1 + self.confidence) / 2,
+                guarantee="pac",
+                candidates=1,
+                prevalence=None,
+                dtype=self.dtype,
+                column=None,
+                points=(Point(None, end, self.examples, None, alerts, None),),
+                claims=(claim,),
+                objective=(),
+                assumptions=(),
+                notes=(f"one side of: {self.goal}",),
+                advice=(),
+            )
+            for goal, end, alerts, claim in ends
+        )
+        return accept, reject
+
+    def monitor(self, false_alarm: float = 0.05) -> NoReturn:
+        """Refused: each side is watched by itself, see :attr:`sides`."""
+        raise ValueError(
+            "Each side is watched by itself: accept, reject = certificate.sides, then "
+            f"accept.monitor({false_alarm / 2:g}) and reject.monitor({false_alarm / 2:g})."
+        )
 
     def decide(self, scores: Any) -> NDArray[np.str_]:
         """``"accept"``, ``"review"`` or ``"reject"`` for each new score.
