@@ -109,7 +109,7 @@ def _figures(monitor: Monitor) -> Iterator[tuple[str, str, list[str]]]:
         )
         value = percent(alerts / rows) if rows else NOTHING
         yield "Alerts", value, [f"{percent(alert.share)} at calibration"]
-    yield "Rows", thousands(monitor.rows), [f"in {thousands(len(monitor.history.periods))} periods"]
+    yield "Rows", thousands(monitor.rows), [f"in {thousands(len(monitor.history.every))} periods"]
 
 
 def _tests(monitor: Monitor) -> Iterator[tuple[str, str, str, str, bool]]:
@@ -137,7 +137,7 @@ def _plots(monitor: Monitor) -> Iterator[Plot]:
 
 def _periods(monitor: Monitor) -> Scale:
     """Periods from left to right, up to three of them named."""
-    names = [period.name.split(" to ")[0] for period in monitor.history.periods]
+    names = [period.name.split(" to ")[0] for period in monitor.history.every]
     shown = np.unique(np.floor(np.array([1, 3, 5]) / 6 * len(names)).astype(int))
     return Scale(0, len(names), [(i + 0.5, names[i][:13]) for i in shown.tolist()])
 
@@ -173,6 +173,8 @@ def _rates(monitor: Monitor) -> Iterator[Plot]:
         for x, value in points:
             plot.dot(x, value, radius=2.5)
         _level(plot, bound.level)
+        if monitor.history.earlier:
+            plot.upright(len(monitor.history.earlier), "recalibrated", top=True)
         yield plot
 
 
@@ -186,7 +188,7 @@ def _evidence(monitor: Monitor) -> Plot:
     lines = {}
     for test in list(monitor.tests)[: len(_STYLES)]:
         limit = monitor.limits[test]
-        logs = [period.evidence.get(test, 0.0) for period in monitor.history.periods]
+        logs = [period.evidence.get(test, 0.0) for period in monitor.history.every]
         lines[test] = [(log - limit) / math.log(10) for log in logs]
     every = [value for line in lines.values() for value in line]
     low, high = max(min([*every, -3.0]), -6.0), min(max([*every, 1.0]), 6.0)
@@ -214,7 +216,7 @@ def _alerts(monitor: Monitor, test: str, share: float) -> Plot:
     """The share of alerts by period."""
     shares = [
         (i, counts[0] / counts[1])
-        for i, period in enumerate(monitor.history.periods)
+        for i, period in enumerate(monitor.history.every)
         if (counts := period.alerts.get(test)) and counts[1]
     ]
     top = max([share, *(value for _, value in shares)]) * 1.1 or 1.0
