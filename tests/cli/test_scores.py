@@ -131,6 +131,15 @@ def test_the_page_shows_periods_and_costs(made):
     assert "31 January 2026" in page
 
 
+def test_dates_are_those_of_the_rows_that_are_shown():
+    random = np.random.default_rng(0)
+    y = random.random(2000) < 0.3
+    s, days = random.normal(size=2000) + 2 * y, np.datetime64("2026-01-01") + np.arange(2000) // 50
+    found = certify(s, y, "fpr <= 0.1", times=days)
+    assert "9 February 2026" in report(s, y, found)
+    assert "February 2026" not in report(s[:500], y[:500], found)  # others, whenever they came
+
+
 def test_a_scored_file_gives_a_certificate_and_a_page_by_one_command(made, tmp_path, capsys):
     page = tmp_path / "p.html"
     words = ("certify", made / "s.csv", *GOAL, "--page", page, "--positive-name", "fraud")

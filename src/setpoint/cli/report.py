@@ -50,6 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Write the page."""
     if given.source.is_dir() and given.certificate is None:
+        for name in ("score", "label", "group", "time", "by"):
+            if getattr(given, name) is not None:
+                raise UserError(f"--{name} is for scored rows; {given.source} is a run.")
         result = read_result(given.source, read_manifest(given.source))
         checks = read_checks(given.history or history_file(given.source))
         result = replace(result, checks=checks, **page_words(given))

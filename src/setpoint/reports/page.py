@@ -161,22 +161,12 @@ def report(
         >>> html.split("<title>")[1].split("</title>")[0]
         'At most 1 in 20 payments is stopped: proved with 95 % confidence'
     """
-    column, values = certificate.column or "group", groups
-    if isinstance(groups, Mapping):
-        if len(groups) != 1:
-            raise ValueError(
-                f"groups is one column by its name; got {', '.join(groups) or 'none'}."
-            )
-        ((column, values),) = groups.items()
-    if certificate.column is not None and (values is None or column != certificate.column):
-        raise ValueError(
-            f"There is one threshold for each {certificate.column}: pass "
-            f"groups={{{certificate.column!r}: ...}}."
-        )
-    several = certificate.column is not None
-    threshold = None
-    if certificate.certified:
-        threshold = certificate.thresholds if several else certificate.threshold
+    column, values = _group_column(groups, certificate.column)
+    threshold: Any = None
+    if certificate.certified and certificate.column is None:
+        threshold = certificate.threshold
+    elif certificate.certified:
+        threshold = certificate.thresholds
     name = "calibration" if _is_calibration(scores, labels, certificate) else "test"
     splits = {name: (scores, labels, values)}
     if test is not None:
@@ -200,6 +190,21 @@ def report(
         checks=checks,
     )
     return page(run, script=script)
+
+
+def _group_column(groups: Any, needed: str | None) -> tuple[str, Any]:
+    """The column of groups by its name; ValueError if it is not the one that is needed."""
+    column, values = needed or "group", groups
+    if isinstance(groups, Mapping):
+        if len(groups) != 1:
+            given = ", ".join(groups) or "none"
+            raise ValueError(f"groups is one column by its name; got {given}.")
+        ((column, values),) = groups.items()
+    if needed is not None and (values is None or column != needed):
+        raise ValueError(
+            f"There is one threshold for each {needed}: pass groups={{{needed!r}: ...}}."
+        )
+    return column, values
 
 
 def _is_calibration(scores: Any, labels: Any, certificate: Certificate) -> bool:

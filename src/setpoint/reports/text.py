@@ -100,7 +100,7 @@ def is_gap(expression: Expression | None) -> bool:
     return shares and sum(weight for weight, _ in expression.terms) == 0
 
 
-def value_text(value: float, expression: Expression | None) -> str:
+def in_units(value: float, expression: Expression | None) -> str:
     """A value in the units of ``expression``: points for a gap, per cent for a share."""
     if value == value and is_gap(expression):
         return f"{100 * value:.3g} points".replace("-", MINUS)
@@ -112,14 +112,14 @@ def rate_value(rate: Measured | None, expression: Expression | None = None) -> s
     """A rate in its own units; a dash if there is none."""
     if rate is None:
         return NOTHING
-    return percent(rate.value) if rate.total is not None else value_text(rate.value, expression)
+    return percent(rate.value) if rate.total is not None else in_units(rate.value, expression)
 
 
 def rate_interval(rate: Measured, expression: Expression | None = None) -> str:
     """The interval of a rate in the same units as its value; empty if there is none."""
     if rate.interval is None or rate.total is not None:
         return between(rate.interval)
-    low, high = (value_text(end, expression) for end in rate.interval)
+    low, high = (in_units(end, expression) for end in rate.interval)
     return f"{low.removesuffix(' points')} to {high}"
 
 
@@ -207,7 +207,7 @@ def name(value: object, longest: int = LONGEST) -> Markup:
 def level_text(bound: Bound | Setpoint) -> str:
     """The level of a bound with its own digits, in the units of what it bounds."""
     share = bound.expression.is_share
-    return level(bound.level) if share else value_text(bound.level, bound.expression)
+    return level(bound.level) if share else in_units(bound.level, bound.expression)
 
 
 def asked_level(bound: Bound | Setpoint) -> str:
@@ -223,4 +223,4 @@ def asked_and_proved(bound: Bound | Setpoint, verdict: Verdict) -> str:
     if proved is None:
         return text
     sense = bound.sense if isinstance(bound, Bound) else "at"
-    return text + pretty(f", proved {sense} {value_text(proved, bound.expression)}")
+    return text + pretty(f", proved {sense} {in_units(proved, bound.expression)}")

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from setpoint.certificates.costs import is_cost
 from setpoint.rates import Bound, Expression, Fold, Rate, Setpoint
-from setpoint.reports.text import clip, is_gap, level, name, number, pretty, value_text
+from setpoint.reports.text import clip, in_units, is_gap, level, name, number, pretty
 from setpoint.results import Findings, RunResult
 
 NAMELESS = ("", "1", "1.0", "true", "yes", "y", "t", "positive", "pos")
@@ -96,11 +96,11 @@ def nouns_of(run: RunResult) -> Nouns:
     )
 
 
-def ratio(share: float) -> str:
+def one_in(share: float) -> str:
     """A share as a number of cases: ``1 in 100``; empty if it takes more than four digits.
 
     Examples:
-        >>> [ratio(x) for x in (0.01, 0.05, 0.002, 0.95, 0.9, 0.025, 0.123456, 0.0, 1.0)]
+        >>> [one_in(x) for x in (0.01, 0.05, 0.002, 0.95, 0.9, 0.025, 0.123456, 0.0, 1.0)]
         ['1 in 100', '1 in 20', '1 in 500', '95 in 100', '9 in 10', '1 in 40', '', '', '']
     """
     if not 0 < share < 1:
@@ -126,14 +126,14 @@ def bound_in_words(bound: Bound | Setpoint, nouns: Nouns) -> Markup:
             return _counted(amount, bound.level, *words)
         gap = _gap(bound.expression, nouns)
         if gap is not None:
-            size = value_text(bound.level, bound.expression)
+            size = in_units(bound.level, bound.expression)
             told = "the share of {} that are {} differs by {} {} between {} and {}"
             return Markup(told).format(*gap[:2], amount, size, *gap[2:])
     return Markup("<bdi>{}</bdi>").format(pretty(bound))
 
 
 def _counted(amount: str, share: float, subject: Markup, predicate: Markup) -> Markup:
-    count = ratio(share)
+    count = one_in(share)
     verb = "is" if count.startswith("1 in") else "are"
     many = count or f"{level(share)} of"
     return Markup("{} {} {} {} {}").format(amount, many, subject, verb, predicate)

@@ -199,10 +199,12 @@ class Findings:
 
     @property
     def dates(self) -> tuple[str, ...]:
-        """When the first and the last row were measured, if that is known."""
+        """When the first and the last row of the judged split were measured, if that is known."""
         times = self.run.times
         if times is not None and times.dtype.kind == "M":
             return tuple(str(end.astype("datetime64[D]")) for end in (times.min(), times.max()))
+        if self.run.judged != "calibration":
+            return ()
         return sentences((self.run.certificate or {}).get("period"))
 
     @property

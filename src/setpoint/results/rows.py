@@ -30,7 +30,7 @@ from setpoint.results.run import RunResult, Scored, Threshold
 
 MOST_GROUPS = 20
 """More groups than this are not shown one by one."""
-MOST_PERIODS = 62
+LATEST_PERIODS = 62
 """Two months of days; of more periods the latest are shown."""
 _PREVALENCES = (0.5, 0.1, 0.01, 0.001)
 
@@ -174,9 +174,9 @@ def period_rates(
     for length in lengths:
         column = period_names(times, length)
         names, first = np.unique(column, return_index=True)
-        if len(names) <= MOST_PERIODS // 2:
+        if len(names) <= LATEST_PERIODS // 2:
             break
-    latest = names[np.argsort(times[first], kind="stable")][-MOST_PERIODS:]
+    latest = names[np.argsort(times[first], kind="stable")][-LATEST_PERIODS:]
     masks = {str(name): np.asarray(column == name) for name in latest}
     return _slice_rows(accepted, labels, masks, confidence)
 
