@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri, pdtrc
 
 from benchmarks.common import results
 from setpoint import Problem, __version__, certify
-from setpoint.certificates import certify_shifts
+from setpoint.certificates import certify_shifts, certify_three_way
 from setpoint.certificates.betting import upper_mean
 from setpoint.certificates.regions import Evidence, upper_bound
 from setpoint.certificates.sample import POSITIVES, Subset
@@ -156,6 +156,98 @@ def certified_costs(draws: int) -> Iterator[Row]:
     }
 
 
+def outputs(draws: int) -> Iterator[Row]:
+    """50 outputs that share half of their noise: any of the promises broken."""
+    names, shares = list(map(str, range(50))), np.geomspace(0.3, 0.02, 50)
+    for goal, level in ((fpr <= 0.05, 0.05), (recall >= 0.8, 0.2)):
+        random, wrong, made, kept = np.random.default_rng(0), 0, [], []
+        for _ in range(max(draws // 4, 1)):
+            labels = random.random((2000, 50)) < shares
+            noise = math.sqrt(0.5) * (
+                random.normal(size=(2000, 1)) + random.normal(size=(2000, 50))
+            )
+            found = certify(noise + SHIFT * labels, labels, goal, outputs=names)
+            cut = np.array(list(found.thresholds.values()))
+            bad = ndtr(-cut) if goal.expression == fpr else ndtr(cut - SHIFT)
+            wrong += bool((bad > level).any())
+            made.append(len(cut))
+            kept.append(float((ndtr(SHIFT - cut) if goal.expression == fpr else ndtr(-cut)).mean()))
+        row: Row = {"setting": f"{goal} for 50 outputs", "draws": len(made)}
+        row |= {"broken": wrong / len(made), "outputs": float(np.mean(made))}
+        yield row | {"other rate": float(np.mean(kept)), "oracle": _oracle(goal, level)}
+
+
+def _oracle(goal: Any, level: float) -> float:
+    """The other rate at the threshold that knows the law."""
+    if goal.expression == fpr:
+        return float(ndtr(SHIFT - ndtri(1 - level)))
+    return float(ndtr(-(SHIFT + ndtri(level))))
+
+
+def shifts(draws: int) -> Iterator[Row]:
+    """``precision >= 0.5`` calibrated at 20 % positives, used at others, by scores to come."""
+    for share_now in (0.05, 0.1, 0.4):
+        random, wrong, made = np.random.default_rng(0), {"unlabelled": 0, "ignored": 0}, 0
+        for _ in range(max(draws // 10, 1)):
+            labels = random.random(5000) < 0.2
+            scores = random.normal(size=5000) + SHIFT * labels
+            now = random.normal(size=8000) + SHIFT * (random.random(8000) < share_now)
+            for name, more in (("unlabelled", {"unlabelled": now}), ("ignored", {})):
+                found = certify(scores, labels, precision >= 0.5, **more)
+                if found.certified:
+                    tp = share_now * ndtr(SHIFT - found.threshold)
+                    wrong[name] += tp / (tp + (1 - share_now) * ndtr(-found.threshold)) < 0.5
+                    made += name == "unlabelled"
+        count = max(draws // 10, 1)
+        row: Row = {"setting": f"precision >= 0.5 at {share_now:.0%} positives", "draws": count}
+        yield row | {
+            "broken": wrong["unlabelled"] / count,
+            "ignored": wrong["ignored"] / count,
+            "certified": made / count,
+        }
+
+
+def three_way(draws: int) -> Iterator[Row]:
+    """Accept with precision, reject with npv: either promise broken."""
+    random, wrong, reviews = np.random.default_rng(0), 0, []
+    count = max(draws // 2, 1)
+    for _ in range(count):
+        labels = random.random(4000) < 0.2
+        scores = random.normal(size=4000) + SHIFT * labels
+        found = certify_three_way(scores, labels, precision >= 0.9, npv >= 0.97)
+        if not found.certified:
+            continue
+        up, low = float(found.upper or 0.0), float(found.lower or 0.0)
+        tp, fn = 0.2 * ndtr(SHIFT - up), 0.2 * ndtr(low - SHIFT)
+        bad = tp / (tp + 0.8 * ndtr(-up)) < 0.9
+        wrong += bool(bad or fn / (fn + 0.8 * ndtr(low)) > 0.03)
+        reviews.append(found.reviews / 4000)
+    row: Row = {"setting": "accept precision >= 0.9, reject npv >= 0.97", "draws": count}
+    yield row | {
+        "broken": wrong / count,
+        "certified": len(reviews) / count,
+        "reviews": float(np.mean(reviews)),
+    }
+
+
+def capacity(draws: int) -> Iterator[Row]:
+    """``alerts <= 6 per day on 90 % of days``: 120 days whose scores shift from day to day."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    random, wrong = np.random.default_rng(0), 0
+    for _ in range(draws):
+        day = np.repeat(np.arange(120), random.poisson(60, 120))
+        scores = random.normal(size=len(day)) + 0.3 * random.normal(size=120)[day]
+        goal = "alerts <= 6 per day on 90 % of days"
+        at = certify(scores, None, goal, times=day.astype(float), accept_drift=True).threshold
+        mean = 60 * ndtr(0.3 * nodes - at)
+        wrong += float(weights @ pdtrc(6, mean) / weights.sum()) > 0.1
+    yield {
+        "setting": "alerts <= 6 per day on 90 % of days",
+        "draws": draws,
+        "broken": wrong / draws,
+    }
+
+
 def power(draws: int) -> Iterator[Row]:
     """How often two groups of ``n`` positives prove a gap of recalls that are both 90 %."""
     sides = [Subset((("g", name),), POSITIVES) for name in "ab"]
@@ -170,15 +262,18 @@ def power(draws: int) -> Iterator[Row]:
         yield {"setting": f"gap <= {level}, {n} positives each", "proved": proved / draws}
 
 
+PARTS = (displayed, clusters, costs, outputs, shifts, three_way, capacity, power)
+
+
 def main() -> None:
     parser = results.parser(__doc__, quick="a look")
-    parser.add_argument("--only", choices=("displayed", "clusters", "costs", "power"))
+    parser.add_argument("--only", choices=[part.__name__ for part in PARTS])
     given = parser.parse_args()
     draws = 200 if given.quick else 2000
     book = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"rows": {}}
     book |= {"setpoint": __version__, "numpy": np.__version__, "python": platform.python_version()}
     bad = 0
-    for part in (displayed, clusters, costs, power):
+    for part in PARTS:
         if given.only not in (None, part.__name__):
             continue
         rows = []

@@ -117,3 +117,33 @@ def test_given_thresholds_are_tested_on_all_rows():
 def test_amounts_that_cannot_be_used(goal, given, message):
     with pytest.raises(ValueError, match=message):
         certify(*sample(0), goal, **given)
+
+
+def test_amounts_from_the_shell_are_those_of_python(tmp_path, capsys):
+    import json
+
+    from setpoint.cli import main
+
+    random = np.random.default_rng(0)
+    labels = random.random(3000) < 0.2
+    scores, amounts = random.normal(size=3000) + 2.5 * labels, 500 * random.beta(1, 4, 3000)
+    table = np.column_stack([scores, labels, amounts])
+    file = tmp_path / "s.csv"
+    np.savetxt(file, table, delimiter=",", header="s,y,worth", comments="", fmt="%.17g")
+    goal = "recall >= 0.7 and cost(miss=1, false_alarm=5) <= 8"
+    asked = ["certify", str(file), "--score=s", "--label=y", "--amounts=worth", f"--goal={goal}"]
+    main([*asked, "--largest-amount=500", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    made = certify(scores, labels, goal, amounts=amounts, largest_amount=500.0)
+    assert found["claims"][1]["measured"] == made.claims[1].measured
+    assert found["points"][0]["threshold"] == made.points[0].threshold
+
+
+def test_what_is_measured_is_measured_on_the_rows_that_prove_it():
+    """So it is never worse than what is proved."""
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        labels = random.random(400) < 0.2
+        made = certify(random.normal(size=400) + 3.5 * labels, labels, "error <= 0.09")
+        if made.certified:
+            assert made.claims[0].measured <= made.claims[0].proved

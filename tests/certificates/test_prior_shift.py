@@ -1,5 +1,7 @@
 """Another share of positives than in the calibration rows: an interval and its worst case."""
 
+import json
+
 import numpy as np
 import pytest
 from certificates.simulate import most, sample, true_rates
@@ -8,6 +10,7 @@ from setpoint.certificates import CannotPromise, Certificate, certify
 from setpoint.certificates.prior_shift import prevalence_now
 from setpoint.certificates.regions import Evidence, upper_bound
 from setpoint.certificates.sample import NEGATIVES, POSITIVES, Subset, calibration_sample
+from setpoint.cli import main
 from setpoint.rates import accuracy, cost, coverage, error, precision
 
 
@@ -83,3 +86,17 @@ def test_bad_input_is_told(given, says):
     scores, labels = sample(0)
     with pytest.raises(ValueError, match=says):
         certify(scores, labels, error <= 0.3, **given)
+
+
+def test_intervals_and_rows_to_come_from_the_shell(tmp_path, capsys):
+    scores, labels = sample(0, n=4000)
+    file, now = tmp_path / "s.csv", tmp_path / "now.csv"
+    np.savetxt(file, np.column_stack([scores, labels]), delimiter=",", header="s,y", comments="")
+    fresh = sample(1, n=8000, prevalence=0.1)[0]
+    np.savetxt(now, fresh, header="s", comments="")
+    asked = ["certify", str(file), "--score=s", "--label=y", "--goal=precision >= 0.5", "--json"]
+    assert main([*asked, "--prevalence=0.05", "--prevalence=0.2"]) == 0
+    assert json.loads(capsys.readouterr().out)["prevalence"] == [0.05, 0.2]
+    assert main([*asked, f"--unlabelled={now}"]) == 0
+    low, high = json.loads(capsys.readouterr().out)["prevalence"]
+    assert low < 0.1 < high

@@ -45,7 +45,7 @@ from setpoint.certificates.sample import (
     refuse_weights,
     slice_text,
 )
-from setpoint.certificates.search import PROOF_METHODS, prove_given, search
+from setpoint.certificates.search import PROOF_METHODS, SPLIT_NOTE, prove_given, search
 from setpoint.certificates.selection import candidate_thresholds, split_rows
 from setpoint.certificates.text import advice_on, assumptions, remarks, useless
 from setpoint.problems import Capacity, Problem
@@ -464,7 +464,8 @@ def _claims(found: SearchVerdict, sample: CalibrationSample) -> Iterator[Claim]:
             yield Claim(str(source), None, None, "")
             continue
         counts = "; ".join(dict.fromkeys(note for i in own if (note := found.proved[i][1])))
-        value = value_at(source.expression, sample, found.thresholds)
+        rows = split_rows(sample)[1] if counts == SPLIT_NOTE else sample
+        value = value_at(source.expression, rows, found.thresholds)
         yield Claim(str(source), value, _proved_value(source, own, found), counts)
 
 

@@ -59,6 +59,8 @@ from setpoint.certificates.selection import (
 )
 from setpoint.rates import Bound, Quotient
 
+SPLIT_NOTE = "both on the three quarters of the rows that did not select the threshold"
+"""What a value is measured and proved by, if the threshold was selected on the other rows."""
 PROOF_METHODS: Mapping[str, Sequence[ProofMethod]] = {
     "pac": (OrderStatistic(caps=True), OrderStatistic(caps=False), PrecisionWalk()),
     "mean": (
@@ -220,7 +222,7 @@ def _by_split_test(
         notes = _how_near(rest, trials[0], sample, delta) if trials else ()
         notes = notes or (f"no threshold that was tried satisfies all of `{goal.text}`",)
         return replace(found, status=NOT_CERTIFIED, notes=notes)
-    note = "selected on a quarter of the rows, tested on the others"
+    note = SPLIT_NOTE
     proved = found.proved | _as_displayed(rest, taken.displayed, note)
     threshold = ThresholdRule(taken.threshold, chosen=True, exact=True)
     return replace(found, thresholds=Thresholds({(): threshold}), proved=proved)

@@ -126,7 +126,7 @@ class _Law:
         """The other share where the function is ``level``, by halving the box."""
         ends = self.box[0 if first else 1]
         low, high = np.full(len(known), ends[0]), np.full(len(known), ends[1])
-        for _ in range(40):
+        for _ in range(20):
             middle = (low + high) / 2
             pair = (middle, known) if first else (known, middle)
             above = self.function(*pair) >= level

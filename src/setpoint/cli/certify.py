@@ -29,6 +29,7 @@ from setpoint.cli.common import (
     output_file,
     page_words,
     parse_goal,
+    positive_number,
     several_columns,
     tell,
 )
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 _OF_ONE_SCORE = (
     *("accept", "reject", "plan", "labels", "prevalence", "group", "clusters", "time", "latest"),
-    *("by", "old_threshold"),
+    *("by", "old_threshold", "unlabelled", "amounts"),
 )
 """Options that do not go with several labels."""
 
@@ -64,7 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--confidence", type=fraction, default=0.95, metavar="SHARE", help="default: 0.95")
     add("--candidates", type=count, default=1, metavar="N", help="models tried on these rows")
     add("--guarantee", choices=("pac", "mean"), default="pac", help="default: pac")
-    add("--prevalence", type=fraction, metavar="SHARE", help="share of positives where it is used")
+    share = "share of positives where it is used; twice: the lowest and the highest"
+    add("--prevalence", type=fraction, action="append", metavar="SHARE", help=share)
+    now = "rows to come, scored in the same column: they bound the share of positives"
+    add("--unlabelled", type=Path, metavar="FILE", help=now)
+    add("--amounts", metavar="COLUMN", help="what each row is worth, for a goal with a cost")
+    most = "the largest amount a row can have (default: the largest of these)"
+    add("--largest-amount", type=positive_number, metavar="NUMBER", help=most)
     add("--group", metavar="COLUMN", help="one threshold for each value of this column")
     add("--clusters", metavar="COLUMN", help="who a row belongs to; each counts once")
     add("--time", metavar="COLUMN", help="when a row was measured: dates or numbers")
@@ -89,6 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Read the scores, certify, print or write the certificate."""
     several = several_columns(given)
+    given.prevalence = _prevalence(given.prevalence)
     kind = _kind_of_proof(given) if several is None else partial(_several_labels, columns=several)
     if given.page is not None and (kind is not _one_goal or given.label is None):
         raise UserError("--page shows one goal on labelled rows: use --goal and --label.")
@@ -228,9 +236,19 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
     return certificate
 
 
+def _prevalence(given: list[float] | None) -> float | tuple[float, float] | None:
+    """The share of positives, or the lowest and the highest that it may be."""
+    if given is None or len(given) == 1:
+        return None if given is None else given[0]
+    if len(given) > 2:
+        raise UserError("--prevalence is given once, or twice: the lowest and the highest share.")
+    return min(given), max(given)
+
+
 def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certificate, Scores]:
     """Read all rows, then certify them."""
     columns: dict[str, Any] = {"clusters": given.clusters, "times": given.time}
+    columns["amounts"] = given.amounts
     data = read_scores(source, given.score, given.label, given.group, given.positive, **columns)
     tell(data.notes)
     if given.time is None and given.clusters is None:
@@ -245,6 +263,9 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
         candidates=given.candidates,
         guarantee=given.guarantee,
         prevalence=given.prevalence,
+        unlabelled=None if given.unlabelled is None else _scores_to_come(given),
+        amounts=data.amounts,
+        largest_amount=given.largest_amount,
         groups=None if given.group is None else {given.group: data.groups},
         clusters=data.clusters,
         times=data.times,
@@ -259,6 +280,12 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
         for line in rates_by_period(certificate, data.scores, data.labels, data.times, given.by):
             print(line)
     return certificate, data
+
+
+def _scores_to_come(given: argparse.Namespace) -> Any:
+    data = read_scores(open_table(given.unlabelled), given.score)
+    tell(data.notes)
+    return data.scores
 
 
 def _page(
@@ -293,7 +320,8 @@ def _to_stream(
     from setpoint.certificates.streams import FEWEST_TO_STREAM, can_stream
     from setpoint.tables.arrow_file import ArrowSource
 
-    related = (given.clusters, given.time, given.old_threshold, given.page)
+    related = [given.clusters, given.time, given.old_threshold, given.page]
+    related += [given.unlabelled, given.amounts]
     plain = all(option is None for option in related)
     if isinstance(source, ArrowSource) and not source.feather and plain:
         many = given.ray or source.count >= FEWEST_TO_STREAM
@@ -344,9 +372,9 @@ def _latest(data: Scores, rows: int) -> Scores:
 
     when = read_times(data.times, data.scores)
     last = np.sort(np.argsort(when, kind="stable")[-rows:])
-    columns = (data.labels, data.groups, data.clusters)
-    labels, groups, clusters = (None if column is None else column[last] for column in columns)
-    return Scores(data.scores[last], labels, groups, clusters, data.notes, when[last])
+    columns: list[Any] = [data.labels, data.groups, data.clusters, data.amounts]
+    labels, groups, clusters, worth = (None if x is None else x[last] for x in columns)
+    return Scores(data.scores[last], labels, groups, clusters, data.notes, when[last], worth)
 
 
 def _others_of_these_rows(out: Path, certificate: Certificate) -> tuple[str, ...]:

@@ -86,6 +86,7 @@ class Scores:
     clusters: NDArray[Any] | None
     notes: tuple[str, ...] = ()
     times: NDArray[Any] | None = None
+    amounts: FloatColumn | None = None
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -100,6 +101,7 @@ def read_scores(
     *,
     clusters: str | None = None,
     times: str | None = None,
+    amounts: str | None = None,
     classes: LabelNames | None = None,
     one_will_do: bool = False,
 ) -> Scores:
@@ -115,6 +117,7 @@ def read_scores(
         positive: The positive label, where its name does not tell.
         clusters: The column that says which rows belong together.
         times: The column that says when a row was measured.
+        amounts: The column that says what a row is worth.
         classes: The two labels, if they are known; by default they are found in the file.
         one_will_do: Whether all rows may be of one class.
 
@@ -122,7 +125,7 @@ def read_scores(
         TableError: The file, the row and column of the first value that cannot be used.
     """
     named = {"--score": score, "--label": label, "--group": group, "--clusters": clusters}
-    named["--time"] = times
+    named |= {"--time": times, "--amounts": amounts}
     wanted = [need_column(source, n, option) for option, n in named.items() if n is not None]
     chunks = list(source.chunks(wanted))
     if not chunks:
@@ -147,7 +150,12 @@ def read_scores(
         None if name is None else np.concatenate([chunk.texts(name) for chunk in chunks])
         for name in (group, clusters, times)
     )
-    return Scores(scores, labels, groups, members, tuple(notes), when)
+    worth = None
+    if amounts is not None:
+        written, told = score_format(source, max(chunks, key=len), amounts)
+        notes += told
+        worth = np.concatenate([score_column(chunk, amounts, written) for chunk in chunks])
+    return Scores(scores, labels, groups, members, tuple(notes), when, worth)
 
 
 def read_score_columns(
