@@ -428,3 +428,18 @@ def test_auto_keeps_the_model_that_validation_prefers():
         for name, history in curved.histories_.items()
     }
     assert best[f"{curved.model_}, {curved.method_}"] == min(best.values())
+
+
+@pytest.mark.parametrize("scale", [2.0**900, 2.0**-1000, 1e300, 1e-300])
+def test_features_of_any_scale_train(scale):
+    """A power of two changes no digit; 1e300 rounds. Squares of either are no numbers."""
+    x, y = draw_array(600, 0, features=3)
+    how = {"epochs": 3, "random_state": 0, "model": "linear"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", NotCertifiedWarning)
+        usual = Classifier("maximize recall subject to fpr <= 0.3", **how).fit(x, y)
+        scaled = Classifier("maximize recall subject to fpr <= 0.3", **how).fit(x * scale, y)
+    expected, found = usual.decision_function(x), scaled.decision_function(x * scale)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    assert 0 < scaled.predict(x * scale).mean() < 1

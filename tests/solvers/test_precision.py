@@ -212,3 +212,18 @@ def test_classes_in_mixed_precision():
     loss.backward()
     assert loss.dtype == torch.float32
     assert scores.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2"])
+def test_eight_bits_are_read_as_they_are(kind):
+    """Scores of eight bits give the loss of the same numbers in single precision."""
+    scores = torch.linspace(-2, 2, 24).to(getattr(torch, kind))
+    labels = torch.arange(24) % 2
+    for make in (
+        lambda: sp.Implicit(sp.fnr_at_fpr(0.2)),
+        sp.CrossEntropy,
+        lambda: sp.Pairwise(sp.roc_auc()),
+        lambda: sp.Program(sp.roc_auc()),
+        lambda: sp.Lagrangian(sp.fnr_at_fpr(0.2)),
+    ):
+        assert_close(make()(scores, labels), make()(scores.float(), labels))

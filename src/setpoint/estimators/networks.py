@@ -23,8 +23,9 @@ class StandardizedNetwork(nn.Module):
     """Standardise raw rows, then score them: ``[n, d]`` to ``[n]``, or to ``[n, outputs]``.
 
     Every column gets mean 0 and deviation 1 as measured on the training rows, in float64 (a column
-    of time stamps has no digits left in float32); a constant column becomes 0. The network behind
-    it gets its own precision.
+    of time stamps has no digits left in float32); a constant column becomes 0. Before, it is
+    multiplied by a power of two, which is exact: squares of 1e300 or 1e-300 are no numbers. The
+    network behind it gets its own precision.
 
     Args:
         network: Gives one score per row and output.
@@ -33,6 +34,7 @@ class StandardizedNetwork(nn.Module):
         outputs: How many scores a row has.
     """
 
+    scale: Tensor
     centre: Tensor
     deviation: Tensor
 
@@ -46,11 +48,15 @@ class StandardizedNetwork(nn.Module):
         super().__init__()
         self.network, self.outputs = network, outputs
         self.dtype = next((p.dtype for p in network.parameters()), torch.float32)
-        centre = np.average(x.astype(np.float64), axis=0, weights=weights)
+        _, exponents = np.frexp(np.abs(x).max(axis=0, initial=0.0).astype(np.float64))
+        scale = 2.0 ** -np.clip(exponents, -1000, 1000).astype(np.float64)
+        x = x.astype(np.float64) * scale
+        centre = np.average(x, axis=0, weights=weights)
         variance = np.average((x - centre) ** 2, axis=0, weights=weights)
         # rounding alone gives a constant column a deviation of about 1e-16 times its value
         constant = np.sqrt(variance) <= 1e-12 * np.abs(centre)
         deviation = np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance)))
+        self.register_buffer("scale", torch.from_numpy(scale))
         self.register_buffer("centre", torch.from_numpy(centre))
         self.register_buffer("deviation", torch.from_numpy(deviation))
 
@@ -60,7 +66,7 @@ class StandardizedNetwork(nn.Module):
         Raises:
             ValueError: The network's output has another shape.
         """
-        standardized = (x.double() - self.centre) / self.deviation
+        standardized = (x.double() * self.scale - self.centre) / self.deviation
         scores: Tensor = self.network(standardized.to(self.dtype))
         if self.outputs == 1:
             if scores.numel() != len(x):

@@ -67,12 +67,12 @@ class CrossEntropy(LossCriterion):
         """The weighted mean over examples and outputs."""
         labels = labels.reshape(scores.shape) if labels.numel() == scores.numel() else labels
         given = None if weights is None else example_weights(weights, scores)
+        exact = scores.to(exact_type(scores))
         if not torch.compiler.is_compiling():
-            check_scores(scores.detach())
+            check_scores(exact.detach())
             check_labels(labels, scores)
             if given is not None:
                 check_weights(given, given)
-        exact = scores.to(exact_type(scores))
         own = self._weights(exact, labels, given)
         if self.gamma:
             return focal(exact, labels, own, gamma=self.gamma)
