@@ -154,6 +154,8 @@ def content(path: Path) -> Any:
     """A file without what time and place change in it; a folder's files by name."""
     if path.is_dir():
         return {one.name: content(one) for one in sorted(path.iterdir())}
+    if path.parent.name.startswith("point-"):  # with the seconds that it took
+        return "the weights of a point"
     text = path.read_bytes()
     for odd in (
         rb'"(created|seconds|digest|sha256:)[^,}\n]*',

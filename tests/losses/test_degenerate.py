@@ -197,3 +197,9 @@ def test_expected_f_of_certain_and_of_rare_labels(p):
     assert -1e-12 <= loss < 1
     assert gradient.isfinite().all()
     assert (joint >= 0).all()
+
+
+def test_the_pair_that_a_partition_does_not_tell_apart_is_named():
+    partition = [[0.0, 1, 1], [1, 0, 0], [1, 1, 1]]
+    with pytest.raises(ValueError, match="does not tell classes 1 and 2 apart"):
+        multiclass_auc_loss(torch.zeros(3, 3), torch.arange(3), partition=partition)

@@ -12,6 +12,7 @@ from reports.sample import HOSTILE, certificate, draw, result
 
 from setpoint.rates import fpr, recall
 from setpoint.reports import page
+from setpoint.reports.svg import linear
 from setpoint.reports.text import clip, name
 from setpoint.reports.wording import bounds_in_words
 
@@ -280,3 +281,9 @@ def test_areas_are_compared_pairwise():
     text = Reader(page(result(goal=goal, threshold=None, certificate=None))).text
     assert "The area on test data (maximize tpr over fpr in [0, 0.05]" in text
     assert re.search(r"points for Implicit \(\S+ to \S+, paired bootstrap, \d+ draws\)", text)
+
+
+def test_ticks_are_round_numbers():
+    shares = [text for _, text in linear(0, 1, shares=True).ticks]
+    assert shares == ["0", "20 %", "40 %", "60 %", "80 %", "100 %"]
+    assert [text for _, text in linear(0, 30).ticks] == ["0", "10", "20", "30"]

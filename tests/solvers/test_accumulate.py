@@ -173,3 +173,11 @@ def test_weights_that_change_in_between_are_noticed():
         accumulated.backward(model, *second[:2])
     with pytest.raises(RuntimeError, match="weights changed"):
         accumulated.flush(model)
+
+
+def test_micro_batches_that_are_given_different_things_are_told_with_both():
+    model, x, y = nn.Linear(2, 1), torch.randn(8, 2), torch.arange(8) % 2
+    accumulated = sp.Implicit(sp.fnr_at_fpr(0.2)).accumulate(2)
+    accumulated.backward(model, x, y)
+    with pytest.raises(ValueError, match=r"one has none, another \['weights'\]"):
+        accumulated.backward(model, x, y, weights=torch.ones(8))

@@ -192,3 +192,13 @@ def test_areas_of_classes_are_trained_by_sorting():
     assert float(loss) >= 1 - criterion.stats()["hard_objective"]
     with pytest.raises(ValueError, match="auc_mu and one_vs_all_auc"):
         Program(Problem(maximize=top_k(2)))
+
+
+def test_a_setpoint_of_a_class_that_is_too_coarse():
+    """One of ten examples is 10 %: 9 % and 91 % cannot be held, 10 % and 90 % can."""
+    scores = torch.randn(30, 3, generator=torch.Generator().manual_seed(0))
+    for level, coarse in ((0.09, True), (0.91, True), (0.1, False), (0.9, False)):
+        problem = Problem(maximize=macro(recall), subject_to=recall.of(0).at(level))
+        criterion = Implicit(problem)
+        criterion(scores.requires_grad_(), torch.arange(30) % 3)
+        assert str(criterion.status).startswith("too coarse: one of 10 examples") == coarse
