@@ -48,7 +48,7 @@ from setpoint.tables import (
 from setpoint.tables.labels import LabelCount
 from setpoint.tables.values import PLAIN, missing, numbers
 
-PATIENCE = 60.0
+_LOCK_PATIENCE = 60.0
 """Seconds to wait for another run that holds the state."""
 
 
@@ -143,7 +143,7 @@ def _check_usage(given: argparse.Namespace) -> None:
 @contextmanager
 def _alone(state: Path) -> Iterator[None]:
     """Hold the lock of the state; wait for another run that has it."""
-    lock, end = state.with_name(f".{state.name}.lock"), time.monotonic() + PATIENCE
+    lock, end = state.with_name(f".{state.name}.lock"), time.monotonic() + _LOCK_PATIENCE
     while True:
         try:
             holder = only_one(lock, str(state))
