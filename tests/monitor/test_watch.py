@@ -240,7 +240,7 @@ def test_a_run_that_waits_too_long_says_who_has_the_state(place, capsys, monkeyp
     from setpoint._files import only_one
     from setpoint.cli import watch as command
 
-    monkeypatch.setattr(command, "PATIENCE", 0.2)
+    monkeypatch.setattr(command, "_LOCK_PATIENCE", 0.2)
     file = write(place / "a.csv", seed=1)
     began = time.monotonic()
     with only_one(place / ".state.json.lock", "state.json"):
