@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from setpoint import Implicit, LastLayer, RateBarrier, fnr_at_fpr
-from setpoint.distributed import gather_columns, select
+from setpoint.distributed import gather_columns
 from setpoint.losses import auc_loss
 
 BOUND = fnr_at_fpr(0.2)
@@ -96,5 +96,4 @@ def numbers(rank):
     found["accumulated"] = gradients(model)
     texts, sizes, _ = gather_columns({"t": y.numpy().astype(str), "n": y.float()})
     found["texts"] = (texts["t"].tolist(), texts["n"], sizes)
-    found["third"] = tuple(select(lambda: [x[:, 0].numpy()], lambda n: 2))
     return found
