@@ -1,4 +1,4 @@
-"""Four sets of images, float32 ``[n, 3, 32, 32]``, each channel of mean 0 and deviation 1."""
+"""Five sets of images, float32 ``[n, c, h, w]``, each channel of mean 0 and deviation 1."""
 
 import io
 from collections.abc import Callable
@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
+from torch.nn.functional import pad
 
 from benchmarks.common.folder import path
 
@@ -18,6 +19,7 @@ FILES = {
     "cifar100": "cifar100/cifar100_10k_5k.npz",
     "catdog": "catdog/catdog_10k_32px.npz",
     "fashion_mnist": "fashion_mnist/fashion_mnist.npz",
+    "fashion": "fashion_mnist/fashion_mnist.npz",  # with a black frame, 32 x 32
 }
 
 
@@ -52,7 +54,7 @@ def split_task(task: str, order: Callable[[int], tuple[Tensor, Tensor, Tensor]])
 
     ``order`` gives the rows of the three parts of so many images; CIFAR has test images of its own.
     """
-    data, column = task.split("/")
+    data, column = task.split("/", 1)
     found = load(data)
     labels = found.column(column)
     parts = [(found.train[rows], labels[rows]) for rows in order(len(labels))]
@@ -63,9 +65,11 @@ def split_task(task: str, order: Callable[[int], tuple[Tensor, Tensor, Tensor]])
 
 @lru_cache(maxsize=2)
 def load(name: str) -> Images:
-    """The set ``name``: celeba, cifar10, cifar100 or catdog."""
+    """The set ``name``: celeba, cifar10, cifar100, catdog or fashion."""
     with np.load(path(FILES[name])) as z:
         images = [_unpack(z, "X"), _unpack(z, "X_test") if "X_test_shape" in z.files else None]
+        if name == "fashion":
+            images = [each if each is None else pad(each, [2] * 4) for each in images]
         if name == "celeba":
             labels, tests, names = z["attributes"], None, z["attribute_names"]
         else:

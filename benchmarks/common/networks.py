@@ -10,10 +10,10 @@ TINY = (6, 8, 8, 8)  # 1,839 weights: capacity-limited
 class SmallCNN(nn.Sequential):
     """Four strided 3 x 3 convolutions with batch norm and ReLU, then one linear head ``fc``."""
 
-    def __init__(self, outputs: int = 1, widths: tuple[int, ...] = BIG) -> None:
-        """``widths`` are the channels; the body ends in ``widths[-1] * 4`` features."""
+    def __init__(self, outputs: int = 1, widths: tuple[int, ...] = BIG, channels: int = 3) -> None:
+        """``widths`` are those of the layers; the body ends in ``widths[-1] * 4`` features."""
         super().__init__()
-        before = 3
+        before = channels
         for place, width in enumerate(widths):
             block = nn.Sequential(
                 nn.Conv2d(before, width, 3, stride=2, padding=1, bias=False),

@@ -20,8 +20,8 @@ def first_step(*rows, gap=np.inf, beta=1.0):
     levels = len(rows) - 1
     state = BarrierState()
     state.open(["after"] * levels)
-    both = np.stack([*rows, *rows])
-    grams = np.stack([both @ both.T] * levels)
+    all_ = np.stack([*rows, *rows, *rows[1:]])  # gradients, their means, recent directions
+    grams = np.stack([all_ @ all_.T] * levels)
     return ranked(grams, np.full(levels, gap), Push(beta=beta), state.numbers, 0)
 
 

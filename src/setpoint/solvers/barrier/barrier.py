@@ -170,7 +170,7 @@ class Barrier(nn.Module):
     def reset(self) -> None:
         """Forget all steps, before other losses are trained."""
         self.state.reset()
-        self.priorities.means.reset()
+        self.priorities.reset()
         self.last = {}
 
     def average_over(self, group: torch.distributed.ProcessGroup | None) -> None:

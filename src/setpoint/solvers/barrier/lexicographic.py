@@ -13,9 +13,17 @@ with a sum that does not converge, lead to the optimum (Solodov, 2007). Their si
     share = lift / (1 + beta) * root mean square of grad g / root mean square of grad f
 
 over all steps, which has no units and falls like ``1 / sqrt(step)`` once ``g`` is solved. The
-*lift* starts at 1. It falls like a power of the step while ``f`` makes no progress, because it has
-reached its optimum among the solutions of ``g``; it rises, by at most a power of the step, while
-``f`` is free to move but slow and ``g`` is hardly disturbed.
+*lift* starts at 1 and follows the residual of eq. (16), which recent directions tell. At rest
+their mean ``V`` is ``share`` times the free part of ``grad f``: the pull of ``g`` balances the
+rest. While the share changes, the balanced part lags behind, so that
+``V = share (free - lag held)`` with ``grad f = free + held``. Then ``grad f - V / share`` is
+``held`` up to a factor, and
+
+    residual = sine of the angle between grad f and grad f - V / share.
+
+The lift falls, like a power of the step, where the squared residual is below ``step^-1.25``. It
+rises where it is above and ``f`` is slow: its squared free part does not fall like a power of the
+step by itself.
 
 Squared lengths are dot products of a gradient with the running mean of earlier ones. Of exact
 gradients that is their square; noise, and oscillation around the solutions of ``g``, have mean
@@ -29,7 +37,7 @@ hurt: there a loss keeps its own learning rate.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf, log
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -46,15 +54,25 @@ from setpoint.solvers.barrier.quadratic_program import Vector, solve_multipliers
 from setpoint.solvers.barrier.rules import ARRIVED, Push
 from setpoint.solvers.barrier.state import LEARNT, BarrierState, Direction
 
-_PACE = 0.02
-"""The share of this step in the running mean of progress."""
-_NEAR, _UNDISTURBED = 2.0, 0.25
-"""Lengths of ``grad g`` next to ``share * grad f``: below the first, ``g`` no longer lags behind
-the level that ``f`` allows; below the second, ``f`` could enter with more."""
-_FREE, _RISE, _EARLY = 0.1, 2.0, 20
-"""The lift rises like the step to the power ``_RISE`` while progress above ``_FREE`` is slow."""
-_FALL, _CALM = 0.35, 100
-"""The lift falls like the number of steps since the arrival to the power ``-_FALL``."""
+_WINDOW, _LONGER, _SHORTEST = 10.0, 5.0, 0.25
+"""Running means look at a tenth or a fifth of all steps so far, and at four steps or more."""
+_TURN, _START = 0.05, 0.5
+"""The share of a step in the mean of directions: later, and in the first steps."""
+_TARGET, _LOOSE = 1.25, 0.1
+"""The squared residual that is asked for: the step to this power, inverted, and at most that."""
+_RISE, _SLOW = 2.0, 1.5
+"""The power of the step by which the lift rises while the free part is slow: while its mean over a
+fifth of the steps is less than so many times that over a tenth."""
+_FALL, _GENTLE, _CLEAR, _EARLY = 1.0, 0.35, 2.0, 20
+"""The power by which it falls: of exact gradients, and where they are mostly noise, by the part of
+the squared length of ``grad g`` that is no noise."""
+_HIGHER, _UNDISTURBED = 0.1, 0.25
+"""The largest share so far is exceeded only with a squared residual above the first number, and if
+``grad g`` is shorter than that part of ``share * grad f``."""
+_BEHIND = 2.0
+"""``g`` lags behind where its pull is longer than so many times what balances ``grad f``."""
+_WIDEST = 10.0
+"""What one step says is cut off there."""
 _ZERO = 1e-14
 """A squared gradient below this part of the next one's is zero up to rounding."""
 _VANISHED = 1e-3
@@ -73,6 +91,12 @@ class Lexicographic(nn.Module):
         super().__init__()
         self.memory = share(memory, "memory", ends=False)
         self.means = MeanGradients()
+        self.paths = MeanGradients()
+
+    def reset(self) -> None:
+        """Forget all steps."""
+        self.means.reset()
+        self.paths.reset()
 
     def observe(self, state: BarrierState, losses: Losses, gaps: Vector, push: Push) -> None:
         """Nothing to update: running means move only where gradients of all losses are known."""
@@ -83,13 +107,17 @@ class Lexicographic(nn.Module):
         """Weigh each loss, then move the running means."""
         looks, m = state.count("looks"), len(gaps)
         earlier = self.means.rows if looks else step.rows
-        dots = dot_products([*step.rows, *earlier], step.dots)
+        recent = self.paths.rows if looks else step.rows[1:]
+        dots = dot_products([*step.rows, *earlier, *recent], step.dots)
         self.means.follow(step.rows, max(1 - self.memory, 1 / (1 + looks)))
         state.numbers["looks"] = np.array(looks + 1.0)
         owners = self.means.first_to_reach(len(step.params))
         grams = np.stack([dots[owners <= level].sum(0) for level in range(m)])
         learnt = {name: state.numbers[name] for name in LEARNT}
-        return ranked(grams, gaps, push, learnt, looks)
+        found = ranked(grams, gaps, push, learnt, looks)
+        pace = max(_TURN, min(_START, _WINDOW / (1 + looks))) if looks else 1.0
+        self.paths.follow_sums(step.rows, found.learnt["levels"], pace)
+        return found
 
     def scales(self, state: BarrierState, parameters: int) -> Vector:
         """On every parameter the first loss that reaches it keeps its learning rate."""
@@ -104,8 +132,9 @@ def ranked(
 
     Args:
         grams: Dot products of the gradients of all losses, the most important one first, and of
-            the running means of earlier ones, ``[m, 2 m + 2, 2 m + 2]``: on the parameters that the
-            first loss reaches, that the first two reach, and so on.
+            the running means of earlier ones, and of the recent direction of each loss but the
+            first, ``[m, 3 m + 2, 3 m + 2]``: on the parameters that the first loss reaches, that
+            the first two reach, and so on.
         gaps: How far each loss but the last is above its lower bound (infinite if none is known).
         push: What each loss asks for of its own descent (eq. 8).
         learnt: What earlier steps said (the numbers ``LEARNT`` of the state).
@@ -129,8 +158,8 @@ def ranked(
         parts.append(
             alone[i] + solve_multipliers(small, needed, np.zeros(i, bool)).multipliers @ basis
         )
-        weights = above + share_ * parts[i]
-        arrived = _adjust(new, i, grams[j], above, weights, looks + 1)
+        weights = new["levels"][j] = above + share_ * parts[i]
+        arrived = _adjust(new, i, grams[j], above, looks + 1)
     new["shares"] = shares
     rows = grams[-1, : m + 1, : m + 1]
     pushes = np.array([each.asked for each in lengths])
@@ -140,7 +169,7 @@ def ranked(
         printed=weights[:-1] / weights[-1],
         pushes=pushes,
         score=kkt_score(rows, weights / weights[-1], pushes, np.zeros(m, dtype=bool)),
-        residual=float(np.sqrt(max(new["progress"][-1], 0.0))),
+        residual=float(np.sqrt(new["residual"][-1])),
         opposed=False,
         binds=weights[:-1] != shares[:-1],
         arrived=arrived,
@@ -172,8 +201,9 @@ class Lengths:
 
         self.j, self.asked, self.kept = j, 0.0, 1.0
         self.now = products(gram[:count, :count])
-        self.seen = products(gram[:count, count:])
-        self.mean = products(gram[count:, count:])
+        means = slice(count, 2 * count)
+        self.seen = products(gram[:count, means])
+        self.mean = products(gram[means, means])
         damped = max(1.0, float(new["lift"][j:].max())) ** 2
         self.seen[j] /= damped  # what a raised share does to a loss is no reason to raise it more
         self.mean[j] /= damped
@@ -202,9 +232,7 @@ class Lengths:
         return float(self.kept**levels * min(by_mean, by_batch) ** 0.5)
 
 
-def _adjust(
-    new: dict[str, Vector], i: int, gram: Vector, above: Vector, weights: Vector, step: int
-) -> bool:
+def _adjust(new: dict[str, Vector], i: int, gram: Vector, above: Vector, step: int) -> bool:
     """Move the lift of loss ``i`` for the next step; returns whether it makes no more progress.
 
     Args:
@@ -212,32 +240,55 @@ def _adjust(
         i: The loss.
         gram: As one of ``grams`` in :func:`ranked`.
         above: Weights of all losses without this one and later ones.
-        weights: The same with this one.
         step: The number of this step, from 1.
     """
-    at, count = i - 1, len(weights)
-    rows, square, signal = gram[:count, :count], float(gram[i, i]), float(gram[i, count + i])
-    alone = float(weights[i]) * square
-    progress = float(weights @ rows[i]) / alone if alone > 0 else 0.0
-    pace = max(_PACE, 1 / step)
-    new["progress"][at] += pace * (min(max(progress, -1.0), 1.0) - new["progress"][at])
-    length, before = square**0.5, float(new["length"][at])
-    new["length"][at] = length
-    if alone == 0 or length <= _VANISHED * new["square"][at, i] ** 0.5:
-        new["progress"][at] = 0.0
+    at, count = i - 1, len(above)
+    share_, length = float(new["levels"][at, i]), float(gram[i, i]) ** 0.5
+    if share_ == 0 or length <= _VANISHED * new["square"][at, i] ** 0.5:
+        new["residual"][at] = 0.0
         return True
-    mean = float(new["progress"][at])
-    lag = max(float(above @ rows @ above), 0.0) ** 0.5 / (float(weights[i]) * length)
-    arrived = mean <= ARRIVED**2 and lag <= _NEAR
-    if arrived:
-        new["lift"][at] *= 1 - _FALL / (_CALM + new["calm"][at])
-        new["calm"][at] += 1
-    elif mean > _FREE and lag <= _UNDISTURBED and signal > square / 2 and before > 0:
-        rise = _RISE / (step + _EARLY)
-        if abs(log(length / before)) < mean * rise:  # slower than training has lasted so far
-            new["lift"][at] *= 1 + rise
-            new["calm"][at] = 0.0
-    return arrived
+    free, near = _residual(new, i, gram, step)
+    new["residual"][at] = free
+    target, pace = min(_LOOSE, step**-_TARGET), 1 / (step + _EARLY)
+    exact = float(gram[i, count + i]) > length**2 / 2
+    moving = new["whole"][at] > target and new["longer"][at] < _SLOW * new["recent"][at]
+    pull = max(float(above @ gram[:count, :count] @ above), 0.0) ** 0.5 / (share_ * length)
+    higher = free > _HIGHER and pull <= _UNDISTURBED
+    if free <= target:
+        clear = _CLEAR * new["signal"][at, at] / max(float(new["square"][at, at]), 1e-300)
+        new["lift"][at] *= 1 - near * max(_GENTLE, _FALL * min(clear, 1.0)) * pace
+    elif moving and exact and pull <= 1 and (higher or share_ < new["largest_share"][at]):
+        new["lift"][at] *= 1 + _RISE * (1 + free) * pace
+    new["largest_share"][at] = max(float(new["largest_share"][at]), share_)
+    return near and free <= ARRIVED**2
+
+
+def _residual(new: dict[str, Vector], i: int, gram: Vector, step: int) -> tuple[float, bool]:
+    """The squared residual of loss ``i``, and whether earlier losses have come near their balance.
+
+    With ``f = grad f`` and ``V`` the mean direction, two running means are kept, of
+    ``a = V . f / (share f^2)`` and, with the direction ``v`` of this step, of
+    ``b = V . v / (share^2 f^2)``. They estimate a length without oscillation and noise, which are
+    independent of earlier steps. The squared sine of the angle between ``f`` and ``f - V / share``
+    is ``(b - a^2) / (1 + b - 2 a)``. The arguments are those of :func:`_adjust`.
+    """
+    at, count = i - 1, new["levels"].shape[1]
+    weights, square = new["levels"][at], float(gram[i, i])
+    share_, paths = float(weights[i]), gram[2 * count :, :count]
+    said = {"along": 1.0, "path": 1.0, "whole": 1.0}  # before there are directions to compare
+    if step > 2:
+        said["along"] = float(paths[at, i]) / (share_ * square)
+        said["path"] = float(paths[at] @ weights) / (share_**2 * square)
+        said["whole"] = float(paths[-1, i]) / (share_ * square)
+    said = {name: min(max(each, -_WIDEST), _WIDEST) for name, each in said.items()}
+    said |= {"recent": said["along"] * square, "longer": said["along"] * square}
+    for name, each in said.items():
+        window = _LONGER if name == "longer" else _WINDOW
+        new[name][at] += min(_SHORTEST, window / step) * (each - new[name][at])
+    a, b = float(new["along"][at]), float(new["path"][at])
+    held = 1 + b - 2 * a  # the squared length of f - V / share, next to that of f
+    free = min(max((b - a * a) / held, 0.0), 1.0) if held > 1e-9 else 1.0
+    return free, held <= _BEHIND**2 * (1 - free)
 
 
 class MeanGradients(nn.Module):
@@ -258,6 +309,17 @@ class MeanGradients(nn.Module):
         for mean, row in zip(self.rows, rows, strict=True):
             for index, part in enumerate(row):
                 mean[index] = _moved(mean[index], part, pace)
+
+    def follow_sums(self, rows: Sequence[Row], weights: Vector, pace: float) -> None:
+        """Move each mean towards a weighted sum of the rows, one line of ``weights`` for each."""
+        kept = self.rows or [[None] * len(rows[0]) for _ in weights]
+        for mean, line in zip(kept, weights.tolist(), strict=True):
+            for index, part in enumerate(mean):
+                if part is not None:
+                    part.mul_(1 - pace)
+                for row, weight in zip(rows, line, strict=True):
+                    mean[index] = _added(mean[index], row[index], pace * weight)
+        self.rows = kept
 
     def first_to_reach(self, parameters: int) -> NDArray[np.intp]:
         """For each parameter the first loss that ever had a gradient there, ``[parameters]``.
@@ -297,3 +359,12 @@ def _moved(mean: Tensor | None, part: Tensor | None, pace: float) -> Tensor | No
     if mean.device != wide.device:
         mean = mean.to(wide.device)
     return mean.lerp_(wide, pace)
+
+
+def _added(mean: Tensor | None, part: Tensor | None, weight: float) -> Tensor | None:
+    """``mean + weight * part`` in place, where there is such a part."""
+    if part is None or weight == 0:
+        return mean
+    if mean is None:
+        return (part.float() if part.dtype in _HALF else part) * weight
+    return mean.to(part.device).add_(part, alpha=weight)

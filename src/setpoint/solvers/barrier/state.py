@@ -37,9 +37,14 @@ LEARNT = {  # lexicographic: what earlier steps say about each loss but the firs
     "square": (0, 1),  # mean squared length, there
     "shares": (1,),  # of all losses in the last step
     "lift": (0,),  # the factor of the share, moved by progress
-    "calm": (0,),  # for how many steps it has been falling
-    "progress": (0,),  # what a loss gains, relative to what it would alone: 0 at its optimum
-    "length": (0,),  # of its gradient in the last step
+    "largest_share": (0,),
+    "levels": (0, 1),  # the direction of each level in the last step, by weights of the losses
+    "along": (0,),  # mean product of recent directions with the gradient: 1 if it is followed whole
+    "path": (0,),  # mean squared length of recent directions, next to share * gradient
+    "whole": (0,),  # as "along", of the direction of all losses
+    "recent": (0,),  # the squared part of the gradient that is followed, over a tenth of the steps
+    "longer": (0,),  # and over a fifth
+    "residual": (0,),  # the squared residual of eq. (16)
 }
 _COUNTS = ("steps", "opposed", "skipped", "looks")
 _SCALARS = ("mean_pull", "arrived")
@@ -60,7 +65,7 @@ class Direction:
         pushes: What each bound asks for (eq. 8), ``[m]``.
         score: The KKT score (eq. 9) with ``nu = 1``.
         residual: ``|v| / |grad f|``: 0 where nothing is left to do; in lexicographic training the
-            residual of eq. (16), estimated from the progress of the objective in recent steps.
+            residual of eq. (16), estimated from recent directions.
         opposed: Whether no direction keeps all bounds.
         binds: Which bounds change the direction of this step, ``[m]``.
         arrived: Whether nothing is left to do for the objective.
@@ -110,7 +115,8 @@ class BarrierState(nn.Module):
             self.numbers.update({name: np.zeros(m) for name in _PER_BOUND})
             shapes = {name: [m + extra for extra in more] for name, more in LEARNT.items()}
             self.numbers.update({name: np.zeros(shape) for name, shape in shapes.items()})
-            self.numbers["lift"] += 1
+            for name in ("lift", "along", "path", "whole"):
+                self.numbers[name] += 1
             self.numbers["kinds"] = np.array([_KINDS.index(kind) for kind in kinds], dtype=float)
 
     def count(self, name: str) -> int:
