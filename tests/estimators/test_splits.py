@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from setpoint import Problem, coverage, recall
+from setpoint.certificates.hold_out import Related
 from setpoint.estimators import (
     CertifiedThreshold,
     Classifier,
@@ -28,7 +29,7 @@ from setpoint.estimators import (
     NotCertifiedWarning,
 )
 from setpoint.estimators.copies import row_digests
-from setpoint.estimators.splits import Related, last_of_cv, three_parts
+from setpoint.estimators.splits import last_of_cv, three_parts
 
 GOAL = "maximize recall subject to fpr <= 0.1"
 

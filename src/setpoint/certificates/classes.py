@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from setpoint._checks import share as check_share
 from setpoint.axes.arrays import Floats, to_numpy
@@ -25,12 +26,14 @@ from setpoint.axes.class_data import decide, read_data
 from setpoint.axes.confusion import hard_tables
 from setpoint.batch import ScoredExamples, check_scores
 from setpoint.certificates.certificate import Claim, Record
+from setpoint.certificates.clusters import cluster_codes
 from setpoint.certificates.drift import Check, Finding, compare_shares, verdict_on
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certificates.regions import is_plain_share
 from setpoint.certificates.storage import need
 from setpoint.certificates.tails import allowed, lower, needed, prob_at_least, prob_at_most, upper
 from setpoint.certificates.text import TextRows, claim_rows, share_text, titled
+from setpoint.certificates.times import period_of, read_times
 from setpoint.problems import Infeasible, Problem
 from setpoint.rates import Across, Bound, numeral, quote
 
@@ -303,6 +306,8 @@ def certify_shifts(
     classes: Sequence[Any],
     confidence: float = 0.95,
     groups: Any = None,
+    clusters: Any = None,
+    times: Any = None,
 ) -> ClassCertificate:
     """Prove the bounds of a problem of classes at given shifts, or say why not.
 
@@ -314,6 +319,8 @@ def certify_shifts(
         classes: What the columns are called.
         confidence: Of the certificate.
         groups: For bounds about slices.
+        clusters: What each row belongs to: one row of each cluster counts, drawn by lot.
+        times: When each row was measured, for the notes.
 
     Returns:
         ``certified`` if every bound is proved, ``not certified`` if one is not, ``infeasible`` if
@@ -321,6 +328,14 @@ def certify_shifts(
         one of a kind that cannot be proved here.
     """
     tail = 1 - check_share(confidence, "confidence", ends=False)
+    about: list[str] = []
+    if times is not None:
+        about.append("measured from {} to {}".format(*period_of(read_times(times))))
+    if clusters is not None:
+        rows = one_of_each(clusters)
+        scores, labels = (to_numpy(given, "scores and labels")[rows] for given in (scores, labels))
+        groups = groups and {name: np.asarray(column)[rows] for name, column in groups.items()}
+        about.append(f"about a row of a new cluster: one of each of {len(rows):,} counts")
     found = class_shares(problem, scores, labels, shifts, classes=classes, groups=groups)
     shares = [share for own in found.values() for share in own]
     together = tail / max(len(shares), 1)  # what is displayed holds for all shares at once
@@ -341,8 +356,18 @@ def certify_shifts(
             Claim(str(one), one.measured, one.displayed(together, sure=not failed), one.counts)
             for one in shares
         ),
-        notes=tuple(unprovable) or tuple(share.why_not(tail, together) for share in failed),
+        notes=(
+            *(unprovable or [share.why_not(tail, together) for share in failed]),
+            *about,
+        ),
     )
+
+
+def one_of_each(clusters: Any) -> NDArray[np.intp]:
+    """A row of each cluster, drawn by lot."""
+    codes = cluster_codes(clusters)
+    lots = np.random.default_rng(0).permutation(len(codes))
+    return np.sort(lots[np.unique(codes[lots], return_index=True)[1]])
 
 
 def why_unprovable(problem: Problem) -> list[str]:

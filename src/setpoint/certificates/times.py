@@ -92,6 +92,12 @@ def period_of(times: NDArray[Any]) -> tuple[str, str]:
     return time_text(times.min()), time_text(times.max())
 
 
+def later(times: NDArray[Any], end: str) -> bool:
+    """Whether all times are after ``end``, a time as :func:`period_of` tells it."""
+    last = read_times(np.array([end]))
+    return times.dtype.kind != last.dtype.kind or bool((times > last[0]).all())
+
+
 def time_text(time: Any) -> str:
     """``2024-01-31``, with the time of day unless it is midnight; numbers as they are."""
     if time.dtype.kind != "M":

@@ -18,6 +18,7 @@ from setpoint.certificates.goals import as_capacity
 from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
+    PERIOD_UNITS,
     LabelColumns,
     UserError,
     add_columns,
@@ -77,11 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--time", metavar="COLUMN", help="when a row was measured: dates or numbers")
     add("--accept-drift", action="store_true", help="with --time: certify rows that drift, too")
     add("--latest", type=count, metavar="ROWS", help="certify on so many of the latest rows")
-    add(
-        "--by",
-        choices=("day", "week", "month", "quarter", "year"),
-        help="show the certified rates by period",
-    )
+    add("--by", choices=PERIOD_UNITS, help="show the certified rates by period")
     add("--old-threshold", type=float, metavar="SCORE", help="where alerts began when labelled")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--ray", action="store_true", help="read parquet files by the workers of a Ray cluster")
@@ -252,7 +249,10 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
     data = read_scores(source, given.score, given.label, given.group, given.positive, **columns)
     tell(data.notes)
     if given.time is None and given.clusters is None:
+        from setpoint.tables.hints import related_columns
+
         tell(_order_note(data))
+        tell(related_columns(source, given.score, {given.label, given.group}))
     if given.latest is not None:
         data = _latest(data, given.latest)
     certificate = certify(
@@ -272,13 +272,8 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
         accept_drift=given.accept_drift,
         old_threshold=given.old_threshold,
     )
-    if given.by is not None and not given.json and certificate.certified:
-        from setpoint.certificates.times import rates_by_period
-
-        sure = f"{100 * certificate.confidence:g} %"
-        print(f"Rates by {given.by}, in brackets two-sided {sure} intervals:")
-        for line in rates_by_period(certificate, data.scores, data.labels, data.times, given.by):
-            print(line)
+    if given.by is not None and not given.json:
+        _print_periods(given, certificate, data)
     return certificate, data
 
 
@@ -286,6 +281,32 @@ def _scores_to_come(given: argparse.Namespace) -> Any:
     data = read_scores(open_table(given.unlabelled), given.score)
     tell(data.notes)
     return data.scores
+
+
+def _print_periods(given: argparse.Namespace, certificate: Certificate, data: Scores) -> None:
+    """The certified rates by period, and whether the rows drift.
+
+    If drift is why nothing is certified, the rates are those at the threshold that it would be.
+    """
+    from setpoint.certificates.times import rates_by_period, read_times
+
+    shown = certificate
+    if not certificate.certified and any(note.startswith(DRIFTS) for note in certificate.notes):
+        columns = None if given.group is None else {given.group: data.groups}
+        options: dict[str, Any] = {"times": data.times, "clusters": data.clusters}
+        options |= {"accept_drift": True, "candidates": given.candidates}
+        options |= {"confidence": given.confidence, "prevalence": given.prevalence}
+        shown = certify(data.scores, data.labels, given.goal, groups=columns, **options)
+        print("Not certified; at the threshold that the rows without their times would give:")
+    if shown.certified and shown.column is None:
+        sure = f"{100 * shown.confidence:g} %"
+        print(f"Rates by {given.by}, in brackets two-sided {sure} intervals:")
+        for line in rates_by_period(shown, data.scores, data.labels, data.times, given.by):
+            print(line)
+    if data.clusters is None:
+        times = read_times(data.times, data.scores)
+        found = exchangeability(data.scores, data.labels, times=times, significance=0.001)
+        print(f"drift test (false alarm 0.1 %): {found.reason}")
 
 
 def _page(

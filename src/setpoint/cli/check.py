@@ -13,9 +13,11 @@ import numpy as np
 
 from setpoint.certificates import ClassCertificate
 from setpoint.certificates.drift import Check
+from setpoint.certificates.times import later, period_of, rates_by_period, read_times
 from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
+    PERIOD_UNITS,
     UserError,
     add_columns,
     as_json,
@@ -34,6 +36,7 @@ from setpoint.runs import (
 )
 from setpoint.tables import (
     NO_ROWS,
+    Scores,
     TableError,
     TableSource,
     need_column,
@@ -54,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_columns(parser, "the scores; without it, the run's model scores the rows")
     add("--group", metavar="COLUMN", help="the groups, if the certificate is about groups")
     add("--clusters", metavar="COLUMN", help="who a row belongs to, if it was certified so")
-    add("--time", metavar="COLUMN", help="when a row was measured, for alerts per day")
+    add("--time", metavar="COLUMN", help="when a row was measured, for --by and alerts per day")
+    add("--by", choices=PERIOD_UNITS, help="with --time: show the rates by period")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--significance", type=fraction, default=0.001, metavar="SHARE", help="default: 0.001")
     noted = "where checks are noted (default: beside the certificate, NAME.checks.jsonl)"
@@ -75,42 +79,54 @@ def run(given: argparse.Namespace) -> int:
     else:
         certificate = _of_file(given.certificate)
     source = open_table(given.file)
-    more: dict[str, Any] = {"significance": given.significance}
-    scores: Any
-    labels: Any
-    if several is not None:
-        scores, labels = read_score_columns(source, *several, given.positive, one_will_do=True)
-        groups = None
-    elif given.score is None:
-        if manifest is None:
-            raise UserError("--score is missing: a certificate alone cannot score rows.")
-        scores, labels, groups = _score(given, manifest, source)
-    else:
-        classes = None if manifest is None else manifest.label_names
-        wanted = (given.score, given.label, given.group, given.positive)
-        data = read_scores(
-            source,
-            *wanted,
-            clusters=given.clusters,
-            times=given.time,
-            classes=classes,
-            one_will_do=True,
+    if given.by is not None and given.time is None:
+        raise UserError("--by goes by time: add --time COLUMN.")
+    if getattr(certificate, "clusters", None) is not None and given.clusters is None:
+        raise UserError(
+            f"{given.certificate} is about a row of each cluster: add --clusters COLUMN."
         )
-        tell(data.notes)
-        scores, labels, groups = data.scores, data.labels, data.groups
-        also = {"clusters": data.clusters, "times": data.times}
-        more |= {name: column for name, column in also.items() if column is not None}
-    columns = None if given.group is None else {given.group: groups}
-    found = certificate.check(scores, labels, groups=columns, **more)
+    more: dict[str, Any] = {"significance": given.significance}
+    if several is not None:
+        data = None
+        read = read_score_columns(source, *several, given.positive, one_will_do=True)
+        found = certificate.check(*read, **more)
+    else:
+        data = _read(given, manifest, source)
+        if not isinstance(certificate, ClassCertificate):
+            also = {"clusters": data.clusters, "times": data.times}
+            more |= {name: column for name, column in also.items() if column is not None}
+        columns = None if given.group is None else {given.group: data.groups}
+        found = certificate.check(data.scores, data.labels, groups=columns, **more)
     history = [] if given.no_history else _note(given, found, certificate)
     if given.json:
         told = [{key: entry[key] for key in _SHOWN} for entry in history]
         print(as_json({**asdict(found), "exit_code": found.exit_code, "history": told}))
     else:
         print(found)
+        for line in _period_lines(given, certificate, data):
+            print(line)
         for line in _history_lines(history, given.significance):
             print(line)
     return DONE if found.exit_code == 0 else NOT_PROVED
+
+
+def _period_lines(
+    given: argparse.Namespace, certificate: Any, data: Scores | None
+) -> Iterator[str]:
+    """From when to when the new rows were measured, and with --by their rates by period."""
+    if data is None or data.times is None:
+        return
+    times = read_times(data.times, data.scores)
+    first, last = period_of(times)
+    yield f"measured from {first} to {last}"
+    known = getattr(certificate, "period", ())
+    if known and not later(times, known[1]):
+        yield (
+            f"The certificate was measured from {known[0]} to {known[1]}: rows up to then may be "
+            "those it rests on, and say nothing new."
+        )
+    if given.by is not None:
+        yield from map(str, rates_by_period(certificate, data.scores, data.labels, times, given.by))
 
 
 def _note(given: argparse.Namespace, found: Check, certificate: Any) -> list[dict[str, Any]]:
@@ -159,26 +175,45 @@ def _of_file(path: Path) -> Any:
     return parse_certificate(path, content)
 
 
-def _score(
-    given: argparse.Namespace, manifest: Manifest, source: TableSource
-) -> tuple[Any, Any, Any]:
-    """Scores of the run's own model, labels and groups, chunk by chunk."""
+def _read(given: argparse.Namespace, manifest: Manifest | None, source: TableSource) -> Scores:
+    """The scores of a column, or those of the run's own model, and the columns that were named."""
+    if given.score is None and manifest is None:
+        raise UserError("--score is missing: a certificate alone cannot score rows.")
+    if given.score is None and manifest is not None:
+        return _score(given, manifest, source)
+    data = read_scores(
+        source,
+        given.score,
+        given.label,
+        given.group,
+        given.positive,
+        clusters=given.clusters,
+        times=given.time,
+        classes=None if manifest is None else manifest.label_names,
+        one_will_do=True,
+    )
+    tell(data.notes)
+    return data
+
+
+def _score(given: argparse.Namespace, manifest: Manifest, source: TableSource) -> Scores:
+    """Scores of the run's own model and the columns that were named, chunk by chunk."""
     from setpoint.runs.model import load_model, score_rows
 
     model = load_model(given.certificate, manifest)
-    named = ((given.label, "--label"), (given.group, "--group"))
-    also = [need_column(source, name, option) for name, option in named if name is not None]
-    scores, labels, groups = [], [], []
+    names = {option: getattr(given, option) for option in ("group", "clusters", "time")}
+    named = {"label": given.label, **names}.items()
+    also = [need_column(source, name, f"--{option}") for option, name in named if name is not None]
+    scores, labels = [], []
+    columns: dict[str, list[Any]] = {option: [] for option in names}
     for chunk, features in manifest.encoder.chunks(source, also):
         scores.append(score_rows(model, features))
         if given.label is not None:
             labels.append(manifest.label_names.encode(chunk, given.label))
-        if given.group is not None:
-            groups.append(chunk.texts(given.group))
+        for option, name in names.items():
+            columns[option] += [] if name is None else [chunk.texts(name)]
     if not scores:
         raise TableError(source.path, NO_ROWS)
-    return (
-        np.concatenate(scores),
-        np.concatenate(labels) if labels else None,
-        np.concatenate(groups) if groups else None,
-    )
+    known = (labels, columns["group"], columns["clusters"], columns["time"])
+    truth, groups, clusters, times = (np.concatenate(own) if own else None for own in known)
+    return Scores(np.concatenate(scores), truth, groups, clusters, (), times)

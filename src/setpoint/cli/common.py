@@ -162,6 +162,10 @@ def page_words(given: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in words.items() if value is not None}
 
 
+PERIOD_UNITS = ("day", "week", "month", "quarter", "year")
+"""What --by shows rates by."""
+
+
 def parse_goal(text: str, read: Callable[[str], _T]) -> _T:
     """The goal in ``text`` by ``read``; UserError with the first line of what is wrong."""
     try:

@@ -49,9 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--model", choices=MODEL_KINDS, default="mlp", help="default: mlp")
     add("--method", default="implicit", metavar="NAME", help=_METHODS)
     add("--group", metavar="COLUMN", help="its values are groups: for the goal and the report")
-    add(
-        "--time", metavar="COLUMN", help="when each row came: drift is looked for; not learned from"
-    )
+    add("--clusters", metavar="COLUMN", help="who a row belongs to: rows of one stay together")
+    add("--time", metavar="COLUMN", help="when a row came: train on the past, certify the latest")
     add("--accept-drift", action="store_true", help="with --time: certify rows that drift, too")
     add("--test", type=Path, metavar="FILE", help="rows to judge by, used for nothing else")
     add("--positive", metavar="VALUE", help="which label is the positive one")
@@ -129,35 +128,38 @@ def _training(given: argparse.Namespace, problem: Problem, told: bool) -> Any:
         group=given.group,
         test=given.test,
         positive=given.positive,
-        drop=(*given.drop, *(() if given.time is None else (given.time,))),
+        drop=(*given.drop, *(name for name in (given.clusters, given.time) if name is not None)),
         keep=tuple(given.keep),
         confidence=given.confidence,
         baseline=not given.no_baseline and given.method != "cross_entropy",
-        in_time=given.time is not None,
+        clusters=given.clusters,
+        time=given.time,
         accept_drift=given.accept_drift,
-        notes=() if given.time is None else _moving(given),
+        notes=_hints(given) if given.time is None else _moving(given),
     )
     unfinished = given.out.with_name(f".{given.out.name}.unfinished")
     return Training(recipe, unfinished, _say if told else _hush, told and sys.stderr.isatty())
 
 
-def _moving(given: argparse.Namespace) -> tuple[str, ...]:
-    """Sentences on columns that move with time within the rows.
+def _hints(given: argparse.Namespace) -> tuple[str, ...]:
+    """Sentences on columns that look like ids of clusters or like dates, if none is named."""
+    from setpoint.tables import open_table
+    from setpoint.tables.hints import related_columns
 
-    Raises:
-        UserError: The rows are not in the order of time.
-    """
+    source = open_table(given.file)
+    if given.clusters is not None or given.label not in source.names:
+        return ()
+    return tuple(related_columns(source, given.label, {*given.drop, given.group}))
+
+
+def _moving(given: argparse.Namespace) -> tuple[str, ...]:
+    """Sentences on columns that move with time within the rows."""
     from setpoint.certificates import moving_columns
     from setpoint.cli.watch import read_columns
 
-    times, columns = read_columns(given.file, given.time, {given.label, *given.drop})
-    if not (times[1:] >= times[:-1]).all():
-        row = int((times[1:] < times[:-1]).argmax()) + 2
-        raise UserError(
-            f"{given.file} is not in the order of {given.time}: row {row:,} is earlier than the "
-            "one before. Sort it by time."
-        )
-    return tuple(f"{column}." for column in moving_columns(columns))
+    without = {given.label, *given.drop} | ({given.clusters} - {None})
+    times, columns = read_columns(given.file, given.time, without)
+    return tuple(f"{column}." for column in moving_columns(columns, times=times))
 
 
 def _check_goal(text: str, problem: Problem, group: str | None, positive: str | None) -> None:

@@ -23,6 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
 
 from setpoint._checks import share
+from setpoint.certificates.hold_out import Related
 from setpoint.estimators.copies import fingerprint_of_table, row_digests, warn_of_copies
 from setpoint.estimators.decisions import Decisions, ProofOptions, find_decision
 from setpoint.estimators.inputs import (
@@ -33,7 +34,7 @@ from setpoint.estimators.inputs import (
     read_decision_goal,
     read_groups,
 )
-from setpoint.estimators.splits import Related, check_both_classes, last_of_cv, three_parts
+from setpoint.estimators.splits import check_both_classes, last_of_cv, three_parts
 from setpoint.problems import GoalLike, as_problem
 
 PREFIT = "prefit"

@@ -17,6 +17,7 @@ from torch import nn
 from setpoint._checks import whole
 from setpoint.axes.class_data import decide, numbered
 from setpoint.certificates import why_unprovable
+from setpoint.certificates.hold_out import Related
 from setpoint.estimators.calibration import Calibrator, ClassCalibrator
 from setpoint.estimators.copies import fingerprint_of_table, row_digests, warn_of_copies
 from setpoint.estimators.decisions import AnyCertificate, Decisions, ProofOptions, find_decision
@@ -38,7 +39,7 @@ from setpoint.estimators.networks import (
     read_learning_rate,
     scores_of_rows,
 )
-from setpoint.estimators.splits import Related, check_both_classes, last_of_cv, three_parts
+from setpoint.estimators.splits import check_both_classes, last_of_cv, three_parts
 from setpoint.problems import GoalLike, Problem, as_problem
 from setpoint.results import Confusions, RunResult
 from setpoint.solvers import methods_named

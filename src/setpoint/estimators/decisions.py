@@ -31,7 +31,6 @@ from setpoint.certificates import (
     certify_shifts,
     shifts_to_prove,
 )
-from setpoint.certificates.times import period_of
 from setpoint.estimators.copies import count_tries
 from setpoint.estimators.inputs import (
     FEWEST_PER_CLASS,
@@ -154,19 +153,19 @@ def _certify_classes(
     problem: Problem, rows: Examples, options: ProofOptions, at: Any, classes: Sequence[Any]
 ) -> ClassCertificate:
     """A certificate of shifts; of clusters one row each counts, drawn by lot."""
-    notes: tuple[str, ...] = ()
-    if rows.times is not None:
-        notes += ("measured from {} to {}".format(*period_of(rows.times)),)
-    if rows.clusters is not None:
-        lots = np.random.default_rng(0).permutation(len(rows.clusters))
-        first = np.unique(rows.clusters[lots], return_index=True)[1]
-        rows = rows.part(np.sort(lots[first]))
-        notes += (f"about a row of a new cluster: one of each of {len(first):,} counts",)
     count = whole(options.candidates, "candidates", least=1)
     confidence = round(1 - (1 - options.confidence) / count, 12)
-    given: dict[str, Any] = {"classes": classes, "groups": rows.groups, "confidence": confidence}
-    found = certify_shifts(rows.rows, rows.labels, problem, at, **given)
-    return replace(found, notes=(*found.notes, *notes))
+    return certify_shifts(
+        rows.rows,
+        rows.labels,
+        problem,
+        at,
+        classes=classes,
+        confidence=confidence,
+        groups=rows.groups,
+        clusters=rows.clusters,
+        times=rows.times,
+    )
 
 
 def _with_tries(certificate: Certificate, scores: AnyArray, options: ProofOptions) -> Certificate:

@@ -27,6 +27,7 @@ from setpoint._checks import plural, quoted, quoted_list
 from setpoint._version import versions
 from setpoint.axes.class_data import numbered
 from setpoint.certificates import certify, certify_shifts, shifts_to_prove
+from setpoint.certificates.hold_out import Related
 from setpoint.distributed import gather_rows, rank_of, values_of_ranks, workers
 from setpoint.problems import Problem
 from setpoint.results import RunResult
@@ -47,6 +48,7 @@ from setpoint.solvers import methods_named
 from setpoint.tables import TableError, TableSource, need_column, open_table
 from setpoint.tables.training_file import (
     PART_NAMES,
+    DealtRows,
     Shares,
     Survey,
     TablePart,
@@ -90,8 +92,10 @@ class Recipe:
     keep: tuple[str, ...] = ()
     confidence: float = 0.95
     baseline: bool = True
-    in_time: bool = False
-    """Whether the rows of the file are in the order of time: drift is looked for."""
+    clusters: str | None = None
+    """The column that says which rows belong together: they stay in one part."""
+    time: str | None = None
+    """The column that says when a row was measured: the latest rows certify."""
     accept_drift: bool = False
     notes: tuple[str, ...] = ()
     """Sentences for the report, on what was found in the file."""
@@ -110,7 +114,8 @@ class Recipe:
     def key(self) -> str:
         """The method, and a digest of the settings that decide the numbers."""
         decide = (self.problem, self.model, self.epochs, self.batch_size, self.learning_rate)
-        text = "\n".join(map(str, (*decide, self.seed, self.group)))
+        related = [name for name in (self.clusters, self.time) if name is not None]
+        text = "\n".join(map(str, (*decide, self.seed, self.group, *related)))
         return f"{self.method}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     def check_columns(self) -> None:
@@ -180,7 +185,7 @@ class Training:
         """
         recipe = self.recipe
         self.tell(f"Reading {recipe.file}, twice: what its columns hold, then the rows.")
-        shares = Shares(recipe.seed)
+        shares = on_first_rank(lambda: deal_rows(recipe))
         seen = on_first_rank(lambda: self._survey(shares))
         features = f"{plural(len(seen.encoder.columns), 'column')} to learn from"
         self.tell(f"{recipe.file}: {plural(seen.rows, 'row')}, {features}.")
@@ -198,7 +203,7 @@ class Training:
             if recipe.test is not None:
                 source = rank_rows_of_unknown(recipe.test, recipe.label)
                 (parts["test"],) = stack.enter_context(read_all(source, *columns, recipe.group))
-            return self._train(seen, parts)
+            return self._train(seen, parts, shares)
 
     def remove_unfinished(self) -> None:
         """Remove the checkpoints of this run; those of other settings stay."""
@@ -208,7 +213,7 @@ class Training:
         with suppress(OSError):
             self.unfinished.rmdir()
 
-    def _survey(self, shares: Shares) -> Survey:
+    def _survey(self, shares: Shares | DealtRows) -> Survey:
         recipe = self.recipe
         seen = survey(
             open_table(recipe.file),
@@ -254,7 +259,9 @@ class Training:
             wrong += f"it has {quoted_list(sorted(there))}."
             raise TableError(recipe.file, wrong, column=recipe.group)
 
-    def _train(self, seen: Survey, parts: dict[str, TablePart]) -> Finished:
+    def _train(
+        self, seen: Survey, parts: dict[str, TablePart], shares: Shares | DealtRows
+    ) -> Finished:
         recipe = self.recipe
         rows = sum(values_of_ranks(len(parts["train"])))
         steps = steps_for(rows, recipe.batch_size, recipe.epochs)
@@ -267,7 +274,7 @@ class Training:
             other, _ = self._fit(replace(recipe, method="cross_entropy"), seen, parts, steps)
             baseline = {n: all_rows(p, part_scores(other, p))[0] for n, p in parts.items()}
         manifest = self._manifest(seen)
-        certificate, note = self._certify(manifest.classes, splits)
+        certificate, note = self._certify(manifest.classes, splits, shares)
         if "test" in splits:
             scores, labels, column = splits["test"]
             groups = groups_of(self.recipe.problem, self.recipe.group, column)
@@ -346,22 +353,59 @@ class Training:
             notes=seen.notes,
         )
 
-    def _certify(self, classes: tuple[str, ...], splits: dict[str, Any]) -> tuple[Any, str | None]:
+    def _certify(
+        self, classes: tuple[str, ...], splits: dict[str, Any], shares: Shares | DealtRows
+    ) -> tuple[Any, str | None]:
         """The certificate from rows that nothing else has used, and a note on the shifts."""
         problem, group = self.recipe.problem, self.recipe.group
         given: dict[str, Any] = {"confidence": self.recipe.confidence}
         scores, labels, column = splits["calibration"]
-        groups = groups_of(problem, group, column)
+        related: dict[str, Any] = {"groups": groups_of(problem, group, column)}
+        if isinstance(shares, DealtRows):
+            related |= {"clusters": shares.clusters, "times": shares.times}
         if not classes:
-            if self.recipe.in_time:  # row by row
-                given |= {"times": np.arange(len(scores)), "accept_drift": self.recipe.accept_drift}
-            found = certify(scores, labels, problem, groups=groups, **given)
-            return replace(found, period=()), None
+            given |= {"accept_drift": self.recipe.accept_drift}
+            return certify(scores, labels, problem, **related, **given), None
         given["classes"] = classes
         seen, truth, column = splits["validation"]
         chosen_on = groups_of(problem, group, column)
         shifts, missed = shifts_to_prove(problem, seen, truth, groups=chosen_on, **given)
-        return certify_shifts(scores, labels, problem, shifts, groups=groups, **given), missed
+        return certify_shifts(scores, labels, problem, shifts, **related, **given), missed
+
+
+def deal_rows(recipe: Recipe) -> Shares | DealtRows:
+    """Which rows go to which part: by lot, or as their clusters and times want it.
+
+    Raises:
+        TableError: An id or a time is missing or cannot be read, or all are the same.
+    """
+    shares = Shares(recipe.seed)
+    columns = {"--clusters": recipe.clusters, "--time": recipe.time}
+    named = {option: name for option, name in columns.items() if name is not None}
+    if not named:
+        return shares
+    source = open_table(recipe.file)
+    wanted = [need_column(source, name, option) for option, name in named.items()]
+    labelled: list[NDArray[Any]] = []
+    texts: dict[str, list[NDArray[Any]]] = {name: [] for name in wanted}
+    for chunk in source.chunks([recipe.label, *wanted]):
+        labelled.append(~chunk.absent(recipe.label))
+        for name in wanted:
+            texts[name].append(chunk.texts(name))
+    known = {name: np.concatenate(found) for name, found in texts.items() if found}
+    ids, times = (known.get(name or "") for name in (recipe.clusters, recipe.time))
+    random = np.random.RandomState(recipe.seed)
+    parts = np.full(sum(map(len, labelled)), -1, np.int64)
+    try:
+        related = Related.read(ids, times, parts)
+        rest, certified = related.hold_out(shares.calibration, random)
+        past = related.part(rest)
+        train, chosen = past.hold_out(shares.validation / (1 - shares.calibration), random)
+    except ValueError as error:
+        raise TableError(recipe.file, f"{' and '.join(named)}: {error}") from None
+    parts[rest[train]], parts[rest[chosen]], parts[certified] = 0, 1, 2
+    own = related.part(certified[np.concatenate(labelled)[certified]])
+    return DealtRows(parts, own.clusters, own.times)
 
 
 def groups_of(problem: Problem, group: str | None, column: Any) -> dict[str, Any] | None:

@@ -53,6 +53,32 @@ class Shares:
 
 
 @dataclass(frozen=True)
+class DealtRows:
+    """Rows of a file that were divided beforehand.
+
+    Args:
+        parts: The place of each row's part in :data:`PART_NAMES`; -1: used by nobody.
+        clusters: The number of the cluster of each calibration row that has a label, if known.
+        times: Their times, if known.
+    """
+
+    parts: Codes
+    clusters: Codes | None = None
+    times: NDArray[Any] | None = None
+
+    def dealer(self, start: int = 0) -> Deal:
+        """The parts of the rows from row ``start`` on."""
+        place = start
+
+        def deal(size: int) -> Codes:
+            nonlocal place
+            place += size
+            return self.parts[place - size : place]
+
+        return deal
+
+
+@dataclass(frozen=True)
 class Survey:
     """What the first pass found."""
 
@@ -65,7 +91,7 @@ class Survey:
 def survey(
     source: TableSource,
     label: str,
-    shares: Shares,
+    shares: Shares | DealtRows,
     *,
     positive: str | None = None,
     drop: Collection[str] = (),

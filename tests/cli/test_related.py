@@ -1,0 +1,168 @@
+"""Rows that belong together and rows in time order, from the shell: certify, check, train."""
+
+import json
+
+import numpy as np
+import pytest
+from cli.shell import run
+
+from setpoint.tables.hints import intraclass_correlation
+
+GOAL = "maximize recall subject to fpr <= 0.1"
+
+
+def write(path, **columns):
+    lines = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    path.write_text("\n".join([",".join(columns), *lines]) + "\n")
+    return path
+
+
+def table(count=600, rows=5, seed=0):
+    """Features, labels, customers and dates of rows that come in random order."""
+    random = np.random.default_rng(seed)
+    who = np.repeat(np.arange(count), rows)
+    y = (random.random(count) < 0.3)[who].astype(int)
+    days = random.integers(0, 300, count * rows)
+    x = random.normal(size=count)[who] + 3 * y + 0.1 * random.normal(size=count * rows)
+    dates = np.datetime64("2024-01-01") + days
+    return {
+        "x": x.round(4),
+        "age": random.normal(size=len(y)).round(4),
+        "y": y,
+        "who": who,
+        "day": dates,
+    }
+
+
+def trained(tmp_path, *more, **columns):
+    data = write(tmp_path / "data.csv", **(columns or table()))
+    words = ("train", data, "--label", "y", "--goal", GOAL, "--model", "linear", "--epochs", "1")
+    code = run(*words, "--no-baseline", "--out", tmp_path / "run", *more)
+    return code, tmp_path / "run" / "certificate.json"
+
+
+def test_training_keeps_clusters_whole_and_certifies_their_rows(tmp_path, capsys):
+    code, path = trained(tmp_path, "--clusters", "who")
+    assert code == 0
+    certificate = json.loads(path.read_text())
+    assert certificate["clusters"] == 120  # a fifth of 600
+    assert certificate["points"][0]["examples"] == 120
+    assert '"who"' not in (tmp_path / "run" / "run.json").read_text()  # not learned from
+    capsys.readouterr()
+    new = write(tmp_path / "new.csv", **table(seed=1))
+    assert run("check", tmp_path / "run", new, "--label", "y") == 2
+    assert "add --clusters" in capsys.readouterr().err
+    words = ("--clusters", "who", "--time", "day", "--by", "quarter", "--no-history")
+    assert run("check", tmp_path / "run", new, "--label", "y", *words) == 0
+    shown = capsys.readouterr().out
+    assert "measured from 2024-01-01 to 2024-10-26" in shown
+    assert "2024-04: " in shown
+
+
+def test_training_in_time_certifies_the_latest_rows(tmp_path, capsys):
+    columns = table(3000, 1)
+    code, path = trained(tmp_path, "--time", "day", **columns)
+    assert code == 0
+    certificate = json.loads(path.read_text())
+    first, last = certificate["period"]
+    assert last == str(columns["day"].max())
+    assert certificate["points"][0]["examples"] == (columns["day"] >= np.datetime64(first)).sum()
+    assert certificate["points"][0]["examples"] == pytest.approx(600, abs=20)
+    capsys.readouterr()
+    late = write(tmp_path / "late.csv", **(columns | {"day": columns["day"] + 400}))
+    assert run("check", tmp_path / "run", late, "--label", "y", "--time", "day") == 0
+    assert "rows up to then" not in capsys.readouterr().out
+    old = tmp_path / "data.csv"
+    assert run("check", tmp_path / "run", old, "--label", "y", "--time", "day") == 0
+    assert f"The certificate was measured from {first} to {last}: rows up to then" in (
+        capsys.readouterr().out
+    )
+
+
+def test_training_with_clusters_and_time(tmp_path):
+    columns = table(1500, 4)
+    code, path = trained(tmp_path, "--clusters", "who", "--time", "day", **columns)
+    assert code == 0
+    certificate = json.loads(path.read_text())
+    late = columns["day"] >= np.datetime64(certificate["period"][0])
+    late_customers = set(columns["who"][late])
+    early_too = {who for who in late_customers if (~late & (columns["who"] == who)).any()}
+    share = 1 - len(early_too) / len(late_customers) / 2
+    assert certificate["clusters"] == pytest.approx(share * len(late_customers), abs=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "message"),
+    [
+        ({"who": 7}, ("--clusters", "who"), "one cluster"),
+        ({"day": "soon"}, ("--time", "day"), "'soon' in row 0"),
+        ({"day": "2024-01-01"}, ("--time", "day"), "same time in all rows"),
+        ({"day": ""}, ("--time", "day"), "row 2, column 'day': the time is missing"),
+        ({"who": ""}, ("--clusters", "who"), "row 2, column 'who': the value is missing"),
+        ({}, ("--clusters", "whom"), "no column 'whom' (--clusters)"),
+        ({}, ("--time", "when"), "no column 'when' (--time)"),
+    ],
+)
+def test_bad_clusters_and_times_train_nothing(tmp_path, capsys, change, words, message):
+    columns = table(200, 2)
+    columns |= {name: [value] * 400 for name, value in change.items()}
+    assert trained(tmp_path, *words, **columns)[0] == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_columns_that_look_like_ids_and_dates_are_pointed_out(tmp_path, capsys):
+    columns = table()
+    trained(tmp_path, **columns)
+    told = capsys.readouterr().err
+    assert "column 'who' has 600 values in 3,000 rows that are alike" in told
+    assert "add --clusters who" in told
+    assert "--time day" in told
+    scores = write(tmp_path / "s.csv", s=columns["x"], y=columns["y"], customer_id=columns["who"])
+    words = ("certify", scores, "--score", "s", "--label", "y", "--goal", "fpr <= 0.1")
+    run(*words)
+    assert "add --clusters customer_id" in capsys.readouterr().err
+    run(*words, "--clusters", "customer_id")
+    assert "add --clusters" not in capsys.readouterr().err
+    random = np.random.default_rng(0)
+    plain = {"s": columns["x"], "y": columns["y"], "age": random.integers(18, 90, 3000)}
+    plain |= {"row": np.arange(3000), "city": random.integers(0, 900, 3000)}
+    write(scores, **plain)
+    run(*words)
+    assert "--clusters" not in capsys.readouterr().err
+
+
+def test_rates_by_month_with_a_test_for_drift(tmp_path, capsys):
+    random = np.random.default_rng(0)
+    days = np.sort(random.integers(0, 300, 6000))
+    y = (random.random(6000) < 0.3).astype(int)
+    s = random.normal(size=6000) + 2 * y
+    dates = np.datetime64("2024-01-01") + days
+    scores = write(tmp_path / "s.csv", s=s.round(4), y=y, day=dates)
+    words = ("certify", scores, "--score", "s", "--label", "y", "--goal", "fpr <= 0.1")
+    in_time = (*words, "--time", "day", "--by", "month")
+    assert run(*in_time) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Rates by month")
+    assert "2024-01: " in shown
+    assert "drift test (false alarm 0.1 %): no drift found" in shown
+    write(scores, s=(s + days / 150).round(4), y=y, day=dates)
+    assert run(*in_time) == 1
+    shown = capsys.readouterr().out
+    assert shown.startswith("Not certified; at the threshold")
+    assert "2024-10: " in shown
+    assert "drift test (false alarm 0.1 %): these rows drift" in shown
+
+
+def test_intraclass_correlation_is_that_of_the_model():
+    """One-way random effects: 0.3 of the variance lies between 2,000 groups of unequal size.
+
+    Its standard error is about sqrt(2 / 2000) * (1 + 4 * 0.3) * 0.7 / 5 < 0.02.
+    """
+    random = np.random.default_rng(0)
+    codes = np.repeat(np.arange(2000), random.integers(2, 9, 2000))
+    level = np.sqrt(0.3) * random.normal(size=2000)[codes]
+    values = level + np.sqrt(0.7) * random.normal(size=len(codes))
+    assert intraclass_correlation(values, codes) == pytest.approx(0.3, abs=0.06)
+    assert intraclass_correlation(random.normal(size=len(codes)), codes) == 0
+    assert intraclass_correlation(np.ones(4), np.array([0, 0, 1, 1])) == 0
