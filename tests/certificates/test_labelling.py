@@ -137,3 +137,10 @@ def test_an_fpr_is_never_proved_from_labels_that_are_all_negative():
     plan = label_plan(scores, "fpr <= 0.05", 300)
     found = certify(scores, labelled(plan, np.zeros(3000, bool)), "fpr <= 0.05", plan=plan)
     assert found.points[0].alerts / 3000 <= 0.05
+
+
+def test_a_plan_may_ask_for_the_first_row():
+    scores = np.linspace(5, 0, 400)  # the highest score comes first
+    plan = label_plan(scores, "precision >= 0.8", 50, prevalence=0.1)
+    assert 0 in plan.rows
+    assert LabelPlan.from_json(plan.to_json()) == plan

@@ -443,3 +443,13 @@ def test_features_of_any_scale_train(scale):
     expected, found = usual.decision_function(x), scaled.decision_function(x * scale)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
     assert 0 < scaled.predict(x * scale).mean() < 1
+
+
+def test_weights_below_one_are_weights():
+    x, y = draw_array(300, 0, features=2)
+    model = Classifier("maximize recall subject to fpr <= 0.3", epochs=1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotCertifiedWarning)
+        model.fit(x, y, sample_weight=np.full(300, 0.5))
+        with pytest.raises(ValueError, match="Only one class has rows with a positive"):
+            model.fit(x, y, sample_weight=0.5 * y)
