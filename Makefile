@@ -3,12 +3,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=  # libraries are compiled once, not in every process of the tests
 
-.PHONY: demo test test-slow test-browser attack mutants check docs benchmark benchmarks-quick clean
+.PHONY: demo test test-oldest build test-slow test-browser attack mutants check docs benchmark benchmarks-quick clean
 demo: .venv/demo
 	$(BIN)/setpoint demo --force
 
 test: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not browser and not slow"
+
+test-oldest: .venv-oldest/ready  ## the core on the oldest numpy, scipy and scikit-learn that are allowed
+	OMP_NUM_THREADS=1 PYTHONPATH=src .venv-oldest/bin/python -m pytest -n 2 -m "not browser and not slow" \
+	    tests/rates tests/problems tests/axes tests/certificates tests/results tests/solvers tests/losses \
+	    tests/test_batch.py tests/test_steps.py tests/estimators/test_certified_threshold.py
+
+build: .venv/ready  ## a wheel and an sdist in dist/
+	$(BIN)/python -m build --outdir dist
 
 test-slow: .venv/ready  ## what takes long: several ranks, killed workers, a Ray cluster; five minutes
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m slow
@@ -54,5 +62,11 @@ PIP = $(BIN)/python -m pip install --quiet --no-compile --constraint constraints
 	$(PIP) --editable ".[dev]"
 	touch $@
 
+.venv-oldest/ready: pyproject.toml constraints-oldest.txt
+	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --no-compile --constraint constraints-oldest.txt \
+	    torch ".[train,sklearn,data]" pandas pytest pytest-xdist hypothesis
+	touch $@
+
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-oldest build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

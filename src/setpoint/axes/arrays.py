@@ -26,9 +26,10 @@ def no_nan(values: Array) -> Array:
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
-    """A column of numpy, torch (any dtype, any device) or a list, as an array.
+    """A column of numpy, torch (any dtype, any device), pandas, polars or a list, as an array.
 
-    Floats of torch that numpy does not have become float32, which holds them exactly.
+    Floats of torch that numpy does not have become float32, which holds them exactly. Values that
+    are missing (pandas' ``NA``, None) are NaN among numbers and None among texts.
 
     Raises:
         TypeError: Entries are masked, a tensor is sparse or has no data, or the values are complex
@@ -48,9 +49,22 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         array = np.asarray(values)
     except ValueError:
         raise TypeError(f"{name} must be numbers, one per example; got {values!r:.60}.") from None
+    if array.dtype.kind == "O":
+        array = _without_na(array)
     if array.dtype.kind in "cmMV":
         raise TypeError(f"{name} must be real numbers; got values of the type {array.dtype}.")
     return array
+
+
+def _without_na(array: NDArray[Any]) -> NDArray[Any]:
+    """Objects with None for pandas' NA; of numbers and truth values an array of floats."""
+    flat = [None if type(x).__name__ == "NAType" else x for x in array.reshape(-1).tolist()]
+    known = [x for x in flat if x is not None]
+    if known and len(known) < len(flat) and all(isinstance(x, (bool, int, float)) for x in known):
+        return np.array([np.nan if x is None else x for x in flat], float).reshape(array.shape)
+    found: NDArray[Any] = np.empty(len(flat), dtype=object)
+    found[:] = flat
+    return found.reshape(array.shape)
 
 
 def to_numpy(values: Any, name: str) -> NDArray[Any]:
@@ -68,5 +82,5 @@ def rounded_like(scores: Any, thresholds: Any) -> Any:
         floats = scores.is_floating_point()
         return scores.new_tensor(thresholds).double().cpu().numpy() if floats else thresholds
     dtype = getattr(scores, "dtype", np.dtype(float))
-    floats = getattr(dtype, "kind", "") == "f"
+    floats = isinstance(dtype, np.dtype) and dtype.kind == "f"
     return np.asarray(thresholds, dtype=dtype).astype(float) if floats else thresholds

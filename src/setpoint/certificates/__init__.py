@@ -23,6 +23,11 @@ if TYPE_CHECKING:
         why_unprovable,
     )
     from setpoint.certificates.drift import Check, Finding
+    from setpoint.certificates.group_thresholds import (
+        approval_rates,
+        certify_groups,
+        thresholds_to_prove,
+    )
     from setpoint.certificates.labelling import LabelPlan, label_plan
     from setpoint.certificates.outputs import certify_outputs
     from setpoint.certificates.streams import certify_table
@@ -41,7 +46,9 @@ __all__ = [
     "MovingColumn",
     "Point",
     "ThreeWayCertificate",
+    "approval_rates",
     "certify",
+    "certify_groups",
     "certify_outputs",
     "certify_shifts",
     "certify_table",
@@ -54,6 +61,7 @@ __all__ = [
     "label_plan",
     "moving_columns",
     "shifts_to_prove",
+    "thresholds_to_prove",
     "why_unprovable",
 ]
 
@@ -70,6 +78,9 @@ __getattr__ = import_lazily(
         "why_unprovable": "classes",
         "Check": "drift",
         "Finding": "drift",
+        "approval_rates": "group_thresholds",
+        "certify_groups": "group_thresholds",
+        "thresholds_to_prove": "group_thresholds",
         "LabelPlan": "labelling",
         "label_plan": "labelling",
         "certify_outputs": "outputs",

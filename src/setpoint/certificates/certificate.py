@@ -399,8 +399,9 @@ def _checked_points(
     need(all((p.group is None) == (column is None) for p in points), "groups have names")
     need(len({p.group for p in points}) == len(points), "groups are all different")
     need(all(p.alerts <= p.examples for p in points), "there are no more alerts than examples")
-    if status != CERTIFIED:
-        need(all(p.threshold is None for p in points), "only a certified goal has a threshold")
+    if status != CERTIFIED:  # thresholds that were given and not proved stay what they are
+        own = column is not None
+        need(own or points[0].threshold is None, "only a certified goal has a threshold")
         return points
     return tuple(
         replace(p, threshold=-math.inf if p.threshold is None else float(p.threshold))

@@ -260,7 +260,7 @@ def scores_and_precision(scores: Any) -> tuple[NDArray[Any], str]:
 
     Half precisions are kept in float32, which holds them exactly; whole numbers become float64.
     """
-    name = str(getattr(scores, "dtype", "float64")).removeprefix("torch.")
+    name = str(getattr(scores, "dtype", "float64")).removeprefix("torch.").lower()
     name = name if name in SCORE_PRECISIONS else "float64"
     array = to_numpy(scores, "scores")
     array = array if name == "float64" else array.astype(np.float32)  # exact: it came from there

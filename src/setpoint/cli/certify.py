@@ -27,6 +27,7 @@ from setpoint.cli.common import (
     as_json,
     count,
     fraction,
+    gap_goal,
     output_file,
     page_words,
     parse_goal,
@@ -255,23 +256,9 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
         tell(related_columns(source, given.score, {given.label, given.group}))
     if given.latest is not None:
         data = _latest(data, given.latest)
-    certificate = certify(
-        data.scores,
-        data.labels,
-        given.goal,
-        confidence=given.confidence,
-        candidates=given.candidates,
-        guarantee=given.guarantee,
-        prevalence=given.prevalence,
-        unlabelled=None if given.unlabelled is None else _scores_to_come(given),
-        amounts=data.amounts,
-        largest_amount=given.largest_amount,
-        groups=None if given.group is None else {given.group: data.groups},
-        clusters=data.clusters,
-        times=data.times,
-        accept_drift=given.accept_drift,
-        old_threshold=given.old_threshold,
-    )
+    certificate = _proved(given, data)
+    if given.group is not None and certificate.certified:
+        tell(_approvals(given.group, certificate, data))
     if given.by is not None and not given.json:
         _print_periods(given, certificate, data)
     return certificate, data
@@ -307,6 +294,50 @@ def _print_periods(given: argparse.Namespace, certificate: Certificate, data: Sc
         times = read_times(data.times, data.scores)
         found = exchangeability(data.scores, data.labels, times=times, significance=0.001)
         print(f"drift test (false alarm 0.1 %): {found.reason}")
+
+
+def _proved(given: argparse.Namespace, data: Scores) -> Certificate:
+    """The certificate of these rows.
+
+    Thresholds per group of a goal about gaps are chosen on half of the rows (of the clusters) and
+    proved on the other half.
+    """
+    options: dict[str, Any] = {
+        "confidence": given.confidence,
+        "candidates": given.candidates,
+        "guarantee": given.guarantee,
+        "prevalence": given.prevalence,
+        "accept_drift": given.accept_drift,
+        "old_threshold": given.old_threshold,
+    }
+    problem = gap_goal(given.goal)
+    if problem is None or given.group is None:
+        groups = None if given.group is None else {given.group: data.groups}
+        options |= {"groups": groups, "clusters": data.clusters, "times": data.times}
+        options |= {"amounts": data.amounts, "largest_amount": given.largest_amount}
+        options["unlabelled"] = None if given.unlabelled is None else _scores_to_come(given)
+        return certify(data.scores, data.labels, given.goal, **options)
+    from setpoint.certificates import certify_groups
+    from setpoint.certificates.group_thresholds import halves
+
+    first = halves(len(data.scores), data.clusters)
+    columns = [np.asarray(c) for c in (data.scores, data.labels, data.groups)]
+    chosen_on, proved_on = ([c[part] for c in columns] for part in (first, ~first))
+    own = data.clusters
+    sides = (None, None) if own is None else (own[first], own[~first])
+    tell([f"Thresholds are chosen on {first.sum():,} of the rows and proved on the others."])
+    return certify_groups(
+        problem, chosen_on, proved_on, column=given.group, clusters=sides, **options
+    )
+
+
+def _approvals(group: str, certificate: Certificate, data: Scores) -> Iterator[str]:
+    """One sentence: the share of rows above the threshold in every group."""
+    from setpoint.certificates import approval_rates
+
+    rates = approval_rates(certificate, data.scores, data.groups)
+    shown = ", ".join(f"{name!r} {100 * rate:.1f} %" for name, rate in rates.items())
+    yield f"Above the threshold by {group}: {shown}."
 
 
 def _page(

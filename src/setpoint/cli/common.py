@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from setpoint._checks import quoted, whole
 from setpoint._files import check_output
+
+if TYPE_CHECKING:
+    from setpoint.problems import Problem
 
 DONE, NOT_PROVED, BAD_USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 LONGEST_MESSAGE = 500
@@ -173,6 +176,19 @@ def parse_goal(text: str, read: Callable[[str], _T]) -> _T:
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
         why = one_line(str(error).split("\n")[0])
         raise UserError(f"--goal {quoted(text, 200)}: {why}") from None
+
+
+def gap_goal(text: str) -> Problem | None:
+    """The problem in ``text`` if it has thresholds per group and a gap between groups, else None.
+
+    Such thresholds cannot be found group by group: they are chosen on rows of their own.
+    """
+    from setpoint.axes.windows import window_of
+    from setpoint.problems import as_problem
+
+    problem = as_problem(text)
+    gaps = any(window_of(target) is not None for target in problem.subject_to)
+    return problem if problem.kind == "groups" and gaps else None
 
 
 def require(*packages: str, extra: str) -> None:

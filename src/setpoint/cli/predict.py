@@ -15,6 +15,7 @@ from setpoint.axes.class_data import decide
 from setpoint.cli.common import DONE, NOT_PROVED, add_output, as_json
 from setpoint.runs import Manifest, read_certificate, read_manifest
 from setpoint.tables import Chunk, TableSource, open_table
+from setpoint.tables.table import need_column
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +39,9 @@ def run(given: argparse.Namespace) -> int:
         return NOT_PROVED
     source = open_table(given.file)
     manifest.encoder.check(source)
+    column = getattr(certificate, "column", None)
+    if column is not None:
+        need_column(source, column, "the group")
     scores = [f"score {name}" for name in manifest.classes] or ["score"]
     names = new_names(source.names, [*scores, "decision"])
     decided = _decisions(given.run_folder, manifest, certificate, source)
@@ -82,5 +86,7 @@ def _decisions(folder: Path, manifest: Manifest, certificate: Any, source: Table
         if manifest.classes:
             decided = decide(scores, certificate.shifts)
         else:
-            decided = certificate.decide(scores)
+            column = certificate.column
+            groups = () if column is None else (chunk.texts(column, "group"),)
+            decided = certificate.decide(scores, *groups)
         yield chunk, [*scores.reshape(len(chunk), -1).T, classes[np.asarray(decided).astype(int)]]

@@ -19,6 +19,7 @@ from setpoint.cli.common import (
     as_json,
     count,
     fraction,
+    gap_goal,
     parse_goal,
     positive_number,
     seed,
@@ -49,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--model", choices=MODEL_KINDS, default="mlp", help="default: mlp")
     add("--method", default="implicit", metavar="NAME", help=_METHODS)
     add("--group", metavar="COLUMN", help="its values are groups: for the goal and the report")
+    add("--use-protected", action="store_true", help="learn from the column --group as well")
     add("--clusters", metavar="COLUMN", help="who a row belongs to: rows of one stay together")
     add("--time", metavar="COLUMN", help="when a row came: train on the past, certify the latest")
     add("--accept-drift", action="store_true", help="with --time: certify rows that drift, too")
@@ -128,7 +130,7 @@ def _training(given: argparse.Namespace, problem: Problem, told: bool) -> Any:
         group=given.group,
         test=given.test,
         positive=given.positive,
-        drop=(*given.drop, *(name for name in (given.clusters, given.time) if name is not None)),
+        drop=tuple(dict.fromkeys([*given.drop, *_not_learned_from(given)])),
         keep=tuple(given.keep),
         confidence=given.confidence,
         baseline=not given.no_baseline and given.method != "cross_entropy",
@@ -139,6 +141,14 @@ def _training(given: argparse.Namespace, problem: Problem, told: bool) -> Any:
     )
     unfinished = given.out.with_name(f".{given.out.name}.unfinished")
     return Training(recipe, unfinished, _say if told else _hush, told and sys.stderr.isatty())
+
+
+def _not_learned_from(given: argparse.Namespace) -> list[str]:
+    """Clusters, times, and the protected column of groups unless ``--use-protected`` is given."""
+    found = [name for name in (given.clusters, given.time) if name is not None]
+    if given.group is not None and not given.use_protected and given.group not in given.keep:
+        found.append(given.group)
+    return found
 
 
 def _hints(given: argparse.Namespace) -> tuple[str, ...]:
@@ -195,10 +205,10 @@ def _check_two(text: str, problem: Problem) -> None:
         inequalities(goal_to_certify(problem).bounds, None)
     except CannotPromise as refused:  # a bound that always or never holds
         raise UserError(f"--goal {text!r}: {refused}") from None
-    if problem.thresholds != 1:
+    if problem.thresholds != 1 and gap_goal(text) is None:
         raise UserError(
-            f"--goal {text!r} has several thresholds, which training does not take: train for the "
-            "goal without them, then `setpoint certify --group` the scores."
+            f"--goal {text!r} has several thresholds and no gap between groups: leave `with "
+            "thresholds per group` out, then `setpoint certify --group` the scores."
         )
 
 

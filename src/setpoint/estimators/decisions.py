@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,7 +20,6 @@ from setpoint._checks import share, whole
 from setpoint.axes.class_choice import best_shifts
 from setpoint.axes.class_data import decide
 from setpoint.axes.group_cells import cells_of, codes_of, columns_of, key_of
-from setpoint.axes.windows import window_of
 from setpoint.batch import ScoredExamples
 from setpoint.certificates import (
     CannotPromise,
@@ -30,6 +28,7 @@ from setpoint.certificates import (
     certify,
     certify_shifts,
     shifts_to_prove,
+    thresholds_to_prove,
 )
 from setpoint.estimators.copies import count_tries
 from setpoint.estimators.inputs import (
@@ -40,7 +39,6 @@ from setpoint.estimators.inputs import (
     columns_of_labels,
 )
 from setpoint.problems import Infeasible, Problem, merit
-from setpoint.rates import Bound
 
 AnyCertificate = Certificate | ClassCertificate
 
@@ -96,7 +94,9 @@ def find_decision(
     chosen: Any = None
     if problem.kind == "groups":
         if confidence is not None:
-            chosen = _provable_thresholds(problem, selection, confidence)
+            given: dict[str, Any] = {"groups": selection.groups, "clusters": selection.clusters}
+            seen = (problem, selection.rows, selection.labels)
+            chosen = thresholds_to_prove(*seen, confidence=confidence, **given)
         chosen = chosen or _best_threshold(problem, selection)
     elif problem.kind == "classes":
         chosen = _shifts(problem, selection, confidence, classes)
@@ -211,41 +211,6 @@ def _shifts(
     if missed:
         warnings.warn(missed, NotCertifiedWarning, stacklevel=_USER)
     return shifts
-
-
-def _provable_thresholds(
-    problem: Problem, rows: Examples, confidence: float
-) -> dict[Any, float] | None:
-    """Thresholds per group that leave room for a proof on other rows; None if there are none.
-
-    Thresholds that use up the whole gap allowed cannot be proved on other rows. So smaller gaps
-    are asked for, the largest for which these rows themselves would prove the goal, with a fifth
-    of the error probability.
-    """
-    if len(columns_of(problem)) > 1:
-        return None
-    scores, labels, _, groups, clusters, _ = rows
-    options: dict[str, Any] = {"confidence": 1 - (1 - confidence) / 5, "groups": groups}
-    options["clusters"] = clusters
-    for factor in (1.0, 0.75, 0.5, 0.25):
-        with suppress(Infeasible, CannotPromise):
-            found = _tightened(problem, factor).choose(scores, labels, groups=groups).thresholds
-            if certify(scores, labels, problem, thresholds=found, **options).certified:
-                return dict(found)
-    return None
-
-
-def _tightened(problem: Problem, factor: float) -> Problem:
-    """The problem with gaps between groups at most ``factor`` times as wide."""
-    targets = []
-    for target in problem.subject_to:
-        if window_of(target) is not None and isinstance(target, Bound):
-            width = factor * (target.level if target.sense == "<=" else 1 - target.level)
-            level = width if target.sense == "<=" else 1 - width
-            target = Bound(target.expression, target.sense, level)
-        targets.append(target)
-    goal = {"maximize" if problem.maximize else "minimize": problem.objective}
-    return Problem(**goal, subject_to=targets, thresholds=problem.thresholds)
 
 
 class Decisions:

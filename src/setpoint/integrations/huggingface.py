@@ -61,7 +61,7 @@ class Goal(TrainerCallback):  # type: ignore[misc]
         criterion: What trains for it; None: :class:`setpoint.Implicit` with as many steps as the
             Trainer plans. Any criterion called with scores and labels will do.
         outputs: Names of several binary outputs, in the order of the logits; labels are
-            ``[n, c]``.
+            ``[n, c]``, NaN where a row is not labelled for an output.
     """
 
     def __init__(
@@ -103,7 +103,9 @@ class Goal(TrainerCallback):  # type: ignore[misc]
         scores, labels = self._read(logits, labels)
         if self.criterion is None:  # evaluation without training
             self.criterion = Implicit(self.problem, outputs=self.outputs)
-        loss: Tensor = self.criterion(scores, labels)
+        known = ~labels.isnan()
+        given = {} if bool(known.all()) else {"weights": known.to(scores.dtype)}
+        loss: Tensor = self.criterion(scores, labels.nan_to_num(), **given)
         if num_items_in_batch is None:
             return loss
         total = torch.as_tensor(num_items_in_batch, device=scores.device).reshape(-1)[0].double()

@@ -184,7 +184,10 @@ def result_of(
         shifts = _baseline_shifts(manifest, splits, baseline)
         fields |= {"classes": manifest.classes, "baseline_threshold": shifts}
         return RunResult(**fields, threshold=certificate.shifts)
-    threshold = certificate.threshold if certificate.certified else None
+    threshold = None
+    if certificate.certified:
+        own = certificate.column is not None
+        threshold = certificate.thresholds if own else certificate.threshold
     return RunResult(**fields, threshold=threshold, positive=manifest.positive)
 
 

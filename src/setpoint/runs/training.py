@@ -26,7 +26,14 @@ from torch import Tensor, nn
 from setpoint._checks import plural, quoted, quoted_list
 from setpoint._version import versions
 from setpoint.axes.class_data import numbered
-from setpoint.certificates import certify, certify_shifts, shifts_to_prove
+from setpoint.certificates import (
+    Certificate,
+    approval_rates,
+    certify,
+    certify_groups,
+    certify_shifts,
+    shifts_to_prove,
+)
 from setpoint.certificates.hold_out import Related
 from setpoint.distributed import gather_rows, rank_of, values_of_ranks, workers
 from setpoint.problems import Problem
@@ -229,7 +236,10 @@ class Training:
         except ValueError as error:  # the goal names a class that the file does not have
             raise TableError(recipe.file, str(error), column=recipe.label) from None
         if recipe.group in seen.encoder.names:
-            note = f"the group {recipe.group!r} is learned from as well; --drop leaves it out."
+            note = f"the group {recipe.group!r} is learned from as well."
+            seen = replace(seen, notes=(*seen.notes, note))
+        elif recipe.group is not None:
+            note = f"the group {recipe.group!r} is not learned from; --use-protected does."
             seen = replace(seen, notes=(*seen.notes, note))
         return replace(seen, notes=(*seen.notes, *recipe.notes))
 
@@ -279,11 +289,22 @@ class Training:
             scores, labels, column = splits["test"]
             groups = groups_of(self.recipe.problem, self.recipe.group, column)
             certificate = certificate.tested_on(scores, labels, groups=groups)
+        if recipe.group is not None and isinstance(certificate, Certificate):
+            self._tell_approvals(certificate, splits)
         if note:
             self.tell(note)
             manifest = replace(manifest, notes=(*manifest.notes, note))
         result = result_of(manifest, certificate, history, splits, baseline)
         return Finished(manifest, model, certificate, history, splits, baseline, result)
+
+    def _tell_approvals(self, certificate: Certificate, splits: dict[str, Any]) -> None:
+        """Say what share of each group is above the threshold, on the rows nearest to new ones."""
+        name = "test" if "test" in splits else "calibration"
+        scores, _, groups = splits[name]
+        if certificate.certified:
+            rates = approval_rates(certificate, scores, groups)
+            shown = ", ".join(f"{group!r} {100 * rate:.1f} %" for group, rate in rates.items())
+            self.tell(f"Above the threshold by {self.recipe.group} ({name} rows): {shown}.")
 
     def _fit(
         self, recipe: Recipe, seen: Survey, parts: dict[str, TablePart], steps: int
@@ -363,6 +384,11 @@ class Training:
         related: dict[str, Any] = {"groups": groups_of(problem, group, column)}
         if isinstance(shares, DealtRows):
             related |= {"clusters": shares.clusters, "times": shares.times}
+        if problem.kind == "groups":
+            given |= {"times": related.get("times"), "accept_drift": self.recipe.accept_drift}
+            given |= {"column": str(group), "clusters": (None, related.get("clusters"))}
+            proved_on = (scores, labels, column)
+            return certify_groups(problem, splits["validation"], proved_on, **given), None
         if not classes:
             given |= {"accept_drift": self.recipe.accept_drift}
             return certify(scores, labels, problem, **related, **given), None

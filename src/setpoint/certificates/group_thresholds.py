@@ -1,0 +1,129 @@
+"""Thresholds per group for goals about gaps: chosen on some rows, to be proved on others.
+
+Thresholds that use up the whole gap allowed cannot be proved on other rows. So smaller gaps are
+asked for, the largest for which the rows themselves would prove the goal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.axes.group_cells import columns_of
+from setpoint.axes.windows import window_of
+from setpoint.certificates.certificate import Certificate
+from setpoint.certificates.certification import certify
+from setpoint.certificates.sample import CannotPromise
+from setpoint.problems import Infeasible, Problem
+from setpoint.rates import Bound
+
+_SHARES = (1.0, 0.75, 0.5, 0.25)
+"""Of the gap allowed, in the order in which they are tried."""
+
+
+def thresholds_to_prove(
+    problem: Problem,
+    scores: Any,
+    labels: Any,
+    *,
+    groups: Any,
+    confidence: float = 0.95,
+    clusters: Any = None,
+) -> dict[Any, float] | None:
+    """Thresholds by group that leave room for a proof on other rows; None if there are none.
+
+    They are those for which these rows themselves would prove the goal with a fifth of the error
+    probability.
+
+    Args:
+        problem: A goal with thresholds per group, about one column.
+        scores: Of the rows to choose by.
+        labels: 0 or 1 for each.
+        groups: The column of groups, or a dict with it.
+        confidence: Of the certificate to come.
+        clusters: Who a row belongs to.
+    """
+    if len(columns_of(problem)) > 1:
+        return None
+    sure = 1 - (1 - confidence) / 5
+    for factor in _SHARES:
+        with suppress(Infeasible, CannotPromise):
+            found = _tightened(problem, factor).choose(scores, labels, groups=groups).thresholds
+            given = {"thresholds": found, "groups": groups, "clusters": clusters}
+            if certify(scores, labels, problem, confidence=sure, **given).certified:
+                return dict(found)
+    return None
+
+
+def certify_groups(
+    problem: Problem,
+    chosen_on: Sequence[Any],
+    proved_on: Sequence[Any],
+    *,
+    column: str,
+    clusters: Sequence[Any] = (None, None),
+    **options: Any,
+) -> Certificate:
+    """Choose thresholds per group on some rows and certify them on others.
+
+    Where no thresholds leave room for a proof, those with the smallest gaps are tried.
+
+    Args:
+        problem: A goal with thresholds per group.
+        chosen_on: Scores, labels and groups to choose by.
+        proved_on: The same of other rows, to certify on.
+        column: What the column of groups is called.
+        clusters: Who the rows of both belong to.
+        **options: Those of :func:`certify`, ``confidence`` among them.
+
+    Raises:
+        Infeasible: No thresholds reach the goal on the first rows.
+    """
+    scores, labels, groups = chosen_on
+    named = {column: groups}
+    sure = options.get("confidence", 0.95)
+    how: dict[str, Any] = {"groups": named, "confidence": sure, "clusters": clusters[0]}
+    thresholds = thresholds_to_prove(problem, scores, labels, **how)
+    for factor in reversed(_SHARES):
+        with suppress(Infeasible):
+            tight = _tightened(problem, factor)
+            thresholds = thresholds or dict(tight.choose(scores, labels, groups=named).thresholds)
+    if thresholds is None:
+        problem.choose(scores, labels, groups=named)  # says what cannot be reached
+    scores, labels, groups = proved_on
+    given = {"thresholds": thresholds, "groups": {column: groups}, "clusters": clusters[1]}
+    return certify(scores, labels, problem, **given, **options)
+
+
+def _tightened(problem: Problem, factor: float) -> Problem:
+    """The problem with gaps between groups at most ``factor`` times as wide."""
+    targets = []
+    for target in problem.subject_to:
+        if window_of(target) is not None and isinstance(target, Bound):
+            width = factor * (target.level if target.sense == "<=" else 1 - target.level)
+            level = width if target.sense == "<=" else 1 - width
+            target = Bound(target.expression, target.sense, level)
+        targets.append(target)
+    goal = {"maximize" if problem.maximize else "minimize": problem.objective}
+    return Problem(**goal, subject_to=targets, thresholds=problem.thresholds)
+
+
+def halves(rows: int, clusters: Any = None, seed: int = 0) -> NDArray[np.bool_]:
+    """Which rows choose (the others prove): half of them at random, clusters kept whole."""
+    random = np.random.default_rng(seed)
+    if clusters is None:
+        return np.asarray(random.permutation(rows) % 2 == 0)
+    codes = np.unique(np.asarray(clusters), return_inverse=True)[1].reshape(-1)
+    return np.asarray((random.permutation(codes.max() + 1) % 2 == 0)[codes])
+
+
+def approval_rates(certificate: Certificate, scores: Any, groups: Any) -> dict[Any, float]:
+    """The share of rows above the threshold in every group, in the order of their names."""
+    column = np.asarray(groups)
+    own = () if certificate.column is None else (column,)
+    accepted = np.asarray(certificate.decide(np.asarray(scores), *own))
+    return {group: float(accepted[column == group].mean()) for group in np.unique(column).tolist()}
