@@ -32,7 +32,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     data = write_data(folder / "data.csv")
     test = write_data(folder / "test.csv", rows=300, seed=1)
-    assert train(data, folder / "run", "--test", test, "--group", "sex") == 0
+    assert train(data, folder / "run", "--test", test, "--group", "sex", "--use-protected") == 0
     return folder
 
 
@@ -46,7 +46,7 @@ def copy(made, tmp_path):
 def test_a_run_has_all_its_files_and_no_pickle(made):
     assert {path.name for path in (made / "run").iterdir()} == FILES
     described = json.loads((made / "run" / "run.json").read_text())
-    assert "the group 'sex' is learned from as well; --drop leaves it out." in described["notes"]
+    assert "the group 'sex' is learned from as well." in described["notes"]
     assert (described["negative"], described["positive"]) == ("no", "yes")
     assert [c["name"] for c in described["columns"]] == ["age", "city", "sex"]
     history = [json.loads(x) for x in (made / "run" / "history.jsonl").read_text().splitlines()]
@@ -233,7 +233,7 @@ def test_not_certified_is_1_and_such_a_run_does_not_decide(made, capsys, tmp_pat
         ),
         (
             ["--goal", f"{GOAL} with thresholds per group", "--group", "sex"],
-            "several thresholds, which training does not take",
+            "several thresholds and no gap between groups",
         ),
         (["--goal", "maximize recall subject to fpr <= 1"], "holds for every threshold"),
         (["--out", ".."], "name the folder itself"),
