@@ -19,7 +19,7 @@ GOAL = ("--score", "s", "--label", "y", "--goal", "fpr <= 0.1")
 FOLDERS = {"train": "--out", "front": "--out", "demo": "--out"}
 """Options that name a folder to write, by command; all others of type Path are read."""
 READ = {
-    "certify": {"file", "test", "plan", "labels"},
+    "certify": {"file", "test", "plan", "labels", "unlabelled"},
     "plan": {"file"},
     "report": {"source", "certificate", "history"},
     "decide": {"file", "certificate"},
