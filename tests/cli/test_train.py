@@ -147,7 +147,8 @@ def test_a_model_that_never_scores_is_one_line(made, tmp_path, capsys, monkeypat
 
 
 def test_the_same_seed_gives_the_same_run(made, tmp_path):
-    assert train(made / "data.csv", tmp_path / "again", "--group", "sex", "--no-baseline") == 0
+    options = ("--group", "sex", "--use-protected", "--no-baseline")
+    assert train(made / "data.csv", tmp_path / "again", *options) == 0
     for name in ("model.safetensors", "certificate.json"):
         assert (tmp_path / "again" / name).read_bytes() == (made / "run" / name).read_bytes()
 
