@@ -41,7 +41,7 @@ CONTEXT.set_forkserver_preload(["attacks.crashes"])
 OPERATIONS = frozenset(
     {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "setpoint.exchange"}
 )
-SECONDS = 120.0
+SECONDS = 600.0
 SCORED = ("s.csv", "--score", "s", "--label", "y", "--goal", "fpr <= 0.1")
 GOAL = ("--label", "churn", "--goal", "maximize recall subject to fpr <= 0.1", "--out", "run")
 SHORT = ("--epochs", "1", "--batch-size", "200", "--model", "linear", "--no-baseline")

@@ -14,7 +14,7 @@ def test_an_accident_leaves_the_old_or_the_new(name, how):
 def test_train_with_force_killed_around_the_exchange_of_folders():
     """The last operations: the draft of the folder, its files, the exchange, what is removed."""
     count = undisturbed("train again")[1]
-    for number in (count // 2, count - 12, count - 8, count - 2):
+    for number in (count - 12, count - 8):
         stopped("train again", number, "SIGKILL")
 
 
