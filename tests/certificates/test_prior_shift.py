@@ -44,18 +44,20 @@ def test_a_wider_interval_proves_less_and_a_point_is_a_share():
 
 
 def test_precision_holds_at_the_share_that_unlabelled_scores_have():
-    """100 draws: calibrated at 20 %, used at 8 %; and the interval holds the true share."""
+    """Calibrated at 20 %, used at 8 %: 10 certificates, and 100 intervals of the share."""
     broken = missed = 0
     for seed in range(100):
         scores, labels = sample(seed, n=5000)
         now = sample(1000 + seed, n=8000, prevalence=0.08)[0]
         low, high = prevalence_now(calibration_sample(scores, labels, None, ()), now, 0.05)
         missed += not low <= 0.08 <= high
+        if seed >= 10:
+            continue
         made = certify(scores, labels, precision >= 0.5, unlabelled=now)
         assert made.certified
         broken += true_rates(made.threshold, prevalence=0.08)["precision"] < 0.5
         assert 0.02 < made.prevalence[0] < 0.08 < made.prevalence[1] < 0.16
-    assert broken / 100 <= most(0.05, 100)
+    assert broken <= 3  # of 10; more happen with a probability below 0.0011 at 5 % each
     assert missed / 100 <= most(0.05, 100)
 
 

@@ -35,6 +35,7 @@ Function = Callable[[Any, Any], Any]
 GAMMA_PART = 1 / 25
 """The part of the risk that the confidence set of the two shares spends."""
 _PIECES, _ROUNDS, _STEPS = 8, 7, 12
+_GRID = np.linspace(0, 1, 33)
 _WINDOW = 7.5
 """Counts further than so many deviations from their mean are left out; they have no weight."""
 _NEGLECTED = 1e-12
@@ -123,14 +124,17 @@ class _Law:
         return False
 
     def _on_curve(self, known: Floats, level: float, first: bool = False) -> Floats:
-        """The other share where the function is ``level``, by halving the box."""
+        """The other share where the function is ``level``, from below: a grid, refined thrice."""
         ends = self.box[0 if first else 1]
         low, high = np.full(len(known), ends[0]), np.full(len(known), ends[1])
-        for _ in range(20):
-            middle = (low + high) / 2
-            pair = (middle, known) if first else (known, middle)
-            above = self.function(*pair) >= level
-            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        for _ in range(3):
+            grid = low[:, None] + (high - low)[:, None] * _GRID
+            given = np.broadcast_to(known[:, None], grid.shape)
+            pair = (grid, given) if first else (given, grid)
+            below = (self.function(*pair) < level).sum(1)
+            rows = np.arange(len(known))
+            low = grid[rows, np.maximum(below - 1, 0)]
+            high = grid[rows, np.minimum(below, len(_GRID) - 1)]
         return low  # rounded towards the larger chance
 
 
