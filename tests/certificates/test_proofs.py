@@ -36,11 +36,11 @@ def test_ties_at_a_rank_count_against_the_bound():
     at_rank = ThresholdRule(
         3.0, anchor=NEGATIVE
     )  # its second largest: nobody is above, one is beside it
-    assert evidence(ROWS, NEGATIVE, at_rank) == Evidence(0, 1, 4, 1)
+    assert evidence(ROWS, NEGATIVE, at_rank) == Evidence(0, 1, 4, 1, ranked=True)
     assert evidence(ROWS, INSIDE, at_rank) == Evidence(0, 1, 2, 1)
     assert evidence(ROWS, Subset((), POSITIVES), at_rank) == Evidence(0, 1, 2, 1)
     floor = ThresholdRule(3.0, inclusive=True, anchor=NEGATIVE)
-    assert evidence(ROWS, NEGATIVE, floor) == Evidence(1, 2, 4, 1)
+    assert evidence(ROWS, NEGATIVE, floor) == Evidence(1, 2, 4, 1, ranked=True)
     assert evidence(ROWS, Subset((), POSITIVES), floor) == Evidence(1, 2, 2, 1)
 
 
