@@ -148,37 +148,38 @@ def certify(
         others = (groups, thresholds, prevalence, clusters, times, old_threshold, amounts)
         plain = candidates == 1 and guarantee == "pac" and all(x is None for x in others)
         return _certify_plan(scores, labels, goal, plan, confidence, plain)
-    options: dict[str, Any] = {
-        "confidence": float(confidence),
-        "guarantee": guarantee,
-        "candidates": whole(candidates, "candidates", least=1),
-        "given_thresholds": thresholds is not None,
-        "old_threshold": old_threshold,
-    }
+    options = _options(confidence, guarantee, candidates)
+    options |= {"given_thresholds": thresholds is not None, "old_threshold": old_threshold}
     if outputs is not None:
         others = (groups, prevalence, unlabelled, clusters, times, old_threshold, amounts)
         return _certify_outputs(scores, labels, goal, outputs, thresholds, options, others)
-    delta = risk_of(confidence) / options["candidates"]
-    capacity = as_capacity(goal)
-    if capacity is not None:
+    delta = risk_of(confidence) / candidates
+    if (capacity := as_capacity(goal)) is not None:
         others = (groups, thresholds, prevalence, unlabelled, clusters, old_threshold, amounts)
-        return _certify_capacity(
-            scores, labels, capacity, times, delta, options, accept_drift, others
-        )
+        rows = (scores, labels, times)
+        return _certify_capacity(capacity, *rows, delta, options, accept_drift, others)
     wanted = goal_to_certify(goal)
     _check_settings(wanted, labels, options, thresholds, prevalence, unlabelled)
     goals = goals_by_group(wanted, groups, given=thresholds is not None)
     wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
     sample = calibration_sample(scores, labels, groups, wheres, read_prevalence(prevalence))
     when = None if times is None else _times_of_rows(times, sample)
-    sample = sample if clusters is None else _by_cluster(sample, clusters)
-    _check_class_counts(wanted, sample)
-    _check_reviewed(wanted, sample, old_threshold)
+    sample = _checked(wanted, sample, clusters, old_threshold)
     if unlabelled is not None:
         sample.prevalence = prevalence_now(sample, unlabelled, SHARE_OF_PRIOR * delta)
         delta *= 1 - SHARE_OF_PRIOR
     sample = sample if amounts is None else _with_amounts(sample, goals, amounts, largest_amount)
     return _prove(wanted, goals, sample, thresholds, delta, options, when, accept_drift)
+
+
+def _checked(
+    wanted: CertificateGoal, sample: CalibrationSample, clusters: Any, old_threshold: float | None
+) -> CalibrationSample:
+    """The rows, or their clusters, if the goal can be counted on them."""
+    sample = sample if clusters is None else _by_cluster(sample, clusters)
+    _check_class_counts(wanted, sample)
+    _check_reviewed(wanted, sample, old_threshold)
+    return sample
 
 
 def _prove(
@@ -216,13 +217,18 @@ def certify_sample(
         groups: The column of groups with its values, or None.
         **options: ``confidence``, ``candidates`` and ``guarantee``, as for :func:`certify`.
     """
-    count = whole(options["candidates"], "candidates", least=1)
-    confidence, guarantee = options["confidence"], options["guarantee"]
-    options = {"confidence": float(confidence), "guarantee": guarantee, "candidates": count}
+    options = _options(**options)
     _check_settings(wanted, sample.labels, options, None, sample.prevalence)
     goals = goals_by_group(wanted, groups, given=False)
     _check_class_counts(wanted, sample)
-    return _prove(wanted, goals, sample, None, risk_of(confidence) / count, options)
+    delta = risk_of(options["confidence"]) / options["candidates"]
+    return _prove(wanted, goals, sample, None, delta, options)
+
+
+def _options(confidence: float, guarantee: str, candidates: int) -> dict[str, Any]:
+    """What a certificate says about itself, checked."""
+    count = whole(candidates, "candidates", least=1)
+    return {"confidence": float(confidence), "guarantee": guarantee, "candidates": count}
 
 
 def _certify_outputs(
@@ -256,9 +262,9 @@ def _certify_outputs(
 
 
 def _certify_capacity(
+    capacity: Capacity,
     scores: Any,
     labels: Any,
-    capacity: Capacity,
     times: Any,
     delta: float,
     options: dict[str, Any],

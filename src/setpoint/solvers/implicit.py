@@ -174,20 +174,18 @@ class Implicit(ClosedForm, BatchCriterion, State):
         reduction: Reduction | None = None,
     ) -> None:
         super().__init__()
-        self.reduction = reduction
         self.problem = problem = as_problem(problem, "Implicit")
-        self.kind = kind = problem.kind
-        usual = DEFAULTS[kind]
+        self.kind, usual = problem.kind, DEFAULTS[problem.kind]
         given: dict[str, Any] = {"memory": memory, "correct_every": correct_every, "follow": follow}
         given |= {"correction_batches": correction_batches, "classes": classes, "rule": rule}
         given |= {"flatness": flatness, "slope_floor": slope_floor, "outputs": outputs}
-        _refuse_options(kind, usual.refused, given)
+        _refuse_options(self.kind, usual.refused, given)
         self.main = _main(usual.main if main is None else main, usual.main)
         self.share = _checked_share(share, memory)
         self.steps = None if steps is None else whole_number(steps, "steps", least=1)
-        self.step = _checked_step(usual.step if step is None else step, kind)
+        self.step = _checked_step(usual.step if step is None else step, self.kind)
         self.widening = positive(usual.widening if widening is None else widening, "widening")
-        self.strict, self.rule = strict, rule
+        self.strict, self.rule, self.reduction = strict, rule, reduction
         self.outputs = None if outputs is None else output_names(outputs)
         self.axis = axis_of(
             problem,
