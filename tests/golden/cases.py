@@ -919,7 +919,7 @@ def averaged() -> Any:
 
 
 TRAINED = {
-    "train": trained("maximize recall subject to fpr <= 0.2", "--group", "sex"),
+    "train": trained("maximize recall subject to fpr <= 0.2", "--group", "sex", "--use-protected"),
     "train, classes": trained("maximize macro(recall)"),
     "classifier": classifier("minimize fnr subject to fpr <= 0.2"),
     "classifier, mlp, auto": classifier("maximize f_score(1)", model="mlp", method="auto"),
