@@ -38,6 +38,8 @@ class Estimate(NamedTuple):
     tables: int
 
     def __str__(self) -> str:
+        if not self.tables:
+            return "not run"
         return (
             f"{self.mean:+.2f} ({self.error:.2f}; {self.low:+.2f} to {self.high:+.2f}, "
             f"{self.tables} tables)"
