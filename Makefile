@@ -8,7 +8,7 @@ demo: .venv/demo
 	$(BIN)/setpoint demo --force
 
 test: .venv/ready
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not browser and not slow"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not browser and not slow"
 
 test-oldest: .venv-oldest/ready  ## the core on the oldest numpy, scipy and scikit-learn that are allowed
 	OMP_NUM_THREADS=1 PYTHONPATH=src .venv-oldest/bin/python -m pytest -n 2 -m "not browser and not slow" \

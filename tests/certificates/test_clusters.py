@@ -186,4 +186,4 @@ def test_from_a_shell(tmp_path, capsys):
     assert "random row of a new cluster" in capsys.readouterr().out
     assert main(["check", str(out), str(path), *columns]) == 0
     assert main(["check", str(out), str(path), "--score=s", "--label=y"]) == 2
-    assert "pass clusters=" in capsys.readouterr().err
+    assert "add --clusters COLUMN" in capsys.readouterr().err

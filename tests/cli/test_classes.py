@@ -39,7 +39,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("classes")
     data = write_classes(folder / "data.csv")
     test = write_classes(folder / "test.csv", rows=300, seed=1)
-    assert train(data, folder / "run", "--test", test, "--group", "sex") == 0
+    assert train(data, folder / "run", "--test", test, "--group", "sex", "--use-protected") == 0
     return folder
 
 

@@ -18,10 +18,11 @@ def command(folder, out, epochs=2):
 
 
 def numbers(folder):
-    """Everything in a run but the seconds and the date."""
+    """Everything in a run but the seconds, the date, and the rates of batches of one process."""
     history = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
     for entry in history:
         del entry["seconds"]
+        entry["status"] = entry["status"].partition("; over the last")[0]
     files = [(folder / name).read_bytes() for name in ("model.safetensors", "scores.safetensors")]
     return history, files, json.loads((folder / "certificate.json").read_text())
 

@@ -157,7 +157,7 @@ def test_goals_that_do_not_fit_are_refused():
         Classifier("maximize recall of 7").fit(x, y)
     with pytest.raises(ValueError, match="no decisions"):
         Classifier("maximize auc_mu").fit(x, y)
-    with pytest.raises(ValueError, match="about several"):
+    with pytest.raises(ValueError, match="a goal about classes"):
         CertifiedThreshold(Classifier(), goal="maximize macro(recall)").fit(x, y)
 
 

@@ -375,7 +375,7 @@ def certify_table(
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     pyarrow.parquet.write_table(scores, folder + "/part.parquet")
         ...     certify_table(folder, "fpr <= 0.1", score="s", label="y").threshold
-        933.5
+        922.5
     """
     source = _open_dataset(table) if hasattr(table, "get_fragments") else open_table(Path(table))
     wanted = goal_to_certify(goal)

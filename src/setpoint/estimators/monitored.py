@@ -75,8 +75,8 @@ class MonitoredClassifier:
         if isinstance(groups, Mapping) and certificate.column is not None:
             groups = groups[certificate.column]
         accepted = certificate.decide(scores, groups)
-        place = self.estimator._place
-        return np.asarray(self.estimator.classes_[np.where(accepted, place, 1 - place)])
+        fitted = self.estimator
+        return np.asarray(fitted.classes_[np.where(accepted, fitted._place, fitted._rest(X))])
 
     def update(self, X: Any, y: Any, **columns: Any) -> str:
         """Count rows that were not predicted before, with what is known of their classes.

@@ -118,11 +118,11 @@ def diagnose(
         >>> y = np.arange(4000) < 400
         >>> print(diagnose(r.normal(size=4000) + 2 * y, y, fnr_at_fpr(0.01)))
         minimize fnr subject to fpr <= 0.01
-          value      0.6325 +- 0.041 (standard error)
+          value      0.6325 +- 0.042 (standard error)
           threshold  rests on 51.7 effective positives and 40 effective negatives
           limited by unknown
           - Pass train=(scores, labels) of the training data: it tells a weak model from few data.
-          - Differences under 0.083 between two models are noise here.
+          - Differences under 0.084 between two models are noise here.
     """
     if train is not None and (not isinstance(train, tuple) or len(train) != 2):
         raise TypeError("train must be a pair (scores, labels) of the training data.")

@@ -78,7 +78,7 @@ class OperatingPoint:
             >>> point = OperatingPoint(0.5, *rates, chosen=True)
             >>> found = point.cost((500.0, 5.0), 0.95)
             >>> round(found.value, 2), [round(end, 2) for end in found.interval]
-            (9.32, [0.73, 36.2])
+            (9.32, [0.82, 36.47])
         """
         miss, alarm = costs
         (missed, flagged), total = self.errors(confidence), self.coverage.total or 0

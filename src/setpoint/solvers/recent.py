@@ -25,6 +25,8 @@ _KEPT = 2**16
 class RecentBatches:
     """The last batches with the thresholds they were cut at.
 
+    They are not part of a checkpoint: a run that is resumed begins to count anew.
+
     Args:
         problem: Whose rates are wanted.
 
@@ -36,7 +38,7 @@ class RecentBatches:
         ...     scores = torch.tensor([2.0, 1.0, 0.0, last], requires_grad=True)
         ...     criterion(scores, torch.tensor([1, 0, 0, 1])).backward()
         >>> criterion.status
-        'held; over the last 2 steps: recall 1, fpr 0.25'
+        'held; over the last 2 steps: recall 1, fpr 0.5'
     """
 
     def __init__(self, problem: Problem) -> None:
