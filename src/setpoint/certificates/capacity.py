@@ -16,23 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import plural
-from setpoint.axes.arrays import Floats
 from setpoint.certificates.certificate import Certificate, Claim, Point
-from setpoint.certificates.decisions import halfway, rounded
-from setpoint.certificates.drift import Finding, verdict_on
+from setpoint.certificates.decisions import halfway
+from setpoint.certificates.drift import next_alerts
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certificates.sample import (
     CalibrationSample,
     CannotPromise,
     calibration_sample,
-    scores_and_precision,
 )
 from setpoint.certificates.tails import (
     allowed,
     allowed_on_average,
     needed,
     needed_on_average,
-    prob_at_least,
     upper,
 )
 from setpoint.certificates.text import useless
@@ -40,7 +37,7 @@ from setpoint.certificates.times import drift_caveat, period_names, period_of, r
 from setpoint.problems import Capacity
 
 if TYPE_CHECKING:
-    from setpoint.certificates.drift import Check
+    pass
 
 
 def certify_capacity(
@@ -90,16 +87,6 @@ def certify_capacity(
     return replace(made, caveats=(*made.caveats, *drift))
 
 
-def next_alerts(scores: NDArray[Any], periods: NDArray[Any], capacity: int) -> Floats:
-    """The score of the first alert too many in each period; minus infinity if there are so few."""
-    order = np.lexsort((-scores, periods))
-    names, starts, sizes = np.unique(periods[order], return_index=True, return_counts=True)
-    found = np.full(len(names), -np.inf)
-    many = sizes > capacity
-    found[many] = scores[order][starts[many] + capacity]
-    return found
-
-
 def _write(
     capacity: Capacity,
     sample: CalibrationSample,
@@ -139,20 +126,3 @@ def _write(
         period=period_of(when),
         **options,
     )
-
-
-def check_capacity(
-    certificate: Certificate, capacity: Capacity, scores: Any, times: Any, significance: float
-) -> Check:
-    """Compare new periods with the certificate; see :meth:`Certificate.check`."""
-    if times is None:
-        raise ValueError(f"`{capacity}` goes by time: pass times=, when each new row was measured.")
-    array = rounded(scores_and_precision(scores)[0], certificate.dtype)
-    periods = period_names(read_times(times, array), capacity.period)
-    over = next_alerts(array, periods, capacity.alerts) > certificate.threshold
-    count, n = int(over.sum()), len(over)
-    chance = float(prob_at_least(count, n, 1 - capacity.share))
-    name = f"{capacity.period}s with more than {capacity.alerts:,} alerts"
-    expected = f"at most {100 * (1 - capacity.share):.4g} % of {capacity.period}s certified"
-    test = Finding(name, expected, count / n, chance, chance < significance)
-    return verdict_on(certificate.goal, len(array), True, significance, [test], [])

@@ -295,7 +295,7 @@ class Certificate(Record):
         self._need_threshold()
         capacity = as_capacity(self.goal)
         if capacity is not None:
-            from setpoint.certificates.capacity import check_capacity
+            from setpoint.certificates.drift import check_capacity
 
             return check_capacity(self, capacity, scores, times, significance)
         if self.outputs and groups is None:

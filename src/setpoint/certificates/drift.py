@@ -16,7 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from setpoint._checks import share as check_share
+from setpoint.axes.arrays import Floats
 from setpoint.certificates.clusters import by_cluster
 from setpoint.certificates.decisions import rounded
 from setpoint.certificates.goals import ACCEPTED, Inequality, goal_to_certify, inequalities
@@ -40,6 +44,8 @@ from setpoint.certificates.sample import (
 )
 from setpoint.certificates.tails import lower, prob_at_least, prob_at_most, upper
 from setpoint.certificates.text import TextRows, html_table, share_text, text_table
+from setpoint.certificates.times import period_names, read_times
+from setpoint.problems import Capacity
 from setpoint.rates import Bound
 
 if TYPE_CHECKING:
@@ -282,3 +288,30 @@ def _test_bound(
         alarm = chance < significance
     value = value_at(bound.expression, sample, thresholds)
     return Finding(str(bound), "certified for all data", value, chance, alarm)
+
+
+def check_capacity(
+    certificate: Certificate, capacity: Capacity, scores: Any, times: Any, significance: float
+) -> Check:
+    """Compare new periods with the certificate; see :meth:`Certificate.check`."""
+    if times is None:
+        raise ValueError(f"`{capacity}` goes by time: pass times=, when each new row was measured.")
+    array = rounded(scores_and_precision(scores)[0], certificate.dtype)
+    periods = period_names(read_times(times, array), capacity.period)
+    over = next_alerts(array, periods, capacity.alerts) > certificate.threshold
+    count, n = int(over.sum()), len(over)
+    chance = float(prob_at_least(count, n, 1 - capacity.share))
+    name = f"{capacity.period}s with more than {capacity.alerts:,} alerts"
+    expected = f"at most {100 * (1 - capacity.share):.4g} % of {capacity.period}s certified"
+    test = Finding(name, expected, count / n, chance, chance < significance)
+    return verdict_on(certificate.goal, len(array), True, significance, [test], [])
+
+
+def next_alerts(scores: NDArray[Any], periods: NDArray[Any], capacity: int) -> Floats:
+    """The score of the first alert too many in each period; minus infinity if there are so few."""
+    order = np.lexsort((-scores, periods))
+    names, starts, sizes = np.unique(periods[order], return_index=True, return_counts=True)
+    found = np.full(len(names), -np.inf)
+    many = sizes > capacity
+    found[many] = scores[order][starts[many] + capacity]
+    return found

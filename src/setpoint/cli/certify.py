@@ -317,6 +317,12 @@ def _proved(given: argparse.Namespace, data: Scores) -> Certificate:
         options |= {"amounts": data.amounts, "largest_amount": given.largest_amount}
         options["unlabelled"] = None if given.unlabelled is None else _scores_to_come(given)
         return certify(data.scores, data.labels, given.goal, **options)
+    for option in ("time", "unlabelled", "amounts"):
+        if getattr(given, option) is not None:
+            raise UserError(
+                f"--{option} does not go with thresholds per group yet: leave it out, or certify "
+                "every group by itself."
+            )
     from setpoint.certificates import certify_groups
     from setpoint.certificates.group_thresholds import halves
 
