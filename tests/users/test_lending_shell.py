@@ -86,3 +86,11 @@ def test_training_leaves_the_protected_column_out_and_thresholds_are_per_group(t
     used = [*given, "--use-protected", "--model", "linear", "--epochs", 1, "--no-baseline"]
     run("train", path, *used, "--out", tmp_path / "used")
     assert "the group 'sex' is learned from as well." in capsys.readouterr().err
+
+
+def test_what_thresholds_per_group_cannot_use_is_refused(tmp_path, capsys):
+    rows = [f"{i / 100},{i % 2},{'fm'[i // 2 % 2]},{i}" for i in range(400)]
+    (tmp_path / "scores.csv").write_text("\n".join(["s,y,sex,t", *rows]) + "\n")
+    columns = ["--score", "s", "--label", "y", "--group", "sex", "--time", "t"]
+    assert run("certify", tmp_path / "scores.csv", *columns, "--goal", GOAL) == 2
+    assert "--time does not go with thresholds per group" in capsys.readouterr().err

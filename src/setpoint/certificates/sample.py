@@ -269,7 +269,7 @@ def scores_and_precision(scores: Any) -> tuple[NDArray[Any], str]:
     if array.ndim != 1:
         raise ValueError(
             f"scores must be one number per example, [n] or [n, 1]; got the shape {array.shape}. "
-            "Certify several outputs one by one: scores[:, i]."
+            "Of several outputs give their names: outputs=[...]."
         )
     if array.size == 0:
         raise ValueError("There are no scores: pass those of at least one example.")
