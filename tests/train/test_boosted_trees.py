@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 
 import setpoint as sp
 from setpoint.train import Validation
-from setpoint.train.boosted_trees import TREES, BoostedTrees, fit_trees
+from setpoint.train.boosted_trees import LOG_LOSS, TREES, BoostedTrees, fit_trees
 
 lightgbm = pytest.importorskip("lightgbm")
 GOAL = sp.fnr_at_fpr(0.05)
@@ -24,9 +24,13 @@ def rings(seed: int, n: int = 1500):
     return torch.from_numpy(x), torch.from_numpy(y.astype(np.int64))
 
 
+def trees(x, y, **options):
+    return fit_trees(x, y, seed=0, **options).fitted[LOG_LOSS]
+
+
 @pytest.fixture(scope="module")
 def grown():
-    return fit_trees(*rings(0), validation=Validation(GOAL, *rings(1)), seed=0)
+    return trees(*rings(0), validation=Validation(GOAL, *rings(1)))
 
 
 def test_log_loss_on_validation_rows_stops_the_growth(grown):
@@ -53,14 +57,14 @@ def test_scores_are_those_of_lightgbm_and_copies_score_alike(grown):
 
 
 def test_the_same_seed_gives_the_same_trees(grown):
-    again = fit_trees(*rings(0), validation=Validation(GOAL, *rings(1)), seed=0)
+    again = trees(*rings(0), validation=Validation(GOAL, *rings(1)))
     assert again.model.text == grown.model.text
 
 
 def test_weights_are_used():
     x, y = rings(0)
     weights = torch.where(x[:, 0] > 0, 1.0, 0.0)
-    half = fit_trees(x, y, weights=weights, validation=Validation(GOAL, *rings(1)), seed=0)
+    half = trees(x, y, weights=weights, validation=Validation(GOAL, *rings(1)))
     x, y = rings(3)
     right, left = (
         GOAL.evaluate(half.model(x[side]), y[side]) for side in (x[:, 0] > 0, x[:, 0] < 0)
@@ -72,7 +76,7 @@ def test_several_classes_have_a_score_each():
     x, _ = rings(0)
     y = (x[:, 0] > 0).long() + (x[:, 1] > 0.5)
     goal = sp.Problem(maximize=sp.macro(sp.recall))
-    found = fit_trees(x, y, validation=Validation(goal, x, y), seed=0, classes=3)
+    found = trees(x, y, validation=Validation(goal, x, y), classes=3)
     assert found.model(x).shape == (1500, 3)
     assert found.best > 0.9
 

@@ -14,7 +14,6 @@ import numpy as np
 from setpoint._checks import quoted_list
 from setpoint._files import check_output_folder, only_one, write_file
 from setpoint.cli.common import DONE, UserError, as_json, count, seed
-from setpoint.runs.folder import MODEL_KINDS
 from setpoint.tables import TableError, need_column, open_table
 from setpoint.tables.training_file import Shares, Survey, TablePart, read_parts, survey
 
@@ -39,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--hold", choices=(*LOSSES, *GAPS), help="what the points are evenly spaced along")
     add("--points", type=count, default=12, metavar="N", help="models, ends included (default: 12)")
     add("--out", required=True, type=Path, metavar="FOLDER", help="where they go")
-    add("--model", choices=MODEL_KINDS, default="linear", help="default: linear")
+    add("--model", choices=tuple(_LEARNING_RATES), default="linear", help="default: linear")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     columns: dict[str, Any] = {"action": "extend", "nargs": "+", "default": [], "metavar": "COLUMN"}
     add("--drop", **columns, help="do not learn from these")

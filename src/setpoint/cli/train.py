@@ -28,7 +28,7 @@ from setpoint.problems import Problem
 from setpoint.rates import Bound, ClassArea
 from setpoint.reports import page
 from setpoint.runs import REPORT_FILE, check_free
-from setpoint.runs.folder import MODEL_KINDS
+from setpoint.runs.folder import MODEL_FILES
 
 _RESUME = "The last finished pass is kept: the same command, with any number of processes, goes on."
 _METHODS = "implicit (the default), cross_entropy, focal, weighted, resampled, ico, tfco, ..., auto"
@@ -47,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     goal = '"maximize recall subject to fpr <= 0.01"; of several classes "maximize macro(recall)"'
     add("--goal", required=True, help=goal)
     add("--out", required=True, type=Path, metavar="FOLDER", help="where the run goes")
-    add("--model", choices=MODEL_KINDS, default="mlp", help="default: mlp")
+    models = "linear, mlp (the default), boosted (trees of LightGBM), or auto: the best of these"
+    add("--model", choices=(*MODEL_FILES, "auto"), default="mlp", help=models)
     add("--method", default="implicit", metavar="NAME", help=_METHODS)
     add("--group", metavar="COLUMN", help="its values are groups: for the goal and the report")
     add("--use-protected", action="store_true", help="learn from the column --group as well")
@@ -117,6 +118,7 @@ def _training(given: argparse.Namespace, problem: Problem, told: bool) -> Any:
     from setpoint.solvers import methods_named
 
     methods_named(given.method, problem.kind)
+    _check_trees(given)
     recipe = Recipe(
         file=given.file,
         label=given.label,
@@ -218,3 +220,15 @@ def _say(text: str) -> None:
 
 def _hush(text: str) -> None:
     """Say nothing."""
+
+
+def _check_trees(given: argparse.Namespace) -> None:
+    """UserError for an option of networks that trees would ignore."""
+    settings = {"--epochs": given.epochs, "--learning-rate": given.learning_rate}
+    settings["--method"] = None if given.method == "implicit" else given.method
+    asked = next((f"{name} {value}" for name, value in settings.items() if value is not None), "")
+    if given.model == "boosted" and asked:
+        raise UserError(
+            f"{asked} is for networks: boosted trees are grown by log-loss for as long as it falls "
+            "on validation rows. Leave it out, or take --model linear, mlp or auto."
+        )

@@ -45,7 +45,7 @@ from setpoint.results import Confusions, RunResult
 from setpoint.solvers import methods_named
 from setpoint.solvers.implicit import StarvedBatchWarning
 from setpoint.train import Best, Validation, fit_best, steps_for
-from setpoint.train.boosted_trees import LOG_LOSS, MODELS, best_model, fit_trees
+from setpoint.train.boosted_trees import MODELS, best_model, fit_trees
 
 _FLOATS = [np.float64, np.float32]
 
@@ -248,8 +248,7 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         outputs = len(self.classes_) if judge.problem.kind == "classes" else 1
         x, y, weights, groups = on_device(own, self.device)
         if model == "boosted":
-            grown = fit_trees(x, y, validation=judge, seed=seed, weights=weights, classes=outputs)
-            return Best(LOG_LOSS, {LOG_LOSS: grown}, len(grown.history))
+            return fit_trees(x, y, validation=judge, seed=seed, weights=weights, classes=outputs)
         rate = read_learning_rate(model, self.learning_rate)
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             # batches are drawn by the estimator: what they cannot hold, the certificate tells

@@ -2,7 +2,8 @@
 
 run.json has a digest of every file beside it and of itself. The digests find files that were cut
 short, mixed up or edited by hand. They are no signature: who can write the folder can write new
-digests, so every field is checked as well.
+digests, so every field is checked as well. What LightGBM reads from model.txt cannot be checked:
+use runs with trees only from people you trust.
 """
 
 from __future__ import annotations
@@ -21,11 +22,18 @@ from setpoint.problems import Problem
 from setpoint.tables import LabelNames
 from setpoint.tables.features import Encoder, read_encoder
 
-RUN_FILE, CERTIFICATE_FILE, MODEL_FILE = "run.json", "certificate.json", "model.safetensors"
+RUN_FILE, CERTIFICATE_FILE = "run.json", "certificate.json"
 HISTORY_FILE, SCORES_FILE, REPORT_FILE = "history.jsonl", "scores.safetensors", "report.html"
-FILES = (RUN_FILE, CERTIFICATE_FILE, MODEL_FILE, HISTORY_FILE, SCORES_FILE, REPORT_FILE)
-DIGESTED = frozenset({CERTIFICATE_FILE, MODEL_FILE, HISTORY_FILE, SCORES_FILE})
-MODEL_KINDS = ("linear", "mlp")
+MODEL_FILES = {
+    "linear": "model.safetensors",
+    "mlp": "model.safetensors",
+    "boosted": "model.txt",  # LightGBM's own format
+}
+"""The kinds of model, and the file of each."""
+FILES = (
+    *(RUN_FILE, CERTIFICATE_FILE, HISTORY_FILE, SCORES_FILE, REPORT_FILE),
+    *dict.fromkeys(MODEL_FILES.values()),
+)
 LARGEST_JSON = 64 * 2**20
 _FORMAT = "setpoint run 1"
 _WIDEST = 100_000
@@ -165,8 +173,8 @@ def _checked(content: dict[str, Any]) -> Manifest:
     for name, least, most in (("hidden", 0, _WIDEST), ("seed", 0, 2**63)):
         if type(content[name]) is not int or not least <= content[name] < most:
             raise ValueError(f"{name} must be a whole number.")
-    if content["model"] not in MODEL_KINDS:
-        raise ValueError(f"model must be one of {', '.join(MODEL_KINDS)}.")
+    if content["model"] not in MODEL_FILES:
+        raise ValueError(f"model must be one of {', '.join(MODEL_FILES)}.")
     if len(content["goal"]) > _LONGEST_GOAL:
         raise ValueError(
             f"goal has {len(content['goal']):,} characters; {_LONGEST_GOAL:,} at most."
@@ -179,8 +187,9 @@ def _checked(content: dict[str, Any]) -> Manifest:
         given = content[name]
         if not isinstance(given, dict) or not _texts(given.values()):
             raise ValueError(f"{name} must be texts by name.")
-    if set(content["files"]) != DIGESTED:
-        raise ValueError(f"files must be {', '.join(sorted(DIGESTED))} and nothing else.")
+    digested = {CERTIFICATE_FILE, HISTORY_FILE, SCORES_FILE, MODEL_FILES[content["model"]]}
+    if set(content["files"]) != digested:
+        raise ValueError(f"files must be {', '.join(sorted(digested))} and nothing else.")
     classes = content.get("classes", [])  # runs of older versions have two, and no such field
     if not isinstance(classes, list) or not _texts(classes) or len(set(classes)) < len(classes):
         raise ValueError("classes must be texts, all different.")

@@ -41,7 +41,7 @@ from setpoint.results import RunResult
 from setpoint.runs.folder import (
     CERTIFICATE_FILE,
     HISTORY_FILE,
-    MODEL_FILE,
+    MODEL_FILES,
     REPORT_FILE,
     RUN_FILE,
     SCORES_FILE,
@@ -67,12 +67,14 @@ from setpoint.tables.training_file import (
 from setpoint.train import (
     HIDDEN,
     LEARNING_RATES,
+    Best,
     OtherRun,
     Validation,
     fit_best,
     score,
     steps_for,
 )
+from setpoint.train.boosted_trees import LOG_LOSS, MODELS, best_model, fit_trees
 
 _RESUMED = "Going on where a run that was stopped has left off."
 _LEAST_ROWS = {"two": 10, "several": 3}  # of each class in each part
@@ -111,6 +113,11 @@ class Recipe:
     def several(self) -> bool:
         """Whether the goal is about classes."""
         return self.problem.kind == "classes"
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The kinds of model to train."""
+        return MODELS if self.model == "auto" else (self.model,)
 
     @property
     def hidden(self) -> int:
@@ -152,7 +159,7 @@ class Finished:
         certificate = json.dumps(json.loads(self.certificate.to_json()), indent=2)
         history = (json.dumps(_finite(entry), allow_nan=False) + "\n" for entry in self.history)
         files = {
-            MODEL_FILE: model_bytes(self.model),
+            MODEL_FILES[self.manifest.model]: model_bytes(self.model),
             CERTIFICATE_FILE: f"{certificate}\n".encode(),
             HISTORY_FILE: "".join(history).encode(),
             SCORES_FILE: save(score_arrays(self.splits, self.baseline)),
@@ -214,9 +221,10 @@ class Training:
 
     def remove_unfinished(self) -> None:
         """Remove the checkpoints of this run; those of other settings stay."""
-        for method in (self.recipe.method, "cross_entropy"):
-            folder = self.unfinished / replace(self.recipe, method=method).key
-            shutil.rmtree(folder, ignore_errors=True)
+        for model in self.recipe.models:
+            for method in (self.recipe.method, "cross_entropy"):
+                key = replace(self.recipe, model=model, method=method).key
+                shutil.rmtree(self.unfinished / key, ignore_errors=True)
         with suppress(OSError):
             self.unfinished.rmdir()
 
@@ -272,18 +280,19 @@ class Training:
     def _train(
         self, seen: Survey, parts: dict[str, TablePart], shares: Shares | DealtRows
     ) -> Finished:
-        recipe = self.recipe
-        rows = sum(values_of_ranks(len(parts["train"])))
-        steps = steps_for(rows, recipe.batch_size, recipe.epochs)
-        self.tell(f"Training {recipe.model} with {recipe.method}: {steps:,} steps.")
-        model, history = self._fit(recipe, seen, parts, steps)
+        found = {name: self._fit(self._one(name), seen, parts) for name in self.recipe.models}
+        name, best = best_model(found, self._judge(seen, parts))
+        recipe, model = self._one(name), best.model
+        if len(found) > 1:
+            self.tell(f"The best on validation rows: {name}.")
+        history = [{**entry, "method": best.name} for entry in best.fitted[best.name].history]
         splits = {n: all_rows(p, part_scores(model, p)) for n, p in parts.items()}
         baseline = None
         if recipe.baseline:
-            self.tell("Training the same with cross_entropy, to compare.")
-            other, _ = self._fit(replace(recipe, method="cross_entropy"), seen, parts, steps)
+            self.tell("To compare:")
+            other = self._fit(replace(recipe, method="cross_entropy"), seen, parts).model
             baseline = {n: all_rows(p, part_scores(other, p))[0] for n, p in parts.items()}
-        manifest = self._manifest(seen)
+        manifest = self._manifest(recipe, seen)
         certificate, note = self._certify(manifest.classes, splits, shares)
         if "test" in splits:
             scores, labels, column = splits["test"]
@@ -306,42 +315,54 @@ class Training:
             shown = ", ".join(f"{group!r} {100 * rate:.1f} %" for group, rate in rates.items())
             self.tell(f"Above the threshold by {self.recipe.group} ({name} rows): {shown}.")
 
-    def _fit(
-        self, recipe: Recipe, seen: Survey, parts: dict[str, TablePart], steps: int
-    ) -> tuple[nn.Module, list[dict[str, Any]]]:
+    def _one(self, model: str) -> Recipe:
+        """The recipe of one kind of model; trees have one method, and nothing to compare with."""
+        if model == "boosted":
+            return replace(self.recipe, model=model, method=LOG_LOSS, baseline=False)
+        return replace(self.recipe, model=model)
+
+    def _judge(self, seen: Survey, parts: dict[str, TablePart]) -> Validation:
+        """The rows that models are chosen by, with the goal's own metric."""
+        problem, part = self._numbered(seen), parts["validation"]
+        groups = groups_of(problem, self.recipe.group, part.groups)
+        return Validation(
+            problem, torch.from_numpy(part.x), torch.from_numpy(part.y), groups=groups
+        )
+
+    def _fit(self, recipe: Recipe, seen: Survey, parts: dict[str, TablePart]) -> Best:
         """The model of the pass that is best by the goal's own metric, and the history.
 
         A run that was killed goes on from its last pass and ends with the same numbers.
         """
         folder = self.unfinished / recipe.key
         if not folder.exists():
-            return self._fit_in(folder, recipe, seen, parts, steps)
+            return self._fit_in(folder, recipe, seen, parts)
         self.tell(_RESUMED)
         try:
-            return self._fit_in(folder, recipe, seen, parts, steps)
+            return self._fit_in(folder, recipe, seen, parts)
         except OtherRun:
             kept = _free_name(folder)
             self.tell(f"An unfinished run of other data is in the way; it is kept as {kept}.")
             if rank_of() == 0:
                 os.rename(folder, kept)
-            return self._fit_in(folder, recipe, seen, parts, steps)
+            return self._fit_in(folder, recipe, seen, parts)
 
     def _fit_in(
-        self, folder: Path, recipe: Recipe, seen: Survey, parts: dict[str, TablePart], steps: int
-    ) -> tuple[nn.Module, list[dict[str, Any]]]:
-        train, validation = parts["train"], parts["validation"]
-        problem, outputs = self._numbered(seen), len(seen.classes.names) if recipe.several else 1
-        judge = Validation(
-            problem,
-            torch.from_numpy(validation.x),
-            torch.from_numpy(validation.y),
-            groups=groups_of(problem, recipe.group, validation.groups),
-        )
-        best = fit_best(
-            build_model(recipe.model, train.x.shape[1], recipe.hidden, recipe.seed, outputs),
+        self, folder: Path, recipe: Recipe, seen: Survey, parts: dict[str, TablePart]
+    ) -> Best:
+        judge, train = self._judge(seen, parts), parts["train"]
+        problem, outputs = judge.problem, len(seen.classes.names) if recipe.several else 1
+        x, y = torch.from_numpy(train.x), torch.from_numpy(train.y)
+        if recipe.model == "boosted":
+            self.tell("Growing boosted trees by log-loss.")
+            return fit_trees(x, y, validation=judge, seed=recipe.seed, classes=outputs)
+        steps = steps_for(sum(values_of_ranks(len(y))), recipe.batch_size, recipe.epochs)
+        self.tell(f"Training {recipe.model} with {recipe.method}: {steps:,} steps.")
+        return fit_best(
+            build_model(recipe.model, x.shape[1], recipe.hidden, recipe.seed, outputs),
             methods_named(recipe.method, problem.kind),
-            torch.from_numpy(train.x),
-            torch.from_numpy(train.y),
+            x,
+            y,
             steps=steps,
             batch_size=recipe.batch_size,
             learning_rate=recipe.learning_rate or LEARNING_RATES[recipe.model],
@@ -351,11 +372,9 @@ class Training:
             checkpoint=folder,
             progress=self.progress,
         )
-        history = best.fitted[best.name].history
-        return best.model, [{**entry, "method": best.name} for entry in history]
 
-    def _manifest(self, seen: Survey) -> Manifest:
-        recipe, names = self.recipe, seen.classes.names
+    def _manifest(self, recipe: Recipe, seen: Survey) -> Manifest:
+        names = seen.classes.names
         negative, positive = ("", "") if recipe.several else names
         return Manifest(
             goal=str(recipe.problem),

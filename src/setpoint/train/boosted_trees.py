@@ -57,10 +57,15 @@ class BoostedTrees(nn.Module):
                 "boosted trees are not a network: they cannot be exported or compiled. Take "
                 "module_.text, LightGBM's own format, and the threshold."
             )
+        scores = self.booster.predict(x.detach().cpu().numpy(), raw_score=True)
+        return torch.from_numpy(np.asarray(scores)).to(x.device)
+
+    @property
+    def booster(self) -> Any:
+        """LightGBM's object of this model."""
         if self._booster is None:
             self._booster = _lightgbm().Booster(model_str=self.text)
-        scores = self._booster.predict(x.detach().cpu().numpy(), raw_score=True)
-        return torch.from_numpy(np.asarray(scores)).to(x.device)
+        return self._booster
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what LightGBM made of the text."""
@@ -75,7 +80,7 @@ def fit_trees(
     seed: int,
     weights: Tensor | None = None,
     classes: int = 1,
-) -> Fitted:
+) -> Best:
     """Grow trees by log-loss for as long as it falls on validation rows.
 
     Args:
@@ -118,7 +123,8 @@ def fit_trees(
     seconds = (perf_counter() - start) / len(loss)
     value, status = validation.metric(model)
     entry = {"epoch": kept, "step": kept, "loss": float(loss[kept - 1]), "validation": value}
-    return Fitted(model, seconds, [entry | {"seconds": seconds, "status": status}], value, kept)
+    history = [entry | {"seconds": seconds, "status": status}]
+    return Best(LOG_LOSS, {LOG_LOSS: Fitted(model, seconds, history, value, kept)}, kept)
 
 
 def best_model(found: Mapping[str, Best], validation: Validation) -> tuple[str, Best]:
