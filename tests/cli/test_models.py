@@ -45,7 +45,8 @@ def rows_of(path):
 def test_a_run_keeps_trees_as_text_and_predicts_with_them(made, tmp_path, capsys):
     described = json.loads((made / "run" / "run.json").read_text())
     assert (described["model"], described["method"]) == ("boosted", "log_loss")
-    assert "model.txt" in described["files"] and "model.safetensors" not in described["files"]
+    assert "model.txt" in described["files"]
+    assert "model.safetensors" not in described["files"]
     new = write_rows(tmp_path / "new.csv", "ring", seed=1)
     out = tmp_path / "out.csv"
     assert run("predict", made / "run", new, "--out", out) == 0
