@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from setpoint.runs import Manifest, RunError, read_manifest
-from setpoint.runs.folder import DIGESTED, _digest
+from setpoint.runs.folder import _digest, digested_files
 from setpoint.tables.features import Category, Encoder, Number
 
 COLUMNS = (Number("x", 1.5, 2.0, True), Category("<script>", ("a", "ü", None)))
@@ -25,7 +25,7 @@ def example():
         encoder=Encoder(COLUMNS),
         versions={"torch": "2"},
         notes=("a note",),
-        files=dict.fromkeys(DIGESTED, "sha256:0"),
+        files=dict.fromkeys(digested_files("linear"), "sha256:0"),
     )
 
 

@@ -87,6 +87,11 @@ def read_file(folder: Path, name: str, *, largest: int | None = None) -> bytes:
         return file.read()
 
 
+def digested_files(model: str) -> set[str]:
+    """The files of which run.json has a digest, for a kind of model."""
+    return {CERTIFICATE_FILE, HISTORY_FILE, SCORES_FILE, MODEL_FILES[model]}
+
+
 def digest(content: bytes) -> str:
     """The SHA-256 of a file."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
@@ -187,9 +192,9 @@ def _checked(content: dict[str, Any]) -> Manifest:
         given = content[name]
         if not isinstance(given, dict) or not _texts(given.values()):
             raise ValueError(f"{name} must be texts by name.")
-    digested = {CERTIFICATE_FILE, HISTORY_FILE, SCORES_FILE, MODEL_FILES[content["model"]]}
-    if set(content["files"]) != digested:
-        raise ValueError(f"files must be {', '.join(sorted(digested))} and nothing else.")
+    wanted = digested_files(content["model"])
+    if set(content["files"]) != wanted:
+        raise ValueError(f"files must be {', '.join(sorted(wanted))} and nothing else.")
     classes = content.get("classes", [])  # runs of older versions have two, and no such field
     if not isinstance(classes, list) or not _texts(classes) or len(set(classes)) < len(classes):
         raise ValueError("classes must be texts, all different.")
