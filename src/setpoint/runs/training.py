@@ -280,7 +280,10 @@ class Training:
     def _train(
         self, seen: Survey, parts: dict[str, TablePart], shares: Shares | DealtRows
     ) -> Finished:
-        found = {name: self._fit(self._one(name), seen, parts) for name in self.recipe.models}
+        found = {}
+        for name in self.recipe.models:
+            self.tell(_opening(self._one(name), parts["train"]))
+            found[name] = self._fit(self._one(name), seen, parts)
         name, best = best_model(found, self._judge(seen, parts))
         recipe, model = self._one(name), best.model
         if len(found) > 1:
@@ -289,7 +292,7 @@ class Training:
         splits = {n: all_rows(p, part_scores(model, p)) for n, p in parts.items()}
         baseline = None
         if recipe.baseline:
-            self.tell("To compare:")
+            self.tell("Training the same with cross_entropy, to compare.")
             other = self._fit(replace(recipe, method="cross_entropy"), seen, parts).model
             baseline = {n: all_rows(p, part_scores(other, p))[0] for n, p in parts.items()}
         manifest = self._manifest(recipe, seen)
@@ -354,16 +357,13 @@ class Training:
         problem, outputs = judge.problem, len(seen.classes.names) if recipe.several else 1
         x, y = torch.from_numpy(train.x), torch.from_numpy(train.y)
         if recipe.model == "boosted":
-            self.tell("Growing boosted trees by log-loss.")
             return fit_trees(x, y, validation=judge, seed=recipe.seed, classes=outputs)
-        steps = steps_for(sum(values_of_ranks(len(y))), recipe.batch_size, recipe.epochs)
-        self.tell(f"Training {recipe.model} with {recipe.method}: {steps:,} steps.")
         return fit_best(
             build_model(recipe.model, x.shape[1], recipe.hidden, recipe.seed, outputs),
             methods_named(recipe.method, problem.kind),
             x,
             y,
-            steps=steps,
+            steps=_steps(recipe, train),
             batch_size=recipe.batch_size,
             learning_rate=recipe.learning_rate or LEARNING_RATES[recipe.model],
             seed=recipe.seed,
@@ -416,6 +416,19 @@ class Training:
         chosen_on = groups_of(problem, group, column)
         shifts, missed = shifts_to_prove(problem, seen, truth, groups=chosen_on, **given)
         return certify_shifts(scores, labels, problem, shifts, **related, **given), missed
+
+
+def _steps(recipe: Recipe, part: TablePart) -> int:
+    """The number of training steps, by the rows of all ranks."""
+    rows = sum(values_of_ranks(len(part)))
+    return steps_for(rows, recipe.batch_size, recipe.epochs)
+
+
+def _opening(recipe: Recipe, part: TablePart) -> str:
+    """What is about to be trained, as a sentence."""
+    if recipe.model == "boosted":
+        return "Growing boosted trees by log-loss."
+    return f"Training {recipe.model} with {recipe.method}: {_steps(recipe, part):,} steps."
 
 
 def deal_rows(recipe: Recipe) -> Shares | DealtRows:
