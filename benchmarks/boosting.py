@@ -25,7 +25,7 @@ import xgboost
 
 from benchmarks.common import results, tabular
 from benchmarks.common.boosting_table import table
-from benchmarks.operating_points import fill
+from benchmarks.common.pages import fill
 from setpoint import fnr_at_fpr, precision_at_recall
 from setpoint.integrations.boosting import Objective, boost
 
@@ -65,7 +65,7 @@ def main() -> None:
         run(out, list(cells(chosen)), 2.0 if chosen.quick else chosen.minutes)
     rows = results.read(out)
     if chosen.docs:
-        fill(PAGE, table(rows))
+        fill(PAGE, "tables", table(rows))
     print(table(rows))
 
 

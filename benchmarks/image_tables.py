@@ -27,9 +27,10 @@ from torch import nn
 from benchmarks.common import results
 from benchmarks.common.images import ImageParts
 from benchmarks.common.networks import TINY, SmallCNN
+from benchmarks.common.pages import fill
 from benchmarks.common.scratch import scratch
 from benchmarks.peers.faces import GOALS, TASKS, fold
-from benchmarks.peers.page import fill, gain, spread, table
+from benchmarks.peers.page import PAGE, gain, spread, table
 from setpoint import CrossEntropy, Implicit, Infeasible
 from setpoint.solvers import METHODS
 from setpoint.solvers.registry import Method
@@ -191,7 +192,7 @@ def main() -> None:
         run(chosen)
     found = text(results.read(chosen.out))
     if chosen.docs:
-        fill("image_tables", found)
+        fill(PAGE, "image_tables", found)
     print(found)
 
 

@@ -23,7 +23,8 @@ import numpy as np
 import torch
 
 from benchmarks.common import results, tabular
-from benchmarks.peers.page import fill, gain, spread, table
+from benchmarks.common.pages import fill
+from benchmarks.peers.page import PAGE, gain, spread, table
 from benchmarks.peers.soft import mean_difference
 from benchmarks.peers.ways import SoftInner
 from benchmarks.points import goals as known
@@ -101,7 +102,7 @@ def main() -> None:
         run(chosen, file)
     found = text(results.read(file))
     if chosen.docs:
-        fill("inequalities", found)
+        fill(PAGE, "inequalities", found)
     print(found)
 
 

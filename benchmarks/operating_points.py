@@ -22,6 +22,7 @@ from typing import Any
 import torch
 
 from benchmarks.common import results, tabular
+from benchmarks.common.pages import fill
 from benchmarks.common.scratch import scratch
 from benchmarks.points import pictures, training
 from benchmarks.points.design import SEEDS, STAGES, STEPS, Job
@@ -34,7 +35,6 @@ RESULTS = Path(__file__).parent / "results" / "operating_points.jsonl"
 FILES = "operating_points*.jsonl"  # two runs at the same time write to two files
 PAGE = Path(__file__).parents[1] / "docs" / "when_does_it_pay.md"
 PLOT = PAGE.parent / "images" / "when_does_it_pay.png"
-MARKS = ("<!-- tables -->", "<!-- /tables -->")
 
 
 def main() -> None:
@@ -52,16 +52,9 @@ def main() -> None:
         run(chosen)
     rows = _known(chosen.out)
     if chosen.docs:
-        fill(PAGE, text(rows))
+        fill(PAGE, "tables", text(rows))
         draw([row for row in rows if row["seed"] < SCREENING], PLOT)
     print(text(rows if chosen.table else results.read(chosen.out)))
-
-
-def fill(page: Path, tables: str) -> None:
-    """Put the tables between the marks of the page."""
-    before, _, rest = page.read_text().partition(MARKS[0])
-    after = rest.partition(MARKS[1])[2]
-    page.write_text(f"{before}{MARKS[0]}\n{tables}\n{MARKS[1]}{after}")
 
 
 def run(chosen: argparse.Namespace) -> None:

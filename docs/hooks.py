@@ -1,11 +1,97 @@
-"""Docstrings name things as Sphinx does, ``:class:`setpoint.Problem```; show the name alone."""
+"""What the site adds to Markdown.
 
+The README is the first part of the front page; pictures of our style become part of their page, so
+that they follow the theme; long tables are shown from csv files; a live report page is made;
+docstrings name things as Sphinx does, ``:class:`setpoint.Problem```, and show the name alone.
+"""
+
+import csv
 import re
+from pathlib import Path
 from typing import Any
 
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 ROLE = re.compile(r":(?:class|func|meth|attr|mod|data):<code>~?(?:setpoint\.)?([^<]*)</code>")
+PICTURE = re.compile(r'<img alt="([^"]*)" src="(?:\.\./)*images/([^"]*\.svg)" ?/?>')
+STYLE = re.compile(r"<style>svg\{color.*?</style>")  # of docs/style.py
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add a report page that is made now, for docs/live.md."""
+    files.append(File.generated(config, "live/report.html", content=live_page()))
+    return files
+
+
+def live_page() -> str:
+    """The report page of a certificate for made-up payments."""
+    import numpy as np
+
+    from setpoint import certify
+    from setpoint.reports import report
+
+    random = np.random.default_rng(0)
+    fraud = random.random(20_000) < 0.03
+    score = random.normal(size=20_000) + 3 * fraud
+    channel = np.array(["web", "branch", "phone"])[random.choice(3, 20_000, p=[0.6, 0.3, 0.1])]
+    return report(
+        score,
+        fraud,
+        certify(score, fraud, "fpr <= 0.01"),
+        groups={"channel": channel},
+        costs=(500, 5),
+        positive="fraud",
+        negative="legitimate payments",
+        action="block",
+    )
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Put the README into the front page and csv files into the page of tables."""
+    if page.file.src_uri == "index.md":
+        return markdown.replace("<!-- README -->", readme())
+    if page.file.src_uri == "tables/index.md":
+        return markdown.replace("<!-- tables -->", "\n".join(map(table, tables())))
+    return markdown
+
+
+def readme() -> str:
+    """The README, with links as seen from the folder of pages."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return text.replace("](docs/", "](").replace(" · [Changes](CHANGELOG.md)", "")
+
+
+def tables() -> list[Path]:
+    """The csv files of long tables."""
+    return sorted((DOCS / "tables").glob("*.csv"))
+
+
+def table(file: Path) -> str:
+    """A heading, a link to the file, and the rows, folded."""
+    with file.open(encoding="utf-8", newline="") as opened:
+        head, *rows = [[cell.replace("|", "\\|") for cell in row] for row in csv.reader(opened)]
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        [
+            f"## {file.stem}\n\n[{file.name}]({file.name}), {len(rows)} rows\n",
+            '<details markdown="1"><summary>show the rows</summary>\n',
+            *("| " + " | ".join(line) + " |" for line in lines),
+            "\n</details>\n",
+        ]
+    )
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Called by mkdocs for every page."""
-    return ROLE.sub(r"<code>\1</code>", html)
+    """Shorten names of docstrings, and put pictures into the page."""
+    return PICTURE.sub(_inline, ROLE.sub(r"<code>\1</code>", html))
+
+
+def _inline(found: re.Match[str]) -> str:
+    """The picture itself, named by its alternative text; others stay as they are."""
+    text = (DOCS / "images" / found[2]).read_text(encoding="utf-8")
+    if not STYLE.search(text):
+        return found[0]
+    svg = STYLE.sub("", text[text.index("<svg") :])
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{found[1]}" class="picture" ', 1)

@@ -28,9 +28,9 @@ def included(text):
     return INCLUDE.findall(text)
 
 
-def run_blocks(text, page, capsys):
+def run_blocks(text, page, capsys, given=()):
     """Run a page; gives the names it has made, and what each python block printed."""
-    names, printed = {}, []
+    names, printed = dict(given), []
     for kind, block in blocks(text):
         if kind == "console":
             check_commands(block, capsys)

@@ -19,6 +19,7 @@ from benchmarks.barrier import (
     trajectory,
 )
 from benchmarks.barrier.front_rows import Rows
+from benchmarks.common.pages import fill
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 STUDIES = {
@@ -30,33 +31,21 @@ STUDIES = {
 }
 
 
-def filled(text: str, name: str, table: str) -> str:
-    """``text`` with the table between the marks of this name."""
-    start, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    before, rest = text.split(start)
-    return f"{before}{start}\n{table}\n{end}{rest.split(end)[1]}"
-
-
 def main() -> None:
-    page = DOCS / "barrier_results.md"
-    text = page.read_text(encoding="utf-8")
     for name, study in STUDIES.items():
         rows = Rows(f"barrier_{name}", fresh=False).rows
-        text = filled(text, name, study.table(rows))
+        fill(DOCS / "barrier_results.md", name, study.table(rows))
         plots.DRAWN[name](rows, DOCS / "images" / f"barrier_{name}.png")
-    page.write_text(text, encoding="utf-8")
     fronts()
 
 
 def fronts() -> None:
     page = DOCS / "pareto.md"
-    text = page.read_text(encoding="utf-8")
     of_adult, of_codes = (Rows(f"barrier_{n}", fresh=False).rows for n in ("fairness", "sparse"))
-    text = filled(text, "fairness", fairness.table(of_adult))
-    text = filled(text, "sparse", sparse.table(of_codes))
+    fill(page, "fairness", fairness.table(of_adult))
+    fill(page, "sparse", sparse.table(of_codes))
     front_pictures.fairness(fairness.PICTURE, of_adult)
     sparse.draw(of_codes)
-    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

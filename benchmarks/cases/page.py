@@ -7,6 +7,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from benchmarks.cases.data import CASES
+from benchmarks.common.pages import fill
 from benchmarks.common.results import Row
 from setpoint import Problem
 
@@ -14,7 +15,6 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 FOLDER = Path(__file__).parents[2] / "docs" / "cases"
-MARKS = ("<!-- results -->", "<!-- /results -->")
 KINDS = 4  # of positives, the most frequent, if they have kinds
 COLOURS = {"setpoint": "#0b6e4f"}
 OTHER = "#8a8f98"
@@ -64,10 +64,7 @@ def _entry(values: list[float | None], key: str) -> str:
 def write(rows: list[Row]) -> None:
     """Into every page that is there."""
     for name in CASES:
-        file = FOLDER / f"{name}.md"
-        before, _, rest = file.read_text().partition(MARKS[0])
-        after = rest.partition(MARKS[1])[2]
-        file.write_text(f"{before}{MARKS[0]}\n{table(name, rows)}\n{MARKS[1]}{after}")
+        fill(FOLDER / f"{name}.md", "results", table(name, rows))
         draw(name, [row for row in rows if row["case"] == name])
 
 

@@ -16,6 +16,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.common import results
+from benchmarks.common.pages import fill
 from benchmarks.distributed.scaling import HEADER_BYTES, RESULTS, ROW_BYTES
 
 PAGE = Path(__file__).parents[2] / "docs" / "distributed.md"
@@ -27,12 +28,8 @@ CLUSTER = (10e-6, 10e9)  # seconds a message, bytes a second: assumed, of a fast
 
 def main() -> None:
     rows = results.read(RESULTS)
-    page = PAGE.read_text()
     for name, lines in (("measured", measured(rows)), ("model", model(rows))):
-        start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        before, _, rest = page.partition(start)
-        page = "\n".join([before + start, *lines, end + rest.partition(end)[2]])
-    PAGE.write_text(page)
+        fill(PAGE, name, "\n".join(lines))
 
 
 def measured(rows: list[dict[str, Any]]) -> list[str]:

@@ -18,6 +18,7 @@ from time import process_time
 from typing import NamedTuple
 
 from benchmarks.common import results
+from benchmarks.common.pages import fill
 from benchmarks.fairness.data import NAMES, parts
 from benchmarks.fairness.report import table
 
@@ -52,9 +53,7 @@ def main() -> None:
         run(out, list(cells(given)), 2.0 if given.quick else given.minutes)
     shown = table(results.read(out))
     if given.docs:
-        page = PAGE.read_text()
-        start, end = (page.index(f"<!-- {mark} -->") for mark in ("table", "end of table"))
-        PAGE.write_text(f"{page[:start]}<!-- table -->\n{shown}\n{page[end:]}")
+        fill(PAGE, "table", shown)
     print(shown)
 
 

@@ -10,16 +10,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "peers.md"
 IMAGES = PAGE.parent / "images"
 
 
-def fill(name: str, text: str, page: Path = PAGE) -> None:
-    """Put ``text`` between ``<!-- name -->`` and ``<!-- /name -->``."""
-    start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
-    before, found, rest = page.read_text().partition(start)
-    _, closed, after = rest.partition(end)
-    if not (found and closed):
-        raise ValueError(f"{page} has no place for {name!r}: write {start} and {end} into it.")
-    page.write_text(f"{before}{start}\n{text}\n{end}{after}")
-
-
 def table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
     """A Markdown table."""
     head = list(head)

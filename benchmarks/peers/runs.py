@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from benchmarks.peers.page import fill
+from benchmarks.common.pages import fill
+from benchmarks.peers.page import PAGE
 from benchmarks.programs import rows as stored
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -52,7 +53,7 @@ def finish(
         run(chosen, rows)
     found = text(rows.read())
     if chosen.docs:
-        fill(name, found)
+        fill(PAGE, name, found)
         if draw is not None:
             draw(rows.read())
     print(found)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.common.folder import ROOT
+from benchmarks.common.pages import fill
 from benchmarks.programs import pictures, report_speed, report_training
 from benchmarks.programs.report_speed import Row
 from benchmarks.programs.rows import RESULTS, read
@@ -24,10 +25,8 @@ def main() -> None:
         name: [row for row in read(RESULTS / f"programs_{name}.jsonl") if "cell" in row]
         for name in FILES
     }
-    text = PAGE.read_text(encoding="utf-8")
     for mark, block in blocks(found).items():
-        text = replaced(text, mark, block)
-    PAGE.write_text(text, encoding="utf-8")
+        fill(PAGE, mark, block)
     drawn: tuple[tuple[str, Callable[[list[Row], Path], None], str], ...] = (
         ("speed", pictures.speed, "programs_speed.png"),
         ("training", pictures.curves, "programs_roc.png"),
@@ -61,15 +60,6 @@ def blocks(found: dict[str, list[Row]]) -> dict[str, str]:
         "game": report_speed.game(found["game"]),
         "backward": report_speed.backward(found["backward"]),
     }
-
-
-def replaced(text: str, mark: str, block: str) -> str:
-    """The text with the block of a mark put in."""
-    start, end = f"<!-- {mark}: begin -->", f"<!-- {mark}: end -->"
-    if start not in text:
-        raise ValueError(f"{PAGE.name} has no place for {mark!r}: write {start} and {end} into it.")
-    before, rest = text.split(start)
-    return f"{before}{start}\n{block}\n{end}{rest.split(end)[1]}"
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.common import results
+from benchmarks.common.pages import fill
 from benchmarks.ranking.metrics import KS, RESULTS
 
 OURS = "setpoint"
@@ -88,9 +89,7 @@ def main() -> None:
     kinds = [kind for kind in ("linear", "mlp", "trees") if any(m == kind for _, m, *_ in runs)]
     shown = "\n".join("\n".join(table(runs, kind)) for kind in kinds)
     if given.docs:
-        page = PAGE.read_text()
-        start, end = (page.index(f"<!-- {mark} -->") for mark in ("table", "end of table"))
-        PAGE.write_text(f"{page[:start]}<!-- table -->\n{shown}\n{page[end:]}")
+        fill(PAGE, "table", shown)
     print(shown)
 
 

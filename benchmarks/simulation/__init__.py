@@ -1,1 +1,1 @@
-"""The simulation behind docs/certificates.md: known truth, goals near the edge, three methods."""
+"""The simulation behind docs/certificates_measured.md: known truth, three methods."""

@@ -1,10 +1,11 @@
-"""The tables of docs/certificates.md."""
+"""The tables of docs/certificates_measured.md."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common.pages import fill
 from benchmarks.simulation.running import fine
 
 HEAD = (
@@ -15,16 +16,8 @@ HEAD = (
 
 def write(page: Path, book: dict[str, Any]) -> None:
     """Replace the tables between their marks."""
-    text = page.read_text(encoding="utf-8")
-    for name, table in (
-        ("simulation", simulation(book)),
-        ("large", large(book)),
-        ("verdict", verdict(book)),
-    ):
-        start, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        before, rest = text.split(start)
-        text = f"{before}{start}\n{table}\n{end}{rest.split(end)[1]}"
-    page.write_text(text, encoding="utf-8")
+    for name, write_up in (("simulation", simulation), ("large", large), ("verdict", verdict)):
+        fill(page, name, write_up(book))
 
 
 def verdict(book: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import matplotlib
 import numpy as np
 from scipy.stats import t as student
 
+from benchmarks.common.pages import fill
 from benchmarks.common.results import Row
 from benchmarks.study.boosted import NAME as TREES
 from benchmarks.study.methods import OURS
@@ -19,7 +20,6 @@ import matplotlib.pyplot as plt
 
 PAGE = Path(__file__).parents[2] / "docs" / "study.md"
 PLOT = PAGE.parent / "images" / "study.svg"
-MARKS = ("<!-- results -->", "<!-- /results -->")
 MODELS = {
     "linear": (0,),
     "2 to 8 units": (2, 4, 8),
@@ -206,9 +206,7 @@ def _trees(rows: list[Row]) -> str:
 
 def write(rows: list[Row]) -> None:
     """The results between the marks of the page, and the picture."""
-    before, _, rest = PAGE.read_text().partition(MARKS[0])
-    after = rest.partition(MARKS[1])[2]
-    PAGE.write_text(f"{before}{MARKS[0]}\n{text(rows)}\n{MARKS[1]}{after}")
+    fill(PAGE, "results", text(rows))
     draw([gain for gain in gains(rows) if gain.contaminated == 0.0], PLOT)
 
 

@@ -132,15 +132,6 @@ def test_every_face_is_tested_once_in_five_folds(monkeypatch):
     assert sorted(tested) == list(range(50))
 
 
-def test_tables_go_between_their_marks(tmp_path):
-    file = tmp_path / "page.md"
-    file.write_text("before\n<!-- one -->\nold\n<!-- /one -->\nafter\n")
-    page.fill("one", "new", file)
-    assert file.read_text() == "before\n<!-- one -->\nnew\n<!-- /one -->\nafter\n"
-    with pytest.raises(ValueError, match="no place for 'two'"):
-        page.fill("two", "new", file)
-
-
 def test_gains_are_bold_beyond_two_standard_errors():
     assert page.gain([1.0, 1.1, 0.9]) == "**+1.00 ± 0.06**"
     assert page.gain([1.0, -1.0]) == "+0.00 ± 1.00"
