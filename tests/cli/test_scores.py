@@ -217,3 +217,20 @@ def test_a_hundred_thousand_rows_take_seconds(tmp_path):
     words = (*GOAL, "--out", tmp_path / "c.json", "--page", tmp_path / "p.html")
     assert run("certify", path, *words) == 0
     assert time.process_time() - start < 3
+
+
+def test_dates_of_test_rows_are_on_the_page(tmp_path, capsys):
+    random = np.random.default_rng(0)
+    for name, first, rows in (("old", "2026-01-01", 3000), ("new", "2026-03-01", 1000)):
+        y = random.random(rows) < 0.3
+        s = random.normal(size=rows) + 2 * y
+        days = np.datetime64(first) + np.arange(rows) // 100
+        lines = [f"{a},{int(b)},{d}" for a, b, d in zip(s, y, days, strict=True)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["s,y,day", *lines]))
+    words = ("certify", tmp_path / "old.csv", *GOAL, "--time", "day")
+    assert run(*words, "--test", tmp_path / "new.csv", "--page", tmp_path / "p.html") == 0
+    capsys.readouterr()
+    page = (tmp_path / "p.html").read_text()
+    numbers = json.loads(page.split('id="setpoint-report">')[1].split("</script>")[0])
+    assert (numbers["days"], numbers["dates"]) == (10, ["2026-03-01", "2026-03-10"])
+    assert "<dt>Alerts a day</dt>" in page

@@ -67,6 +67,29 @@ def test_the_oddities_of_the_data_are_reported(made, capsys, tmp_path):
     assert "it is constant" in page
 
 
+def test_the_page_of_a_run_speaks_the_words_of_the_task(made, capsys, tmp_path):
+    rows = list(csv.reader((made / "data.csv").read_text().splitlines()))
+    with (tmp_path / "dated.csv").open("w", newline="") as file:
+        days = [f"2026-01-{1 + 30 * i // len(rows):02d}" for i in range(len(rows))]
+        csv.writer(file).writerows(
+            [*row, day] for row, day in zip(rows, ["day", *days[1:]], strict=True)
+        )
+    words = ("--positive-name", "leavers", "--negative-name", "loyal customers", "--action", "call")
+    more = ("--costs", "500", "5", "--time", "day", "--accept-drift", "--no-baseline")
+    train(tmp_path / "dated.csv", tmp_path / "run", *words, *more, "--model", "linear")
+    shown = (tmp_path / "run" / "report.html").read_text()
+    assert "At most 1 in 10 loyal customers is called: proved" in shown
+    for part in ("<dt>Alerts a day</dt>", "<dt>Cost a day</dt>", "30 January 2026"):
+        assert part in shown
+    assert run("report", tmp_path / "run", "--force") == 0  # they are kept in the run
+    again = (tmp_path / "run" / "report.html").read_text()
+    assert again.split("<main>")[1] == shown.split("<main>")[1]
+    capsys.readouterr()
+    goal = "maximize macro(recall)"
+    assert train(made / "data.csv", tmp_path / "more", *words[:2], goal=goal) == 2
+    assert "--positive-name" in capsys.readouterr().err
+
+
 def test_goals_about_groups_are_trained_and_certified(made, capsys, tmp_path):
     goal = 'maximize recall subject to fpr on sex="f" <= 0.1 and fpr on sex="m" <= 0.12'
     more = ("--group", "sex", "--drop", "sex", "--no-baseline", "--test", made / "test.csv")

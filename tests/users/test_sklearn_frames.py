@@ -53,6 +53,12 @@ def test_labels_that_are_missing_are_absent(kind):
         late[:500] = pd.NA
     found = certify(pd.Series(SCORES), late, GOAL)
     assert found.threshold == certify(SCORES[500:], LABELS[500:], GOAL).threshold
+    assert evaluate(pd.Series(SCORES), late, GOAL) == evaluate(SCORES[500:], LABELS[500:], GOAL)
+    fair = "minimize error subject to demographic_parity(0.1, g=[a, b]) with thresholds per group"
+    expected = evaluate(SCORES[500:], LABELS[500:], fair, groups={"g": GROUPS[500:]})
+    assert evaluate(SCORES, late, fair, groups={"g": pd.Series(GROUPS)}) == expected
+    with pytest.raises(ValueError, match="No row has a label"):
+        evaluate(SCORES[:500], late[:500], GOAL)
 
 
 def test_groups_and_clusters():

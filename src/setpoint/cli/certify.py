@@ -225,7 +225,10 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
     if given.test is not None:
         names = (given.score, given.label, given.group, given.positive)
         source = open_table(given.test)
-        test = read_scores(source, *names, clusters=given.clusters, one_will_do=True)
+        time = given.time if given.time in source.names else None
+        also: dict[str, Any] = {"clusters": given.clusters, "times": time}
+        test = read_scores(source, *names, **also, one_will_do=True)
+        tell(f"{given.test}: {note}" for note in test.notes)
         columns = None if given.group is None else {given.group: test.groups}
         more = {"groups": columns, "clusters": test.clusters}
         certificate = certificate.tested_on(test.scores, test.labels, **more)
@@ -361,7 +364,7 @@ def _page(
         notes=data.notes,
         times=data.times,
         by=given.by,
-        test=None if test is None else (test.scores, test.labels, test.groups),
+        test=None if test is None else (test.scores, test.labels, test.groups, test.times),
         script=not given.no_script,
         **page_words(given),
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from setpoint._checks import quoted, whole
 from setpoint._files import check_output
+from setpoint.tables.values import PERCENTAGE, number_of
 
 if TYPE_CHECKING:
     from setpoint.problems import Problem
@@ -116,10 +117,12 @@ def seed(text: str) -> int:
 
 
 def fraction(text: str) -> float:
-    """A number between 0 and 1, ends excluded, for argparse."""
-    value = _number(text)
-    if not 0 < value < 1:
-        slip = f"; for {value:g} % write {value / 100:g}" if 1 <= value < 100 else ""
+    """A number between 0 and 1, ends excluded, or per cent (``95%``), for argparse."""
+    value = PERCENTAGE.number(text) if "%" in text else number_of(text)
+    if value is None or not 0 < value < 1:
+        slip = ""
+        if value is not None and 1 <= value < 100:
+            slip = f"; for {value:g} % write {value / 100:g}"
         message = f"must be a share between 0 and 1, ends excluded; got {text!r}{slip}"
         raise argparse.ArgumentTypeError(message)
     return value
@@ -127,17 +130,10 @@ def fraction(text: str) -> float:
 
 def positive_number(text: str) -> float:
     """A number above 0, for argparse."""
-    value = _number(text)
-    if not 0 < value < float("inf"):
+    value = number_of(text)
+    if value is None or not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"must be a positive number; got {text!r}")
     return value
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
 
 
 def add_page_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,10 +16,12 @@ from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
     UserError,
+    add_page_arguments,
     as_json,
     count,
     fraction,
     gap_goal,
+    page_words,
     parse_goal,
     positive_number,
     seed,
@@ -67,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=seed, default=0, metavar="N", help="default: 0")
     add("--no-baseline", action="store_true", help="do not train cross-entropy to compare with")
     add("--force", action="store_true", help="replace a run that is in --out already")
+    add_page_arguments(parser)
     add("--quiet", action="store_true", help="print only the certificate")
     add("--json", action="store_true", help="print the certificate as JSON")
 
@@ -74,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Train, certify, write the folder, print the certificate."""
     problem = parse_goal(given.goal, Problem.parse)
-    _check_goal(given.goal, problem, given.group, given.positive)
+    _check_goal(given, problem)
     if given.out.name in ("", ".."):
         raise UserError(f"--out {given.out}: name the folder itself, as in --out run.")
     check_free(given.out, force=given.force)  # before training, not after
@@ -92,7 +95,8 @@ def run(given: argparse.Namespace) -> int:
         ):
             finished = training.run()
             if first:
-                finished.write(given.out, page(finished.result).encode(), force=given.force)
+                shown = page(finished.result, script=not given.no_script)
+                finished.write(given.out, shown.encode(), force=given.force)
                 training.remove_unfinished()
                 _print(given, finished.certificate)
     except KeyboardInterrupt:
@@ -119,6 +123,7 @@ def _training(given: argparse.Namespace, problem: Problem, told: bool) -> Any:
 
     methods_named(given.method, problem.kind)
     _check_trees(given)
+    words = {} if problem.kind == "classes" else page_words(given)
     recipe = Recipe(
         file=given.file,
         label=given.label,
@@ -140,6 +145,8 @@ def _training(given: argparse.Namespace, problem: Problem, told: bool) -> Any:
         time=given.time,
         accept_drift=given.accept_drift,
         notes=_hints(given) if given.time is None else _moving(given),
+        costs=words.pop("costs", None),
+        words=words,
     )
     unfinished = given.out.with_name(f".{given.out.name}.unfinished")
     return Training(recipe, unfinished, _say if told else _hush, told and sys.stderr.isatty())
@@ -174,15 +181,18 @@ def _moving(given: argparse.Namespace) -> tuple[str, ...]:
     return tuple(f"{column}." for column in moving_columns(columns, times=times))
 
 
-def _check_goal(text: str, problem: Problem, group: str | None, positive: str | None) -> None:
+def _check_goal(given: argparse.Namespace, problem: Problem) -> None:
     """UserError for a goal that cannot be trained for and certified, before the file is read.
 
     A run for two classes ends with a certificate: the goal must have bounds that can be proved, at
     one threshold. Of several classes the shifts are chosen, and what they keep is measured.
     """
+    text = given.goal
     if problem.kind == "classes":
-        if positive is not None:
+        if given.positive is not None:
             raise UserError(f"--positive is for two classes, and --goal {text!r} is about several.")
+        if given.positive_name or given.negative_name or given.costs:
+            raise UserError("--positive-name, --negative-name and --costs are for two classes.")
         if isinstance(problem.objective, ClassArea):
             raise UserError(
                 f"--goal {text!r} is an area: it has no decisions to predict with. Name what they "
@@ -191,7 +201,7 @@ def _check_goal(text: str, problem: Problem, group: str | None, positive: str | 
     else:
         _check_two(text, problem)
     columns = {column for where in problem.slices for column, _ in where}
-    if columns - {group}:
+    if columns - {given.group}:
         raise UserError(
             f"--goal {text!r} looks at groups of {', '.join(sorted(columns))}: add --group with "
             "that column (one only)."

@@ -8,6 +8,7 @@ from typing import Any, overload
 from setpoint import rates
 from setpoint._checks import whole
 from setpoint.axes.specification import DEFAULT_POINTS
+from setpoint.batch import ScoredExamples
 from setpoint.problems.parser import is_about_targets, parse_targets
 from setpoint.problems.problem import Problem
 from setpoint.problems.vocabulary import goal
@@ -102,7 +103,8 @@ def evaluate(
     Args:
         scores: One score per example, numpy or torch; ``[n, K]`` for a goal about classes,
             ``[n, c]`` for ``c`` binary ``outputs``.
-        labels: 0 or 1 for each example; of classes, the column.
+        labels: 0 or 1 for each example; of classes, the column. Rows without a label (NaN, None,
+            pandas' ``NA``) are left out.
         goal: A problem, a bound or a sentence; see :func:`as_problem`.
         thresholds: Where to decide; without them the best ones on these very data that meet the
             bounds are taken. Of several outputs one entry each, in their order or by name.
@@ -115,6 +117,7 @@ def evaluate(
 
     Raises:
         Infeasible: No threshold meets the bounds.
+        ValueError: No row has a label, or scores and labels do not fit.
 
     Examples:
         >>> import numpy as np
@@ -128,11 +131,12 @@ def evaluate(
         {'spam': 1.0, 'ad': 0.5}
     """
     problem = as_problem(goal)
-    if outputs is None:
-        given = (thresholds, weights, groups, queries, classes)
-        return problem.evaluate(scores, labels, *given)
-    from setpoint.axes.outputs import columns_of_outputs, of_each
+    from setpoint.axes.outputs import columns_of_outputs, labelled_rows, of_each
 
+    if outputs is None:
+        given = ScoredExamples(scores, labels, weights, groups, queries, classes)
+        known = labelled_rows(given)
+        return problem.evaluate(known.scores, known.labels, thresholds, *known[2:])
     at, found = of_each(thresholds, outputs), {}
     for name, s, y, w in columns_of_outputs(scores, labels, outputs, weights):
         found[name] = problem.evaluate(s, y, at[name], w)

@@ -146,7 +146,8 @@ def report(
             the shortest of days, weeks and months that makes a readable table.
         costs: What a miss and a false alarm cost: shown for every threshold.
         checks: What ``setpoint check`` has noted since, one dict each.
-        test: Scores, labels and groups (if any) of other rows, which judge the certificate.
+        test: Scores, labels, groups and times (if any) of other rows, which judge the
+            certificate: the page is about them.
         script: Whether the threshold can be moved on the page, by a script inside it.
 
     Raises:
@@ -170,7 +171,8 @@ def report(
     name = "calibration" if _is_calibration(scores, labels, certificate) else "test"
     splits = {name: (scores, labels, values)}
     if test is not None:
-        splits = {"calibration": (scores, labels, values), "test": test}
+        splits = {"calibration": (scores, labels, values), "test": test[:3]}
+        times = test[3] if len(test) > 3 else None
     run = RunResult(
         certificate.goal,
         splits,
@@ -184,7 +186,7 @@ def report(
         versions={"setpoint": __version__},
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         notes=notes,
-        times=times if test is None else None,
+        times=times,
         by=by,
         costs=costs,
         checks=checks,

@@ -43,6 +43,7 @@ from setpoint.results.rows import (
     widest_gap,
 )
 from setpoint.results.run import RunResult, Scored, Verdict, read_verdict, sentences
+from setpoint.tables.values import days_of
 
 MOST_CHECKS = 60
 """Of more checks the latest are shown."""
@@ -199,22 +200,19 @@ class Findings:
 
     @property
     def dates(self) -> tuple[str, ...]:
-        """When the first and the last row of the judged split were measured, if that is known."""
+        """The days of the first and the last row of the judged split, if they are known."""
         times = self.run.times
         if times is not None and times.dtype.kind == "M":
             return tuple(str(end.astype("datetime64[D]")) for end in (times.min(), times.max()))
-        if self.run.judged != "calibration":
-            return ()
-        return sentences((self.run.certificate or {}).get("period"))
+        period = sentences((self.run.certificate or {}).get("period"))
+        dated = len(period) == 2 and None not in map(days_of, period)
+        return period if dated and self.run.judged == "calibration" else ()
 
     @property
     def days(self) -> int | None:
         """How many days the rows of the judged split span, if their dates are known."""
-        times = self.run.times
-        if times is None or times.dtype.kind != "M":
-            return None
-        first, last = (end.astype("datetime64[D]") for end in (times.min(), times.max()))
-        return int((last - first).astype(int)) + 1
+        ends = [days_of(date) for date in self.dates]
+        return None if len(ends) < 2 else int(ends[1] or 0) - int(ends[0] or 0) + 1
 
     @property
     def shown(self) -> OperatingPoint | None:

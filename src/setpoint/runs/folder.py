@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from setpoint._checks import positive
 from setpoint._files import check_output_folder, write_folder
 from setpoint.problems import Problem
 from setpoint.tables import LabelNames
@@ -125,6 +126,10 @@ class Manifest:
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What the page calls a positive, the others and the action, if that was said."""
+    costs: tuple[float, float] | None = None
+    """What a miss and a false alarm cost, if that was said."""
 
     @property
     def label_names(self) -> LabelNames:
@@ -135,6 +140,7 @@ class Manifest:
         """The content of run.json, with a digest of itself."""
         content = {name: getattr(self, name) for name in _FIELDS}
         content["classes"] = list(self.classes)
+        content |= {"words": dict(self.words), "costs": self.costs and list(self.costs)}
         content |= {"format": _FORMAT, "columns": self.encoder.to_json(), "notes": list(self.notes)}
         content["digest"] = _digest(content)
         return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
@@ -209,7 +215,19 @@ def _checked(content: dict[str, Any]) -> Manifest:
         raise ValueError(f"columns make {encoder.width:,} features, {_WIDEST:,} at most.")
     fields = {name: content[name] for name in _FIELDS}
     notes = tuple(content["notes"])
+    fields |= _page_words(content.get("words", {}), content.get("costs"))
     return Manifest(**fields, encoder=encoder, classes=tuple(classes), notes=notes)
+
+
+def _page_words(words: Any, costs: Any) -> dict[str, Any]:
+    """The words and costs of the task; runs of older versions have none."""
+    named = isinstance(words, dict) and set(words) <= {"positive", "negative", "action"}
+    if not named or not _texts(words.values()):
+        raise ValueError("words must be texts: positive, negative, action.")
+    if costs is None:
+        return {"words": words}
+    miss, alarm = costs
+    return {"words": words, "costs": (positive(miss, "costs"), positive(alarm, "costs"))}
 
 
 def _texts(values: Any) -> bool:

@@ -188,7 +188,8 @@ def result_of(
     if certificate.certified:
         own = certificate.column is not None
         threshold = certificate.thresholds if own else certificate.threshold
-    return RunResult(**fields, threshold=threshold, positive=manifest.positive)
+    fields |= {"positive": manifest.positive, **manifest.words, "costs": manifest.costs}
+    return RunResult(**fields, threshold=threshold)
 
 
 def _baseline_shifts(

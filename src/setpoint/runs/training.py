@@ -10,9 +10,9 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
@@ -108,6 +108,10 @@ class Recipe:
     accept_drift: bool = False
     notes: tuple[str, ...] = ()
     """Sentences for the report, on what was found in the file."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What the page calls a positive, the others and the action: positive, negative, action."""
+    costs: tuple[float, float] | None = None
+    """What a miss and a false alarm cost, for the page."""
 
     @property
     def several(self) -> bool:
@@ -391,6 +395,8 @@ class Training:
             classes=names if recipe.several else (),
             versions=versions(),
             notes=seen.notes,
+            words=recipe.words,
+            costs=recipe.costs,
         )
 
     def _certify(

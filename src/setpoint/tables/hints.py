@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from setpoint._checks import quoted
 from setpoint.tables.table import Chunk, TableSource
-from setpoint.tables.values import FloatColumn, days_of
+from setpoint.tables.values import FloatColumn, days_of, number_of
 
 _WORDS = "customer|client|user|patient|account|card|device|person|member|subject|session|household"
 _NAMED = re.compile(rf"(^|_)({_WORDS})(_|$|id|no|number)|(^|_)(id|uuid|key)$|[a-z]I[Dd]$", re.I)
@@ -41,7 +41,8 @@ def related_columns(source: TableSource, target: str, without: Collection[str]) 
     if chunk is None or not len(chunk):
         return
     values, codes = chunk.coded(target)
-    shown = np.array([np.nan if value is None else _number(value) for value in values])[codes]
+    found = [None if value is None else number_of(value) for value in values]
+    shown = np.array([np.nan if value is None else value for value in found])[codes]
     if not np.isfinite(shown).any():  # labels of text: which of them it is
         shown = codes.astype(np.float64)
     for name in names:
@@ -49,13 +50,6 @@ def related_columns(source: TableSource, target: str, without: Collection[str]) 
             yield f"column {quoted(name)} holds dates; to certify in their order: --time {name}."
         else:
             yield from _cluster_hint(chunk, name, shown)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
 
 
 def _has_dates(chunk: Chunk, name: str) -> bool:

@@ -113,11 +113,12 @@ class _Date(NumberFormat):
 PLAIN = _Plain("a number")
 DATE = _Date("days since 1970-01-01")
 DECIMAL_COMMA = NumberFormat("a number with decimal comma", ",")
+PERCENTAGE = NumberFormat("a percentage", mark="%")
 FORMATS = (
     PLAIN,
     NumberFormat("a number with thousands separators"),
     DECIMAL_COMMA,
-    NumberFormat("a percentage", mark="%"),
+    PERCENTAGE,
     NumberFormat("a percentage with decimal comma", ",", "%"),
     NumberFormat("an amount of money", mark="currency"),
     NumberFormat("an amount of money with decimal comma", ",", "currency"),
