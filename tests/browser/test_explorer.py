@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from setpoint import certify
+from setpoint import Problem, certify
+from setpoint.certificates import certify_groups
 from setpoint.reports import report
 
 pytestmark = pytest.mark.browser
@@ -44,7 +45,7 @@ READ = """(() => {
     threshold: box.querySelector("[data-threshold]").textContent,
     at: box.querySelector("input[type=range]").value,
     spoken: box.querySelector("input[type=range]").getAttribute("aria-valuetext"),
-    line: +box.querySelector("line.threshold").getAttribute("x1"),
+    line: +box.querySelector(".scores:not([hidden]) line.threshold").getAttribute("x1"),
     cells: rows.map(row => [...row.children].map(part => part.textContent)),
   };
 })()"""
@@ -57,7 +58,7 @@ ALL = """(() => {
   }
   return found;
 })()""".replace("READ", READ)
-THRESHOLDS = "JSON.parse(document.getElementById('setpoint-stops').textContent).stops"
+THRESHOLDS = "JSON.parse(document.getElementById('setpoint-stops').textContent).views[0].stops"
 
 
 def interval(count, total, sure=SURE):
@@ -166,6 +167,62 @@ def test_the_line_can_be_dragged(browser, path, touch):
     assert moved["line"] > start["line"] + 10
     assert moved["line"] == pytest.approx(0.8 * 420, abs=12)
     assert "holds" in moved["state"]
+
+
+GROUP_GOAL = (
+    "minimize error subject to demographic_parity(0.1, sex=[f, m]) with thresholds per group"
+)
+
+
+@pytest.mark.parametrize("goal", [GROUP_GOAL, "fpr <= 5 %", "shared"])
+def test_a_single_group_can_be_moved(browser, tmp_path, goal):
+    random = np.random.default_rng(1)
+    sex = np.where(random.random(9000) < 0.6, "f", "m")
+    labels = random.random(9000) < np.where(sex == "f", 0.2, 0.4)
+    scores = random.normal(size=9000) + 2 * labels + 0.5 * (sex == "m")
+    if goal == GROUP_GOAL:
+        half = np.arange(9000) < 4500
+        parts = ([c[p] for c in (scores, labels, sex)] for p in (half, ~half))
+        found = certify_groups(Problem.parse(goal), *parts, column="sex")
+    else:
+        groups = None if goal == "shared" else {"sex": sex}
+        found = certify(scores, labels, "fpr <= 5 %", groups=groups)
+    own = dict.fromkeys("fm", found.threshold) if goal == "shared" else found.thresholds
+    path = tmp_path / "groups.html"
+    days = np.datetime64("2026-01-01") + np.arange(9000) // 300
+    shown = report(scores, labels, found, groups={"sex": sex}, times=days, costs=COSTS)
+    path.write_text(shown, encoding="utf-8")
+    browser.open(path)
+    together = browser.js(READ)
+    for place, group in ((1, "f"), (2, "m")):
+        browser.js(f"""(() => {{ const select = document.querySelector("#explorer select");
+            select.value = {place}; select.dispatchEvent(new Event("change")); }})()""")
+        stops = browser.js(THRESHOLDS.replace("[0]", f"[{place}]"))
+        assert 20 < len(stops) <= 41
+        s, y = scores[sex == group], labels[sex == group]
+        seen = browser.js(READ)
+        assert seen["threshold"] == f"{own[group]:.5g}".replace("-", "\u2212")
+        assert seen["state"] == ("badge off" if goal == "shared" else "badge certified")
+        assert ("not for this group" in seen["badge"]) == (goal == "shared")
+        assert "0 to 0" not in seen["badge"]
+        states = []
+        for stop, moved in zip(stops, browser.js(ALL), strict=True):
+            above = s > stop["cut"]
+            alerts, missed, fpr, *_ = moved["cells"]
+            assert close(alerts[0], above.sum() / 30)
+            assert missed[0] == f"{(~above & y).sum():,}"
+            assert fpr[2] == f"{(above & ~y).sum():,} of {(~y).sum():,}"
+            assert stop["errors"][:2] == [(~above & y).sum(), (above & ~y).sum()]
+            states.append(moved["state"].split()[1])
+        assert states.count("certified") == (goal != "shared")
+        assert ("holds" in states) == (goal == "fpr <= 5 %")  # a gap has no safe side
+        visible = "[...document.querySelectorAll('.scores')].map(each => !each.hidden)"
+        assert browser.js(visible) == [place == i for i in range(3)]
+    browser.js("""(() => { const select = document.querySelector("#explorer select");
+        select.value = 0; select.dispatchEvent(new Event("change")); })()""")
+    assert browser.js(READ) == together
+    assert browser.complaints() == []
+    assert len(shown.encode()) < 300_000
 
 
 def test_costs_can_be_typed_in(browser, path, new, certificate):

@@ -209,6 +209,11 @@ def scores(found: Findings) -> Iterator[Plot]:
         yield threshold_plot(found)
 
 
+def group_scores(found: Findings) -> Iterator[Plot]:
+    """The scores of each group whose threshold can be moved by itself."""
+    return (threshold_plot(own) for own in found.by_group.values() if own.shown is not None)
+
+
 def checks(found: Findings) -> Iterator[Plot]:
     """Each bounded rate as later checks measured it."""
     for bound in found.goal.bounds[:2]:
@@ -245,6 +250,7 @@ PLOTS: dict[str, Callable[[Findings], Iterable[Plot]]] = {
     "periods": periods,
     "curves": curves,
     "scores": scores,
+    "group scores": group_scores,
     "checks": checks,
     "training": training,
 }

@@ -22,27 +22,46 @@ from setpoint.reports.text import (
 from setpoint.reports.wording import headline
 from setpoint.results import Findings, Measured, OperatingPoint
 
+STOPS_OF_A_GROUP = 40
+"""How many thresholds of a single group one can move through."""
+
 
 def explorer(found: Findings) -> dict[str, Any] | None:
     """What the script needs, as JSON knows it; None if there are no thresholds to move through.
 
+    ``views`` are everyone, then each group (``found.by_group``) with its own threshold. Their
     ``stops`` go from the lowest threshold to the highest. Each has its ``cut``, its ``state``
     (certified, holds or off), the ``text`` of the badge, the place ``x`` of its line in the
     picture, its ``rows`` (for each figure the value and two small lines), and ``errors``: counts
     of misses and false alarms, and of both the intervals as shares of all cases.
     """
-    stops, start = found.stops[::-1], found.shown
-    if start is None:
+    if found.shown is None:
         return None
-    plot = threshold_plot(found)
+    shown = {"all": found, **found.by_group}
     return {
-        "start": stops.index(start),
-        "certified": _is_certified(found, start),
-        "cases": found.judged.count,
-        "per": _cases_per_unit(found),
         "unit": "a day" if found.days else "per 1,000 cases",
         "costs": found.run.costs,
-        "stops": [_stop(found, plot, point, start) for point in stops],
+        "views": [_view(found, own, name) for name, own in shown.items() if own.shown is not None],
+    }
+
+
+def _view(found: Findings, own: Findings, name: str) -> dict[str, Any]:
+    """The thresholds of everyone, or of one group, to move through."""
+    stops, start, plot = own.stops[::-1], own.shown, threshold_plot(own)
+    assert start is not None
+    if own is not found:
+        every = -(-len(stops) // STOPS_OF_A_GROUP)
+        stops = tuple(p for i, p in enumerate(stops) if i % every == 0 or p is start)
+    row = own.judged
+    return {
+        "name": name,
+        "threshold": "Threshold" if own.one_threshold else "Shift of thresholds",
+        "counts": [thousands(row.negatives), thousands(row.positives)],
+        "start": stops.index(start),
+        "certified": _is_certified(found, start),
+        "cases": row.count,
+        "per": _cases_per_unit(own),
+        "stops": [_stop(found, own, plot, point) for point in stops],
     }
 
 
@@ -55,18 +74,16 @@ def _is_certified(found: Findings, point: OperatingPoint) -> bool:
     return point.chosen and found.verdict.status == "certified"
 
 
-def _stop(
-    found: Findings, plot: Plot, point: OperatingPoint, start: OperatingPoint
-) -> dict[str, Any]:
+def _stop(found: Findings, own: Findings, plot: Plot, point: OperatingPoint) -> dict[str, Any]:
     missed, flagged = point.errors(found.verdict.confidence)
-    state, text = _badge(found, point, start)
+    state, text = _badge(found, own, point)
     return {
         "cut": point.threshold,
         "threshold": cut(point.threshold),
         "x": round(plot.at(point.threshold, plot.y.low)[0], 1),
         "state": state,
         "text": text,
-        "rows": figures(found, point),
+        "rows": figures(own, point),
         "errors": [
             point.misses,
             point.fpr.count or 0,
@@ -102,8 +119,13 @@ def _rate(rate: Measured) -> list[str]:
     return [percent(rate.value), between(rate.interval), counts(rate)]
 
 
-def _badge(found: Findings, point: OperatingPoint, start: OperatingPoint) -> tuple[str, str]:
+def _badge(found: Findings, own: Findings, point: OperatingPoint) -> tuple[str, str]:
     """How a threshold stands to the certificate, and what moving there does."""
+    start = own.shown
+    assert start is not None
+    alone = own is not found and not found.proves_groups
+    if _is_certified(found, point) and alone:
+        return "off", "Certified for all cases together, not for this group by itself."
     if _is_certified(found, point):
         state, sign = (
             ("off", "Certified, but: ") if found.doubts else ("certified", "✓ Certified. ")
@@ -112,7 +134,7 @@ def _badge(found: Findings, point: OperatingPoint, start: OperatingPoint) -> tup
     if not _is_certified(found, start):
         return "off", "Nothing is certified: these are measurements"
     stricter = point.threshold > start.threshold
-    if found.safe_side == ("stricter" if stricter else "looser"):
+    if found.safe_side == ("stricter" if stricter else "looser") and not alone:
         return "holds", f"The promise holds here, too ({found.safe_side}). {_moved(point, start)}"
     return "off", f"Not certified here. {_moved(point, start)}"
 

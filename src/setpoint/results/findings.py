@@ -7,7 +7,7 @@ numbers; :mod:`setpoint.reports.charts` draws them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,8 @@ from setpoint.results.rows import (
 from setpoint.results.run import RunResult, Scored, Verdict, read_verdict, sentences
 from setpoint.tables.values import days_of
 
+MOST_GROUPS_TO_MOVE = 6
+"""Of more groups the largest have thresholds that can be moved on the page."""
 MOST_CHECKS = 60
 """Of more checks the latest are shown."""
 ASSUMPTIONS = (
@@ -181,6 +183,29 @@ class Findings:
             return ()
         given = (self._margins.accepted, split.labels, split.groups)
         return tuple(group_rates(*given, confidence=self.verdict.confidence))
+
+    @cached_property
+    def by_group(self) -> Mapping[str, Findings]:
+        """The findings on the rows of each of the largest groups, at the threshold it has."""
+        run, split = self.run, self._split
+        if not self.groups or run.threshold is None:
+            return {}
+        largest = sorted(self.groups, key=lambda row: -row.count)[:MOST_GROUPS_TO_MOVE]
+        names, found = np.asarray(split.groups).astype(str), {}
+        for name in sorted(row.name for row in largest):
+            mine, own = names == name, run.threshold
+            if isinstance(own, Mapping):
+                own = {str(group): cut for group, cut in own.items()}[name]
+            found[name] = Findings(
+                replace(
+                    run,
+                    splits={run.judged: tuple(c[mine] for c in split if c is not None)},
+                    threshold=own,
+                    baseline=None,
+                    times=None if run.times is None else run.times[mine],
+                )
+            )
+        return found
 
     @property
     def proves_groups(self) -> bool:
