@@ -211,7 +211,11 @@ def scores(found: Findings) -> Iterator[Plot]:
 
 def group_scores(found: Findings) -> Iterator[Plot]:
     """The scores of each group whose threshold can be moved by itself."""
-    return (threshold_plot(own) for own in found.by_group.values() if own.shown is not None)
+    for group, own in found.by_group.items():
+        if own.shown is not None:
+            plot = threshold_plot(own)
+            plot.title += f", {clip(group, 60)}"
+            yield plot
 
 
 def checks(found: Findings) -> Iterator[Plot]:
