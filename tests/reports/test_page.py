@@ -232,7 +232,7 @@ def test_degenerate_data_have_a_page(scores, labels, threshold):
 
 def test_half_a_million_cases_make_no_larger_page():
     big = page(result(splits={"test": draw(500_000, 0)}, baseline=None))
-    assert len(big) < 180_000
+    assert len(big) < 240_000  # with thresholds to move for everyone and for two groups
 
 
 def test_the_same_run_gives_the_same_page(shown):
