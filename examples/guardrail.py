@@ -27,8 +27,7 @@ from transformers import (
     pipeline,
 )
 
-from setpoint import Implicit
-from setpoint.certificates import certify_outputs
+from setpoint import Implicit, certify
 from setpoint.integrations.huggingface import DecisionPipeline, Goal
 
 NAMES = ["injection", "jailbreak"]
@@ -110,15 +109,16 @@ class Tokenized(torch.utils.data.Dataset):
         return {name: column[row] for name, column in columns.items()}
 
 
-def show(name, certificates):
+def show(name, certificate):
     """One line for each category."""
-    for category, each in certificates.items():
-        recall = f", recall {each.objective[0].value:.0%}" if each.certified else ""
-        print(f"{name}, {category}: {each.status}{recall}, {each.goal}")
+    for point, found in zip(certificate.points, certificate.objective, strict=True):
+        print(
+            f"{name}, {point.group}: {certificate.status}, recall {found.value:.0%}, fpr <= 0.1 %"
+        )
 
 
 def tiny_transformer(folder, train, calibration):
-    """Train, certify, save; returns the certificates."""
+    """Train, certify, save; returns the certificate."""
     texts, kinds = train
     tokenizer = words_to_numbers(texts)
     torch.manual_seed(0)
@@ -158,10 +158,10 @@ def tiny_transformer(folder, train, calibration):
     )
     trainer.train()
     rows = Tokenized(tokenizer, calibration[0], labels_of(calibration[1]))
-    certificates = goal.certify_outputs(trainer, rows)
+    certificate = goal.certify(trainer, rows)
     trainer.save_model(folder)
     tokenizer.save_pretrained(folder)
-    return certificates
+    return certificate
 
 
 def main() -> None:
@@ -174,18 +174,18 @@ def main() -> None:
     model = OneVsRestClassifier(LogisticRegression(C=30, class_weight="balanced"))
     model.fit(features.fit_transform(texts[train]), truth[train])
     scores = model.decision_function(features.transform(texts[rest]))
-    found = certify_outputs(scores, labels_of(kinds[rest]), GOAL, outputs=NAMES)
+    found = certify(scores, labels_of(kinds[rest]), GOAL, outputs=NAMES)
     show("TF-IDF", found)
     new, _ = made_up_texts(seed=1, harmless=5000, attacks=1)
     if not data:
         again = model.decision_function(features.transform(new[:5000]))
-        stopped = [found[n].decide(again[:, i]).mean() for i, n in enumerate(NAMES)]
+        stopped = found.decide(again).mean(axis=0)
         print("new harmless texts stopped: " + ", ".join(f"{share:.2%}" for share in stopped))
     with tempfile.TemporaryDirectory() as folder:
         parts = ((texts[p], kinds[p]) for p in (train, rest))
-        certificates = tiny_transformer(folder, *parts)
-        show("transformer", certificates)
-        if all(each.certified for each in certificates.values()):
+        certificate = tiny_transformer(folder, *parts)
+        show("transformer", certificate)
+        if certificate.certified:
             decide = pipeline("text-classification", model=folder, pipeline_class=DecisionPipeline)
             for text in (texts[kinds == "injection"][0], texts[kinds == "harmless"][0]):
                 (found,) = decide([text], truncation=True)

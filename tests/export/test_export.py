@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from setpoint import Certificate, Decision, certify
+from setpoint.certificates import certify_three_way, row_numbers
 from setpoint.export import load_decision, save_decision, to_onnx, to_program
 
 MANY = 100_000
@@ -217,3 +218,65 @@ def test_it_prints_its_promise():
     model, certificate = made()
     assert "fpr <= 0.1, threshold=" in repr(Decision(model, certificate))
     assert isinstance(certificate, Certificate)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_ties_broken_by_lot_here_and_in_onnx(tmp_path, grouped):
+    import onnxruntime
+
+    model, scores, labels, sex = by_group()
+    groups, ids = ({"sex": sex} if grouped else None), [f"row {i}" for i in range(5000)]
+    certificate = certify(scores, labels, "fpr <= 0.1", groups=groups, ties="lot", ids=ids)
+    decision, x, numbers = Decision(model, certificate), rows(5000, seed=1), row_numbers(ids)
+    places = torch.tensor([decision.groups.index(s) for s in sex.tolist()]) if grouped else None
+    with torch.no_grad():
+        decided, seen = decision(x, places, torch.tensor(numbers))
+    assert (decided & (seen == decision.thresholds.min())).any()  # equal, and accepted
+    expected = certificate.decide(scores, *((sex,) if grouped else ()), ids=ids)
+    assert (decided.numpy() == expected).all()
+    to_onnx(decision, x[:4], tmp_path / "lots.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "lots.onnx"))
+    given = {"x": x.numpy(), "ids": numbers} | ({"groups": places.numpy()} if grouped else {})
+    assert (session.run(["decisions"], given)[0] == expected).all()
+    save_decision(decision.half(), tmp_path / "d.safetensors")
+    with pytest.raises(ValueError, match="pass ids="):
+        load_decision(tmp_path / "d.safetensors", Sum())(x, places)
+
+
+def test_three_ways_here_and_in_onnx(tmp_path):
+    import onnxruntime
+
+    random = np.random.default_rng(0)
+    labels = random.random(20_000) < 0.2
+    scores = random.normal(size=20_000) + 4 * labels
+    certificate = certify_three_way(scores, labels, "precision >= 0.99", "npv >= 0.99")
+    decision = Decision(nn.Flatten(0), certificate)
+    x = torch.linspace(-3, 9, 1000, dtype=torch.float64)[:, None]
+    decided, _ = decision(x)
+    words = np.array(["reject", "review", "accept"])
+    assert words[decided].tolist() == certificate.decide(x[:, 0].numpy()).tolist()
+    assert decided.unique().tolist() == [0, 1, 2]
+    to_onnx(decision, x[:4], tmp_path / "three.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "three.onnx"))
+    assert (session.run(["decisions"], {"x": x.numpy()})[0] == decided.numpy()).all()
+    save_decision(decision, tmp_path / "d.safetensors")
+    again = load_decision(tmp_path / "d.safetensors", nn.Flatten(0))
+    assert torch.equal(again(x)[0], decided)
+    unproved = certify_three_way(scores[:50], labels[:50], "precision >= 0.99", "npv >= 0.99")
+    with pytest.raises(ValueError, match="no thresholds"):
+        Decision(nn.Flatten(0), unproved)
+
+
+def test_several_outputs_have_a_threshold_each_or_are_never_accepted(tmp_path):
+    random = np.random.default_rng(0)
+    labels = random.random((3000, 3)) < [0.3, 0.3, 0.99]  # 30 negatives of the last: no proof
+    scores = torch.tensor(random.normal(size=(3000, 3)) + 2 * labels)
+    certificate = certify(scores, labels, "fpr <= 0.05", outputs=["a", "b", "c"])
+    decision = Decision(nn.Identity(), certificate)
+    decided, _ = decision(scores)
+    assert decision.outputs == ("a", "b", "c")
+    assert decided.any(0).tolist() == [True, True, False]
+    assert torch.equal(decided, certificate.decide(scores))
+    save_decision(decision, tmp_path / "d.safetensors")
+    again = load_decision(tmp_path / "d.safetensors", nn.Identity())
+    assert torch.equal(again(scores)[0], decided)

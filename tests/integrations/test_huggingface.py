@@ -321,19 +321,16 @@ def test_several_outputs_train_are_measured_certified_and_decide(tmp_path):
         value = GOAL.evaluate(logits[:, place], data.labels[:, place])
         assert found[f"eval_setpoint/goal/{name}"] == pytest.approx(value)
     assert set(goal.criterion.statuses) == set(names)
-    with pytest.raises(ValueError, match="several outputs"):
-        goal.certify(trainer, data)
-    certificates = goal.certify_outputs(trainer, TwoLabels(600, 5))
-    assert [each.confidence for each in certificates.values()] == [0.975, 0.975]
-    assert all(each.certified for each in certificates.values())
+    certificate = goal.certify(trainer, TwoLabels(600, 5))
+    assert list(certificate.thresholds) == names
+    assert trainer.model.config.setpoint["thresholds"] == list(certificate.thresholds.values())
     trainer.save_model(tmp_path / "saved")
     tokenizer().save_pretrained(tmp_path / "saved")
     decision = load_classifier(tmp_path / "saved")
     assert decision.outputs == ("few", "high")
     with torch.no_grad():
         decided, scores = decision({"input_ids": data.words})
-    for place, each in enumerate(certificates.values()):
-        assert torch.equal(decided[:, place], each.decide(scores[:, place]))
+    assert torch.equal(decided, certificate.decide(scores))
     pipe = transformers.pipeline(
         "text-classification", model=str(tmp_path / "saved"), pipeline_class=DecisionPipeline
     )

@@ -7,7 +7,6 @@ from sklearn.metrics import confusion_matrix, roc_curve
 from torch import nn
 
 import setpoint as sp
-from setpoint.certificates import certify_outputs
 from setpoint.export import Decision, load_decision, save_decision
 
 NAMES = [f"topic {i}" for i in range(20)]
@@ -42,9 +41,7 @@ def test_twenty_outputs_from_training_to_decisions(tmp_path):
     for place, name in enumerate(NAMES):
         alarms, hits, _ = roc_curve(truth[:, place], scores[:, place])
         assert values[name] == pytest.approx(hits[alarms <= 0.1].max())
-    certificates = certify_outputs(scores, truth, GOAL, outputs=NAMES)
-    assert {each.confidence for each in certificates.values()} == {1 - 0.05 / 20}
-    decision = Decision(model, certificates)
+    decision = Decision(model, sp.certify(scores, truth, GOAL, outputs=NAMES))
     save_decision(decision, tmp_path / "d.safetensors")
     again = load_decision(tmp_path / "d.safetensors", nn.Linear(20, 20))
     new, labels = draw(2, 5000)

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
         thresholds_to_prove,
     )
     from setpoint.certificates.labelling import LabelPlan, label_plan
-    from setpoint.certificates.outputs import certify_outputs
     from setpoint.certificates.streams import certify_table
     from setpoint.certificates.three_way import ThreeWayCertificate, certify_three_way
+    from setpoint.certificates.tie_breaking import row_numbers
 
 __all__ = [
     "CannotPromise",
@@ -49,7 +49,6 @@ __all__ = [
     "approval_rates",
     "certify",
     "certify_groups",
-    "certify_outputs",
     "certify_shifts",
     "certify_table",
     "certify_three_way",
@@ -60,6 +59,7 @@ __all__ = [
     "is_plain_share",
     "label_plan",
     "moving_columns",
+    "row_numbers",
     "shifts_to_prove",
     "thresholds_to_prove",
     "why_unprovable",
@@ -83,9 +83,9 @@ __getattr__ = import_lazily(
         "thresholds_to_prove": "group_thresholds",
         "LabelPlan": "labelling",
         "label_plan": "labelling",
-        "certify_outputs": "outputs",
         "certify_table": "streams",
         "ThreeWayCertificate": "three_way",
         "certify_three_way": "three_way",
+        "row_numbers": "tie_breaking",
     },
 )

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
 
 from setpoint._checks import is_number
 from setpoint._extras import HIGHER
-from setpoint.certificates.decisions import SCORE_PRECISIONS, exceeds, exceeds_by_group
+from setpoint.certificates.decisions import (
+    SCORE_PRECISIONS,
+    exceeds,
+    exceeds_by_group,
+    raised,
+    rounded,
+)
 from setpoint.certificates.goals import as_capacity, goal_to_certify
 from setpoint.certificates.many_outputs import certified_columns, each_column
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
@@ -23,12 +33,16 @@ from setpoint.certificates.text import (
     titled,
     value_text,
 )
+from setpoint.certificates.tie_breaking import winners
 from setpoint.rates import Value, numeral
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from numpy.typing import NDArray
+
     from setpoint import Monitor
+    from setpoint.axes.arrays import Bools
     from setpoint.certificates.drift import Check
 
 _Record = TypeVar("_Record", bound="Record")
@@ -69,7 +83,7 @@ class Point:
     alerts: int
     true_alerts: int | None
 
-    def describe(self, precision: str) -> str:
+    def describe(self, precision: str, lot: float | None = None) -> str:
         """``score > 2.5 (float64), accepts 60 of 1,000 rows (40 of 200 positives)``."""
         if self.threshold is None:
             positive = "" if self.positives is None else f", {self.positives:,} of them positive"
@@ -79,7 +93,8 @@ class Point:
             accepted += f" ({self.true_alerts:,} of {self.positives:,} positives)"
         if self.threshold == -math.inf:
             return f"none needed: {accepted}"
-        return f"score > {numeral(self.threshold)} ({precision}), {accepted}"
+        equal = "" if lot is None else f", or equal to it with a lot above {lot:.6g}"
+        return f"score > {numeral(self.threshold)} ({precision}){equal}, {accepted}"
 
 
 class Record:
@@ -179,7 +194,7 @@ class Certificate(Record):
 
     kind = "setpoint certificate"
     version = 2
-    added = ("given_thresholds", "largest_amount", "old_threshold")
+    added = ("given_thresholds", "largest_amount", "old_threshold", "lots", "lot_seed")
 
     goal: str
     """What was asked for; ``Problem.parse`` or ``certify`` read it back."""
@@ -225,6 +240,10 @@ class Certificate(Record):
     """Where alerts began while the rows were labelled, if that was said."""
     outputs: tuple[str, ...] = ()
     """Of several outputs the names, in the order of the scores' columns."""
+    lots: tuple[float, ...] = ()
+    """For each point: scores that equal the threshold are accepted if their lot is above it."""
+    lot_seed: int = 0
+    """Of the lots, which are drawn from the ids of rows."""
 
     @property
     def threshold(self) -> float:
@@ -244,12 +263,13 @@ class Certificate(Record):
             raise ValueError("There is one threshold for everyone: see threshold.")
         return {p.group: p.threshold for p in self.points if None not in (p.group, p.threshold)}  # type: ignore[misc]
 
-    def decide(self, scores: Any, groups: Any = None) -> Any:
+    def decide(self, scores: Any, groups: Any = None, *, ids: Any = None) -> Any:
         """``score > threshold`` for new scores, numpy or torch, in the calibrated precision.
 
         Args:
             scores: New scores of the same model, of any shape.
             groups: The group of each score, if every group has its own threshold.
+            ids: The id of each row, if ties are broken by lot.
 
         Returns:
             Booleans of the shape (and, for torch, on the device) of the scores. Of several outputs
@@ -261,11 +281,41 @@ class Certificate(Record):
                 for g, t in self.thresholds.items()
             }
             return each_column(known, scores, self.outputs)
+        wins = self._winners(ids, np.shape(scores))
         if self.column is None:
-            return exceeds(scores, self.threshold, self.dtype)
+            return exceeds(scores, self.threshold, self.dtype, wins and wins[None])
         if groups is None:
             raise ValueError(f"There is one threshold for each {self.column:.60}: pass groups=.")
-        return exceeds_by_group(scores, groups, self.thresholds, self.column, self.dtype)
+        return exceeds_by_group(scores, groups, self.thresholds, self.column, self.dtype, wins)
+
+    def resolve_ties(self, scores: Any, ids: Any, groups: Any = None) -> NDArray[Any]:
+        """Scores of which ``score > threshold`` is the decision: winners of a lot lie just above.
+
+        For what compares scores with the threshold by itself: :meth:`monitor`, pages.
+
+        Args:
+            scores: One per row.
+            ids: The id of each row.
+            groups: The group of each row, if every group has its own threshold.
+        """
+        wins = self._winners(ids, np.shape(scores))
+        found = rounded(scores, self.dtype)
+        for point in self.points:
+            if wins is not None and point.threshold is not None:
+                own = wins[point.group]
+                own &= True if point.group is None else np.asarray(groups) == point.group
+                found = raised(found, point.threshold, own, self.dtype)
+        return found
+
+    def _winners(self, ids: Any, shape: tuple[int, ...]) -> dict[Value | None, Bools] | None:
+        """For each group who is accepted with a score that equals its threshold; None: nobody."""
+        self._need_threshold()
+        if not self.lots:
+            return None
+        if ids is None:
+            raise ValueError("Ties are broken by a lot drawn from the row's id: pass ids=.")
+        pairs = zip(self.points, self.lots, strict=True)
+        return {point.group: winners(ids, self.lot_seed, lot, shape) for point, lot in pairs}
 
     def check(
         self,
@@ -275,6 +325,7 @@ class Certificate(Record):
         groups: Any = None,
         clusters: Any = None,
         times: Any = None,
+        ids: Any = None,
         significance: float = 0.001,
     ) -> Check:
         """Compare new data with the certificate: do the bounds still hold, do as many alerts come?
@@ -285,6 +336,7 @@ class Certificate(Record):
             groups: The group of each score, if the certificate is about groups.
             clusters: What each row belongs to; needed if the certificate is about clusters.
             times: When each row was measured; needed if the certificate is about alerts in a day.
+            ids: The id of each row; needed if ties are broken by lot.
             significance: The chance of a false alarm in a check without drift.
 
         Returns:
@@ -302,6 +354,9 @@ class Certificate(Record):
             scores, labels, groups = certified_columns(self, scores, labels)
         if self.clusters is not None and clusters is None:
             raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
+        if self.lots:
+            column = groups[self.column] if isinstance(groups, Mapping) else groups
+            scores = self.resolve_ties(scores, ids, column)
         return check_drift(self, scores, labels, groups, significance, clusters)
 
     def monitor(
@@ -344,9 +399,9 @@ class Certificate(Record):
         return f"{self.verdict}: {self.goal} {'on average' if self.guarantee == 'mean' else sure}"
 
     def _rows(self) -> TextRows:
-        for point in self.points:
+        for point, lot in zip_longest(self.points, self.lots):
             name = "threshold" if self.column is None else f"{self.column} = {point.group!r}"
-            yield name, point.describe(self.dtype)
+            yield name, point.describe(self.dtype, lot)
         if self.period:
             yield "measured", "from {} to {}".format(*self.period)
         yield from claim_rows(self.claims)
@@ -377,6 +432,11 @@ class Certificate(Record):
         need(isinstance(given["fingerprint"], str), "fingerprint is a text")
         need(len(given["period"]) in (0, 2), "period has a beginning and an end")
         need(type(given["given_thresholds"]) is bool, "given_thresholds is true or false")
+        lots, points = given["lots"], given["points"]
+        need(len(lots) in (0, len(points)), "there is a lot for each point, or none")
+        need(all(0 <= lot < 1 for lot in lots), "lots are between 0 and 1")
+        seed = given["lot_seed"]
+        need(type(seed) is int and 0 <= seed < 2**32, "lot_seed is a whole number below 2^32")
         for name in ("largest_amount", "old_threshold"):
             need(given[name] is None or is_number(given[name]), f"{name} is a number or null")
         try:

@@ -48,6 +48,7 @@ from setpoint.certificates.sample import (
 from setpoint.certificates.search import PROOF_METHODS, SPLIT_NOTE, prove_given, search
 from setpoint.certificates.selection import candidate_thresholds, split_rows
 from setpoint.certificates.text import advice_on, assumptions, remarks, useless
+from setpoint.certificates.tie_breaking import TIES, break_ties
 from setpoint.problems import Capacity, Problem
 from setpoint.rates import Bound, Expression, Fold, Where, fpr, recall
 
@@ -76,6 +77,8 @@ def certify(
     weights: Any = None,
     plan: LabelPlan | None = None,
     outputs: Sequence[str] | None = None,
+    ties: Literal["reject", "lot"] = "reject",
+    ids: Any = None,
 ) -> Certificate:
     """A threshold that provably keeps a goal on new data.
 
@@ -126,6 +129,9 @@ def certify(
         outputs: Names of several yes-or-no outputs, with scores and labels ``[n, k]`` (NaN or -1
             where a label is missing): each gets a threshold, all promises hold together, and one
             of which nothing can be proved gets none. ``goal`` may then be ``{name: goal}``.
+        ties: ``"lot"``: of scores that equal the threshold, a lot drawn from the row's id accepts
+            some, as many as the bounds allow; for scores with few distinct values.
+        ids: With lots, an id for each row, all different: whole numbers, texts or timestamps.
 
     Returns:
         A certificate: certified, not certified, or infeasible with the sample size needed.
@@ -144,18 +150,19 @@ def certify(
     """
     if weights is not None:
         refuse_weights()
+    _check_ties(ties, ids, thresholds, unlabelled)
     if plan is not None:
-        others = (groups, thresholds, prevalence, clusters, times, old_threshold, amounts)
+        others = (groups, thresholds, prevalence, clusters, times, old_threshold, amounts, ids)
         plain = candidates == 1 and guarantee == "pac" and all(x is None for x in others)
         return _certify_plan(scores, labels, goal, plan, confidence, plain)
     options = _options(confidence, guarantee, candidates)
     options |= {"given_thresholds": thresholds is not None, "old_threshold": old_threshold}
     if outputs is not None:
-        others = (groups, prevalence, unlabelled, clusters, times, old_threshold, amounts)
+        others = (groups, prevalence, unlabelled, clusters, times, old_threshold, amounts, ids)
         return _certify_outputs(scores, labels, goal, outputs, thresholds, options, others)
     delta = risk_of(confidence) / candidates
     if (capacity := as_capacity(goal)) is not None:
-        others = (groups, thresholds, prevalence, unlabelled, clusters, old_threshold, amounts)
+        others = (groups, thresholds, prevalence, unlabelled, clusters, old_threshold, amounts, ids)
         rows = (scores, labels, times)
         return _certify_capacity(capacity, *rows, delta, options, accept_drift, others)
     wanted = goal_to_certify(goal)
@@ -164,22 +171,15 @@ def certify(
     wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
     sample = calibration_sample(scores, labels, groups, wheres, read_prevalence(prevalence))
     when = None if times is None else _times_of_rows(times, sample)
-    sample = _checked(wanted, sample, clusters, old_threshold)
+    _check_reviewed(wanted, sample, old_threshold)
+    sample = sample if ids is None else break_ties(sample, ids)
+    sample = sample if clusters is None else _by_cluster(sample, clusters)
+    _check_class_counts(wanted, sample)
     if unlabelled is not None:
         sample.prevalence = prevalence_now(sample, unlabelled, SHARE_OF_PRIOR * delta)
         delta *= 1 - SHARE_OF_PRIOR
     sample = sample if amounts is None else _with_amounts(sample, goals, amounts, largest_amount)
     return _prove(wanted, goals, sample, thresholds, delta, options, when, accept_drift)
-
-
-def _checked(
-    wanted: CertificateGoal, sample: CalibrationSample, clusters: Any, old_threshold: float | None
-) -> CalibrationSample:
-    """The rows, or their clusters, if the goal can be counted on them."""
-    sample = sample if clusters is None else _by_cluster(sample, clusters)
-    _check_class_counts(wanted, sample)
-    _check_reviewed(wanted, sample, old_threshold)
-    return sample
 
 
 def _prove(
@@ -193,7 +193,7 @@ def _prove(
     accept_drift: bool = False,
 ) -> Certificate:
     """The certificate of a checked goal and sample."""
-    copies = check_copies(sample)
+    copies = check_copies(sample) if sample.order is None else sample.order.notes
     if thresholds is not None:
         found = prove_given(goals, sample, thresholds, delta)
     else:
@@ -288,13 +288,18 @@ def _write(
     **options: Any,
 ) -> Certificate:
     """The certificate of a verdict, with the options that it was asked for with."""
-    points = tuple(_points(goals, found, sample))
+    points, order = tuple(_points(goals, found, sample)), sample.order
+    lots: tuple[float, ...] = ()
+    if order is not None and found.thresholds:
+        pairs = [order.pair(float(p.threshold)) for p in points if p.threshold is not None]
+        points = tuple(replace(p, threshold=t) for p, (t, _) in zip(points, pairs, strict=True))
+        lots = tuple(lot for _, lot in pairs)
     mean = options["guarantee"] == "mean"
     return Certificate(
         goal=wanted.text,
         status=found.status,
         prevalence=sample.prevalence,
-        dtype=sample.precision,
+        dtype=sample.precision if order is None else order.precision,
         column=goals.column,
         points=points,
         claims=tuple(_claims(found, sample)),
@@ -306,6 +311,8 @@ def _write(
         fingerprint=sample.fingerprint,
         clusters=sample.clusters,
         largest_amount=sample.largest_amount,
+        lots=lots,
+        lot_seed=order.seed if order is not None and lots else 0,
         **options,
     )
 
@@ -372,6 +379,16 @@ def risk_of(confidence: float) -> float:
     if risk <= 0:
         raise ValueError(f"confidence must leave some doubt, 1e-12 at least; got {confidence!r}.")
     return risk
+
+
+def _check_ties(ties: str, ids: Any, thresholds: Any, unlabelled: Any) -> None:
+    """Lots need ids, and a threshold that is searched for."""
+    if ties not in TIES:
+        raise ValueError(f'ties must be "reject" or "lot"; got {ties!r:.40}.')
+    if (ids is None) == (ties == "lot"):
+        raise ValueError('ties="lot" draws a lot from the id of each row: ids= goes with it.')
+    if ids is not None and (thresholds is not None or unlabelled is not None):
+        raise ValueError('ties="lot" goes neither with thresholds= nor with unlabelled=.')
 
 
 def _check_settings(

@@ -55,7 +55,7 @@ class ClusterSample(CalibrationSample):
         drawn = rows.rows(chosen)
         super().__init__(drawn.scores, drawn.labels, drawn.slices, rows.precision, rows.prevalence)
         self.drawn = chosen
-        self.kept = rows.kept
+        self.kept, self.order = rows.kept, rows.order
         self.clusters = len(self.cluster_sizes)
         self._cumulated: dict[Subset, tuple[NDArray[Any], Floats]] = {}
 
@@ -131,7 +131,7 @@ def cluster_codes(clusters: Any) -> _Codes:
     Raises:
         ValueError: An id is missing, or all rows belong to one cluster.
     """
-    ids = _ids(clusters)
+    ids = read_ids(clusters)
     if ids.dtype.kind == "O":
         names = list(dict.fromkeys(ids.tolist()))
         names.sort(key=lambda name: (type(name).__name__, repr(name)))
@@ -147,14 +147,14 @@ def cluster_codes(clusters: Any) -> _Codes:
     return codes
 
 
-def _ids(clusters: Any) -> NDArray[Any]:
+def read_ids(given: Any, name: str = "clusters") -> NDArray[Any]:
     """Ids as an array that keeps them apart: 1 and "1" in a list are two."""
-    if hasattr(clusters, "detach"):
-        clusters = clusters.detach().cpu().numpy()
-    ids = np.asarray(clusters, dtype=object if isinstance(clusters, (list, tuple)) else None)
+    if hasattr(given, "detach"):
+        given = given.detach().cpu().numpy()
+    ids = np.asarray(given, dtype=object if isinstance(given, (list, tuple)) else None)
     ids = ids[:, 0] if ids.ndim == 2 and ids.shape[1] == 1 else ids
     if ids.ndim != 1:
-        raise ValueError(f"clusters must be one id per row; got the shape {ids.shape}.")
+        raise ValueError(f"{name} must be one id per row; got the shape {ids.shape}.")
     missing = np.zeros(len(ids), bool)
     if ids.dtype.kind == "O":
         missing = np.array([_is_missing(value) for value in ids.tolist()], bool)
@@ -162,7 +162,7 @@ def _ids(clusters: Any) -> NDArray[Any]:
         missing = np.isnan(ids) if ids.dtype.kind == "f" else np.isnat(ids)
     if missing.any():
         row = int(np.argmax(missing))
-        raise ValueError(f"clusters has no id in row {row}: leave the row out, or name it.")
+        raise ValueError(f"{name} has no id in row {row}: leave the row out, or name it.")
     return ids
 
 

@@ -59,18 +59,43 @@ def halfway(value: float, scores: NDArray[Any], precision: str) -> float:
     return middle if low <= middle < high else value
 
 
-def exceeds(scores: Any, threshold: float, precision: str) -> Any:
-    """``scores > threshold`` in the given precision, elementwise, for numpy and torch."""
+def exceeds(scores: Any, threshold: float, precision: str, wins: Any = None) -> Any:
+    """``scores > threshold`` in the given precision, elementwise, for numpy and torch.
+
+    Scores equal to the threshold exceed it where ``wins`` says so.
+    """
     if hasattr(scores, "detach"):
         cast = getattr(scores.detach(), _TORCH_CASTS[precision])()
         if not bool((abs(cast) < float("inf")).all()):
             check_scores(scores.detach().double().cpu().numpy())
-        return cast > threshold
-    return rounded(scores, precision) > threshold
+        return cast > threshold if wins is None else _or_wins(cast, threshold, beside(scores, wins))
+    cast = rounded(scores, precision)
+    return cast > threshold if wins is None else _or_wins(cast, threshold, wins)
+
+
+def _or_wins(scores: Any, threshold: float, wins: Any) -> Any:
+    return (scores > threshold) | ((scores == threshold) & wins)
+
+
+def beside(scores: Any, mask: NDArray[np.bool_]) -> Any:
+    """A mask as a tensor where the scores are, without importing torch."""
+    return (scores.detach().new_tensor(mask.astype(float)) > 0.5).reshape(scores.shape)
+
+
+def raised(scores: Any, threshold: float, wins: NDArray[np.bool_], precision: str) -> NDArray[Any]:
+    """Scores of which ``score > threshold`` is the decision: winners of a tie lie just above."""
+    array = rounded(scores, precision)
+    just_above = array.dtype.type(-below(-threshold, precision))
+    return np.where((array == threshold) & wins, just_above, array)
 
 
 def exceeds_by_group(
-    scores: Any, groups: Any, thresholds: Mapping[Value, float], column: str, precision: str
+    scores: Any,
+    groups: Any,
+    thresholds: Mapping[Value, float],
+    column: str,
+    precision: str,
+    wins: Mapping[Any, Any] | None = None,
 ) -> Any:
     """``score > threshold`` of each score's own group.
 
@@ -88,9 +113,10 @@ def exceeds_by_group(
     for value, threshold in thresholds.items():
         inside: Any = np.asarray(values == value)
         known |= inside
-        if hasattr(scores, "detach"):  # a mask beside the tensor, without importing torch
-            inside = (scores.detach().new_tensor(inside.astype(float)) > 0.5).reshape(scores.shape)
-        chosen = exceeds(scores, threshold, precision) & inside
+        if hasattr(scores, "detach"):
+            inside = beside(scores, inside)
+        own = None if wins is None else wins[value]
+        chosen = exceeds(scores, threshold, precision, own) & inside
         decided = chosen if decided is None else decided | chosen
     if not known.all():
         names = ", ".join(map(repr, thresholds))

@@ -88,7 +88,8 @@ class OrderStatistic:
         at = end.value(sample)
         low, high = (at, math.inf) if self.caps else (-math.inf, at)
         notes = tuple(
-            f"`{each.source}` is proved {'from' if self.caps else 'up to'} {t.value(sample):.6g}"
+            f"`{each.source}` is proved {'from' if self.caps else 'up to'} "
+            f"{sample.score_text(t.value(sample))}"
             for each, t in zip(family, ends, strict=True)
         )
         return Proof(proved, (ThresholdRange(low, high),), notes, end=end)

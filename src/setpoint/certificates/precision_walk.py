@@ -78,7 +78,8 @@ class PrecisionWalk:
                     reached = last
         if not ranges:
             return Proof(proved, (), (_best_start(inequality, walker, delta),))
-        text = ", ".join(f"{r.low:.6g} to {r.high:.6g}" for r in ranges)
+        ends = (map(sample.score_text, (each.low, each.high)) for each in ranges)
+        text = ", ".join(map(" to ".join, ends))
         return Proof(proved, tuple(ranges), (f"`{inequality.source}` is proved from {text}",))
 
 

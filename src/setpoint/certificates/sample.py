@@ -23,6 +23,7 @@ from setpoint.rates import Counts, Expression, Where
 
 if TYPE_CHECKING:
     from setpoint.certificates.goals import Share
+    from setpoint.certificates.tie_breaking import TieOrder
 
 POSITIVES, NEGATIVES, EVERYONE, PRIOR = "positives", "negatives", "everyone", "prior"
 Prevalence = float | tuple[float, float] | None
@@ -87,6 +88,8 @@ class CalibrationSample:
         """Which of all rows stand for their clusters."""
         self.amounts: Floats | None = None
         """What each row is worth, if costs go by it."""
+        self.order: TieOrder | None = None
+        """How scores and lots became the numbers that are scores here, if ties are broken."""
         self.largest_amount: float | None = None
         """The largest amount that a row can have."""
         self._sorted: dict[Subset, NDArray[Any]] = {}
@@ -168,6 +171,12 @@ class CalibrationSample:
         """Bounds of a mean cost from below and above, each wrong with probability ``tail``."""
         raise NotImplementedError
 
+    def score_text(self, threshold: float) -> str:
+        """A threshold in words."""
+        if self.order is None:
+            return f"{threshold:.6g}"
+        return "{:.6g} (lot {:.3g})".format(*self.order.pair(threshold))
+
     def decided_scores(self, where: Where) -> NDArray[Any]:
         """All scores of a slice that a threshold decides about, from low to high."""
         return self.sorted(Subset(where, EVERYONE))
@@ -209,9 +218,10 @@ class CalibrationSample:
         """Some of the rows, as a sample of their own."""
         labels = None if self.labels is None else self.labels[chosen]
         slices = {where: inside[chosen] for where, inside in self.slices.items()}
-        return CalibrationSample(
-            self.scores[chosen], labels, slices, self.precision, self.prevalence
-        )
+        given = (self.scores[chosen], labels, slices, self.precision, self.prevalence)
+        found = CalibrationSample(*given)
+        found.order = self.order
+        return found
 
 
 def count_text(count: float, subset: Subset) -> str:

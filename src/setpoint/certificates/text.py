@@ -67,7 +67,13 @@ def assumptions(
         yield "The share of positives will be as in these rows."
     else:
         yield "The share of positives may change; scores within a class may not."
-    yield f"Decisions are score > threshold, with scores in {sample.precision}."
+    precision = sample.precision if sample.order is None else sample.order.precision
+    yield f"Decisions are score > threshold, with scores in {precision}."
+    if sample.order is not None:
+        yield (
+            "Scores that equal the threshold are decided by a lot drawn from the row's id; rows to "
+            "come have other ids than these."
+        )
     if sample.largest_amount is not None:
         yield f"No amount will exceed {sample.largest_amount:g}."
     if mean:

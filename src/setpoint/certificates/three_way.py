@@ -121,6 +121,13 @@ class ThreeWayCertificate(Record):
         )
         return accept, reject
 
+    @property
+    def thresholds(self) -> tuple[float, float]:
+        """The lower and the upper threshold."""
+        if self.lower is None or self.upper is None:
+            raise ValueError(f"There are no thresholds, the goal is {self.status}.")
+        return self.lower, self.upper
+
     def monitor(self, false_alarm: float = 0.05) -> NoReturn:
         """Refused: each side is watched by itself, see :attr:`sides`."""
         raise ValueError(
@@ -134,11 +141,7 @@ class ThreeWayCertificate(Record):
         Raises:
             ValueError: The certificate is not certified, or scores are not finite.
         """
-        if not self.certified:
-            raise ValueError(f"There are no thresholds, the goal is {self.status}.")
-        assert self.upper is not None
-        assert self.lower is not None
-        above, over = (np.asarray(exceeds(scores, t, self.dtype)) for t in (self.upper, self.lower))
+        over, above = (np.asarray(exceeds(scores, t, self.dtype)) for t in self.thresholds)
         return np.where(above, ACCEPT, np.where(over, REVIEW, REJECT))
 
     def _headline(self) -> str:

@@ -142,7 +142,7 @@ class PeriodRate:
 
 
 def rates_by_period(
-    certificate: Certificate, scores: Any, labels: Any, times: Any, unit: str
+    certificate: Certificate, scores: Any, labels: Any, times: Any, unit: str, ids: Any = None
 ) -> Iterator[PeriodRate]:
     """The certified rates in each day, week, month, quarter or year.
 
@@ -152,7 +152,9 @@ def rates_by_period(
         labels: Theirs.
         times: When they were measured.
         unit: A key of :data:`PERIODS`.
+        ids: The id of each row, if ties are broken by lot.
     """
+    scores = certificate.resolve_ties(scores, ids) if certificate.lots else scores
     array = rounded(scores_and_precision(scores)[0], certificate.dtype)
     when = read_times(times, array)
     if when.dtype.kind != "M":

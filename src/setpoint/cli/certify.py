@@ -32,6 +32,7 @@ from setpoint.cli.common import (
     page_words,
     parse_goal,
     positive_number,
+    refuse_options,
     several_columns,
     tell,
 )
@@ -48,9 +49,11 @@ if TYPE_CHECKING:
 
 _OF_ONE_SCORE = (
     *("accept", "reject", "plan", "labels", "prevalence", "group", "clusters", "time", "latest"),
-    *("by", "old_threshold", "unlabelled", "amounts"),
+    *("by", "old_threshold", "unlabelled", "amounts", "id"),
 )
 """Options that do not go with several labels."""
+_OF_ONE_GOAL = tuple(name for name in _OF_ONE_SCORE if name not in ("accept", "reject"))
+"""Options that do not go with three-way decisions."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,6 +84,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--latest", type=count, metavar="ROWS", help="certify on so many of the latest rows")
     add("--by", choices=PERIOD_UNITS, help="show the certified rates by period")
     add("--old-threshold", type=float, metavar="SCORE", help="where alerts began when labelled")
+    add("--ties", choices=("reject", "lot"), default="reject", help="scores at the threshold")
+    add("--id", metavar="COLUMN", help="with --ties lot: names the row that a lot is drawn for")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--ray", action="store_true", help="read parquet files by the workers of a Ray cluster")
     add("--test", type=Path, metavar="FILE", help="labelled rows that the certificate must survive")
@@ -107,10 +112,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _several_labels(given: argparse.Namespace, columns: LabelColumns) -> AnyCertificate:
     """A threshold for each of several labels, all promises together."""
-    odd = [name for name in _OF_ONE_SCORE if getattr(given, name) is not None]
-    if odd:
-        option = odd[0].replace("_", "-")
-        raise UserError(f"--{option} goes with one score; certify each label by itself for it.")
+    refuse_options(given, _OF_ONE_SCORE, "with one score; certify each label by itself for it")
     if given.goal is None:
         raise UserError('add --goal "fpr <= 0.01", which every label must satisfy.')
     if not columns.labels:
@@ -195,6 +197,7 @@ def _three_way(given: argparse.Namespace) -> AnyCertificate:
     """Accept, review, reject: two thresholds, both sides proved."""
     from setpoint.certificates import certify_three_way
 
+    refuse_options(given, _OF_ONE_GOAL, "with --goal; leave it out for --accept and --reject")
     if given.label is None:
         raise UserError("--accept and --reject count positives and negatives: add --label COLUMN.")
     for text in (given.accept, given.reject):
@@ -226,12 +229,12 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
         names = (given.score, given.label, given.group, given.positive)
         source = open_table(given.test)
         time = given.time if given.time in source.names else None
-        also: dict[str, Any] = {"clusters": given.clusters, "times": time}
+        also: dict[str, Any] = {"clusters": given.clusters, "times": time, "ids": given.id}
         test = read_scores(source, *names, **also, one_will_do=True)
         tell(f"{given.test}: {note}" for note in test.notes)
         columns = None if given.group is None else {given.group: test.groups}
-        more = {"groups": columns, "clusters": test.clusters}
-        certificate = certificate.tested_on(test.scores, test.labels, **more)
+        known = {"groups": columns, "clusters": test.clusters, "ids": test.ids}
+        certificate = certificate.tested_on(test.scores, test.labels, **known)
     if given.page is not None and data is not None:
         write_file(given.page, _page(given, certificate, data, test).encode())
     return certificate
@@ -249,7 +252,7 @@ def _prevalence(given: list[float] | None) -> float | tuple[float, float] | None
 def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certificate, Scores]:
     """Read all rows, then certify them."""
     columns: dict[str, Any] = {"clusters": given.clusters, "times": given.time}
-    columns["amounts"] = given.amounts
+    columns |= {"amounts": given.amounts, "ids": given.id}
     data = read_scores(source, given.score, given.label, given.group, given.positive, **columns)
     tell(data.notes)
     if given.time is None and given.clusters is None:
@@ -282,16 +285,13 @@ def _print_periods(given: argparse.Namespace, certificate: Certificate, data: Sc
 
     shown = certificate
     if not certificate.certified and any(note.startswith(DRIFTS) for note in certificate.notes):
-        columns = None if given.group is None else {given.group: data.groups}
-        options: dict[str, Any] = {"times": data.times, "clusters": data.clusters}
-        options |= {"accept_drift": True, "candidates": given.candidates}
-        options |= {"confidence": given.confidence, "prevalence": given.prevalence}
-        shown = certify(data.scores, data.labels, given.goal, groups=columns, **options)
+        shown = _proved(argparse.Namespace(**{**vars(given), "accept_drift": True}), data)
         print("Not certified; at the threshold that the rows without their times would give:")
     if shown.certified and shown.column is None:
         sure = f"{100 * shown.confidence:g} %"
         print(f"Rates by {given.by}, in brackets two-sided {sure} intervals:")
-        for line in rates_by_period(shown, data.scores, data.labels, data.times, given.by):
+        rows = (shown, data.scores, data.labels, data.times)
+        for line in rates_by_period(*rows, given.by, data.ids):
             print(line)
     if data.clusters is None:
         times = read_times(data.times, data.scores)
@@ -318,14 +318,11 @@ def _proved(given: argparse.Namespace, data: Scores) -> Certificate:
         groups = None if given.group is None else {given.group: data.groups}
         options |= {"groups": groups, "clusters": data.clusters, "times": data.times}
         options |= {"amounts": data.amounts, "largest_amount": given.largest_amount}
+        options |= {"ties": given.ties, "ids": data.ids}
         options["unlabelled"] = None if given.unlabelled is None else _scores_to_come(given)
         return certify(data.scores, data.labels, given.goal, **options)
-    for option in ("time", "unlabelled", "amounts"):
-        if getattr(given, option) is not None:
-            raise UserError(
-                f"--{option} does not go with thresholds per group yet: leave it out, or certify "
-                "every group by itself."
-            )
+    why = "with one threshold, not with one per group and gaps between them: leave it out"
+    refuse_options(given, ("time", "unlabelled", "amounts", "id"), why)
     from setpoint.certificates import certify_groups
     from setpoint.certificates.group_thresholds import halves
 
@@ -364,7 +361,8 @@ def _page(
         notes=data.notes,
         times=data.times,
         by=given.by,
-        test=None if test is None else (test.scores, test.labels, test.groups, test.times),
+        test=test and (test.scores, test.labels, test.groups, test.times, test.ids),
+        ids=data.ids,
         script=not given.no_script,
         **page_words(given),
     )
@@ -382,7 +380,7 @@ def _to_stream(
     from setpoint.tables.arrow_file import ArrowSource
 
     related = [given.clusters, given.time, given.old_threshold, given.page]
-    related += [given.unlabelled, given.amounts]
+    related += [given.unlabelled, given.amounts, given.id]
     plain = all(option is None for option in related)
     if isinstance(source, ArrowSource) and not source.feather and plain:
         many = given.ray or source.count >= FEWEST_TO_STREAM
@@ -433,9 +431,9 @@ def _latest(data: Scores, rows: int) -> Scores:
 
     when = read_times(data.times, data.scores)
     last = np.sort(np.argsort(when, kind="stable")[-rows:])
-    columns: list[Any] = [data.labels, data.groups, data.clusters, data.amounts]
-    labels, groups, clusters, worth = (None if x is None else x[last] for x in columns)
-    return Scores(data.scores[last], labels, groups, clusters, data.notes, when[last], worth)
+    columns: list[Any] = [data.labels, data.groups, data.clusters, data.amounts, data.ids]
+    labels, groups, clusters, worth, ids = (None if x is None else x[last] for x in columns)
+    return Scores(data.scores[last], labels, groups, clusters, data.notes, when[last], worth, ids)
 
 
 def _others_of_these_rows(out: Path, certificate: Certificate) -> tuple[str, ...]:

@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--clusters", metavar="COLUMN", help="who a row belongs to, if it was certified so")
     add("--time", metavar="COLUMN", help="when a row was measured, for --by and alerts per day")
     add("--by", choices=PERIOD_UNITS, help="with --time: show the rates by period")
+    add("--id", metavar="COLUMN", help="names the row, if ties are broken by lot")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--significance", type=fraction, default=0.001, metavar="SHARE", help="default: 0.001")
     noted = "where checks are noted (default: beside the certificate, NAME.checks.jsonl)"
@@ -93,7 +94,7 @@ def run(given: argparse.Namespace) -> int:
     else:
         data = _read(given, manifest, source)
         if not isinstance(certificate, ClassCertificate):
-            also = {"clusters": data.clusters, "times": data.times}
+            also = {"clusters": data.clusters, "times": data.times, "ids": data.ids}
             more |= {name: column for name, column in also.items() if column is not None}
         columns = None if given.group is None else {given.group: data.groups}
         found = certificate.check(data.scores, data.labels, groups=columns, **more)
@@ -126,7 +127,8 @@ def _period_lines(
             "those it rests on, and say nothing new."
         )
     if given.by is not None:
-        yield from map(str, rates_by_period(certificate, data.scores, data.labels, times, given.by))
+        rows = (certificate, data.scores, data.labels, times)
+        yield from map(str, rates_by_period(*rows, given.by, data.ids))
 
 
 def _note(given: argparse.Namespace, found: Check, certificate: Any) -> list[dict[str, Any]]:
@@ -189,6 +191,7 @@ def _read(given: argparse.Namespace, manifest: Manifest | None, source: TableSou
         given.positive,
         clusters=given.clusters,
         times=given.time,
+        ids=given.id,
         classes=None if manifest is None else manifest.label_names,
         one_will_do=True,
     )
@@ -201,7 +204,7 @@ def _score(given: argparse.Namespace, manifest: Manifest, source: TableSource) -
     from setpoint.runs.model import load_model, score_rows
 
     model = load_model(given.certificate, manifest)
-    names = {option: getattr(given, option) for option in ("group", "clusters", "time")}
+    names = {option: getattr(given, option) for option in ("group", "clusters", "time", "id")}
     named = {"label": given.label, **names}.items()
     also = [need_column(source, name, f"--{option}") for option, name in named if name is not None]
     scores, labels = [], []
@@ -214,6 +217,6 @@ def _score(given: argparse.Namespace, manifest: Manifest, source: TableSource) -
             columns[option] += [] if name is None else [chunk.texts(name)]
     if not scores:
         raise TableError(source.path, NO_ROWS)
-    known = (labels, columns["group"], columns["clusters"], columns["time"])
-    truth, groups, clusters, times = (np.concatenate(own) if own else None for own in known)
-    return Scores(np.concatenate(scores), truth, groups, clusters, (), times)
+    known = (labels, *(columns[name] for name in ("group", "clusters", "time", "id")))
+    truth, groups, clusters, times, ids = (np.concatenate(own) if own else None for own in known)
+    return Scores(np.concatenate(scores), truth, groups, clusters, (), times, None, ids)

@@ -81,6 +81,13 @@ def several_columns(given: argparse.Namespace) -> LabelColumns | None:
     return LabelColumns(scores, labels)
 
 
+def refuse_options(given: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """UserError for the first option that was given and does not go with the others."""
+    odd = next((name for name in names if getattr(given, name) not in (None, False)), None)
+    if odd is not None:
+        raise UserError(f"--{odd.replace('_', '-')} goes {why}.")
+
+
 def check_outputs(given: argparse.Namespace) -> None:
     """Check every file to write, and put its path where its option was.
 

@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--score", required=True, action="append", metavar="COLUMN", help=scored)
     add("--certificate", required=True, type=Path, metavar="FILE", help="what `certify` wrote")
     add("--group", metavar="COLUMN", help="the groups, if each has a threshold of its own")
+    add("--id", metavar="COLUMN", help="names the row, if ties are broken by lot")
     names = "what to write below and above the threshold (default: 0 1)"
     add("--names", nargs=2, metavar=("LOW", "HIGH"), default=("0", "1"), help=names)
     where = "the rows as they are with a column of decisions, in the format of the file"
@@ -48,6 +49,10 @@ def run(given: argparse.Namespace) -> int:
     if (column is None) != (given.group is None):
         advice = f"add --group {column}" if column else "leave --group out"
         raise UserError(f"{given.certificate} has {_thresholds(column)}: {advice}.")
+    if bool(getattr(certificate, "lots", ())) != (given.id is not None):
+        how = "add --id COLUMN" if given.id is None else "leave --id out"
+        broken = "breaks" if given.id is None else "does not break"
+        raise UserError(f"{given.certificate} {broken} ties by lot: {how}.")
     source = open_table(given.file)
     seen: Counter[str] = Counter()
     decided = _decisions(given, certificate, source, seen)
@@ -68,8 +73,9 @@ def _decisions(
 ) -> Decided:
     for name in given.score:
         need_column(source, name, "--score")
-    if given.group is not None:
-        need_column(source, given.group, "--group")
+    for option in ("group", "id"):
+        if getattr(given, option) is not None:
+            need_column(source, getattr(given, option), f"--{option}")
     chunks = source.chunks()
     first = next(chunks, None)
     if first is None:
@@ -84,7 +90,8 @@ def _decisions(
             continue
         if isinstance(certificate, Certificate):
             groups = () if given.group is None else (chunk.texts(given.group, "group"),)
-            above = np.asarray(certificate.decide(scores, *groups))
+            ids = None if given.id is None else chunk.texts(given.id, "id")
+            above = np.asarray(certificate.decide(scores, *groups, ids=ids))
             decided: NDArray[Any] = np.where(above, given.names[1], given.names[0])
         else:
             decided = certificate.decide(scores)

@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--score", metavar="COLUMN", help="the scores: higher is more positive")
     add("--label", metavar="COLUMN", help="the true class")
     add("--group", metavar="COLUMN", help="rates for each value of this column")
+    add("--id", metavar="COLUMN", help="names the row, if ties are broken by lot")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--time", metavar="COLUMN", help="when each row came: rates by period, alerts a day")
     add("--by", choices=("hour", "day", "week", "month"), help="default: what fits")
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Write the page."""
     if given.source.is_dir() and given.certificate is None:
-        for name in ("score", "label", "group", "time", "by"):
+        for name in ("score", "label", "group", "time", "by", "id"):
             if getattr(given, name) is not None:
                 raise UserError(f"--{name} is for scored rows; {given.source} is a run.")
         result = read_result(given.source, read_manifest(given.source))
@@ -80,7 +81,7 @@ def _of_scores(given: argparse.Namespace) -> str:
         raise UserError(f"{given.certificate}: three-way certificates have no page; see `card`.")
     columns = (given.score, given.label, given.group, given.positive)
     source = open_table(given.source)
-    data = read_scores(source, *columns, times=given.time, one_will_do=True)
+    data = read_scores(source, *columns, times=given.time, ids=given.id, one_will_do=True)
     tell(data.notes)
     return report(
         data.scores,
@@ -93,5 +94,6 @@ def _of_scores(given: argparse.Namespace) -> str:
         by=given.by,
         checks=read_checks(given.history or history_file(given.certificate)),
         script=not given.no_script,
+        ids=data.ids,
         **page_words(given),
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from setpoint.certificates import Certificate
+from setpoint.certificates import Certificate, ThreeWayCertificate
+from setpoint.certificates.tie_breaking import lots
 from setpoint.rates import Value
 
 DTYPES = {
@@ -28,9 +27,11 @@ class Decision(nn.Module):
 
     Args:
         model: Gives one score an example, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` outputs.
-        certificate: A certified one; with one threshold for each group, ``forward`` takes the
-            number of each example's group in ``groups``. Of several binary outputs a dict by
-            name, in the order of the columns: :func:`setpoint.certificates.certify_outputs`.
+        certificate: A certified one. With one threshold for each group, ``forward`` takes the
+            number of each example's group in ``groups``; with ties broken by lot, the number of
+            each example's id in ``ids`` (:func:`setpoint.certificates.row_numbers`). Of several
+            outputs, one without a threshold is never accepted. Of three-way decisions 0 is reject,
+            1 review and 2 accept.
 
     Examples:
         >>> from setpoint import certify
@@ -41,63 +42,88 @@ class Decision(nn.Module):
     """
 
     thresholds: Tensor
+    lots: Tensor
 
-    def __init__(
-        self, model: nn.Module, certificate: Certificate | Mapping[str, Certificate]
-    ) -> None:
+    def __init__(self, model: nn.Module, certificate: Certificate | ThreeWayCertificate) -> None:
         super().__init__()
         if not isinstance(model, nn.Module):
             raise TypeError(f"Decision takes an nn.Module and its certificate; got {model!r:.60}.")
-        several = isinstance(certificate, Mapping)
-        given = dict(certificate) if isinstance(certificate, Mapping) else {"": certificate}
-        self.certificates = _check_certificates(given)
-        self.model = model
-        self.outputs = tuple(given) if several else ()
+        if not isinstance(certificate, (Certificate, ThreeWayCertificate)):
+            raise TypeError(
+                "Decision takes the certificate that certify() returned, for the threshold and the "
+                f"precision it is compared in; got {certificate!r:.60}."
+            )
+        self.model, self.certificate = model, certificate
+        self.outputs: tuple[str, ...] = ()
         self.groups: tuple[Value, ...] = ()
-        first = next(iter(self.certificates.values()))
-        found = [each.threshold for each in given.values() if each.column is None]
-        if first.column is not None:
-            named = first.thresholds
-            self.groups, found = tuple(named), list(named.values())
+        found: tuple[float, ...]
+        given: tuple[float, ...] = ()
+        if isinstance(certificate, ThreeWayCertificate):
+            found = certificate.thresholds
+        elif certificate.column is None:
+            found, given = (certificate.threshold,), certificate.lots
+        elif certificate.outputs:
+            self.outputs, named = certificate.outputs, certificate.thresholds
+            found = tuple(named.get(name, torch.inf) for name in self.outputs)
+        else:
+            self.groups, found = tuple(certificate.thresholds), (*certificate.thresholds.values(),)
+            given = certificate.lots
         exact = torch.tensor(found, dtype=torch.float64)
-        self.register_buffer("thresholds", exact.to(DTYPES[first.dtype]))
+        self.register_buffer("thresholds", exact.to(DTYPES[certificate.dtype]))
+        self.register_buffer("lots", torch.tensor(given, dtype=torch.float64), persistent=False)
 
-    @property
-    def certificate(self) -> Certificate:
-        """The certificate, of several outputs that of the first."""
-        return next(iter(self.certificates.values()))
-
-    def forward(self, x: Any, groups: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Decisions (booleans) and scores, ``[n]`` each, or ``[n, c]`` for several outputs.
+    def forward(
+        self, x: Any, groups: Tensor | None = None, ids: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Decisions and scores, ``[n]`` each, or ``[n, c]`` for several outputs.
 
         Args:
             x: What the model takes.
             groups: With one threshold for each group, the place of each example's group in
                 ``decision.groups``, as whole numbers.
+            ids: With ties broken by lot, the number of each example's id.
         """
         scores: Tensor = self.model(x)
         wanted = len(self.outputs) or 1
         if (scores.shape[1] if scores.ndim == 2 else 1) != wanted:
             raise ValueError(
                 f"The model gives {scores.shape[1] if scores.ndim == 2 else 1} scores an example; "
-                f"Decision takes {wanted}, one for each certificate."
+                f"Decision takes {wanted}, one for each threshold."
             )
         if scores.ndim == 2 and not self.outputs:
             scores = scores[:, 0]
-        thresholds = self.thresholds
+        seen = scores.to(self.thresholds.dtype)
+        if isinstance(self.certificate, ThreeWayCertificate):
+            return (seen > self.thresholds[0]).long() + (seen > self.thresholds[1]).long(), scores
+        thresholds, limits = self.thresholds, self.lots
         if self.groups:
             if groups is None:
                 raise ValueError(
                     f"There is one threshold for each {self.certificate.column}: pass groups=, the "
                     f"places of {', '.join(map(repr, self.groups[:5]))} in decision.groups."
                 )
-            thresholds = self._of_each(groups, scores)
+            thresholds, limits = self._of_each(groups, scores)
         elif groups is not None:
             raise ValueError("There is one threshold for everyone; leave groups= out.")
-        return scores.to(thresholds.dtype) > thresholds, scores
+        decided = seen > thresholds
+        if self.needs_ids:
+            if ids is None:
+                raise ValueError("Ties are broken by a lot drawn from the row's id: pass ids=.")
+            decided = decided | ((seen == thresholds) & (self._drawn(ids) > limits))
+        return decided, scores
 
-    def _of_each(self, groups: Tensor, scores: Tensor) -> Tensor:
-        """The threshold of every example.
+    @property
+    def needs_ids(self) -> bool:
+        """Whether ties are broken by lot."""
+        return len(self.lots) > 0
+
+    def _drawn(self, ids: Tensor) -> Tensor:
+        assert isinstance(self.certificate, Certificate)
+        drawn: Tensor = lots(ids.long(), self.certificate.lot_seed)
+        return drawn
+
+    def _of_each(self, groups: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
+        """The threshold of every example, and its lot if there are lots.
 
         In an exported graph, where nothing can be refused, a number that is no group's is never
         accepted.
@@ -107,7 +133,9 @@ class Decision(nn.Module):
             self._check(groups, scores)
         known = (groups >= 0) & (groups <= last)
         infinite = self.thresholds.new_tensor(torch.inf)
-        return torch.where(known, self.thresholds[groups.clamp(0, last)], infinite)
+        places = groups.clamp(0, last)
+        limits = self.lots[places] if self.needs_ids else self.lots
+        return torch.where(known, self.thresholds[places], infinite), limits
 
     def _check(self, groups: Tensor, scores: Tensor) -> None:
         whole = isinstance(groups, Tensor) and not (
@@ -129,11 +157,10 @@ class Decision(nn.Module):
 
     def _apply(self, fn: Any, recurse: bool = True) -> Decision:
         """Move to another device, but never to another precision: the promise is about this one."""
-        dtype = self.thresholds.dtype
-        exact = self.thresholds
+        exact = self.thresholds, self.lots
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        if self.thresholds.dtype != dtype:
-            self.thresholds = exact.to(self.thresholds.device)
+        device = self.thresholds.device
+        self.thresholds, self.lots = (each.to(device) for each in exact)
         return self
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
@@ -151,36 +178,3 @@ class Decision(nn.Module):
         several = len(self.thresholds)
         kind = f"{several} thresholds" if several > 1 else f"{float(self.thresholds):g}"
         return f"{self.certificate.goal}, threshold={kind}"
-
-
-def _check_certificates(given: dict[str, Certificate]) -> dict[str, Certificate]:
-    """The same, if all are certificates that one model's scores can be compared with."""
-    for certificate in given.values():
-        if not isinstance(certificate, Certificate):
-            raise TypeError(
-                "Decision takes the certificate that certify() returned, for the threshold and the "
-                f"precision it is compared in; got {certificate!r:.60}."
-            )
-    if not given:
-        raise ValueError("There is no certificate: pass one, or one for each output.")
-    grouped = any(each.column is not None for each in given.values())
-    if len(given) > 1 and (grouped or len({each.dtype for each in given.values()}) > 1):
-        raise ValueError(
-            "Certificates of several outputs must be of scores in one precision, without groups."
-        )
-    return given
-
-
-def certificates_to_json(certificates: Mapping[str, Certificate]) -> str:
-    """The certificates of a decision as text; one without a name is a certificate's own text."""
-    if tuple(certificates) == ("",):
-        return certificates[""].to_json()
-    return json.dumps({name: each.to_json() for name, each in certificates.items()})
-
-
-def certificates_from_json(text: str) -> Certificate | dict[str, Certificate]:
-    """What :func:`certificates_to_json` wrote; a changed certificate is a ValueError."""
-    found = json.loads(text)
-    if isinstance(found, dict) and found and all(isinstance(v, str) for v in found.values()):
-        return {name: Certificate.from_json(each) for name, each in found.items()}
-    return Certificate.from_json(text)

@@ -10,11 +10,8 @@ from safetensors.torch import save
 from torch import nn
 
 from setpoint._files import write_file
-from setpoint.export.decision import (
-    Decision,
-    certificates_from_json,
-    certificates_to_json,
-)
+from setpoint.certificates import Certificate, ThreeWayCertificate
+from setpoint.export.decision import Decision
 
 _CERTIFICATE = "setpoint_certificate"
 
@@ -28,7 +25,7 @@ def save_decision(decision: Decision, file: str | Path) -> None:
         name: tensor.detach().cpu().contiguous().clone()
         for name, tensor in decision.state_dict().items()
     }
-    text = certificates_to_json(decision.certificates)
+    text = decision.certificate.to_json()
     write_file(Path(file), save(tensors, metadata={_CERTIFICATE: text}))
 
 
@@ -50,7 +47,9 @@ def load_decision(file: str | Path, model: nn.Module) -> Decision:
         raise ValueError(f"{file} is no safetensors file, or it is damaged: {error}.") from None
     if _CERTIFICATE not in metadata:
         raise ValueError(f"{file} has no certificate in it; write it with save_decision.")
-    decision = Decision(model, certificates_from_json(metadata[_CERTIFICATE]))
+    text = metadata[_CERTIFICATE]
+    kind = ThreeWayCertificate if ThreeWayCertificate.kind in text else Certificate
+    decision = Decision(model, kind.from_json(text))
     known = tensors.get("thresholds")
     if known is None or not torch.equal(known, decision.thresholds.cpu()):
         raise ValueError(f"The threshold in {file} is not the one its certificate promises.")

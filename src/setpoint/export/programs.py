@@ -15,6 +15,7 @@ from setpoint._files import write_file
 from setpoint.export.decision import Decision
 
 NAMES = ("decisions", "scores")
+_INPUTS = ("x", "groups", "ids")
 _LARGEST = 2**30  # bytes of weights; ONNX takes less than twice that in one file
 
 
@@ -45,7 +46,6 @@ def to_onnx(decision: Decision, example: Tensor, file: str | Path) -> None:
     except ImportError:
         raise ImportError('ONNX export needs the extra: pip install "setpoint[onnx]".') from None
     inputs, shapes = _inputs(decision, example)
-    names = ["x", "groups"][: len(inputs)]
     with warnings.catch_warnings(), _evaluating(decision):
         warnings.simplefilter("ignore")  # torch's exporter, about its own insides
         exported = torch.onnx.export(
@@ -53,7 +53,7 @@ def to_onnx(decision: Decision, example: Tensor, file: str | Path) -> None:
             inputs,
             dynamo=True,
             dynamic_shapes=shapes,
-            input_names=names,
+            input_names=[n for n, given in zip(_INPUTS, inputs, strict=False) if given is not None],
             output_names=list(NAMES),
             verbose=False,
         )
@@ -76,14 +76,19 @@ def _evaluating(decision: Decision) -> Iterator[None]:
             part.training = training
 
 
-def _inputs(decision: Decision, example: Tensor) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
+def _inputs(decision: Decision, example: Tensor) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """What ``forward`` takes (None where nothing is needed), and where each has the batch."""
     if not isinstance(example, Tensor) or example.ndim == 0 or len(example) < 2:
         raise ValueError(
             "example must be a tensor with at least two examples: from one alone nobody can tell "
             "which dimension is the batch."
         )
     batch = torch.export.Dim("batch", min=1)
-    if not decision.groups:
-        return (example,), ({0: batch},)
-    groups = torch.zeros(len(example), dtype=torch.long, device=example.device)
-    return (example, groups), ({0: batch}, {0: batch})
+    needed = (decision.groups, decision.needs_ids)
+    given: list[Any] = [example]  # two tensors: one given twice would be exported as one input
+    given += [
+        example.new_zeros(len(example), dtype=torch.long) if each else None for each in needed
+    ]
+    while given[-1] is None:
+        given.pop()
+    return tuple(given), tuple(None if each is None else {0: batch} for each in given)

@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from setpoint._extras import install_advice
 from setpoint._files import write_file
 from setpoint.axes.outputs import check_output_columns, output_names
-from setpoint.certificates import Certificate, certify_outputs
-from setpoint.export.decision import Decision, certificates_from_json, certificates_to_json
+from setpoint.certificates import Certificate
+from setpoint.export.decision import Decision
 from setpoint.integrations.shared import goal_metrics, try_certify
 from setpoint.problems import GoalLike, as_problem
 from setpoint.solvers import BatchCriterion, Implicit
@@ -49,9 +49,9 @@ class Goal(TrainerCallback):  # type: ignore[misc]
 
     ``Trainer(..., compute_loss_func=goal.loss, compute_metrics=goal.metrics, callbacks=[goal])``.
     Scores are the one logit of a model with ``num_labels=1``, or the difference of two; with
-    ``outputs`` every logit is the score of one output. After :meth:`certify` the certificates are
-    in the model's config, so ``save_model`` keeps them, and :func:`load_classifier` and
-    :class:`DecisionPipeline` decide by them.
+    ``outputs`` every logit is the score of one output. After :meth:`certify` the certificate is
+    in the model's config, so ``save_model`` keeps it, and :func:`load_classifier` and
+    :class:`DecisionPipeline` decide by it.
 
     On accumulated batches the step is the mean of the batches' gradients, each at its own
     threshold; only a larger batch is the gradient of a larger batch.
@@ -158,39 +158,25 @@ class Goal(TrainerCallback):  # type: ignore[misc]
             confidence: Of the certificate.
             candidates: From how many models this one was chosen by looking at these very rows.
 
+        Of several outputs all promises hold together, and one of which nothing can be proved has
+        no threshold (None in the config).
+
         Raises:
-            ValueError: The goal cannot be certified, or there are several outputs.
+            ValueError: The goal cannot be certified.
         """
-        if self.outputs is not None:
-            raise ValueError("There are several outputs: call goal.certify_outputs(...).")
         seen = self._of_prediction(trainer.predict(dataset))
-        certificate, reason = try_certify(self.problem, *seen, confidence, candidates)
+        options: dict[str, Any] = {"confidence": confidence, "candidates": candidates}
+        certificate, reason = try_certify(self.problem, *seen, **options, outputs=self.outputs)
         if certificate is None:
             raise ValueError(f"No certificate: {reason}")
-        self._keep(trainer.model, {"": certificate})
+        at: list[float | None] = []
+        if certificate.certified and self.outputs is None:
+            at = [certificate.threshold]
+        elif certificate.certified:
+            at = [certificate.thresholds.get(name) for name in self.outputs or ()]
+        kept = {"goal": str(self.problem), "certified": certificate.certified, "thresholds": at}
+        trainer.model.config.setpoint = {**kept, "certificate": certificate.to_json()}
         return certificate
-
-    def certify_outputs(
-        self, trainer: Trainer, dataset: Any, *, confidence: float = 0.95, candidates: int = 1
-    ) -> dict[str, Certificate]:
-        """The same for every output, by name; all promises hold together with ``confidence``."""
-        seen = self._of_prediction(trainer.predict(dataset))
-        found = certify_outputs(
-            *seen,
-            self.problem,
-            outputs=self.outputs or (),
-            confidence=confidence,
-            candidates=candidates,
-        )
-        self._keep(trainer.model, found)
-        return found
-
-    def _keep(self, model: Any, certificates: dict[str, Certificate]) -> None:
-        """Put certificates into the config; thresholds only if all are certified."""
-        proved = all(each.certified for each in certificates.values())
-        at = [each.threshold for each in certificates.values()] if proved else []
-        kept: dict[str, Any] = {"goal": str(self.problem), "certified": proved, "thresholds": at}
-        model.config.setpoint = {**kept, "certificate": certificates_to_json(certificates)}
 
     def _of_prediction(self, prediction: Any) -> tuple[Tensor, Tensor]:
         """Scores and labels; of a model that returns more, the first are the logits."""
@@ -229,15 +215,15 @@ def load_classifier(model: str | Path | PreTrainedModel) -> Decision:
     """
     if not isinstance(model, PreTrainedModel):
         model = AutoModelForSequenceClassification.from_pretrained(model)
-    found = certificates_of(model.config)
-    return Decision(SequenceScores(model, isinstance(found, dict)), found).eval()
+    found = certificate_of(model.config)
+    return Decision(SequenceScores(model, bool(found.outputs)), found).eval()
 
 
-def certificates_of(config: Any) -> Certificate | dict[str, Certificate]:
-    """The certificate in a model's config; of several outputs a dict by name.
+def certificate_of(config: Any) -> Certificate:
+    """The certificate in a model's config.
 
     Raises:
-        ValueError: There is none, or one of them proves nothing.
+        ValueError: There is none, or it proves nothing.
     """
     kept = getattr(config, "setpoint", None) or {}
     if "certificate" not in kept:
@@ -245,16 +231,14 @@ def certificates_of(config: Any) -> Certificate | dict[str, Certificate]:
             "The model's config has no certificate: call goal.certify(trainer, rows) and save the "
             "model again."
         )
-    found = certificates_from_json(kept["certificate"])
-    each = found if isinstance(found, dict) else {"the goal": found}
-    unproved = [name for name, certificate in each.items() if not certificate.certified]
-    if unproved:
-        raise ValueError(f"There is no certified threshold for {', '.join(unproved)}.")
+    found = Certificate.from_json(kept["certificate"])
+    if not found.certified:
+        raise ValueError("There is no certified threshold for the goal.")
     return found
 
 
 class DecisionPipeline(TextClassificationPipeline):  # type: ignore[misc]
-    """A text classification pipeline that decides by the certificates in the model's config.
+    """A text classification pipeline that decides by the certificate in the model's config.
 
     ``pipeline("text-classification", model=folder, pipeline_class=DecisionPipeline)``. Every text
     gives ``{"label": ..., "score": ..., "decision": ...}``: the raw score that was certified, and
@@ -263,20 +247,20 @@ class DecisionPipeline(TextClassificationPipeline):  # type: ignore[misc]
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
-        self.certificates = certificates_of(self.model.config)
+        self.certificate = certificate_of(self.model.config)
 
     def postprocess(self, model_outputs: Any, *given: Any, **options: Any) -> Any:
         """Compare the scores with their thresholds."""
         logits, names = model_outputs["logits"], self.model.config.id2label
-        if isinstance(self.certificates, dict):
-            pairs = zip(self.certificates.items(), logits[0], strict=True)
-            return [_decided(name, each, score[None]) for (name, each), score in pairs]
-        return _decided(names[len(names) - 1], self.certificates, scores_of(logits))
-
-
-def _decided(label: str, certificate: Certificate, score: Tensor) -> dict[str, Any]:
-    decision = bool(certificate.decide(score)[0])
-    return {"label": label, "score": float(score[0]), "decision": decision}
+        several = self.certificate.outputs
+        scores = logits if several else scores_of(logits)
+        labels = several or (names[len(names) - 1],)
+        both = (x.reshape(-1).tolist() for x in (scores, self.certificate.decide(scores)))
+        found = [
+            {"label": label, "score": score, "decision": decision}
+            for label, score, decision in zip(labels, *both, strict=True)
+        ]
+        return found if several else found[0]
 
 
 def scores_of(logits: Tensor) -> Tensor:

@@ -118,7 +118,12 @@ def best_choice(problem: Problem, scores: Any, labels: Any) -> tuple[Choice, str
 
 
 def try_certify(
-    problem: Problem, scores: Any, labels: Any, confidence: float, candidates: int
+    problem: Problem,
+    scores: Any,
+    labels: Any,
+    confidence: float,
+    candidates: int,
+    outputs: Sequence[str] | None = None,
 ) -> tuple[Certificate | None, str]:
     """A certificate and its status, or None and the reason why the goal cannot have one.
 
@@ -128,11 +133,13 @@ def try_certify(
         labels: Of calibration data.
         confidence: Of the certificate.
         candidates: From how many models this one was chosen by looking at these data.
+        outputs: Names of several outputs.
     """
     if problem.swept is not None:
         return None, f"`{problem}` is an area: it has no single threshold to certify."
     try:
-        found = certify(scores, labels, problem, confidence=confidence, candidates=candidates)
+        options: dict[str, Any] = {"confidence": confidence, "candidates": candidates}
+        found = certify(scores, labels, problem, outputs=outputs, **options)
     except CannotPromise as refused:
         return None, str(refused)
     return found, "; ".join([found.status, *found.notes])

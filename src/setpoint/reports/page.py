@@ -28,6 +28,7 @@ from markupsafe import Markup
 
 from setpoint._version import __version__
 from setpoint.certificates import Certificate
+from setpoint.certificates.decisions import exceeds
 from setpoint.reports import text, wording
 from setpoint.reports.charts import PLOTS
 from setpoint.reports.explorer import costs_of, explorer
@@ -124,6 +125,7 @@ def report(
     checks: Sequence[Mapping[str, Any]] = (),
     test: tuple[Any, ...] | None = None,
     script: bool = True,
+    ids: Any = None,
 ) -> str:
     """The page of a certificate on scored rows, as one HTML document: no training run is needed.
 
@@ -146,9 +148,10 @@ def report(
             the shortest of days, weeks and months that makes a readable table.
         costs: What a miss and a false alarm cost: shown for every threshold.
         checks: What ``setpoint check`` has noted since, one dict each.
-        test: Scores, labels, groups and times (if any) of other rows, which judge the
+        test: Scores, labels, groups, times and ids (if any) of other rows, which judge the
             certificate: the page is about them.
         script: Whether the threshold can be moved on the page, by a script inside it.
+        ids: The id of each row, if ties are broken by lot.
 
     Raises:
         ValueError: A threshold per group without ``groups``, or labels that do not fit.
@@ -168,6 +171,9 @@ def report(
         threshold = certificate.threshold
     elif certificate.certified:
         threshold = certificate.thresholds
+    if certificate.lots:
+        scores = certificate.resolve_ties(scores, ids, values)
+        test = test and (certificate.resolve_ties(test[0], test[4], test[2]), *test[1:])
     name = "calibration" if _is_calibration(scores, labels, certificate) else "test"
     splits = {name: (scores, labels, values)}
     if test is not None:
@@ -218,7 +224,8 @@ def _is_calibration(scores: Any, labels: Any, certificate: Certificate) -> bool:
         return False
     if not certificate.certified or certificate.column is not None:
         return True
-    return int(np.asarray(certificate.decide(scores)).sum()) == points[0].alerts
+    above = exceeds(scores, certificate.threshold, certificate.dtype)
+    return int(np.asarray(above).sum()) == points[0].alerts
 
 
 @cache

@@ -87,6 +87,7 @@ class Scores:
     notes: tuple[str, ...] = ()
     times: NDArray[Any] | None = None
     amounts: FloatColumn | None = None
+    ids: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -102,6 +103,7 @@ def read_scores(
     clusters: str | None = None,
     times: str | None = None,
     amounts: str | None = None,
+    ids: str | None = None,
     classes: LabelNames | None = None,
     one_will_do: bool = False,
 ) -> Scores:
@@ -118,6 +120,7 @@ def read_scores(
         clusters: The column that says which rows belong together.
         times: The column that says when a row was measured.
         amounts: The column that says what a row is worth.
+        ids: The column that names the rows.
         classes: The two labels, if they are known; by default they are found in the file.
         one_will_do: Whether all rows may be of one class.
 
@@ -125,7 +128,7 @@ def read_scores(
         TableError: The file, the row and column of the first value that cannot be used.
     """
     named = {"--score": score, "--label": label, "--group": group, "--clusters": clusters}
-    named |= {"--time": times, "--amounts": amounts}
+    named |= {"--time": times, "--amounts": amounts, "--id": ids}
     wanted = [need_column(source, n, option) for option, n in named.items() if n is not None]
     chunks = list(source.chunks(wanted))
     if not chunks:
@@ -146,16 +149,16 @@ def read_scores(
                 count.update(chunk)
             classes = count.two_classes(positive, one_will_do=one_will_do)
         labels = np.concatenate([classes.encode(chunk, label) for chunk in chunks])
-    groups, members, when = (
+    groups, members, when, names = (
         None if name is None else np.concatenate([chunk.texts(name) for chunk in chunks])
-        for name in (group, clusters, times)
+        for name in (group, clusters, times, ids)
     )
     worth = None
     if amounts is not None:
         written, told = score_format(source, max(chunks, key=len), amounts)
         notes += told
         worth = np.concatenate([score_column(chunk, amounts, written) for chunk in chunks])
-    return Scores(scores, labels, groups, members, tuple(notes), when, worth)
+    return Scores(scores, labels, groups, members, tuple(notes), when, worth, names)
 
 
 def read_score_columns(
