@@ -346,6 +346,11 @@ def _approvals(group: str, certificate: Certificate, data: Scores) -> Iterator[s
     yield f"Above the threshold by {group}: {shown}."
 
 
+def _columns(test: Scores | None) -> tuple[Any, ...] | None:
+    """What a page takes of test rows."""
+    return None if test is None else (test.scores, test.labels, test.groups, test.times, test.ids)
+
+
 def _page(
     given: argparse.Namespace, certificate: Certificate, data: Scores, test: Scores | None
 ) -> str:
@@ -361,7 +366,7 @@ def _page(
         notes=data.notes,
         times=data.times,
         by=given.by,
-        test=test and (test.scores, test.labels, test.groups, test.times, test.ids),
+        test=_columns(test),
         ids=data.ids,
         script=not given.no_script,
         **page_words(given),
