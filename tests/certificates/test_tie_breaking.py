@@ -37,7 +37,7 @@ def accepted(law, certificate):
         (recall >= 0.7, lambda tpr, false: tpr < 0.7),
         (precision >= 0.7, lambda tpr, false: 0.3 * tpr < 0.7 * (0.3 * tpr + 0.7 * false)),
     ],
-    ids=str,
+    ids=["fpr", "recall", "precision"],
 )
 def test_promises_are_kept_and_used_up(goal, broken):
     random, wrong, used, plain = np.random.default_rng(0), 0, [], []
