@@ -44,18 +44,17 @@ def speed(rows: int) -> dict[str, float]:
 
 
 def parts(quick: bool) -> dict[str, Any]:
-    """By name what to run."""
+    """By name what to run: an iterable of results, each with more than the one before."""
     streams, shrink = (100, 20) if quick else (2000, 1)
     return {
-        "false alarms": lambda: simulate.false_alarms(streams, shrink),
-        "delays": lambda: simulate.delays(100 if quick else 2000),
-        "label-free false alarms": lambda: simulate.label_free_false_alarms(
-            40 if quick else 500, shrink
-        ),
-        "label-free delays": lambda: simulate.label_free_delays(10 if quick else 60),
+        "false alarms": lambda: [simulate.false_alarms(streams, shrink)],
+        "delays": lambda: [simulate.delays(100 if quick else 2000)],
+        "label-free false alarms": lambda: simulate.label_free_false_alarms(streams, shrink),
+        "label-free delays": lambda: [simulate.label_free_delays(10 if quick else 100)],
         "real streams": real.main,
-        "a year": lambda: year.main(2 if quick else 20),
-        "speed": lambda: speed(5_000_000 if quick else 100_000_000),
+        "random orders": lambda: real.control(10 if quick else 200),
+        "a year": lambda: [year.main(2 if quick else 20)],
+        "speed": lambda: [speed(5_000_000 if quick else 100_000_000)],
     }
 
 
@@ -77,16 +76,17 @@ def main() -> None:
     book["versions"] = {**versions, "python": platform.python_version()}
     todo = parts(given.quick)
     if given.peers:
-        todo = {"peers": lambda: peers(given.peers, given.quick)}
+        todo = {"peers": lambda: [peers(given.peers, given.quick)]}
     for name, part in todo.items():
         if given.only and name not in given.only:
             continue
         began = time.perf_counter()
-        book[name] = part()
+        for found in part():
+            book[name] = found
+            results.write_document(path, book)
         print(f"{name}: {time.perf_counter() - began:.0f} s", flush=True)
         for key, value in book[name].items():
             print(f"  {key}: {value}", flush=True)
-        results.write_document(path, book)
 
 
 def peers(python: str, quick: bool) -> dict[str, Any]:

@@ -22,7 +22,9 @@ PEERS = (
 def false_alarms(book: dict[str, Any], way: str) -> str:
     """How often a way alarms where nothing is broken."""
     if way in OURS:
-        return f"{book['false alarms']['fpr <= 0.01, look after every 1']:.1%} of 900,000 negatives"
+        return (
+            f"{book['false alarms']['fpr <= 0.01, look after every 1'][0]:.1%} of 900,000 negatives"
+        )
     if way in CHECKS:
         return f"{book['delays'][f'{way} | false alarms a year']:.0%} a year"
     return f"{book['peers'][f'{way} | 0.01'][0]:.0%} of {book['peers']['rows']:,} negatives"

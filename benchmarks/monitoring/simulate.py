@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import beta, norm
 
 from benchmarks.monitoring.streams import daily_check, first_alarms
+from benchmarks.monitoring.urn_streams import urn_alarms
 from setpoint.certificates import certify
 from setpoint.certificates.drift import chance_of_difference
-from setpoint.certificates.polya_urn import RankCells, alert_evidence, rank_evidence
+from setpoint.certificates.polya_urn import RankCells, rank_evidence
 from setpoint.monitoring.false_alarm_budget import LABELLED
+from setpoint.monitoring.watched_scores import alert_watches
 
 FALSE_ALARM = 0.05
 RATES = {  # limit, relevant rows of 1,000,000 rows where a tenth is positive
@@ -21,6 +25,17 @@ RATES = {  # limit, relevant rows of 1,000,000 rows where a tenth is positive
     "recall >= 0.95": (0.05, 100_000),
     "precision >= 0.9": (0.10, 100_000),
 }
+CERTIFICATES = (  # the goal, and how many values scores have (0: no ties)
+    ("fpr <= 0.01", 0),
+    ("fpr <= 0.001", 0),
+    ("recall >= 0.95", 0),
+    ("precision >= 0.9", 0),
+    ("fpr <= 0.05", 20),
+)
+BATCH = 100
+"""Streams without labels between two results."""
+LOOKS = (1, 100, 1000)
+"""After how many rows one looks: every row, every 100, every day."""
 PARTS = {"rates alone": 1.0, "all tests": LABELLED["rates"]}
 """The part of the false alarms that one certified rate has."""
 
@@ -29,13 +44,13 @@ def false_alarms(streams: int, shrink: int) -> dict[str, Any]:
     """The share of streams that ever alarm although every rate is exactly at its limit."""
     found: dict[str, Any] = {}
     for name, (limit, rows) in RATES.items():
-        for every in (1, 100, 1000):
+        for every in LOOKS:
             random = np.random.default_rng([1, every])
             alarms = first_alarms(
                 random, streams, rows // shrink, limit, math.log(1 / FALSE_ALARM),
                 [(np.inf, limit)], every,
             )  # fmt: skip
-            found[f"{name}, look after every {every}"] = float(np.isfinite(alarms).mean())
+            found[f"{name}, look after every {every}"] = share_of(alarms)
     random = np.random.default_rng(2)
     five = [
         first_alarms(
@@ -43,30 +58,44 @@ def false_alarms(streams: int, shrink: int) -> dict[str, Any]:
         )
         for _ in range(5)
     ]
-    found["fpr <= 0.01 in 5 groups"] = float(np.isfinite(np.min(five, axis=0)).mean())
+    found["fpr <= 0.01 in 5 groups, look after every 1"] = share_of(np.min(five, axis=0))
     return found
 
 
-def label_free_false_alarms(streams: int, shrink: int) -> dict[str, Any]:
-    """The same for alerts and for ranks of scores, the reference drawn anew for each stream."""
-    found = {}
-    for name, (n, share, of_negatives, ties) in {
-        "alerts, threshold at a rank of all": (5_000, 0.05, False, 0),
-        "alerts, threshold at a rank of negatives": (5_000, 0.01, True, 0),
-        "alerts, scores of 20 values": (5_000, 0.05, False, 20),
-    }.items():
-        random = np.random.default_rng(3)
-        hits = [
-            _alert_stream(random, n, share, of_negatives, ties, 1_000_000 // shrink)
-            for _ in range(streams)
-        ]
-        found[name] = float(np.mean(hits))
-    for name, ties in (("ranks", 0), ("ranks, scores of 20 values", 20)):
-        random = np.random.default_rng(4)
-        few = max(20, streams // 5)
-        hits = [_rank_stream(random, 5_000, ties, 200_000 // shrink) for _ in range(few)]
-        found[name] = float(np.mean(hits))
+def label_free_false_alarms(streams: int, shrink: int) -> Iterator[dict[str, Any]]:
+    """The same without labels, each stream with its own certificate; after every batch so far."""
+    rows, alarms = 1_000_000 // shrink, {}
+    for batch in range(0, streams, BATCH):
+        size = min(BATCH, streams - batch)
+        for name, draw in _label_free_settings(size, rows).items():
+            alarms.setdefault(name, []).append(draw(np.random.default_rng([3, batch])))
+        found: dict[str, Any] = {"streams": batch + size, "rows": rows}
+        for name, parts in alarms.items():
+            for every, first in zip(LOOKS, np.concatenate(parts).T, strict=True):
+                found[f"{name}, look after every {every}"] = share_of(first)
+        yield found
+
+
+def _label_free_settings(streams: int, rows: int) -> dict[str, Any]:
+    """By name a function that draws streams and returns their first alarms ``[streams, looks]``."""
+    found: dict[str, Any] = {}
+    for goal, ties in CERTIFICATES:
+        name = f"alerts, {goal}" + (f", scores of {ties} values" if ties else "")
+        found[name] = partial(_alert_alarms, streams, goal, 5_000, ties, rows, 1)
+    found["alerts of 5 groups"] = lambda random: np.min(
+        [_alert_alarms(streams, "fpr <= 0.05", 1_000, 0, rows // 5, 5, random) for _ in range(5)],
+        axis=0,
+    )
+    found["ranks"] = partial(_rank_alarms, streams, 5_000, 0, rows)
+    found["ranks, scores of 20 values"] = partial(_rank_alarms, streams, 5_000, 20, rows)
     return found
+
+
+def share_of(first: Any) -> list[float]:
+    """The share of streams that alarm, and its 95 % interval (Clopper and Pearson)."""
+    hits, n = int(np.isfinite(first).sum()), len(first)
+    low, high = beta.ppf([0.025, 0.975], [hits, hits + 1], [n - hits + 1, n - hits])
+    return [hits / n, 0.0 if hits == 0 else float(low), 1.0 if hits == n else float(high)]
 
 
 def _draw(random: np.random.Generator, n: int, ties: int, positives: float = 0.1) -> Any:
@@ -75,31 +104,45 @@ def _draw(random: np.random.Generator, n: int, ties: int, positives: float = 0.1
     return (np.round(scores * ties / 8) if ties else scores), labels
 
 
-def _alert_stream(
-    random: np.random.Generator, n: int, share: float, of_negatives: bool, ties: int, rows: int
-) -> bool:
-    scores, labels = _draw(random, n, ties)
-    ranked = np.sort(scores[~labels] if of_negatives else scores)[::-1]
-    threshold = ranked[int(share * len(ranked))]
-    urn = alert_evidence(float((scores > threshold).sum()), n, FALSE_ALARM)
-    assert urn is not None
-    truth = _alert_share(threshold, ties)
-    cuts = urn.evidence.pieces(rows)
-    alerts = random.binomial(np.diff(cuts), truth)
-    counts = np.stack([np.diff(cuts) - alerts, alerts], 1).astype(float)
-    return bool(urn.add_counts(cuts, counts).max() >= math.log(1 / FALSE_ALARM))
+def _share_above(edge: Any, positives: float = 0.1) -> Any:
+    """The true share of scores above an edge, before they are rounded."""
+    return (1 - positives) * norm.sf(edge) + positives * norm.sf(edge - 2)
 
 
-def _alert_share(threshold: float, ties: int, positives: float = 0.1) -> float:
-    """The true share of alerts."""
-    edge = (threshold + 0.5) * 8 / ties if ties else threshold
-    return float((1 - positives) * norm.sf(edge) + positives * norm.sf(edge - 2))
+def _alert_alarms(
+    streams: int, goal: str, n: int, ties: int, rows: int, groups: int, random: np.random.Generator
+) -> Any:
+    """First alarms of the share of alerts ``[streams, looks]``, each with its own certificate."""
+    found: list[list[float]] = []
+    while len(found) < streams:
+        certificate = certify(*_draw(random, n, ties), goal)
+        if not certificate:
+            continue
+        (watch,) = alert_watches(certificate)
+        watch.expect(FALSE_ALARM / groups)
+        assert watch.urn is not None
+        edge = (np.floor(certificate.threshold) + 0.5) * 8 / ties if ties else certificate.threshold
+        alerts = (random.random(rows) < _share_above(edge)).astype(np.uint8)
+        found.append(urn_alarms(watch.urn, alerts, groups / FALSE_ALARM, LOOKS))
+    return np.array(found)
 
 
-def _rank_stream(random: np.random.Generator, n: int, ties: int, rows: int) -> bool:
-    cells = RankCells.of(_draw(random, n, ties)[0], random)
-    places = cells.cells(_draw(random, rows, ties)[0], random)
-    return bool(rank_evidence(cells.balls).add(places).max() >= math.log(1 / FALSE_ALARM))
+def _rank_alarms(streams: int, n: int, ties: int, rows: int, random: np.random.Generator) -> Any:
+    """First alarms of the ranks of scores ``[streams, looks]``, each with its own reference."""
+    found = []
+    for _ in range(streams):
+        cells = RankCells.of(_draw(random, n, ties)[0], random)
+        drawn = np.searchsorted(_share_below(cells, ties), random.random(rows)).astype(np.uint8)
+        found.append(urn_alarms(rank_evidence(cells.balls), drawn, 1 / FALSE_ALARM, LOOKS))
+    return np.array(found)
+
+
+def _share_below(cells: RankCells, ties: int) -> Any:
+    """The true share of scores below each border; equal ones are below it by lot."""
+    if not ties:
+        return 1 - _share_above(cells.borders)
+    low, high = (1 - _share_above((cells.borders + half) * 8 / ties) for half in (-0.5, 0.5))
+    return low + cells.lots * (high - low)
 
 
 def delays(streams: int) -> dict[str, Any]:
@@ -146,7 +189,7 @@ def label_free_delays(streams: int) -> dict[str, Any]:
     cases += [(1.15, 5_000, 60, n) for n in (5_000, 10_000, 20_000)] + [(1.0, 5_000, 365, 5_000)]
     for factor, per_day, days, n in cases:
         first: dict[str, list[float]] = {}
-        random = np.random.default_rng(8)
+        random = np.random.default_rng(20)
         for _ in range(streams if factor > 1 else max(2, streams // 3)):
             for way, day in _label_free_stream(random, factor, per_day, days, n).items():
                 first.setdefault(way, []).append(day)

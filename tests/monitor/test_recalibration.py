@@ -1,11 +1,10 @@
-"""Recalibration renews the same promise and keeps an account of it; the benchmark's short cut."""
+"""Recalibration renews the same promise and keeps an account of it."""
 
 import numpy as np
 import pytest
 from monitor.test_kinds_of_rows import money
 from monitor.test_monitor import DAY, days, rows
 
-from benchmarks.monitoring.streams import alarms_of
 from setpoint.certificates import certify
 from setpoint.monitoring import Monitor
 from setpoint.monitoring.false_alarm_budget import LABELLED, UNLABELLED
@@ -70,23 +69,3 @@ def test_without_labels_alerts_and_scores_have_most_of_the_false_alarms():
         assert other.budget["fpr <= 0.05"] == pytest.approx(0.05 * LABELLED["rates"])
     assert sum(free.budget.values()) == pytest.approx(0.05)
     assert Monitor.from_json(free.to_json()).budget == free.budget
-
-
-@pytest.mark.parametrize("every", [1, 25])
-def test_the_benchmark_computes_what_the_monitor_does(every):
-    """The same streams, row by row: the first alarm is at the same negative."""
-    certificate = certify(*rows(5000), "fpr <= 0.1")
-    events = np.random.default_rng(3).random((6, 600)) < 0.2
-    fast = alarms_of(events, 0.1, np.log(1 / 0.05), every)
-    slow = []
-    for stream in events:
-        monitor = certificate.monitor(watch=["rates"])
-        scores = np.where(stream, certificate.threshold + 1, certificate.threshold - 1)
-        slow.append(np.inf)
-        for part in np.split(np.arange(600), np.arange(every, 600, every)):
-            monitor.update(scores[part], np.zeros(len(part)))
-            if not monitor:
-                slow[-1] = part[-1] + 1.0
-                break
-    assert np.isfinite(slow).sum() > 2
-    assert (np.ceil(fast / every) * every).tolist() == slow  # it looks where a block ends, too

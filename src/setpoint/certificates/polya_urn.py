@@ -71,15 +71,18 @@ class Tail:
     upper: bool
     chance: float
 
+    @property
+    def edge(self) -> float:
+        """The share of alerts at which the tail begins."""
+        others, alerts = self.balls
+        found = (betainccinv if self.upper else betaincinv)(alerts, others, self.chance)
+        return float(found)
+
     def log_values(self, counts: Floats) -> Floats:
         """The logarithm of the martingale after counts ``[..., 2]``."""
         others, alerts = self.balls
         now = (counts[..., 1] + alerts, counts[..., 0] + others)
-        if self.upper:
-            edge = betainccinv(alerts, others, self.chance)
-            inside = betaincc(*now, edge)
-        else:
-            inside = betainc(*now, betaincinv(alerts, others, self.chance))
+        inside = (betaincc if self.upper else betainc)(*now, self.edge)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(inside / self.chance))
 
