@@ -12,6 +12,7 @@ from setpoint._version import __version__ as __version__
 
 _rooms: dict[str, str] = {}
 HIGHER["Monitor"] = lambda: __getattr__("Monitor")  # for Certificate.monitor
+HIGHER["JointMonitor"] = lambda: __getattr__("JointMonitor")
 
 
 def _read_rooms() -> dict[str, str]:

@@ -5,7 +5,7 @@ import pytest
 from monitor.test_monitor import DAY, rows
 
 from setpoint import Problem
-from setpoint.certificates import certify, certify_shifts, certify_three_way
+from setpoint.certificates import certify, certify_shifts
 from setpoint.monitoring import Monitor
 from setpoint.monitoring.clusters import SeenClusters, cluster_hashes, one_row_each
 
@@ -226,22 +226,6 @@ def test_drift_among_clusters_is_looked_for_before_a_certificate():
     assert certify(scores, labels, "fpr <= 0.2", **given)
     drifting = certify(scores + np.linspace(0, 1.5, len(scores)), labels, "fpr <= 0.2", **given)
     assert drifting.notes[0].startswith("these rows drift")
-
-
-def test_both_sides_of_three_ways_are_watched():
-    scores, labels = rows(20_000, gap=4.0)
-    found = certify_three_way(scores, labels, "precision >= 0.97", "npv >= 0.99")
-    accept, reject = found.sides
-    assert (accept.threshold, reject.threshold) == (found.upper, found.lower)
-    assert accept.points[0].alerts == (scores > found.upper).sum()
-    assert reject.points[0].alerts == (scores > found.lower).sum()
-    monitors = [side.monitor(0.025) for side in (accept, reject)]
-    given = rows(6000, 1, gap=4.0)
-    assert [monitor.update(*given) for monitor in monitors] == ["holds", "holds"]
-    worse = rows(6000, 2, gap=2.0)
-    assert monitors[1].update(*worse).startswith("broken since update 2: npv")
-    with pytest.raises(ValueError, match=r"accept.monitor\(0.025\)"):
-        found.monitor()
 
 
 def test_a_class_is_watched_against_the_others():

@@ -13,15 +13,16 @@ thresholds may be taken: the one that leaves the fewest rows between them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import share
+from setpoint._extras import HIGHER
 from setpoint.certificates.certificate import Certificate, Claim, Estimate, Point, Record
 from setpoint.certificates.decisions import SCORE_PRECISIONS, exceeds, halfway
 from setpoint.certificates.goals import Inequality, goal_to_certify, inequalities
@@ -39,6 +40,9 @@ from setpoint.certificates.storage import need
 from setpoint.certificates.tails import lower, upper
 from setpoint.certificates.text import TextRows, claim_rows, share_text, titled
 from setpoint.rates import numeral
+
+if TYPE_CHECKING:
+    from setpoint import JointMonitor
 
 ACCEPT, REVIEW, REJECT = "accept", "review", "reject"
 
@@ -87,11 +91,7 @@ class ThreeWayCertificate(Record):
 
     @property
     def sides(self) -> tuple[Certificate, Certificate]:
-        """The certificates of ``upper`` and of ``lower``, each with half of the risk.
-
-        They are what can be watched: ``accept, reject = certificate.sides``, then
-        ``accept.monitor(0.025)`` and ``reject.monitor(0.025)`` on the same rows.
-        """
+        """The certificates of ``upper`` and of ``lower``, each with half of the risk."""
         above, between = (round(self.examples * each.value) for each in self.shares[:2])
         ends = zip(
             (self.accept, self.reject),
@@ -128,12 +128,33 @@ class ThreeWayCertificate(Record):
             raise ValueError(f"There are no thresholds, the goal is {self.status}.")
         return self.lower, self.upper
 
-    def monitor(self, false_alarm: float = 0.05) -> NoReturn:
-        """Refused: each side is watched by itself, see :attr:`sides`."""
-        raise ValueError(
-            "Each side is watched by itself: accept, reject = certificate.sides, then "
-            f"accept.monitor({false_alarm / 2:g}) and reject.monitor({false_alarm / 2:g})."
-        )
+    def monitor(
+        self,
+        false_alarm: float = 0.05,
+        *,
+        reference: Any = None,
+        features: Sequence[str] = (),
+        by: str = "day",
+    ) -> JointMonitor:
+        """Watch both sides after deployment, each with half of the false alarms.
+
+        Ranks of scores and features are the same on both sides, and are tested once.
+
+        Args:
+            false_alarm: The chance of ever raising an alarm while nothing has changed.
+            reference: See :meth:`Certificate.monitor`.
+            features: The same.
+            by: The same.
+
+        Raises:
+            ValueError: The certificate is not certified, or one side decides nothing.
+        """
+        self.thresholds  # noqa: B018  raises if there are none
+        accept, reject = self.sides
+        first = accept.monitor(false_alarm / 2, reference=reference, features=features, by=by)
+        second = reject.monitor(false_alarm / 2, watch=("rates", "alerts"), by=by)
+        made: JointMonitor = HIGHER["JointMonitor"]()({ACCEPT: first, REJECT: second})
+        return made
 
     def decide(self, scores: Any) -> NDArray[np.str_]:
         """``"accept"``, ``"review"`` or ``"reject"`` for each new score.

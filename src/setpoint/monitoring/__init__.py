@@ -1,5 +1,6 @@
 """A certificate after the first day: evidence against it that may be looked at at any time."""
 
+from setpoint.monitoring.joint import JointMonitor
 from setpoint.monitoring.monitor import Monitor
 
-__all__ = ["Monitor"]
+__all__ = ["JointMonitor", "Monitor"]

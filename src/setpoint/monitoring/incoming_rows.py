@@ -13,7 +13,8 @@ from setpoint.axes.arrays import Bools, Floats
 from setpoint.certificates import Certificate
 from setpoint.certificates.decisions import rounded
 from setpoint.certificates.drift import certified_goals
-from setpoint.certificates.goals import goal_to_certify
+from setpoint.certificates.goals import as_capacity, goal_to_certify
+from setpoint.certificates.many_outputs import certified_columns
 from setpoint.certificates.sample import read_column, read_slices, scores_and_precision
 from setpoint.certificates.times import period_names, read_times
 from setpoint.monitoring.clusters import cluster_hashes
@@ -107,6 +108,39 @@ def read_rows(
     return rows.rows(np.argsort(rows.times, kind="stable"))
 
 
+def of_outputs(
+    certificate: Certificate, scores: Any, labels: Any, columns: dict[str, Any]
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Rows of several outputs, scores and labels ``[n, k]``, as rows of one output each.
+
+    Raises:
+        ValueError: A column is given that goes by rows and not by their outputs.
+    """
+    for name in ("ids", "clusters", "amounts", "features"):
+        if columns[name] is not None:
+            raise ValueError(
+                f"{name}= is for one output. Watch each by itself: found = certify_outputs(...), "
+                "then found[name].monitor(false_alarm / len(found)) for every name."
+            )
+    if labels is not None:
+        labels = np.asarray(labels, float)
+        labels = np.where(labels == -1, np.nan, labels)
+    scores, labels, groups = certified_columns(certificate, scores, labels)
+    times, shares, k = columns["times"], columns["label_shares"], len(certificate.thresholds)
+    return (
+        scores,
+        labels,
+        {
+            **columns,
+            "groups": groups,
+            "times": None if times is None else np.tile(np.asarray(times), k),
+            "label_shares": shares
+            if shares is None or np.ndim(shares) == 0
+            else np.tile(shares, k),
+        },
+    )
+
+
 def read_labels(labels: Any, scores: NDArray[Any]) -> tuple[Bools, Bools]:
     """Which labels are known, and the labels; None and NaN are unknown ones."""
     if labels is None:
@@ -140,6 +174,8 @@ def _group(groups: Any) -> Any:
 def _slices_and_margins(
     certificate: Certificate, scores: NDArray[Any], groups: Any
 ) -> tuple[dict[Where, Bools], NDArray[Any]]:
+    if as_capacity(certificate.goal) is not None:
+        return {}, scores.astype(float)
     goals = certified_goals(certificate)
     per_group = goals.column is not None
     wheres = tuple(goals.wheres) if per_group else goal_to_certify(certificate.goal).wheres

@@ -19,13 +19,14 @@ import numpy as np
 from setpoint._checks import share as check_share
 from setpoint.axes.arrays import Floats
 from setpoint.certificates import Certificate
+from setpoint.certificates.goals import as_capacity
 from setpoint.certificates.martingales import restart_weight
 from setpoint.certificates.text import text_table
 from setpoint.certificates.times import PERIODS, read_times, time_text
 from setpoint.monitoring.clusters import SeenClusters, one_row_each
 from setpoint.monitoring.false_alarm_budget import WATCHED, budget
 from setpoint.monitoring.history import Alarm, History, Period
-from setpoint.monitoring.incoming_rows import IncomingRows, read_rows
+from setpoint.monitoring.incoming_rows import IncomingRows, of_outputs, read_rows
 from setpoint.monitoring.label_selection import LabelSelection, least_share
 from setpoint.monitoring.pending_labels import PendingLabels
 from setpoint.monitoring.recalibration import renew
@@ -41,7 +42,13 @@ from setpoint.monitoring.status import (
 )
 from setpoint.monitoring.storage import from_json, to_json
 from setpoint.monitoring.watched_rates import DecidedRows, RateWatch, RegionWatch, rate_watches
-from setpoint.monitoring.watched_scores import AlertWatch, RankWatch, alert_watches, unlike
+from setpoint.monitoring.watched_scores import (
+    AlertWatch,
+    RankWatch,
+    alert_watches,
+    unlike,
+    unranked,
+)
 
 _RECENT = 7
 """Periods that the histogram of the present is made of."""
@@ -90,7 +97,9 @@ class Monitor:
             raise ValueError(f"watch is some of {', '.join(WATCHED)}; got {self.watch!r}.")
         if by not in PERIODS:
             raise ValueError(f"by is one of {', '.join(PERIODS)}; got {by!r}.")
-        self.by, self.feature_names = by, tuple(features)
+        capacity = as_capacity(certificate.goal)
+        self.by = by if capacity is None else capacity.period
+        self.feature_names = tuple(features)
         self.history, self.rows, self.updates = History(), 0, 0
         self.latest: str | None = None
         self.clusters = SeenClusters()
@@ -110,7 +119,8 @@ class Monitor:
         self.alerts: list[AlertWatch] = []
         if "alerts" in self.watch:
             self.alerts = alert_watches(certificate)
-        self.scores = RankWatch("scores") if "scores" in self.watch else None
+        ranked = "scores" in self.watch and unranked(certificate) is None
+        self.scores = RankWatch("scores") if ranked else None
         self.features = {name: RankWatch(f"feature {name}") for name in self.feature_names}
         if reference is not None and self.scores is not None:
             self.scores.refer_to(self._reference_scores(reference), self._random())
@@ -145,9 +155,10 @@ class Monitor:
         """Count new rows: a day, an hour, a single one.
 
         Args:
-            scores: New scores of the same model.
+            scores: New scores of the same model; of several outputs ``[n, k]``, and labels too.
             labels: Their labels if they are known by now; None or NaN where they are not.
             times: When each row came (dates, ISO texts or numbers); never before the last update.
+                Needed if the certificate is about alerts in a day.
             groups: The group of each row, if the certificate is about groups.
             ids: A name for each row whose label will come later (:meth:`add_labels`).
             clusters: What each row belongs to. A cluster is one draw: it counts when it is first
@@ -166,6 +177,8 @@ class Monitor:
         """
         columns = {"times": times, "groups": groups, "ids": ids, "clusters": clusters}
         columns |= {"label_shares": label_shares, "amounts": amounts, "features": features}
+        if self.certificate.outputs and groups is None:
+            scores, labels, columns = of_outputs(self.certificate, scores, labels, columns)
         rows = read_rows(self.certificate, scores, labels, **columns)
         self._check(rows)
         if self.labelled is None and len(rows):
@@ -179,6 +192,9 @@ class Monitor:
 
     def _check(self, rows: IncomingRows) -> None:
         """Refuse an update before anything of it is counted."""
+        capacity = as_capacity(self.certificate.goal)
+        if capacity is not None and rows.times is None:
+            raise ValueError(f"`{capacity}` goes by time: pass times=, when each row came.")
         if self.certificate.clusters is not None and rows.clusters is None:
             raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
         if rows.clusters is not None and rows.ids is not None:
@@ -228,7 +244,8 @@ class Monitor:
             rows = rows.rows(self.clusters.new(rows.clusters))
         highest: dict[str, float] = {}
         random = self._random()
-        self.rows, period.rows = self.rows + len(rows), period.rows + len(rows)
+        size = len(rows) // (len(self.certificate.points) if self.certificate.outputs else 1)
+        self.rows, period.rows = self.rows + size, period.rows + size
         singles = rows if rows.clusters is None else rows.rows(one_row_each(rows.clusters))
         for watch in self.alerts:
             alerts = singles.alerts[singles.slices[watch.where]] if watch.where else singles.alerts
@@ -271,7 +288,8 @@ class Monitor:
             if watch.needs == "none":
                 if not new:
                     continue
-                found, wait = DecidedRows(*columns[:3], None, rows.clusters), False
+                found = DecidedRows(*columns[:3], None, rows.clusters, period=period.name)
+                wait = False
             else:
                 found, wait = labelled, selective and watch.needs == "everyone"
             if len(found.alerts):

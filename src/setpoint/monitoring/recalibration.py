@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from setpoint._checks import share as check_share
 from setpoint.certificates import Certificate, certify
+from setpoint.certificates.goals import goal_to_certify
 
 if TYPE_CHECKING:
     from setpoint.monitoring.monitor import Monitor
@@ -26,6 +27,11 @@ def renew(
         if needed is not None and given[name] is None:
             words = "a row of each cluster" if name == "clusters" else "costs by amounts"
             raise ValueError(f"The certificate is about {words}: pass {name}=.")
+    if old.outputs and goal_to_certify(old.goal).wheres:
+        raise ValueError(
+            "Every output has a goal of its own: certify(scores, labels, {name: goal}, outputs=...)"
+            " makes the new certificate, and its monitor() a new watch."
+        )
     total, delta = _to_spend(monitor.spent, old, spend)
     found = certify(
         scores,
@@ -38,6 +44,7 @@ def renew(
         thresholds=_thresholds(old) if thresholds is None else thresholds,
         old_threshold=old.old_threshold,
         largest_amount=old.largest_amount,
+        outputs=old.outputs or None,
         **given,
     )
     periods = monitor.history.periods

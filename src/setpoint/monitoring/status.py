@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from setpoint._checks import plural
 from setpoint.certificates.text import TextRows, share_text, value_text
 from setpoint.monitoring.watched_rates import RateWatch
-from setpoint.monitoring.watched_scores import AlertWatch, unlike
+from setpoint.monitoring.watched_scores import AlertWatch, unlike, unranked
 
 if TYPE_CHECKING:
     from setpoint.monitoring.monitor import Monitor
@@ -32,7 +32,7 @@ def status_text(monitor: Monitor) -> str:
 
 def rate_text(monitor: Monitor, watch: RateWatch) -> str:
     """``fpr 1.8 % (1.5-2.2 %)`` since the change."""
-    name = str(watch.inequality.bound.expression)
+    name = watch.quantity
     value, interval = monitor.rate_since(watch.name)
     if value is None:
         return name
@@ -69,6 +69,9 @@ def notes(monitor: Monitor) -> Iterator[str]:
     other = unlike(monitor.certificate)
     if other is not None and "alerts" in monitor.watch:
         yield f"The share of alerts is not tested: {other}."
+    ranks = unranked(monitor.certificate)
+    if ranks is not None and "scores" in monitor.watch:
+        yield f"The ranks of scores are not tested: {ranks}."
     for alert in monitor.alerts:
         if alert.alerts in (0, alert.rows):
             how, side = ("No", "rise") if alert.alerts == 0 else ("Every", "fall")
@@ -148,7 +151,7 @@ def _keys(monitor: Monitor) -> dict[str, str]:
     """By test a name that Prometheus takes; where two would be alike, they are numbered."""
     found: dict[str, str] = {}
     for test, watch in monitor.tests.items():
-        name = str(watch.inequality.bound.expression) if isinstance(watch, RateWatch) else test
+        name = watch.quantity if isinstance(watch, RateWatch) else test
         plain = re.sub(r"[^a-zA-Z0-9]+", "_", name).strip("_")
         taken = sum(key.lower().split("__")[0] == plain.lower() for key in found.values())
         found[test] = f"{plain}__{taken + 1}" if taken else plain

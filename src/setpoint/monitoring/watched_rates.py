@@ -28,7 +28,7 @@ from setpoint.axes.arrays import Bools, Floats
 from setpoint.certificates import Certificate
 from setpoint.certificates.costs import is_cost
 from setpoint.certificates.drift import certified_goals
-from setpoint.certificates.goals import ACCEPTED, Inequality, inequalities
+from setpoint.certificates.goals import ACCEPTED, Inequality, as_capacity, inequalities
 from setpoint.certificates.martingales import (
     FROM_START,
     WEIGHTS,
@@ -47,7 +47,8 @@ from setpoint.certificates.regions import signs, value_range, weights
 from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Subset
 from setpoint.monitoring.clusters import one_row_each
 from setpoint.monitoring.history import change_point
-from setpoint.rates import Rate, Where
+from setpoint.problems import Capacity
+from setpoint.rates import Rate, Where, coverage
 
 _CELLS = ("tn", "fn", "fp", "tp")
 _RESTART_EVENTS = 3
@@ -68,6 +69,7 @@ class DecidedRows:
         clusters: What each row belongs to, as whole numbers; None: rows are independent.
         amounts: What each row is worth, if costs go by it.
         least_share: The smallest probability of all rows that came with them, labelled or not.
+        period: The name of the period that all of them came in.
     """
 
     alerts: Bools
@@ -77,6 +79,7 @@ class DecidedRows:
     clusters: NDArray[np.int64] | None = None
     amounts: Floats | None = None
     least_share: float = 1.0
+    period: str = ""
 
     def rows(self, chosen: Any) -> DecidedRows:
         """Some of the rows."""
@@ -88,6 +91,7 @@ class DecidedRows:
             None if self.clusters is None else self.clusters[chosen],
             None if self.amounts is None else self.amounts[chosen],
             self.least_share,
+            self.period,
         )
 
     def inside(self, where: Where) -> Bools | None:
@@ -107,6 +111,11 @@ class RateWatch(ABC):
     inequality: Inequality
     name: str
     counted: ClassVar[str] = "rates"
+
+    @property
+    def quantity(self) -> str:
+        """What the bound limits, in words."""
+        return str(self.inequality.bound.expression)
 
     @property
     @abstractmethod
@@ -389,6 +398,54 @@ class ShareWatch(RateWatch):
         self.evidence.restore(state["evidence"])
 
 
+@dataclass
+class CapacityWatch(ShareWatch):
+    """A promise of at most so many alerts a day: days are the draws, and need no labels.
+
+    A day counts as an event as soon as it has an alert too many, and as none when a later day
+    begins.
+    """
+
+    capacity: Capacity = field(kw_only=True)
+    day: str = ""
+    alerts_of_day: int = 0
+
+    @staticmethod
+    def of(capacity: Capacity) -> CapacityWatch:
+        """The watch of ``coverage <= 1 - share`` on days instead of rows."""
+        (inequality,) = inequalities((coverage <= 1 - capacity.share,), None)
+        excess = Excess.of(inequality, None)
+        assert excess is not None
+        return CapacityWatch(inequality, str(capacity), excess, capacity=capacity)
+
+    @property
+    def quantity(self) -> str:
+        """See :class:`RateWatch`."""
+        return f"{self.capacity.period}s with more than {self.capacity.alerts:,} alerts"
+
+    def add(self, rows: DecidedRows, *, wait: bool = False) -> tuple[list[float], float]:
+        """See :class:`RateWatch`; all rows are of one day, and of none before it."""
+        days: list[bool] = []
+        if rows.period != self.day:
+            if self.day and self.alerts_of_day <= self.capacity.alerts:
+                days.append(False)
+            self.day, self.alerts_of_day = rows.period, 0
+        before, self.alerts_of_day = self.alerts_of_day, self.alerts_of_day + int(rows.alerts.sum())
+        if before <= self.capacity.alerts < self.alerts_of_day:
+            days.append(True)
+        over = np.array(days, bool)
+        return super().add(DecidedRows(over, np.zeros(len(over), bool), {}), wait=wait)
+
+    def state(self) -> dict[str, Any]:
+        """See :class:`RateWatch`."""
+        return {**super().state(), "day": [self.day, self.alerts_of_day]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """See :class:`RateWatch`."""
+        super().restore(state)
+        self.day, self.alerts_of_day = str(state["day"][0]), int(state["day"][1])
+
+
 def _cluster_sums(values: Floats, clusters: NDArray[np.int64]) -> tuple[Floats, NDArray[np.intp]]:
     """The sum over each cluster, in the order in which clusters appear, and their first rows."""
     _, first, which = np.unique(clusters, return_index=True, return_inverse=True)
@@ -554,6 +611,9 @@ class RegionWatch(RateWatch):
 
 def rate_watches(certificate: Certificate) -> list[RateWatch]:
     """A watch for every inequality of a certificate."""
+    capacity = as_capacity(certificate.goal)
+    if capacity is not None:
+        return [CapacityWatch.of(capacity)]
     goals, prevalence = certified_goals(certificate), certificate.prevalence
     found: list[RateWatch] = []
     for inequality in inequalities(goals.bounds, prevalence):

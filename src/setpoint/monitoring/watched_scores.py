@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats
 from setpoint.certificates import Certificate
+from setpoint.certificates.goals import as_capacity
 from setpoint.certificates.martingales import bernoulli_gains
 from setpoint.certificates.polya_urn import (
     SHIFTS,
@@ -99,11 +100,21 @@ def alert_watches(certificate: Certificate) -> list[AlertWatch]:
 
 def unlike(certificate: Certificate) -> str | None:
     """Why the calibration rows are no sample of what is scored; None if they are one."""
+    capacity = as_capacity(certificate.goal)
+    if capacity is not None:
+        return f"the draws are {capacity.period}s, and rows of one may be alike"
     if certificate.old_threshold is not None:
         return "the calibration rows were chosen by an older threshold"
     if certificate.prevalence is not None:
         return "the calibration rows have another share of positives than was declared"
     return None
+
+
+def unranked(certificate: Certificate) -> str | None:
+    """Why the ranks of all scores cannot be tested; None if they can."""
+    if as_capacity(certificate.goal) is not None:
+        return unlike(certificate)
+    return "the outputs of a row are no independent draws" if certificate.outputs else None
 
 
 @dataclass

@@ -10,7 +10,7 @@ import numpy as np
 
 from setpoint.monitoring import Monitor
 from setpoint.monitoring.status import change_text, rate_text
-from setpoint.monitoring.watched_rates import ShareWatch
+from setpoint.monitoring.watched_rates import CapacityWatch, RateWatch, ShareWatch
 from setpoint.reports.page import environment
 from setpoint.reports.svg import Plot, Scale, linear
 from setpoint.reports.text import NOTHING, capital, level, percent, pretty, rate_name, thousands
@@ -95,12 +95,12 @@ def _figures(monitor: Monitor) -> Iterator[tuple[str, str, list[str]]]:
     """Numbers worth a large type: a label, a value, small lines."""
     for watch in monitor.rates[:3]:
         if watch.value is None:
-            yield rate_name(watch.inequality.bound.expression), NOTHING, ["no labels yet"]
+            yield _quantity(watch), NOTHING, ["no labels yet"]
             continue
         ends = watch.interval(monitor.false_alarm / len(monitor.rates))
         lines = [] if ends is None else [f"{percent(ends[0])} to {percent(ends[1])} at all times"]
         lines.append(f"certified: {pretty(watch.name)}")
-        yield rate_name(watch.inequality.bound.expression), percent(watch.value), lines
+        yield _quantity(watch), percent(watch.value), lines
     for alert in monitor.alerts[:1]:
         alerts, rows = (
             monitor.history.counts("alerts", alert.name).sum(0)
@@ -110,6 +110,12 @@ def _figures(monitor: Monitor) -> Iterator[tuple[str, str, list[str]]]:
         value = percent(alerts / rows) if rows else NOTHING
         yield "Alerts", value, [f"{percent(alert.share)} at calibration"]
     yield "Rows", thousands(monitor.rows), [f"in {thousands(len(monitor.history.every))} periods"]
+
+
+def _quantity(watch: RateWatch) -> str:
+    if isinstance(watch, CapacityWatch):
+        return watch.quantity
+    return rate_name(watch.inequality.bound.expression)
 
 
 def _tests(monitor: Monitor) -> Iterator[tuple[str, str, str, str, bool]]:
@@ -156,7 +162,7 @@ def _rates(monitor: Monitor) -> Iterator[Plot]:
         ends = [bound.level, *lows[late:], *highs[late:], *_middle(values)]
         room = 0.08 * (max(ends) - min(ends)) or 0.01
         y = linear(max(min(ends) - room, 0.0), max(ends) + room, shares=True, about=4)
-        label, sense = capital(rate_name(bound.expression)), pretty(bound.sense)
+        label, sense = capital(_quantity(watch)), pretty(bound.sense)
         spoken = f"{label}: {percent(lows[-1])} to {percent(highs[-1])} at the end."
         plot = Plot(
             _periods(monitor),
