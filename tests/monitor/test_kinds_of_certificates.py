@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from monitor.test_monitor import DAY, rows
 
-from setpoint.certificates import certify, certify_outputs, certify_three_way
+from setpoint.certificates import certify, certify_three_way
 from setpoint.monitoring import JointMonitor, Monitor
 from setpoint.monitoring.watched_rates import DecidedRows
 from setpoint.reports.watch_page import watch_page
@@ -71,17 +71,21 @@ def test_outputs_are_recalibrated_together(several):
 
 def test_what_goes_by_rows_is_refused_for_outputs_with_a_recipe_that_runs(several):
     monitor = several.monitor()
-    with pytest.raises(ValueError, match="Watch each by itself: found = certify_outputs") as told:
+    with pytest.raises(ValueError, match=r"certify\(scores\[:, i\], labels\[:, i\], goal, conf"):
         monitor.update(*outputs(100, 1), ids=np.arange(100))
-    assert "found[name].monitor(false_alarm / len(found))" in str(told.value)
     assert monitor.rows == 0
-    found = certify_outputs(*outputs(4000), "fpr <= 0.05", outputs=NAMES)
-    monitors = {name: found[name].monitor(0.05 / len(found)) for name in found}
+    scores, labels = outputs(4000)
+    monitors = [
+        certify(scores[:, i], labels[:, i], "fpr <= 0.05", confidence=1 - 0.05 / 3).monitor(
+            0.05 / 3
+        )
+        for i in range(3)
+    ]
     scores, labels = outputs(2000, 1, (0.8, 0.0, 0.0))
-    for i, each in enumerate(monitors.values()):
+    for i, each in enumerate(monitors):
         each.update(scores[:, i], ids=np.arange(2000))
         each.add_labels(np.arange(2000), labels[:, i])
-    assert [each.verdict for each in monitors.values()] == ["broken", "holds", "holds"]
+    assert [each.verdict for each in monitors] == ["broken", "holds", "holds"]
 
 
 def test_outputs_raise_no_more_false_alarms_than_promised():
@@ -184,6 +188,39 @@ def test_both_sides_of_three_ways_are_watched():
     assert "npv >= 0.99" in str(again)
 
 
+def test_features_are_tested_on_one_side_of_three_ways():
+    found = certify_three_way(*rows(20_000, gap=4.0), "precision >= 0.97", "npv >= 0.99")
+    monitor, age = found.monitor(features=["age"]), np.random.default_rng(0).normal(size=6000)
+    monitor.update(*rows(3000, 1, gap=4.0), features={"age": age[:3000]})
+    status = monitor.update(*rows(3000, 2, gap=4.0), features={"age": age[3000:] + 2})
+    assert status.startswith("accept: drifting: feature age")
+
+
+def test_ties_broken_by_lot_are_decided_by_the_ids_of_rows():
+    def few_values(n, seed):
+        scores, labels = rows(n, seed)
+        return np.round(2 * scores) / 2, labels, np.arange(n) + 10_000 * seed
+
+    scores, labels, ids = few_values(6000, 1)
+    certificate = certify(scores, labels, "fpr <= 0.05", ties="lot", ids=ids)
+    monitor = certificate.monitor()
+    with pytest.raises(ValueError, match="drawn from the row's id: pass ids="):
+        monitor.update(scores, labels)
+    assert monitor.rows == 0
+    scores, labels, ids = few_values(4000, 2)
+    assert monitor.update(scores, labels, ids=ids) == "holds"
+    accepted = certificate.decide(scores, ids=ids)
+    assert monitor.rates[0].events == (accepted & ~labels).sum()
+    assert monitor.history.counts("alerts", "alerts").tolist() == [[accepted.sum(), 4000]]
+    scores, labels, ids = few_values(4000, 3)
+    assert monitor.update(scores + 0.5, labels, ids=ids).startswith("broken since update 2")
+    with pytest.raises(ValueError, match="ties broken by lot: pass ids="):
+        monitor.recalibrate(scores + 0.5, labels)
+    renewed = monitor.recalibrate(scores + 0.5, labels, ids=ids)
+    assert renewed.lots
+    assert monitor.scores.cells is not None  # the rows are the reference of ranks
+
+
 def test_three_ways_join_labels_later_and_refuse_a_changed_state():
     found = certify_three_way(*rows(20_000, gap=4.0), "precision >= 0.97", "npv >= 0.99")
     monitor, (scores, labels) = found.monitor(), rows(6000, 2, gap=2.0)
@@ -201,5 +238,5 @@ def test_three_ways_join_labels_later_and_refuse_a_changed_state():
         with pytest.raises(ValueError, match=message):
             JointMonitor.from_json(text)
     few = certify_three_way(*rows(30), "precision >= 0.99", "npv >= 0.999")
-    with pytest.raises(ValueError, match="not two thresholds to watch"):
+    with pytest.raises(ValueError, match="There are no thresholds"):
         few.monitor()

@@ -380,7 +380,7 @@ def _count(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows, befor
 def _recalibrate(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> None:
     """Certify the labelled rows of the file; the state goes on with the new certificate."""
     part = rows.part(np.flatnonzero(~np.isnan(rows.columns["labels"])))
-    columns = {name: part[name] for name in ("groups", "clusters", "times", "amounts")}
+    columns = {name: part[name] for name in ("groups", "clusters", "times", "amounts", "ids")}
     found = monitor.recalibrate(part["scores"], part["labels"], **columns)
     write_file(given.out, f"{found.to_json()}\n".encode())
     told = f"{found.status} with {share_text(found.confidence)} confidence: see {given.out}."

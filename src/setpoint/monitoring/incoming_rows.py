@@ -86,7 +86,8 @@ def read_rows(
     array = rounded(scores_and_precision(scores)[0], certificate.dtype)
     known, truth = read_labels(labels, array)
     slices, margins = _slices_and_margins(certificate, array, groups)
-    alerts = certificate.decide(array, None if certificate.column is None else _group(groups))
+    column = None if certificate.column is None else _group(groups)
+    alerts = certificate.decide(array, column, ids=ids)
     rows = IncomingRows(
         margins,
         np.asarray(alerts),
@@ -119,8 +120,9 @@ def of_outputs(
     for name in ("ids", "clusters", "amounts", "features"):
         if columns[name] is not None:
             raise ValueError(
-                f"{name}= is for one output. Watch each by itself: found = certify_outputs(...), "
-                "then found[name].monitor(false_alarm / len(found)) for every name."
+                f"{name}= is for one output. Watch each by itself: certify(scores[:, i], "
+                "labels[:, i], goal, confidence=1 - (1 - confidence) / k).monitor(false_alarm / k) "
+                "for every column i of k."
             )
     if labels is not None:
         labels = np.asarray(labels, float)

@@ -25,8 +25,11 @@ class JointMonitor:
 
     def update(self, scores: Any, labels: Any = None, **columns: Any) -> str:
         """Count new rows in every part, with the columns of :meth:`Monitor.update`; the status."""
+        features = columns.pop("features", None)
         for part in self.parts.values():
-            part.update(scores, labels, **columns)
+            part.update(
+                scores, labels, features=features if part.feature_names else None, **columns
+            )
         return self.status
 
     def add_labels(self, ids: Any, labels: Any, *, label_shares: Any = None) -> str:

@@ -19,8 +19,10 @@ import numpy as np
 from setpoint._checks import share as check_share
 from setpoint.axes.arrays import Floats
 from setpoint.certificates import Certificate
+from setpoint.certificates.decisions import rounded
 from setpoint.certificates.goals import as_capacity
 from setpoint.certificates.martingales import restart_weight
+from setpoint.certificates.sample import scores_and_precision
 from setpoint.certificates.text import text_table
 from setpoint.certificates.times import PERIODS, read_times, time_text
 from setpoint.monitoring.clusters import SeenClusters, one_row_each
@@ -131,7 +133,7 @@ class Monitor:
             why = "every group has its own threshold"
         if why is not None:
             raise ValueError(f"Leave reference= out, {why}: the first rows are the reference.")
-        return read_rows(self.certificate, reference).margins
+        return rounded(scores_and_precision(reference)[0], self.certificate.dtype).astype(float)
 
     def expect(self, *, labelled: bool) -> None:
         """Divide the false alarms, before the first row is counted."""
@@ -160,7 +162,8 @@ class Monitor:
             times: When each row came (dates, ISO texts or numbers); never before the last update.
                 Needed if the certificate is about alerts in a day.
             groups: The group of each row, if the certificate is about groups.
-            ids: A name for each row whose label will come later (:meth:`add_labels`).
+            ids: A name for each row whose label will come later (:meth:`add_labels`); of all rows
+                if the certificate breaks ties by lot.
             clusters: What each row belongs to. A cluster is one draw: it counts when it is first
                 seen, with the mean over its rows.
             label_shares: With which probability the label of each row was to be known, if labels
@@ -197,7 +200,7 @@ class Monitor:
             raise ValueError(f"`{capacity}` goes by time: pass times=, when each row came.")
         if self.certificate.clusters is not None and rows.clusters is None:
             raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
-        if rows.clusters is not None and rows.ids is not None:
+        if rows.clusters is not None and rows.ids is not None and not self.certificate.lots:
             raise ValueError(
                 "clusters= counts a cluster once, with labels that are known now: leave ids= out, "
                 "and give the rows of a cluster when its labels have come."
@@ -212,7 +215,7 @@ class Monitor:
             )
         if rows.times is not None and len(rows):
             self._check_clock(rows.times[0])
-        if rows.ids is not None:
+        if rows.ids is not None and rows.clusters is None:
             self.pending.check(rows.ids)
         self._check_shares(rows)
 
@@ -260,7 +263,7 @@ class Monitor:
             cells, highest[each.name] = each.add(values[np.isfinite(values)], random)
             self._note_cells(period, each, cells, None)
         self._count_labels(rows, period, highest)
-        if rows.ids is not None:
+        if rows.ids is not None and rows.clusters is None:
             self.pending.add(rows, period.name)
         self._close(period, highest)
 
@@ -444,6 +447,7 @@ class Monitor:
         clusters: Any = None,
         times: Any = None,
         amounts: Any = None,
+        ids: Any = None,
         thresholds: Any = None,
         candidates: int | None = None,
         spend: float | None = None,
@@ -462,6 +466,7 @@ class Monitor:
             clusters: The same.
             times: The same; rows that drift are not certified.
             amounts: The same; needed if the certificate is about costs by amounts.
+            ids: The same; needed if the certificate breaks ties by lot.
             thresholds: To be proved on these rows, if the certificate is about given thresholds; by
                 default those it has.
             candidates: Among how many models this one was chosen by looking at these rows; by
@@ -473,6 +478,7 @@ class Monitor:
             The new certificate. If it is not certified, the monitor goes on with the old one.
         """
         given = {"groups": groups, "clusters": clusters, "times": times, "amounts": amounts}
+        given["ids"] = ids
         return renew(self, scores, labels, spend, thresholds, candidates, given)
 
     def to_json(self) -> str:

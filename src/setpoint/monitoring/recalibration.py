@@ -23,9 +23,12 @@ def renew(
 ) -> Certificate:
     """See :meth:`Monitor.recalibrate`; ``given`` are further columns."""
     old = monitor.certificate
-    for name, needed in (("clusters", old.clusters), ("amounts", old.largest_amount)):
-        if needed is not None and given[name] is None:
-            words = "a row of each cluster" if name == "clusters" else "costs by amounts"
+    for name, needed, words in (
+        ("clusters", old.clusters is not None, "a row of each cluster"),
+        ("amounts", old.largest_amount is not None, "costs by amounts"),
+        ("ids", bool(old.lots), "ties broken by lot"),
+    ):
+        if needed and given[name] is None:
             raise ValueError(f"The certificate is about {words}: pass {name}=.")
     if old.outputs and goal_to_certify(old.goal).wheres:
         raise ValueError(
@@ -45,6 +48,7 @@ def renew(
         old_threshold=old.old_threshold,
         largest_amount=old.largest_amount,
         outputs=old.outputs or None,
+        ties="lot" if old.lots else "reject",
         **given,
     )
     periods = monitor.history.periods
