@@ -7,12 +7,14 @@ what needs no torch works without it. What is not listed there is imported from 
 ``setpoint.solvers``, ``setpoint.train`` and others.
 """
 
+from importlib import import_module as _import
+
 from setpoint._extras import HIGHER
 from setpoint._version import __version__ as __version__
 
 _rooms: dict[str, str] = {}
 HIGHER["Monitor"] = lambda: __getattr__("Monitor")  # for Certificate.monitor
-HIGHER["JointMonitor"] = lambda: __getattr__("JointMonitor")
+HIGHER["JointMonitor"] = lambda: _import("setpoint.monitoring").JointMonitor
 
 
 def _read_rooms() -> dict[str, str]:
@@ -28,14 +30,12 @@ def _read_rooms() -> dict[str, str]:
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
-
     if name == "__all__":
         return [name for name in sorted(_read_rooms()) if not name.startswith("_")]
     if name.startswith("_") or name not in _read_rooms():
         raise AttributeError(f"module 'setpoint' has no attribute {name!r}")
     try:
-        value = getattr(import_module(_rooms[name]), name)
+        value = getattr(_import(_rooms[name]), name)
     except ModuleNotFoundError as missing:
         from setpoint._extras import install_advice
 

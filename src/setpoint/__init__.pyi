@@ -75,5 +75,4 @@ from setpoint.certificates import (
     label_plan as label_plan,
 )
 from setpoint.export import Decision as Decision
-from setpoint.monitoring import JointMonitor as JointMonitor
 from setpoint.monitoring import Monitor as Monitor

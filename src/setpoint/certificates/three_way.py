@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,6 @@ from setpoint.certificates.storage import need
 from setpoint.certificates.tails import lower, upper
 from setpoint.certificates.text import TextRows, claim_rows, share_text, titled
 from setpoint.rates import numeral
-
-if TYPE_CHECKING:
-    from setpoint import JointMonitor
 
 ACCEPT, REVIEW, REJECT = "accept", "review", "reject"
 
@@ -135,7 +132,7 @@ class ThreeWayCertificate(Record):
         reference: Any = None,
         features: Sequence[str] = (),
         by: str = "day",
-    ) -> JointMonitor:
+    ) -> Any:
         """Watch both sides after deployment, each with half of the false alarms.
 
         Ranks of scores and features are the same on both sides, and are tested once.
@@ -146,6 +143,9 @@ class ThreeWayCertificate(Record):
             features: The same.
             by: The same.
 
+        Returns:
+            A :class:`setpoint.monitoring.JointMonitor`, to be given new rows by ``update``.
+
         Raises:
             ValueError: The certificate is not certified, or one side decides nothing.
         """
@@ -153,8 +153,7 @@ class ThreeWayCertificate(Record):
         accept, reject = self.sides
         first = accept.monitor(false_alarm / 2, reference=reference, features=features, by=by)
         second = reject.monitor(false_alarm / 2, watch=("rates", "alerts"), by=by)
-        made: JointMonitor = HIGHER["JointMonitor"]()({ACCEPT: first, REJECT: second})
-        return made
+        return HIGHER["JointMonitor"]()({ACCEPT: first, REJECT: second})
 
     def decide(self, scores: Any) -> NDArray[np.str_]:
         """``"accept"``, ``"review"`` or ``"reject"`` for each new score.
