@@ -1,6 +1,6 @@
 """The page of goals as sentences (docs/goals.md), made from the tables of the parser.
 
-python -m setpoint.problems.grammar > docs/goals.md
+python docs/make_goals.py > docs/goals.md
 """
 
 from __future__ import annotations
@@ -98,7 +98,12 @@ def _definition(name: str) -> str:
     known = CATALOGUE[name]
     if isinstance(known, Rate):
         return f"({known.numerator}) / ({known.denominator})"
-    return {"lift": "precision / prevalence", "balanced_error": "0.5 fpr + 0.5 fnr"}[name]
+    return {
+        "lift": "precision / prevalence",
+        "balanced_error": "0.5 fpr + 0.5 fnr",
+        "mcc": "Matthews' correlation coefficient",
+        "kappa": "Cohen's kappa: (accuracy - chance) / (1 - chance)",
+    }[name]
 
 
 def _phrases() -> Iterator[tuple[str, str]]:

@@ -35,6 +35,10 @@ BY_SKLEARN = {
     "accuracy": metrics.accuracy_score,
     "jaccard": metrics.jaccard_score,
     "balanced_error": lambda *a, **k: 1 - metrics.balanced_accuracy_score(*a, **k),
+    "mcc": metrics.matthews_corrcoef,
+    "kappa": lambda y, d, sample_weight: metrics.cohen_kappa_score(
+        y, d, sample_weight=sample_weight
+    ),
     "coverage": lambda y, d, sample_weight: np.average(d, weights=sample_weight),
     "alerts": lambda y, d, sample_weight: d @ sample_weight,
     "prevalence": lambda y, d, sample_weight: np.average(y, weights=sample_weight),
@@ -91,7 +95,7 @@ def test_a_zero_denominator_gives_nan(name):
     assert found == 0 if name == "alerts" else np.isnan(found)
 
 
-SHARES = [name for name in CATALOGUE if name not in ("alerts", "lift")]
+SHARES = [name for name in CATALOGUE if name not in ("alerts", "lift", "mcc", "kappa")]
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

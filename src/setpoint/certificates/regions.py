@@ -21,7 +21,7 @@ sqrt(2) x 1.645.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from math import comb, pi
@@ -35,7 +35,16 @@ from setpoint.axes.arrays import Floats
 from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Prevalence, Subset
 from setpoint.certificates.tails import lower, upper
 from setpoint.certificates.unconditional import TwoShares
-from setpoint.rates import Combination, Counts, Expression, Fold, Quotient, Rate, Where
+from setpoint.rates import (
+    Agreement,
+    Combination,
+    Counts,
+    Expression,
+    Fold,
+    Quotient,
+    Rate,
+    Where,
+)
 
 _CELL_NAMES = ("tp", "fp", "fn", "tn")
 CellKind = tuple[float, float]
@@ -70,13 +79,20 @@ def signs(expression: Expression, prevalence: Prevalence) -> dict[Subset, int | 
     if isinstance(expression, Combination):
         terms = expression.terms
     for weight, term in terms:
-        for rate in term.rates():
-            for subset, slope in rate_signs(rate, prevalence).items():
-                sign = None
-                if slope is not None and term is rate:
-                    sign = slope if weight > 0 else -slope
-                found[subset] = sign if found.get(subset, sign) == sign else None
+        for subset, slope in _term_signs(term, prevalence):
+            sign = slope and (slope if weight > 0 else -slope)
+            found[subset] = sign if found.get(subset, sign) == sign else None
     return found
+
+
+def _term_signs(term: Expression, prevalence: Prevalence) -> Iterator[tuple[Subset, int | None]]:
+    """The same for one term, of which subsets may occur twice."""
+    for rate in term.rates():
+        for subset, slope in rate_signs(rate, prevalence).items():
+            if isinstance(term, Agreement):
+                yield subset, {POSITIVES: 1, NEGATIVES: -1}.get(subset.kind)
+            else:
+                yield subset, slope if term is rate else None
 
 
 def rate_signs(rate: Rate, prevalence: Prevalence) -> dict[Subset, int | None]:
@@ -226,6 +242,8 @@ def value_range(
     """The least and the largest value of ``expression`` over a box of shares."""
     if isinstance(expression, Rate):
         return _range_of_rate(expression, box, prevalence)
+    if isinstance(expression, Agreement):
+        return _range_of_agreement(expression, box, prevalence)
     parts = [value_range(child, box, prevalence) for child in expression.children]
     if isinstance(expression, Combination):
         low = high = expression.constant
@@ -270,6 +288,26 @@ def _range_of_rate(
     undefined = np.any([np.isnan(c) for c in corners], axis=0)
     low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
     return np.where(undefined, -np.inf, low), np.where(undefined, np.inf, high)
+
+
+def _range_of_agreement(
+    agreement: Agreement, box: Mapping[Subset, _ValueRange], prevalence: Prevalence
+) -> _ValueRange:
+    """It rises with the hits and falls with the alarms; its size has one maximum by the prior."""
+    kinds = POSITIVES, NEGATIVES, PRIOR
+    hits, alarms, prior = (box.get(Subset(agreement.hits.where, kind)) for kind in kinds)
+    assert hits is not None
+    assert alarms is not None
+    if prior is None:
+        prior = prevalence if isinstance(prevalence, tuple) else (prevalence, prevalence)
+    least, largest = (
+        [
+            np.asarray(agreement.at_shares(a, b, p))
+            for p in (*prior, np.clip(agreement.strongest_prior(a, b), *prior))
+        ]
+        for a, b in ((hits[0], alarms[1]), (hits[1], alarms[0]))
+    )
+    return np.fmin.reduce(least), np.fmax.reduce(largest)
 
 
 def are_independent(subsets: Sequence[Subset]) -> bool:

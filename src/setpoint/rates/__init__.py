@@ -1,5 +1,6 @@
 """Rates: counts, their quotients, arithmetic with them, and targets. Imports no array library."""
 
+from setpoint.rates.agreement import Agreement, kappa, mcc
 from setpoint.rates.classes import (
     AREAS,
     Across,
@@ -57,6 +58,8 @@ from setpoint.rates.rate import (
     precision,
     prevalence,
     recall,
+    sensitivity,
+    specificity,
     tnr,
     tpr,
 )
@@ -82,6 +85,7 @@ __all__ = [
     "TN",
     "TP",
     "Across",
+    "Agreement",
     "Array",
     "Bound",
     "ClassArea",
@@ -121,11 +125,13 @@ __all__ = [
     "fpr",
     "highest",
     "jaccard",
+    "kappa",
     "larger",
     "lift",
     "lowest",
     "macro",
     "maximum",
+    "mcc",
     "minimum",
     "npv",
     "numeral",
@@ -134,6 +140,8 @@ __all__ = [
     "prevalence",
     "quote",
     "recall",
+    "sensitivity",
+    "specificity",
     "tnr",
     "top_k",
     "tpr",

@@ -163,8 +163,12 @@ class Rate(Expression):
         return all(0 <= part <= whole for part, whole in pairs)
 
     def __str__(self) -> str:
-        text = self._name or f"({self.numerator}) / ({self.denominator})"
-        text += f" of {describe_classes(self.classes)}" if self.classes else ""
+        return (self._name or f"({self.numerator}) / ({self.denominator})") + self.whom
+
+    @property
+    def whom(self) -> str:
+        """`` of "cat" on group="a"``: the classes and the slice in words, if there are any."""
+        text = f" of {describe_classes(self.classes)}" if self.classes else ""
         return f"{text} on {describe_slice(self.where)}" if self.where else text
 
 
@@ -191,6 +195,7 @@ accuracy = _known("accuracy", Rate(TP + TN, EVERYONE))
 jaccard = _known("jaccard", Rate(TP, TP + FP + FN))
 lift = _known("lift", Quotient(precision, prevalence))
 balanced_error = _known("balanced_error", Combination(((0.5, fpr), (0.5, fnr))))
+sensitivity, specificity = recall, tnr
 
 
 def f_score(beta: float = 1.0) -> Rate:
