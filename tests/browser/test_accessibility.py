@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 from reports.class_sample import class_result
-from reports.sample import certificate, result
+from reports.sample import certificate, draw, result
 
-from setpoint.reports import page
+from setpoint.certificates import certify_three_way
+from setpoint.reports import page, report
 
 pytestmark = pytest.mark.browser
 TIMES = np.datetime64("2026-01-01") + np.arange(1500) // 20
@@ -28,8 +29,16 @@ PAGES = {
     ),
     "contradicted": lambda: page(result(threshold=0.0)),
     "classes": lambda: page(class_result()),
+    "three-way": lambda: three_way(),
     "per group": lambda: page(result(threshold={"a": 2.3, "b": 2.5})),
 }
+
+
+def three_way():
+    scores, labels, groups = draw(3000, 0)
+    found = certify_three_way(scores, labels, "precision >= 0.9", "npv >= 0.95")
+    times = np.datetime64("2026-01-01") + np.arange(3000) // 40
+    return report(scores, labels, found, groups={"g": groups}, times=times, costs=(500.0, 5.0))
 
 
 def violations(browser, axe):

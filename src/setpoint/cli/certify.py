@@ -52,8 +52,11 @@ _OF_ONE_SCORE = (
     *("by", "old_threshold", "unlabelled", "amounts", "id"),
 )
 """Options that do not go with several labels."""
-_OF_ONE_GOAL = tuple(name for name in _OF_ONE_SCORE if name not in ("accept", "reject"))
-"""Options that do not go with three-way decisions."""
+_OF_ONE_GOAL = (
+    *("plan", "labels", "prevalence", "clusters", "latest", "by", "old_threshold", "unlabelled"),
+    *("amounts", "id", "test"),
+)
+"""Options that do not go with three-way decisions; groups and times do, on their page."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,8 +104,10 @@ def run(given: argparse.Namespace) -> int:
     several = several_columns(given)
     given.prevalence = _prevalence(given.prevalence)
     kind = _kind_of_proof(given) if several is None else partial(_several_labels, columns=several)
-    if given.page is not None and (kind is not _one_goal or given.label is None):
-        raise UserError("--page shows one goal on labelled rows: use --goal and --label.")
+    if given.page is not None and (kind not in (_one_goal, _three_way) or given.label is None):
+        raise UserError(
+            "--page shows one goal, or --accept and --reject, on labelled rows: leave --page out."
+        )
     certificate = kind(given)
     if given.out is not None:
         write_file(given.out, f"{_indented(certificate)}\n".encode())
@@ -197,16 +202,22 @@ def _three_way(given: argparse.Namespace) -> AnyCertificate:
     """Accept, review, reject: two thresholds, both sides proved."""
     from setpoint.certificates import certify_three_way
 
-    refuse_options(given, _OF_ONE_GOAL, "with --goal; leave it out for --accept and --reject")
+    alone = _OF_ONE_GOAL if given.page else (*_OF_ONE_GOAL, "group", "time")
+    refuse_options(given, alone, "with --goal; leave it out for --accept and --reject")
     if given.label is None:
         raise UserError("--accept and --reject count positives and negatives: add --label COLUMN.")
     for text in (given.accept, given.reject):
         parse_goal(text, goal_to_certify)
-    data = read_scores(open_table(given.file), given.score, given.label, positive=given.positive)
+    columns: dict[str, Any] = {"group": given.group, "times": given.time} if given.page else {}
+    source = open_table(given.file)
+    data = read_scores(source, given.score, given.label, positive=given.positive, **columns)
     tell(data.notes)
-    return certify_three_way(
+    certificate = certify_three_way(
         data.scores, data.labels, given.accept, given.reject, confidence=given.confidence
     )
+    if given.page is not None:
+        write_file(given.page, _page(given, certificate, data, None).encode())
+    return certificate
 
 
 def _one_goal(given: argparse.Namespace) -> AnyCertificate:
@@ -352,7 +363,7 @@ def _columns(test: Scores | None) -> tuple[Any, ...] | None:
 
 
 def _page(
-    given: argparse.Namespace, certificate: Certificate, data: Scores, test: Scores | None
+    given: argparse.Namespace, certificate: AnyCertificate, data: Scores, test: Scores | None
 ) -> str:
     """The page of the certificate on its own rows, and on the test rows."""
     from setpoint.reports import report

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from setpoint._files import check_output, write_file
-from setpoint.certificates import Certificate
 from setpoint.cli.common import (
     DONE,
     UserError,
@@ -77,8 +76,6 @@ def _of_scores(given: argparse.Namespace) -> str:
         if getattr(given, name) is None:
             raise UserError(f"--{name} is missing: a page of scored rows needs it.")
     certificate = read_certificate_file(given.certificate)
-    if not isinstance(certificate, Certificate):
-        raise UserError(f"{given.certificate}: three-way certificates have no page; see `card`.")
     columns = (given.score, given.label, given.group, given.positive)
     source = open_table(given.source)
     data = read_scores(source, *columns, times=given.time, ids=given.id, one_will_do=True)

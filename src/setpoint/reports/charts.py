@@ -33,7 +33,7 @@ from setpoint.reports.text import (
     rate_name,
     thousands,
 )
-from setpoint.results import Curves, Findings, Measured, TrainingSeries, corner, thin
+from setpoint.results import Curves, Findings, Histogram, Measured, TrainingSeries, corner, thin
 
 STYLES = ("ours", "other")
 MOST_SERIES = 6
@@ -185,21 +185,26 @@ def _precision_recall(found: Findings) -> Plot:
 
 def threshold_plot(found: Findings) -> Plot:
     """How the scores of both classes are spread, in logarithmic counts, and the threshold."""
-    h = found.histogram
-    assert h is not None
+    assert found.histogram is not None
+    scale = "score" if found.one_threshold else "score minus the threshold of the group"
+    plot = histogram_plot(found.histogram, scale)
+    if found.shown is not None:
+        plot.upright(found.shown.threshold, "threshold", top=True, class_="threshold")
+    return plot
+
+
+def histogram_plot(h: Histogram, scale: str = "score") -> Plot:
+    """The counts of both classes in bins of ``scale``, on a logarithmic axis."""
     x = linear(float(h.edges[0]), float(h.edges[-1]), about=4)
     y = counted(float(max(h.positives.max(), h.negatives.max())))
-    row = found.judged
-    spoken = f"{thousands(row.positives)} positives and {thousands(row.negatives)} negatives."
+    positives, negatives = thousands(h.positives.sum()), thousands(h.negatives.sum())
+    spoken = f"{positives} positives and {negatives} negatives."
     plot = Plot(x, y, "Scores of both classes", spoken, height=290)
-    scale = "score" if found.one_threshold else "score minus the threshold of the group"
     plot.frame(scale, "cases, logarithmic")
     for counts, style in ((h.negatives, "bar-negative"), (h.positives, "bar-positive")):
         for low, high, count in zip(h.edges[:-1], h.edges[1:], counts, strict=True):
             if count:
                 plot.box((float(low), y.low), (float(high), float(count)), style)
-    if found.shown is not None:
-        plot.upright(found.shown.threshold, "threshold", top=True, class_="threshold")
     return plot
 
 

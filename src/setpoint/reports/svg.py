@@ -140,14 +140,20 @@ class Plot:
         self._mark("path", {"d": path, "class": f"curve {class_}"})
 
     def upright(
-        self, x: float, label: str = "", *, top: bool = False, class_: str = "bound"
+        self,
+        x: float,
+        label: str = "",
+        *,
+        top: bool = False,
+        class_: str = "bound",
+        right: bool | None = None,
     ) -> None:
-        """A vertical line from edge to edge, its label on the side with room."""
+        """A vertical line from edge to edge; its label on the ``right``, or where there is room."""
         place, _ = self.at(x, self.y.low)
         self._line(place, TOP, place, self.height - BOTTOM, class_)
         if label:
             y = TOP + 9 if top else self.height - BOTTOM - 8
-            right = place < (self.left + self.width - RIGHT) / 2
+            right = place < (self.left + self.width - RIGHT) / 2 if right is None else right
             shift, anchor = (5, "start") if right else (-5, "end")
             self.text(place + shift, y, label, anchor, f"t-ink t-{class_}")
 

@@ -29,7 +29,7 @@ SUBJECTS = {
     "recall": ("{positives}", "{done}"),
     "tpr": ("{positives}", "{done}"),
     "precision": ("{done} cases", "{positive}"),
-    "npv": ("cases that are not {done}", "not {positive}"),
+    "npv": ("{undone}", "not {positive}"),
     "coverage": ("cases", "{done}"),
     "error": ("cases", "decided wrongly"),
     "accuracy": ("cases", "decided rightly"),
@@ -72,6 +72,7 @@ class Nouns:
         negatives: The others, ``legitimate payments``.
         act: What is done above the threshold, ``block``.
         done: What such a case is, ``blocked``.
+        undone: The cases that nothing is done to.
     """
 
     positive: Markup
@@ -79,20 +80,26 @@ class Nouns:
     negatives: Markup
     act: Markup
     done: Markup
+    undone: Markup
 
 
 def nouns_of(run: RunResult) -> Nouns:
     """The words of a run."""
-    named = run.positive.strip().lower() not in NAMELESS
-    positive = name(run.positive, 40)
-    cases = Markup("{} cases").format(positive) if named else Markup("positives")
-    others = Markup("non-{} cases").format(positive) if named else Markup("negatives")
+    return nouns_from(run.positive, run.negative, run.action)
+
+
+def nouns_from(positive: str, negative: str, action: str) -> Nouns:
+    """The words for a positive case, for the others (in the plural) and for what is done."""
+    named = positive.strip().lower() not in NAMELESS
+    one, done = name(positive, 40), name(participle(action.strip() or "flag"), 44)
+    others = Markup("non-{} cases").format(one) if named else Markup("negatives")
     return Nouns(
-        positive if named else Markup("positive"),
-        cases,
-        name(run.negative, 60) if run.negative else others,
-        name(run.action, 40),
-        name(participle(run.action.strip() or "flag"), 44),
+        one if named else Markup("positive"),
+        Markup("{} cases").format(one) if named else Markup("positives"),
+        name(negative, 60) if negative else others,
+        name(action, 40),
+        done,
+        Markup("cases that are not {}").format(done),
     )
 
 
@@ -151,8 +158,7 @@ def _share(expression: Expression, nouns: Nouns) -> tuple[Markup, Markup] | None
         subject = Markup("cases taken for {}" if plain == "precision" else "{} cases").format(one)
         known: tuple[Markup, Markup] = (subject, one if plain == "precision" else Markup("found"))
     elif plain in SUBJECTS:
-        words = {key: getattr(nouns, key) for key in ("positive", "positives", "negatives", "done")}
-        subject, predicate = (Markup(text).format(**words) for text in SUBJECTS[plain])
+        subject, predicate = (Markup(text).format(**vars(nouns)) for text in SUBJECTS[plain])
         known = (subject, predicate)
     else:
         return None

@@ -149,10 +149,14 @@ def group_rates(
         >>> [(row.name, row.recall.value) for row in rows]
         [('a', 0.0), ('b', 1.0)]
     """
+    return _slice_rows(accepted, labels, group_masks(groups), confidence)
+
+
+def group_masks(groups: Any) -> dict[str, NDArray[np.bool_]]:
+    """Which rows belong to each of the largest groups, in the order of their names."""
     column = np.asarray(groups)
     largest = [group for group, _ in Counter(column.tolist()).most_common(MOST_GROUPS)]
-    masks = {str(group): np.asarray(column == group) for group in sorted(largest, key=str)}
-    return _slice_rows(accepted, labels, masks, confidence)
+    return {str(group): np.asarray(column == group) for group in sorted(largest, key=str)}
 
 
 def period_rates(
@@ -170,6 +174,14 @@ def period_rates(
         >>> [row.name for row in period_rates(np.array([True, False]), [1, 1], days, by="month")]
         ['2026-01', '2026-02']
     """
+    return _slice_rows(accepted, labels, period_masks(times, by), confidence)
+
+
+def period_masks(times: NDArray[Any], by: str | None = None) -> dict[str, NDArray[np.bool_]]:
+    """Which rows belong to each of the latest periods, in the order of time.
+
+    ``by`` is the length of a period; without it the shortest that makes a readable table.
+    """
     lengths = (by,) if by else ("day", "week", "month")
     for length in lengths:
         column = period_names(times, length)
@@ -177,8 +189,7 @@ def period_rates(
         if len(names) <= LATEST_PERIODS // 2:
             break
     latest = names[np.argsort(times[first], kind="stable")][-LATEST_PERIODS:]
-    masks = {str(name): np.asarray(column == name) for name in latest}
-    return _slice_rows(accepted, labels, masks, confidence)
+    return {str(name): np.asarray(column == name) for name in latest}
 
 
 def _slice_rows(

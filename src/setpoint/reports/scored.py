@@ -1,0 +1,159 @@
+"""The page of a certificate on scored rows, in one call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+
+from setpoint._version import __version__
+from setpoint.certificates import Certificate, ThreeWayCertificate
+from setpoint.certificates.decisions import exceeds
+from setpoint.certificates.sample import binary_labels
+from setpoint.certificates.times import read_times
+from setpoint.reports.page import page
+from setpoint.reports.three_way_page import three_way_page
+from setpoint.reports.wording import nouns_from
+from setpoint.results import RunResult
+from setpoint.results.three_way import ThreeWayFindings
+
+
+def report(
+    scores: Any,
+    labels: Any,
+    certificate: Certificate | ThreeWayCertificate,
+    *,
+    groups: Any = None,
+    label: str = "label",
+    positive: str = "1",
+    negative: str = "",
+    action: str = "",
+    notes: Sequence[str] = (),
+    times: Any = None,
+    by: str | None = None,
+    costs: tuple[float, float] | None = None,
+    checks: Sequence[Mapping[str, Any]] = (),
+    test: tuple[Any, ...] | None = None,
+    script: bool = True,
+    ids: Any = None,
+) -> str:
+    """The page of a certificate on scored rows, as one HTML document: no training run is needed.
+
+    Rows that give the certificate's own counts are taken for the calibration rows, others for new
+    ones, which judge it.
+
+    Args:
+        scores: One score per row.
+        labels: 0 or 1 for each.
+        certificate: From :func:`setpoint.certify` or
+            :func:`setpoint.certificates.certify_three_way`, certified or not.
+        groups: The group of each row, or a dict with one column of groups by name.
+        label: The name of the label, for the page.
+        positive: What the positive class is called, ``"fraud"``.
+        negative: What the others are called, in the plural, ``"legitimate payments"``.
+        action: What is done above the threshold, as a verb, ``"block"``; by default
+            ``"flag"``, and of three-way decisions ``"accept"``.
+        notes: What was done to the data, in sentences.
+        times: When each row came, as ISO dates or numbers: rates are shown by period, and alerts
+            by day.
+        by: The length of a period: ``"hour"``, ``"day"``, ``"week"`` or ``"month"``; by default
+            the shortest of days, weeks and months that makes a readable table.
+        costs: What a miss and a false alarm cost: shown for every threshold.
+        checks: What ``setpoint check`` has noted since, one dict each.
+        test: Scores, labels, groups, times and ids (if any) of other rows, which judge the
+            certificate: the page is about them.
+        script: Whether the threshold can be moved on the page, by a script inside it; the two
+            thresholds of three-way decisions cannot.
+        ids: The id of each row, if ties are broken by lot.
+
+    Raises:
+        ValueError: A threshold per group without ``groups``, or labels that do not fit.
+
+    Examples:
+        >>> import numpy as np
+        >>> from setpoint import certify
+        >>> y = np.arange(1000) % 4 == 0
+        >>> s = np.random.default_rng(0).normal(size=1000) + 3 * y
+        >>> html = report(s, y, certify(s, y, "fpr <= 0.05"), negative="payments", action="stop")
+        >>> html.split("<title>")[1].split("</title>")[0]
+        'At most 1 in 20 payments is stopped: proved with 95 % confidence'
+    """
+    if isinstance(certificate, ThreeWayCertificate):
+        if test is not None:
+            scores, labels, groups, times = (*test, None, None)[:4]
+        column, values = _group_column(groups, None)
+        found = ThreeWayFindings(
+            certificate,
+            np.asarray(scores),
+            binary_labels(labels, np.asarray(scores)),
+            None if values is None else np.asarray(values),
+            None if times is None else read_times(times, scores),
+            by,
+            costs,
+        )
+        words = nouns_from(positive, negative, action or "accept")
+        return three_way_page(found, words, label=label, group=column, notes=notes)
+    column, values = _group_column(groups, certificate.column)
+    threshold: Any = None
+    if certificate.certified and certificate.column is None:
+        threshold = certificate.threshold
+    elif certificate.certified:
+        threshold = certificate.thresholds
+    if certificate.lots:
+        scores = certificate.resolve_ties(scores, ids, values)
+        test = test and (certificate.resolve_ties(test[0], test[4], test[2]), *test[1:])
+    name = "calibration" if _is_calibration(scores, labels, certificate) else "test"
+    splits = {name: (scores, labels, values)}
+    if test is not None:
+        splits = {"calibration": (scores, labels, values), "test": test[:3]}
+        times = test[3] if len(test) > 3 else None
+    run = RunResult(
+        certificate.goal,
+        splits,
+        threshold,
+        positive=positive,
+        negative=negative,
+        action=action or "flag",
+        certificate=json.loads(certificate.to_json()),
+        label=label,
+        group=column,
+        versions={"setpoint": __version__},
+        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        notes=notes,
+        times=times,
+        by=by,
+        costs=costs,
+        checks=checks,
+    )
+    return page(run, script=script)
+
+
+def _group_column(groups: Any, needed: str | None) -> tuple[str, Any]:
+    """The column of groups by its name; ValueError if it is not the one that is needed."""
+    column, values = needed or "group", groups
+    if isinstance(groups, Mapping):
+        if len(groups) != 1:
+            given = ", ".join(groups) or "none"
+            raise ValueError(f"groups is one column by its name; got {given}.")
+        ((column, values),) = groups.items()
+    if needed is not None and (values is None or column != needed):
+        raise ValueError(
+            f"There is one threshold for each {needed}: pass groups={{{needed!r}: ...}}."
+        )
+    return column, values
+
+
+def _is_calibration(scores: Any, labels: Any, certificate: Certificate) -> bool:
+    """Whether the rows give the counts of the certificate, so that they are its own."""
+    points = certificate.points
+    same = sum(point.examples for point in points) == len(np.asarray(scores))
+    positives = sum(point.positives or 0 for point in points)
+    if not same or positives != int((np.asarray(labels) == 1).sum()):
+        return False
+    if not certificate.certified or certificate.column is not None:
+        return True
+    above = exceeds(scores, certificate.threshold, certificate.dtype)
+    return int(np.asarray(above).sum()) == points[0].alerts
