@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from setpoint import fnr_at_fpr
-from setpoint.solvers import METHODS, Method, cross_entropy, focal
+from setpoint.solvers import METHODS, Method, cross_entropy, focal, methods_named
 from setpoint.train import Validation
 from setpoint.train.portfolio import Best, fit_best
 
@@ -31,6 +31,10 @@ class Counted:
         return self.loss(scores, labels, **options)
 
 
+def standing(scores, labels, weights=None):
+    return 0 * scores.sum()
+
+
 def worst(scores, labels, weights=None):
     return -cross_entropy(scores, labels, weights=weights)
 
@@ -54,11 +58,21 @@ def test_the_best_on_validation_wins():
     assert not found.model.training
 
 
-def test_three_members_take_less_than_two_runs():
+def test_three_members_take_two_runs():
     losses = [Counted() for _ in range(3)]
     found = run({str(i): Method(lambda *_, loss=loss: loss) for i, loss in enumerate(losses)})
-    assert [loss.calls for loss in losses] == [20, 20, 20]
-    assert found.steps == 30 + 3 * 20 < 2 * 50
+    assert [loss.calls for loss in losses] == [25, 25, 25]
+    assert found.steps == 25 + 3 * 25 == 2 * 50
+
+
+def test_auto_costs_one_run_and_a_tie_goes_to_the_implicit_loss():
+    found = run(methods_named("auto"))
+    assert found.steps == 50
+    assert list(found.fitted) == ["implicit", "cross_entropy"]
+    same = {"implicit": Method(lambda *_: standing), "cross_entropy": METHODS["cross_entropy"]}
+    tied = run(same, learning_rate=1e-12)
+    assert tied.fitted["implicit"].best == tied.fitted["cross_entropy"].best
+    assert tied.name == "implicit"
 
 
 def test_members_know_how_many_steps_they_have_and_start_from_the_same_weights():
@@ -70,24 +84,25 @@ def test_members_know_how_many_steps_they_have_and_start_from_the_same_weights()
         return focal
 
     found = run({"a": Method(made), "b": Method(made)})
-    assert seen == [20, 20]
+    assert seen == [25, 25]
     first, second = (found.fitted[name].model.state_dict() for name in "ab")
     assert all(torch.equal(first[key], second[key]) for key in first)
     assert found.name == "a"  # a tie goes to the first
 
 
-@pytest.mark.parametrize("names", [("bad", "worse"), ("focal", "worse")])
+@pytest.mark.parametrize("names", [("bad", "worse"), ("cross_entropy", "worse")])
 def test_the_start_wins_if_all_members_make_it_worse(names, tmp_path):
     """As happens on few rows, where the best pass is an early one."""
     members = {name: Method(lambda *_: worst) for name in names}
     found = run(members, checkpoint=tmp_path)
-    assert found.name == "focal"
-    assert found.steps == 70  # it costs nothing
-    assert found.fitted["focal"].best < found.fitted["worse"].best
+    assert found.name == "cross_entropy"
+    assert found.steps == 25 + 25 * len([name for name in names if name != "cross_entropy"])
+    assert found.fitted["cross_entropy"].best < found.fitted["worse"].best
     value = GOAL.evaluate(found.model(data(1)[0])[:, 0].detach(), data(1)[1])
-    assert value == pytest.approx(found.fitted["focal"].best)
+    assert value == pytest.approx(found.fitted["cross_entropy"].best)
     again = run(members, checkpoint=tmp_path)
-    assert (again.name, again.fitted["focal"].best) == ("focal", found.fitted["focal"].best)
+    assert again.name == "cross_entropy"
+    assert again.fitted["cross_entropy"].best == found.fitted["cross_entropy"].best
 
 
 def test_one_member_alone_is_trained_from_the_beginning():

@@ -190,12 +190,13 @@ CLASS_METHODS: dict[str, Method] = {
 }
 """Methods for goals about several classes."""
 
-PORTFOLIO = ("focal", "resampled", "implicit")
-"""What the name ``auto`` tries: the two strongest baselines and ours."""
+PORTFOLIO = ("implicit", "cross_entropy")
+"""What the name ``auto`` tries: half of a run by cross-entropy, the other half by the implicit
+loss; the best pass of both is kept."""
 
 
 def methods_named(name: str, kind: str = "everyone") -> dict[str, Method]:
-    """The method with this name, or the whole portfolio for ``auto``.
+    """The method with this name, or those of the portfolio for ``auto``.
 
     Args:
         name: The name of a method, or ``auto``.

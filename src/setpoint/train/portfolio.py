@@ -1,8 +1,8 @@
-"""Train several methods for less than the cost of two, and keep the best on validation data.
+"""Train several methods from one start, and keep the best on validation data.
 
-Losses differ little while features are being learnt, and every method here can start with the focal
-loss. So the first part of the training is done once, by the focal loss, and every method continues
-from there. On few rows the best model may be one of the shared part.
+Losses differ little while features are being learnt. So the first half of the training is done
+once, by cross-entropy, and every other method continues from there. On few rows the best model may
+be one of the shared half: it competes.
 """
 
 from __future__ import annotations
@@ -17,17 +17,14 @@ from torch import Tensor, nn
 
 from setpoint._checks import share as share_between
 from setpoint._checks import whole
-from setpoint.solvers import Method, Split, focal
-from setpoint.solvers.main_loss import class_focal
-from setpoint.solvers.registry import Criterion
-from setpoint.solvers.samplers import Sampler, Shuffled, Stratified
+from setpoint.solvers import Method, Split, methods_named
 from setpoint.train.loop import Fitted, fit
 from setpoint.train.validation import Validation
 
-SHARED = 0.6
-"""The share of the steps that is taken once: three members then cost 0.6 + 3 x 0.4 = 1.8 runs."""
-START = "focal"
-"""The method of the shared start."""
+SHARED = 0.5
+"""The share of the steps that is taken once: two members and the start cost 1.5 runs."""
+START = "cross_entropy"
+"""The method of the shared start; it ends there, and costs nothing as a member."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +33,8 @@ class Best:
 
     Attributes:
         name: The method that is best on validation data.
-        fitted: The result of every method, by name; histories begin after the shared start. The
-            result of ``focal``, which need not be a member, is the shared start itself if none of
-            its later passes is better.
+        fitted: The result of every method, by name; histories begin after the shared start. That
+            of ``cross_entropy``, which need not be a member, is the shared start itself.
         steps: Training steps taken in all.
     """
 
@@ -75,9 +71,10 @@ def fit_best(
         y: Their labels.
         validation: Held-out data and the goal they are judged by.
         steps: The steps of one member alone: ``shared`` of them are taken once, the rest by every
-            member.
+            member but ``cross_entropy``.
         batch_size: Examples in a batch.
-        shared: The share of the steps that is taken once, by the focal loss.
+        shared: The share of the steps that is taken once, by cross-entropy, if there are several
+            members.
         checkpoint: A folder; a killed run goes on from it.
         **options: As for :func:`setpoint.fit`: ``learning_rate``, ``seed``, ``weights``, ...
 
@@ -95,30 +92,29 @@ def fit_best(
     if start:
         place = None if folder is None else folder / "start"
         given = {**common, "steps": start, "validation": validation, "checkpoint": place}
-        begun = _begun(model, x, y, validation.problem.kind, given)
+        begun = _begun(model, x, y, given)
     left = max(1, steps - start)
+    others = {name: member for name, member in members.items() if not start or name != START}
     fitted = {}
-    for name, member in members.items():
+    for name, member in others.items():
         place = folder / name if folder is not None and start else folder
         given = {**common, "steps": left, "validation": validation, "checkpoint": place}
         module, criterion = member.build(deepcopy(model).train(), validation.problem, left)
         found = fit(module, criterion, x, y, sampler=member.sampler(batch_size), **given)
         trained = found.model.model if isinstance(found.model, Split) else found.model
         fitted[name] = replace(found, model=trained)
-    if begun is not None and (
-        START not in fitted or validation.better(begun.best, fitted[START].best)
-    ):
+    if begun is not None:
         fitted[START] = begun
-    return Best(_winner(fitted, validation), fitted, start + len(members) * left)
+    return Best(_winner(fitted, validation), fitted, start + len(others) * left)
 
 
-def _begun(model: nn.Module, x: Tensor, y: Tensor, kind: str, given: dict[str, Any]) -> Fitted:
+def _begun(model: nn.Module, x: Tensor, y: Tensor, given: dict[str, Any]) -> Fitted:
     """Train ``model`` for the shared steps; returns the best pass, whose model is an average."""
-    loss: Criterion = focal
-    sampler: Sampler = Stratified(given["batch_size"], share=0.0)
-    if kind == "classes":
-        loss, sampler = class_focal, Shuffled(given["batch_size"])
-    return fit(model, loss, x, y, averaged=True, sampler=sampler, **given)
+    problem, steps = given["validation"].problem, given["steps"]
+    method = methods_named(START, problem.kind)[START]
+    module, criterion = method.build(model, problem, steps)
+    sampler = method.sampler(given["batch_size"])
+    return fit(module, criterion, x, y, averaged=True, sampler=sampler, **given)
 
 
 def _winner(fitted: Mapping[str, Fitted], validation: Validation) -> str:
