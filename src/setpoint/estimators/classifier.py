@@ -74,8 +74,8 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             (these three, the best on validation data wins) or an ``nn.Module`` that gives one
             score per row; it is copied.
         method: A name in ``setpoint.solvers.METHODS`` (``"implicit"``, ``"cross_entropy"``,
-            ``"focal"``, ``"resampled"``, ...), or ``"auto"``: half of the steps by cross-entropy, the
-            others by the implicit loss, and the best pass of both on validation data wins.
+            ``"focal"``, ``"resampled"``, ...), or ``"auto"``: half of the steps by cross-entropy,
+            half by the implicit loss, and the best pass of both on validation data wins.
         epochs: Passes over the training rows; ``"auto"``: enough for 1,500 steps, at least 10.
         batch_size: Rows in a batch; of ``"implicit"`` the rarer class is a fifth of each at least.
         learning_rate: Of Adam; ``"auto"``: 0.03 for linear, 0.01 for mlp, 0.001 for a module.
