@@ -3,11 +3,13 @@
     python tests/mutants.py --record build/tests.json               # once: who calls which function
     python tests/mutants.py --map build/tests.json --count 300 --minutes 60 --seed 0
     python tests/mutants.py --map build/tests.json --only certificates/drift.py --count 20
+    python tests/mutants.py --map build/tests.json --start 150      # the second half of the sample
 
 Each mutant is a copy of the repository with one change. It runs the tests that call the changed
-function (all of its file, if the line runs at import), fastest first, until one fails or does not
-end: the mutant is *noticed*. Survivors are listed with their line: equivalent, or a test is
-missing. Sampled with a seed, so that a run can be repeated; not part of CI.
+function (all of its file, if the line runs at import), those of its own room first, then the
+fastest, until one fails or does not end: the mutant is *noticed*. Survivors are listed with their
+line: equivalent, or a test is missing. Sampled with a seed, so that a run can be repeated; not part
+of CI. A map goes by the names of functions, so it outlives changes above them.
 """
 
 from __future__ import annotations
@@ -48,8 +50,8 @@ PARAMETERS = 1
 """So many of the parameters of a test."""
 LIBRARIES = ("numpy", "scipy.stats", "torch", "pandas", "sklearn.base")
 """Imported once, before the processes of the mutants are forked."""
-Callers = dict[str, dict[int, set[str]]]
-"""By file and first line of a function, the tests that call it."""
+Callers = dict[str, dict[str, set[str]]]
+"""By file and qualified name of a function, the tests that call it."""
 
 
 # ---- which tests run a function -------------------------------------------------------------
@@ -83,7 +85,7 @@ class Recorder:
         self.profile.disable()
         files = ((getattr(e.code, "co_filename", ""), e.code) for e in self.profile.getstats())
         called = {
-            (str(Path(file).relative_to(ROOT)), code.co_firstlineno)
+            (str(Path(file).relative_to(ROOT)), code.co_qualname.split(".<")[0])
             for file, code in files
             if file.startswith(str(ROOT / PACKAGE))
         }
@@ -122,23 +124,25 @@ def read_maps(files: list[Path]) -> tuple[dict[str, float], Callers]:
     callers: Callers = defaultdict(lambda: defaultdict(set))
     for line in (line for file in files for line in file.read_text().splitlines()):
         test, seconds[test], called = json.loads(line)
-        for path, first in called:
-            callers[path][first].add(test)
+        for path, name in called:
+            callers[path][name].add(test)
     return seconds, callers
 
 
-def tests_of(path: str, inside: list[int], callers: Callers) -> list[str]:
-    """The tests that call the innermost function; those of the whole file outside of any."""
-    for line in inside:
-        if callers[path][line]:
-            return sorted(callers[path][line])
+def tests_of(path: str, inside: str, callers: Callers) -> list[str]:
+    """The tests that call a function; those of the whole file if it has no name."""
+    if inside:
+        return sorted(callers[path][inside])
     return sorted({test for tests in callers[path].values() for test in tests})
 
 
-def fastest(tests: list[str], seconds: dict[str, float], most: float) -> list[str]:
-    """The fastest tests, ``most`` seconds of them; the fastest of every file comes first."""
+def fastest(tests: list[str], seconds: dict[str, float], most: float, room: str = "") -> list[str]:
+    """The fastest tests, ``most`` seconds of them; the fastest of every file comes first.
+
+    Tests of ``room`` come before all others.
+    """
     known = (test for test in tests if seconds[test] < most)
-    ordered = sorted(known, key=lambda test: seconds[test])
+    ordered = sorted(known, key=lambda test: (f"/{room}/" not in test, seconds[test]))
     leaders = list({test.split("::")[0]: test for test in reversed(ordered)}.values())
     found, total = [], 0.0
     for test in [*reversed(leaders), *(test for test in ordered if test not in set(leaders))]:
@@ -163,16 +167,26 @@ def places(tree: ast.AST) -> Iterator[tuple[Any, str]]:
             yield node, "not"
 
 
-def changed(text: str, number: int) -> tuple[str, list[int], str]:
-    """The source with its change of this number, the functions around it, the change in words."""
+def function_at(tree: ast.Module, line: int) -> str:
+    """The qualified name of the outermost function around a line; "" outside of all."""
+    names: list[str] = []
+    body: list[Any] = list(tree.body)
+    while body:
+        inner = body.pop()
+        if getattr(inner, "end_lineno", 0) < line or getattr(inner, "lineno", line + 1) > line:
+            continue
+        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return ".".join([*names, inner.name])
+        names += [inner.name] if isinstance(inner, ast.ClassDef) else []
+        body = list(getattr(inner, "body", []))
+    return ""
+
+
+def changed(text: str, number: int) -> tuple[str, str, str]:
+    """The source with its change of this number, the function around it, the change in words."""
     tree = ast.parse(text)
     node, kind = list(places(tree))[number]
-    around = [
-        min([inner.lineno, *(d.lineno for d in inner.decorator_list)])
-        for inner in ast.walk(tree)
-        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and inner.lineno <= node.lineno <= (inner.end_lineno or 0)
-    ]
+    around = function_at(tree, node.lineno)
     before = ast.unparse(node)
     if kind == "operator":
         node.op = SWAPS[type(node.op)]()
@@ -183,7 +197,7 @@ def changed(text: str, number: int) -> tuple[str, list[int], str]:
     else:
         node.op, node.operand = ast.UAdd(), ast.Call(ast.Name("bool"), [node.operand], [])
     where = f"line {node.lineno}: {before} -> {ast.unparse(node)}"
-    return ast.unparse(ast.fix_missing_locations(tree)), sorted(around, reverse=True), where
+    return ast.unparse(ast.fix_missing_locations(tree)), around, where
 
 
 def sampled(count: int, seed: int, only: str) -> list[tuple[Path, int]]:
@@ -194,15 +208,34 @@ def sampled(count: int, seed: int, only: str) -> list[tuple[Path, int]]:
 
 
 def noticed(folder: Path, tests: list[str], seconds: float) -> bool:
-    """Whether one of the tests fails, or they do not end."""
+    """Whether one of the tests fails, or they take more than ``seconds`` of the processor."""
 
     def work() -> int:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1,) * 2)
         os.chdir(folder)
         sys.path[:0] = [str(folder / "src"), str(folder / "tests"), str(folder)]
         os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:3])
         return int(pytest.main(["-x", *USUAL, *tests]))
 
-    return forked(work, seconds) != 0
+    return forked(work, 60 + 20 * seconds) != 0  # a machine in use, or tests that wait
+
+
+def collected(folder: Path, tests: set[str]) -> set[str]:
+    """Those of the tests that exist; an unknown one would look like a failure."""
+
+    class Collector:
+        def pytest_collection_finish(self, session: pytest.Session) -> None:
+            (folder / "collected.json").write_text(json.dumps([i.nodeid for i in session.items]))
+
+    def work() -> int:
+        os.chdir(folder)
+        sys.path[:0] = [str(folder / "src"), str(folder / "tests"), str(folder)]
+        files = sorted({test.split("::")[0] for test in tests})
+        there = [file for file in files if (folder / file).exists()]
+        return int(pytest.main([*USUAL, "--collect-only", *there], plugins=[Collector()]))
+
+    forked(work, 1200.0)
+    return tests & set(json.loads((folder / "collected.json").read_text()))
 
 
 def forked(work: Callable[[], int], seconds: float) -> int:
@@ -241,18 +274,20 @@ def run(given: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy_repository(folder)
-        some = fastest(sorted(seconds), seconds, 5.0)[:20]
+        known = collected(folder, set(seconds))
+        some = fastest(sorted(known), seconds, 5.0)[:20]
         if noticed(folder, some, 300.0):
             raise RuntimeError(f"Without any change these tests fail: {some}")
-        for file, number in sampled(given.count, given.seed, given.only):
+        for file, number in sampled(given.count, given.seed, given.only)[given.start :]:
             if time.monotonic() > end:
                 break
             path = file.relative_to(ROOT)
             text, around, where = changed(file.read_text(), number)
-            tests = tests_of(str(path), around, callers)
-            chosen = fastest(tests, seconds, given.seconds)
+            tests = [test for test in tests_of(str(path), around, callers) if test in known]
+            room = path.relative_to(PACKAGE).parts[0].replace("monitoring", "monitor")
+            chosen = fastest(tests, seconds, given.seconds, room)
             (folder / path).write_text(text)
-            limit = 60 + 10 * sum(seconds[test] for test in chosen)
+            limit = 30 + 4 * sum(seconds[test] for test in chosen)
             seen = bool(chosen) and noticed(folder, chosen, limit)
             (folder / path).write_text(file.read_text())
             count += 1
@@ -276,6 +311,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0, help="start no mutant after")
     parser.add_argument("--seconds", type=float, default=20.0, help="of tests for each mutant")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--start", type=int, default=0, help="leave out so many of the sample")
     parser.add_argument("--only", default="", help="files whose path contains this")
     given = parser.parse_args()
     if given.record is None and given.map is None:
