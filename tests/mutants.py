@@ -5,11 +5,15 @@
     python tests/mutants.py --map build/tests.json --only certificates/drift.py --count 20
     python tests/mutants.py --map build/tests.json --start 150      # the second half of the sample
 
-Each mutant is a copy of the repository with one change. It runs the tests that call the changed
-function (all of its file, if the line runs at import), those of its own room first, then the
-fastest, until one fails or does not end: the mutant is *noticed*. Survivors are listed with their
-line: equivalent, or a test is missing. Sampled with a seed, so that a run can be repeated; not part
-of CI. A map goes by the names of functions, so it outlives changes above them.
+Each mutant is the package with one change. It runs the tests that call the changed function, those
+of its own room first, then the fastest, until one fails or does not end: the mutant is *noticed*.
+Survivors are listed with their line: equivalent, or a test is missing. Sampled with a seed, so that
+a run can be repeated; not part of CI. A map goes by the names of functions, so it outlives changes
+above them.
+
+All tests are imported once, in a copy of the repository; each mutant is a fork of that process
+whose functions get the changed code. A change of what runs at import (a constant, a default) has a
+process of its own, and the tests of its whole file.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from __future__ import annotations
 import argparse
 import ast
 import cProfile
+import gc
 import importlib
 import io
 import json
@@ -29,9 +34,11 @@ import sys
 import tarfile
 import tempfile
 import time
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
@@ -150,7 +157,9 @@ def fastest(tests: list[str], seconds: dict[str, float], most: float, room: str 
         if total > most and found:
             break
         found.append(test)
-    return found
+    kept = set(found)
+    others = sorted(test for test in found if test not in set(leaders))
+    return [*(test for test in reversed(leaders) if test in kept), *others]
 
 
 # ---- mutants --------------------------------------------------------------------------------
@@ -182,8 +191,8 @@ def function_at(tree: ast.Module, line: int) -> str:
     return ""
 
 
-def changed(text: str, number: int) -> tuple[str, str, str]:
-    """The source with its change of this number, the function around it, the change in words."""
+def changed(text: str, number: int) -> tuple[ast.Module, str, str]:
+    """The tree with its change of this number, the function around it, the change in words."""
     tree = ast.parse(text)
     node, kind = list(places(tree))[number]
     around = function_at(tree, node.lineno)
@@ -197,7 +206,7 @@ def changed(text: str, number: int) -> tuple[str, str, str]:
     else:
         node.op, node.operand = ast.UAdd(), ast.Call(ast.Name("bool"), [node.operand], [])
     where = f"line {node.lineno}: {before} -> {ast.unparse(node)}"
-    return ast.unparse(ast.fix_missing_locations(tree)), around, where
+    return ast.fix_missing_locations(tree), around, where
 
 
 def sampled(count: int, seed: int, only: str) -> list[tuple[Path, int]]:
@@ -207,35 +216,91 @@ def sampled(count: int, seed: int, only: str) -> list[tuple[Path, int]]:
     return random.Random(seed).sample(every, min(count, len(every)))
 
 
-def noticed(folder: Path, tests: list[str], seconds: float) -> bool:
-    """Whether one of the tests fails, or they take more than ``seconds`` of the processor."""
+def swap(path: Path, tree: ast.Module) -> bool:
+    """Give the functions of a file the code of ``tree``; False if none of them changes."""
+    new: dict[tuple[str, int], CodeType] = {}
+    todo = [compile(tree, str(path), "exec")]
+    while todo:
+        code = todo.pop()
+        new[code.co_qualname, code.co_firstlineno] = code
+        todo += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+    changes = 0
+    for one in gc.get_objects():
+        if type(one) is FunctionType and one.__code__.co_filename == str(path):
+            code = new.get((one.__code__.co_qualname, one.__code__.co_firstlineno), one.__code__)
+            changes += code != one.__code__
+            one.__code__ = code
+    return changes > 0
 
-    def work() -> int:
-        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1,) * 2)
-        os.chdir(folder)
-        sys.path[:0] = [str(folder / "src"), str(folder / "tests"), str(folder)]
-        os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:3])
-        return int(pytest.main(["-x", *USUAL, *tests]))
 
-    return forked(work, 60 + 20 * seconds) != 0  # a machine in use, or tests that wait
+class Trials:
+    """A plugin of pytest: instead of the tests, runs those of every mutant in a fork."""
 
+    def __init__(self, folder: Path, given: argparse.Namespace) -> None:
+        self.folder, self.given = folder, given
+        self.seconds, self.callers = read_maps(given.map)
+        self.items: dict[str, pytest.Item] = {}
+        self.sound: dict[str, bool] = {}
 
-def collected(folder: Path, tests: set[str]) -> set[str]:
-    """Those of the tests that exist; an unknown one would look like a failure."""
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.items = {item.nodeid: item for item in session.items}
+        given, survivors, count = self.given, [], 0
+        end = time.monotonic() + 60 * given.minutes
+        again = None if given.again is None else given.again.read_text()
+        for file, number in sampled(given.count, given.seed, given.only)[given.start :]:
+            where = changed(file.read_text(), number)[2]
+            mutant = f"SURVIVED {file.relative_to(ROOT / PACKAGE)} {where} ("
+            if time.monotonic() < end and (again is None or mutant in again):
+                found, line = self.tried(session, file.relative_to(ROOT), number)
+                print("noticed " if found else "SURVIVED", line, found, flush=True)
+                survivors += [] if found else [line]
+                count += 1
+        print(f"{count - len(survivors)} of {count} noticed; survivors:", *survivors, sep="\n  ")
+        return True
 
-    class Collector:
-        def pytest_collection_finish(self, session: pytest.Session) -> None:
-            (folder / "collected.json").write_text(json.dumps([i.nodeid for i in session.items]))
+    def tried(self, session: pytest.Session, path: Path, number: int) -> tuple[str, str]:
+        """What notices a mutant, "" if nothing does, and the mutant in words."""
+        file = self.folder / path
+        before = file.read_text()
+        tree, around, where = changed(before, number)
+        tests = [t for t in tests_of(str(path), around, self.callers) if t in self.items]
+        room = path.relative_to(PACKAGE).parts[0].replace("monitoring", "monitor")
+        chosen = fastest(tests, self.seconds, self.given.seconds, room)
+        line = f"{path.relative_to(PACKAGE)} {where} ({len(chosen)} of {len(tests)} tests)"
+        while True:
+            file.write_text(ast.unparse(tree))  # for tests that start processes
+            found = self.noticed(session, lambda: swap(file, tree), chosen)
+            file.write_text(before)
+            if found not in chosen or self.passes(session, found):
+                return found, line
+            chosen.remove(found)
 
-    def work() -> int:
-        os.chdir(folder)
-        sys.path[:0] = [str(folder / "src"), str(folder / "tests"), str(folder)]
-        files = sorted({test.split("::")[0] for test in tests})
-        there = [file for file in files if (folder / file).exists()]
-        return int(pytest.main([*USUAL, "--collect-only", *there], plugins=[Collector()]))
+    def passes(self, session: pytest.Session, test: str) -> bool:
+        """Whether a test passes without any change, in a fork like those of the mutants."""
+        if test not in self.sound:
+            self.sound[test] = not self.noticed(session, lambda: True, [test])
+        return self.sound[test]
 
-    forked(work, 1200.0)
-    return tests & set(json.loads((folder / "collected.json").read_text()))
+    def noticed(self, session: pytest.Session, change: Callable[[], bool], tests: list[str]) -> str:
+        """The test that fails, or "time" if they take too much of the processor; "" if all pass."""
+        limit = int(30 + 4 * sum(self.seconds[test] for test in tests))
+        items = [self.items[test] for test in tests]
+        note = self.folder / "failed"
+
+        def work() -> int:
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+            if not change():
+                note.write_text("a process of its own")
+                os.execv(sys.executable, [sys.executable, "-m", "pytest", "-x", *USUAL, *tests])
+            for item, following in zip(items, [*items[1:], None], strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if session.testsfailed:
+                    note.write_text(item.nodeid)
+                    return 1
+            return 0
+
+        note.write_text("time")
+        return note.read_text() if tests and forked(work, 60 + 20 * limit) != 0 else ""
 
 
 def forked(work: Callable[[], int], seconds: float) -> int:
@@ -243,10 +308,16 @@ def forked(work: Callable[[], int], seconds: float) -> int:
     child = os.fork()
     if child == 0:
         os.setsid()
-        sink = os.open(os.devnull, os.O_RDWR)
+        told, sink = os.dup(2), os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(sink, stream)
-        os._exit(work())
+        code = 1
+        try:
+            code = work()
+        except BaseException:
+            os.write(told, traceback.format_exc().encode())  # a mistake of this program
+        finally:
+            os._exit(code)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pid, status = os.waitpid(child, os.WNOHANG)
@@ -267,35 +338,17 @@ def copy_repository(folder: Path) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Try the mutants; print each, then the survivors."""
-    seconds, callers = read_maps(given.map)
-    for library in LIBRARIES:
-        importlib.import_module(library)
-    end, survivors, count = time.monotonic() + 60 * given.minutes, [], 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy_repository(folder)
-        known = collected(folder, set(seconds))
-        some = fastest(sorted(known), seconds, 5.0)[:20]
-        if noticed(folder, some, 300.0):
-            raise RuntimeError(f"Without any change these tests fail: {some}")
-        for file, number in sampled(given.count, given.seed, given.only)[given.start :]:
-            if time.monotonic() > end:
-                break
-            path = file.relative_to(ROOT)
-            text, around, where = changed(file.read_text(), number)
-            tests = [test for test in tests_of(str(path), around, callers) if test in known]
-            room = path.relative_to(PACKAGE).parts[0].replace("monitoring", "monitor")
-            chosen = fastest(tests, seconds, given.seconds, room)
-            (folder / path).write_text(text)
-            limit = 30 + 4 * sum(seconds[test] for test in chosen)
-            seen = bool(chosen) and noticed(folder, chosen, limit)
-            (folder / path).write_text(file.read_text())
-            count += 1
-            line = f"{path.relative_to(PACKAGE)} {where} ({len(chosen)} of {len(tests)} tests)"
-            print("noticed " if seen else "SURVIVED", line, flush=True)
-            survivors += [] if seen else [line]
-    print(f"{count - len(survivors)} of {count} noticed; survivors:", *survivors, sep="\n  ")
-    return 0
+        trials = Trials(folder, given)
+        os.chdir(folder)
+        sys.path[:0] = [str(folder / "src"), str(folder / "tests"), str(folder)]
+        os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:3])
+        files = {test.split("::")[0] for test in trials.seconds}
+        there = sorted(file for file in files if (folder / file).exists())
+        base = f"--basetemp={folder / 'temporary'}"
+        return int(pytest.main(["-s", base, *USUAL, *there], plugins=[trials]))
 
 
 def main() -> int:
@@ -313,6 +366,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start", type=int, default=0, help="leave out so many of the sample")
     parser.add_argument("--only", default="", help="files whose path contains this")
+    parser.add_argument("--again", type=Path, help="of the sample, the survivors in this output")
     given = parser.parse_args()
     if given.record is None and given.map is None:
         parser.error("name --record FILE or --map FILE")
