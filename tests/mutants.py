@@ -9,7 +9,8 @@ Each mutant is the package with one change. It runs the tests that call the chan
 of its own room first, then the fastest, until one fails or does not end: the mutant is *noticed*.
 Survivors are listed with their line: equivalent, or a test is missing. Sampled with a seed, so that
 a run can be repeated; not part of CI. A map goes by the names of functions, so it outlives changes
-above them.
+above them. The map may have holes (a test that takes long, or whose file does): tests in files of
+the same name as the changed one are shown to the mutant, too.
 
 All tests are imported once, in a copy of the repository; each mutant is a fork of that process
 whose functions get the changed code. A change of what runs at import (a constant, a default) has a
@@ -36,7 +37,7 @@ import tempfile
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -55,6 +56,8 @@ LONGEST = 30
 """Processor seconds of a file of tests; those that it does not reach are shown to no mutant."""
 PARAMETERS = 1
 """So many of the parameters of a test."""
+UNKNOWN = 0.5
+"""Seconds of a test that no map knows."""
 LIBRARIES = ("numpy", "scipy.stats", "torch", "pandas", "sklearn.base")
 """Imported once, before the processes of the mutants are forked."""
 Callers = dict[str, dict[str, set[str]]]
@@ -136,11 +139,11 @@ def read_maps(files: list[Path]) -> tuple[dict[str, float], Callers]:
     return seconds, callers
 
 
-def tests_of(path: str, inside: str, callers: Callers) -> list[str]:
-    """The tests that call a function; those of the whole file if it has no name."""
-    if inside:
-        return sorted(callers[path][inside])
-    return sorted({test for tests in callers[path].values() for test in tests})
+def tests_of(path: Path, inside: str, callers: Callers, known: Iterable[str]) -> list[str]:
+    """The tests that call a function, those of the whole file if it has no name; and namesakes."""
+    by_name = callers[str(path)]
+    found = by_name[inside] if inside else {test for tests in by_name.values() for test in tests}
+    return sorted(found | {test for test in known if path.stem in test.split("::")[0]})
 
 
 def fastest(tests: list[str], seconds: dict[str, float], most: float, room: str = "") -> list[str]:
@@ -244,6 +247,8 @@ class Trials:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self.items = {item.nodeid: item for item in session.items}
+        for test in self.items:
+            self.seconds.setdefault(test, UNKNOWN)
         given, survivors, count = self.given, [], 0
         end = time.monotonic() + 60 * given.minutes
         again = None if given.again is None else given.again.read_text()
@@ -263,7 +268,8 @@ class Trials:
         file = self.folder / path
         before = file.read_text()
         tree, around, where = changed(before, number)
-        tests = [t for t in tests_of(str(path), around, self.callers) if t in self.items]
+        tests = tests_of(path, around, self.callers, self.items)
+        tests = [test for test in tests if test in self.items]
         room = path.relative_to(PACKAGE).parts[0].replace("monitoring", "monitor")
         chosen = fastest(tests, self.seconds, self.given.seconds, room)
         line = f"{path.relative_to(PACKAGE)} {where} ({len(chosen)} of {len(tests)} tests)"
@@ -345,8 +351,7 @@ def run(given: argparse.Namespace) -> int:
         os.chdir(folder)
         sys.path[:0] = [str(folder / "src"), str(folder / "tests"), str(folder)]
         os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:3])
-        files = {test.split("::")[0] for test in trials.seconds}
-        there = sorted(file for file in files if (folder / file).exists())
+        there = sorted(map(str, (*_test_files(folder / "tests"), *_test_files(folder / "src"))))
         base = f"--basetemp={folder / 'temporary'}"
         return int(pytest.main(["-s", base, *USUAL, *there], plugins=[trials]))
 

@@ -36,15 +36,11 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
             numbers, dates or records.
     """
     if hasattr(values, "detach"):
-        if values.is_meta or str(values.layout) != "torch.strided":
-            kind = "meta" if values.is_meta else str(values.layout)
-            raise TypeError(f"{name} must be a dense tensor with data; got a {kind} tensor.")
+        check_dense(values, name)
         values = values.detach().cpu()
         if values.is_floating_point() and values.dtype.itemsize < 4:
             values = values.float()
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        row = int(np.flatnonzero(np.ma.getmaskarray(values).reshape(len(values), -1).any(1))[0])
-        raise TypeError(f"{name} has masked entries, the first in row {row}: leave those rows out.")
+    check_unmasked(values, name)
     try:
         array = np.asarray(values)
     except ValueError:
@@ -54,6 +50,22 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     if array.dtype.kind in "cmMV":
         raise TypeError(f"{name} must be real numbers; got values of the type {array.dtype}.")
     return array
+
+
+def check_dense(tensor: Any, name: str) -> None:
+    """TypeError if a tensor of torch is sparse, has no data or holds complex numbers."""
+    if tensor.is_meta or str(tensor.layout) != "torch.strided":
+        kind = "meta" if tensor.is_meta else str(tensor.layout)
+        raise TypeError(f"{name} must be a dense tensor with data; got a {kind} tensor.")
+    if tensor.is_complex():
+        raise TypeError(f"{name} must be real numbers; got values of the type {tensor.dtype}.")
+
+
+def check_unmasked(values: Any, name: str) -> None:
+    """TypeError if entries of an array are masked: other functions would read what is below."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        row = int(np.flatnonzero(np.ma.getmaskarray(values).reshape(len(values), -1).any(1))[0])
+        raise TypeError(f"{name} has masked entries, the first in row {row}: leave those rows out.")
 
 
 def _without_na(array: NDArray[Any]) -> NDArray[Any]:

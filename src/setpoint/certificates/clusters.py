@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.axes.arrays import Floats
+from setpoint.axes.arrays import Floats, check_unmasked
 from setpoint.batch import check_length
 from setpoint.certificates.betting import log_capital
 from setpoint.certificates.goals import Share
@@ -151,6 +151,7 @@ def read_ids(given: Any, name: str = "clusters") -> NDArray[Any]:
     """Ids as an array that keeps them apart: 1 and "1" in a list are two."""
     if hasattr(given, "detach"):
         given = given.detach().cpu().numpy()
+    check_unmasked(given, name)
     ids = np.asarray(given, dtype=object if isinstance(given, (list, tuple)) else None)
     ids = ids[:, 0] if ids.ndim == 2 and ids.shape[1] == 1 else ids
     if ids.ndim != 1:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import number
-from setpoint.axes.arrays import Floats
+from setpoint.axes.arrays import Floats, to_numpy
 from setpoint.batch import check_length
 from setpoint.certificates.betting import upper_mean
 from setpoint.certificates.goals import CertificateGoal
@@ -106,7 +106,7 @@ def with_amounts(
         raise CannotPromise(
             f"`{goal.text}` has no cost that amounts enter: write cost(miss=1, false_alarm=5) <= 8."
         )
-    array = np.asarray(amounts.detach().cpu() if hasattr(amounts, "detach") else amounts, float)
+    array = to_numpy(amounts, "amounts")
     check_length(array, sample.scores if sample.kept is None else sample.kept, "amounts")
     array = array if sample.kept is None else array[sample.kept]
     right = (array >= 0) & (array < np.inf)

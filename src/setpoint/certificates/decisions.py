@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.axes.arrays import as_array
+from setpoint.axes.arrays import as_array, check_dense
 from setpoint.batch import check_scores
 from setpoint.rates import Value
 
@@ -26,19 +26,16 @@ _BFLOAT16_STEP = 1 << 16  # the upper half of a float32
 def below(score: float, precision: str) -> float:
     """The next number below ``score`` in its precision: to exceed it is to reach ``score``.
 
-    Never a subnormal number, which some processors read as zero: the next normal one below will
-    do, since a lower threshold only accepts more.
+    Below zero it is the next normal number: where a processor reads subnormal numbers as zero, a
+    score of zero still exceeds it.
     """
+    if score == 0:
+        return -float(np.finfo(np.float32 if precision == "bfloat16" else precision).tiny)
     if precision == "bfloat16":
-        value, smallest = _below_bfloat16(score), np.finfo(np.float32).tiny
-    else:
-        dtype = np.dtype(precision)
-        with np.errstate(over="ignore"):  # below the lowest number is minus infinity: accept all
-            value = np.nextafter(dtype.type(score), dtype.type("-inf"))
-        smallest = np.finfo(dtype).tiny
-    if 0 < abs(value) < smallest:
-        return 0.0 if value > 0 else -float(smallest)
-    return float(value)
+        return _below_bfloat16(score)
+    dtype = np.dtype(precision)
+    with np.errstate(over="ignore"):  # below the lowest number is minus infinity: accept all
+        return float(np.nextafter(dtype.type(score), dtype.type("-inf")))
 
 
 def halfway(value: float, scores: NDArray[Any], precision: str) -> float:
@@ -65,6 +62,7 @@ def exceeds(scores: Any, threshold: float, precision: str, wins: Any = None) -> 
     Scores equal to the threshold exceed it where ``wins`` says so.
     """
     if hasattr(scores, "detach"):
+        check_dense(scores, "scores")
         cast = getattr(scores.detach(), _TORCH_CASTS[precision])()
         if not bool((abs(cast) < float("inf")).all()):
             check_scores(scores.detach().double().cpu().numpy())
@@ -131,10 +129,11 @@ def exceeds_by_group(
 def rounded(scores: Any, precision: str) -> NDArray[Any]:
     """Numpy scores in the given precision; finite ones beyond its range become infinite."""
     try:
-        exact = np.asarray(scores, dtype=None if hasattr(scores, "dtype") else np.float64)
+        exact = as_array(scores, "scores")
+        exact = exact if exact.dtype.kind in "fiub" else exact.astype(np.float64)
         with np.errstate(over="ignore"):  # beyond the largest number: infinite, and compared so
             array = exact.astype(np.float32 if precision == "bfloat16" else precision, copy=False)
-    except (TypeError, ValueError):
+    except (ValueError, OverflowError):
         raise TypeError(f"scores must be numbers; got {scores!r:.60}.") from None
     check_scores(exact)
     return _to_bfloat16(array) if precision == "bfloat16" else array
@@ -148,8 +147,6 @@ def _to_bfloat16(array: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _below_bfloat16(score: float) -> float:
-    if score == 0:
-        return -float(np.finfo(np.float32).tiny)
     bits = int(np.float32(score).view(np.uint32))
     bits += -_BFLOAT16_STEP if score > 0 else _BFLOAT16_STEP
     return float(np.uint32(bits).view(np.float32))

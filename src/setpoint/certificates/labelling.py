@@ -40,6 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import plural, share, whole
+from setpoint.axes.arrays import to_numpy
 from setpoint.batch import check_length
 from setpoint.certificates.certificate import Certificate, Claim, Point
 from setpoint.certificates.decisions import halfway
@@ -296,7 +297,7 @@ def labelled_rows(scores: Any, labels: Any, goal: Any, plan: LabelPlan) -> Label
 
 def _labels(labels: Any, scores: NDArray[Any]) -> NDArray[np.int8]:
     """1, 0, or -1 for a row without a label."""
-    values = np.asarray(labels.detach().cpu() if hasattr(labels, "detach") else labels, np.float64)
+    values = to_numpy(labels, "labels")
     check_length(values, scores, "labels")
     values = np.where(np.isnan(values), -1.0, values)
     wrong = ~np.isin(values, (-1.0, 0.0, 1.0))

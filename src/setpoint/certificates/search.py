@@ -255,9 +255,11 @@ def _how_near(
     for each, value, shown in zip(rest, trial.proved, trial.displayed, strict=True):
         if not each.holds(value):
             seen = float(values_at(each.bound.expression, sample, trial.threshold))
+            measured = None if math.isnan(seen) else seen
+            told = "nothing can be" if measured is None else f"{seen:.4g} was"
             notes.append(
-                f"`{each.bound}` is not proved: {seen:.4g} was measured, and {each.side} "
-                f"{shown:.4g} is proved{rows_for_power(each.bound, seen, value, delta)}"
+                f"`{each.bound}` is not proved: {told} measured, and {each.side} "
+                f"{shown:.4g} is proved{rows_for_power(each.bound, measured, value, delta)}"
             )
     return tuple(notes)
 

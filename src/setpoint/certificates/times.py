@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.axes.arrays import check_unmasked
 from setpoint.batch import check_length
 from setpoint.certificates.decisions import rounded
 from setpoint.certificates.goals import goal_to_certify
@@ -43,6 +44,7 @@ def read_times(times: Any, scores: Any = None, name: str = "times") -> NDArray[A
     Raises:
         ValueError: A time is missing, or can be read neither as an ISO date nor as a number.
     """
+    check_unmasked(times, name)
     array = np.asarray(times.detach().cpu() if hasattr(times, "detach") else times)
     if scores is not None:
         check_length(array, scores, name)

@@ -23,6 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
 
 from setpoint._checks import share
+from setpoint.axes.arrays import check_unmasked
 from setpoint.certificates.hold_out import Related
 from setpoint.estimators.copies import fingerprint_of_table, row_digests, warn_of_copies
 from setpoint.estimators.decisions import Decisions, ProofOptions, find_decision
@@ -159,6 +160,8 @@ class CertifiedThreshold(
                 rows. ``sample_weight`` is its business only: the certificate counts every row
                 once, except that rows of weight 0 are absent.
         """
+        for values, name in ((X, "X"), (y, "y")):
+            check_unmasked(values, name)
         X, y = indexable(X, y)
         y = _check_y(y)
         self.problem_ = read_decision_goal(self.goal, self.unseen)

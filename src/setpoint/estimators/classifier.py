@@ -11,7 +11,7 @@ import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from setpoint._checks import whole
@@ -28,6 +28,7 @@ from setpoint.estimators.inputs import (
     columns_of_labels,
     read_classes,
     read_decision_goal,
+    read_features,
     read_groups,
     read_weights,
 )
@@ -46,8 +47,6 @@ from setpoint.solvers import methods_named
 from setpoint.solvers.implicit import StarvedBatchWarning
 from setpoint.train import Best, Validation, fit_best, steps_for
 from setpoint.train.boosted_trees import MODELS, best_model, fit_trees
-
-_FLOATS = [np.float64, np.float32]
 
 
 class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -181,7 +180,7 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             order: When each row was measured, dates or numbers: train on the past, choose on later
                 rows, certify on the latest.
         """
-        x, y = validate_data(self, X, y, dtype=_FLOATS)
+        x, y = read_features(self, X, y)
         check_classification_targets(y)
         check_device(self.device)
         self.problem_ = problem = read_decision_goal(self.goal, self.unseen)
@@ -315,7 +314,7 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def _scores(self, X: Any) -> AnyArray:
         check_is_fitted(self)
-        x = validate_data(self, X, dtype=_FLOATS, reset=False)
+        x = read_features(self, X, reset=False)
         return scores_of_rows(self.module_, x, self.device)
 
     def predict_proba(self, X: Any) -> AnyArray:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from setpoint.axes.arrays import check_unmasked
 from setpoint.axes.group_cells import cells_of
 from setpoint.problems import GoalLike, Problem, as_problem, refuse_queries
 from setpoint.rates import ClassArea
@@ -48,6 +49,20 @@ _UNSEEN = ("error", "highest", "lowest")
 """What may be done with a group that has no threshold."""
 
 _SHOWN = 5  # labels in an error
+_FLOATS = [np.float64, np.float32]
+
+
+def read_features(estimator: Any, X: Any, *y: Any, reset: bool = True) -> Any:
+    """Features as an array of floats, with ``y`` if it is given, as scikit-learn checks them.
+
+    Raises:
+        TypeError: Entries are masked, which scikit-learn would not see.
+        ValueError: They are no finite numbers, or not of the shape that ``fit`` saw.
+    """
+    for values, name in zip((X, *y), ("X", "y"), strict=False):
+        check_unmasked(values, name)
+    with np.errstate(over="ignore", invalid="ignore"):  # it sums them first
+        return validate_data(estimator, X, *y, dtype=_FLOATS, reset=reset)
 
 
 def read_decision_goal(goal: GoalLike, unseen: str) -> Problem:
@@ -151,6 +166,7 @@ def read_weights(given: Any, x: AnyArray, labels: Labels) -> NDArray[np.float64]
     """
     if given is None:
         return None
+    check_unmasked(given, "sample_weight")
     weights = np.asarray(_check_sample_weight(given, x, ensure_non_negative=True), np.float64)
     if len(np.unique(labels[weights > 0])) < 2:
         raise ValueError("Only one class has rows with a positive sample_weight; both need some.")
@@ -188,4 +204,5 @@ def read_groups(groups: Any, problem: Problem, count: int) -> GroupColumns | Non
 
 def _column(values: Any) -> AnyArray:
     """A column as an array; a tensor is read from wherever it lies."""
+    check_unmasked(values, "groups")
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)

@@ -9,12 +9,13 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from torch import nn
 
 from setpoint._checks import share, whole
+from setpoint.axes.arrays import check_unmasked
 from setpoint.axes.segments import Grouped, query_column
-from setpoint.estimators.inputs import AnyArray, Examples
+from setpoint.estimators.inputs import AnyArray, Examples, read_features
 from setpoint.estimators.networks import (
     build,
     on_device,
@@ -98,13 +99,14 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             qid: The query of each row, numbers or strings in any order (XGBoost's ``qid``), or
             group: the number of rows of each query, query after query (LightGBM's ``group``).
         """
-        x, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        x, y = read_features(self, X, y)
         problem = self.goal if isinstance(self.goal, Problem) else Problem.parse(self.goal)
         self.problem_ = problem if problem.query is not None else problem.per("query")
         labels = read_relevance(y)
         queries = read_queries(qid, group, len(labels))
         weights = None
         if sample_weight is not None:
+            check_unmasked(sample_weight, "sample_weight")
             weights = np.asarray(_check_sample_weight(sample_weight, x, ensure_non_negative=True))
         random = check_random_state(self.random_state)
         fraction = share(self.validation_fraction, "validation_fraction")
@@ -140,7 +142,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> AnyArray:
         """The score of each row: within a query, higher is more relevant."""
         check_is_fitted(self)
-        x = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        x = read_features(self, X, reset=False)
         return scores_of_rows(self.module_, x, self.device)
 
     def score(

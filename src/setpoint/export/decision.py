@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from setpoint.batch import check_scores
 from setpoint.certificates import Certificate, ThreeWayCertificate
 from setpoint.certificates.tie_breaking import lots
 from setpoint.rates import Value
@@ -24,6 +25,10 @@ class Decision(nn.Module):
 
     Scores are compared in the precision they were certified in, strictly: ``score > threshold``.
     The threshold is a buffer, so it moves, is saved and is exported with the weights.
+
+    A score that is NaN or infinite raises. An exported graph (``torch.export``, ONNX, a traced
+    module) cannot raise: there NaN is never accepted, whatever the threshold, infinity is above and
+    minus infinity below every threshold. It returns the scores, so the program around it can look.
 
     Args:
         model: Gives one score an example, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` outputs.
@@ -82,6 +87,10 @@ class Decision(nn.Module):
             groups: With one threshold for each group, the place of each example's group in
                 ``decision.groups``, as whole numbers.
             ids: With ties broken by lot, the number of each example's id.
+
+        Raises:
+            ValueError: A score is NaN or infinite, the model gives another number of scores, or
+                groups are missing, of another shape or not certified.
         """
         scores: Tensor = self.model(x)
         wanted = len(self.outputs) or 1
@@ -90,6 +99,8 @@ class Decision(nn.Module):
                 f"The model gives {scores.shape[1] if scores.ndim == 2 else 1} scores an example; "
                 f"Decision takes {wanted}, one for each threshold."
             )
+        if not torch.compiler.is_compiling() and not torch._C._is_tracing():
+            check_scores(scores.detach())
         if scores.ndim == 2 and not self.outputs:
             scores = scores[:, 0]
         seen = scores.to(self.thresholds.dtype)

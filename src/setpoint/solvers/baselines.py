@@ -15,6 +15,7 @@ from setpoint._checks import at_least_zero, positive
 from setpoint.batch import check_labels, check_scores, check_weights
 from setpoint.distributed import Reduction
 from setpoint.losses import exact_type, example_weights
+from setpoint.losses.base import check_loss_scores
 from setpoint.problems import GoalLike, as_problem
 from setpoint.solvers.base import LossCriterion
 from setpoint.solvers.main_loss import cross_entropy, focal
@@ -65,6 +66,7 @@ class CrossEntropy(LossCriterion):
 
     def measure(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
         """The weighted mean over examples and outputs."""
+        check_loss_scores(scores)
         labels = labels.reshape(scores.shape) if labels.numel() == scores.numel() else labels
         given = None if weights is None else example_weights(weights, scores)
         exact = scores.to(exact_type(scores))
