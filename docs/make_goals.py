@@ -23,6 +23,7 @@ EXAMPLES = {
     "An area": "maximize tpr over fpr in [0, 0.05] with 10 thresholds",
     "Weights": "minimize 0.9 fnr + 0.1 fpr",
     "Money": "minimize cost(miss=500, false_alarm=5) subject to recall >= 0.8",
+    "Money that differs by row": "minimize cost(miss=1, false_alarm=5, amounts=amount)",
     "A rate of your own": "minimize (5 FN + FP) / (TP + FP + FN + TN)",
     "A ratio": "maximize precision / prevalence",
     "The worse of two": "minimize max(fpr, fnr)",

@@ -60,6 +60,19 @@ def check_labels(labels: _Array, scores: _Array) -> None:
         raise ValueError(f"Labels must be 0 or 1; got {value:g} in row {row}.{hint}")
 
 
+def missing_labels(labels: _Array) -> _Array | None:
+    """Which labels are missing (NaN or -1), or None if none is.
+
+    Where no label is 0, -1 may well mean negative: it is then left to :func:`check_labels`.
+    """
+    if not ((labels != 0) & (labels != 1)).any():
+        return None
+    missing = labels != labels
+    if (labels == 0).any():
+        missing = missing | (labels == -1)
+    return missing if missing.any() else None
+
+
 def check_weights(weights: _Array, scores: _Array) -> None:
     """Weights are finite and not negative, one for each score."""
     check_length(weights, scores, "weights")

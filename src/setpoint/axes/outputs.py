@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import as_array
-from setpoint.batch import ScoredExamples
+from setpoint.batch import ScoredExamples, missing_labels
 
 
 def output_names(outputs: Sequence[str]) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def columns_of_outputs(
 
     Args:
         scores: ``[n, c]``.
-        labels: ``[n, c]``, 0 or 1; NaN where an example was not labelled for an output.
+        labels: ``[n, c]``, 0 or 1; NaN or -1 where an example was not labelled for an output.
         outputs: A name for each column.
         weights: Optional, ``[n]``.
 
@@ -51,9 +51,11 @@ def columns_of_outputs(
             f"{', '.join(names[:5])}; got {y.shape}."
         )
     w = None if weights is None else as_array(weights, "weights")
+    missing = missing_labels(y)
+    absent = np.zeros(y.shape, bool) if missing is None else missing
     for place, name in enumerate(names):
-        own, truth = (x.reshape(len(s), -1)[:, place] for x in (s, y))
-        known = ~np.isnan(truth) if truth.dtype.kind == "f" else np.ones(len(truth), bool)
+        own, truth, gone = (x.reshape(len(s), -1)[:, place] for x in (s, y, absent))
+        known = ~gone
         yield name, own[known], truth[known], None if w is None else w[known]
 
 
@@ -69,7 +71,8 @@ def labelled_rows(given: ScoredExamples) -> ScoredExamples:
         ([3.0], [1.0], ['a'])
     """
     truth = as_array(given.labels, "labels")
-    known = ~np.isnan(truth) if truth.dtype.kind == "f" else truth != np.array(None)
+    gone = missing_labels(truth) if truth.dtype.kind in "biuf" else truth == np.array(None)
+    known = np.ones(truth.shape, bool) if gone is None else ~np.asarray(gone)
     if np.all(known) or truth.size != len(truth):  # several columns have their own rules
         return given
     if not known.any():

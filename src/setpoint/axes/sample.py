@@ -23,7 +23,7 @@ from setpoint.batch import (
     column_of,
     describe,
 )
-from setpoint.rates import Array, Where
+from setpoint.rates import BY_AMOUNT, Array, Where
 
 
 class Sample:
@@ -203,6 +203,11 @@ def _weight_columns(
     for i, where in enumerate(slices[1:], 1):
         inside = members(slices, where, groups, scores[:, 0], needed=needed)
         columns[:, 2 * i], columns[:, 2 * i + 1] = positive & inside, negative & inside
+        for column, value in where:
+            if value == BY_AMOUNT:
+                columns[:, 2 * i] *= read_amounts(
+                    group_column(slices, column, groups, scores[:, 0])
+                )
     if weights is not None:
         columns *= weights.T[:, None]
     by_example: Floats = columns.swapaxes(1, 2)
@@ -234,6 +239,8 @@ def members(
     """Which examples are in a slice, ``[n]``; if some are ``needed``, none is an error."""
     inside = np.ones(len(scores), dtype=bool)
     for column, value in where:
+        if value == BY_AMOUNT:
+            continue
         array = group_column(slices, column, groups, scores)
         matches = np.asarray(array == value)
         if needed and not np.any(matches):
@@ -241,6 +248,16 @@ def members(
             raise ValueError(f"No example has {column} = {value!r}; the column holds {known}.")
         inside &= matches
     return inside
+
+
+def read_amounts(amounts: Any) -> Floats:
+    """What each row is worth: finite, and at least 0."""
+    array = to_numpy(amounts, "amounts").astype(np.float64)
+    right = (array >= 0) & (array < np.inf)
+    if not right.all():
+        row = int(np.argmin(right))
+        raise ValueError(f"amounts must be finite and at least 0; got {array[row]} in row {row}.")
+    return array
 
 
 def group_column(

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from setpoint._checks import number
 from setpoint.axes.arrays import Floats, to_numpy
+from setpoint.axes.sample import read_amounts
 from setpoint.batch import check_length
 from setpoint.certificates.betting import upper_mean
 from setpoint.certificates.goals import CertificateGoal
 from setpoint.certificates.regions import weights
 from setpoint.certificates.sample import CalibrationSample, CannotPromise
-from setpoint.rates import Expression, Rate
+from setpoint.rates import Expression, Rate, is_cost
 
 
 class CostSample(CalibrationSample):
@@ -45,11 +46,11 @@ class CostSample(CalibrationSample):
 
     def prices(self, expression: Expression) -> bool:
         """Whether an expression is a cost: money over all rows, which amounts enter."""
-        return is_cost(expression)
+        return is_cost(expression) and not any(rate.where for rate in expression.rates())
 
     def values(self, expression: Expression, thresholds: Any) -> Floats:
         """The mean cost of a row at each threshold, exactly; of other rates what is measured."""
-        if not isinstance(expression, Rate) or not is_cost(expression):
+        if not isinstance(expression, Rate) or not self.prices(expression):
             return super().values(expression, thresholds)
         order = np.argsort(self.scores, kind="stable")
         known = np.asarray(self.labels)[order], np.asarray(self.amounts)[order]
@@ -69,14 +70,6 @@ class CostSample(CalibrationSample):
         tp, fp, fn, tn = weights(expression)[0]
         most = max(tp * self.largest_amount, fn * self.largest_amount, fp, tn)
         return most - upper_mean(most - paid, most, tail), upper_mean(paid, most, tail)
-
-
-def is_cost(expression: Expression) -> bool:
-    """Whether it is a sum of weighted cells over all examples, such as ``cost(miss=, ...)``."""
-    if not isinstance(expression, Rate) or expression.where:
-        return False
-    above, below = weights(expression)
-    return below == (1.0, 1.0, 1.0, 1.0) and not expression.is_share and min(above) >= 0
 
 
 def cell_costs(cost: Rate, labels: Any, amounts: Any) -> tuple[Floats, Floats]:
@@ -108,11 +101,7 @@ def with_amounts(
         )
     array = to_numpy(amounts, "amounts")
     check_length(array, sample.scores if sample.kept is None else sample.kept, "amounts")
-    array = array if sample.kept is None else array[sample.kept]
-    right = (array >= 0) & (array < np.inf)
-    if not right.all():
-        row = int(np.argmin(right))
-        raise ValueError(f"amounts must be finite and at least 0; got {array[row]} in row {row}.")
+    array = read_amounts(array if sample.kept is None else array[sample.kept])
     if not array.any():
         raise ValueError("All amounts are 0, so no miss costs anything: nothing to certify.")
     most = float(array.max()) if largest is None else number(largest, "largest_amount")

@@ -35,6 +35,7 @@ from setpoint.problems import (
     refuse_queries,
 )
 from setpoint.rates import (
+    AmountCost,
     Bound,
     Combination,
     Counts,
@@ -107,6 +108,11 @@ def goal_to_certify(goal: Any) -> CertificateGoal:
         found = CertificateGoal(bounds, None, True, None, " and ".join(map(str, bounds)))
     for part in (found.objective, *(bound.expression for bound in found.bounds)):
         refuse_classes(part, "A certificate")
+        if part is not None and any(isinstance(node, AmountCost) for node in part.nodes()):
+            raise CannotPromise(
+                f"`{part}` names the column of amounts: certify takes it as amounts=, with "
+                "cost(miss=, false_alarm=) in the goal."
+            )
     if not found.bounds:
         raise CannotPromise(
             f"`{found.text}` has no bound that could be certified. Bound a rate, as in "

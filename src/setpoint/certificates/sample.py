@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from setpoint._checks import plural
 from setpoint.axes.arrays import Bools, Floats, as_array, to_numpy
-from setpoint.batch import check_labels, check_length, check_scores, column_of
+from setpoint.batch import check_labels, check_length, check_scores, column_of, missing_labels
 from setpoint.certificates.decisions import SCORE_PRECISIONS
 from setpoint.certificates.score_counts import multiplicities_of
 from setpoint.rates import Counts, Expression, Where
@@ -298,9 +298,8 @@ def labels_and_known(labels: Any, scores: NDArray[Any]) -> tuple[Bools, Bools]:
     """Which rows are positive, and which have a label: NaN and -1 mark those without one."""
     array = _label_numbers(labels)
     check_length(array, scores, "labels")
-    missing = np.isnan(array) if array.dtype.kind == "f" else np.zeros(len(array), bool)
-    if (array == 0).any():  # without a zero, -1 may well mean negative: refused below
-        missing |= array == -1
+    found = missing_labels(array)
+    missing = np.zeros(len(array), bool) if found is None else np.asarray(found)
     if missing.all():
         raise ValueError("No row has a label: all are NaN or -1.")
     check_labels(np.where(missing, 0, array), scores)

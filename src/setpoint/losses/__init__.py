@@ -11,6 +11,7 @@ from setpoint.losses.base import (
     exact_type,
     example_weights,
     from_zero,
+    labelled,
 )
 from setpoint.losses.expected_f import expected_f_decisions, expected_f_loss, independent_joint
 from setpoint.losses.multiclass import multiclass_auc_loss
@@ -35,6 +36,7 @@ __all__ = [
     "from_zero",
     "independent_joint",
     "jaccard_loss",
+    "labelled",
     "multiclass_auc_loss",
     "partial_auc_loss",
     "precision_at_recall_loss",

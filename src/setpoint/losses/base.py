@@ -19,7 +19,7 @@ from torch.nn.functional import pad
 
 from setpoint._checks import positive
 from setpoint.axes import Sample, read_sample
-from setpoint.batch import describe
+from setpoint.batch import describe, missing_labels
 from setpoint.distributed import refuse_several_ranks
 from setpoint.losses.writing import LinearProgram, TwoClasses
 
@@ -153,6 +153,20 @@ def example_weights(weights: Tensor, scores: Tensor, name: str = "weights") -> T
             f"{tuple(scores.shape)}; got {tuple(weights.shape)}."
         )
     return weights
+
+
+def labelled(scores: Tensor, labels: Any, weights: Tensor | None) -> tuple[Any, Tensor | None]:
+    """Labels and weights of a batch: rows without a label (NaN or -1) have weight 0."""
+    if torch.compiler.is_compiling() or not isinstance(labels, Tensor):
+        return labels, weights
+    missing = missing_labels(labels)
+    if missing is None:
+        return labels, weights
+    known = (~missing).reshape(scores.shape).to(scores)
+    if weights is not None:
+        given = example_weights(weights, scores)
+        known = known * (given if given.shape == known.shape else given[:, None])
+    return labels.masked_fill(missing, 0), known
 
 
 def mean_loss(scores: Tensor, values: Any, gradient: Any, valid: Any) -> Tensor:

@@ -26,7 +26,6 @@ from scipy.special import xlogy
 
 from setpoint.axes.arrays import Bools, Floats
 from setpoint.certificates import Certificate
-from setpoint.certificates.costs import is_cost
 from setpoint.certificates.drift import certified_goals
 from setpoint.certificates.goals import ACCEPTED, Inequality, as_capacity, inequalities
 from setpoint.certificates.martingales import (
@@ -48,7 +47,7 @@ from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, 
 from setpoint.monitoring.clusters import one_row_each
 from setpoint.monitoring.history import change_point
 from setpoint.problems import Capacity
-from setpoint.rates import Rate, Where, coverage
+from setpoint.rates import Rate, Where, coverage, is_cost
 
 _CELLS = ("tn", "fn", "fp", "tp")
 _RESTART_EVENTS = 3

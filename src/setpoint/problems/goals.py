@@ -75,6 +75,7 @@ def evaluate(
     queries: Any = None,
     classes: Any = None,
     outputs: None = None,
+    amounts: Any = None,
 ) -> float: ...
 @overload
 def evaluate(
@@ -97,6 +98,7 @@ def evaluate(
     queries: Any = None,
     classes: Any = None,
     outputs: Sequence[str] | None = None,
+    amounts: Any = None,
 ) -> float | dict[str, float]:
     """The true value of a goal's objective on scored data, at hard thresholds.
 
@@ -114,6 +116,7 @@ def evaluate(
         classes: What the columns of the scores are called.
         outputs: Names of binary outputs, the columns of scores and labels: the result is then a
             dict of values by name. Rows whose label of an output is NaN are left out of it.
+        amounts: What each row is worth: in ``cost(miss=1, false_alarm=5)`` a miss costs that.
 
     Raises:
         Infeasible: No threshold meets the bounds.
@@ -134,9 +137,12 @@ def evaluate(
     from setpoint.axes.outputs import columns_of_outputs, labelled_rows, of_each
 
     if outputs is None:
+        problem, groups = problem.priced(groups, amounts)
         given = ScoredExamples(scores, labels, weights, groups, queries, classes)
         known = labelled_rows(given)
         return problem.evaluate(known.scores, known.labels, thresholds, *known[2:])
+    if amounts is not None:
+        raise ValueError("amounts= go with one score: evaluate each output by itself.")
     at, found = of_each(thresholds, outputs), {}
     for name, s, y, w in columns_of_outputs(scores, labels, outputs, weights):
         found[name] = problem.evaluate(s, y, at[name], w)

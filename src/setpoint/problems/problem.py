@@ -10,20 +10,24 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from setpoint.axes.specification import PER_GROUP, Specification
-from setpoint.batch import ScoredExamples
+from setpoint.batch import ScoredExamples, column_of
 from setpoint.problems.parser import parse
 from setpoint.problems.validation import as_targets, check_query, specified
-from setpoint.rates import Expression, Target, column_name
+from setpoint.rates import Expression, Target, by_amounts, column_name
 
 if TYPE_CHECKING:
     from setpoint.axes.choice import Choice
+
+
+_AMOUNTS = "amounts"
+"""The column that amounts become."""
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -93,6 +97,7 @@ class Problem(Specification):
         groups: Any = None,
         queries: Any = None,
         classes: Any = None,
+        amounts: Any = None,
     ) -> float:
         """The true value of the objective at hard thresholds.
 
@@ -106,11 +111,13 @@ class Problem(Specification):
             queries: The query of each example, for a problem :meth:`per` query.
             classes: What the columns of the scores are called, for a problem that calls classes by
                 name; without it they are called by their numbers, from 0.
+            amounts: What each row is worth: in ``cost(miss=1, false_alarm=5)`` a miss costs that.
         """
         from setpoint.axes.evaluation import evaluate_problem
 
+        problem, groups = self.priced(groups, amounts)
         examples = ScoredExamples(scores, labels, weights, groups, queries, classes)
-        return evaluate_problem(self, examples, thresholds)
+        return evaluate_problem(problem, examples, thresholds)
 
     def choose(
         self,
@@ -120,13 +127,34 @@ class Problem(Specification):
         groups: Any = None,
         queries: Any = None,
         classes: Any = None,
+        amounts: Any = None,
     ) -> Choice:
         """The hard thresholds that solve this problem on these data, with what they reach."""
         from setpoint.axes.evaluation import choose_thresholds
 
+        problem, groups = self.priced(groups, amounts)
         return choose_thresholds(
-            self, ScoredExamples(scores, labels, weights, groups, queries, classes)
+            problem, ScoredExamples(scores, labels, weights, groups, queries, classes)
         )
+
+    def priced(self, groups: Any, amounts: Any) -> tuple[Problem, Any]:
+        """This problem with its costs by amounts, and the amounts among the columns of groups."""
+        if amounts is None:
+            return self, groups
+        objective = by_amounts(self.objective, _AMOUNTS)
+        targets = tuple(
+            replace(target, expression=by_amounts(target.expression, _AMOUNTS))
+            for target in self.subject_to
+        )
+        if (objective, targets) == (self.objective, self.subject_to):
+            raise ValueError(f"`{self}` has no cost(miss=, false_alarm=) that amounts= enter.")
+        columns = {column for where in self.slices for column, _ in where}
+        if groups is not None and not isinstance(groups, Mapping):
+            groups = {column: column_of(groups, column, columns) for column in columns}
+        return self.changed(objective=objective, subject_to=targets), {
+            **(groups or {}),
+            _AMOUNTS: amounts,
+        }
 
     def __str__(self) -> str:
         text = self._without_query()

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from setpoint._checks import whole
 from setpoint.axes.specification import DEFAULT_POINTS, PER_GROUP, Specification
 from setpoint.rates import (
+    AmountCost,
     Bound,
     ClassArea,
     Expression,
@@ -29,6 +30,7 @@ def specified(
     count = count_thresholds(thresholds, targets)
     check_targets(targets, count)
     _check_classes(objective, targets, count)
+    _check_amounts(objective, targets, count)
     return Specification(objective, maximize, targets, count)
 
 
@@ -194,6 +196,14 @@ def _check_classes(objective: Expression, targets: tuple[Target, ...], threshold
             "without targets and not inside a sum."
         )
     _check_setpoints([t for t in targets if isinstance(t, Setpoint)])
+
+
+def _check_amounts(objective: Expression, targets: tuple[Target, ...], thresholds: object) -> None:
+    """Amounts weigh the rows of one threshold."""
+    for expression in (objective, *(target.expression for target in targets)):
+        found = next((node for node in expression.nodes() if isinstance(node, AmountCost)), None)
+        if found is not None and thresholds == PER_GROUP:
+            raise ValueError(f"`{found}` goes with one threshold, not with thresholds per group.")
 
 
 def _check_node(node: Expression) -> None:

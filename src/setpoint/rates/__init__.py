@@ -1,6 +1,7 @@
 """Rates: counts, their quotients, arithmetic with them, and targets. Imports no array library."""
 
 from setpoint.rates.agreement import Agreement, kappa, mcc
+from setpoint.rates.amounts import BY_AMOUNT, AmountCost, by_amounts, is_cost
 from setpoint.rates.classes import (
     AREAS,
     Across,
@@ -77,6 +78,7 @@ from setpoint.rates.targets import Bound, Range, Setpoint, Target
 
 __all__ = [
     "AREAS",
+    "BY_AMOUNT",
     "CATALOGUE",
     "FN",
     "FP",
@@ -86,6 +88,7 @@ __all__ = [
     "TP",
     "Across",
     "Agreement",
+    "AmountCost",
     "Array",
     "Bound",
     "ClassArea",
@@ -114,6 +117,7 @@ __all__ = [
     "alerts",
     "auc_mu",
     "balanced_error",
+    "by_amounts",
     "column_name",
     "cost",
     "coverage",
@@ -124,6 +128,7 @@ __all__ = [
     "fnr",
     "fpr",
     "highest",
+    "is_cost",
     "jaccard",
     "kappa",
     "larger",

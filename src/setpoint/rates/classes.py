@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from setpoint._checks import at_least_zero, number, whole
+from setpoint.rates.amounts import by_amounts
 from setpoint.rates.counts import (
     EVERYONE,
     FN,
@@ -247,6 +248,7 @@ def cost(
     *,
     miss: float | None = None,
     false_alarm: float | None = None,
+    amounts: str | None = None,
 ) -> Expression:
     """The mean cost of a decision, per example.
 
@@ -254,6 +256,8 @@ def cost(
         costs: Of several classes, ``costs[true][predicted]``.
         miss: Of two classes: what a positive that is not accepted costs.
         false_alarm: What a negative that is accepted costs.
+        amounts: The column (passed as groups are) that says what each row is worth: a miss costs
+            ``miss`` times that.
 
     Raises:
         TypeError: Neither a matrix nor the two costs are given.
@@ -265,8 +269,9 @@ def cost(
     cost([[0, 1], [5, 0]])
     """
     if costs is None:
-        return _cost_of_errors(miss, false_alarm)
-    if miss is not None or false_alarm is not None:
+        found = _cost_of_errors(miss, false_alarm)
+        return found if amounts is None else by_amounts(found, amounts)
+    if miss is not None or false_alarm is not None or amounts is not None:
         raise TypeError("Give a matrix of costs, or miss= and false_alarm=, not both.")
     rows = costs.tolist() if hasattr(costs, "tolist") else costs
     try:

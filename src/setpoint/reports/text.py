@@ -8,8 +8,7 @@ from datetime import datetime
 
 from markupsafe import Markup
 
-from setpoint.certificates.costs import is_cost
-from setpoint.rates import Bound, Combination, Expression, Fold, Rate, Setpoint
+from setpoint.rates import Bound, Combination, Expression, Fold, Rate, Setpoint, is_cost
 from setpoint.results import Interval, Measured, Verdict
 
 MINUS, NOTHING = "\u2212", "\u2013"

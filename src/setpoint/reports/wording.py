@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from setpoint.certificates.costs import is_cost
-from setpoint.rates import Bound, Expression, Fold, Rate, Setpoint
+from setpoint.rates import Bound, Expression, Fold, Rate, Setpoint, is_cost
 from setpoint.reports.text import clip, in_units, is_gap, level, name, number, pretty
 from setpoint.results import Findings, RunResult
 

@@ -29,6 +29,7 @@ from setpoint.distributed import (
     several_ranks,
     workers,
 )
+from setpoint.losses import labelled
 from setpoint.problems import (
     GoalLike,
     Infeasible,
@@ -365,6 +366,8 @@ class LossCriterion(BatchCriterion):
         if scores.numel() == 0:
             return scores.sum()
         labels = torch.as_tensor(labels, device=scores.device)
+        if labels.numel() == scores.numel():
+            labels, weights = labelled(scores, labels, weights)
         loss = self.measure(scores, labels, weights)
         if labels.numel() == scores.numel():
             labels = labels.reshape(scores.shape)

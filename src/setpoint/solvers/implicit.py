@@ -30,7 +30,7 @@ from setpoint.axes.queries import QueryOutcome
 from setpoint.axes.sample import Sample, exact
 from setpoint.batch import ScoredExamples, describe
 from setpoint.distributed import Reduction
-from setpoint.losses import attach, exact_type, example_weights
+from setpoint.losses import attach, exact_type, example_weights, labelled
 from setpoint.problems import GoalLike, Problem, as_problem
 from setpoint.rates import Array, Rate
 from setpoint.solvers.base import BatchCriterion
@@ -279,7 +279,8 @@ class Implicit(ClosedForm, BatchCriterion, State):
         Args:
             scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs, ``[n, K]``
                 for K classes (positive numbers if the rule is ``"weight"``).
-            labels: 0 or 1, in the shape of the scores; of classes, the column of each example.
+            labels: 0 or 1, in the shape of the scores (NaN or -1: absent); of classes, the column
+                of each example.
             weights: Optional, ``[n]`` or in the shape of the scores; weight 0 is absent.
             groups: A column of group values, or a dict of columns, for problems with slices.
             queries: The query of each document, ``[n]``: numbers or strings, in any order. It may
@@ -290,6 +291,8 @@ class Implicit(ClosedForm, BatchCriterion, State):
         """
         if scores.numel() == 0:
             return scores.sum()
+        if self.kind != "classes":
+            labels, weights = labelled(scores, labels, weights)
         learns = torch.is_grad_enabled() and scores.requires_grad
         columns = ExampleColumns(weights, resampling, groups, queries)
         value, gradient = self.value_and_gradient(scores.detach(), labels, learns, columns)

@@ -20,7 +20,7 @@ from setpoint._checks import share as share_between
 from setpoint.axes import Sample, SoftCounts, read_sample, tables_of
 from setpoint.axes.everyone import soft_counts
 from setpoint.distributed import workers
-from setpoint.losses import attach, example_weights
+from setpoint.losses import attach, example_weights, labelled
 from setpoint.problems import PER_GROUP, GoalLike
 from setpoint.rates import Bound, Expression, Where
 from setpoint.solvers.accumulate import Accumulated
@@ -92,6 +92,7 @@ class RateBarrier(BatchCriterion):
         """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
         if scores.numel() == 0:
             return scores.sum()
+        labels, weights = labelled(scores, labels, weights)
         if weights is not None:
             weights = example_weights(weights, scores)
         batch = read_sample(self._slices, scores, labels, weights, groups)

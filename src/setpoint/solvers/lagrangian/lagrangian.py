@@ -19,7 +19,7 @@ from setpoint.axes.cuts import Cuts
 from setpoint.axes.sample import exact
 from setpoint.axes.scan import Hold, Placement, holds, place
 from setpoint.distributed import Reduction
-from setpoint.losses import exact_type, example_weights
+from setpoint.losses import exact_type, example_weights, labelled
 from setpoint.problems import PER_GROUP, GoalLike, Problem
 from setpoint.solvers.base import BatchCriterion, check_problem, check_soft_step
 from setpoint.solvers.compiled import ClosedForm, ExampleColumns
@@ -166,6 +166,7 @@ class Lagrangian(ClosedForm, BatchCriterion, State):
         """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
         if scores.numel() == 0:
             return scores.sum()
+        labels, weights = labelled(scores, labels, weights)
         return self.loss(scores, labels, weights=weights, groups=groups)
 
     def value_and_gradient(
