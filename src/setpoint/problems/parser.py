@@ -27,7 +27,8 @@ The grammar, in the words people use. Case does not matter; other words for the 
     classes_of = ("macro" | "lowest" | "highest") "(" sum ")" | "top_k" "(" digits ")"
                | "cost" "(" "[" row {"," row} "]" ")" | "auc_mu" | "one_vs_all_auc"
     row        = "[" level {"," level} "]"
-    cost       = "cost" "(" "miss" "=" number "," "false_alarm" "=" number ["," "amounts" "=" column] ")"
+    cost       = "cost" "(" "miss" "=" number "," "false_alarm" "=" number
+                 ["," "amounts" "=" column] ")"
 
     rate       = "(" count ")" "/" "(" count ")"
     count      = ["-"] part {("+" | "-") part}
