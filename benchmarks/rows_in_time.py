@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from benchmarks.common import folder, results
+from benchmarks.common.pages import DOCS, fill
 from setpoint.estimators import CertifiedThreshold, CopiedRowsWarning, NotCertifiedWarning
 
 FILE = results.RESULTS / "rows_in_time.jsonl"
@@ -107,6 +108,7 @@ def main() -> None:
                 results.append(FILE, row, packages=("scikit-learn",))
                 print(json.dumps({k: v for k, v in row.items() if k != "future"}), flush=True)
     rows = results.read(FILE)
+    fill(DOCS / "rows.md", "table", table(rows))
     print(table(rows))
     if not given.quick:
         draw(rows)

@@ -7,10 +7,14 @@ docstrings name things as Sphinx does, ``:class:`setpoint.Problem```, and show t
 
 import csv
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from docs import commands, names
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -49,11 +53,15 @@ def live_page() -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Put the README into the front page and csv files into the page of tables."""
+    """Put the README, csv files, commands and names into their pages."""
     if page.file.src_uri == "index.md":
         return markdown.replace("<!-- README -->", readme())
     if page.file.src_uri == "tables/index.md":
         return markdown.replace("<!-- tables -->", "\n".join(map(table, tables())))
+    if page.file.src_uri == "commands.md":
+        return markdown.replace("<!-- commands -->", commands.page())
+    if page.file.src_uri == "reference.md":
+        return markdown.replace("<!-- names -->", names.page())
     return markdown
 
 

@@ -1,6 +1,6 @@
-"""The page of goals as sentences (docs/goals.md), made from the tables of the parser.
+"""The page of rates and goals (docs/goals.md), made from the tables of the parser.
 
-python docs/make_goals.py > docs/goals.md
+python -m docs.make_goals > docs/goals.md
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import groupby
 
 from setpoint.problems import parser
 from setpoint.problems.goals import as_problem
-from setpoint.problems.vocabulary import EXPRESSIONS, GOALS, PHRASES, TARGETS
+from setpoint.problems.vocabulary import EXPRESSIONS, PHRASES, TARGETS
 from setpoint.rates import CATALOGUE, Rate
 
 EXAMPLES = {
@@ -40,6 +40,46 @@ EXAMPLES = {
     "A goal by name": "fnr_at_fpr(1 %)",
 }
 """Every form of a sentence, by what it shows."""
+MEANING = {
+    "fpr": "negatives that are accepted: false alarms",
+    "tnr": "negatives that are rejected: specificity",
+    "fnr": "positives that are rejected: misses",
+    "recall": "positives that are accepted",
+    "tpr": "the same as recall",
+    "precision": "accepted rows that are positive",
+    "npv": "rejected rows that are negative",
+    "coverage": "rows that are accepted: the share of alerts",
+    "alerts": "the number of accepted rows",
+    "prevalence": "rows that are positive",
+    "error": "rows that are decided wrongly",
+    "accuracy": "rows that are decided rightly",
+    "jaccard": "true alerts among alerts and misses",
+    "lift": "how many times more positives among alerts",
+    "balanced_error": "the mean error of both classes",
+    "mcc": "correlation of decisions and labels",
+    "kappa": "agreement of decisions and labels beyond chance",
+}
+"""What a rate is a share of, in words."""
+NAMED = (
+    "fnr_at_fpr(0.01)",
+    "tpr_at_fpr(0.01)",
+    "precision_at_recall(0.95)",
+    "recall_at_precision(0.9)",
+    "precision_at_k(100)",
+    "roc_auc(fpr=[0, 0.05])",
+    "pr_auc(recall=[0.95, 1])",
+    "demographic_parity(0.02, sex=[f, m])",
+    "equal_opportunity(0.02, sex=[f, m])",
+    "equalized_odds(0.02, sex=[f, m])",
+    "predictive_parity(0.02, sex=[f, m])",
+    "bounded_group_loss(0.2, fnr, sex=[f, m])",
+    "four_fifths(sex=[f, m])",
+    "gap(tpr, sex=[f, m])",
+    "ratio(tpr, sex=[f, m])",
+    "largest(fnr, sex=[f, m])",
+    "smallest(tpr, sex=[f, m])",
+)
+"""Every goal, bound and rate of groups that has a name, with arguments."""
 CAPACITY = "alerts <= 200 per day on 95 % of days"
 
 
@@ -49,11 +89,11 @@ def page() -> str:
 
 
 def _lines() -> Iterator[str]:
-    yield "# Goals as sentences"
+    yield "# Rates, goals, sentences"
     yield ""
     yield "Whatever takes a goal takes a `Problem`, a bound or a sentence; every problem prints as"
     yield "a sentence that reads back. Case does not matter. An error points at the word and names"
-    yield "the nearest sentence that can be read. This page is made by `python docs/make_goals.py`."
+    yield "the nearest sentence that can be read. This page is made by `python -m docs.make_goals`."
     yield from _table(
         "Forms",
         ("what", "sentence", "read as"),
@@ -63,18 +103,14 @@ def _lines() -> Iterator[str]:
     yield "Certificates also take a capacity, from rows with times:"
     yield f"`{CAPACITY}`."
     yield from _table(
-        "Rates", ("name", "definition"), ((f"`{n}`", _definition(n)) for n in CATALOGUE)
+        "Rates",
+        ("name", "formula", "in words"),
+        ((f"`{n}`", _definition(n), MEANING[n]) for n in CATALOGUE),
     )
+    yield ""
+    yield "`f_score(beta)` is ((1 + beta²) TP) / ((1 + beta²) TP + beta² FN + FP)."
+    yield from _table("Goals and bounds by name", ("name", "stands for"), _named())
     yield from _table("Other words", ("word", "you may write"), _phrases())
-    yield from _table(
-        "Functions",
-        ("gives", "call"),
-        (
-            ("a problem", ", ".join(f"`{name}(...)`" for name in GOALS)),
-            ("bounds", ", ".join(f"`{name}(...)`" for name in TARGETS)),
-            ("a rate", ", ".join(f"`{name}(...)`" for name in EXPRESSIONS)),
-        ),
-    )
     yield from ("", "## Grammar", "", "```text")
     grammar = (parser.__doc__ or "").partition("::")[2].strip("\n").splitlines()
     yield from (line[4:].rstrip() for line in grammar)
@@ -105,6 +141,19 @@ def _definition(name: str) -> str:
         "mcc": "Matthews' correlation coefficient",
         "kappa": "Cohen's kappa: (accuracy - chance) / (1 - chance)",
     }[name]
+
+
+def _named() -> Iterator[tuple[str, str]]:
+    """Names with the problem, the bounds or the rate they stand for."""
+    for call in NAMED:
+        name = call.partition("(")[0]
+        if name in TARGETS:
+            meaning = str(as_problem(f"minimize error subject to {call}")).partition("to ")[2]
+        elif name in EXPRESSIONS:
+            meaning = str(as_problem(f"minimize {call}")).removeprefix("minimize ")
+        else:
+            meaning = str(as_problem(call))
+        yield f"`{call}`", f"`{meaning}`"
 
 
 def _phrases() -> Iterator[tuple[str, str]]:

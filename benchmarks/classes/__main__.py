@@ -10,13 +10,19 @@ from benchmarks.classes.methods import METHODS
 from benchmarks.classes.table import table
 from benchmarks.classes.training import train
 from benchmarks.common import results
+from benchmarks.common.pages import DOCS, fill
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "classes.jsonl"
 
 
 def main() -> None:
     parser = results.parser(
-        __doc__, "table", quick="one seed, 60 steps, a file of its own", seeds=3, minutes=15.0
+        __doc__,
+        "table",
+        "docs",
+        quick="one seed, 60 steps, its own file",
+        seeds=3,
+        minutes=15.0,
     )
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--rate", type=float, default=0.003)
@@ -36,6 +42,8 @@ def main() -> None:
             rows += new
             results.append(file, *new)
             print(name, seed, {k: v for k, v in new[1].items() if "e" in k}, flush=True)
+    if given.docs:
+        fill(DOCS / "classes.md", "table", table(rows))
     print(table(rows))
 
 

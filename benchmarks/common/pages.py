@@ -1,7 +1,8 @@
 """Results go into pages, between ``<!-- name -->`` and ``<!-- /name -->``.
 
-A table of more than :data:`MOST` rows is written to ``docs/tables/<page>_<name>.csv`` and the page
-links to it; docs/tables/index.md shows them all, and search leaves that page out.
+A table of more than :data:`MOST` rows or :data:`CELLS` cells is written to
+``docs/tables/<page>_<name>.csv`` and the page links to it; docs/tables/index.md shows them all,
+and search leaves that page out.
 """
 
 import csv
@@ -10,7 +11,7 @@ import re
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-MOST = 10
+MOST, CELLS = 10, 30
 TABLE = re.compile(r"(?:^\|.*\|[ ]*\n?)+", flags=re.MULTILINE)
 CELL = re.compile(r"(?<!\\)\|")
 
@@ -40,7 +41,8 @@ def shortened(text: str, name: str, folder: Path, tables: Path) -> str:
     def moved(found: re.Match[str]) -> str:
         nonlocal number
         lines = [_cells(line) for line in found[0].splitlines()]
-        if len(lines) - 2 <= MOST:
+        rows = len(lines) - 2
+        if rows <= MOST and rows * len(lines[0]) <= CELLS:
             return found[0]
         number += 1
         stem = name if number == 1 else f"{name}_{number}"
@@ -48,9 +50,9 @@ def shortened(text: str, name: str, folder: Path, tables: Path) -> str:
         with (tables / f"{stem}.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([lines[0], *lines[2:]])
         place = Path(os.path.relpath(tables, folder)).as_posix()
-        rows = f"{len(lines) - 2} rows by {', '.join(filter(None, lines[0][:3]))}"
+        by = ", ".join(filter(None, lines[0][:2]))
         links = f"[as a table]({place}/index.md#{stem}), [as csv]({place}/{stem}.csv)"
-        return f"All {rows}: {links}.\n"
+        return f"{rows} rows ({by}, ...): {links}.\n"
 
     return TABLE.sub(moved, text + "\n").rstrip("\n")
 

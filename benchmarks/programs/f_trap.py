@@ -24,6 +24,7 @@ from sklearn.datasets import make_classification
 from torch import Tensor, nn
 
 from benchmarks.common import results
+from benchmarks.common.pages import DOCS, fill
 from benchmarks.common.tabular import parts
 from benchmarks.programs.trap_table import METHODS, table
 from setpoint import Implicit, Problem, __version__, f_score
@@ -118,7 +119,9 @@ def finished() -> dict[tuple[str, str, int], dict[str, object]]:
 
 
 def main() -> None:
-    parser = results.parser(__doc__, quick="two seeds of the weak set", seeds=10, minutes=30)
+    parser = results.parser(
+        __doc__, "docs", quick="two seeds of the weak set", seeds=10, minutes=30
+    )
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
     given = parser.parse_args()
     sets, seeds = (("weak",), 2) if given.quick else (given.sets, given.seeds)
@@ -132,7 +135,10 @@ def main() -> None:
                     row = trial(name, method, seed)
                     done[name, method, seed] = row
                     results.append(RESULTS, row)
-    print(table([row for row in done.values() if row["set"] in sets and row["seed"] < seeds]))
+    shown = table([row for row in done.values() if row["set"] in sets and row["seed"] < seeds])
+    if given.docs:
+        fill(DOCS / "metric_losses.md", "trap", shown)
+    print(shown)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def table(runs: Runs, kind: str) -> list[str]:
     counts = sorted({len(own) for own in seeds.values()})
     columns = [f"{m}@{k}" for m in "PRN" for k in KS]
     lines = [
-        f"**{kind}**, folds {', '.join(map(str, seeds))}, seeds a fold: "
+        f"**{kind}**, folds {', '.join(map(str, seeds))}, seeds per fold: "
         f"{' to '.join(map(str, counts[:1] + counts[1:][-1:]))}",
         "",
         "| loss | " + " | ".join(c.replace("N@", "NDCG@") for c in columns) + " | mean P |",

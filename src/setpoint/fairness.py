@@ -36,8 +36,9 @@ MOST_GROUPS = 1000
 def each(rate: Expression, /, **groups: Iterable[Value]) -> tuple[Expression, ...]:
     """The rate on every group; with several columns, on every intersection.
 
-    >>> each(fpr, sex=["f", "m"])
-    (fpr on sex="f", fpr on sex="m")
+    Examples:
+        >>> each(fpr, sex=["f", "m"])
+        (fpr on sex="f", fpr on sex="m")
     """
     if not isinstance(rate, Expression):
         raise TypeError(f"Groups are compared by a rate, such as tpr; got {rate!r}.")

@@ -93,7 +93,12 @@ class Hard(Step):
 
 
 class Sigmoid(Step):
-    """The logistic step; its counts tend to the hard ones as the width falls."""
+    """The logistic step; its counts tend to the hard ones as the width falls.
+
+    Examples:
+        >>> Sigmoid().value(np.array([-2.0, 0.0, 2.0])).round(2).tolist()
+        [0.12, 0.5, 0.88]
+    """
 
     __slots__ = ()
 

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from docs.make_goals import EXAMPLES, page
+from docs.make_goals import EXAMPLES, MEANING, NAMED, page
 from setpoint.problems import Problem, as_problem
+from setpoint.problems.vocabulary import EXPRESSIONS, GOALS, TARGETS
+from setpoint.rates import CATALOGUE
 
 
 def test_the_page_is_made_from_the_tables():
@@ -17,3 +19,8 @@ def test_the_page_is_made_from_the_tables():
 def test_every_form_reads_back(what):
     problem = as_problem(EXAMPLES[what])
     assert Problem.parse(str(problem)) == problem
+
+
+def test_every_name_is_explained():
+    assert list(MEANING) == list(CATALOGUE)
+    assert {call.partition("(")[0] for call in NAMED} == {*GOALS, *TARGETS, *EXPRESSIONS}

@@ -17,7 +17,17 @@ from setpoint.rates import Bound, Range, Tables
 
 
 class Infeasible(ValueError):
-    """No threshold reaches the targets on these data."""
+    """No threshold reaches the targets on these data.
+
+    Examples:
+        >>> from setpoint import Problem, fpr, recall
+        >>> strict = Problem(maximize=recall, subject_to=[fpr <= 0.1, recall >= 0.9])
+        >>> try:
+        ...     strict.evaluate([3.0, 2.0, 1.0], [0, 1, 0])
+        ... except Infeasible:
+        ...     print("no threshold has both")
+        no threshold has both
+    """
 
 
 @dataclass(frozen=True)

@@ -146,9 +146,10 @@ def top_ks(problem: Specification) -> frozenset[int]:
 def numbered(problem: S, classes: Sequence[Any]) -> S:
     """The problem with every class called by its column instead of its name.
 
-    >>> from setpoint.problems import Problem
-    >>> print(numbered(Problem.parse('maximize recall of "dog"'), ["cat", "dog"]))
-    maximize recall of 1
+    Examples:
+        >>> from setpoint.problems import Problem
+        >>> print(numbered(Problem.parse('maximize recall of "dog"'), ["cat", "dog"]))
+        maximize recall of 1
     """
     names = class_names_of(classes, len(classes))
     targets = []

@@ -190,6 +190,21 @@ class Certificate(Record):
 
     ``print`` shows all of it; in a notebook it is a table. A certificate that is not certified has
     no threshold and refuses to decide.
+
+    Examples:
+        >>> import numpy as np
+        >>> from setpoint import Certificate, certify
+        >>> labels = np.arange(3000) % 3 == 0
+        >>> scores = np.random.default_rng(0).normal(size=3000) + 2.5 * labels
+        >>> certificate = certify(scores, labels, "fpr <= 0.05")
+        >>> certificate.status, certificate.claims[0].counts
+        ('certified', 'at most 83 of 2,000 negatives may lie above the threshold')
+        >>> certificate.decide([0.0, 4.0]).tolist()
+        [False, True]
+        >>> Certificate.from_json(certificate.to_json()) == certificate
+        True
+        >>> certificate.check(scores, labels).verdict
+        'ok'
     """
 
     kind = "setpoint certificate"

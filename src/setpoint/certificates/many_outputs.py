@@ -104,8 +104,9 @@ def _for_each(goal: CertificateGoal) -> CertificateGoal:
 def holm(p_values: Mapping[Any, float], delta: float) -> set[Any]:
     """Which hypotheses are rejected, with a probability of any wrong rejection of ``delta``.
 
-    >>> sorted(holm({"a": 0.01, "b": 0.02, "c": 0.3}, 0.05))  # of b, Bonferroni asks 0.0167
-    ['a', 'b']
+    Examples:
+        >>> sorted(holm({"a": 0.01, "b": 0.02, "c": 0.3}, 0.05))  # of b, Bonferroni asks 0.0167
+        ['a', 'b']
     """
     rejected: set[Any] = set()
     for name in sorted(p_values, key=p_values.__getitem__):

@@ -39,8 +39,9 @@ def prob_at_least(count: Any, n: Any, share: Any) -> Any:
 def upper(count: Any, n: Any, tail: Any) -> Any:
     """The largest share that ``count`` of ``n`` leaves possible, wrong with probability ``tail``.
 
-    >>> round(float(upper(0, 299, 0.05)), 4)  # 299 without an event prove 1 %
-    0.01
+    Examples:
+        >>> round(float(upper(0, 299, 0.05)), 4)  # 299 without an event prove 1 %
+        0.01
     """
     count, n = np.asarray(count, float), np.asarray(n, float)
     inside = (count >= 0) & (count < n)
@@ -51,8 +52,9 @@ def upper(count: Any, n: Any, tail: Any) -> Any:
 def lower(count: Any, n: Any, tail: Any) -> Any:
     """The smallest share that ``count`` of ``n`` leaves possible, wrong with probability ``tail``.
 
-    >>> round(float(lower(59, 59, 0.05)), 3)
-    0.95
+    Examples:
+        >>> round(float(lower(59, 59, 0.05)), 3)
+        0.95
     """
     count, n = np.asarray(count, float), np.asarray(n, float)
     inside = (count > 0) & (count <= n)
@@ -84,8 +86,9 @@ def allowed_on_average(n: int, share: float) -> int:
 def needed(share: float, tail: float) -> int | None:
     """The fewest examples that can prove "at most ``share``" (none of them an event).
 
-    >>> needed(0.01, 0.05), needed(0.001, 0.05)
-    (299, 2995)
+    Examples:
+        >>> needed(0.01, 0.05), needed(0.001, 0.05)
+        (299, 2995)
     """
     if share <= 0:
         return None

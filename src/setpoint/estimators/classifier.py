@@ -111,6 +111,17 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         confusions_: For such a goal, who is taken for whom on validation rows, before the shifts
             and with them.
         problem_: The goal, read.
+
+    Examples:
+        >>> import numpy as np
+        >>> random = np.random.default_rng(0)
+        >>> y = (random.random(3000) < 0.3).astype(int)
+        >>> X = random.normal(size=(3000, 2)) + 2 * y[:, None]
+        >>> model = Classifier("maximize recall subject to fpr <= 5 %", epochs=3, random_state=0)
+        >>> model.fit(X, y).certificate_.status
+        'certified'
+        >>> model.predict(X[:2]).shape
+        (2,)
     """
 
     def __init__(

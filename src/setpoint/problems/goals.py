@@ -157,27 +157,43 @@ def _listed(goal: object) -> bool:
 def fnr_at_fpr(level: float) -> Problem:
     """The lowest miss rate with at most this share of false alarms.
 
-    >>> print(fnr_at_fpr(0.01))
-    minimize fnr subject to fpr <= 0.01
+    Examples:
+        >>> print(fnr_at_fpr(0.01))
+        minimize fnr subject to fpr <= 0.01
     """
     return Problem(minimize=fnr_, subject_to=fpr_ <= level)
 
 
 @goal
 def tpr_at_fpr(level: float) -> Problem:
-    """The highest detection rate with at most this share of false alarms."""
+    """The highest detection rate with at most this share of false alarms.
+
+    Examples:
+        >>> print(tpr_at_fpr(0.01))
+        maximize tpr subject to fpr <= 0.01
+    """
     return Problem(maximize=tpr, subject_to=fpr_ <= level)
 
 
 @goal
 def precision_at_recall(level: float) -> Problem:
-    """The highest precision that still finds this share of the positives."""
+    """The highest precision that still finds this share of the positives.
+
+    Examples:
+        >>> print(precision_at_recall(0.95))
+        maximize precision subject to recall >= 0.95
+    """
     return Problem(maximize=precision, subject_to=recall >= level)
 
 
 @goal
 def recall_at_precision(level: float) -> Problem:
-    """The highest recall whose alerts are right at least this often."""
+    """The highest recall whose alerts are right at least this often.
+
+    Examples:
+        >>> print(recall_at_precision(0.9))
+        maximize recall subject to precision >= 0.9
+    """
     return Problem(maximize=recall, subject_to=precision >= level)
 
 
@@ -189,6 +205,12 @@ def precision_at_k(k: int, of: int | None = None) -> Problem:
         k: How many examples are accepted.
         of: The size of the population ``k`` refers to: ``precision_at_k(100, of=50_000)`` accepts
             0.2 % of whatever is passed in. Without it, ``k`` of what is passed in.
+
+    Examples:
+        >>> print(precision_at_k(100))
+        maximize precision subject to alerts at 100
+        >>> print(precision_at_k(100, of=50_000))
+        maximize precision subject to coverage at 0.002
     """
     k = whole(k, "k", least=1)
     if of is None:
@@ -207,10 +229,11 @@ def roc_auc(
 ) -> Problem:
     """The area under the ROC curve, over a range of false or of true positive rates.
 
-    >>> print(roc_auc(fpr=(0, 0.05)))
-    maximize tpr over fpr in [0, 0.05] with 10 thresholds
-    >>> print(roc_auc(tpr=(0.8, 1)))
-    maximize tnr over tpr in [0.8, 1] with 10 thresholds
+    Examples:
+        >>> print(roc_auc(fpr=(0, 0.05)))
+        maximize tpr over fpr in [0, 0.05] with 10 thresholds
+        >>> print(roc_auc(tpr=(0.8, 1)))
+        maximize tnr over tpr in [0.8, 1] with 10 thresholds
     """
     if tpr is not None:
         _one_axis(fpr, "fpr", "tpr")
@@ -229,8 +252,9 @@ def pr_auc(
 
     Over precision, each level is a floor: the best recall whose alerts are right that often.
 
-    >>> print(pr_auc(precision=(0.9, 1)))
-    maximize recall over precision in [0.9, 1] with 10 thresholds
+    Examples:
+        >>> print(pr_auc(precision=(0.9, 1)))
+        maximize recall over precision in [0.9, 1] with 10 thresholds
     """
     if precision is not None:
         _one_axis(recall, "recall", "precision")

@@ -136,8 +136,9 @@ def parse_capacity(sentence: object) -> Capacity | None:
 def is_about_targets(sentence: str) -> bool:
     """Whether a sentence reads like targets alone, not like a problem.
 
-    >>> is_about_targets("fpr <= 1 %"), is_about_targets("Maximise recall")
-    (True, False)
+    Examples:
+        >>> is_about_targets("fpr <= 1 %"), is_about_targets("Maximise recall")
+        (True, False)
     """
     try:
         words = _Sentence(sentence)

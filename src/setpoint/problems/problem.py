@@ -44,6 +44,19 @@ class Problem(Specification):
 
     Attributes:
         query: The column whose values are queries, each with thresholds of its own: :meth:`per`.
+
+    Examples:
+        >>> from setpoint import fnr, fpr
+        >>> problem = Problem(minimize=fnr, subject_to=fpr <= 0.25)
+        >>> print(problem)
+        minimize fnr subject to fpr <= 0.25
+        >>> Problem.parse(str(problem)) == problem
+        True
+        >>> scores, labels = [5.0, 4.0, 3.0, 2.0, 1.0, 0.0], [1, 1, 0, 1, 0, 0]
+        >>> round(problem.evaluate(scores, labels), 3)
+        0.333
+        >>> problem.choose(scores, labels).rates
+        {'fnr': 0.3333333333333333, 'fpr': 0.0}
     """
 
     def __init__(
@@ -68,12 +81,13 @@ class Problem(Specification):
     def per(self, column: str = "query") -> Problem:
         """This problem in every query: thresholds of its own for each, the mean over queries.
 
-        >>> from setpoint import precision_at_k
-        >>> print(precision_at_k(10).per("query"))
-        maximize precision subject to alerts at 10 per query
-
         Args:
             column: What the queries are called: each value of it is one.
+
+        Examples:
+            >>> from setpoint import precision_at_k
+            >>> print(precision_at_k(10).per("query"))
+            maximize precision subject to alerts at 10 per query
         """
         check_query(column, self.query, self.kind)
         return self.changed(query=str(column))

@@ -116,17 +116,35 @@ class Across(Expression):
 
 
 def macro(rate: Expression) -> Across:
-    """The mean of a rate over all classes: ``macro(recall)`` is the balanced accuracy."""
+    """The mean of a rate over all classes: ``macro(recall)`` is the balanced accuracy.
+
+    Examples:
+        >>> from setpoint import recall
+        >>> macro(recall) >= 0.8
+        macro(recall) >= 0.8
+    """
     return Across("macro", rate)
 
 
 def lowest(rate: Expression) -> Across:
-    """The rate of the class where it is lowest: ``lowest(recall)``, worst-class recall."""
+    """The rate of the class where it is lowest: ``lowest(recall)``, worst-class recall.
+
+    Examples:
+        >>> from setpoint import recall
+        >>> lowest(recall) >= 0.5
+        lowest(recall) >= 0.5
+    """
     return Across("lowest", rate)
 
 
 def highest(rate: Expression) -> Across:
-    """The rate of the class where it is highest: ``highest(fpr)``."""
+    """The rate of the class where it is highest: ``highest(fpr)``.
+
+    Examples:
+        >>> from setpoint import fpr
+        >>> highest(fpr) <= 0.05
+        highest(fpr) <= 0.05
+    """
     return Across("highest", rate)
 
 
@@ -263,10 +281,11 @@ def cost(
         TypeError: Neither a matrix nor the two costs are given.
         ValueError: A cost is negative, or both are zero.
 
-    >>> cost(miss=500, false_alarm=5)
-    cost(miss=500, false_alarm=5)
-    >>> cost([[0, 1], [5, 0]])
-    cost([[0, 1], [5, 0]])
+    Examples:
+        >>> cost(miss=500, false_alarm=5)
+        cost(miss=500, false_alarm=5)
+        >>> cost([[0, 1], [5, 0]])
+        cost([[0, 1], [5, 0]])
     """
     if costs is None:
         found = _cost_of_errors(miss, false_alarm)

@@ -110,8 +110,9 @@ def _shared(a: float, b: float) -> float:
 class Count:
     """A weighted sum of TP, FP, FN, TN and the number one.
 
-    >>> 2 * TP + FN
-    2 TP + FN
+    Examples:
+        >>> 2 * TP + FN
+        2 TP + FN
     """
 
     tp: float = 0.0

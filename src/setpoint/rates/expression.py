@@ -406,12 +406,24 @@ class Quotient(Expression):
 
 
 def maximum(*expressions: Operand) -> Expression:
-    """The largest of several expressions: ``maximum(fpr, fnr)``."""
+    """The largest of several expressions: ``maximum(fpr, fnr)``.
+
+    Examples:
+        >>> from setpoint import Problem, fnr, fpr
+        >>> print(Problem(minimize=maximum(fpr, fnr)))
+        minimize max(fpr, fnr)
+    """
     return _fold("max", expressions)
 
 
 def minimum(*expressions: Operand) -> Expression:
-    """The smallest of several expressions."""
+    """The smallest of several expressions.
+
+    Examples:
+        >>> from setpoint import Problem, recall, tnr
+        >>> print(Problem(maximize=minimum(recall, tnr)))
+        maximize min(recall, tnr)
+    """
     return _fold("min", expressions)
 
 

@@ -201,8 +201,9 @@ sensitivity, specificity = recall, tnr
 def f_score(beta: float = 1.0) -> Rate:
     """The F score: recall counts ``beta`` times as much as precision.
 
-    >>> str(f_score(2))
-    'f_score(2)'
+    Examples:
+        >>> str(f_score(2))
+        'f_score(2)'
     """
     if not 0 < number(beta, "beta") < 1e100:  # above, beta squared overflows
         raise ValueError(f"beta must be positive and less than 1e100; got {beta!r}.")
