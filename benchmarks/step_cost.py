@@ -381,7 +381,7 @@ Forward and backward on ready scores, default settings (`roc_auc(fpr=(0, 0.05))`
 
 {tables["loss"]}
 
-![Milliseconds of the loss by number of scores and thresholds: it grows linearly.](images/step_cost.png)
+![Milliseconds of the loss grow linearly with scores and thresholds](images/step_cost.png)
 
 ## Targets
 
