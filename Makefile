@@ -65,7 +65,7 @@ PIP = $(BIN)/python -m pip install --quiet --no-compile --constraint constraints
 .venv-oldest/ready: pyproject.toml constraints-oldest.txt
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --no-compile --constraint constraints-oldest.txt \
-	    torch ".[train,sklearn,data]" pandas pytest pytest-xdist hypothesis
+	    torch ".[train,sklearn,data,metrics]" pandas pytest pytest-xdist hypothesis
 	touch $@
 
 clean:

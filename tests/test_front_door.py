@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -112,6 +113,26 @@ def test_a_room_exports_what_it_says(room):
     for name in module.__all__:
         assert hasattr(module, name)
     assert len(module.__all__) == len(set(module.__all__))
+
+
+def test_one_version_everywhere():
+    root = Path(__file__).parents[1]
+    (newest, *_) = re.findall(r"^## (\S+)", (root / "CHANGELOG.md").read_text("utf-8"), re.M)
+    (cited,) = re.findall(r"^version: (\S+)", (root / "CITATION.cff").read_text("utf-8"), re.M)
+    assert newest == cited == setpoint.__version__
+
+
+def test_lower_bounds_are_those_that_are_tested():
+    """`make test-oldest` installs what pyproject.toml allows at least."""
+    root = Path(__file__).parents[1]
+    allowed = dict(re.findall(r'"([a-z0-9-]+)>=([\d.]+)"', (root / "pyproject.toml").read_text()))
+    pinned = re.findall(
+        r"^([a-z0-9-]+)==([\d.]+)$", (root / "constraints-oldest.txt").read_text(), re.M
+    )
+    known = {name: version for name, version in pinned if not name.startswith(("pytest", "hypo"))}
+    assert {"numpy", "scipy", "scikit-learn", "torch", "jinja2", "safetensors"} <= set(known)
+    for name, version in known.items():
+        assert f"{version}.".startswith(f"{allowed[name]}."), name
 
 
 def test_the_package_is_typed_and_has_a_version():

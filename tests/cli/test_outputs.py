@@ -96,7 +96,10 @@ def test_the_page_of_certify_is_a_file_like_others(made, tmp_path, capsys):
     assert "is another output, too" in capsys.readouterr().err
     unlabelled = ("certify", made / "s.csv", "--score", "s", "--goal", "coverage <= 0.1")
     assert run(*unlabelled, "--page", tmp_path / "q.html") == 2
-    assert "--page shows one goal on labelled rows" in capsys.readouterr().err
+    assert (
+        "--page shows one goal, or --accept and --reject, on labelled rows"
+        in capsys.readouterr().err
+    )
 
 
 WRITERS = ("certify", "decide", "report", "card")

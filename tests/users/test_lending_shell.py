@@ -93,4 +93,4 @@ def test_what_thresholds_per_group_cannot_use_is_refused(tmp_path, capsys):
     (tmp_path / "scores.csv").write_text("\n".join(["s,y,sex,t", *rows]) + "\n")
     columns = ["--score", "s", "--label", "y", "--group", "sex", "--time", "t"]
     assert run("certify", tmp_path / "scores.csv", *columns, "--goal", GOAL) == 2
-    assert "--time does not go with thresholds per group" in capsys.readouterr().err
+    assert "--time goes with one threshold, not with one per group" in capsys.readouterr().err
