@@ -43,13 +43,15 @@ def speed(rows: int) -> dict[str, float]:
     return {"rows": float(monitor.rows), "seconds": took, "state bytes": len(monitor.to_json())}
 
 
-def parts(quick: bool) -> dict[str, Any]:
+def parts(quick: bool, book: dict[str, Any], most: int) -> dict[str, Any]:
     """By name what to run: an iterable of results, each with more than the one before."""
     streams, shrink = (100, 20) if quick else (2000, 1)
     return {
         "false alarms": lambda: [simulate.false_alarms(streams, shrink)],
         "delays": lambda: [simulate.delays(100 if quick else 2000)],
-        "label-free false alarms": lambda: simulate.label_free_false_alarms(streams, shrink),
+        "label-free false alarms": lambda: simulate.label_free_false_alarms(
+            min(streams, most), shrink, book.get("label-free false alarms")
+        ),
         "label-free delays": lambda: [simulate.label_free_delays(10 if quick else 100)],
         "real streams": real.main,
         "random orders": lambda: real.control(10 if quick else 200),
@@ -63,6 +65,8 @@ def main() -> None:
     parser = results.parser(__doc__, quick="a look")
     parser.add_argument("--picture", action="store_true")
     parser.add_argument("--only", nargs="+")
+    more = "label-free false alarms: go on up to so many streams"
+    parser.add_argument("--streams", type=int, default=2000, help=more)
     parser.add_argument("--peers", metavar="PYTHON")
     given = parser.parse_args()
     path = RESULTS.with_name("monitoring_quick.json") if given.quick else RESULTS
@@ -74,7 +78,7 @@ def main() -> None:
         return
     versions = {"setpoint": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
     book["versions"] = {**versions, "python": platform.python_version()}
-    todo = parts(given.quick)
+    todo = parts(given.quick, book, given.streams)
     if given.peers:
         todo = {"peers": lambda: [peers(given.peers, given.quick)]}
     for name, part in todo.items():

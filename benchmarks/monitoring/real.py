@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.common.folder import path
-from benchmarks.monitoring.simulate import share_of
+from benchmarks.monitoring.simulate import alarmed
 from benchmarks.monitoring.streams import alarms_of
 from benchmarks.monitoring.urn_streams import urn_alarms
 from setpoint.certificates import Certificate, certify, exchangeability
@@ -161,12 +161,12 @@ def control(orders: int) -> Iterator[dict[str, Any]]:
 
 
 def _summary(told: list[tuple[dict[str, float], bool]]) -> dict[str, Any]:
-    by_test = {test: share_of(np.array([found[test] for found, _ in told])) for test in told[0][0]}
+    by_test = {test: alarmed(np.array([found[test] for found, _ in told])) for test in told[0][0]}
     every = np.array([min(found.values()) for found, _ in told])
     wrong = np.array([broken for _, broken in told])
     return {
         "orders": len(told),
-        "any test": share_of(every),
+        "any test": alarmed(every),
         **by_test,
         "orders whose later rows break the bound": int(wrong.sum()),
         "alarms in those": int(np.isfinite(every[wrong]).sum()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -32,7 +33,7 @@ CERTIFICATES = (  # the goal, and how many values scores have (0: no ties)
     ("precision >= 0.9", 0),
     ("fpr <= 0.05", 20),
 )
-BATCH = 100
+BATCH = 20
 """Streams without labels between two results."""
 LOOKS = (1, 100, 1000)
 """After how many rows one looks: every row, every 100, every day."""
@@ -50,7 +51,7 @@ def false_alarms(streams: int, shrink: int) -> dict[str, Any]:
                 random, streams, rows // shrink, limit, math.log(1 / FALSE_ALARM),
                 [(np.inf, limit)], every,
             )  # fmt: skip
-            found[f"{name}, look after every {every}"] = share_of(alarms)
+            found[f"{name}, look after every {every}"] = alarmed(alarms)
     random = np.random.default_rng(2)
     five = [
         first_alarms(
@@ -58,22 +59,31 @@ def false_alarms(streams: int, shrink: int) -> dict[str, Any]:
         )
         for _ in range(5)
     ]
-    found["fpr <= 0.01 in 5 groups, look after every 1"] = share_of(np.min(five, axis=0))
+    found["fpr <= 0.01 in 5 groups, look after every 1"] = alarmed(np.min(five, axis=0))
     return found
 
 
-def label_free_false_alarms(streams: int, shrink: int) -> Iterator[dict[str, Any]]:
-    """The same without labels, each stream with its own certificate; after every batch so far."""
-    rows, alarms = 1_000_000 // shrink, {}
-    for batch in range(0, streams, BATCH):
-        size = min(BATCH, streams - batch)
-        for name, draw in _label_free_settings(size, rows).items():
-            alarms.setdefault(name, []).append(draw(np.random.default_rng([3, batch])))
-        found: dict[str, Any] = {"streams": batch + size, "rows": rows}
-        for name, parts in alarms.items():
-            for every, first in zip(LOOKS, np.concatenate(parts).T, strict=True):
-                found[f"{name}, look after every {every}"] = share_of(first)
-        yield found
+def label_free_false_alarms(
+    streams: int, shrink: int, known: dict[str, Any] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The same without labels, each stream with its own certificate; after every batch so far.
+
+    Args:
+        streams: How many in all.
+        shrink: By what the length of streams is divided.
+        known: An earlier result with fewer streams, to be gone on with.
+    """
+    rows, done, hits = 1_000_000 // shrink, 0, Counter[str]()
+    if known and known.get("rows") == rows:
+        done, hits = known["streams"], Counter(known["hits"])
+    for batch in range(done, streams, BATCH):
+        for name, draw in _label_free_settings(min(BATCH, streams - batch), rows).items():
+            first = draw(np.random.default_rng([3, batch]))
+            for every, column in zip(LOOKS, first.T, strict=True):
+                hits[f"{name}, look after every {every}"] += int(np.isfinite(column).sum())
+        done = min(batch + BATCH, streams)
+        shares = {key: share_of(count, done) for key, count in hits.items()}
+        yield {"streams": done, "rows": rows, "hits": dict(hits), **shares}
 
 
 def _label_free_settings(streams: int, rows: int) -> dict[str, Any]:
@@ -91,11 +101,16 @@ def _label_free_settings(streams: int, rows: int) -> dict[str, Any]:
     return found
 
 
-def share_of(first: Any) -> list[float]:
+def share_of(hits: int, streams: int) -> list[float]:
     """The share of streams that alarm, and its 95 % interval (Clopper and Pearson)."""
-    hits, n = int(np.isfinite(first).sum()), len(first)
-    low, high = beta.ppf([0.025, 0.975], [hits, hits + 1], [n - hits + 1, n - hits])
-    return [hits / n, 0.0 if hits == 0 else float(low), 1.0 if hits == n else float(high)]
+    low, high = beta.ppf([0.025, 0.975], [hits, hits + 1], [streams - hits + 1, streams - hits])
+    low, high = 0.0 if hits == 0 else low, 1.0 if hits == streams else high
+    return [hits / streams, float(low), float(high)]
+
+
+def alarmed(first: Any) -> list[float]:
+    """The same from the first alarm of each stream; infinity if there is none."""
+    return share_of(int(np.isfinite(first).sum()), len(first))
 
 
 def _draw(random: np.random.Generator, n: int, ties: int, positives: float = 0.1) -> Any:

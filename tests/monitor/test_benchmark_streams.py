@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from monitor.test_monitor import rows
 
-from benchmarks.monitoring.simulate import _share_below, share_of
+from benchmarks.monitoring import simulate
+from benchmarks.monitoring.simulate import _share_below, alarmed
 from benchmarks.monitoring.streams import alarms_of
 from benchmarks.monitoring.urn_streams import urn_alarms
 from setpoint.certificates import certify
@@ -81,7 +82,17 @@ def test_shares_of_cells_are_those_of_drawn_scores(ties):
 
 
 def test_the_share_of_alarms_has_an_exact_interval():
-    share, low, high = share_of(np.array([5.0] * 3 + [np.inf] * 97))
+    share, low, high = alarmed(np.array([5.0] * 3 + [np.inf] * 97))
     assert share == 0.03
     assert (round(low, 4), round(high, 4)) == (0.0062, 0.0852)  # Clopper and Pearson, 3 of 100
-    assert share_of(np.full(10, np.inf))[:2] == [0.0, 0.0]
+    assert alarmed(np.full(10, np.inf))[:2] == [0.0, 0.0]
+
+
+def test_a_result_with_fewer_streams_is_gone_on_with(monkeypatch):
+    monkeypatch.setattr(simulate, "BATCH", 1)
+    monkeypatch.setattr(simulate, "FALSE_ALARM", 0.9)  # many alarms
+    long = list(simulate.label_free_false_alarms(3, 5000))
+    again = list(simulate.label_free_false_alarms(3, 5000, known=long[0]))
+    assert [found["streams"] for found in long] == [1, 2, 3]
+    assert again == long[1:]
+    assert any(long[2]["hits"].values())

@@ -121,6 +121,8 @@ def test_days_with_too_many_alerts_are_counted_and_refute_a_capacity(capacity):
         monitor = Monitor.from_json(monitor.to_json())
     watch = monitor.rates[0]
     assert (watch.events, watch.relevant) == (2, 4)  # the last day is not over yet
+    counts = monitor.history.counts("rates", watch.name)
+    assert counts.tolist() == [[0, 1], [1, 1], [0, 1], [1, 1], [0, 1]]
     assert monitor.status == "holds"
     scores, times = alerts_of_days([3] * 10 + [12, 3, 12] * 10, DAY + 5, capacity.threshold)
     monitor.update(scores, times=times)

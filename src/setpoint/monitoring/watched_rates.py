@@ -402,7 +402,7 @@ class CapacityWatch(ShareWatch):
     """A promise of at most so many alerts a day: days are the draws, and need no labels.
 
     A day counts as an event as soon as it has an alert too many, and as none when a later day
-    begins.
+    begins. In the history every day counts from its first row on.
     """
 
     capacity: Capacity = field(kw_only=True)
@@ -425,7 +425,8 @@ class CapacityWatch(ShareWatch):
     def add(self, rows: DecidedRows, *, wait: bool = False) -> tuple[list[float], float]:
         """See :class:`RateWatch`; all rows are of one day, and of none before it."""
         days: list[bool] = []
-        if rows.period != self.day:
+        begins = rows.period != self.day
+        if begins:
             if self.day and self.alerts_of_day <= self.capacity.alerts:
                 days.append(False)
             self.day, self.alerts_of_day = rows.period, 0
@@ -433,7 +434,8 @@ class CapacityWatch(ShareWatch):
         if before <= self.capacity.alerts < self.alerts_of_day:
             days.append(True)
         over = np.array(days, bool)
-        return super().add(DecidedRows(over, np.zeros(len(over), bool), {}), wait=wait)
+        _, highest = super().add(DecidedRows(over, np.zeros(len(over), bool), {}), wait=wait)
+        return [float(over.sum()), float(begins)], highest
 
     def state(self) -> dict[str, Any]:
         """See :class:`RateWatch`."""

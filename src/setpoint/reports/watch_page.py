@@ -200,9 +200,8 @@ def _evidence(monitor: Monitor) -> Plot:
     low, high = max(min([*every, -3.0]), -6.0), min(max([*every, 1.0]), 6.0)
     step = 1 if high - low <= 6 else 2
     whole = range(math.ceil(low / step) * step, math.floor(high) + 1, step)
-    y = Scale(
-        low, high, [(e, "alarm" if e == 0 else f"10{str(e).translate(_RAISED)}") for e in whole]
-    )
+    names = [(e, "alarm" if e == 0 else f"10{str(e).translate(_RAISED)}") for e in whole]
+    y = Scale(low, high + 0.1 * (high - low) * len(lines), names)  # the legend lies above the lines
     spoken = "; ".join(
         f"{test}: {10 ** min(line[-1], 300.0):.3g} of its alarm" for test, line in lines.items()
     )
