@@ -205,7 +205,7 @@ def label_free_delays(streams: int) -> dict[str, Any]:
     for factor, per_day, days, n in cases:
         first: dict[str, list[float]] = {}
         random = np.random.default_rng(20)
-        for _ in range(streams if factor > 1 else max(2, streams // 3)):
+        for _ in range(streams if factor > 1 else max(2, streams // 5)):
             for way, day in _label_free_stream(random, factor, per_day, days, n).items():
                 first.setdefault(way, []).append(day)
         for way, when in first.items():
@@ -226,9 +226,11 @@ def _label_free_stream(
     for day in range(days):
         alert = random.random(per_day) < factor * (1 - threshold)
         within = random.random(per_day)
-        monitor.update(np.where(alert, threshold + (1 - threshold) * within, threshold * within))
+        if monitor:
+            scores = np.where(alert, threshold + (1 - threshold) * within, threshold * within)
+            monitor.update(scores)
+            when = math.inf if monitor else day + 1.0
         alerts.append(int(alert.sum()))
-        when = min(when, math.inf if monitor else day + 1.0)
     chance = np.array([chance_of_difference(k, per_day, m, n) for k in alerts])
     levels = {"0.001": 0.001, "5 % a year": 0.05 / 365}
     checks = {f"daily check, {name}": _day(chance < level) for name, level in levels.items()}

@@ -8,6 +8,7 @@ import pytest
 from setpoint.certificates import certify
 from setpoint.monitoring.history import MOST_PERIODS
 from setpoint.monitoring.monitor import Monitor
+from setpoint.monitoring.watched_scores import AlertWatch
 from setpoint.rates import fpr, precision, recall
 
 DAY = np.datetime64("2024-05-01")
@@ -38,6 +39,28 @@ def test_it_holds_where_nothing_changes(certificate):
     assert monitor
     assert monitor.exit_code == 0
     assert monitor.rows == 10_000
+
+
+def test_a_new_monitor_has_counted_nothing_and_names_its_updates_from_one(certificate):
+    monitor = certificate.monitor()
+    assert (monitor.rows, monitor.updates, monitor.history.every) == (0, 0, [])
+    monitor.update(*rows(10, 1))
+    monitor.update(*rows(20, 2))
+    assert (monitor.rows, monitor.updates) == (30, 2)
+    assert [period.name for period in monitor.history.periods] == ["update 1", "update 2"]
+
+
+def test_the_share_of_alerts_to_be_expected_and_what_is_compared_with_it():
+    usual, none, unknown = (
+        AlertWatch("alerts", (), k, n) for k, n in ((30, 600), (0, 600), (0, 0))
+    )
+    assert (usual.share, none.share, unknown.share) == (0.05, 0.0, 0.0)
+    assert usual.ratio(0.1) == pytest.approx(2)
+    assert none.ratio(0.01) == pytest.approx(12)  # half an alert of 600
+    assert unknown.ratio(0.01) == pytest.approx(0.02)
+    unknown.expect(0.05)
+    assert unknown.urn is None
+    assert (unknown.add(np.ones(3, bool)), unknown.log_evidence) == (-np.inf, 0.0)
 
 
 def test_a_break_is_told_with_its_day_and_its_rate(certificate):

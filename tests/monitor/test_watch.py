@@ -224,6 +224,48 @@ def test_kill_9_loses_nothing_and_counts_nothing_twice(place, moment):
     assert not list(place.glob(".state.json*draft"))
 
 
+def killed_before(operation, place, file):
+    """Count a file in a process that is killed before an operation on files; its wait status."""
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1]
+    seen = 0
+
+    def hook(event, given):
+        nonlocal seen
+        if event in ("open", "os.rename", "os.remove", "fcntl.flock", "os.truncate"):
+            seen += str(place) in str(given[0]) or event == "fcntl.flock"
+            if seen == operation:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+    os._exit(watch(place, file, "--page", place / "watch.html"))
+
+
+def test_killed_before_any_operation_on_files_a_file_counts_once(place):
+    first, second = (write(place / f"{day}.csv", seed=day, day=day) for day in (1, 2))
+    watch(place, first)
+    kept = (place / "state.json").read_bytes()
+    watch(place, second)
+    whole = (place / "state.json").read_bytes()
+    found = []
+    for operation in range(1, 60):
+        (place / "state.json").write_bytes(kept)
+        status = killed_before(operation, place, second)
+        now = (place / "state.json").read_bytes()
+        assert now in (kept, whole)
+        assert watch(place, second) == 0
+        assert (place / "state.json").read_bytes() == whole  # once, and nothing is lost
+        assert not list(place.glob(".state.json*draft"))
+        found.append((status, now == whole))
+        if status == 0:
+            break
+    assert found[-1] == (0, True)
+    assert {status for status, _ in found[:-1]} == {signal.SIGKILL}
+    assert len(found) > 8
+    assert {counted for _, counted in found[:-1]} == {False, True}  # before the state, and after
+
+
 @pytest.mark.slow
 def test_runs_at_the_same_time_wait_for_each_other(place):
     files = [write(place / f"{i}.csv", 300, seed=i, day=1) for i in range(6)]
