@@ -207,7 +207,10 @@ def changed(text: str, number: int) -> tuple[ast.Module, str, str]:
     elif kind == "number":
         node.value = node.value + 1
     else:
-        node.op, node.operand = ast.UAdd(), ast.Call(ast.Name("bool"), [node.operand], [])
+        node.op, node.operand = (
+            ast.UAdd(),
+            ast.Call(ast.Name("bool", ast.Load()), [node.operand], []),
+        )
     where = f"line {node.lineno}: {before} -> {ast.unparse(node)}"
     return ast.fix_missing_locations(tree), around, where
 
