@@ -9,8 +9,8 @@ Each mutant is the package with one change. It runs the tests that call the chan
 of its own room first, then the fastest, until one fails or does not end: the mutant is *noticed*.
 Survivors are listed with their line: equivalent, or a test is missing. Sampled with a seed, so that
 a run can be repeated; not part of CI. A map goes by the names of functions, so it outlives changes
-above them. The map may have holes (a test that takes long, or whose file does): tests in files of
-the same name as the changed one are shown to the mutant, too.
+above them. The map may have holes (a test that takes long, or whose file does): tests of the same
+room that no map has are shown to the mutant, too.
 
 All tests are imported once, in a copy of the repository; each mutant is a fork of that process
 whose functions get the changed code. A change of what runs at import (a constant, a default) has a
@@ -139,11 +139,19 @@ def read_maps(files: list[Path]) -> tuple[dict[str, float], Callers]:
     return seconds, callers
 
 
-def tests_of(path: Path, inside: str, callers: Callers, known: Iterable[str]) -> list[str]:
-    """The tests that call a function, those of the whole file if it has no name; and namesakes."""
+def tests_of(path: Path, inside: str, callers: Callers, unknown: Iterable[str]) -> list[str]:
+    """The tests that call a function, those of the whole file if it has no name.
+
+    And of ``unknown`` tests, which no map has, those of the room.
+    """
     by_name = callers[str(path)]
     found = by_name[inside] if inside else {test for tests in by_name.values() for test in tests}
-    return sorted(found | {test for test in known if path.stem in test.split("::")[0]})
+    return sorted(found | {test for test in unknown if f"tests/{room_of(path)}/" in test})
+
+
+def room_of(path: Path) -> str:
+    """The folder of tests that belongs to a file of the package."""
+    return path.relative_to(PACKAGE).parts[0].replace("monitoring", "monitor")
 
 
 def fastest(tests: list[str], seconds: dict[str, float], most: float, room: str = "") -> list[str]:
@@ -246,12 +254,15 @@ class Trials:
         self.folder, self.given = folder, given
         self.seconds, self.callers = read_maps(given.map)
         self.items: dict[str, pytest.Item] = {}
+        self.unknown: list[str] = []
         self.sound: dict[str, bool] = {}
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self.items = {item.nodeid: item for item in session.items}
-        for test in self.items:
-            self.seconds.setdefault(test, UNKNOWN)
+        named = {test.split("[")[0] for test in self.seconds}
+        first = {test.split("[")[0]: test for test in reversed(self.items)}
+        self.unknown = [test for name, test in first.items() if name not in named]
+        self.seconds.update(dict.fromkeys(self.unknown, UNKNOWN))
         given, survivors, count = self.given, [], 0
         end = time.monotonic() + 60 * given.minutes
         again = None if given.again is None else given.again.read_text()
@@ -271,10 +282,9 @@ class Trials:
         file = self.folder / path
         before = file.read_text()
         tree, around, where = changed(before, number)
-        tests = tests_of(path, around, self.callers, self.items)
+        tests = tests_of(path, around, self.callers, self.unknown)
         tests = [test for test in tests if test in self.items]
-        room = path.relative_to(PACKAGE).parts[0].replace("monitoring", "monitor")
-        chosen = fastest(tests, self.seconds, self.given.seconds, room)
+        chosen = fastest(tests, self.seconds, self.given.seconds, room_of(path))
         line = f"{path.relative_to(PACKAGE)} {where} ({len(chosen)} of {len(tests)} tests)"
         while True:
             file.write_text(ast.unparse(tree))  # for tests that start processes

@@ -3,7 +3,7 @@ import stat
 
 import pytest
 
-from setpoint._files import replacing, write_file
+from setpoint._files import OutputError, check_output_folder, replacing, write_file
 
 
 def test_a_file_is_replaced_in_one_step(tmp_path):
@@ -36,3 +36,12 @@ def test_permissions_are_those_of_a_new_file(tmp_path):
     (tmp_path / "usual").touch()
     modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     assert len(modes) == 1
+
+
+def test_a_draft_in_a_folder_is_in_the_way_only_while_its_program_lives(tmp_path):
+    (tmp_path / "run.json").touch()
+    (tmp_path / ".report.html.0a1b2c3d.draft").touch()  # left by a killed `report`
+    check_output_folder(tmp_path, ["run.json", "report.html"], force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+    with replacing(tmp_path / "report.html"), pytest.raises(OutputError, match="is in use"):
+        check_output_folder(tmp_path, ["run.json", "report.html"], force=True)

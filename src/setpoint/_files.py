@@ -81,6 +81,7 @@ def check_output_folder(
         continued: Whether they are parts of an unfinished result that is gone on with.
     """
     recover_folder(folder)
+    _remove_dead(folder, ".")
     above = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     if above.exists() and not above.is_dir():
         raise OutputError(f"--out {folder} cannot be made a folder: {above} is a file.")
@@ -185,11 +186,14 @@ def recover_folder(folder: Path) -> None:
 
 def remove_drafts(path: Path) -> None:
     """Remove drafts of ``path`` whose programs are gone."""
-    if not path.parent.is_dir():
-        return
-    for draft in path.parent.iterdir():
+    _remove_dead(path.parent, f".{path.name}.")
+
+
+def _remove_dead(folder: Path, start: str) -> None:
+    """Remove drafts in a folder whose names begin so and whose programs are gone."""
+    for draft in folder.iterdir() if folder.is_dir() else ():
         name = draft.name
-        if name.startswith(f".{path.name}.") and name.endswith(_DRAFT) and not _is_locked(draft):
+        if name.startswith(start) and name.endswith(_DRAFT) and not _is_locked(draft):
             with suppress(OSError):
                 shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
 

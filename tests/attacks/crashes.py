@@ -73,6 +73,7 @@ REPLACES = {
     "train again": "run",
 }
 """What is there before."""
+DRAFT = re.compile(r"\..*\.draft")
 UNFINISHED = re.compile(r"\.(new|run)\.unfinished")
 
 
@@ -150,10 +151,14 @@ def launched(
     return process.exitcode, said, int(count or 0)
 
 
-def content(path: Path) -> Any:
-    """A file without what time and place change in it; a folder's files by name."""
+def content(path: Path, top: bool = True) -> Any:
+    """A file without what time and place change in it; a folder's files by name.
+
+    Drafts inside of a run's folder are left out: the next program that writes there removes them.
+    """
     if path.is_dir():
-        return {one.name: content(one) for one in sorted(path.iterdir())}
+        inside = (one for one in sorted(path.iterdir()) if not DRAFT.fullmatch(one.name) or top)
+        return {one.name: content(one, top=False) for one in inside}
     if path.parent.name.startswith("point-"):  # with the seconds that it took
         return "the weights of a point"
     text = path.read_bytes()

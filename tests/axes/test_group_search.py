@@ -21,6 +21,7 @@ from setpoint import (
     recall,
     tpr,
 )
+from setpoint.axes.windows import Window, best_together
 from setpoint.rates import Bound, Counts, Setpoint
 
 TWO, THREE = {"g": [0, 1]}, {"g": [0, 1, 2]}
@@ -252,3 +253,13 @@ def test_a_group_without_examples_is_an_error() -> None:
     s, y, g = draw(60, 1, seed=0)
     with pytest.raises(ValueError, match="No example has g = 1"):
         EXACT[0].choose(s, y, groups=g)
+
+
+def test_where_a_ratio_needs_a_rate_groups_do_not_settle_at_zero():
+    """Costs are lowest where both rates are zero, which as a ratio is 0/0."""
+    bound = fpr.on(g="a") <= 0.1
+    rates, costs = [np.array([0.0, 0.2, 0.4])] * 2, [np.array([0.0, 1.0, 2.0])] * 2
+    window = Window(bound, (), width=0.0, factor=1.25, may_be_zero=False)
+    assert best_together(costs, rates, window, np.sum, 0.0) == [1, 1]
+    window = Window(bound, (), width=0.0, factor=1.25)
+    assert best_together(costs, rates, window, np.sum, 0.0) == [0, 0]

@@ -85,3 +85,12 @@ def test_a_gap_certificate_of_given_thresholds_can_be_checked(labelled):
     moved = scores + 2 * (groups == "a")
     drifted = found.check(moved, labels if labelled else None, groups=groups)
     assert drifted.verdict == ("broken" if labelled else "drift")
+
+
+def test_positives_that_were_oversampled_are_pointed_out():
+    rng = np.random.default_rng(0)
+    negatives, positives = rng.normal(size=900), rng.normal(2, 1, size=100)
+    drawn = np.concatenate([positives, rng.choice(positives, 60)])
+    scores = np.concatenate([negatives, drawn])
+    found = certify(scores, np.arange(len(scores)) >= 900, "fpr <= 0.1")
+    assert "of the positives share their score with another, the other class hardly" in str(found)

@@ -1,12 +1,14 @@
 """Label plans: the promise holds in simulation, and few labels are enough."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import beta
 
 from setpoint import certify, label_plan
-from setpoint.certificates import CannotPromise, LabelPlan
+from setpoint.certificates import CannotPromise, LabelPlan, labelling
 
 
 def draw(seed, n, prevalence=0.02, shift=2.5):
@@ -144,3 +146,15 @@ def test_a_plan_may_ask_for_the_first_row():
     plan = label_plan(scores, "precision >= 0.8", 50, prevalence=0.1)
     assert 0 in plan.rows
     assert LabelPlan.from_json(plan.to_json()) == plan
+
+
+def test_a_plan_of_another_kind_or_with_other_fields_is_refused():
+    body = json.loads(label_plan(np.linspace(0, 1, 300), "fpr <= 0.1").to_json())
+    for changed in ({**body, "kind": "a holiday plan"}, {**body, "more": 1}):
+        with pytest.raises(ValueError, match="This is no label plan"):
+            LabelPlan.from_json(json.dumps(changed))
+
+
+def test_the_limits_of_a_plan_share_one_delta():
+    assert pytest.approx(1) == labelling.COVERAGE + labelling.LABELS + labelling.PREVALENCE
+    assert min(labelling.COVERAGE, labelling.LABELS, labelling.PREVALENCE) > 0

@@ -1,4 +1,7 @@
+import re
+
 import pytest
+from cli.test_outputs import options
 
 from setpoint import __version__, cli
 
@@ -94,3 +97,11 @@ def test_torch_free_rooms_stay_torch_free(fresh_python):
         "    assert 'torch' not in sys.modules, room"
     )
     fresh_python(script)
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_the_defaults_that_help_names_are_those_of_the_parser(command):
+    for action in options(command):
+        told = re.search(r"default: ([\d.]+)", action.help or "")
+        if told and isinstance(action.default, (int, float)):
+            assert float(told[1]) == action.default, action.dest

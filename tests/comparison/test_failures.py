@@ -142,3 +142,10 @@ def test_nine_names_at_once(problem, without):
     assert all(0 <= row.value.mean <= 1 for row in found.rows if row.value is not None)
     assert all("train for it" in row.trouble for row in found.rows if row.failed)
     assert str(found).count("cannot express it [1]") == len(without)
+
+
+def test_what_went_well_is_not_told_beside_what_failed():
+    methods = {"fragile": Method(lambda *_: fragile)}
+    goal = "maximize f_score(1)"
+    (trial,) = compare(goal, data(), methods, **QUICK, learning_rates=[1e6, 0.03]).trials
+    assert trial.status.startswith("failed at the learning rate 1e+06")

@@ -453,3 +453,15 @@ def test_weights_below_one_are_weights():
         model.fit(x, y, sample_weight=np.full(300, 0.5))
         with pytest.raises(ValueError, match="Only one class has rows with a positive"):
             model.fit(x, y, sample_weight=0.5 * y)
+
+
+def test_the_first_certificate_of_a_table_has_no_note_and_nothing_is_printed(capsys):
+    random = np.random.default_rng(7)
+    y = np.arange(1200) % 2
+    X = random.normal(size=(1200, 2)) + 2 * y[:, None]
+    for number in (1, 2):
+        found = Classifier(GOAL, epochs=1, random_state=number).fit(X, y).certificate_
+        told = [note for note in found.notes if "of the certificates on this table" in note]
+        assert len(told) == number - 1, found.notes
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from setpoint.certificates import certify
+from setpoint.monitoring.false_alarm_budget import LABELLED, UNLABELLED, WATCHED
 from setpoint.monitoring.history import MOST_PERIODS
 from setpoint.monitoring.monitor import Monitor
 from setpoint.monitoring.watched_scores import AlertWatch
@@ -410,3 +411,9 @@ def test_clusters_with_late_labels_are_refused():
     with pytest.raises(ValueError, match="pass clusters="):
         monitor.recalibrate(scores, labels)
     assert monitor.rows == 0
+
+
+@pytest.mark.parametrize("parts", [LABELLED, UNLABELLED])
+def test_the_parts_of_a_budget_are_shares_and_features_get_a_tenth_more(parts):
+    assert sum(parts[kind] for kind in WATCHED) == pytest.approx(1)
+    assert parts["features"] == 0.1

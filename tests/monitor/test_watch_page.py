@@ -70,3 +70,17 @@ def test_words_of_users_are_text(certificate):
     page = watch_page(monitor)
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
+
+
+def test_the_measured_rate_of_a_day_is_drawn_in_the_middle_of_its_interval(certificate):
+    page = watch_page(days(certificate.monitor(), 6))
+    plot = next(svg for svg in re.findall("<svg.*?</svg>", page, re.S) if "<circle" in svg)
+    boxes = [tag for tag in re.findall("<rect[^>]*>", plot) if 'class="box"' in tag]
+    middles = [number(tag, "x") + number(tag, "width") / 2 for tag in boxes]
+    dots = [number(tag, "cx") for tag in re.findall("<circle[^>]*>", plot)]
+    assert len(dots) == len(middles) == 6
+    assert dots == pytest.approx(middles, abs=0.2)
+
+
+def number(tag, name):
+    return float(re.search(f' {name}="([^"]*)"', tag)[1])

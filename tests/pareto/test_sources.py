@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from setpoint.pareto.job import read_losses, source_of
+from setpoint.pareto.job import TensorRows, read_losses, source_of
 
 X, Y = torch.arange(10.0)[:, None], torch.arange(10)
 
@@ -92,3 +92,8 @@ def test_losses_have_names_or_get_them():
 def test_bad_losses_are_told(found, message):
     with pytest.raises((ValueError, TypeError), match=message):
         read_losses(found)
+
+
+def test_a_number_is_no_table_and_a_batch_may_be_one_tensor():
+    assert not isinstance(source_of((torch.tensor(3.0),), None), TensorRows)
+    assert [weight for _, weight in source_of([(X[:4],), (X[4:],)], None).everything()] == [4, 6]

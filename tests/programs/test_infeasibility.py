@@ -219,3 +219,14 @@ def test_nan_in_a_sparse_matrix_is_named():
     A = torch.tensor([[1.0, 0.0], [float("nan"), 1.0]]).to_sparse()
     with pytest.raises(ValueError, match="A must be finite; got nan"):
         linear_program([1.0, 1.0], A, [1.0, 1.0])
+
+
+def test_a_ray_need_not_point_along_every_axis():
+    """Minimize -x over x >= 0 and 0 <= y <= 5: the ray is x alone."""
+    c, A, b = (torch.tensor(x, dtype=D) for x in ([-1.0, 1.0], [[0.0, 1.0]], [5.0]))
+    for solver in SOLVERS:
+        with pytest.raises(UnboundedProgram) as caught:
+            linear_program(c, A, b, nonnegative=True, solver=solver)
+        x, y = caught.value.ray[0].tolist()
+        assert x > 0
+        assert y == 0

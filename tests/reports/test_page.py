@@ -12,9 +12,12 @@ from reports.sample import HOSTILE, certificate, draw, result
 
 from setpoint.rates import fpr, recall
 from setpoint.reports import page
-from setpoint.reports.svg import linear
+from setpoint.reports.explorer import _moved
+from setpoint.reports.svg import BOTTOM, TOP, Plot, linear
 from setpoint.reports.text import clip, name
 from setpoint.reports.wording import bounds_in_words
+from setpoint.results.measured import Margins
+from setpoint.results.operating_points import operating_points
 
 
 class Reader(html.parser.HTMLParser):
@@ -287,3 +290,20 @@ def test_ticks_are_round_numbers():
     shares = [text for _, text in linear(0, 1, shares=True).ticks]
     assert shares == ["0", "20 %", "40 %", "60 %", "80 %", "100 %"]
     assert [text for _, text in linear(0, 30).ticks] == ["0", "10", "20", "30"]
+
+
+def test_a_vertical_line_goes_from_edge_to_edge():
+    plot = Plot(linear(0, 1), linear(0, 1), "x", "a line", "", height=200)
+    plot.upright(0.5, "here")
+    (line,) = (mark for mark in plot.marks if mark[0] == "line")
+    assert (float(line[1]["y1"]), float(line[1]["y2"])) == (TOP, 200 - BOTTOM)
+
+
+def test_no_nan_where_nobody_is_flagged():
+    """Above the highest score precision is 0/0."""
+    scores, labels, _ = draw(500, 0)
+    nobody, some, start = operating_points(Margins(scores, 2.4), labels, [3.0, 2.4, 99.0])
+    told = _moved(nobody, start)
+    assert "nan" not in told
+    assert "precision" not in told
+    assert "precision" in _moved(some, start)

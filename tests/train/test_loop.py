@@ -7,6 +7,7 @@ from torch.testing import assert_close
 from setpoint import Implicit, Problem, fnr, fnr_at_fpr, fpr
 from setpoint.solvers import cross_entropy
 from setpoint.train import Averaged, Validation, batches, fit, score
+from setpoint.train.loop import ProgressLine
 
 
 def data(count: int = 400) -> tuple[torch.Tensor, torch.Tensor]:
@@ -205,3 +206,12 @@ def test_many_passes_over_small_data_are_measured_about_a_hundred_times():
     patient = fit(linear(), cross_entropy, x, y, **{**budget, "steps": 250}, patience=250).history
     assert len(few) == 100
     assert len(patient) == 250  # patience counts passes, so every one is measured
+
+
+def test_a_progress_line_is_half_full_half_way(capsys):
+    line = ProgressLine(10, shown=True)
+    line.update(5, "loss 0.1")
+    line.close()
+    assert f"\r{'█' * 15}{'░' * 15} 5/10 steps, 0 s  loss 0.1" in capsys.readouterr().err
+    ProgressLine(10, shown=False).update(10)
+    assert capsys.readouterr().err == ""

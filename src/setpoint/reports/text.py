@@ -32,8 +32,8 @@ def percent(share: float) -> str:
     """A share in per cent, with as many digits as matter.
 
     Examples:
-        >>> [percent(x) for x in (0.00012, 0.0043, 0.012, 0.5, 0.9996, 1.0)]
-        ['0.012 %', '0.43 %', '1.20 %', '50.0 %', '99.96 %', '100 %']
+        >>> [percent(x) for x in (0.00012, 0.0043, 0.012, 0.1, 0.5, 0.9996, 1.0)]
+        ['0.012 %', '0.43 %', '1.20 %', '10.0 %', '50.0 %', '99.96 %', '100 %']
     """
     if math.isnan(share):
         return NOTHING
