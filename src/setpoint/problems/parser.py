@@ -40,7 +40,7 @@ The grammar, in the words people use. Case does not matter; other words for the 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from setpoint.axes.specification import PER_GROUP, Specification
@@ -432,14 +432,19 @@ class _Sentence(Words):
         expression = self.of_class(expression)
         called = self.take(".", "on", "(")
         more = called or self.take("on")
+        start, found = self.at, dict[str, Value]()
         while more:
             start, word = self.at, self.word
             if word.kind not in ("name", "string"):
                 self.stop('A slice reads like: on group="a".')
             column = self.text()
             self.need("=")
-            expression = self.build(start, _narrow, expression, column, self.value())
+            value = self.value()
+            if found.setdefault(column, value) != value:  # a contradiction, told here
+                self.build(start, _narrow, expression.on(**{column: found[column]}), {column: value})
             more = self.take("," if called else "&")
+        if found:
+            expression = self.build(start, _narrow, expression, found)
         if called:
             self.need(")")
         return expression
@@ -561,8 +566,8 @@ def _added(terms: list[Expression | float]) -> Expression | float:
     return _added(terms[:half]) + _added(terms[half:])
 
 
-def _narrow(expression: Expression, column: str, value: Value) -> Expression:
-    return expression.on(**{column: value})
+def _narrow(expression: Expression, where: Mapping[str, Value]) -> Expression:
+    return expression.on(**where)
 
 
 def _read_number(text: str) -> float:
