@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from setpoint.tables import open_table
+from setpoint.tables.scores import read_scores
 
 TEXTS = ["", "NA", "None", "null", "?", "n/a", "nan", " x ", "=1+1", "a,b", 'q"q', "l\nm", "c\rr"]
 TEXTS += ["\r\n", "é", "日本", "'", "-1", "1_0", "007", "1800000000000000001", "1e400", "\t", ";"]
@@ -173,3 +174,18 @@ def test_memory_of_a_batch_is_bounded(tmp_path, monkeypatch):
             count += len(chunk)
         assert count == 2000
         assert most < 3 * 2**22, (plain, most)
+
+
+def test_long_names_of_groups_are_in_memory_once(tmp_path):
+    """As an array of texts, 20,000 rows of 50,000 characters would take 4 GB."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    names = pa.array(["x" * 50_000, "y" * 50_000])
+    whose = pa.DictionaryArray.from_arrays(pa.array(np.arange(20_000, dtype=np.int32) % 2), names)
+    labels = np.arange(20_000) % 3 == 0
+    table = {"s": np.linspace(0, 1, 20_000), "y": labels.astype(int), "g": whose}
+    parquet.write_table(pa.table(table), tmp_path / "t.parquet")
+    read = read_scores(open_table(tmp_path / "t.parquet"), "s", "y", "g")
+    assert len({id(name) for name in read.groups.tolist()}) <= 40  # twice for each batch
+    assert sum(map(len, set(read.groups.tolist()))) == 100_000

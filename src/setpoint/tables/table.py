@@ -79,7 +79,7 @@ class Chunk(ABC):
         return self.select(np.flatnonzero(~absent).tolist()) if absent.any() else self
 
     def texts(self, name: str, what: str = "value") -> NDArray[Any]:
-        """A column as texts, exactly as they are.
+        """A column as texts, exactly as they are; long ones as objects, each in memory once.
 
         Raises:
             TableError: A value is missing; ``what`` it is, for the message.
@@ -88,9 +88,12 @@ class Chunk(ABC):
         if None in values:
             place = int(np.argmax(codes == values.index(None)))
             raise self.error(f"the {what} is missing; fill it in or remove the row.", place, name)
-        return np.array(values, dtype=str)[codes]
+        longest = max((len(text) for text in values if text is not None), default=0)
+        return np.array(values, dtype=str if longest <= _SHORT else object)[codes]
 
 
+_SHORT = 64
+"""Characters of texts that are kept side by side, row by row."""
 NewColumns = Mapping[str, NDArray[Any]]
 """Columns to add to the rows of a chunk: numbers or texts by name."""
 
