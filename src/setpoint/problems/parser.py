@@ -441,7 +441,9 @@ class _Sentence(Words):
             self.need("=")
             value = self.value()
             if found.setdefault(column, value) != value:  # a contradiction, told here
-                self.build(start, _narrow, expression.on(**{column: found[column]}), {column: value})
+                self.build(
+                    start, _narrow, expression.on(**{column: found[column]}), {column: value}
+                )
             more = self.take("," if called else "&")
         if found:
             expression = self.build(start, _narrow, expression, found)
