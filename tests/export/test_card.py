@@ -84,3 +84,10 @@ def test_the_card_of_a_certificate_alone():
     assert "accept: score > " in three
     refused = certificate_card(certify(s[:20], y[:20], "fpr <= 0.001"))
     assert "**infeasible**" in refused
+
+
+def test_signs_of_a_goal_and_names_of_columns_are_plain_to_read():
+    card = model_card(run(label="is_fraud"))
+    assert "fpr <= 0.1" in card
+    assert "is_fraud" in card
+    assert "&#" not in card

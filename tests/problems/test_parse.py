@@ -277,6 +277,7 @@ def error_of(sentence):
         ("minimize fnr with thresholds", "", "Expected 'per'"),
         ("minimize fnr wiht thresholds per group", "wiht", "Did you mean 'with'?"),
         ("minimize fnr per", "", "ends too early"),
+        ("minimize fnr subject to fpr <= 0,5 %", "0,5 %", "with a decimal point: 0.5 %"),
         ("minimize fnr per 3", "3", "the name of a column of queries"),
         ("minimize fnr per query per query", "per", "of one column of queries"),
         (

@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from cli.shell import run
 
 from setpoint.tables import TableError, open_table, read_scores, streams
 from setpoint.tables.training_file import Shares, read_all, survey
@@ -178,3 +179,43 @@ def test_standard_input(tmp_path):
         [sys.executable, "-c", script], input=b"s,y\n1,1\n2,0\n", capture_output=True, check=True
     )
     assert done.stdout == b"[1.0, 2.0]\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "order"),
+    [
+        ("{2:02d}.{1:02d}.{0}", "day.month.year"),
+        ("{1}/{2}/{0}", "month/day/year"),
+        ("{2:02d}/{1:02d}/{0}", "day/month/year"),
+        ("{2}.{1}.{0} 14:30", "day.month.year"),
+    ],
+)
+def test_dates_as_people_write_them(tmp_path, capsys, written, order):
+    """Every day of 40: that some are no month tells which of two numbers is the month."""
+    random = np.random.default_rng(0)
+    days = np.datetime64("2026-01-05") + np.arange(4000) // 100
+    labels = random.random(4000) < 0.2
+    scores = random.normal(size=4000) + 3 * labels
+    lines = ["s,y,posted at"]
+    for s, y, day in zip(scores, labels, days, strict=True):
+        parts = written.format(*(int(part) for part in str(day).split("-")))
+        lines.append(f"{s},{int(y)},{parts}")
+    (tmp_path / "s.csv").write_text("\n".join(lines))
+    ask = ("certify", tmp_path / "s.csv", "--score", "s", "--label", "y", "--goal", "fpr <= 5 %")
+    assert run(*ask, "--time", "posted at") == 0
+    out, notes = capsys.readouterr()
+    time = " 14:30:00" if "14:30" in written else ""
+    assert f"measured from 2026-01-05{time} to 2026-02-13{time}" in " ".join(out.split())
+    assert f"read as days since 1970-01-01, written {order}." in notes
+    assert run(*ask) == 0
+    assert "--time 'posted at'" in capsys.readouterr().err
+
+
+def test_times_that_are_none_and_json_are_refused(tmp_path, capsys):
+    (tmp_path / "s.csv").write_text("s,y,t\n1,0,2026-01-01\n2,1,13:20\n3,1,12:10")
+    ask = ("--score", "s", "--label", "y", "--goal", "fpr <= 5 %")
+    assert run("certify", tmp_path / "s.csv", *ask, "--time", "t") == 2
+    assert "'13:20' in row 1: write ISO dates" in capsys.readouterr().err
+    (tmp_path / "s.jsonl").write_text('{"s": 1.5, "y": 0}\n')
+    assert run("certify", tmp_path / "s.jsonl", *ask) == 2
+    assert "looks like JSON" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """Fraud, from a shell: standard input, other formats, a closed pipe, copies, inverted scores."""
 
+import resource
 import subprocess
 import sys
 
@@ -52,6 +53,24 @@ def test_standard_input_and_a_reader_that_leaves(tmp_path):
     )
     left.stdout.close()  # as `| head -1` does once it has its line
     assert left.wait() != 2  # no mistake of the user
+
+
+def test_a_certified_threshold_and_a_page_of_100_000_rows_in_three_seconds(tmp_path):
+    scores, labels = table(100_000)
+    days = np.datetime64("2026-01-01") + np.arange(100_000) // 1000
+    lines = [
+        f"{s:.6f},{y},{'ab'[i % 2]},{day}"
+        for i, (s, y, day) in enumerate(zip(scores, labels, days, strict=True))
+    ]
+    (tmp_path / "a.csv").write_text("\n".join(["s,y,g,day", *lines]))
+    more = ["--time", "day", "--group", "g", "--costs", "500", "5", "--page", str(tmp_path / "p")]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [*COMMAND, "certify", str(tmp_path / "a.csv"), *ASK, *more], check=True, capture_output=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 3.0
+    assert "proved with 95 % confidence" in (tmp_path / "p").read_text("utf-8")
 
 
 def test_copies_and_inverted_scores_are_not_certified_in_silence(tmp_path, capsys):

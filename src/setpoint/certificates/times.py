@@ -22,7 +22,7 @@ from setpoint.certificates.regions import interval_at
 from setpoint.certificates.sample import CalibrationSample, sample_of, scores_and_precision
 from setpoint.certificates.text import share_text
 from setpoint.rates import numeral
-from setpoint.tables.values import days_of
+from setpoint.tables.values import date_format
 
 if TYPE_CHECKING:
     from setpoint.certificates.certificate import Certificate
@@ -65,12 +65,14 @@ def _read_texts(array: NDArray[Any], name: str) -> NDArray[Any]:
         return np.asarray(texts.astype(float)[which.reshape(-1)])
     except ValueError:
         pass
-    days = [np.nan if text == "NaT" else days_of(str(text)) for text in texts]
+    known = date_format([str(text) for text in texts if text != "NaT"])
+    days = [np.nan if text == "NaT" else known.number(str(text)) for text in texts]
     if None in days:
-        wrong = int(np.argmax(which.reshape(-1) == days.index(None)))
+        unread = np.array([day is None for day in days])
+        wrong = int(np.argmax(unread[which.reshape(-1)]))
         raise ValueError(
             f"{name} has {str(array[wrong])!r:.40} in row {wrong}: write ISO dates (2024-01-31, "
-            "2024-01-31 12:00) or numbers."
+            "2024-01-31 12:00), 31.01.2024, 1/31/2024, or numbers."
         )
     seconds = np.round(np.array(days, float) * 86400).astype("datetime64[s]")
     return np.asarray(seconds[which.reshape(-1)])

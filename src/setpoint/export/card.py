@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -47,7 +48,7 @@ def certificate_card(certificate: Certificate | ThreeWayCertificate) -> str:
         >>> from setpoint import certify
         >>> found = certify(np.arange(1000.0), np.arange(1000) >= 500, "fpr <= 0.05")
         >>> print(certificate_card(found).splitlines()[0])
-        # Decisions: fpr &#60;= 0.05
+        # Decisions: fpr <= 0.05
     """
     entries = json.loads(certificate.to_json())
     decided = [
@@ -180,12 +181,14 @@ def _limits(found: Findings) -> str:
     return "\n".join(lines)
 
 
-_ENTITIES = {ord(character): f"&#{ord(character)};" for character in "&\\`*_[]<|#"}
+_MEANING = re.compile(r"[&\\`*\[\]|#]|<(?=[A-Za-z/!?])|(?<![^\W_])_|_(?![^\W_])")
+"""Characters with a meaning to Markdown or HTML; ``<=`` and ``is_fraud`` have none."""
 
 
 def _plain(text: object) -> str:
     """Text from a user's file, on one line and without meaning to Markdown or HTML."""
-    return " ".join(str(text).split()).translate(_ENTITIES)
+    line = " ".join(str(text).split())
+    return _MEANING.sub(lambda found: f"&#{ord(found.group())};", line)
 
 
 def _code(text: object) -> str:

@@ -312,12 +312,22 @@ class _Sentence(Words):
     def several_targets(self) -> tuple[Target, ...]:
         """Targets joined by "and" or commas."""
         start, found = self.at, list(self.target())
-        while self.take("and") or (self.take(",") and (self.take("and") or True)):
+        while self.take("and") or (self.comma() and (self.take("and") or True)):
             found.extend(self.target())
         # One threshold per group may be announced only after the targets it makes possible.
         later = PER_GROUP if self.next_is("with", "thresholds", "per", "group") else None
         self.build(start, check_targets, tuple(found), later)
         return tuple(found)
+
+    def comma(self) -> bool:
+        """Take a comma if one comes next; between two digits it is refused as a decimal mark."""
+        if not self.next_is(","):
+            return False
+        before, mark, after = self.words[self.at - 1 : self.at + 2]
+        if self.sentence[mark.start - 1 : mark.start + 2].replace(",", "0").isdecimal():
+            why = f"Numbers are written with a decimal point: {before.text}.{after.text}."
+            self.point(before.start, after.start + len(after.text), why)
+        return self.take(",")
 
     def target(self) -> tuple[Target, ...]:
         """A bound, a setpoint, or what a function of fairness gives."""

@@ -54,6 +54,8 @@ class CsvSource(TableSource):
         self.encoding = self._find_encoding()
         with self._text() as text:
             header = text.readline()
+        if header[:1] in ("{", "["):
+            raise TableError(path, "looks like JSON; save it as a csv, parquet or feather file.")
         self.delimiter = next((mark for mark in ",;\t" if mark in header), ",")
         with self._lines() as lines:
             first = next(lines, None)

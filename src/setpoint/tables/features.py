@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from setpoint._checks import is_number, plural, quoted, quoted_list
 from setpoint.tables.table import Chunk, TableError, TableSource, format_note
 from setpoint.tables.values import (
-    DATE,
+    DATE_FORMATS,
     FORMAT_BY_NAME,
     FORMATS,
     PLAIN,
@@ -192,7 +192,7 @@ class ColumnSummary:
         return self.values is not None and len(self.values) <= 1
 
     def _identifier(self) -> bool:
-        if self.present < _FEW_ROWS or self.format is DATE:
+        if self.present < _FEW_ROWS or self.format in DATE_FORMATS:
             return False
         if self.numeric:
             counted = self.whole and self.largest - self.smallest + 1 >= self.present

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from shlex import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import quoted
 from setpoint.tables.table import Chunk, TableSource
-from setpoint.tables.values import FloatColumn, days_of, number_of
+from setpoint.tables.values import FloatColumn, date_format, number_of
 
 _WORDS = "customer|client|user|patient|account|card|device|person|member|subject|session|household"
-_NAMED = re.compile(rf"(^|_)({_WORDS})(_|$|id|no|number)|(^|_)(id|uuid|key)$|[a-z]I[Dd]$", re.I)
+_NAMED = re.compile(
+    rf"(^|[_ -])({_WORDS})([_ -]|$|id|no|number)|(^|[_ -])(id|uuid|key)$|[a-z]I[Dd]$", re.I
+)
 _FEWEST_VALUES, _FEWEST_SHARE, _MOST_SHARE = 20, 0.01, 0.9
 _UNNAMED_SHARES = (0.1, 0.5)
 _ALIKE = 0.1
@@ -47,15 +50,17 @@ def related_columns(source: TableSource, target: str, without: Collection[str]) 
         shown = codes.astype(np.float64)
     for name in names:
         if _has_dates(chunk, name):
-            yield f"column {quoted(name)} holds dates; to certify in their order: --time {name}."
+            order = f"to certify in their order: --time {quote(name)}."
+            yield f"column {quoted(name)} holds dates; {order}"
         else:
             yield from _cluster_hint(chunk, name, shown)
 
 
 def _has_dates(chunk: Chunk, name: str) -> bool:
-    """Whether the first values are different ISO dates."""
+    """Whether the first values are different dates."""
     texts = [text for text in chunk.coded(name)[0] if text is not None][:_MOST_LOOKED_AT]
-    return len(texts) > 1 and all(days_of(text) is not None for text in texts)
+    known = date_format(texts)
+    return len(texts) > 1 and all(known.number(text) is not None for text in texts)
 
 
 def _cluster_hint(chunk: Chunk, name: str, target: FloatColumn) -> Iterator[str]:
@@ -73,7 +78,7 @@ def _cluster_hint(chunk: Chunk, name: str, target: FloatColumn) -> Iterator[str]
         why = f" that are alike (intra-class correlation {alike:.2f})" if alike > _ALIKE else ""
         yield (
             f"column {quoted(name)} has {count:,} values in {len(chunk):,} rows{why}: if rows of "
-            f"one value belong together, add --clusters {name}."
+            f"one value belong together, add --clusters {quote(name)}."
         )
 
 

@@ -25,12 +25,15 @@ from setpoint.tables.table import (
     need_column,
 )
 from setpoint.tables.values import (
+    DATE,
     PLAIN,
     Codes,
     FloatColumn,
     NumberFormat,
+    date_format,
     find_format,
     missing,
+    number_of,
     numbers,
 )
 
@@ -153,12 +156,22 @@ def read_scores(
         None if name is None else np.concatenate([chunk.texts(name) for chunk in chunks])
         for name in (group, clusters, times, ids)
     )
+    if when is not None:
+        notes += _date_note(str(times), when)
     worth = None
     if amounts is not None:
         written, told = score_format(source, max(chunks, key=len), amounts)
         notes += told
         worth = np.concatenate([score_column(chunk, amounts, written) for chunk in chunks])
     return Scores(scores, labels, groups, members, tuple(notes), when, worth, names)
+
+
+def _date_note(name: str, texts: NDArray[Any]) -> list[str]:
+    """A sentence if dates are not written as ISO dates."""
+    if number_of(str(texts[0])) is not None:
+        return []
+    known = date_format([str(text) for text in np.unique(texts)])
+    return [] if known is DATE else format_note(name, known, texts.astype(object))
 
 
 def read_score_columns(

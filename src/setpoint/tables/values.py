@@ -24,6 +24,7 @@ _CURRENCY = r"(?:[$€£¥₹]|[A-Z]{3})"
 _SPACES = " \u00a0\u202f'\u2019"  # that separate thousands in some countries
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
+_YEAR_LAST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})([ T].*)?")
 
 
 def text_column(values: Sequence[str]) -> NDArray[Any]:
@@ -110,8 +111,27 @@ class _Date(NumberFormat):
         return days_of(text)
 
 
+class _WrittenDate(NumberFormat):
+    """A date with its year last; ``mark`` is ``d.m``, ``m/d`` or ``d/m``."""
+
+    def number(self, text: str) -> float | None:
+        """Days since 1970."""
+        found = _YEAR_LAST.fullmatch(text.strip())
+        if found is None or found[2] != self.mark[1]:
+            return None
+        day, month = (found[1], found[3]) if self.mark[0] == "d" else (found[3], found[1])
+        return days_of(f"{found[4]}-{month:0>2}-{day:0>2}{found[5] or ''}")
+
+
 PLAIN = _Plain("a number")
 DATE = _Date("days since 1970-01-01")
+DATE_FORMATS = (
+    DATE,
+    _WrittenDate("days since 1970-01-01, written day.month.year", mark="d.m"),
+    _WrittenDate("days since 1970-01-01, written month/day/year", mark="m/d"),
+    _WrittenDate("days since 1970-01-01, written day/month/year", mark="d/m"),
+)
+"""In the order in which they are tried: with slashes the month comes first, if it can be one."""
 DECIMAL_COMMA = NumberFormat("a number with decimal comma", ",")
 PERCENTAGE = NumberFormat("a percentage", mark="%")
 FORMATS = (
@@ -122,7 +142,7 @@ FORMATS = (
     NumberFormat("a percentage with decimal comma", ",", "%"),
     NumberFormat("an amount of money", mark="currency"),
     NumberFormat("an amount of money with decimal comma", ",", "currency"),
-    DATE,
+    *DATE_FORMATS,
 )
 """In the order in which they are tried."""
 COMMA_FORMATS = tuple(sorted(FORMATS, key=lambda f: (f is not PLAIN, f is DATE, f.decimal != ",")))
@@ -130,6 +150,18 @@ COMMA_FORMATS = tuple(sorted(FORMATS, key=lambda f: (f is not PLAIN, f is DATE, 
 FORMAT_BY_NAME = {known.name: known for known in FORMATS}
 MOST_SLIPS = 0.01
 """Up to this share of texts among numbers are slips; with more, the column is one of texts."""
+
+
+def date_format(texts: Sequence[str]) -> NumberFormat:
+    """The format of dates that reads the most of these texts, by preference all of them.
+
+    Examples:
+        >>> date_format(["01/02/2026", "01/31/2026"]).name.split(", ")[1]
+        'written month/day/year'
+        >>> date_format(["01/02/2026", "31/01/2026"]).number("01/02/2026") == days_of("2026-02-01")
+        True
+    """
+    return min(DATE_FORMATS, key=lambda known: sum(known.number(text) is None for text in texts))
 
 
 def find_format(
