@@ -677,3 +677,20 @@ def test_starved_batches_are_told_once_with_the_cure():
     for _ in range(30):
         enough(scores, few)
         pooled(scores, few)
+
+
+def test_scores_that_share_the_highest_value_are_told():
+    """As when hidden units die: no threshold accepts anybody within the bound."""
+    torch.manual_seed(0)
+    labels = (torch.rand(400) < 0.2).long()
+    scores = torch.randn(400) + 2 * labels
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.05), strict=True)
+    criterion(scores, labels)
+    assert criterion.status == "held"
+    flat = scores.clamp(max=0.5)
+    criterion(flat, labels)
+    sharing = int((flat == 0.5).sum())
+    assert criterion.status.startswith(f"tied: {sharing} of 400 examples share the highest score")
+    loose = sp.Implicit(sp.fnr_at_fpr(0.9))  # a bound that the whole tie meets
+    loose(flat, labels)
+    assert loose.status == "held"

@@ -26,17 +26,17 @@ class Defaults:
     """How :class:`setpoint.Implicit` trains thresholds of an axis, unless told otherwise.
 
     Attributes:
-        main: The loss that shapes features while it fades.
-        end: The share of the main loss that its fade ends with.
         step: The soft step.
         widening: How much wider steps are while the main loss has all of the share.
+        end: The share of the main loss that its fade ends with.
+        main: The loss that shapes features while it fades.
         refused: Options that make no sense on this axis, and why.
     """
 
+    step: Step
+    widening: float
+    end: float
     main: str = "cross_entropy"
-    end: float = 0.0
-    step: Step = Sigmoid(width=0.05)  # noqa: RUF009 (frozen)
-    widening: float = 5.0
     refused: tuple[str, ...] = ()
 
 
@@ -44,26 +44,36 @@ _FOUND_ON_EVERY_BATCH = ("correct_every", "correction_batches", "follow")
 
 DEFAULTS = {
     # width and widening: benchmarks/points, docs/when_does_it_pay.md
-    "everyone": Defaults(refused=("classes", "rule")),
+    "everyone": Defaults(
+        step=Sigmoid(width=0.05),
+        widening=5.0,
+        end=0.0,
+        refused=("classes", "rule"),
+    ),
     # few examples of each group are near its threshold: the main loss is needed to the last
     # (docs/groups.md)
     "groups": Defaults(
-        end=0.5, refused=(*_FOUND_ON_EVERY_BATCH, "flatness", "slope_floor", "classes", "rule")
+        step=Sigmoid(width=0.05),
+        widening=5.0,
+        end=0.5,
+        refused=(*_FOUND_ON_EVERY_BATCH, "flatness", "slope_floor", "classes", "rule"),
     ),
     # a main loss that leans as the goal does keeps 0.3 of the share (docs/classes.md); one that
     # does not lean fades to 0, as for everyone
     "classes": Defaults(
-        main="adjusted",
+        step=Sigmoid(width=0.05),
+        widening=5.0,
         end=0.3,
+        main="adjusted",
         refused=("memory", *_FOUND_ON_EVERY_BATCH, "flatness", "slope_floor"),
     ),
     # a query has tens of documents, not hundreds: a wider band, a longer main loss
     # (benchmarks/ranking)
     "queries": Defaults(
-        main="listwise",
-        end=0.4,
         step=Sigmoid(width=0.2),
         widening=2.0,
+        end=0.4,
+        main="listwise",
         refused=("memory", *_FOUND_ON_EVERY_BATCH, "classes", "rule"),
     ),
 }

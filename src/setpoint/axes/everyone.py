@@ -256,7 +256,21 @@ class PlainOutcome(Outcome):
                 return trouble
         if not np.isfinite(exact(self.rates)[output]).all():
             return f"undefined: {self.problem.objective} is 0/0 in the batch"
-        return "flat: no score near the threshold" if self.held and self.held.flat else ""
+        if self.held and self.held.flat:
+            return "flat: no score near the threshold"
+        return self._tied(output)
+
+    def _tied(self, output: int) -> str:
+        """Whether nobody is accepted because too many share the highest score, in words."""
+        scores = self.counts.whole.scores[output]
+        highest = scores.max()
+        sharing = int((scores == highest).sum())
+        if sharing == 1 or (self.placed.threshold[output] < highest).any():
+            return ""
+        return (
+            f"tied: {sharing} of {len(scores)} examples share the highest score, so nobody is "
+            "accepted (dead units? try a lower learning rate or another start)"
+        )
 
     def _missed(self, target: Bound | Setpoint | Range, tables: Tables, one: float) -> str:
         """Why a target is not held, in words; an example weighs ``one``."""

@@ -436,7 +436,7 @@ class Implicit(ClosedForm, BatchCriterion, State):
 
     @property
     def status(self) -> str:
-        """How the last batch went: *held*, *drifting*, *infeasible*, *flat*, or what is missing.
+        """How the last batch went: *held*, *drifting*, *infeasible*, *flat*, *tied*, or what lacks.
 
         From the second step on followed by the rates that the last batches reach together.
         """
@@ -557,8 +557,8 @@ class Snapshot:
         return {"status": self.status, **numbers, "share": self.share}
 
     def raise_if_not_held(self) -> None:
-        """For ``strict=True``: every trouble is an error."""
-        if self.status != "held":
+        """For ``strict=True``: every trouble is an error, but not scores that are all equal yet."""
+        if self.status != "held" and not self.status.startswith("tied"):
             raise ValueError(
                 f"Cannot hold `{self.problem}` on this batch: {self.status}. {self.advice}"
             )

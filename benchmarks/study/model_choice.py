@@ -1,0 +1,114 @@
+"""Is `model="auto"` as good as the best of linear, mlp and boosted, on every table of the study?
+
+    python -m benchmarks study.model_choice --quick     # one fold of two small tables
+    python -m benchmarks study.model_choice             # three folds, about half an hour
+    python -m benchmarks study.model_choice --table
+
+Each kind of model is trained as `Classifier` trains it; `auto` keeps the one that is best on
+validation rows by the goal's own metric. The target: on every table `auto` is within one standard
+error (over folds and goals) of the single kind that is best on that table's test folds.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.common import results
+from benchmarks.common.scratch import scratch
+from benchmarks.study import tables
+from benchmarks.study.metrics import GOALS, metrics
+from setpoint.solvers import methods_named
+from setpoint.train import (
+    LEARNING_RATES,
+    Best,
+    Validation,
+    fit_best,
+    network,
+    score,
+    steps_for,
+)
+from setpoint.train.boosted_trees import MODELS, best_model, fit_trees
+
+USED, BATCH = ("fnr1", "pr95"), 512
+
+
+def main() -> None:
+    options = results.parser(__doc__, "table", "out", quick="one fold of two small tables")
+    chosen = options.parse_args()
+    torch.set_num_threads(1)
+    rows = results.RESULTS / "model_choice.jsonl"
+    out = chosen.out or (scratch("model_choice") if chosen.quick else rows)
+    if not chosen.table:
+        done = {(row["data"], row["fold"]) for row in results.read(out)}
+        for data, fold in cells(chosen.quick):
+            if (data, fold) not in done:
+                results.append(out, *run(data, fold), packages=["lightgbm"])
+                print(data, fold, flush=True)
+    print(table(results.read(out)))
+
+
+def cells(quick: bool) -> Iterator[tuple[str, int]]:
+    names = ("annthyroid", "webpage_phishing") if quick else tables.NAMES[::-1]
+    yield from ((name, fold) for fold in range(1 if quick else tables.FOLDS) for name in names)
+
+
+def run(data: str, fold: int) -> list[results.Row]:
+    """For each goal the test value of every kind of model, and the kind that auto keeps."""
+    parts, _ = tables.fold(data, fold)
+    train, seen, new = ((torch.as_tensor(p.x), torch.as_tensor(p.y)) for p in parts)
+    found = []
+    for goal in USED:
+        judge = Validation(GOALS[goal], *seen)
+        tried = {kind: _fit(kind, train, judge, fold) for kind in MODELS}
+        row: results.Row = {"data": data, "fold": fold, "goal": goal}
+        for kind, best in tried.items():
+            scores = score(best.model, new[0]).numpy().reshape(-1)
+            row[kind] = round(metrics(scores, parts.test.y)[goal], 3)
+        kept, _ = best_model(tried, judge)
+        found.append(row | {"kept": kept})
+    return found
+
+
+def _fit(kind: str, train: Any, judge: Validation, seed: int) -> Best:
+    if kind == "boosted":
+        return fit_trees(*train, validation=judge, seed=seed)
+    torch.manual_seed(seed)
+    return fit_best(
+        network(kind, train[0].shape[1]),
+        methods_named("implicit"),
+        *train,
+        validation=judge,
+        steps=steps_for(len(train[1]), BATCH),
+        batch_size=BATCH,
+        learning_rate=LEARNING_RATES[kind],
+        seed=seed,
+    )
+
+
+def table(rows: list[results.Row]) -> str:
+    """Means by table, what auto keeps, and how far it is behind the best single kind."""
+    by_table: dict[str, list[results.Row]] = defaultdict(list)
+    for row in rows:
+        by_table[row["data"]].append(row)
+    lines = [
+        f"| table | {' | '.join(MODELS)} | auto | auto minus the best kind (standard error) | |",
+        "| --- " + "| ---: " * 4 + "| --- | --- |",
+    ]
+    for data, mine in by_table.items():
+        means = {kind: np.mean([row[kind] for row in mine]) for kind in MODELS}
+        best = max(means, key=lambda kind: means[kind])
+        behind = [row[row["kept"]] - row[best] for row in mine]
+        error = np.std(behind, ddof=1) / len(behind) ** 0.5 if len(behind) > 1 else float("nan")
+        auto = np.mean([row[row["kept"]] for row in mine])
+        met = "met" if np.mean(behind) >= -error or np.mean(behind) >= 0 else "not met"
+        shown = " | ".join(f"{means[kind]:.1f}" for kind in MODELS)
+        gap = f"{np.mean(behind):+.2f} ({error:.2f}, {len(behind)})"
+        lines.append(f"| {data} | {shown} | {auto:.1f} | {gap} | {met} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
