@@ -355,3 +355,98 @@ def test_costs_by_amounts_from_a_file(tmp_path, capsys):
     assert "pass amounts=" in capsys.readouterr().err
     assert run("watch", tmp_path / "c.json", tmp_path / "a.csv", *words, "--amount", "a") == 1
     assert "broken since update 1: cost" in capsys.readouterr().out
+
+
+def test_labels_that_come_before_their_rows_are_joined_when_given_again(place, capsys):
+    words = ("--state", place / "state.json", "--id", "id")
+    file = write(place / "a.csv", 2000, seed=1, shift=0.7)
+    assert run("watch", place / "c.json", file, "--label", "y", *words) == 0
+    assert "2,000 of 2,000 labels" in capsys.readouterr().err
+    run("watch", place / "c.json", file, "--score", "s", *words)
+    assert run("watch", place / "c.json", file, "--label", "y", *words) == 1
+    assert "broken since update 1: fpr" in capsys.readouterr().out
+    whole = (place / "state.json").read_bytes()
+    assert run("watch", place / "c.json", file, "--label", "y", *words) == 1
+    assert "they were joined before" in capsys.readouterr().err
+    assert (place / "state.json").read_bytes() == whole
+
+
+def test_one_number_is_a_share_of_labels_for_all_rows(place, capsys):
+    known = np.random.default_rng(0).random(4000) < 0.3
+    file = write(place / "a.csv", 4000, seed=1, known=known)
+    lines = file.read_text().splitlines()
+    lines = [f"{line},{'w' if i == 0 else 0.3}" for i, line in enumerate(lines)]
+    (place / "column.csv").write_text("\n".join(lines) + "\n")
+    words = ("--score", "s", "--label", "y")
+    for name, weight in (("a.csv", "0.3"), ("column.csv", "w")):
+        state_file = place / f"{name}.json"
+        given = (*words, "--label-weight", weight, "--state", state_file)
+        assert run("watch", place / "c.json", place / name, *given) == 0
+    rates = [
+        Monitor.from_json((place / f"{n}.json").read_text()).rates[0]
+        for n in ("a.csv", "column.csv")
+    ]
+    assert rates[0].state() == rates[1].state()
+    assert rates[0].relevant > known.sum()  # each label stands for more than one row
+    capsys.readouterr()
+    for wrong in ("0", "1.5", "-0.1", "nan"):
+        given = (*words, "--label-weight", wrong, "--state", place / "no.json")
+        assert run("watch", place / "c.json", file, *given) == 2
+        assert f"there is no column '{wrong}'" in capsys.readouterr().err
+
+
+def test_features_may_have_empty_cells_and_are_numbers(place, capsys):
+    words = ("--score", "s", "--state", place / "state.json", "--features")
+    lines = write(place / "a.csv", 1500, seed=1).read_text().splitlines()
+    random = np.random.default_rng(0)
+    ages = ["age", *(f"{x:.3f}" if x > -1 else "" for x in random.normal(size=1500))]
+    file = place / "f.csv"
+    file.write_text("\n".join(map(",".join, zip(lines, ages, strict=True))) + "\n")
+    assert run("watch", place / "c.json", file, *words, "age") == 0
+    watched = state(place).features["age"]
+    assert watched.urn.counts.sum() == sum(map(bool, ages[1:])) - 1000
+    assert (
+        run("watch", place / "c.json", file, *words[:2], "--state", place / "o", "--features", "g")
+        == 2
+    )
+    assert "'a' is not a number; --features are columns of numbers" in capsys.readouterr().err
+
+
+def test_certificates_of_several_outputs_say_how_to_watch_them(tmp_path, capsys):
+    scores, labels = (np.stack(pair, 1) for pair in zip(rows(4000, 1), rows(4000, 2), strict=True))
+    certificate = certify(scores, labels, "fpr <= 0.05", outputs=["a", "b"])
+    (tmp_path / "c.json").write_text(certificate.to_json())
+    lines = [f"{a},{y}" for a, y in zip(scores[:, 0], labels[:, 0], strict=True)]
+    (tmp_path / "a.csv").write_text("\n".join(["s,y", *lines]) + "\n")
+    given = (tmp_path / "a.csv", "--score", "s", "--label", "y")
+    state_file = ("--state", tmp_path / "state.json")
+    assert run("watch", tmp_path / "c.json", *given, *state_file) == 2
+    told = capsys.readouterr().err
+    assert "--confidence 0.975, and watch it with --false-alarm 0.025" in told
+    out = tmp_path / "one.json"
+    goal = ("--goal", "fpr <= 0.05", "--confidence", "0.975", "--out", out)
+    assert run("certify", *given, *goal) == 0
+    assert run("watch", out, *given, *state_file, "--false-alarm", "0.025") == 0
+
+
+def test_a_capacity_is_watched_from_a_file(tmp_path, capsys):
+    def days(name, first, count, shift=0.0):
+        scores, _ = rows(40 * count, count, shift)
+        dates = np.datetime64(first) + np.arange(40 * count) // 40
+        lines = [f"{s},{t}" for s, t in zip(scores, dates, strict=True)]
+        (tmp_path / name).write_text("\n".join(["s,t", *lines]) + "\n")
+        return scores, dates
+
+    scores, dates = days("cal.csv", "2024-01-01", 200)
+    goal = "alerts <= 8 per day on 95 % of days"
+    certificate = certify(scores, None, goal, times=dates)
+    (tmp_path / "c.json").write_text(certificate.to_json())
+    days("good.csv", "2025-01-01", 30)
+    days("bad.csv", "2025-03-01", 31, 0.8)
+    words = ("--score", "s", "--state", tmp_path / "state.json")
+    assert run("watch", tmp_path / "c.json", tmp_path / "good.csv", *words) == 2
+    assert "goes by time" in capsys.readouterr().err
+    words = (*words, "--time", "t")
+    assert run("watch", tmp_path / "c.json", tmp_path / "good.csv", *words) == 0
+    assert run("watch", tmp_path / "c.json", tmp_path / "bad.csv", *words) == 1
+    assert "days with more than 8 alerts" in capsys.readouterr().out

@@ -64,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--id", metavar="COLUMN", help="names of rows, to join labels that come later")
     add("--clusters", metavar="COLUMN", help="who a row belongs to: a cluster counts once")
     add("--amount", metavar="COLUMN", help="what each row is worth, if costs go by it")
-    add("--label-weight", metavar="COLUMN", help="the share with which each label was sampled")
+    how = "the share with which each label was sampled: a column, or one number"
+    add("--label-weight", metavar="COLUMN", help=how)
     add("--features", metavar="COLUMNS", help="columns to watch, too: names with commas between")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--state", type=Path, metavar="state.json", help="what has been counted so far")
@@ -90,22 +91,21 @@ def run(given: argparse.Namespace) -> int:
             "`watch` is for those. Compare single files by `check`, or certify each decision (each "
             "class against the others, each side of three ways) by itself."
         )
+    if certificate.outputs:
+        k = len(certificate.outputs)
+        raise UserError(
+            f"{given.certificate} is about {k} outputs; `watch` reads one --score. In Python: "
+            "certificate.monitor().update(scores, labels) with a column for each. From a shell "
+            f"certify each by itself, --confidence {1 - (1 - certificate.confidence) / k:.6g}, and "
+            f"watch it with --false-alarm {(given.false_alarm or 0.05) / k:.6g}."
+        )
     _check_usage(given)
     _check_page(given)
     if given.replay is not None:
         return _replay(given, certificate)
     with _alone(given.state):
         monitor, rows = _open_state(given, certificate), read_file(given)
-        before = rows_counted(monitor.files, rows.identity, given.file.name)
-        counted = 0
-        if given.recalibrate:
-            _recalibrate(given, monitor, rows)
-        elif before < len(rows):
-            counted = _count(given, monitor, rows, before)
-        if before and not given.recalibrate:
-            tell([_told(given, before, len(rows))])
-        if before < len(rows):
-            monitor.files = with_file(monitor.files, rows.identity, given.file.name)
+        counted = (_join if given.score is None else _count)(given, monitor, rows)
         write_file(given.state, f"{monitor.to_json()}\n".encode())
     _write_page(given, monitor)
     print(as_json(summary(monitor, counted)) if given.json else monitor)
@@ -233,9 +233,8 @@ class WatchedRows:
 
     @property
     def identity(self) -> list[NDArray[Any]]:
-        """What rows are known by: everything but labels, of labels alone those too."""
+        """What rows are known by: everything but labels."""
         names = ["scores", "times", "ids", "clusters"]
-        names = names if self.columns["scores"] is not None else ["ids", "labels"]
         found = [self.columns[name] for name in names if self.columns[name] is not None]
         return [*found, *(self.groups or {}).values()]
 
@@ -266,6 +265,8 @@ def read_file(given: argparse.Namespace) -> WatchedRows:
         "--label-weight": given.label_weight,
         "--amount": given.amount,
     }
+    if _is_share(source, given.label_weight):
+        del named["--label-weight"]
     wanted = [need_column(source, n, option) for option, n in named.items() if n is not None]
     wanted += [need_column(source, name, "--features") for name in features]
     chunks = _chunks(source, wanted)
@@ -284,8 +285,16 @@ def read_file(given: argparse.Namespace) -> WatchedRows:
     groups = None
     if given.group is not None:
         groups = {given.group: _joined([chunk.texts(given.group) for chunk in chunks])}
-    extra = {name: _joined(_scores(source, chunks, name)) for name in features}
+    extra = {name: _joined([_feature(chunk, name) for chunk in chunks]) for name in features}
     return WatchedRows(columns, groups, extra)
+
+
+def _is_share(source: TableSource, text: str | None) -> bool:
+    """Whether a text is a number between 0 and 1 and no column."""
+    try:
+        return text is not None and text not in source.names and 0 < float(text) <= 1
+    except ValueError:
+        return False
 
 
 def read_columns(
@@ -323,6 +332,16 @@ def _scores(source: TableSource, chunks: list[Chunk], name: str) -> list[NDArray
     return [score_column(chunk, name, known) for chunk in chunks]
 
 
+def _feature(chunk: Chunk, name: str) -> NDArray[Any]:
+    """A column of numbers, NaN where a cell is empty."""
+    column = chunk.column(name)
+    found, wrong = numbers(column, PLAIN)
+    if wrong is not None:
+        problem = f"{column[wrong]!r:.40} is not a number; --features are columns of numbers."
+        raise chunk.error(problem, wrong, name)
+    return found
+
+
 def _labels(source: TableSource, chunks: list[Chunk], given: argparse.Namespace) -> NDArray[Any]:
     """0 and 1, NaN where the cell is empty."""
     count = LabelCount(source.path, given.label)
@@ -356,6 +375,8 @@ def _times(chunks: list[Chunk], name: str) -> NDArray[Any]:
 
 def _shares(source: TableSource, chunks: list[Chunk], given: argparse.Namespace) -> NDArray[Any]:
     """The shares with which labels were sampled; 1 where the cell is empty."""
+    if _is_share(source, given.label_weight):
+        return np.full(sum(map(len, chunks)), float(given.label_weight))
     found = []
     for chunk in chunks:
         shares, there = np.ones(len(chunk)), chunk.with_value(given.label_weight)
@@ -366,15 +387,42 @@ def _shares(source: TableSource, chunks: list[Chunk], given: argparse.Namespace)
     return np.concatenate(found)
 
 
-def _count(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows, before: int) -> int:
-    """Count the rows of the file but for the first ones; how many."""
-    part = rows.part(np.arange(before, len(rows)))
-    if given.score is None:
-        ids, labels = part["ids"], part["labels"]
-        monitor.add_labels(ids, labels, label_shares=part["label_shares"])
-    else:
-        monitor.update(**part)
-    return len(rows) - before
+def _count(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> int:
+    """Count the rows of the file that were not counted before, or recalibrate on it; how many."""
+    before, counted = rows_counted(monitor.files, rows.identity, given.file.name), 0
+    if given.recalibrate:
+        _recalibrate(given, monitor, rows)
+    elif before < len(rows):
+        counted = len(rows) - before
+        monitor.update(**rows.part(np.arange(before, len(rows))))
+    if before and not given.recalibrate:
+        tell([_told(given, before, len(rows))])
+    if before < len(rows):
+        monitor.files = with_file(monitor.files, rows.identity, given.file.name)
+    return counted
+
+
+def _join(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> int:
+    """Join the labels of the file to the rows that wait for them; how many.
+
+    A row gets one label, so a file of labels may come twice, or again when its rows have come.
+    """
+    found = rows.columns
+    known = ~np.isnan(found["labels"])
+    waits = known & np.array([str(name) in monitor.pending.waiting for name in found["ids"]], bool)
+    joined, there = int(waits.sum()), int(known.sum())
+    if joined:
+        part = rows.part(np.flatnonzero(waits))
+        monitor.add_labels(part["ids"], part["labels"], label_shares=part["label_shares"])
+    if joined < there:
+        tell(
+            [
+                f"{there - joined:,} of {plural(there, 'label')} in {given.file} have no row that "
+                "waits for one: they were joined before, or their rows have not come yet. Then "
+                "give the file again."
+            ]
+        )
+    return joined
 
 
 def _recalibrate(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> None:

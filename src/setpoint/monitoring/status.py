@@ -83,7 +83,7 @@ def notes(monitor: Monitor) -> Iterator[str]:
         kept = plural(len(monitor.scores.waiting), "row")
         yield f"The first {kept} are kept as the reference of scores."
     if monitor.pending.unknown:
-        yield f"{plural(monitor.pending.unknown, 'label')} had no row that waited for it."
+        yield f"{plural(monitor.pending.unknown, 'label')} had no row that waited for one."
     if monitor.pending.dropped:
         yield f"{plural(monitor.pending.dropped, 'row')} waited too long for a label."
     if monitor.certificate.guarantee == "mean":
