@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=  # libraries are compiled once, not in every process of the tests
 
-.PHONY: demo test test-oldest build test-slow test-browser attack mutants check docs benchmark benchmarks-quick clean
+.PHONY: words pictures demo test test-oldest build test-slow test-browser attack mutants check docs benchmark benchmarks-quick clean
 demo: .venv/demo
 	$(BIN)/setpoint demo --force
 
@@ -36,6 +36,13 @@ check: .venv/ready  ## what CI and pre-commit run besides the tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md docs src examples benchmarks
+
+words: .venv/ready  ## the words of every page
+	$(BIN)/python -m docs.words
+
+pictures: .venv/ready  ## the eight pictures of the site, in docs/images
+	$(BIN)/python -m docs.pictures
 
 docs: .venv/ready  ## the site, into build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

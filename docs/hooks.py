@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 ROLE = re.compile(r":(?:class|func|meth|attr|mod|data):<code>~?(?:setpoint\.)?([^<]*)</code>")
 PICTURE = re.compile(r'<img alt="([^"]*)" src="(?:\.\./)*images/([^"]*\.svg)" ?/?>')
+EMPTY = re.compile(r"<th( [^>]*)?></th>")
 STYLE = re.compile(r"<style>svg\{color.*?</style>")  # of docs/style.py
 
 
@@ -93,6 +94,7 @@ def table(file: Path) -> str:
 
 def on_page_content(html: str, **_: Any) -> str:
     """Shorten names of docstrings, and put pictures into the page."""
+    html = EMPTY.sub(r"<td\1></td>", html)  # a corner of a table is no header
     return PICTURE.sub(_inline, ROLE.sub(r"<code>\1</code>", html))
 
 
