@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from setpoint.certificates import certify
+from setpoint.monitoring import pending_labels
 from setpoint.monitoring.false_alarm_budget import LABELLED, UNLABELLED, WATCHED
 from setpoint.monitoring.history import MOST_PERIODS
 from setpoint.monitoring.monitor import Monitor
@@ -317,6 +318,22 @@ def test_a_bad_update_counts_nothing(certificate, given, message):
     with pytest.raises((ValueError, TypeError), match=message):
         monitor.update(**{"scores": [0.1, 0.2], **given})
     assert monitor.to_json() == before
+
+
+def test_rows_that_wait_are_dropped_before_the_state_is_too_long(certificate, monkeypatch):
+    monkeypatch.setattr(pending_labels, "MOST_CHARACTERS", 1000)
+    monitor, names = certificate.monitor(), [f"{i:048d}" for i in range(60)]  # 50 with the quotes
+    for part in (slice(0, 15), slice(15, 60)):
+        monitor.update(rows(60, 1)[0][part], ids=names[part])
+        monitor = Monitor.from_json(monitor.to_json())
+    assert list(monitor.pending.waiting) == names[40:]
+    assert monitor.pending.dropped == 40
+    monitor.add_labels(names[40:42], [0, 0])
+    monitor.update(rows(60, 2)[0][:2], ids=["x" * 48, "y" * 48])
+    assert monitor.pending.dropped == 40  # those with labels have made room
+    monkeypatch.setattr(pending_labels, "MOST_WAITING", 5)
+    monitor.update(rows(60, 2)[0][:1], ids=["another"])
+    assert list(monitor.pending.waiting) == [*names[58:], "x" * 48, "y" * 48, "another"]
 
 
 def test_memory_is_bounded(certificate):

@@ -122,6 +122,17 @@ def test_a_state_of_another_certificate_and_a_damaged_one_are_refused(place, cap
     assert "checksum does not fit" in capsys.readouterr().err
 
 
+def test_an_empty_state_and_a_folder_that_is_not_there_are_refused(place, capsys):
+    file = write(place / "a.csv", seed=1)
+    (place / "state.json").touch()
+    assert watch(place, file) == 2
+    assert "state.json: This is no state of a monitor: it is not JSON" in capsys.readouterr().err
+    words = ("--score", "s", "--state", place / "typo" / "state.json")
+    assert run("watch", place / "c.json", file, *words) == 2
+    assert "typo does not exist; make it first" in capsys.readouterr().err
+    assert not (place / "typo").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -72,17 +72,17 @@ def read_fields(cls: type[Record], text: object) -> dict[str, Any]:
     }
 
 
-def json_object(text: object) -> dict[str, Any]:
-    """The object in a JSON text; NaN and infinities are no JSON."""
+def json_object(text: object, what: str = "certificate") -> dict[str, Any]:
+    """The object in a JSON text; NaN and infinities are no JSON. ``what`` it is, for messages."""
     if not isinstance(text, str):
         raise TypeError(f"from_json reads a text; got {type(text).__name__}.")
     need(len(text) <= _LONGEST, f"it is longer than {_LONGEST:,} characters")
     try:
         body = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"This is no certificate: it is not JSON ({error}).") from None
+        raise ValueError(f"This is no {what}: it is not JSON ({error}).") from None
     if not isinstance(body, dict):
-        raise ValueError("This is no certificate: the file holds no JSON object.")
+        raise ValueError(f"This is no {what}: the file holds no JSON object.")
     return body
 
 

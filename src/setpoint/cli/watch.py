@@ -132,6 +132,10 @@ def _check_usage(given: argparse.Namespace) -> None:
         return
     if given.file is None or given.state is None:
         raise UserError("name a file of new rows and --state state.json (or --replay all.csv).")
+    if not given.state.parent.is_dir():
+        raise UserError(
+            f"--state {given.state}: the folder {given.state.parent} does not exist; make it first."
+        )
     if given.score is None and (given.id is None or given.label is None):
         raise UserError("--score is missing; for labels of earlier rows name --id and --label.")
     if given.recalibrate and (given.label is None or given.score is None or given.out is None):

@@ -77,7 +77,7 @@ class JointMonitor:
     @classmethod
     def from_json(cls, text: str) -> JointMonitor:
         """Read :meth:`to_json` back; anything else, or a changed file, is a ValueError."""
-        body = json_object(text)
+        body = json_object(text, "state of a joint monitor")
         parts = body.get("parts")
         if body.get("kind") != cls.kind or not isinstance(parts, dict) or not parts:
             raise ValueError(f"This is no state of a joint monitor: kind {body.get('kind')!r:.40}.")

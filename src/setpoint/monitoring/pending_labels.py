@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,12 @@ from setpoint.rates import Where
 
 MOST_WAITING = 200_000
 """Rows that may wait for a label; the oldest are dropped first."""
+MOST_CHARACTERS = 20_000_000
+"""The same for the length of their ids in JSON, so that the state can be read back."""
+
+
+def _characters(name: str) -> int:
+    return len(json.dumps(name))
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,9 @@ class PendingLabels:
     unknown: int = 0
     dropped: int = 0
 
+    def __post_init__(self) -> None:
+        self.characters = sum(map(_characters, self.waiting))
+
     def check(self, ids: NDArray[Any]) -> None:
         """ValueError if an id is there twice, or waits already."""
         values, counts = np.unique(ids, return_counts=True)
@@ -55,10 +65,16 @@ class PendingLabels:
         for row in np.flatnonzero(~rows.known).tolist():
             places = np.flatnonzero(inside[:, row]).tolist() if len(inside) else []
             amount = None if rows.amounts is None else float(rows.amounts[row])
-            self.waiting[str(rows.ids[row])] = (int(rows.alerts[row]), places, period, amount)
-        while len(self.waiting) > MOST_WAITING:
-            del self.waiting[next(iter(self.waiting))]
+            name = str(rows.ids[row])
+            self.waiting[name] = (int(rows.alerts[row]), places, period, amount)
+            self.characters += _characters(name)
+        while len(self.waiting) > MOST_WAITING or self.characters > MOST_CHARACTERS:
+            self._drop(next(iter(self.waiting)))
             self.dropped += 1
+
+    def _drop(self, name: str) -> None:
+        del self.waiting[name]
+        self.characters -= _characters(name)
 
     def join(self, ids: Any, labels: Any, shares: Any = None) -> JoinedRows:
         """The waiting rows that labels belong to. Nothing is changed."""
@@ -88,7 +104,7 @@ class PendingLabels:
     def forget(self, joined: JoinedRows) -> None:
         """Rows that have got their labels no longer wait."""
         for name in joined.ids:
-            del self.waiting[str(name)]
+            self._drop(str(name))
         self.unknown += joined.unknown
 
     def state(self) -> dict[str, Any]:

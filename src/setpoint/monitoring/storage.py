@@ -46,7 +46,7 @@ def to_json(monitor: Monitor) -> str:
 
 def from_json(cls: type[Monitor], text: str) -> Monitor:
     """See :meth:`Monitor.from_json`."""
-    body = json_object(text)
+    body = json_object(text, "state of a monitor")
     if body.get("kind") != cls.kind or body.get("version") != cls.version:
         raise ValueError(
             f"This is no state of a monitor that can be read: kind {body.get('kind')!r:.40}, "
