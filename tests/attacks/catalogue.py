@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 import torch
-from attacks import arrays, crashes, documents, goals
+from attacks import arrays, crashes, documents, goals, signals
 
 ATTACKS: dict[str, Callable[[Random], None]] = {
     "goals: read back": goals.reads_back,
@@ -24,6 +24,7 @@ ATTACKS: dict[str, Callable[[Random], None]] = {
     "arrays: odd tensors": arrays.odd_tensors,
     "arrays: names": arrays.names,
     "files: crash": crashes.crash,
+    "signals: interrupt": signals.interrupt,
 }
 
 

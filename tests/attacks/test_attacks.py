@@ -4,7 +4,7 @@ import pytest
 from attacks.catalogue import ATTACKS, run
 
 CASES = {"goals: long": 40, "goals: choice": 300, "documents: text": 300, "arrays: names": 60}
-SLOW = {"files: crash"}  # test_crashes.py has some of them
+SLOW = {"files: crash", "signals: interrupt"}  # test_crashes.py has some of them
 
 
 @pytest.mark.parametrize("name", [name for name in ATTACKS if name not in SLOW])

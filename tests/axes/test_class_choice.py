@@ -184,3 +184,12 @@ def test_names_become_columns_and_two_class_tools_refuse():
     )
     with pytest.raises(ValueError, match="is about several"):
         sp.certify([0.1, 0.2], [0, 1], sp.recall.of("a") >= 0.5)
+
+
+def test_an_undefined_value_names_the_classes_that_are_there():
+    problem = sp.Problem.parse('maximize recall of "c"')
+    with pytest.raises(
+        ValueError, match=r"The data have examples of 'a', 'b'; pass data"
+    ) as caught:
+        problem.evaluate(np.eye(3), [0, 1, 0], classes=["a", "b", "c"])
+    assert "'c'; pass" not in str(caught.value)

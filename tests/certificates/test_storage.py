@@ -112,6 +112,8 @@ def _point(name, value):
         (_set("confidence", 1.5), "confidence is between"),
         (_set("confidence", "0.95"), "confidence is between"),
         (_set("prevalence", 2), "prevalence is a share"),
+        (_set("prevalence", ["a", "b"]), "prevalence is a share"),
+        (_set("prevalence", [0.1, 0.2, 0.3]), "prevalence is a share"),
         (_set("guarantee", "sure"), "guarantee is"),
         (_set("dtype", "complex64"), "dtype is one of"),
         (_set("candidates", 0), "candidates is"),

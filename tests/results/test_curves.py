@@ -4,6 +4,7 @@ from sklearn import metrics
 
 from setpoint import fnr_at_fpr
 from setpoint.results import mean_curve, roc_curve, tpr_at
+from setpoint.results.curves import histogram
 
 
 def sample(seed: int, ties: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -61,3 +62,14 @@ def test_bad_scores_and_labels_are_named():
         roc_curve([0.1, np.nan], [0, 1])
     with pytest.raises(ValueError, match="got 2 in row 0"):
         roc_curve([0.1, 0.2], [2, 1])
+
+
+def test_a_histogram_is_not_stretched_by_one_score_far_away():
+    """The middle 99 % and as much again on either side; what is beyond is in the last bins."""
+    scores = np.append(np.linspace(10, 20, 999), [1e6])
+    edges = histogram(scores, np.arange(1000) % 2 == 0).edges
+    assert edges[0] == 10
+    assert 20 < edges[-1] < 31
+    edges = histogram(-scores, np.arange(1000) % 2 == 0).edges
+    assert edges[-1] == -10
+    assert -31 < edges[0] < -20
