@@ -71,3 +71,17 @@ def test_a_displayed_value_is_never_worse_than_its_bound():
     made = certify(scores, labels, goal, thresholds=0.5)
     assert made.certified
     assert made.claims[0].proved == 0.042
+
+
+def test_of_the_worst_of_two_groups_the_worse_proof_is_shown():
+    rng = np.random.default_rng(0)
+    labels = rng.random(4000) < 0.3
+    groups = np.where(np.arange(4000) % 4 == 0, "a", "b")
+    scores = rng.normal(size=4000) + 3 * labels
+    worst = certify(scores, labels, 'max(fpr on g="a", fpr on g="b") <= 0.2', groups={"g": groups})
+    threshold = worst.threshold
+    counts = [((scores > threshold) & ~labels & (groups == g)).sum() for g in "ab"]
+    sizes = [(~labels & (groups == g)).sum() for g in "ab"]
+    measured = [count / size for count, size in zip(counts, sizes, strict=True)]
+    (claim,) = worst.claims
+    assert max(measured) < claim.proved <= 0.2

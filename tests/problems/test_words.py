@@ -6,6 +6,7 @@ import pytest
 
 from setpoint.fairness import demographic_parity, equalized_odds, gap
 from setpoint.problems import Problem, pr_auc, precision_at_k, roc_auc
+from setpoint.problems.parser import is_about_targets
 from setpoint.problems.vocabulary import PHRASES
 from setpoint.rates import (
     FN,
@@ -137,3 +138,8 @@ def test_thousands_of_terms_take_no_second(terms):
     problem = Problem.parse(f"minimize {terms}")
     assert time.process_time() - began < 1
     assert Problem.parse(str(problem)) == problem
+
+
+def test_a_verb_makes_a_problem_even_without_bounds():
+    assert is_about_targets("fnr at 0.1")
+    assert not is_about_targets("minimize fnr at 0.1")

@@ -307,3 +307,10 @@ def test_no_nan_where_nobody_is_flagged():
     assert "nan" not in told
     assert "precision" not in told
     assert "precision" in _moved(some, start)
+
+
+def test_a_value_has_its_place_between_the_ends_of_an_axis():
+    axis = linear(2, 4)
+    assert [axis.place(value) for value in (2, 3, 4)] == [0, 0.5, 1]
+    alone = linear(5, 5)
+    assert (alone.low, alone.high) == (2.5, 7.5)

@@ -288,3 +288,14 @@ def test_a_run_checks_its_splits():
             RunResult("fpr <= 0.1", splits, 0.5)
     with pytest.raises(ValueError, match="same rows"):
         RunResult("fpr <= 0.1", {"test": (s, y)}, 0.5, baseline={"test": (s, ~y)})
+
+
+@pytest.mark.parametrize("shape", [(6,), (6, 2), (0, 3)])
+def test_scores_of_classes_have_a_column_for_each(shape):
+    with pytest.raises(ValueError, match="a score for each of 3 classes and at least one example"):
+        RunResult(
+            goal="maximize macro(recall)",
+            splits={"test": (np.zeros(shape), np.zeros(shape[0], int))},
+            classes=("a", "b", "c"),
+            threshold=(0.0, 0.0, 0.0),
+        )

@@ -5,7 +5,14 @@ import pytest
 
 from setpoint.tables import TableError, open_table
 from setpoint.tables.features import read_encoder
-from setpoint.tables.training_file import PART_NAMES, Shares, read_all, read_parts, survey
+from setpoint.tables.training_file import (
+    PART_NAMES,
+    DealtRows,
+    Shares,
+    read_all,
+    read_parts,
+    survey,
+)
 
 ROWS = 400
 
@@ -202,3 +209,10 @@ def test_the_parts_have_nothing_to_do_with_data_made_up_from_the_same_seed(seed)
     parts = Shares(seed).dealer()(20_000)
     for part in range(3):
         assert abs(labels[parts == part].mean() - 0.3) < 0.03
+
+
+def test_rows_are_dealt_out_from_the_first():
+    parts = np.array([2, 0, 1, 1, 0])
+    deal = DealtRows(parts).dealer()
+    assert [deal(2).tolist(), deal(3).tolist()] == [[2, 0], [1, 1, 0]]
+    assert DealtRows(parts).dealer(3)(2).tolist() == [1, 0]
