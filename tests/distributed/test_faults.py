@@ -177,8 +177,10 @@ def test_a_slow_rank_and_a_silent_one_are_told(ranks):
 
 @pytest.mark.slow
 def test_every_solver_tells_bad_batches():
-    ranks = run_fleet(bad_batches, list(CASES), world=2)
-    for name in CASES:
+    """But for a function of the user's own, which judges its batch itself."""
+    names = [name for name in CASES if name != "any loss"]
+    ranks = run_fleet(bad_batches, names, world=2)
+    for name in names:
         check_bad_batches(ranks, name)
 
 

@@ -55,13 +55,13 @@ class _Watch:
 
     def _beat(self, store: Any) -> None:
         """Write signs of life, and tell of long waits, until the process group has gone."""
-        told = 0.0
+        told, last = 0.0, self.since
         with suppress(Exception):  # the store goes with the process group
             while self.store is store and dist.is_initialized():
                 store.set(f"setpoint/{dist.get_rank()}", f"{self.begun} {time.time()}")
                 since, ranks = self.since, self.ranks
                 waited = 0.0 if since is None else time.monotonic() - since
-                told = told if waited else 0.0
+                told, last = told if since == last else 0.0, since  # another wait, another telling
                 if waited >= max(PATIENCE, 2 * told):
                     told = waited
                     _log.warning("rank %s waits for %s.", dist.get_rank(), self.missing(ranks))
