@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from certificates.simulate import sample
 
+from setpoint import accuracy, certify, error
 from setpoint.certificates.sample import CalibrationSample
 from setpoint.certificates.selection import (
     SELECTION_SHARE,
@@ -62,3 +63,29 @@ def test_the_random_numbers_are_drawn_anew_for_every_sample_of_the_same_few_scor
     for seen in shares.values():  # about 20 rows each time: 0.25 +- sqrt(0.19 / 20 / 300)
         assert abs(np.mean(seen) - SELECTION_SHARE) < 4 * 0.0057
         assert np.std(seen) == pytest.approx(math.sqrt(0.19 / 20), rel=0.2)
+
+
+def probabilities(seed, n, shift):
+    """Probabilities of Gaussian classes that are ``shift`` apart: 0.5 is the best threshold."""
+    random = np.random.default_rng(seed)
+    labels = random.random(n) < 0.5
+    margin = shift * (random.normal(size=n) + shift * labels) - shift**2 / 2
+    return 1 / (1 + np.exp(-margin)), labels
+
+
+def test_the_error_of_few_probabilities_is_tested_at_one_half_on_all_rows():
+    """Of 40 rows with a true accuracy of 95 %, 58 % prove 80 % if a quarter of them select."""
+    certified = 0
+    for seed in range(100):
+        found = certify(*probabilities(seed, 40, 3.3), accuracy >= 0.8)
+        certified += found.certified
+    assert certified >= 75  # 88 expected, four standard errors less
+    assert certify(*probabilities(0, 40, 4.0), error <= 0.2).threshold == 0.5
+
+
+def test_few_probabilities_prove_no_accuracy_that_is_not_there():
+    shift = 2 * 0.8416 - 0.001  # the best accuracy is just below 80 %: every certificate is false
+    wrong = sum(
+        certify(*probabilities(s, 60, shift), accuracy >= 0.8).certified for s in range(300)
+    )
+    assert wrong / 300 <= 0.05 + 3 * (0.05 * 0.95 / 300) ** 0.5

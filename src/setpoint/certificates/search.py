@@ -24,6 +24,7 @@ from scipy.special import ndtri
 
 from setpoint._checks import number
 from setpoint.certificates.goals import (
+    MIXED,
     CertificateGoal,
     Inequality,
     count_bounds,
@@ -69,6 +70,8 @@ PROOF_METHODS: Mapping[str, Sequence[ProofMethod]] = {
     ),
 }
 """The methods of each guarantee, in the order in which they are asked."""
+_FEW_ROWS, _NATURAL_PART = 1000, 0.6
+"""Up to so many probabilities the error is first tested at 0.5, with this part of the risk."""
 _POWER = 0.8
 """How often a sample of the size that is advised proves the bound."""
 
@@ -213,6 +216,13 @@ def _by_split_test(
 ) -> SearchVerdict:
     """Select a threshold for the remaining inequalities on some rows, test it on the others."""
     others = list(found.proved)
+    natural = _natural_threshold(rest, goal, sample) if not others else None
+    if natural is not None:
+        at = Thresholds({(): ThresholdRule(natural, exact=True)})
+        value = proved_at(rest[0], sample, at, _NATURAL_PART * delta)
+        if rest[0].holds(value):
+            return replace(found, thresholds=at, proved=_as_displayed(rest, [value]))
+        delta *= 1 - _NATURAL_PART
 
     def admissible(threshold: float) -> bool:
         return any(each.low <= threshold <= each.high for each in ranges)
@@ -226,6 +236,21 @@ def _by_split_test(
     proved = found.proved | _as_displayed(rest, taken.displayed, note)
     threshold = ThresholdRule(taken.threshold, chosen=True, exact=True)
     return replace(found, thresholds=Thresholds({(): threshold}), proved=proved)
+
+
+def _natural_threshold(
+    rest: list[Inequality], goal: CertificateGoal, sample: CalibrationSample
+) -> float | None:
+    """0.5 for the error of few probabilities, of which a quarter are too few to select by.
+
+    It is fixed before the rows are looked at, so all of them test it.
+    """
+    share = rest[0].share
+    alone = len(rest) == 1 and goal.objective is None and sample.amounts is None
+    error = share is not None and len({*share.yes, *share.no}) == 4 and share.subset.kind == MIXED
+    few = sample.examples <= _FEW_ROWS and sample.order is None
+    probabilities = few and sample.scores.min() >= 0 and sample.scores.max() <= 1
+    return 0.5 if alone and error and probabilities else None
 
 
 def rows_for_power(bound: Bound, measured: float | None, proved: float, delta: float) -> str:
