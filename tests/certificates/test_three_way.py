@@ -70,3 +70,41 @@ def test_what_is_refused():
         certify_three_way(scores, positive, "precision >= 0.9", "npv >= 0.9", confidence=95)
     with pytest.raises(ValueError, match="row 0"):
         certify_three_way([np.nan, 1.0], [0, 1], "precision >= 0.9", "npv >= 0.9")
+
+
+def test_new_rows_are_compared_with_both_sides():
+    found = certify_three_way(*draw(0, 20_000), "precision >= 0.95", "npv >= 0.95")
+    scores, positive = draw(1, 20_000)
+    fine = found.check(scores, positive)
+    assert fine.verdict == "ok"
+    assert [finding.name for finding in fine.findings][::2] == [
+        "precision >= 0.95, accept",
+        "npv >= 0.95, reject",
+    ]
+    assert found.check(scores + 1).verdict == "drift"
+    turned = found.check(-scores, positive)
+    assert turned.verdict == "broken"
+    assert found.tested_on(scores, positive) == found
+    doubted = found.tested_on(-scores, positive)
+    assert doubted.verdict.startswith("certified, but 20,000 test rows contradict it")
+    assert (found.exit_code, doubted.exit_code) == (0, 1)
+    assert ThreeWayCertificate.from_json(doubted.to_json()) == doubted
+
+
+def test_a_choice_among_models_costs_risk():
+    alone, best = (
+        certify_three_way(*draw(0), "precision >= 0.95", "npv >= 0.95", candidates=k)
+        for k in (1, 50)
+    )
+    assert best.candidates == 50
+    assert best.upper > alone.upper
+    assert best.lower < alone.lower
+    with pytest.raises(ValueError, match="candidates"):
+        certify_three_way(*draw(0), "precision >= 0.95", "npv >= 0.95", candidates=0)
+
+
+def test_a_side_that_decides_nothing_is_a_caveat():
+    scores, positive = draw(0)
+    found = certify_three_way(np.minimum(scores, 3.0), positive, "fpr <= 0.01", "recall >= 0.9")
+    assert found.caveats == ("it accepts nobody",)
+    assert found.exit_code == 1

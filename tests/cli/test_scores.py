@@ -234,3 +234,26 @@ def test_dates_of_test_rows_are_on_the_page(tmp_path, capsys):
     numbers = json.loads(page.split('id="setpoint-report">')[1].split("</script>")[0])
     assert (numbers["days"], numbers["dates"]) == (10, ["2026-03-01", "2026-03-10"])
     assert "<dt>Alerts a day</dt>" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("--accept", "precision >= 0.9", "--reject", "npv >= 0.9", "--clusters", "g"), "clusters"),
+        (("--accept", "precision >= 0.9", "--reject", "npv >= 0.9", "--amounts", "s"), "amounts"),
+        (("--goal", "alerts <= 9 per day on 90 % of days", "--time", "g", "--group", "g"), "group"),
+        (("--goal", "fpr <= 0.1", "--plan", "p.json", "--clusters", "g"), "clusters"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(made, capsys, words, option):
+    assert run("certify", made / "new.csv", "--score", "s", "--label", "y", *words) == 2
+    assert f"--{option} goes" in capsys.readouterr().err
+
+
+def test_three_ways_are_checked_and_tested_from_the_shell(tmp_path, capsys):
+    rows, new = (write_scores(tmp_path / f"{i}.csv", 4000, 3.0, seed=i) for i in (0, 1))
+    both = ("--accept", "precision >= 0.9", "--reject", "npv >= 0.9")
+    made, columns = tmp_path / "c.json", ("--score", "s", "--label", "y")
+    assert run("certify", rows, *columns, *both, "--out", made, "--test", new) == 0
+    assert run("check", made, new, *columns) == 0
+    assert "precision >= 0.9, accept" in capsys.readouterr().out

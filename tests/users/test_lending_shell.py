@@ -34,7 +34,7 @@ def test_scores_are_certified_per_group_by_one_command(tmp_path, capsys):
     assert run("certify", path, *columns, "--goal", GOAL, "--out", out) == 0
     printed, notes = capsys.readouterr()
     assert printed.startswith("certified: minimize error subject to abs(coverage on")
-    assert "Thresholds are chosen on 4,500 of the rows and proved on the others." in notes
+    assert "Thresholds are chosen on 4,500 rows and proved on 4,500 others." in notes
     found = {p["group"]: p["threshold"] for p in json.loads(out.read_text())["points"]}
     rounded = np.round(score, 4)
     rates = {g: (rounded[sex == g] > found[g]).mean() for g in ("f", "m")}

@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from setpoint.axes.group_cells import columns_of
 from setpoint.axes.windows import window_of
@@ -112,18 +111,11 @@ def _tightened(problem: Problem, factor: float) -> Problem:
     return Problem(**goal, subject_to=targets, thresholds=problem.thresholds)
 
 
-def halves(rows: int, clusters: Any = None, seed: int = 0) -> NDArray[np.bool_]:
-    """Which rows choose (the others prove): half of them at random, clusters kept whole."""
-    random = np.random.default_rng(seed)
-    if clusters is None:
-        return np.asarray(random.permutation(rows) % 2 == 0)
-    codes = np.unique(np.asarray(clusters), return_inverse=True)[1].reshape(-1)
-    return np.asarray((random.permutation(codes.max() + 1) % 2 == 0)[codes])
-
-
-def approval_rates(certificate: Certificate, scores: Any, groups: Any) -> dict[Any, float]:
+def approval_rates(
+    certificate: Certificate, scores: Any, groups: Any, ids: Any = None
+) -> dict[Any, float]:
     """The share of rows above the threshold in every group, in the order of their names."""
     column = np.asarray(groups)
     own = () if certificate.column is None else (column,)
-    accepted = np.asarray(certificate.decide(np.asarray(scores), *own))
+    accepted = np.asarray(certificate.decide(np.asarray(scores), *own, ids=ids))
     return {group: float(accepted[column == group].mean()) for group in np.unique(column).tolist()}

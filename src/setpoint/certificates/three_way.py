@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint._checks import share
+from setpoint._checks import share, whole
 from setpoint._extras import HIGHER
 from setpoint.certificates.certificate import Certificate, Claim, Estimate, Point, Record
 from setpoint.certificates.decisions import SCORE_PRECISIONS, exceeds, halfway
@@ -40,6 +40,9 @@ from setpoint.certificates.storage import need
 from setpoint.certificates.tails import lower, upper
 from setpoint.certificates.text import TextRows, claim_rows, share_text, titled
 from setpoint.rates import numeral
+
+if TYPE_CHECKING:
+    from setpoint.certificates.drift import Check
 
 ACCEPT, REVIEW, REJECT = "accept", "review", "reject"
 
@@ -62,10 +65,13 @@ class ThreeWayCertificate(Record):
         claims: What was measured and what is proved of each bound.
         shares: The share of rows of each decision, each with an interval of the confidence.
         notes: Why the verdict is what it is.
+        candidates: Among how many models this one was chosen on the same data.
+        caveats: Why certified thresholds are of no use; each completes "certified, but ...".
     """
 
     kind = "setpoint three-way certificate"
     version = 1
+    added = ("candidates", "caveats")
 
     goal: str
     status: str
@@ -80,11 +86,8 @@ class ThreeWayCertificate(Record):
     claims: tuple[Claim, ...]
     shares: tuple[Estimate, ...]
     notes: tuple[str, ...]
-
-    @property
-    def exit_code(self) -> int:
-        """0 if certified, 1 if not: what ``setpoint certify`` returns to the shell."""
-        return 0 if self.certified else 1
+    candidates: int = 1
+    caveats: tuple[str, ...] = ()
 
     @property
     def sides(self) -> tuple[Certificate, Certificate]:
@@ -103,7 +106,7 @@ class ThreeWayCertificate(Record):
                 status=self.status,
                 confidence=(1 + self.confidence) / 2,
                 guarantee="pac",
-                candidates=1,
+                candidates=self.candidates,
                 prevalence=None,
                 dtype=self.dtype,
                 column=None,
@@ -124,6 +127,35 @@ class ThreeWayCertificate(Record):
         if self.lower is None or self.upper is None:
             raise ValueError(f"There are no thresholds, the goal is {self.status}.")
         return self.lower, self.upper
+
+    def check(
+        self, scores: Any, labels: Any = None, *, groups: Any = None, significance: float = 0.001
+    ) -> Check:
+        """Compare new data with both sides, each with half of the ``significance``.
+
+        Args:
+            scores: New scores of the same model.
+            labels: Their labels, if known by now: then both bounds are tested.
+            groups: None: there are two thresholds for everyone.
+            significance: The chance of a false alarm in a check without drift.
+        """
+        from setpoint.certificates.drift import BROKEN, DRIFT, OK
+
+        self.thresholds  # noqa: B018 (raises if there are none)
+        above, below = (
+            side.check(scores, labels, groups=groups, significance=significance / 2)
+            for side in self.sides
+        )
+        worst = next(v for v in (BROKEN, DRIFT, OK) if v in (above.verdict, below.verdict))
+        named = [
+            replace(finding, name=f"{finding.name}, {name}")
+            for name, side in ((ACCEPT, above), (REJECT, below))
+            for finding in side.findings
+        ]
+        found = tuple(named)
+        return replace(
+            above, verdict=worst, goal=self.goal, significance=significance, findings=found
+        )
 
     def monitor(
         self,
@@ -165,7 +197,7 @@ class ThreeWayCertificate(Record):
         return np.where(above, ACCEPT, np.where(over, REVIEW, REJECT))
 
     def _headline(self) -> str:
-        return f"{self.status}: {self.goal} with {share_text(self.confidence)} confidence"
+        return f"{self.verdict}: {self.goal} with {share_text(self.confidence)} confidence"
 
     def _rows(self) -> TextRows:
         if self.upper is not None and self.lower is not None:
@@ -195,7 +227,13 @@ class ThreeWayCertificate(Record):
 
 
 def certify_three_way(
-    scores: Any, labels: Any, accept: Any, reject: Any, *, confidence: float = 0.95
+    scores: Any,
+    labels: Any,
+    accept: Any,
+    reject: Any,
+    *,
+    confidence: float = 0.95,
+    candidates: int = 1,
 ) -> ThreeWayCertificate:
     """Two thresholds with a proof on either side, and as few reviews between them as possible.
 
@@ -207,6 +245,7 @@ def certify_three_way(
         reject: A bound that holds for ``score > lower``, such as ``npv >= 0.999`` or
             ``"recall >= 0.99"``.
         confidence: Of both bounds together.
+        candidates: Among how many models this one was chosen by looking at the same data.
 
     Raises:
         CannotPromise: A bound is of a kind that cannot be proved at many thresholds at once.
@@ -224,6 +263,7 @@ def certify_three_way(
         ['accept', 'review', 'reject']
     """
     delta = round(1 - share(confidence, "confidence", ends=False), 12)
+    delta /= whole(candidates, "candidates", least=1)
     above, below = _inequality(accept, "accept"), _inequality(reject, "reject")
     sample = calibration_sample(scores, labels, None, ())
     proofs = [_prove(each, sample, delta / 2) for each in (above, below)]
@@ -247,6 +287,10 @@ def certify_three_way(
         claims=tuple(_claims(sample, pair, (below, above))),
         shares=tuple(_shares(counts, delta)) if pair else (),
         notes=failed if failed or pair else ("no pair of thresholds satisfies both bounds",),
+        candidates=candidates,
+        caveats=tuple(f"it {name}s nobody" for name in (ACCEPT, REJECT) if not counts[name])
+        if pair
+        else (),
     )
 
 

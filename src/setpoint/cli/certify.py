@@ -54,7 +54,7 @@ _OF_ONE_SCORE = (
 """Options that do not go with several labels."""
 _OF_ONE_GOAL = (
     *("plan", "labels", "prevalence", "clusters", "latest", "by", "old_threshold", "unlabelled"),
-    *("amounts", "id", "test"),
+    *("amounts", "id"),
 )
 """Options that do not go with three-way decisions; groups and times do, on their page."""
 
@@ -182,6 +182,8 @@ def _alerts_per_period(given: argparse.Namespace) -> AnyCertificate:
     """A threshold for a number of alerts a day."""
     if given.time is None:
         raise UserError(f"--goal {given.goal!r} goes by time: add --time COLUMN.")
+    others = [name for name in (*_OF_ONE_GOAL, "group") if name != "latest"]
+    refuse_options(given, others, "with rates, not with alerts per day")
     source = open_table(given.file)
     data = read_scores(source, given.score, given.label, positive=given.positive, times=given.time)
     tell(data.notes)
@@ -213,8 +215,17 @@ def _three_way(given: argparse.Namespace) -> AnyCertificate:
     data = read_scores(source, given.score, given.label, positive=given.positive, **columns)
     tell(data.notes)
     certificate = certify_three_way(
-        data.scores, data.labels, given.accept, given.reject, confidence=given.confidence
+        data.scores,
+        data.labels,
+        given.accept,
+        given.reject,
+        confidence=given.confidence,
+        candidates=given.candidates,
     )
+    if given.test is not None:
+        names = (given.score, given.label, None, given.positive)
+        test = read_scores(open_table(given.test), *names, one_will_do=True)
+        certificate = certificate.tested_on(test.scores, test.labels)
     if given.page is not None:
         write_file(given.page, _page(given, certificate, data, None).encode())
     return certificate
@@ -333,16 +344,19 @@ def _proved(given: argparse.Namespace, data: Scores) -> Certificate:
         options["unlabelled"] = None if given.unlabelled is None else _scores_to_come(given)
         return certify(data.scores, data.labels, given.goal, **options)
     why = "with one threshold, not with one per group and gaps between them: leave it out"
-    refuse_options(given, ("time", "unlabelled", "amounts", "id"), why)
+    refuse_options(given, ("unlabelled", "amounts", "id"), why)
     from setpoint.certificates import certify_groups
-    from setpoint.certificates.group_thresholds import halves
+    from setpoint.certificates.hold_out import Related
 
-    first = halves(len(data.scores), data.clusters)
+    related = Related.read(data.clusters, data.times, data.scores)
+    parts = related.halves(len(data.scores), np.random.RandomState(0))
     columns = [np.asarray(c) for c in (data.scores, data.labels, data.groups)]
-    chosen_on, proved_on = ([c[part] for c in columns] for part in (first, ~first))
-    own = data.clusters
-    sides = (None, None) if own is None else (own[first], own[~first])
-    tell([f"Thresholds are chosen on {first.sum():,} of the rows and proved on the others."])
+    chosen_on, proved_on = ([c[part] for c in columns] for part in parts)
+    own, when = data.clusters, data.times
+    sides = [None if own is None else own[part] for part in parts]
+    options["times"] = None if when is None else when[parts[1]]
+    sizes = len(chosen_on[0]), len(proved_on[0])
+    tell(["Thresholds are chosen on {:,} rows and proved on {:,} others.".format(*sizes)])
     return certify_groups(
         problem, chosen_on, proved_on, column=given.group, clusters=sides, **options
     )
@@ -352,7 +366,7 @@ def _approvals(group: str, certificate: Certificate, data: Scores) -> Iterator[s
     """One sentence: the share of rows above the threshold in every group."""
     from setpoint.certificates import approval_rates
 
-    rates = approval_rates(certificate, data.scores, data.groups)
+    rates = approval_rates(certificate, data.scores, data.groups, data.ids)
     shown = ", ".join(f"{name!r} {100 * rate:.1f} %" for name, rate in rates.items())
     yield f"Above the threshold by {group}: {shown}."
 

@@ -30,8 +30,8 @@ from setpoint.runs import (
     Manifest,
     history_file,
     note_check,
-    parse_certificate,
     read_certificate,
+    read_certificate_file,
     read_manifest,
 )
 from setpoint.tables import (
@@ -171,10 +171,9 @@ def _check_several(given: argparse.Namespace) -> None:
 def _of_file(path: Path) -> Any:
     if not path.exists():
         raise UserError(f"{path}: no such file; name a certificate or the folder of a run.")
-    content = path.read_bytes()
-    if ClassCertificate.kind.encode() in content:
+    if ClassCertificate.kind.encode() in path.read_bytes():
         raise UserError(f"{path} is about several classes: name its folder, which has the model.")
-    return parse_certificate(path, content)
+    return read_certificate_file(path)
 
 
 def _read(given: argparse.Namespace, manifest: Manifest | None, source: TableSource) -> Scores:

@@ -20,6 +20,7 @@ from setpoint.cli.common import (
     count,
     fraction,
     parse_goal,
+    refuse_options,
     seed,
     tell,
 )
@@ -128,6 +129,10 @@ def certify_from_plan(given: argparse.Namespace) -> Certificate:
     Raises:
         UserError: An option that does not go with a plan, or a file that is no plan.
     """
+    others = ("group", "clusters", "time", "prevalence", "unlabelled", "amounts", "id", "test")
+    refuse_options(given, (*others, "old_threshold"), "without --plan, whose labels say it all")
+    if given.candidates != 1 or given.guarantee != "pac":
+        raise UserError("--candidates and --guarantee go without --plan.")
     if given.labels is None:
         raise UserError(
             "--plan needs --labels FILE: the rows that `setpoint plan` wrote, labelled."
