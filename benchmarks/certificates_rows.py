@@ -22,12 +22,12 @@ import numpy as np
 from scipy.special import ndtr, ndtri, pdtrc
 
 from benchmarks.common import results
-from setpoint import Problem, __version__, certify
+from setpoint import Problem, __version__, certify, label_plan
 from setpoint.certificates import certify_shifts, certify_three_way
 from setpoint.certificates.betting import upper_mean
 from setpoint.certificates.regions import Evidence, upper_bound
 from setpoint.certificates.sample import POSITIVES, Subset
-from setpoint.rates import cost, coverage, fpr, npv, precision, recall
+from setpoint.rates import cost, coverage, fpr, kappa, mcc, npv, precision, recall
 
 RESULTS = Path(__file__).parent / "results" / "certificates_rows.json"
 DELTA = 0.05
@@ -230,6 +230,79 @@ def three_way(draws: int) -> Iterator[Row]:
     }
 
 
+LEVELS = np.arange(12)
+BY_CLASS = {
+    positive: np.diff(
+        ndtr(np.append(np.append(-np.inf, LEVELS[1:] / 2 - 1.75), np.inf) - SHIFT * positive)
+    )
+    for positive in (False, True)
+}
+"""Gaussian scores rounded to 12 values: the share of each in either class."""
+
+
+def lots(draws: int) -> Iterator[Row]:
+    """``fpr <= 0.05`` on scores with 12 values, and with 3: ties rejected, and broken by lot."""
+    for values in (12, 3):
+        step = 12 // values
+        law = {c: shares.reshape(values, step).sum(1) for c, shares in BY_CLASS.items()}
+        random, wrong = np.random.default_rng(0), 0
+        kept: dict[str, list[float]] = {"lot": [], "reject": []}
+        for _ in range(draws):
+            labels = random.random(1000) < 0.3
+            drawn = {c: random.choice(values, 1000, p=p) for c, p in law.items()}
+            scores = np.where(labels, drawn[True], drawn[False]).astype(float)
+            for ties, given in (("lot", {"ties": "lot", "ids": np.arange(1000)}), ("reject", {})):
+                found = certify(scores, labels, fpr <= 0.05, **given)
+                lot, at = (found.lots or (1.0,))[0], found.threshold
+                rates = {
+                    c: p[np.arange(values) > at].sum()
+                    + (1 - lot) * p[np.arange(values) == at].sum()
+                    for c, p in law.items()
+                }
+                kept[ties].append(float(rates[True]))
+                wrong += ties == "lot" and rates[False] > 0.05
+        above = {c: np.append(np.cumsum(p[::-1])[::-1], 0.0) for c, p in law.items()}
+        best = np.interp(0.05, above[False][::-1], above[True][::-1])
+        row: Row = {"setting": f"fpr <= 0.05 with {values} distinct scores, ties by lot"}
+        row |= {"draws": draws, "broken": wrong / draws, "recall": float(np.mean(kept["lot"]))}
+        yield row | {"recall, ties rejected": float(np.mean(kept["reject"])), "oracle": float(best)}
+
+
+def agreement(draws: int) -> Iterator[Row]:
+    """Matthews' correlation and Cohen's kappa, 4 points below the best that there is."""
+    for rate in (mcc, kappa):
+        cuts = np.linspace(-1, 4, 4001)
+        best = float(rate.at_shares(ndtr(SHIFT - cuts), ndtr(-cuts), 0.2).max())
+        random, wrong, made = np.random.default_rng(0), 0, 0
+        count = max(draws // 4, 1)
+        for _ in range(count):
+            labels = random.random(2000) < 0.2
+            found = certify(random.normal(size=2000) + SHIFT * labels, labels, rate >= best - 0.04)
+            made += found.certified
+            if found.certified:
+                at = found.threshold
+                wrong += rate.at_shares(ndtr(SHIFT - at), ndtr(-at), 0.2) < best - 0.04
+        row: Row = {"setting": f"{rate} >= best - 0.04, 2,000 rows", "draws": count}
+        yield row | {"broken": wrong / count, "certified": made / count}
+
+
+def plans(draws: int) -> Iterator[Row]:
+    """``fpr <= 0.001`` at 1 % positives from 2,000 labels of 200,000 rows, placed by a plan."""
+    random, wrong, kept, count = np.random.default_rng(0), 0, [], max(draws // 10, 1)
+    for draw in range(count):
+        positive = random.random(200_000) < 0.01
+        scores = random.normal(size=200_000) + 4 * positive
+        plan = label_plan(scores, fpr <= 0.001, budget=2000, seed=draw)
+        labels = np.full(200_000, np.nan)
+        labels[list(plan.rows)] = positive[list(plan.rows)]
+        found = certify(scores, labels, fpr <= 0.001, plan=plan)
+        kept.append(float(ndtr(4 - found.threshold)) if found.certified else 0.0)
+        wrong += found.certified and ndtr(-found.threshold) > 0.001
+    row: Row = {"setting": "fpr <= 0.001, 2,000 labels of 200,000 rows by plan", "draws": count}
+    row |= {"broken": wrong / count, "recall": float(np.mean(kept))}
+    yield row | {"oracle": float(ndtr(4 - ndtri(0.999)))}
+
+
 def capacity(draws: int) -> Iterator[Row]:
     """``alerts <= 6 per day on 90 % of days``: 120 days whose scores shift from day to day."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
@@ -262,7 +335,10 @@ def power(draws: int) -> Iterator[Row]:
         yield {"setting": f"gap <= {level}, {n} positives each", "proved": proved / draws}
 
 
-PARTS = (displayed, clusters, costs, outputs, shifts, three_way, capacity, power)
+PARTS = (
+    *(displayed, clusters, costs, outputs, shifts, three_way, lots, agreement, plans, capacity),
+    power,
+)
 
 
 def main() -> None:

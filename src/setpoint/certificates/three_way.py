@@ -205,9 +205,10 @@ class ThreeWayCertificate(Record):
             yield REJECT, f"score <= {numeral(self.lower)}"
             yield REVIEW, f"what is between: {self.reviews:,} of {self.examples:,} rows"
         yield from claim_rows(self.claims)
+        sure = f"two-sided {share_text(self.confidence)} interval"
         for each in self.shares:
             value, low, high = map(share_text, (each.value, each.low, each.high))
-            yield f"{each.name} share", f"{value} measured, between {low} and {high}"
+            yield f"{each.name} share", f"{value} measured, between {low} and {high} ({sure})"
         yield from titled("notes", self.notes)
 
     @classmethod
