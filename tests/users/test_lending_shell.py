@@ -91,6 +91,8 @@ def test_training_leaves_the_protected_column_out_and_thresholds_are_per_group(t
 def test_what_thresholds_per_group_cannot_use_is_refused(tmp_path, capsys):
     rows = [f"{i / 100},{i % 2},{'fm'[i // 2 % 2]},{i}" for i in range(400)]
     (tmp_path / "scores.csv").write_text("\n".join(["s,y,sex,t", *rows]) + "\n")
-    columns = ["--score", "s", "--label", "y", "--group", "sex", "--time", "t"]
-    assert run("certify", tmp_path / "scores.csv", *columns, "--goal", GOAL) == 2
-    assert "--time goes with one threshold, not with one per group" in capsys.readouterr().err
+    columns = ["--score", "s", "--label", "y", "--group", "sex", "--goal", GOAL]
+    assert run("certify", tmp_path / "scores.csv", *columns, "--amounts", "t") == 2
+    assert "--amounts goes with one threshold, not with one per group" in capsys.readouterr().err
+    assert run("certify", tmp_path / "scores.csv", *columns, "--time", "t") == 1
+    assert "these rows drift" in capsys.readouterr().out  # chosen on the past, proved on later rows

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr
 
 from setpoint._checks import share as check_share
 from setpoint.axes.arrays import Floats
@@ -27,7 +28,8 @@ DRIFTS = "these rows drift"
 """How the reason of a drift begins."""
 PARTS = 5
 FEWEST_ROWS = 50
-"""Reference rows below which a test is left out."""
+"""Reference rows below which ranks are tested for a trend, and shares are not tested."""
+_FEWEST_FOR_TREND = 20
 WORTH_NAMING = 0.15
 """A column is named if values of the last fifth beat those of the first by this much over half."""
 _MOST_VALUES = 10
@@ -125,9 +127,20 @@ def _rank_test(scores: Floats, random: np.random.Generator) -> float | None:
     """The largest log evidence that later scores rank differently; None for too few rows."""
     first = len(scores) // PARTS
     if first < FEWEST_ROWS:
-        return None
+        return _trend(scores, random)
     cells = RankCells.of(scores[:first], random)
     return float(rank_evidence(cells.balls).add(cells.cells(scores[first:], random)).max())
+
+
+def _trend(scores: Floats, random: np.random.Generator) -> float | None:
+    """Minus the log p-value of Spearman's rank correlation with time, for few rows."""
+    n = len(scores)
+    if n < _FEWEST_FOR_TREND:
+        return None
+    ranks = np.argsort(np.lexsort((random.random(n), scores)))
+    rho = float(np.corrcoef(ranks, np.arange(n))[0, 1])
+    deviate = rho * np.sqrt((n - 2) / max(1 - rho**2, 1e-12))
+    return -float(np.log(max(2 * stdtr(n - 2, -abs(deviate)), 1e-300)))
 
 
 def _share_test(events: NDArray[np.bool_], level: float) -> float | None:
