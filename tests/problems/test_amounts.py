@@ -125,6 +125,8 @@ def test_what_amounts_need():
         certify(scores, labels, BY_COLUMN <= 8)
     with pytest.raises(ValueError, match="per group"):
         Problem(minimize=BY_COLUMN, subject_to=fpr <= 0.1, thresholds="per group")
+    with pytest.raises(ValueError, match="per query"):
+        Problem(minimize=BY_COLUMN).per("session")
     assert by_amounts(recall, "worth") == recall
 
 

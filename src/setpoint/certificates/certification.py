@@ -362,7 +362,13 @@ def _times_of_rows(times: Any, sample: CalibrationSample) -> Any:
     from setpoint.certificates.times import read_times
 
     when = read_times(times, sample.scores if sample.kept is None else sample.kept)
-    return when if sample.kept is None else when[sample.kept]
+    when = when if sample.kept is None else when[sample.kept]
+    if when.min() == when.max():
+        raise ValueError(
+            f"times= are {when.min()} in all rows: there is no earlier and later to compare. Leave "
+            "times= out, or pass when each row was measured."
+        )
+    return when
 
 
 def _period(when: Any) -> tuple[str, ...]:

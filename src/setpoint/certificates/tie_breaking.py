@@ -105,7 +105,7 @@ class TieOrder:
         if not np.isfinite(place):
             return place, 0.0
         at = min(max(int(np.floor(place)), 0), len(self.distinct) - 1)
-        return float(self.distinct[at]), float(place - at)
+        return float(self.distinct[at]) + 0.0, float(place - at)
 
 
 def break_ties(sample: CalibrationSample, ids: Any) -> CalibrationSample:

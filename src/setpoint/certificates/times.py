@@ -117,8 +117,6 @@ def drift_caveat(
 
     if sample.drawn is not None:  # rows of a cluster are alike: one of each
         times = times[sample.drawn]
-    if times.min() == times.max():
-        return ()
     found = exchangeability(
         sample.scores, sample.labels, times=times, threshold=threshold, significance=_DRIFT
     )

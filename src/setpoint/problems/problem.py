@@ -19,7 +19,7 @@ import numpy as np
 from setpoint.axes.specification import PER_GROUP, Specification
 from setpoint.batch import ScoredExamples, column_of
 from setpoint.problems.parser import parse
-from setpoint.problems.validation import as_targets, check_query, specified
+from setpoint.problems.validation import as_targets, check_query, refuse_amounts, specified
 from setpoint.rates import Expression, Target, by_amounts, column_name
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class Problem(Specification):
             maximize precision subject to alerts at 10 per query
         """
         check_query(column, self.query, self.kind)
+        refuse_amounts(self.expressions, "thresholds per query")
         return self.changed(query=str(column))
 
     @classmethod

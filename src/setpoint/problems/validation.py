@@ -30,7 +30,9 @@ def specified(
     count = count_thresholds(thresholds, targets)
     check_targets(targets, count)
     _check_classes(objective, targets, count)
-    _check_amounts(objective, targets, count)
+    if count == PER_GROUP:
+        expressions = (objective, *(target.expression for target in targets))
+        refuse_amounts(expressions, "thresholds per group")
     return Specification(objective, maximize, targets, count)
 
 
@@ -198,12 +200,12 @@ def _check_classes(objective: Expression, targets: tuple[Target, ...], threshold
     _check_setpoints([t for t in targets if isinstance(t, Setpoint)])
 
 
-def _check_amounts(objective: Expression, targets: tuple[Target, ...], thresholds: object) -> None:
+def refuse_amounts(expressions: Iterable[Expression], several: str) -> None:
     """Amounts weigh the rows of one threshold."""
-    for expression in (objective, *(target.expression for target in targets)):
-        found = next((node for node in expression.nodes() if isinstance(node, AmountCost)), None)
-        if found is not None and thresholds == PER_GROUP:
-            raise ValueError(f"`{found}` goes with one threshold, not with thresholds per group.")
+    for expression in expressions:
+        for node in expression.nodes():
+            if isinstance(node, AmountCost):
+                raise ValueError(f"`{node}` goes with one threshold, not with {several}.")
 
 
 def _check_node(node: Expression) -> None:
