@@ -7,7 +7,7 @@ from lightgbm import LGBMClassifier
 from sklearn.metrics import confusion_matrix
 
 from setpoint import certify, evaluate
-from setpoint.estimators import CertifiedThreshold
+from setpoint.estimators import CertifiedThreshold, Classifier
 
 pl = pytest.importorskip("polars")
 
@@ -103,3 +103,16 @@ def test_a_frame_words_as_labels_and_a_boosted_model():
     kept, truth = found == "default", bad[2000:]
     assert counts[0, 1] == (kept & ~truth).sum()
     assert counts[0, 1] / counts[0].sum() <= 0.1 + 3 * (0.09 / counts[0].sum()) ** 0.5
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "numpy"])
+def test_a_column_of_dates_is_refused_by_name(library):
+    day = np.datetime64("2026-01-01") + np.arange(len(SCORES))
+    columns = {"amount": SCORES, "day": day}
+    given = {"pandas": pd.DataFrame, "polars": pl.DataFrame}.get(library, lambda c: c["day"])(
+        columns
+    )
+    given = given[:, None] if library == "numpy" else given
+    name = "X" if library == "numpy" else "day"
+    with pytest.raises(TypeError, match=f"Column '{name}' holds .*: make a number of it"):
+        Classifier("maximize recall subject to fpr <= 5 %").fit(given, LABELS)

@@ -106,11 +106,17 @@ class Check:
     def _rows(self) -> TextRows:
         for finding in self.findings:
             seen = "undefined" if finding.measured is None else share_text(finding.measured)
-            chance = "" if finding.chance is None else f"; chance {share_text(finding.chance)}"
+            chance = "" if finding.chance is None else _by_chance(finding.chance)
             alarm = " - ALARM" if finding.alarm else ""
             yield finding.name, f"{seen} now, {finding.expected}{chance}{alarm}"
         rare = share_text(self.significance)
         yield "alarm", f"if chance alone would do this less often than {rare}"
+
+
+def _by_chance(share: float) -> str:
+    """How often chance alone does this, in words."""
+    often = "less than 0.01 %" if share < 1e-4 else share_text(share)
+    return f"; this or worse by chance alone: {often}"
 
 
 def check_drift(

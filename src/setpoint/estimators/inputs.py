@@ -56,13 +56,26 @@ def read_features(estimator: Any, X: Any, *y: Any, reset: bool = True) -> Any:
     """Features as an array of floats, with ``y`` if it is given, as scikit-learn checks them.
 
     Raises:
-        TypeError: Entries are masked, which scikit-learn would not see.
+        TypeError: Entries are masked, which scikit-learn would not see, or a column holds dates.
         ValueError: They are no finite numbers, or not of the shape that ``fit`` saw.
     """
     for values, name in zip((X, *y), ("X", "y"), strict=False):
         check_unmasked(values, name)
+    _refuse_dates(X)
     with np.errstate(over="ignore", invalid="ignore"):  # it sums them first
         return validate_data(estimator, X, *y, dtype=_FLOATS, reset=reset)
+
+
+def _refuse_dates(X: Any) -> None:
+    """TypeError for a column of dates, times or durations, of numpy, pandas or polars."""
+    single = [getattr(X, "dtype", "")]
+    columns = zip(getattr(X, "columns", ["X"]), getattr(X, "dtypes", single), strict=False)
+    for name, dtype in columns:
+        if str(dtype).lower().startswith(("date", "time", "duration")):
+            raise TypeError(
+                f"Column {name!r} holds {dtype}: make a number of it, such as the days since a "
+                "date, or leave it out."
+            )
 
 
 def read_decision_goal(goal: GoalLike, unseen: str) -> Problem:

@@ -126,6 +126,7 @@ def check_steady(head: nn.Module, features: Tensor) -> None:
         except RuntimeError as error:
             shape = tuple(features.shape)
             raise ValueError(f"The head cannot take features of shape {shape}: {error}") from error
+    torch.clear_autocast_cache()  # before torch 2.13 it keeps these weights, without a gradient
     if not torch.allclose(first, second, equal_nan=True):
         raise ValueError(f"The head gives other scores each time it is called: {_UNSTEADY}")
 
