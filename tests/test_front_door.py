@@ -122,6 +122,16 @@ def test_one_version_everywhere():
     assert newest == cited == setpoint.__version__
 
 
+def test_what_first_users_stumbled_over_is_held_by_tests_that_exist():
+    folder = Path(__file__).parent / "users"
+    named = set(re.findall(r"`([a-z_/]+\.py)`", (folder / "README.md").read_text("utf-8")))
+    assert len(named) > 20
+    assert [
+        n for n in named if not (folder / n).exists() and not Path(folder, "../..", n).exists()
+    ] == []
+    assert len(list(folder.glob("test_*.py"))) == 10
+
+
 def test_lower_bounds_are_those_that_are_tested():
     """`make test-oldest` installs what pyproject.toml allows at least."""
     root = Path(__file__).parents[1]

@@ -82,6 +82,17 @@ def test_the_chance_is_that_of_the_binomial_law():
     assert cap.measured == pytest.approx(false / (~labels).sum())
 
 
+def test_a_check_says_what_the_chance_is_of():
+    found = certify(*OLD, fpr <= 0.05)
+    scores, labels = sample(1, 3000, 0.3)
+    assert "now, certified for all data; this or worse by chance alone: " in str(
+        found.check(scores, labels)
+    )
+    broken = str(found.check(scores + 2, labels))
+    assert "this or worse by chance alone: less than 0.01 % - ALARM" in " ".join(broken.split())
+    assert "e-" not in broken
+
+
 def test_groups_are_checked_one_by_one():
     scores, labels = OLD
     groups = np.where(np.random.default_rng(5).random(3000) < 0.5, "a", "b")

@@ -161,6 +161,17 @@ def test_it_can_be_read_by_a_screen_reader(shown):
     assert ("lang", "en") in reader.attributes
 
 
+def test_training_rows_are_not_judged_and_groups_come_first_with_a_picture(shown):
+    rows = re.findall(r'<tr><th scope="row">(\w+)</th>.*?<span class="says ([a-z]*)">', shown, re.S)
+    judged = {name for name, said in rows if said}
+    assert {"train", "validation"} <= {name for name, _ in rows}
+    assert judged == {"calibration", "test"}
+    sections = re.findall(r'<section id="(\w+)">(.*?)</section>', shown, re.S)
+    name, text = sections[0]
+    assert name == "groups"
+    assert text.count("<svg") == 2
+
+
 @pytest.mark.parametrize("bad", HOSTILE)
 def test_hostile_words_are_text_wherever_they_come_from(bad):
     splits = {"test": (*draw(300, 0)[:2], np.array([bad.replace("\x00", ""), "b"] * 150))}

@@ -1,5 +1,6 @@
 """Bounds, verdicts and actions in a reader's words."""
 
+import json
 import re
 
 import numpy as np
@@ -10,7 +11,7 @@ from setpoint import certify
 from setpoint.reports import report
 from setpoint.reports.text import date, money, rate_name, signed
 from setpoint.reports.wording import bounds_in_words, headline, participle
-from setpoint.results import Findings
+from setpoint.results import Findings, clopper_pearson
 from setpoint.results.measured import read_goal
 
 NAMED = {"positive": "fraud", "negative": "legitimate payments", "action": "stop"}
@@ -122,3 +123,19 @@ def test_small_words():
     assert date("<b>") == "<b>"
     bounds = read_goal("cost(miss=500, false_alarm=5) <= 8 and f_score(1) >= 0.5").bounds
     assert [rate_name(b.expression) for b in bounds] == ["cost of a case", "f_score(1)"]
+
+
+def test_the_certificate_and_the_page_show_one_kind_of_interval():
+    """Clopper and Pearson in both; the certificate spares the row whose score is its threshold."""
+    random = np.random.default_rng(0)
+    y = random.random(3000) < 0.2
+    s = random.normal(size=3000) + 2 * y
+    found = certify(s, y, "fpr <= 5 %")
+    (recall,) = (each for each in found.objective if each.name == "recall")
+    text = report(s, y, found)
+    told = json.loads(text.split('id="setpoint-report">')[1].split("</script>")[0])
+    shown = told["splits"][0]["recall"]
+    counts = shown["count"], shown["total"]
+    assert tuple(shown["interval"].values()) == clopper_pearson(*counts)
+    assert recall.high == pytest.approx(clopper_pearson(*counts).high, rel=1e-12)
+    assert recall.low == pytest.approx(clopper_pearson(counts[0] - 1, counts[1]).low, rel=1e-12)
