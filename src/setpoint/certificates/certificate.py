@@ -33,7 +33,6 @@ from setpoint.certificates.text import (
     titled,
     value_text,
 )
-from setpoint.certificates.tie_breaking import winners
 from setpoint.rates import Value, numeral
 
 if TYPE_CHECKING:
@@ -329,6 +328,8 @@ class Certificate(Record):
             return None
         if ids is None:
             raise ValueError("Ties are broken by a lot drawn from the row's id: pass ids=.")
+        from setpoint.certificates.tie_breaking import winners
+
         pairs = zip(self.points, self.lots, strict=True)
         return {point.group: winners(ids, self.lot_seed, lot, shape) for point, lot in pairs}
 

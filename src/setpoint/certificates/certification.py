@@ -48,7 +48,6 @@ from setpoint.certificates.sample import (
 from setpoint.certificates.search import PROOF_METHODS, SPLIT_NOTE, prove_given, search
 from setpoint.certificates.selection import candidate_thresholds, split_rows
 from setpoint.certificates.text import advice_on, assumptions, remarks, useless
-from setpoint.certificates.tie_breaking import TIES, break_ties
 from setpoint.problems import Capacity, Problem
 from setpoint.rates import Bound, Expression, Fold, Where, fpr, recall
 
@@ -163,23 +162,34 @@ def certify(
     delta = risk_of(confidence) / candidates
     if (capacity := as_capacity(goal)) is not None:
         others = (groups, thresholds, prevalence, unlabelled, clusters, old_threshold, amounts, ids)
-        rows = (scores, labels, times)
-        return _certify_capacity(capacity, *rows, delta, options, accept_drift, others)
+        rows = (capacity, scores, labels, times)
+        return _certify_capacity(*rows, delta, options, accept_drift, others)
     wanted = goal_to_certify(goal)
     _check_settings(wanted, labels, options, thresholds, prevalence, unlabelled)
     goals = goals_by_group(wanted, groups, given=thresholds is not None)
     wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
     sample = calibration_sample(scores, labels, groups, wheres, read_prevalence(prevalence))
     when = None if times is None else _times_of_rows(times, sample)
-    _check_reviewed(wanted, sample, old_threshold)
-    sample = sample if ids is None else break_ties(sample, ids)
-    sample = sample if clusters is None else _by_cluster(sample, clusters)
-    _check_class_counts(wanted, sample)
+    sample = _independent(wanted, sample, ids, clusters, old_threshold)
     if unlabelled is not None:
         sample.prevalence = prevalence_now(sample, unlabelled, SHARE_OF_PRIOR * delta)
         delta *= 1 - SHARE_OF_PRIOR
     sample = sample if amounts is None else _with_amounts(sample, goals, amounts, largest_amount)
     return _prove(wanted, goals, sample, thresholds, delta, options, when, accept_drift)
+
+
+def _independent(
+    wanted: CertificateGoal, sample: CalibrationSample, ids: Any, clusters: Any, old: float | None
+) -> CalibrationSample:
+    """The rows with ties broken, or one row of each cluster, if the goal can be counted on them."""
+    _check_reviewed(wanted, sample, old)
+    if ids is not None:
+        from setpoint.certificates.tie_breaking import break_ties
+
+        sample = break_ties(sample, ids)
+    sample = sample if clusters is None else _by_cluster(sample, clusters)
+    _check_class_counts(wanted, sample)
+    return sample
 
 
 def _prove(
@@ -389,7 +399,7 @@ def risk_of(confidence: float) -> float:
 
 def _check_ties(ties: str, ids: Any, thresholds: Any, unlabelled: Any) -> None:
     """Lots need ids, and a threshold that is searched for."""
-    if ties not in TIES:
+    if ties not in ("reject", "lot"):
         raise ValueError(f'ties must be "reject" or "lot"; got {ties!r:.40}.')
     if (ids is None) == (ties == "lot"):
         raise ValueError('ties="lot" draws a lot from the id of each row: ids= goes with it.')

@@ -29,8 +29,6 @@ from setpoint.batch import check_length
 from setpoint.certificates.clusters import read_ids
 from setpoint.certificates.sample import CalibrationSample, check_copies
 
-TIES = ("reject", "lot")
-"""What happens to scores that equal the threshold."""
 _LOW, _HALF = 0xFFFFFFFF, 2**32
 _LOTS = 2**26
 """So many different lots: with up to as many distinct scores, place plus lot is exact."""
