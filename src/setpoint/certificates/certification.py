@@ -147,23 +147,20 @@ def certify(
         >>> certify(s, y, "fpr <= 0.1 %").notes[0]
         '`fpr <= 0.001` needs 2,995 negatives, you have 2,000'
     """
-    if weights is not None:
-        refuse_weights()
-    _check_ties(ties, ids, thresholds, unlabelled)
+    _check_given(weights, ties, ids, thresholds, unlabelled)
     if plan is not None:
         others = (groups, thresholds, prevalence, clusters, times, old_threshold, amounts, ids)
         plain = candidates == 1 and guarantee == "pac" and all(x is None for x in others)
         return _certify_plan(scores, labels, goal, plan, confidence, plain)
-    options = _options(confidence, guarantee, candidates)
-    options |= {"given_thresholds": thresholds is not None, "old_threshold": old_threshold}
+    options = _options(confidence, guarantee, candidates, thresholds is not None, old_threshold)
     if outputs is not None:
         others = (groups, prevalence, unlabelled, clusters, times, old_threshold, amounts, ids)
         return _certify_outputs(scores, labels, goal, outputs, thresholds, options, others)
     delta = risk_of(confidence) / candidates
     if (capacity := as_capacity(goal)) is not None:
         others = (groups, thresholds, prevalence, unlabelled, clusters, old_threshold, amounts, ids)
-        rows = (capacity, scores, labels, times)
-        return _certify_capacity(*rows, delta, options, accept_drift, others)
+        settings = (delta, options, accept_drift, others)
+        return _certify_capacity(capacity, scores, labels, times, *settings)
     wanted = goal_to_certify(goal)
     _check_settings(wanted, labels, options, thresholds, prevalence, unlabelled)
     goals = goals_by_group(wanted, groups, given=thresholds is not None)
@@ -235,10 +232,17 @@ def certify_sample(
     return _prove(wanted, goals, sample, None, delta, options)
 
 
-def _options(confidence: float, guarantee: str, candidates: int) -> dict[str, Any]:
+def _options(
+    confidence: float,
+    guarantee: str,
+    candidates: int,
+    given_thresholds: bool = False,
+    old_threshold: float | None = None,
+) -> dict[str, Any]:
     """What a certificate says about itself, checked."""
     count = whole(candidates, "candidates", least=1)
-    return {"confidence": float(confidence), "guarantee": guarantee, "candidates": count}
+    known = {"given_thresholds": given_thresholds, "old_threshold": old_threshold}
+    return {"confidence": float(confidence), "guarantee": guarantee, "candidates": count, **known}
 
 
 def _certify_outputs(
@@ -397,8 +401,10 @@ def risk_of(confidence: float) -> float:
     return risk
 
 
-def _check_ties(ties: str, ids: Any, thresholds: Any, unlabelled: Any) -> None:
-    """Lots need ids, and a threshold that is searched for."""
+def _check_given(weights: Any, ties: str, ids: Any, thresholds: Any, unlabelled: Any) -> None:
+    """Weights are refused; lots need ids, and a threshold that is searched for."""
+    if weights is not None:
+        refuse_weights()
     if ties not in ("reject", "lot"):
         raise ValueError(f'ties must be "reject" or "lot"; got {ties!r:.40}.')
     if (ids is None) == (ties == "lot"):
