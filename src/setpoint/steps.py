@@ -77,7 +77,12 @@ class Step:
 
 
 class Hard(Step):
-    """The true decision, ``score > threshold``: no gradient, for finding and reporting."""
+    """The true decision, ``score > threshold``: no gradient, for finding and reporting.
+
+    Examples:
+        >>> Hard().value(np.array([-2.0, 0.0, 2.0])).tolist()
+        [0.0, 0.0, 1.0]
+    """
 
     __slots__ = ()
 
@@ -131,7 +136,12 @@ class Sigmoid(Step):
 
 
 class Softplus(Step):
-    """The paper's convex surrogate. It does not tend to hard counts: for equalities only."""
+    """The paper's convex surrogate. It does not tend to hard counts: for equalities only.
+
+    Examples:
+        >>> Softplus().value(np.array([-2.0, 0.0, 2.0])).round(2).tolist()
+        [0.13, 0.69, 2.13]
+    """
 
     __slots__ = ()
     _usual, _sides_add_up = 0.5, False
@@ -150,7 +160,12 @@ class Softplus(Step):
 
 
 class Hinge(Step):
-    """``max(0, 1 + u)``, the convex surrogate of support vector machines: for equalities only."""
+    """``max(0, 1 + u)``, the convex surrogate of support vector machines: for equalities only.
+
+    Examples:
+        >>> Hinge().value(np.array([-2.0, 0.0, 2.0])).tolist()
+        [0.0, 1.0, 3.0]
+    """
 
     __slots__ = ()
     _usual, _sides_add_up = 0.5, False

@@ -39,6 +39,11 @@ class Choice:
         value: What ``problem.evaluate`` gives on these data: the objective at the thresholds, or
             the area over a range.
         rates: Every rate at the thresholds, the mean over several of them.
+
+    Examples:
+        >>> from setpoint import fnr_at_fpr
+        >>> fnr_at_fpr(0.5).choose([3.0, 2.0, 1.0, 0.0], [1, 0, 1, 0]).rates
+        {'fnr': 0.0, 'fpr': 0.5}
     """
 
     thresholds: Any

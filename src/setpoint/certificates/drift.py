@@ -68,7 +68,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """The verdict on new data: ``"ok"``, ``"drift"`` (of the alerts) or ``"broken"``."""
+    """The verdict on new data: ``"ok"``, ``"drift"`` (of the alerts) or ``"broken"``.
+
+    Examples:
+        >>> import numpy as np
+        >>> from setpoint import certify
+        >>> labels = np.arange(3000) % 3 == 0
+        >>> scores = np.random.default_rng(0).normal(size=3000) + 2.5 * labels
+        >>> certificate = certify(scores, labels, "fpr <= 0.05")
+        >>> certificate.check(scores, labels).verdict, certificate.check(scores + 1, labels).verdict
+        ('ok', 'broken')
+    """
 
     verdict: str
     goal: str

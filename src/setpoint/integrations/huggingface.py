@@ -62,6 +62,11 @@ class Goal(TrainerCallback):  # type: ignore[misc]
             Trainer plans. Any criterion called with scores and labels will do.
         outputs: Names of several binary outputs, in the order of the logits; labels are
             ``[n, c]``, NaN where a row is not labelled for an output.
+
+    Examples:
+        >>> goal = Goal("maximize recall subject to fpr <= 0.05")
+        >>> print(goal.problem)
+        maximize recall subject to fpr <= 0.05
     """
 
     def __init__(

@@ -56,6 +56,11 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
         confidence: Of the certificate.
         folder: Where the certificate is written; the trainer's own folder by default.
         candidates: How many validations of the same rows the best is chosen from; None: counted.
+
+    Examples:
+        >>> callback = Recalibrate("fpr <= 0.01", confidence=0.99)
+        >>> callback.confidence
+        0.99
     """
 
     def __init__(

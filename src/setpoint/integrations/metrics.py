@@ -115,6 +115,13 @@ class RatesAt(Metric):  # type: ignore[misc]
         threshold: Such as a certificate's; ``-inf`` accepts everybody, ``inf`` nobody.
         *rates: Such as ``fpr, recall``; those that are 0/0 so far are left out.
         **options: Those of ``torchmetrics.Metric``.
+
+    Examples:
+        >>> from setpoint import fpr, recall
+        >>> metric = RatesAt(0.0, fpr, recall)
+        >>> metric.update(torch.tensor([1.0, -1.0, 2.0]), torch.tensor([1, 1, 0]))
+        >>> sorted(float(value) for value in metric.compute().values())
+        [0.5, 1.0]
     """
 
     is_differentiable = False

@@ -78,6 +78,11 @@ def partial_auc_loss(
             a negative that an end of the range cuts through counts in part.
         weights: Optional, one per example; weight 2 is two copies, weight 0 is absent.
         margin: As in :func:`auc_loss`.
+
+    Examples:
+        >>> scores, labels = torch.tensor([2.0, 1.5, 0.0, -1.0]), torch.tensor([1, 0, 1, 0])
+        >>> round(partial_auc_loss(scores, labels, fpr=(0, 0.5)).item(), 3)
+        1.5
     """
     return PartialRocArea(margin, fpr).loss(scores, labels, weights)
 

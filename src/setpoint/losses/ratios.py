@@ -124,6 +124,11 @@ def jaccard_loss(
         margin: As in :func:`f_score_loss`.
         threshold: As in :func:`f_score_loss`.
         lift: As in :func:`f_score_loss`.
+
+    Examples:
+        >>> scores, labels = torch.tensor([2.0, 0.5, -1.0]), torch.tensor([1, 1, 0])
+        >>> round(jaccard_loss(scores, labels, threshold=0.0).item(), 3)
+        0.25
     """
     return RatioBound(margin, JACCARD, threshold, lift).loss(scores, labels, weights)
 

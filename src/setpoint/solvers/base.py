@@ -399,14 +399,13 @@ class GlobalBatch(BatchCriterion):
         reduction: What becomes of the ranks' gradients: ``"mean"``, ``"sum"`` or ``"none"``;
             :meth:`attach` finds it out.
 
-    Example:
-        Examples:
-            >>> import torch
-            >>> from setpoint.solvers import GlobalBatch
-            >>> from setpoint.losses import auc_loss
-            >>> criterion = GlobalBatch(auc_loss)           # then criterion.attach(wrapped_model)
-            >>> criterion(torch.tensor([2.0, 0.5, 0.0]), torch.tensor([1, 1, 0])).item()
-            0.25
+    Examples:
+        >>> import torch
+        >>> from setpoint.solvers import GlobalBatch
+        >>> from setpoint.losses import auc_loss
+        >>> criterion = GlobalBatch(auc_loss)           # then criterion.attach(wrapped_model)
+        >>> criterion(torch.tensor([2.0, 0.5, 0.0]), torch.tensor([1, 1, 0])).item()
+        0.25
     """
 
     def __init__(self, loss: Loss, *, reduction: Reduction | None = None) -> None:

@@ -243,6 +243,10 @@ class Penalty:
         everywhere: Train the head by it too, and not by the implicit loss: FICO's ablation.
         threshold: Where the gap is taken: at the threshold that the ``"last"`` step held, or, as
             printed, at the one of ``"this"`` step, where the gap is zero except for smoothing.
+
+    Examples:
+        >>> Penalty(eta=0.5).eta
+        0.5
     """
 
     eta: float | None = None

@@ -124,6 +124,16 @@ def fit(
     Raises:
         ValueError: The data do not fit together, the goal cannot be measured on the validation
             data, or the checkpoint is of another run (:class:`OtherRun`).
+
+    Examples:
+        >>> from setpoint import Implicit, fnr_at_fpr
+        >>> x, y = torch.randn(400, 3), torch.arange(400) % 4 == 0
+        >>> model, criterion = torch.nn.Linear(3, 1), Implicit(fnr_at_fpr(0.1), steps=5)
+        >>> fitted = fit(
+        ...     model, criterion, x, y, steps=5, batch_size=100, learning_rate=0.1, seed=0
+        ... )
+        >>> criterion.thresholds.shape
+        torch.Size([1])
     """
     sampler = sampler if sampler is not None else Shuffled(whole(batch_size, "batch_size", least=1))
     steps = whole(steps, "steps", least=1)

@@ -24,6 +24,12 @@ class Validation:
         y: Labels, 0 or 1; for a goal about classes, the column of the class.
         weights: Optional, one per example.
         groups: For problems with slices, as :meth:`~setpoint.Problem.evaluate` takes them.
+
+    Examples:
+        >>> from setpoint import fnr_at_fpr
+        >>> x, y = torch.tensor([[3.0], [2.0], [1.0], [0.0]]), torch.tensor([1, 0, 1, 0])
+        >>> print(Validation(fnr_at_fpr(0.5), x, y).problem)
+        minimize fnr subject to fpr <= 0.5
     """
 
     problem: Problem

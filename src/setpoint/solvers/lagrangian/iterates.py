@@ -54,16 +54,15 @@ class Iterates:
         most: How many are kept; when there are more, those that neither the mixture nor the best
             choice needs go first.
 
-    Example:
-        Examples:
-            >>> from setpoint import fnr_at_fpr
-            >>> from setpoint.solvers import Iterates
-            >>> model, iterates = nn.Linear(1, 1), Iterates(fnr_at_fpr(0.5))
-            >>> scores, y = torch.tensor([2.0, 1.0, 0.0, -1.0]), torch.tensor([1, 0, 1, 0])
-            >>> for threshold in (1.5, -0.5, -2.0):        # the last one accepts all examples
-            ...     iterate = iterates.add(model, scores, y, [threshold], label=threshold)
-            >>> iterates.best.label
-            -0.5
+    Examples:
+        >>> from setpoint import fnr_at_fpr
+        >>> from setpoint.solvers import Iterates
+        >>> model, iterates = nn.Linear(1, 1), Iterates(fnr_at_fpr(0.5))
+        >>> scores, y = torch.tensor([2.0, 1.0, 0.0, -1.0]), torch.tensor([1, 0, 1, 0])
+        >>> for threshold in (1.5, -0.5, -2.0):        # the last one accepts all examples
+        ...     iterate = iterates.add(model, scores, y, [threshold], label=threshold)
+        >>> iterates.best.label
+        -0.5
     """
 
     def __init__(self, problem: GoalLike, *, most: int = 64) -> None:
