@@ -10,7 +10,7 @@ demo: .venv/demo
 test: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not browser and not slow"
 
-test-oldest: .venv-oldest/ready  ## the core on the oldest numpy, scipy and scikit-learn that are allowed
+test-oldest: .venv-oldest/ready  ## the core on the oldest numpy, scipy, scikit-learn and torch that are allowed
 	OMP_NUM_THREADS=1 PYTHONPATH=src .venv-oldest/bin/python -m pytest -n 2 -m "not browser and not slow" \
 	    tests/rates tests/problems tests/axes tests/certificates tests/results tests/solvers tests/losses \
 	    tests/test_batch.py tests/test_steps.py tests/estimators/test_certified_threshold.py
@@ -69,6 +69,7 @@ PIP = $(BIN)/python -m pip install --quiet --no-compile --constraint constraints
 	$(PIP) --editable ".[dev]"
 	touch $@
 
+# Without a GPU: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make test-oldest
 .venv-oldest/ready: pyproject.toml constraints-oldest.txt
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --no-compile --constraint constraints-oldest.txt \
