@@ -262,10 +262,12 @@ class PlainOutcome(Outcome):
 
     def _tied(self, output: int) -> str:
         """Whether nobody is accepted because too many share the highest score, in words."""
-        scores = self.counts.whole.scores[output]
+        scores, thresholds = (
+            exact(x)[output] for x in (self.counts.whole.scores, self.placed.threshold)
+        )
         highest = scores.max()
         sharing = int((scores == highest).sum())
-        if sharing == 1 or (self.placed.threshold[output] < highest).any():
+        if sharing == 1 or (thresholds < highest).any():
             return ""
         return (
             f"tied: {sharing} of {len(scores)} examples share the highest score, so nobody is "

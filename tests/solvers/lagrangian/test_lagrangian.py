@@ -321,3 +321,9 @@ def test_groups_are_counted():
     gradient(criterion, scores, y, groups=groups)
     true = (scores[(y == 0) & (groups == 1)] > 0).double().mean().item()
     assert criterion.stats()["gaps"][str(problem.subject_to[0])] == pytest.approx(true - 0.1)
+
+
+def test_scores_tied_at_the_top_are_told():
+    criterion = sp.Lagrangian(sp.fnr_at_fpr(0.1))
+    criterion(torch.zeros(40, requires_grad=True), torch.arange(40) % 2).backward()
+    assert str(criterion.status).startswith("tied: 40 of 40 examples share the highest score")
