@@ -82,7 +82,7 @@ def test_a_declared_fallback_decides_for_strangers(
 
 
 def test_any_classifier_gets_thresholds_per_group() -> None:
-    x, y, sex = draw(4000)
+    x, y, sex = draw(8000)
     model = CertifiedThreshold(
         LogisticRegression(), goal=GOAL, calibration_fraction=0.5, random_state=0
     )
