@@ -81,27 +81,12 @@ def report(
         >>> html.split("<title>")[1].split("</title>")[0]
         'At most 1 in 20 payments is stopped: proved with 95 % confidence'
     """
+    words = {"positive": positive, "negative": negative, "action": action}
+    told: dict[str, Any] = {"label": label, "notes": notes, "by": by, "costs": costs}
     if isinstance(certificate, ThreeWayCertificate):
-        if test is not None:
-            scores, labels, groups, times = (*test, None, None)[:4]
-        column, values = _group_column(groups, None)
-        found = ThreeWayFindings(
-            certificate,
-            np.asarray(scores),
-            binary_labels(labels, np.asarray(scores)),
-            None if values is None else np.asarray(values),
-            None if times is None else read_times(times, scores),
-            by,
-            costs,
-        )
-        words = nouns_from(positive, negative, action or "accept")
-        return three_way_page(found, words, label=label, group=column, notes=notes)
+        rows = (scores, labels, groups, times) if test is None else (*test, None, None)[:4]
+        return _three_way(certificate, rows, words, **told)
     column, values = _group_column(groups, certificate.column)
-    threshold: Any = None
-    if certificate.certified and certificate.column is None:
-        threshold = certificate.threshold
-    elif certificate.certified:
-        threshold = certificate.thresholds
     if certificate.lots:
         scores = certificate.resolve_ties(scores, ids, values)
         test = test and (certificate.resolve_ties(test[0], test[4], test[2]), *test[1:])
@@ -113,22 +98,48 @@ def report(
     run = RunResult(
         certificate.goal,
         splits,
-        threshold,
-        positive=positive,
-        negative=negative,
-        action=action or "flag",
+        _threshold_of(certificate),
         certificate=json.loads(certificate.to_json()),
-        label=label,
         group=column,
         versions={"setpoint": __version__},
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        notes=notes,
         times=times,
-        by=by,
-        costs=costs,
         checks=checks,
+        **told | words | {"action": action or "flag"},
     )
     return page(run, script=script)
+
+
+def _threshold_of(certificate: Certificate) -> Any:
+    """The threshold, a dict of them by group, or None if nothing is certified."""
+    if not certificate.certified:
+        return None
+    return certificate.threshold if certificate.column is None else certificate.thresholds
+
+
+def _three_way(
+    certificate: ThreeWayCertificate,
+    rows: tuple[Any, ...],
+    words: Mapping[str, str],
+    *,
+    by: str | None,
+    costs: tuple[float, float] | None,
+    **told: Any,
+) -> str:
+    """The page of three-way decisions on scores, labels, groups and times."""
+    scores, labels, groups, times = rows
+    column, values = _group_column(groups, None)
+    found = ThreeWayFindings(
+        certificate,
+        np.asarray(scores),
+        binary_labels(labels, np.asarray(scores)),
+        None if values is None else np.asarray(values),
+        None if times is None else read_times(times, scores),
+        by,
+        costs,
+    )
+    nouns = nouns_from(words["positive"], words["negative"], words["action"] or "accept")
+    return three_way_page(found, nouns, group=column, **told)
 
 
 def _group_column(groups: Any, needed: str | None) -> tuple[str, Any]:
