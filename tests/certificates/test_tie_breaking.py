@@ -166,13 +166,13 @@ def test_what_a_lot_needs(options, message):
         found.decide(scores, ids=[1])
 
 
-def test_a_certificate_with_lots_is_watched_by_resolved_scores():
+def test_a_certificate_with_lots_is_watched_by_ids_or_by_resolved_scores():
     scores, labels = draw(np.random.default_rng(0), 3000)
     ids = np.arange(3000)
     found = certify(scores, labels, fpr <= 0.05, ties="lot", ids=ids)
-    with pytest.raises(ValueError, match="resolve_ties"):
-        found.monitor()
     monitor = replace(found, lots=()).monitor(watch=("rates", "alerts"))
     new, truth = draw(np.random.default_rng(1), 3000)
     monitor.update(found.resolve_ties(new, ids + 3000), truth)
     assert monitor.status.startswith("holds")
+    by_ids = found.monitor(watch=("rates", "alerts"))
+    assert by_ids.update(new, truth, ids=ids + 3000) == monitor.status

@@ -165,7 +165,15 @@ def test_it_works_in_the_training_loop():
 
 
 @pytest.mark.parametrize("problem", [sp.fnr_at_fpr(0.2), sp.roc_auc(fpr=(0, 0.3))], ids=str)
-@pytest.mark.parametrize("wrong", [2, -1, 0.3, float("inf")])
+@pytest.mark.parametrize("absent", [-1, float("nan")])
+def test_a_row_without_a_label_is_absent(problem, absent):
+    scores = torch.tensor([0.3, -0.2, 0.9, 0.5])
+    found = sp.Program(problem)(scores, torch.tensor([0, 1, absent, 1.0]))
+    assert found == sp.Program(problem)(scores[[0, 1, 3]], torch.tensor([0, 1, 1.0]))
+
+
+@pytest.mark.parametrize("problem", [sp.fnr_at_fpr(0.2), sp.roc_auc(fpr=(0, 0.3))], ids=str)
+@pytest.mark.parametrize("wrong", [2, 0.3, float("inf")])
 def test_a_wrong_label_is_told_as_it_was_given(problem, wrong):
     """The miss rate at a false positive rate swaps the classes, but not what it says of labels."""
     labels = torch.tensor([0, 1, wrong, 1.0])

@@ -400,11 +400,6 @@ class Certificate(Record):
             A monitor, to be given new rows by ``update``.
         """
         self._need_threshold()
-        if self.lots:
-            raise ValueError(
-                "Ties are broken by lot: watch dataclasses.replace(certificate, lots=()), and give "
-                "its monitor certificate.resolve_ties(scores, ids) for scores."
-            )
         made: Monitor = HIGHER["Monitor"]()(
             self, false_alarm, watch=watch, reference=reference, features=features, by=by
         )

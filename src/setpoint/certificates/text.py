@@ -101,20 +101,22 @@ def advice_on(
                 yield f"With about {more} the threshold could use {used}."
 
 
-def remarks(points: Iterable[Point], sample: CalibrationSample) -> Iterator[str]:
-    """What a reader should notice about the rows and the thresholds."""
+def remarks(
+    points: Iterable[Point], sample: CalibrationSample, column: str | None
+) -> Iterator[str]:
+    """What a reader should notice about the rows and the thresholds of each value of a column."""
     if sample.unlabelled:
         yield f"{plural(sample.unlabelled, 'row')} without a label (NaN or -1) left out."
     for point in points:
-        of = "" if point.group is None else f" of {point.group!r}"
+        of = "" if point.group is None else f" of {column} {point.group!r}"
         if point.threshold is not None and point.alerts == point.examples:
             yield f"The threshold accepts all of the rows{of}."
 
 
-def useless(points: Sequence[Point]) -> Iterator[str]:
+def useless(points: Sequence[Point], column: str | None = None) -> Iterator[str]:
     """Why thresholds that are proved are of no use; each completes "certified, but ..."."""
     for point in points:
-        of = "" if point.group is None else f" of {point.group!r}"
+        of = "" if point.group is None else f" of {column} {point.group!r}"
         if point.threshold is not None and point.alerts == 0:
             yield f"it accepts nobody{of} (too few examples, or too many equal scores on top)"
         elif point.threshold is not None and point.positives and point.true_alerts is not None:

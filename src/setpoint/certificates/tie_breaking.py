@@ -62,7 +62,7 @@ def row_numbers(ids: Any) -> NDArray[np.int64]:
 
     Examples:
         >>> row_numbers(["17", "a7"]).tolist(), row_numbers([17]).tolist()
-        ([17, 7043911722178263126], [17])
+        ([17, 4278169734829385016], [17])
     """
     array = read_ids(ids, "ids")
     if array.dtype.kind in "iub":
