@@ -97,7 +97,10 @@ def peers(python: str, quick: bool) -> dict[str, Any]:
     """The delays of other monitors, in an environment of their own."""
     words = ["--runs", "2", "--rows", "20000"] if quick else ["--runs", "30", "--rows", "40000"]
     told = subprocess.run(
-        [python, str(HERE / "peers.py"), *words], stdout=subprocess.PIPE, check=True
+        [python, "-m", "benchmarks.monitoring.peers", *words],
+        stdout=subprocess.PIPE,
+        check=True,
+        cwd=HERE.parents[1],
     )
     found: dict[str, Any] = json.loads(told.stdout)
     return found

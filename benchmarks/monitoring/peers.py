@@ -1,6 +1,6 @@
 """Other monitors on the same streams; needs mapie and river, and nothing of setpoint.
 
-python benchmarks/monitoring/peers.py --runs 40 --rows 40000      # prints JSON
+python -m benchmarks.monitoring.peers --runs 40 --rows 40000      # prints JSON
 """
 
 from __future__ import annotations
