@@ -209,8 +209,8 @@ def test_many_thresholds_may_be_tried_for_an_objective(beside):
     """Accepting few is fair; the least error is unfair by a hair, and hardly ever promised."""
     fair = abs(sp.coverage.on(group="a") - sp.coverage.on(group="b")) <= 0.1 - 1e-9
     problem = sp.Problem(minimize=sp.error, subject_to=[*beside, fair])
-    bad = few = 0
-    for seed in range(DRAWS):
+    bad, few, draws = 0, 0, 120
+    for seed in range(draws):
         random = np.random.default_rng(seed)
         groups = np.where(random.random(600) < 0.5, "a", "b")
         middle = np.where(groups == "a", 0.4, 0.3)  # who scores 1; a tenth of everyone scores 2
@@ -220,5 +220,5 @@ def test_many_thresholds_may_be_tried_for_an_objective(beside):
         found = certify(scores, labels, problem, groups=groups)
         few += bool(found) and found.threshold >= 1.0
         bad += bool(found) and found.threshold < 1.0
-    assert bad / DRAWS <= LIMIT
-    assert few / DRAWS > 0.5
+    assert bad / draws <= most(0.05, draws)
+    assert few / draws > 0.5
