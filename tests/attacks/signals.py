@@ -92,7 +92,9 @@ def _verdict(ended: int, code: int, number: int, said: str, told: Any) -> str:
     if ended == code:
         assert "Stopped" not in said, told
         return "done"
-    if ended == -number or "Fatal Python error: init" in said:  # Python was not ready
+    if "Fatal Python error: init" in said:  # not even Python was ready
+        return "early"
+    if ended == -number:  # Python was not ready
         assert "in main" not in said, told
         return "early"
     assert ended == 128 + number, told
