@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from cli.shell import run
 
+from setpoint.runs import RunError
+from setpoint.runs.model import _trees as load_trees
+
 GOAL = "maximize recall subject to fpr <= 0.1"
 
 
@@ -92,3 +95,13 @@ def test_options_of_networks_are_refused(made, tmp_path, capsys):
     for option in (("--epochs", 3), ("--learning-rate", 0.1), ("--method", "tfco")):
         assert train(made / "ring.csv", tmp_path / "run", "--model", "boosted", *option) == 2
         assert f"{option[0]} {option[1]} is for networks" in capsys.readouterr().err
+
+
+def test_trees_of_other_columns_or_no_trees_are_refused(made):
+    path = made / "run" / "model.txt"
+    assert load_trees(path, path.read_bytes(), 2, 1).booster.num_feature() == 2
+    for columns, outputs in ((3, 1), (2, 3)):
+        with pytest.raises(RunError, match="does not fit the columns and the model"):
+            load_trees(path, path.read_bytes(), columns, outputs)
+    with pytest.raises(RunError, match="is damaged; train again"):
+        load_trees(path, b"\xff", 2, 1)
