@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from reports.sample import HOSTILE, certificate, draw, result
 
+from setpoint import certify
 from setpoint.rates import fpr, recall
-from setpoint.reports import page
+from setpoint.reports import page, report
 from setpoint.reports.explorer import _moved
 from setpoint.reports.svg import BOTTOM, TOP, Plot, linear
-from setpoint.reports.text import clip, name
+from setpoint.reports.text import clip, name, percent
 from setpoint.reports.wording import bounds_in_words
-from setpoint.results.measured import Margins
+from setpoint.results.measured import Margins, clopper_pearson
 from setpoint.results.operating_points import operating_points
 
 
@@ -285,7 +286,7 @@ def test_f_scores_and_gaps_come_with_intervals():
     score, gap = ([b["interval"]["low"], b["interval"]["high"]] for b in row["bounds"])
     assert "{:.1f} % to {:.1f} %".format(*(100 * end for end in score)) in text
     assert "{:.3g} to {:.3g} points".format(*(100 * end for end in gap)) in text
-    assert text.count("✓ holds") == 4  # two bounds on calibration and test rows
+    assert text.count("✓ holds") == text.count("✓ proved") == 2  # on test, calibration rows
     gap = re.search(r"recall: ([\d.]+) \(([\d.]+) to ([\d.]+)\)", text)
     assert float(gap[2]) <= float(gap[1]) <= float(gap[3])
 
@@ -325,3 +326,16 @@ def test_a_value_has_its_place_between_the_ends_of_an_axis():
     assert [axis.place(value) for value in (2, 3, 4)] == [0, 0.5, 1]
     alone = linear(5, 5)
     assert (alone.low, alone.high) == (2.5, 7.5)
+
+
+def test_page_and_terminal_show_the_same_interval_and_the_proof_is_called_one():
+    scores, labels, _ = draw(3000, 5)
+    certificate = certify(scores, labels, "maximize recall subject to fpr <= 0.05")
+    (estimate,) = certificate.objective
+    text = Reader(report(scores, labels, certificate)).text
+    shown = f"{percent(estimate.low)} to {percent(estimate.high)}"
+    assert text.count(shown) >= 4  # the tile, the movable threshold, its table, "does it hold?"
+    alone = clopper_pearson(certificate.points[0].true_alerts, certificate.points[0].positives)
+    assert f"{percent(alone.low)} to {percent(alone.high)}" not in text
+    assert "✓ proved" in text
+    assert "within, unproven" not in text

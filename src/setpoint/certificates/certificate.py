@@ -277,6 +277,13 @@ class Certificate(Record):
             raise ValueError("There is one threshold for everyone: see threshold.")
         return {p.group: p.threshold for p in self.points if None not in (p.group, p.threshold)}  # type: ignore[misc]
 
+    @property
+    def threshold_or_none(self) -> float | dict[Value, float] | None:
+        """The threshold, a dict of them by group, or None if nothing is certified."""
+        if not self.certified:
+            return None
+        return self.threshold if self.column is None else self.thresholds
+
     def decide(self, scores: Any, groups: Any = None, *, ids: Any = None) -> Any:
         """``score > threshold`` for new scores, numpy or torch, in the calibrated precision.
 

@@ -282,7 +282,7 @@ def certify_one(found: Comparisons) -> tuple[Certificate, RunResult]:
     run = RunResult(
         goal=str(DEMO_GOALS[DRAWN]),
         splits={name: (ours[part], labels[part]) for part, name in names.items()},
-        threshold=certificate.threshold if certificate.certified else None,
+        threshold=certificate.threshold_or_none,
         certificate=json.loads(certificate.to_json()),
         label="letter",
         positive="U",

@@ -98,7 +98,7 @@ def report(
     run = RunResult(
         certificate.goal,
         splits,
-        _threshold_of(certificate),
+        certificate.threshold_or_none,
         certificate=json.loads(certificate.to_json()),
         group=column,
         versions={"setpoint": __version__},
@@ -108,13 +108,6 @@ def report(
         **told | words | {"action": action or "flag"},
     )
     return page(run, script=script)
-
-
-def _threshold_of(certificate: Certificate) -> Any:
-    """The threshold, a dict of them by group, or None if nothing is certified."""
-    if not certificate.certified:
-        return None
-    return certificate.threshold if certificate.column is None else certificate.thresholds
 
 
 def _three_way(

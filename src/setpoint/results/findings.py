@@ -28,7 +28,7 @@ from setpoint.results.curves import (
     roc_curve,
     training_series,
 )
-from setpoint.results.measured import GoalParts, Margins, Measured, margins, read_goal
+from setpoint.results.measured import GoalParts, Interval, Margins, Measured, margins, read_goal
 from setpoint.results.operating_points import OperatingPoint, sensitivity, stops
 from setpoint.results.rows import (
     Mix,
@@ -99,7 +99,33 @@ class Findings:
         if self.run.classes:
             return tuple(class_split_row(self.run, name, self.goal) for name in self.run.splits)
         given = (self.run.threshold, self.goal, self.verdict.confidence)
-        return tuple(split_row(name, split, *given) for name, split in self.run.splits.items())
+        rows = (split_row(name, split, *given) for name, split in self.run.splits.items())
+        return tuple(self._as_certified(row) if row.name == "calibration" else row for row in rows)
+
+    def _as_certified(self, row: SplitRow) -> SplitRow:
+        """The calibration row with the certificate's own interval of the objective.
+
+        The threshold was found on these rows, which the certificate's interval allows for.
+        """
+        known, own = self.verdict.intervals.get(str(self.goal.objective)), row.objective
+        if known is None or own is None or not np.isclose(known[0], own.value, rtol=1e-9):
+            return row
+        interval = Interval(*known[1:])
+        recall = replace(row.recall, interval=interval) if row.recall == own else row.recall
+        return replace(row, objective=replace(own, interval=interval), recall=recall)
+
+    def says(self, row: SplitRow, place: int) -> str:
+        """What a split says about the bound at ``place``: ``proved`` on the rows that proved it.
+
+        On test rows :meth:`Measured.against`; empty for rows that cannot judge, and for an exact
+        value.
+        """
+        bound = self.goal.bounds[place]
+        if row.name not in ("calibration", "test") or not isinstance(bound, Bound):
+            return ""
+        if row.name == "calibration" and self.verdict.status == "certified":
+            return "proved"
+        return row.bounds[place].against(bound)
 
     @property
     def judged(self) -> SplitRow:
@@ -148,8 +174,9 @@ class Findings:
     def _moved(self, points: Callable[..., list[OperatingPoint]]) -> tuple[OperatingPoint, ...]:
         if self.run.classes or self._margins.cut == -np.inf:
             return ()
-        sure = self.verdict.confidence
-        return tuple(points(self._margins, self._split.labels, confidence=sure))
+        found = points(self._margins, self._split.labels, confidence=self.verdict.confidence)
+        recall = self.judged.recall
+        return tuple(replace(point, recall=recall) if point.chosen else point for point in found)
 
     @property
     def safe_side(self) -> str:

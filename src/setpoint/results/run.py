@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -204,6 +204,8 @@ class Verdict:
     advice: tuple[str, ...] = ()
     proved: Mapping[str, float] = field(default_factory=dict)  # by bound, as it is written
     caveats: tuple[str, ...] = ()
+    intervals: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    """The value, lower and upper end of what was not bounded but shown, by its name."""
 
 
 def read_verdict(certificate: Mapping[str, Any] | None) -> Verdict:
@@ -233,6 +235,7 @@ def read_verdict(certificate: Mapping[str, Any] | None) -> Verdict:
         sentences(certificate.get("advice")),
         _proved(certificate.get("claims")),
         sentences(certificate.get("caveats")),
+        _intervals(certificate.get("objective")),
     )
 
 
@@ -245,6 +248,19 @@ def sentences(found: object) -> tuple[str, ...]:
 
 def _proved(claims: object) -> dict[str, float]:
     """The proved value of each bound."""
-    rows = claims if isinstance(claims, Sequence) and not isinstance(claims, str) else ()
-    known = (row for row in rows if isinstance(row, Mapping) and is_number(row.get("proved")))
-    return {str(row.get("bound")): float(row["proved"]) for row in known}
+    return {str(row.get("bound")): float(row["proved"]) for row in _entries(claims, "proved")}
+
+
+def _intervals(estimates: object) -> dict[str, tuple[float, float, float]]:
+    """The value and the interval of each estimate, by its name."""
+    rows = _entries(estimates, "value", "low", "high")
+    return {
+        str(r.get("name")): (float(r["value"]), float(r["low"]), float(r["high"])) for r in rows
+    }
+
+
+def _entries(found: object, *numbers: str) -> Iterator[Mapping[str, Any]]:
+    """The entries of a list from a file that have these numbers."""
+    for row in found if isinstance(found, Sequence) and not isinstance(found, str) else ():
+        if isinstance(row, Mapping) and all(is_number(row.get(key)) for key in numbers):
+            yield row

@@ -184,12 +184,8 @@ def result_of(
         shifts = _baseline_shifts(manifest, splits, baseline)
         fields |= {"classes": manifest.classes, "baseline_threshold": shifts}
         return RunResult(**fields, threshold=certificate.shifts)
-    threshold = None
-    if certificate.certified:
-        own = certificate.column is not None
-        threshold = certificate.thresholds if own else certificate.threshold
     fields |= {"positive": manifest.positive, **manifest.words, "costs": manifest.costs}
-    return RunResult(**fields, threshold=threshold)
+    return RunResult(**fields, threshold=certificate.threshold_or_none)
 
 
 def _baseline_shifts(
