@@ -59,6 +59,18 @@ def test_training_keeps_clusters_whole_and_certifies_their_rows(tmp_path, capsys
     assert "2024-04: " in shown
 
 
+def test_rows_that_are_there_twice_are_told_and_kept_together_by_clusters(tmp_path, capsys):
+    once = table(count=800, rows=1)
+    twice = {name: np.repeat(column, 2) for name, column in once.items()}
+    trained(tmp_path, "--drop", "who", "day", **twice)
+    assert "rows to certify on are copies of rows to train on" in capsys.readouterr().err
+    assert "copies of rows to train on" in (tmp_path / "run" / "report.html").read_text()
+    trained(tmp_path, "--clusters", "who", "--drop", "day", "--force", **twice)
+    assert "copies" not in capsys.readouterr().err
+    trained(tmp_path, "--drop", "who", "day", "--force", **once)
+    assert "copies" not in capsys.readouterr().err
+
+
 def test_training_in_time_certifies_the_latest_rows(tmp_path, capsys):
     columns = table(3000, 1)
     code, path = trained(tmp_path, "--time", "day", **columns)

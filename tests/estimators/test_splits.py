@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from setpoint import Problem, coverage, recall
+from setpoint.certificates.copies import row_digests
 from setpoint.certificates.hold_out import Related
 from setpoint.estimators import (
     CertifiedThreshold,
@@ -28,7 +29,6 @@ from setpoint.estimators import (
     CopiedRowsWarning,
     NotCertifiedWarning,
 )
-from setpoint.estimators.copies import row_digests
 from setpoint.estimators.splits import last_of_cv, three_parts
 
 GOAL = "maximize recall subject to fpr <= 0.1"

@@ -11,8 +11,8 @@ from setpoint._extras import import_lazily, install_advice
 try:
     import sklearn as _sklearn  # noqa: F401
 
+    from setpoint.certificates.copies import CopiedRowsWarning
     from setpoint.estimators.certified_threshold import CertifiedThreshold
-    from setpoint.estimators.copies import CopiedRowsWarning
     from setpoint.estimators.decisions import NotCertifiedWarning
     from setpoint.estimators.monitored import MonitoredClassifier
 except ModuleNotFoundError as missing:

@@ -24,8 +24,8 @@ from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
 
 from setpoint._checks import share
 from setpoint.axes.arrays import check_unmasked
+from setpoint.certificates.copies import fingerprint_of_table, row_digests, warn_of_copies
 from setpoint.certificates.hold_out import Related
-from setpoint.estimators.copies import fingerprint_of_table, row_digests, warn_of_copies
 from setpoint.estimators.decisions import Decisions, ProofOptions, find_decision
 from setpoint.estimators.inputs import (
     AnyArray,

@@ -17,9 +17,9 @@ from torch import nn
 from setpoint._checks import whole
 from setpoint.axes.class_data import decide, numbered
 from setpoint.certificates import why_unprovable
+from setpoint.certificates.copies import fingerprint_of_table, row_digests, warn_of_copies
 from setpoint.certificates.hold_out import Related
 from setpoint.estimators.calibration import Calibrator, ClassCalibrator
-from setpoint.estimators.copies import fingerprint_of_table, row_digests, warn_of_copies
 from setpoint.estimators.decisions import AnyCertificate, Decisions, ProofOptions, find_decision
 from setpoint.estimators.inputs import (
     AnyArray,

@@ -30,7 +30,7 @@ from setpoint.certificates import (
     shifts_to_prove,
     thresholds_to_prove,
 )
-from setpoint.estimators.copies import count_tries
+from setpoint.certificates.copies import count_tries
 from setpoint.estimators.inputs import (
     FEWEST_PER_CLASS,
     FEWEST_ROWS,

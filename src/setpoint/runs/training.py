@@ -10,7 +10,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -34,6 +34,7 @@ from setpoint.certificates import (
     certify_shifts,
     shifts_to_prove,
 )
+from setpoint.certificates.copies import copies_between, row_digests
 from setpoint.certificates.hold_out import Related
 from setpoint.distributed import gather_rows, rank_of, values_of_ranks, workers
 from setpoint.problems import Problem
@@ -221,7 +222,26 @@ class Training:
             if recipe.test is not None:
                 source = rank_rows_of_unknown(recipe.test, recipe.label)
                 (parts["test"],) = stack.enter_context(read_all(source, *columns, recipe.group))
+            for note in self._copies(parts):
+                self.tell(f"  {note}")
+                seen = replace(seen, notes=(*seen.notes, note))
             return self._train(seen, parts, shares)
+
+    def _copies(self, parts: dict[str, TablePart]) -> Iterator[str]:
+        """A sentence if rows to certify on are copies of rows that the model is made by."""
+        digests = {
+            name: all_rows(part, row_digests(part.x).view(np.int64))[0].view(np.uint64)
+            for name, part in parts.items()
+            if name in PART_NAMES
+        }
+        made_by = np.concatenate([digests["train"], digests["validation"]])
+        found = copies_between(parts["train"].x, made_by, digests["calibration"])
+        if found is not None:
+            yield (
+                f"{found.rows:,} of {len(digests['calibration']):,} rows to certify on are copies "
+                "of rows to train on: the certificate is about rows that the model has seen. "
+                "Leave copies out, or keep them together: --clusters COLUMN."
+            )
 
     def remove_unfinished(self) -> None:
         """Remove the checkpoints of this run; those of other settings stay."""

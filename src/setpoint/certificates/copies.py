@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
-from setpoint.estimators.inputs import AnyArray
-
+AnyArray = NDArray[Any]
 Digests = NDArray[np.uint64]
 _MIX = np.uint64(0xFF51AFD7ED558CCD)
 _SAMPLE = 1000
@@ -78,28 +75,53 @@ def _mixed(words: Digests) -> Digests:
     return np.asarray(words ^ (words >> np.uint64(33)))
 
 
-def warn_of_copies(X: Any, digests: Digests, train: AnyArray, certified: AnyArray) -> None:
-    """Warn if rows to certify on are copies of rows to train on."""
-    if not len(train) or not len(certified):
-        return
-    order = np.argsort(digests[train], kind="stable")
-    known = digests[train][order]
-    low, high = (np.searchsorted(known, digests[certified], side) for side in ("left", "right"))
+class Copies(NamedTuple):
+    """Rows to certify on that are copies of rows to train on: how many, and one pair of places."""
+
+    rows: int
+    certified: int
+    train: int
+
+
+def copies_between(X: Any, train: Digests, certified: Digests) -> Copies | None:
+    """The copies between two parts of a table, or None if chance explains them.
+
+    Args:
+        X: Rows of the table, of which the first tell how likely equal rows are by chance.
+        train: Digests of the rows to train on.
+        certified: Digests of the rows to certify on.
+
+    Examples:
+        >>> X = np.random.default_rng(0).normal(size=(100, 2))
+        >>> digests = row_digests(X)
+        >>> copies_between(X, digests[:80], digests[[3, 90, 91]])
+        Copies(rows=1, certified=0, train=3)
+        >>> copies_between(X, digests[:80], digests[80:]) is None
+        True
+    """
+    order = np.argsort(train, kind="stable")
+    low, high = (np.searchsorted(train[order], certified, side) for side in ("left", "right"))
     pairs = high - low
     copied = np.flatnonzero(pairs)
     if not len(copied):
-        return
-    by_chance = _chance_of_equal_rows(X) * len(train) * len(certified)
-    if by_chance > _COINCIDENCE * pairs.sum():
-        return
-    row, twin = certified[copied[0]], train[order[low[copied[0]]]]
-    warnings.warn(
-        f"{len(copied):,} of {len(certified):,} rows to certify on are copies of rows to train on "
-        f"(row {row} of row {twin}, say): the certificate is about rows that the classifier has "
-        "seen. Leave copies out, or keep them together: fit(X, y, clusters=...).",
-        CopiedRowsWarning,
-        stacklevel=3,
-    )
+        return None
+    if _chance_of_equal_rows(X) * len(train) * len(certified) > _COINCIDENCE * pairs.sum():
+        return None
+    return Copies(len(copied), int(copied[0]), int(order[low[copied[0]]]))
+
+
+def warn_of_copies(X: Any, digests: Digests, train: AnyArray, certified: AnyArray) -> None:
+    """Warn if rows to certify on are copies of rows to train on."""
+    found = copies_between(X, digests[train], digests[certified])
+    if found is not None:
+        row, twin = certified[found.certified], train[found.train]
+        warnings.warn(
+            f"{found.rows:,} of {len(certified):,} rows to certify on are copies of rows to train "
+            f"on (row {row} of row {twin}, say): the certificate is about rows that the classifier "
+            "has seen. Leave copies out, or keep them together: fit(X, y, clusters=...).",
+            CopiedRowsWarning,
+            stacklevel=3,
+        )
 
 
 def _chance_of_equal_rows(X: Any) -> float:
@@ -110,7 +132,7 @@ def _chance_of_equal_rows(X: Any) -> float:
     """
     if hasattr(X, "tocsr"):
         return 0.0
-    rows = np.asarray(_safe_indexing(X, np.arange(min(_SAMPLE, _num_samples(X)))))
+    rows = np.asarray(X.iloc[:_SAMPLE] if hasattr(X, "iloc") else X[:_SAMPLE])
     if rows.ndim == 1:
         return 0.0
     n, chance, most = len(rows), 1.0, 0
