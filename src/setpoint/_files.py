@@ -20,7 +20,7 @@ import shutil
 import socket
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from importlib import import_module
 from importlib.util import find_spec
@@ -33,6 +33,7 @@ fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None
 
 _EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
 _DRAFT, _OLD = ".draft", ".old"
+_TEMPORARY: dict[Path, int] = {}  # drafts and locks, with the process that made them
 
 
 class OutputError(ValueError):
@@ -113,15 +114,11 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     path = Path(os.path.realpath(path))
     remove_drafts(path)
     draft = path.with_name(f".{path.name}.{token_hex(4)}{_DRAFT}")
-    try:
-        with draft.open("xb") as file:
-            _try_lock(file.fileno())
-            yield file
-            flush(file)
-            os.replace(draft, path)
-    except BaseException:
-        _remove(draft)
-        raise
+    with _temporary(draft), draft.open("xb") as file:
+        _try_lock(file.fileno())
+        yield file
+        flush(file)
+        os.replace(draft, path)
     sync_folder(path.parent)
 
 
@@ -143,15 +140,14 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     recover_folder(folder)
     draft = folder.with_name(f".{folder.name}.{token_hex(4)}{_DRAFT}")
-    draft.mkdir()
-    with ExitStack() as stack:
-        stack.callback(_remove_tree, draft)
-        stack.enter_context(_locked(draft))
-        for name, content in files.items():
-            with (draft / name).open("wb") as file:
-                file.write(content)
-                flush(file)
-        _put(draft, folder)
+    with _temporary(draft):
+        draft.mkdir()
+        with _locked(draft):
+            for name, content in files.items():
+                with (draft / name).open("wb") as file:
+                    file.write(content)
+                    flush(file)
+            _put(draft, folder)
     sync_folder(folder.parent)
 
 
@@ -242,32 +238,42 @@ def only_one(path: Path, what: str) -> Iterator[None]:
         if not _try_lock(handle) or not _same(handle, path):
             who = os.read(handle, 200).decode(errors="replace").strip() or "another process"
             raise OutputError(f"{what} is being written by {who}. Wait for it, or choose another.")
-        os.ftruncate(handle, 0)
-        os.write(handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
-        try:
+        with _temporary(path):
+            os.ftruncate(handle, 0)
+            os.write(handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
             yield
-        finally:
-            _remove(path)
     finally:
         os.close(handle)
 
 
-def _remove(path: Path) -> None:
-    """Remove a file, also if a signal comes just then."""
+@contextmanager
+def _temporary(path: Path) -> Iterator[None]:
+    """Remove a file or folder when the context ends, or by :func:`remove_temporary` before that."""
+    _TEMPORARY[path] = os.getpid()
     try:
-        path.unlink(missing_ok=True)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-
-
-def _remove_tree(folder: Path) -> None:
-    """Remove a folder, if there is one, also if a signal comes just then."""
-    try:
-        shutil.rmtree(folder, ignore_errors=True)
+        yield
     finally:
-        if folder.exists():
-            shutil.rmtree(folder, ignore_errors=True)
+        try:
+            _remove(path)
+        except BaseException:  # a signal came just then
+            _remove(path)
+            raise
+        finally:
+            _TEMPORARY.pop(path, None)
+
+
+def remove_temporary() -> None:
+    """Remove the drafts and locks of this process, which is about to end without an exception."""
+    for path, process in list(_TEMPORARY.items()):
+        if process == os.getpid():
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _same(handle: int, path: Path) -> bool:

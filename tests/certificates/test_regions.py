@@ -3,9 +3,9 @@ import pytest
 from scipy import stats
 
 from setpoint.certificates import regions
-from setpoint.certificates.regions import Evidence, upper_bound
-from setpoint.certificates.sample import NEGATIVES, POSITIVES, PRIOR, Subset
-from setpoint.rates import f_score, tpr
+from setpoint.certificates.regions import Evidence, _counted, are_independent, upper_bound
+from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Subset
+from setpoint.rates import Counts, f_score, tpr
 
 
 def test_one_share_has_the_whole_tail():
@@ -28,6 +28,21 @@ def test_boxes_cover_the_region_and_not_much_more(shares):
     inside = (deviates[:, None] <= corners[None] + 1e-9).all(-1).any(-1)
     assert inside.all()
     assert np.linalg.norm(corners, axis=1).max() < 1.08 * regions.radius(shares, 0.05)
+
+
+def test_what_is_counted_of_a_table():
+    table = Counts(8, 5, 2, 95, 10, 100)
+    kinds = {POSITIVES: (8, 10), NEGATIVES: (5, 100), EVERYONE: (13, 110), PRIOR: (10, 110)}
+    for kind, (count, n) in kinds.items():
+        found = _counted(Subset((), kind), table)
+        assert (found.low, found.high, found.n) == (count, count, n)
+
+
+def test_subsets_that_share_rows_are_not_independent():
+    positives, negatives = Subset((), POSITIVES), Subset((), NEGATIVES)
+    assert are_independent([positives, negatives])
+    assert not are_independent([positives, Subset((), EVERYONE)])
+    assert not are_independent([positives, negatives, positives])
 
 
 def test_dependent_or_many_shares_fall_back_to_the_union_bound():

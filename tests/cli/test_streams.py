@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from cli.shell import run, write_scores
+from cli.shell import run, write_data, write_scores
 
 GOAL = ("--score", "s", "--label", "y", "--goal", "fpr <= 0.1")
 MAIN = "import sys; from setpoint.cli import main; sys.exit(main())"
@@ -84,6 +84,21 @@ def test_a_signal_during_imports(scores, tmp_path, module, number):
     stopped = shell('"$@"', *words, script=DURING_IMPORT)
     assert (stopped.returncode, stopped.stderr) == (128 + number, b"Stopped.\n")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_imports_leaves_no_lock_and_no_draft(tmp_path, number):
+    """`front` imports its training while it holds its lock, `predict` the model beside a draft."""
+    data = write_data(tmp_path / "data.csv", rows=300)
+    common = ("train", data, "--label", "churn", "--goal", "fpr <= 0.2", "--out", tmp_path / "run")
+    assert run(*common, "--epochs", 1, "--model", "linear", "--no-baseline") in (0, 1)
+    front = ("front", data, "--label", "churn", "--points", 3, "--out", tmp_path / "front")
+    predict = ("predict", tmp_path / "run", data, "--out", tmp_path / "out.csv")
+    for module, words in (("setpoint.pareto.goals", front), ("setpoint.runs.model", predict)):
+        stopped = shell('"$@"', module, int(number), *words, script=DURING_IMPORT)
+        assert stopped.returncode == 128 + number
+        assert stopped.stderr.endswith(b"Stopped.\n")
+    assert {path.name for path in tmp_path.iterdir()} == {"data.csv", "run", "front"}
 
 
 DURING_WRITING = """

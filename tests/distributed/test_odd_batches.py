@@ -7,6 +7,23 @@ from distributed.fleet import run_fleet
 from setpoint import CrossEntropy, Lagrangian, fnr_at_fpr
 
 WORLD = 2
+
+
+def test_a_gradient_of_own_rows_is_that_of_all_rows_by_either_reduction(monkeypatch):
+    """Averaged over 3 ranks it is a third of the sum, which a reduction by sums is to give."""
+
+    def third(rows, params, group):
+        rows[0] = [None if part is None else part / 3 for part in rows[0]]
+
+    monkeypatch.setattr("setpoint.solvers.base.workers", lambda group: 3)
+    monkeypatch.setattr("setpoint.solvers.base.average_gradients", third)
+    for reduction, factor in (("sum", 1.0), ("mean", 1 / 3)):
+        criterion = CrossEntropy(reduction=reduction)
+        found = criterion._row_of_all([torch.ones(2), None], [])
+        torch.testing.assert_close(found[0], torch.full((2,), factor))
+        assert found[1] is None
+
+
 BOUND = fnr_at_fpr(0.2)
 MAKE = {
     "cross entropy": lambda **o: CrossEntropy(positives="balanced", **o),

@@ -221,6 +221,24 @@ def test_equal_scores_fall_by_lot():
     np.testing.assert_allclose(shares, cells.balls / 1001, atol=0.05)
 
 
+def test_evidence_begins_at_one_with_its_tails():
+    assert alert_evidence(50, 1000, 0.05).log_value == pytest.approx(0, abs=1e-9)
+
+
+def test_a_doubling_at_the_first_row_of_a_call_is_a_doubling():
+    """The urn of 1,001 balls doubles at row 1,100, a border of blocks: a call may end before it."""
+    random = np.random.default_rng(6)
+    cells = RankCells.of(random.normal(size=1000), random)
+    rows = cells.cells(random.normal(0.2, 1, size=2000), random)
+    for end in (1099, 1100, 1101):
+        one, other = rank_evidence(cells.balls), rank_evidence(cells.balls)
+        one.add(rows)
+        other.add(rows[:end])
+        other.add(rows[end:])
+        assert other.log_value == pytest.approx(one.log_value, rel=1e-9)
+        assert other.anchor.tolist() == one.anchor.tolist()
+
+
 def test_ranks_see_a_shift_and_the_urn_is_partition_free():
     random = np.random.default_rng(5)
     cells = RankCells.of(random.normal(size=2000), random)

@@ -4,11 +4,12 @@ import pytest
 import torch
 
 from setpoint.programs import linear_program
-from setpoint.programs.newton import exact_step, polish
+from setpoint.programs.newton import Sketch, exact_step, newton_direction, polish
 from setpoint.programs.scaling import equilibrate
 from setpoint.programs.standard_form import PrimalDual, check_program
 
 D = torch.float64
+NOTHING = (None, None, False)  # no equalities, variables of any sign
 
 
 def draw(m, n, *, batch, seed=0):
@@ -29,6 +30,22 @@ def test_the_exact_step_is_where_the_slope_is_zero():
     slope = start + curve * t + (a * (r + t[:, None] * a).clamp(min=0)).sum(1)
     assert (t > 0).all()
     torch.testing.assert_close(slope, torch.zeros_like(slope), rtol=0, atol=1e-11)
+
+
+def test_a_direction_is_finite_where_rounding_makes_the_matrix_singular():
+    """Two equal columns, and a ridge that is lost beside them."""
+    A = torch.tensor([[[1.0, 1.0], [1.0, 1.0]]], dtype=D)
+    program, _ = check_program(torch.ones(1, 2, dtype=D), A, torch.ones(1, 2, dtype=D), *NOTHING)
+    rows, ridge = torch.ones(1, 2, dtype=D), torch.full((1, 2), -1e-13, dtype=D)
+    found = newton_direction(program, rows, 1.0, ridge, torch.ones(1, 2, dtype=D))
+    torch.testing.assert_close(found, torch.full((1, 2), -0.25, dtype=D), rtol=2e-2, atol=0)
+
+
+def test_the_size_of_a_sketch_of_nothing_is_that_of_one_direction():
+    zeros = torch.zeros(1, 3, 2, dtype=D)
+    ones = torch.ones(1, 3, dtype=D)
+    program, _ = check_program(torch.ones(1, 2, dtype=D), zeros, ones, *NOTHING)
+    assert Sketch.of(program, "auto", torch.Generator().manual_seed(0)).size == 3
 
 
 def test_scaling_is_by_powers_of_two_and_brings_everything_near_one():

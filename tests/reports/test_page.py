@@ -13,12 +13,25 @@ from reports.sample import HOSTILE, certificate, draw, result
 from setpoint import certify
 from setpoint.rates import fpr, recall
 from setpoint.reports import page, report
-from setpoint.reports.explorer import _moved
+from setpoint.reports.explorer import _moved, costs_of
 from setpoint.reports.svg import BOTTOM, TOP, Plot, linear
 from setpoint.reports.text import clip, name, percent
 from setpoint.reports.wording import bounds_in_words
+from setpoint.results import Findings
 from setpoint.results.measured import Margins, clopper_pearson
 from setpoint.results.operating_points import operating_points
+
+
+def test_the_cost_of_a_thousand_cases():
+    run = result(costs=(500.0, 5.0))
+    found = Findings(run)
+    scores, y, _ = run.splits["test"]
+    (point,) = operating_points(Margins(scores, 2.4), y, [2.4])
+    cost = 500 * (y & (scores <= 2.4)).sum() + 5 * (~y & (scores > 2.4)).sum()
+    value, interval = costs_of(found, point)
+    assert value == f"{1000 * cost / len(y):,.0f}"
+    low, high = (float(end.replace(",", "")) for end in interval.split(" to "))
+    assert low < 1000 * cost / len(y) < high
 
 
 class Reader(html.parser.HTMLParser):

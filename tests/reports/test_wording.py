@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from reports.sample import certificate, result
 
-from setpoint import certify
+from setpoint import certify, fnr, fpr
 from setpoint.reports import report
-from setpoint.reports.text import date, money, rate_name, signed
+from setpoint.reports.text import date, in_units, money, rate_name, signed
 from setpoint.reports.wording import bounds_in_words, headline, participle
 from setpoint.results import Findings, clopper_pearson
 from setpoint.results.measured import read_goal
@@ -114,6 +114,11 @@ def test_a_gap_is_told_in_points_and_not_as_code():
     alike = report(scores, labels, certify(scores, labels, "fpr <= 0.1"), groups={"sex": sex})
     assert "Nothing is certified for single groups" in alike
     assert alike.index('id="groups"') < alike.index('id="threshold"')
+
+
+def test_only_a_difference_is_told_in_points():
+    assert in_units(0.2, fpr - fnr) == "20 points"
+    assert in_units(0.2, 0.5 * fpr + 0.5 * fnr) == "20.0 %"
 
 
 def test_small_words():

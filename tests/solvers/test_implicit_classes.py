@@ -19,6 +19,15 @@ from setpoint.steps import Softplus
 MACRO = Problem(maximize=macro(recall))
 
 
+def test_a_class_that_the_goal_asks_for_and_the_batch_lacks_is_named():
+    scores, labels = draw()
+    labels = torch.where(labels == 2, 0, labels)
+    for goal, status in ((recall.of(2), "no examples of 2 in the batch"), (recall.of(1), "held")):
+        criterion = Implicit(Problem(maximize=goal))
+        criterion(scores, labels)
+        assert criterion.status == status
+
+
 def test_classes_are_called_by_name_or_by_column():
     scores, labels = draw()
     names = ["ant", "bee", "cat", "dog"]

@@ -151,6 +151,8 @@ def _stop(number: int, frame: Any) -> None:
     """Leave at once during an import, where an exception may get lost; else by an exception."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
+            files = sys.modules.get("setpoint._files")
+            getattr(files, "remove_temporary", bool)()  # what no exception will remove
             os.write(2, b"Stopped.\n")
             os._exit(128 + number)
         frame = frame.f_back

@@ -26,7 +26,7 @@ from setpoint.cli.common import (
     positive_number,
     seed,
 )
-from setpoint.problems import Problem
+from setpoint.problems import Problem, as_problem
 from setpoint.rates import Bound, ClassArea
 from setpoint.reports import page
 from setpoint.runs import REPORT_FILE, check_free
@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a table (csv, parquet, feather), or a folder of parquet files",
     )
     add("--label", required=True, metavar="COLUMN", help="the true class")
-    goal = '"maximize recall subject to fpr <= 0.01"; of several classes "maximize macro(recall)"'
+    goal = '"maximize recall subject to fpr <= 0.01" or "fpr <= 0.01"; of several classes '
+    goal += '"maximize macro(recall)"'
     add("--goal", required=True, help=goal)
     add("--out", required=True, type=Path, metavar="FOLDER", help="where the run goes")
     models = "linear, mlp (the default), boosted (trees of LightGBM), or auto: the best of these"
@@ -76,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Train, certify, write the folder, print the certificate."""
-    problem = parse_goal(given.goal, Problem.parse)
+    problem = parse_goal(given.goal, as_problem)
     _check_goal(given, problem)
     if given.out.name in ("", ".."):
         raise UserError(f"--out {given.out}: name the folder itself, as in --out run.")

@@ -168,7 +168,7 @@ class CertifiedThreshold(
         columns = read_groups(groups, self.problem_, len(y))
         related = Related.read(clusters, order, y)
         weights = fit_params.get("sample_weight")
-        if weights is not None and np.any(np.asarray(weights) == 0):
+        if weights is not None:
             rows = np.flatnonzero(np.asarray(weights) != 0)
             fit_params, columns = (
                 _cut(given or {}, rows, len(y)) for given in (fit_params, columns)

@@ -244,7 +244,7 @@ def score_column(chunk: Chunk, name: str, known: NumberFormat = PLAIN) -> FloatC
     finite = np.isfinite(found)
     if not finite.all():
         wrong = int(np.argmin(finite))
-        kind = "missing" if np.isnan(found[wrong]) else "infinite"
+        kind = "missing (empty, NaN or NA)" if np.isnan(found[wrong]) else "infinite"
         problem = f"the value is {kind}; scores must be finite numbers. Mend or remove the row."
         raise chunk.error(problem, wrong, name)
     return found
