@@ -7,22 +7,23 @@
 
 Every method trains the same network from the same start with three learning rates; the rate and
 when to stop are chosen on validation by the goal's own metric, and what is reported is the test
-part. Losses that do not know the goal are trained anew for each goal all the same, as the
-checkpoint is chosen by it. Rows are appended to benchmarks/results/image_tables.jsonl; cells that
-are there are skipped, so that a run goes on where it stopped.
+part. Losses that do not know the goal are trained once and judged by all goals. Rows are appended
+to benchmarks/results/image_tables.jsonl; cells that are there are skipped, so that a run goes on
+where it stopped. Cells come in rounds (:func:`round_of`), each a whole table: all data, classes and
+main methods at the first goal and fold, then one step more of one kind, and so on.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from time import monotonic
+from time import process_time
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from benchmarks.common import results
 from benchmarks.common.images import ImageParts
@@ -41,6 +42,7 @@ WIDTHS = {"2k": TINY, "20k": (10, 18, 36, 36), "200k": (32, 64, 112, 112)}
 RATES = (0.001, 0.003, 0.01)
 STEPS, BATCH = 400, 256
 PLAIN = "cross-entropy"
+Cell = dict[str, Any]
 
 
 def _weight(positives: float) -> Method:
@@ -75,69 +77,108 @@ ENTRIES: dict[str, tuple[Method, bool]] = {
     **{f"ico, temperature {t:g}": (_published(t), True) for t in (0.1, 10.0)},
 }
 """Methods, the main ones first, and whether the average of the weights is judged."""
+MAIN = 7
+FIRST = ("FNR at FPR 1%", "ROC-AUC to 5%", "FNR at FPR 5%")
 
 
-def trained(name: str, network: str, data: ImageParts, goal: str, seed: int, steps: int) -> dict:
-    """The test metric of the learning rate that validation prefers, in points; more is better."""
+BLIND = frozenset(name for name in ENTRIES if name.startswith(("cross", "resampled")))
+"""Losses that do not know the goal."""
+
+
+class Judge(Validation):
+    """The best pass and learning rate on validation for each of several goals, and its test."""
+
+    def __init__(self, data: ImageParts, goals: Sequence[str]) -> None:
+        super().__init__(GOALS[goals[0]], *data.validation)
+        best = {goal: {"validation": 0.0, "rate": 0.0, "test": 0.0} for goal in goals}
+        vars(self).update(test=data.test, best=best, rate=0.0)
+
+    def metric(self, model: nn.Module) -> tuple[float | None, str]:
+        """Judge by all goals; returns nothing, as the model need not be kept."""
+        held, test = score(model, self.x), None
+        for goal, best in self.best.items():
+            found = value(goal, held, self.y)
+            if found > best["validation"]:
+                test = score(model, self.test[0]) if test is None else test
+                best.update(validation=found, rate=self.rate)
+                best["test"] = value(goal, test, self.test[1])
+        return None, ""
+
+
+def trained(
+    name: str, network: str, data: ImageParts, goals: Sequence[str], seed: int, steps: int
+) -> dict[str, Any]:
+    """For each goal the test metric of what validation prefers, in points; more is better."""
     method, averaged = ENTRIES[name]
-    judge = Validation(GOALS[goal], *data.validation)
-    best, row = None, dict[str, Any]()
-    start = monotonic()
+    judge = Judge(data, goals)
+    start = process_time()
     for rate in RATES:
         torch.manual_seed(seed)
         x, y = data.train
         net = SmallCNN(1, WIDTHS[network], channels=x.shape[1])
-        model, criterion = method.build(net, GOALS[goal], steps)
-        found = fit(
+        model, criterion = method.build(net, GOALS[goals[0]], steps)
+        vars(judge)["rate"] = rate
+        fit(
             model, criterion, x, y, steps=steps, batch_size=BATCH, learning_rate=rate, seed=seed,
             averaged=averaged, sampler=method.sampler(BATCH), validation=judge,
         )  # fmt: skip
-        if judge.better(found.best, best):
-            best = found.best
-            row = {"validation": points(goal, best), "rate": rate}
-            row["test"] = value(goal, score(found.model, data.test[0]), data.test[1])
-    weights = sum(p.numel() for p in net.parameters())
-    return {"test": 0.0, **row, "weights": weights, "seconds": round(monotonic() - start, 1)}
+    more = {
+        "weights": sum(p.numel() for p in net.parameters()),
+        "cpu_seconds": round(process_time() - start, 1),
+    }
+    return {goal: {**best, **more} for goal, best in judge.best.items()}
 
 
-def value(goal: str, scores: Any, labels: Any) -> float:
-    """A goal in points."""
+def value(goal: str, scores: Tensor, labels: Tensor) -> float:
+    """A goal in points of 100, more is better: an FNR becomes the share that is found."""
+    if not bool(torch.isfinite(scores).all()):
+        return 0.0
     try:
-        return points(goal, GOALS[goal].evaluate(scores.numpy(), labels.numpy()))
+        found = GOALS[goal].evaluate(scores.numpy(), labels.numpy())
     except Infeasible:
         return 0.0
-
-
-def points(goal: str, found: float) -> float:
-    """Of 100, more is better: an FNR becomes the share that is found."""
     return 100 * (found if GOALS[goal].maximize else 1 - found)
 
 
-def cells(chosen: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """All cells, in the order in which they are run: the first fold of every method first."""
+def round_of(cell: Cell) -> int:
+    """When a cell comes: how many steps it is away from the table that comes first."""
+    return (
+        cell["fold"]
+        + (FIRST.index(cell["goal"]) if cell["goal"] in FIRST else len(FIRST))
+        + (cell["network"] != "2k")
+        + (list(ENTRIES).index(cell["method"]) >= MAIN)
+    )
+
+
+def cells(chosen: argparse.Namespace) -> list[Cell]:
+    """All cells, in the order in which they are run."""
     tasks = [f"{data}/{name}" for data in chosen.data for name in TASKS[data]]
-    for number, network, name in product(range(chosen.folds), chosen.network, chosen.method):
-        for task, goal in product(tasks, chosen.goal):
-            if chosen.task in (None, task.partition("/")[2]):
-                yield {"task": task, "network": network, "fold": number, "goal": goal,
-                       "method": name}  # fmt: skip
+    made = [
+        {"task": task, "network": network, "fold": number, "goal": goal, "method": name}
+        for number, goal, network, name, task in product(
+            range(chosen.folds), chosen.goal, chosen.network, chosen.method, tasks
+        )
+        if chosen.task in (None, task.partition("/")[2])
+    ]
+    return sorted(made, key=round_of)
 
 
 def run(chosen: argparse.Namespace) -> None:
     """Every cell that has no row, until the time is up."""
     known = {tuple(row[k] for k in KEY) for row in results.read(chosen.out)}
-    end = monotonic() + 60 * chosen.minutes
-    for cell in cells(chosen):
-        if tuple(cell.values()) in known:
-            continue
-        if monotonic() > end:
-            print("Time is up; run again to go on.")
-            return
+    for cell in results.pending(
+        cells(chosen), lambda cell: tuple(cell.values()) in known, chosen.minutes
+    ):
+        goals = list(chosen.goal) if cell["method"] in BLIND else [cell["goal"]]
+        made = [{**cell, "goal": goal} for goal in goals]
         data = fold(cell["task"], cell["fold"])
-        found = trained(cell["method"], cell["network"], data, cell["goal"], cell["fold"],
-                        chosen.steps)  # fmt: skip
-        results.append(chosen.out, {**cell, "steps": chosen.steps, **found})
-        print(*cell.values(), f"{found['test']:.2f}", f"{found['seconds']:.0f} s", flush=True)
+        found = trained(cell["method"], cell["network"], data, goals, cell["fold"], chosen.steps)
+        for each in made:
+            if tuple(each.values()) not in known:
+                row = {**each, "steps": chosen.steps, **found[each["goal"]]}
+                results.append(chosen.out, row)
+                known.add(tuple(each.values()))
+        print(*cell.values(), *(f"{row['test']:.2f}" for row in found.values()), flush=True)
 
 
 KEY = ("task", "network", "fold", "goal", "method")
