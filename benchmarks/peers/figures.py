@@ -62,6 +62,7 @@ def draw_cost(rows: list[Row], size: int = 512) -> None:
 REACHING = {
     PLAIN: "k",
     "Implicit": OURS,
+    "ICO as published": "#c98c1b",
     "LastLayer": "#54b08c",
     "Lagrangian": "#2b4c9b",
     "TFCO Lagrangian": "#c05621",

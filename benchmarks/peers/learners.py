@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint import CrossEntropy, Implicit, Lagrangian, LastLayer, Problem
-from setpoint.solvers import Split
+from setpoint.solvers import METHODS, Split
 from setpoint.train import Shuffled
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -83,7 +83,10 @@ def ours(
         criterion: nn.Module = LastLayer(problem, split, steps=steps)
         made = torch.optim.Adam([*split.parameters(), *criterion.parameters()], rate)
         return TorchLearner(split, x, y, made, lambda out, labels, _: criterion(out, labels))
-    criterion = OURS[name](problem, steps)
+    if name == "ico":
+        _, criterion = METHODS["ico"].build(model, problem, steps)
+    else:
+        criterion = OURS[name](problem, steps)
     optimizer = torch.optim.Adam(model.parameters(), rate)
     return TorchLearner(model, x, y, optimizer, one_column(criterion))
 

@@ -82,6 +82,7 @@ def _tfco(**options: Any) -> Maker:
 METHODS: dict[str, Maker] = {
     "cross-entropy": _our("cross-entropy"),
     "Implicit": _our("Implicit"),
+    "ICO as published": _our("ico"),
     "LastLayer": _our("LastLayer"),
     "Lagrangian": _our("Lagrangian"),
     "proxy-Lagrangian": _our("proxy-Lagrangian"),

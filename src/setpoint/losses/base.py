@@ -116,7 +116,7 @@ def read_loss_batch(
     if weights is not None:
         weights = example_weights(weights, scores)
     if not torch.compiler.is_compiling():
-        sample = read_sample(((),), scores, labels, weights)
+        sample = read_sample(((),), scores.detach(), labels, weights)
         if scores.dtype == torch.float64 and np.abs(sample.scores).max(initial=0.0) > LARGEST:
             refuse_overflow(scores)
         return sample if arrays else sample.tensors(scores.device)
