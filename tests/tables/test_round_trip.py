@@ -153,11 +153,11 @@ def test_long_ids_and_decimals_are_told_apart(tmp_path):
 
 
 def test_memory_of_a_batch_is_bounded(tmp_path, monkeypatch):
-    """Long texts that compress well: a batch has at most MOST_BYTES, beside a page of the file."""
+    """Long texts that compress well: a batch has at most BATCH_BYTES, beside a page of the file."""
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    monkeypatch.setattr("setpoint.tables.arrow_file.MOST_BYTES", 2**22)
+    monkeypatch.setattr("setpoint.tables.arrow_file.BATCH_BYTES", 2**22)
     texts = [str(i % 7) * 50_000 for i in range(2000)]  # 100 MB
     for plain in (True, False):
         path = tmp_path / f"{plain}.parquet"

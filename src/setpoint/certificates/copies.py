@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-AnyArray = NDArray[Any]
+from setpoint.certificates.hold_out import AnyArray
+
 Digests = NDArray[np.uint64]
-_MIX = np.uint64(0xFF51AFD7ED558CCD)
 _SAMPLE = 1000
 """Rows by which the chance of equal values in a column is estimated."""
 _COINCIDENCE = 0.01
@@ -53,11 +53,11 @@ def row_digests(X: Any) -> Digests:
         columns = list(array.reshape(len(array), -1).T)
     found = np.zeros(len(columns[0]) if columns else 0, np.uint64)
     for column in columns:
-        found = _mixed(found * np.uint64(3) + _words(column))
+        found = mixed(found * np.uint64(3) + _words_of(column))
     return found
 
 
-def _words(column: AnyArray) -> Digests:
+def _words_of(column: AnyArray) -> Digests:
     if column.dtype.kind in "biu":
         return column.astype(np.int64).view(np.uint64)
     if column.dtype.kind == "f":
@@ -69,10 +69,12 @@ def _hashed(values: Any) -> Digests:
     return np.array([hash(repr(value)) & 0xFFFFFFFFFFFFFFFF for value in values], np.uint64)
 
 
-def _mixed(words: Digests) -> Digests:
-    """Every bit of a word changes about half of the bits (the finalizer of MurmurHash3)."""
-    words = (words ^ (words >> np.uint64(33))) * _MIX
-    return np.asarray(words ^ (words >> np.uint64(33)))
+def mixed(words: Digests) -> Digests:
+    """Words whose bits depend on all bits of the given ones (the finalizer of splitmix64)."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(words ^ (words >> np.uint64(31)))
 
 
 class Copies(NamedTuple):

@@ -25,6 +25,7 @@ from setpoint.cli.common import (
     parse_goal,
     positive_number,
     seed,
+    tell,
 )
 from setpoint.problems import Problem, as_problem
 from setpoint.rates import Bound, ClassArea
@@ -102,7 +103,7 @@ def run(given: argparse.Namespace) -> int:
                 _print(given, finished.certificate)
     except KeyboardInterrupt:
         if training.unfinished.exists() and told:
-            _say("The same command goes on from the last pass.")
+            tell(["The same command goes on from the last pass."])
         raise
     except RankLost as lost:
         raise UserError(str(lost)) from None
@@ -150,7 +151,8 @@ def _training(given: argparse.Namespace, problem: Problem, told: bool) -> Any:
         words=words,
     )
     unfinished = given.out.with_name(f".{given.out.name}.unfinished")
-    return Training(recipe, unfinished, _say if told else _hush, told and sys.stderr.isatty())
+    say = (lambda note: tell([note])) if told else (lambda note: None)
+    return Training(recipe, unfinished, say, told and sys.stderr.isatty())
 
 
 def _not_learned_from(given: argparse.Namespace) -> list[str]:
@@ -223,14 +225,6 @@ def _check_two(text: str, problem: Problem) -> None:
             f"--goal {text!r} has several thresholds and no gap between groups: leave `with "
             "thresholds per group` out, then `setpoint certify --group` the scores."
         )
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
-def _hush(text: str) -> None:
-    """Say nothing."""
 
 
 def _check_trees(given: argparse.Namespace) -> None:

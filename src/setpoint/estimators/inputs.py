@@ -11,10 +11,10 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from setpoint.axes.arrays import check_unmasked
 from setpoint.axes.group_cells import cells_of
+from setpoint.certificates.hold_out import AnyArray as AnyArray
 from setpoint.problems import GoalLike, Problem, as_problem, refuse_queries
 from setpoint.rates import ClassArea
 
-AnyArray = NDArray[Any]
 Labels = NDArray[np.int64]
 GroupColumns = dict[str, AnyArray]
 """One value per row for every column of groups, by its name."""

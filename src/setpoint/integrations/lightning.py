@@ -115,7 +115,7 @@ class Recalibrate(pl.Callback):  # type: ignore[misc]
         """Collect scores and labels, each row once."""
         scores, labels = _scores_and_labels(outputs)
         seen = self._seen.get(dataloader_idx, 0)
-        left = own_rows(trainer, dataloader_idx) - seen
+        left = rows_of_rank(trainer, dataloader_idx) - seen
         self._seen[dataloader_idx] = seen + len(scores)
         if left > 0:
             self.metric.update(scores[:left], labels[:left])
@@ -179,7 +179,7 @@ def _scores_and_labels(outputs: Any) -> tuple[Tensor, Tensor]:
     return scores, labels
 
 
-def own_rows(trainer: pl.Trainer, place: int) -> int:
+def rows_of_rank(trainer: pl.Trainer, place: int) -> int:
     """How many rows this rank has, not counting those a sampler repeats to make ranks equal."""
     loaders = trainer.val_dataloaders
     loader = loaders[place] if isinstance(loaders, (list, tuple)) else loaders

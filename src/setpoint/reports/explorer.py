@@ -12,6 +12,7 @@ from setpoint.reports.charts import threshold_plot
 from setpoint.reports.svg import Plot
 from setpoint.reports.text import (
     between,
+    cases_per_unit,
     counts,
     cut,
     money,
@@ -60,14 +61,9 @@ def _view(found: Findings, own: Findings, name: str) -> dict[str, Any]:
         "start": stops.index(start),
         "certified": _is_certified(found, start),
         "cases": row.count,
-        "per": _cases_per_unit(own),
+        "per": cases_per_unit(own.judged.count, own.days),
         "stops": [_stop(found, own, plot, point) for point in stops],
     }
-
-
-def _cases_per_unit(found: Findings) -> float:
-    """Cases in a day where dates are known, or else 1,000."""
-    return found.judged.count / found.days if found.days else 1000.0
 
 
 def _is_certified(found: Findings, point: OperatingPoint) -> bool:
@@ -103,7 +99,7 @@ def figures(found: Findings, point: OperatingPoint) -> list[list[str]]:
 
 
 def _alerts(found: Findings, point: OperatingPoint) -> list[str]:
-    rate, per = point.coverage, _cases_per_unit(found)
+    rate, per = point.coverage, cases_per_unit(found.judged.count, found.days)
     low, high = (f"{per * end:,.1f}" for end in rate.interval or (0.0, 1.0))
     among = f"{found.days:,} days" if found.days else f"{thousands(rate.total or 0)} cases"
     number = thousands(rate.count or 0)
@@ -157,5 +153,5 @@ def costs_of(found: Findings, point: OperatingPoint) -> list[str] | None:
     cost = found.cost(point)
     if cost is None or cost.interval is None:
         return None
-    per = _cases_per_unit(found)
+    per = cases_per_unit(found.judged.count, found.days)
     return [money(per * cost.value), " to ".join(money(per * end) for end in cost.interval)]

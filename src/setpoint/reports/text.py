@@ -28,6 +28,11 @@ RATE_NAMES = {
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
+def cases_per_unit(cases: int, days: int | None) -> float:
+    """Cases in a day where the number of days is known, or else 1,000."""
+    return cases / days if days else 1000.0
+
+
 def percent(share: float) -> str:
     """A share in per cent, with as many digits as matter.
 

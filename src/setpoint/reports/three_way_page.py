@@ -16,7 +16,7 @@ from setpoint._version import __version__
 from setpoint.reports.charts import histogram_plot
 from setpoint.reports.page import environment, plain
 from setpoint.reports.svg import Plot
-from setpoint.reports.text import capital, level, money, name
+from setpoint.reports.text import capital, cases_per_unit, level, money, name
 from setpoint.reports.wording import Nouns, bound_in_words
 from setpoint.results.findings import ASSUMPTIONS
 from setpoint.results.three_way import ThreeWayFindings
@@ -61,7 +61,7 @@ def three_way_page(
         notes=notes,
         assumptions=ASSUMPTIONS,
         plots=[(1, _scores(found, names))],
-        per=_cases_per_unit(found),
+        per=cases_per_unit(len(found.scores), found.days),
         unit="a day" if found.days else "per 1,000 cases",
         paid=_paid(found),
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -108,14 +108,9 @@ def _scores(found: ThreeWayFindings, names: dict[str, Markup]) -> Plot:
     return plot
 
 
-def _cases_per_unit(found: ThreeWayFindings) -> float:
-    """Cases in a day where dates are known, or else 1,000."""
-    return len(found.scores) / found.days if found.days else 1000.0
-
-
 def _paid(found: ThreeWayFindings) -> tuple[str, str] | None:
     """The cost of a day or of 1,000 cases, and its interval."""
-    cost, per = found.cost, _cases_per_unit(found)
+    cost, per = found.cost, cases_per_unit(len(found.scores), found.days)
     if cost is None or cost.interval is None:
         return None
     low, high = (money(per * end) for end in cost.interval)

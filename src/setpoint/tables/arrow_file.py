@@ -3,7 +3,7 @@
 The batches of parquet are those of ``ParquetFile.iter_batches``, which are filled across row
 groups: ``pyarrow.dataset`` cuts them at row groups, so means of columns would depend on how a file
 was written. Text is read as dictionaries, and a batch has so few rows that its columns take at most
-:data:`MOST_BYTES` beside one page of the file, however well it was compressed. (Feather is read in
+:data:`BATCH_BYTES` beside one page of the file, however well it was compressed. (Feather is read in
 the batches in which it was written.)
 """
 
@@ -33,7 +33,7 @@ from setpoint.tables.table import (
 )
 from setpoint.tables.values import Codes, number_text
 
-MOST_BYTES = 2**28
+BATCH_BYTES = 2**28
 """Bytes of decoded columns at a time."""
 _EXACT_DIGITS = 15  # that a float keeps
 
@@ -298,7 +298,7 @@ def _batch(chunk: Chunk) -> Any:
 
 
 def _rows_within(metadata: Any, wanted: list[str]) -> int:
-    """Rows whose columns take at most :data:`MOST_BYTES`, by the sizes that the file tells."""
+    """Rows whose columns take at most :data:`BATCH_BYTES`, by the sizes that the file tells."""
     most = 1.0
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
@@ -306,7 +306,7 @@ def _rows_within(metadata: Any, wanted: list[str]) -> int:
         mine = [c for c in columns if c.path_in_schema.split(".")[0] in wanted]
         size = sum(max(c.total_uncompressed_size, 8 * group.num_rows) for c in mine)
         most = max(most, size / max(group.num_rows, 1))
-    return max(1, int(MOST_BYTES / most))
+    return max(1, int(BATCH_BYTES / most))
 
 
 def _field(name: str, values: NDArray[Any]) -> Any:
@@ -322,7 +322,7 @@ def _with_columns(chunk: Chunk, columns: NewColumns, schema: Any) -> Iterator[An
     batch = _batch(chunk)
     added = [pyarrow.array(values) for values in columns.values()]
     longest = sum(_longest(column) for column in batch.columns)
-    step = max(1, min(batch.num_rows, MOST_BYTES // max(longest, 1)))
+    step = max(1, min(batch.num_rows, BATCH_BYTES // max(longest, 1)))
     for start in range(0, batch.num_rows, step):
         arrays = [column.slice(start, step) for column in (*batch.columns, *added)]
         fields = zip(arrays, schema, strict=True)

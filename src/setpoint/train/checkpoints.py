@@ -15,19 +15,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from setpoint._files import write_file
+from setpoint.certificates.copies import Digests, mixed
 from setpoint.distributed import rank_of, values_of_ranks
 from setpoint.train.averaging import Averaged
 
 Tensors = dict[str, Tensor]
 EpochLog = list[dict[str, Any]]
-Hashes = NDArray[np.uint64]
 
 _NAME = "checkpoint.safetensors"
 _KEY = "setpoint"  # of the JSON record in the header
@@ -206,11 +205,11 @@ def column_digest(part: Any, first: int = 0, name: str = "") -> int:
         for start in range(0, len(column), _ROWS_AT_ONCE):
             words = _words(column[start : start + _ROWS_AT_ONCE])
             places = np.arange(first + start, first + start + len(words), dtype=np.uint64)
-            total += _mixed(_row_sums(words, salt) ^ _mixed(places)).sum(dtype=np.uint64)
+            total += mixed(_row_sums(words, salt) ^ mixed(places)).sum(dtype=np.uint64)
     return int(total)
 
 
-def _words(rows: Any) -> Hashes:
+def _words(rows: Any) -> Digests:
     """Rows as 64-bit words, ``[n, k]``."""
     if isinstance(rows, Tensor):
         raw = rows.contiguous().reshape(len(rows), -1).view(torch.uint8).numpy()
@@ -225,18 +224,9 @@ def _words(rows: Any) -> Hashes:
     return padded.view(np.uint64)
 
 
-def _row_sums(words: Hashes, salt: str) -> Hashes:
+def _row_sums(words: Digests, salt: str) -> Digests:
     """One number per row: its words times odd numbers that depend on salt and position."""
     seed = np.frombuffer(hashlib.blake2b(salt.encode(), digest_size=8).digest(), np.uint64)[0]
-    odd = _mixed(np.arange(1, words.shape[1] + 1, dtype=np.uint64) * seed) | np.uint64(1)
-    sums: Hashes = (_mixed(words) * odd).sum(1, dtype=np.uint64)
+    odd = mixed(np.arange(1, words.shape[1] + 1, dtype=np.uint64) * seed) | np.uint64(1)
+    sums: Digests = (mixed(words) * odd).sum(1, dtype=np.uint64)
     return sums
-
-
-def _mixed(numbers: Hashes) -> Hashes:
-    """Numbers whose bits depend on all bits of the given ones (the finish of splitmix64)."""
-    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    result: Hashes = mixed ^ (mixed >> np.uint64(31))
-    return result
