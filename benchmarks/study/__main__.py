@@ -9,6 +9,7 @@ work at the same time: --share 0/2 and --share 1/2 take every other table.
 """
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -21,9 +22,20 @@ from benchmarks.study import boosted, report, tables, training
 from benchmarks.study.methods import WAYS
 
 RESULTS = results.RESULTS / "study.jsonl"
-WIDTHS = (0, 2, 4, 8, 32, 128)
+NARROW = (0, 2, 4, 8)
 NOISES = (0.02, 0.05)
-NOISY_WIDTHS = (0, 8)
+BLOCKS: tuple[tuple[int, tuple[int, ...], tuple[float, ...]], ...] = (
+    (0, (*NARROW, 32), (0.0,)),
+    (1, NARROW, (0.0,)),
+    (0, (0,), NOISES),
+    (0, (128,), (0.0,)),
+    (0, (8,), NOISES),
+    (1, (32, 128), (0.0,)),
+    (1, (0, 8), NOISES),
+    (2, (*NARROW, 32, 128), (0.0,)),
+    (2, (0, 8), NOISES),
+)
+"""Folds, widths and noises in the order in which they are run."""
 
 
 class Cell(NamedTuple):
@@ -75,15 +87,12 @@ def run(out: Path, quick: bool, minutes: float, share: str) -> None:
 
 
 def cells(quick: bool, share: str) -> Iterator[Cell]:
-    """Fold by fold; within a fold the narrow models first, then the noisy labels."""
+    """Block by block; within a block the narrow models first, all tables of one width together."""
     mine, of = map(int, share.split("/"))
     names = ("annthyroid", "webpage_phishing") if quick else tables.NAMES[mine::of]
-    for fold in range(1 if quick else tables.FOLDS):
-        for hidden in (0, 8) if quick else WIDTHS:
-            yield from (Cell(name, fold, hidden, 0.0) for name in names)
-        for noise in () if quick else NOISES:
-            for hidden in NOISY_WIDTHS:
-                yield from (Cell(name, fold, hidden, noise) for name in names)
+    for fold, widths, noises in ((0, (0, 8), (0.0,)),) if quick else BLOCKS:
+        for hidden, noise in product(widths, noises):
+            yield from (Cell(name, fold, hidden, noise) for name in names)
 
 
 def same(row: results.Row, cell: Cell) -> bool:

@@ -16,6 +16,7 @@ WEIGHTS = (0.02, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0, 50.0)
 TEMPERATURES = (0.5, 1.0, 5.0)  # the grid of the paper on implicit thresholds
 RATES = {True: (0.01, 0.03, 0.1), False: (0.003, 0.01, 0.03)}  # linear, networks
 OURS = "implicit"
+PLAIN = "cross-entropy"
 Loss = Callable[..., Tensor]
 
 
@@ -45,6 +46,7 @@ def _partial_area(goal: str, _steps: int, _setting: float) -> Loss:
 
 WAYS: dict[str, Way] = {
     "weighted": Way(_weighted, settings=WEIGHTS),  # weight 1 is plain cross-entropy
+    PLAIN: Way(lambda *_: cross_entropy),  # one of the weighted, alone: for the exploration
     "focal": Way(lambda *_: focal),
     "resampled": Way(lambda *_: cross_entropy, METHODS["resampled"].sampler),
     "tfco": Way(

@@ -8,11 +8,12 @@ from typing import NamedTuple
 import matplotlib
 import numpy as np
 from scipy.stats import t as student
+from scipy.stats import trim_mean
 
 from benchmarks.common.pages import fill
 from benchmarks.common.results import Row
 from benchmarks.study.boosted import NAME as TREES
-from benchmarks.study.methods import OURS
+from benchmarks.study.methods import OURS, PLAIN
 from benchmarks.study.metrics import FPR, GOALS, TITLES
 
 matplotlib.use("Agg")
@@ -58,12 +59,30 @@ class Gain(NamedTuple):
     best: str
 
 
-def gains(rows: Iterable[Row]) -> list[Gain]:
-    """Every cell and goal that has both."""
+def complete(rows: list[Row]) -> list[Row]:
+    """The rows of those folds, widths and noises that were run on all tables."""
+    ours: dict[tuple[int, int, float], set[str]] = defaultdict(set)
+    for row in rows:
+        if row["method"] == OURS:
+            ours[block(row)].add(row["data"])
+    tables = len({row["data"] for row in rows})
+    return [row for row in rows if len(ours[block(row)]) == tables]
+
+
+def block(row: Row) -> tuple[int, int, float]:
+    """What is run on all tables before the next is begun."""
+    return row["fold"], row["hidden"], row["contaminated"]
+
+
+def gains(rows: Iterable[Row], against: str | None = None) -> list[Gain]:
+    """Every cell and goal that has both ours and the best baseline, or one baseline by name.
+
+    Plain cross-entropy is one of the weighted, and no candidate of its own.
+    """
     found: dict[tuple[str, int, int, float, str], dict[str, Row]] = defaultdict(dict)
     for row in rows:
         key = (row["data"], row["fold"], row["hidden"], row["contaminated"], row["goal"])
-        if row["method"] != TREES:
+        if row["method"] in (OURS, against) or not (against or row["method"] in (TREES, PLAIN)):
             found[key][row["method"]] = row
     made = []
     for key, methods in found.items():
@@ -120,13 +139,16 @@ def slopes(found: Iterable[Gain], x: dict[str, float] | None = None) -> dict[str
 
 
 def text(rows: list[Row]) -> str:
-    """Hypotheses with their estimates, then every table."""
+    """Hypotheses with their estimates, the exploration, then every table."""
+    rows = complete(rows)
     found = [gain for gain in gains(rows) if gain.contaminated == 0.0]
     if not found:
         return "No rows yet."
     small = [gain for gain in found if gain.hidden <= 8]
     rarity = {goal: -float(np.log10(rate)) for goal, rate in FPR.items()}
     lines = [
+        _folds(found),
+        "",
         "Points over the best baseline picked on validation: mean (standard error; 95 % interval "
         "by Student's t; errors clustered by table).",
         "",
@@ -145,6 +167,8 @@ def text(rows: list[Row]) -> str:
         "",
         _noise(gains(rows)),
         "",
+        _single_baselines(rows),
+        "",
         _every_table(found),
         "",
         _trees(rows),
@@ -155,6 +179,52 @@ def text(rows: list[Row]) -> str:
 def _line(name: str, found: list[Gain]) -> str:
     rates = [gain for gain in found if gain.goal in FPR]
     return f"| {name} | {clustered(by_table(found))} | {clustered(by_table(rates))} |"
+
+
+def _folds(found: list[Gain]) -> str:
+    """How many folds each width has, in words."""
+    folds: dict[int, set[int]] = defaultdict(set)
+    for gain in found:
+        folds[gain.hidden].add(gain.fold)
+    shown = (f"{_model(width)} {len(folds[width])}" for width in sorted(folds))
+    return f"Test folds that were run on every table, of 3: {', '.join(shown)}."
+
+
+def _model(width: int) -> str:
+    return f"{width} units" if width else "linear"
+
+
+def _single_baselines(rows: list[Row]) -> str:
+    """Ours against each baseline alone: mean by table, median and trimmed mean of the cells."""
+    clean = [row for row in rows if row["contaminated"] == 0.0]
+    names = list(
+        dict.fromkeys(row["method"] for row in clean if row["method"] not in (OURS, TREES))
+    )
+    models = {name: widths for name, widths in MODELS.items() if name != "128 units"}
+    lines = [
+        "Exploratory, not registered: points over each baseline alone. Mean (clustered standard "
+        "error), median and 10 % trimmed mean of the cells; cells ahead and behind by more than a "
+        "point.",
+        "",
+        f"| baseline | {' | '.join(models)} |",
+        "| --- |" + " --- |" * len(models),
+    ]
+    for name in (None, *names):
+        found = gains(clean, name)
+        shown = [_spread([g for g in found if g.hidden in widths]) for widths in models.values()]
+        lines.append(f"| {name or 'best on validation (registered)'} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def _spread(found: list[Gain]) -> str:
+    points = np.array([gain.points for gain in found])
+    if not len(points):
+        return ""
+    mean, ahead, behind = clustered(by_table(found)), (points > 1).sum(), (points < -1).sum()
+    return (
+        f"{mean.mean:+.2f} ({mean.error:.2f}), {np.median(points):+.2f}, "
+        f"{trim_mean(points, 0.1):+.2f}; {ahead} : {behind}"
+    )
 
 
 def _noise(found: list[Gain]) -> str:
@@ -171,7 +241,7 @@ def _noise(found: list[Gain]) -> str:
 def _every_table(found: list[Gain]) -> str:
     """Mean over folds of each cell, and the spread over folds where there are several."""
     widths = sorted({gain.hidden for gain in found})
-    heads = " | ".join("linear" if not width else f"{width} units" for width in widths)
+    heads = " | ".join(map(_model, widths))
     lines = [f"| table | goal | {heads} |", "| --- | --- |" + " ---: |" * len(widths)]
     for data in dict.fromkeys(gain.data for gain in found):
         for goal in GOALS:
@@ -207,7 +277,7 @@ def _trees(rows: list[Row]) -> str:
 def write(rows: list[Row]) -> None:
     """The results between the marks of the page, and the picture."""
     fill(PAGE, "results", text(rows))
-    draw([gain for gain in gains(rows) if gain.contaminated == 0.0], PLOT)
+    draw([gain for gain in gains(complete(rows)) if gain.contaminated == 0.0], PLOT)
 
 
 def draw(found: list[Gain], file: Path) -> None:

@@ -68,6 +68,26 @@ def test_the_baseline_is_picked_on_validation_and_slopes_are_by_table() -> None:
     assert "H3" in report.text(rows)
 
 
+def test_only_what_was_run_on_all_tables_counts_and_one_baseline_can_be_asked_for() -> None:
+    rows = [
+        row(data, 0, hidden, "fnr1", method, test, seen)
+        for data in ("a", "b")
+        for hidden in (0, 2)
+        for method, test, seen in (
+            ("implicit", 50.0, 1.0),
+            ("weighted", 49.0, 3.0),
+            ("focal", 46.0, 2.0),
+            ("cross-entropy", 40.0, 9.0),  # one of the weighted, not a candidate of its own
+        )
+        if (data, hidden) != ("b", 2) or method != "implicit"
+    ]
+    kept = report.complete(rows)
+    assert {r["hidden"] for r in kept} == {0}
+    assert [gain.points for gain in report.gains(kept)] == [1.0, 1.0]
+    assert [gain.points for gain in report.gains(kept, "focal")] == [4.0, 4.0]
+    assert "| cross-entropy | +10.00 (0.00), +10.00, +10.00; 2 : 0 |" in report.text(rows)
+
+
 def test_a_cell_trains_and_beats_a_coin() -> None:
     random = np.random.default_rng(1)
     y = (random.random(4000) < 0.3).astype(np.int64)

@@ -271,7 +271,7 @@ class PlainOutcome(Outcome):
             return ""
         return (
             f"tied: {sharing} of {len(scores)} examples share the highest score, so nobody is "
-            "accepted (dead units? try a lower learning rate or another start)"
+            "accepted (all units are off there? try LeakyReLU, more units or another start)"
         )
 
     def _missed(self, target: Bound | Setpoint | Range, tables: Tables, one: float) -> str:
