@@ -110,7 +110,7 @@ def test_given_thresholds_are_tested_on_all_rows():
         (
             MONEY <= 3,
             {"amounts": np.ones(2500), "clusters": np.arange(2500) // 2},
-            "without clusters=",
+            "amounts= does not go with clusters=",
         ),
     ],
 )

@@ -81,15 +81,35 @@ def test_a_plan_is_for_its_own_scores_and_labels():
     undrawn[np.flatnonzero(np.isnan(labels))[0]] = 1
     with pytest.raises(ValueError, match="was not drawn by the plan"):
         certify(SCORES, undrawn, "fpr <= 0.05", plan=plan)
-    with pytest.raises(ValueError, match="plan= goes with confidence= alone"):
+    with pytest.raises(ValueError, match=r"plan= does not go with clusters=.*confidence= alone"):
         certify(SCORES, labels, "fpr <= 0.05", plan=plan, clusters=IDS)
 
 
-@pytest.mark.parametrize("name", ["groups", "clusters", "times", "prevalence", "amounts"])
+def test_what_goes_nowhere_is_told():
+    with pytest.raises(ValueError, match="largest_amount= is that of amounts="):
+        certify(SCORES, LABELS, fpr <= 0.1, largest_amount=5.0)
+    with pytest.raises(TypeError, match="plan= is what label_plan returns"):
+        certify(SCORES, LABELS, fpr <= 0.1, plan="plan.json")
+
+
+@pytest.mark.parametrize("missing", ["", b"", None, float("nan"), float("inf")])
+def test_a_cluster_without_a_name_is_told(missing):
+    ids = [*range(N - 1), missing]
+    with pytest.raises(ValueError, match=f"clusters has no id in row {N - 1}"):
+        certify(SCORES, LABELS, fpr <= 0.1, clusters=ids)
+    if isinstance(missing, (str, float)):
+        with pytest.raises(ValueError, match=f"clusters has no id in row {N - 1}"):
+            certify(SCORES, LABELS, fpr <= 0.1, clusters=np.array(ids))
+
+
+@pytest.mark.parametrize("name", ["groups", "prevalence", "amounts"])
 def test_several_outputs_say_what_to_do_instead(name):
-    given = {"groups": IDS, "clusters": IDS, "times": DAYS, "prevalence": 0.1, "amounts": SCORES}
+    given = {"groups": IDS, "prevalence": 0.1, "amounts": SCORES}
     both = np.stack([SCORES, SCORES], 1), np.stack([LABELS, LABELS], 1)
-    with pytest.raises(ValueError, match="certify each output by itself, with the risk divided"):
+    with pytest.raises(
+        ValueError,
+        match=r"certify (each|every) output by itself.* with the risk 1 - confidence divided",
+    ):
         certify(*both, "fpr <= 0.1", outputs=["a", "b"], **{name: given[name]})
 
 

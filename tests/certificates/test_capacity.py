@@ -90,7 +90,7 @@ def test_too_few_days_and_bad_input_are_told():
     assert few.notes == ("`alerts <= 20 per day on 0.9 of days` needs 29 days, you have 20",)
     with pytest.raises(CannotPromise, match="pass times"):
         certify(scores, None, GOAL)
-    with pytest.raises(ValueError, match="leave the rest out"):
+    with pytest.raises(ValueError, match="a goal of alerts per period does not go with"):
         certify(scores, None, GOAL, times=times, clusters=day)
     with pytest.raises(ValueError, match="A period is one of"):
         certify(scores, None, "alerts <= 20 per shift on 90 % of shifts", times=times)

@@ -1,4 +1,5 @@
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,8 @@ from strategies import examples
 import setpoint
 import setpoint as sp
 from setpoint.certificates import certify
+from setpoint.certificates.sample import calibration_sample
+from setpoint.certificates.selection import split_rows
 
 GOALS = [
     sp.fpr <= 0.05,
@@ -319,3 +322,17 @@ def test_small_and_tied_data_have_a_verdict(rows, goal, confidence):
     if found:
         assert found.decide(scores).sum() == found.points[0].alerts
     assert type(found).from_json(found.to_json()) == found
+
+
+def test_what_is_not_proved_is_measured_on_the_rows_that_test_it():
+    """A quarter of the rows selects the threshold: its own error there says nothing (broken 24)."""
+    random = np.random.default_rng(4)
+    labels = random.random(400) < 0.3
+    scores = 3 * (random.normal(size=400) + 2 * labels)
+    made = certify(scores, labels, sp.error <= 0.17)
+    assert not made.certified
+    seen, proved = (float(x) for x in re.findall(r"(0\.\d+) (?:was|is) ", made.notes[0]))
+    n = split_rows(calibration_sample(scores, labels, None, ()))[1].examples
+    wrong = round(seen * n)
+    assert seen == pytest.approx(wrong / n, rel=1e-3)
+    assert proved == pytest.approx(stats.beta.ppf(0.95, wrong + 1, n - wrong), rel=1e-3)

@@ -8,7 +8,6 @@ from certificates.simulate import SHIFT, most
 from scipy import stats
 
 from setpoint.certificates import Certificate, certify
-from setpoint.certificates.many_outputs import holm
 from setpoint.cli import main
 from setpoint.rates import fpr, precision, recall
 
@@ -59,13 +58,20 @@ def test_a_label_too_rare_for_a_proof_has_no_threshold():
     assert made.thresholds["eel"] == pytest.approx((below + positives[allowed]) / 2)
 
 
-def test_holm_is_statsmodels_like():
-    random = np.random.default_rng(0)
-    for _ in range(50):
-        p = random.random(6) ** 4
-        order = np.argsort(p)
-        stop = next((i for i, j in enumerate(order) if p[j] > 0.05 / (6 - i)), 6)
-        assert holm(dict(enumerate(p)), 0.05) == set(order[:stop].tolist())
+@pytest.mark.parametrize("seed", range(8))
+def test_given_thresholds_are_proved_where_holm_rejects(seed):
+    random = np.random.default_rng(seed)
+    scores, labels = rows(seed, n=1500, shares=(0.3, 0.2, 0.1, 0.2))
+    given = dict(zip(NAMES, random.normal(1.8, 0.1, 4).tolist(), strict=True))
+    p = []
+    for i, cut in enumerate(given.values()):
+        negatives = scores[labels[:, i] == 0, i]
+        p.append(stats.binom.cdf((negatives > cut).sum(), len(negatives), 0.05))
+    order = np.argsort(p)
+    stop = next((i for i, j in enumerate(order) if p[j] > 0.05 / (4 - i)), 4)
+    made = certify(scores, labels, fpr <= 0.05, outputs=NAMES, thresholds=given)
+    assert set(made.thresholds if made else ()) == {NAMES[j] for j in order[:stop]}
+    assert all(claim.proved == 0.05 for claim in made.claims if made)
 
 
 def test_given_thresholds_are_proved_by_holm_where_bonferroni_fails():
@@ -80,7 +86,7 @@ def test_given_thresholds_are_proved_by_holm_where_bonferroni_fails():
     given["cat"] = 1.0  # false: it stops nothing before it, and the last needs more now
     made = certify(scores, labels, fpr <= 0.05, outputs=NAMES, thresholds=given)
     assert set(made.thresholds) == {"dog", "eel"}
-    assert "p-value" in made.notes[0]
+    assert made.notes[0].startswith("'cat': `fpr <= 0.05` is not proved: at most 0.1")
 
 
 def test_any_promise_of_fifty_dependent_labels_is_broken_as_rarely_as_promised():
@@ -98,6 +104,67 @@ def test_any_promise_of_fifty_dependent_labels_is_broken_as_rarely_as_promised()
         kept.append(len(cuts))
     assert broken / 30 <= most(0.05, 30)
     assert np.mean(kept) > 20
+
+
+def test_clusters_and_times_of_outputs_are_those_of_each():
+    scores, labels = rows(n=3000, shares=(0.3, 0.2, 0.1, 0.2))
+    labels[:40, 1] = np.nan
+    ids, when = np.arange(3000) // 4, np.arange(3000)
+    made = certify(scores, labels, fpr <= 0.05, outputs=NAMES, clusters=ids, times=when)
+    for i, name in enumerate(NAMES):
+        alone = certify(
+            *(scores[:, i], labels[:, i], fpr <= 0.05),
+            **{"confidence": 1 - 0.05 / 4, "clusters": ids, "times": when},
+        )
+        assert made.thresholds[name] == alone.threshold
+    assert (made.clusters, made.period) == (750, ("0", "2999"))
+    with pytest.raises(ValueError, match="pass clusters="):
+        made.check(scores, labels)
+    found = made.check(scores, labels, clusters=ids)
+    assert (found.verdict, found.examples) == ("ok", 750 * 3 + 740)
+    assert made.check(scores + 1, labels, clusters=ids).verdict == "broken"
+
+
+def test_one_output_that_drifts_has_no_threshold():
+    scores, labels = rows(n=3000, shares=(0.3, 0.2, 0.1, 0.2))
+    scores[:, 2] += np.linspace(0, 3, 3000)
+    made = certify(scores, labels, fpr <= 0.05, outputs=NAMES, times=np.arange(3000))
+    assert set(made.thresholds) == {"cat", "dog", "fly"}
+    assert "1 output of 4 without a threshold: 'eel'" in made.verdict
+    assert made.notes[0].startswith("'eel': ")
+    accepted = certify(
+        scores, labels, fpr <= 0.05, outputs=NAMES, times=np.arange(3000), accept_drift=True
+    )
+    assert set(accepted.thresholds) == set(NAMES)
+
+
+def test_bounds_on_groups_hold_for_every_output():
+    scores, labels = rows(n=3000, shares=(0.3, 0.2, 0.1, 0.2))
+    group = np.where(np.arange(3000) % 3 == 0, "a", "b")
+    goal = [fpr.on(group="a") <= 0.05, fpr.on(group="b") <= 0.1]
+    made = certify(scores, labels, goal, outputs=NAMES, groups=group)
+    assert len(made.claims) == 8
+    for i, name in enumerate(NAMES):
+        own = {"confidence": 1 - 0.05 / 4, "groups": group}
+        assert made.thresholds[name] == certify(scores[:, i], labels[:, i], goal, **own).threshold
+    assert Certificate.from_json(made.to_json()) == made
+    assert made.check(scores, labels, groups=group).verdict == "ok"
+    high = scores + 0.7 * (group == "a")[:, None]
+    broken = made.check(high, labels, groups={"group": group})
+    alarms = [finding.name for finding in broken.findings if finding.alarm]
+    assert {name for name in alarms if "fpr" in name} == {
+        f'fpr on group="a" & output="{name}" <= 0.05' for name in NAMES
+    }
+
+
+def test_an_output_without_positives_or_labels_is_left_without_a_threshold():
+    scores, labels = rows(shares=(0.3, 0.2, 0.1, 0.0))
+    made = certify(scores, labels, recall >= 0.8, outputs=NAMES)
+    assert set(made.thresholds) == set(NAMES[:3])
+    labels[:, 3] = np.nan
+    made = certify(scores, labels, recall >= 0.8, outputs=NAMES)
+    assert set(made.thresholds) == set(NAMES[:3])
+    assert any("'fly': No row has a label" in note for note in made.notes)
 
 
 def test_goals_by_name_json_and_check():
@@ -148,7 +215,9 @@ def test_from_the_shell(tmp_path, capsys):
         ({"outputs": NAMES[:3]}, "scores are"),
         ({"outputs": ["a", "a", "b", "c"]}, "must be different names"),
         ({"outputs": "abcd"}, "must be different names"),
-        ({"outputs": NAMES, "groups": np.zeros(2000)}, "certify each output by itself"),
+        ({"outputs": NAMES, "groups": np.zeros(2000)}, "certify every output by itself"),
+        ({"outputs": NAMES, "prevalence": 0.1}, "certify each output by itself"),
+        ({"outputs": NAMES, "thresholds": 1.0}, "one threshold for each output"),
         ({"outputs": NAMES, "goal": {"cat": "fpr <= 0.1"}}, "give each output one goal"),
         ({"outputs": NAMES, "labels": np.zeros((2000, 3))}, "shape of the scores"),
     ],
@@ -156,5 +225,5 @@ def test_from_the_shell(tmp_path, capsys):
 def test_bad_input_is_told(given, says):
     scores, labels = rows()
     given = {"labels": labels, "goal": fpr <= 0.1} | given
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises((ValueError, TypeError), match=says):
         certify(scores, **given)

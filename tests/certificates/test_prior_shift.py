@@ -79,7 +79,10 @@ def test_scores_that_fit_no_mixture_are_told():
         ({"prevalence": (0.3, 0.1)}, "low to high"),
         ({"prevalence": (0.1, 0.2, 0.3)}, "lowest and the highest"),
         ({"prevalence": (0.1, 1.5)}, "prevalence"),
-        ({"prevalence": 0.1, "unlabelled": [1.0] * 100}, "give one of the two"),
+        (
+            {"prevalence": 0.1, "unlabelled": [1.0] * 100},
+            "unlabelled= does not go with prevalence=.*give one",
+        ),
         ({"unlabelled": [1.0, 2.0]}, "10 of the rows"),
         ({"unlabelled": [np.nan] * 100}, "must be finite"),
     ],

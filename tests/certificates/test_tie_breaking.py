@@ -151,8 +151,14 @@ def test_ids_are_read_alike():
         ({"ties": "lot", "ids": np.arange(1000) // 2}, "rows 0 and 1 have the same"),
         ({"ties": "lot", "ids": np.where(np.arange(1000) == 3, np.nan, 1.0)}, "no id in row 3"),
         ({"ties": "lot", "ids": np.arange(9)}, "9"),
-        ({"ties": "lot", "ids": np.arange(1000), "thresholds": 1.0}, "neither with thresholds="),
-        ({"ties": "lot", "ids": np.arange(1000), "unlabelled": np.ones(99)}, "nor with unlabelled"),
+        (
+            {"ties": "lot", "ids": np.arange(1000), "thresholds": 1.0},
+            "ids= does not go with thresholds=",
+        ),
+        (
+            {"ties": "lot", "ids": np.arange(1000), "unlabelled": np.ones(99)},
+            "ids= does not go with unlabelled=",
+        ),
     ],
 )
 def test_what_a_lot_needs(options, message):

@@ -19,6 +19,7 @@ from setpoint._checks import plural
 from setpoint.certificates.certificate import Certificate, Claim, Point
 from setpoint.certificates.decisions import halfway
 from setpoint.certificates.drift import next_alerts
+from setpoint.certificates.options import Options
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certificates.sample import (
     CalibrationSample,
@@ -44,46 +45,44 @@ def certify_capacity(
     scores: Any,
     labels: Any,
     capacity: Capacity,
-    times: Any,
-    delta: float,
-    options: dict[str, Any],
-    accept_drift: bool = False,
+    asked: Options,
 ) -> Certificate:
     """A threshold with at most so many alerts in a period, on a share of the periods to come.
 
     Raises:
         CannotPromise: There are no times.
     """
-    if times is None:
+    if asked.times is None:
         raise CannotPromise(
             f"`{capacity}` goes by time: pass times= (--time), when each row was measured."
         )
     sample = calibration_sample(scores, labels, None, ())
-    when = read_times(times, sample.scores if sample.kept is None else sample.kept)
+    when = read_times(asked.times, sample.scores if sample.kept is None else sample.kept)
     when = when if sample.kept is None else when[sample.kept]
     periods = period_names(when, capacity.period)
     values = next_alerts(sample.scores, periods, capacity.alerts)
-    n, over, mean = len(values), 1 - capacity.share, options["guarantee"] == "mean"
+    delta = asked.delta
+    n, over, mean = len(values), 1 - capacity.share, asked.guarantee == "mean"
     m = allowed_on_average(n, over) if mean else allowed(n, over, delta)
     unit = capacity.period
     if m < 0:
         needs = needed_on_average(over) if mean else needed(over, delta)
         note = f"`{capacity}` needs {plural(needs or 0, unit)}, you have {n:,}"
-        return _write(capacity, sample, when, None, INFEASIBLE, None, (note,), options)
+        return _write(capacity, sample, when, None, INFEASIBLE, None, (note,), asked)
     threshold = halfway(float(np.sort(values)[n - m - 1]), np.sort(sample.scores), sample.precision)
     first = when[np.unique(periods, return_index=True)[1]]
     lowest = float(sample.scores.min())
     by_day = CalibrationSample(np.maximum(values, lowest), None, {}, sample.precision)
     drift = drift_caveat(by_day, first, threshold)
-    if drift and not accept_drift:
-        return _write(capacity, sample, when, None, NOT_CERTIFIED, None, drift, options)
+    if drift and not asked.accept_drift:
+        return _write(capacity, sample, when, None, NOT_CERTIFIED, None, drift, asked)
     claim = Claim(
         str(capacity),
         float((values > threshold).mean()),
         (m + 1) / (n + 1) if mean else float(upper(m, n, delta)),
         f"{unit}s with more than {capacity.alerts:,} alerts, at most {m:,} of {n:,} {unit}s here",
     )
-    made = _write(capacity, sample, when, threshold, CERTIFIED, claim, (), options)
+    made = _write(capacity, sample, when, threshold, CERTIFIED, claim, (), asked)
     return replace(made, caveats=(*made.caveats, *drift))
 
 
@@ -95,7 +94,7 @@ def _write(
     status: str,
     claim: Claim | None,
     notes: tuple[str, ...],
-    options: dict[str, Any],
+    asked: Options,
 ) -> Certificate:
     accepted = sample.scores > (np.inf if threshold is None else threshold)
     hits = None if sample.labels is None else int((accepted & sample.labels).sum())
@@ -115,8 +114,8 @@ def _write(
             f"The {unit}s are independent draws from the {unit}s to come: no trend in scores or "
             f"in the number of rows a {unit}. A {unit} without rows does not count.",
             "The model was neither trained nor chosen on these rows."
-            if options["candidates"] == 1
-            else f"Choosing among {options['candidates']} models on these rows is accounted for.",
+            if asked.candidates == 1
+            else f"Choosing among {asked.candidates} models on these rows is accounted for.",
             f"Decisions are score > threshold, with scores in {sample.precision}.",
         ),
         notes=notes,
@@ -124,5 +123,5 @@ def _write(
         caveats=tuple(useless((point,))) if status == CERTIFIED else (),
         fingerprint=sample.fingerprint,
         period=period_of(when),
-        **options,
+        **asked.recorded,
     )

@@ -21,7 +21,6 @@ from setpoint.certificates.decisions import (
     rounded,
 )
 from setpoint.certificates.goals import as_capacity, goal_to_certify
-from setpoint.certificates.many_outputs import certified_columns, each_column
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certificates.storage import need, read_fields, to_json
 from setpoint.certificates.text import (
@@ -297,6 +296,8 @@ class Certificate(Record):
             scores are ``[n, k]``; one without a threshold is never accepted.
         """
         if self.outputs and groups is None:
+            from setpoint.certificates.many_outputs import each_column
+
             known = {
                 str(g): partial(exceeds, threshold=t, precision=self.dtype)
                 for g, t in self.thresholds.items()
@@ -373,8 +374,11 @@ class Certificate(Record):
             from setpoint.certificates.drift import check_capacity
 
             return check_capacity(self, capacity, scores, times, significance)
-        if self.outputs and groups is None:
-            scores, labels, groups = certified_columns(self, scores, labels)
+        if self.outputs and np.ndim(scores) != 1:
+            from setpoint.certificates.many_outputs import certified_columns
+
+            rows = (scores, labels, groups, clusters)
+            scores, labels, groups, clusters = certified_columns(self, *rows)
         if self.clusters is not None and clusters is None:
             raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
         if self.lots:

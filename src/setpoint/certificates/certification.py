@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from setpoint._checks import number, share, whole
+from setpoint._checks import number
 from setpoint.batch import describe
 from setpoint.certificates.certificate import Certificate, Claim, Estimate, Point
 from setpoint.certificates.goals import (
@@ -20,8 +20,7 @@ from setpoint.certificates.goals import (
     inequalities,
 )
 from setpoint.certificates.groups import GroupGoals, goals_by_group
-from setpoint.certificates.many_outputs import goal_of_outputs, one_column, without_threshold
-from setpoint.certificates.prior_shift import SHARE_OF_PRIOR, prevalence_now, read_prevalence
+from setpoint.certificates.options import Options
 from setpoint.certificates.proofs import (
     CERTIFIED,
     NOT_CERTIFIED,
@@ -42,17 +41,19 @@ from setpoint.certificates.sample import (
     calibration_sample,
     check_copies,
     count_text,
-    refuse_weights,
     slice_text,
 )
-from setpoint.certificates.search import PROOF_METHODS, SPLIT_NOTE, prove_given, search
+from setpoint.certificates.search import SPLIT_NOTE, prove_given, search
 from setpoint.certificates.selection import candidate_thresholds, split_rows
 from setpoint.certificates.text import advice_on, assumptions, remarks, useless
 from setpoint.problems import Capacity, Problem
-from setpoint.rates import Bound, Expression, Fold, Where, fpr, recall
+from setpoint.rates import Bound, Expression, Fold, Value, Where, fpr, recall
 
 if TYPE_CHECKING:
     from setpoint.certificates.labelling import LabelPlan
+
+_ROWS = ("scores", "labels", "goal")
+"""The arguments of :func:`certify` that are no options."""
 
 
 def certify(
@@ -147,70 +148,72 @@ def certify(
         >>> certify(s, y, "fpr <= 0.1 %").notes[0]
         '`fpr <= 0.001` needs 2,995 negatives, you have 2,000'
     """
-    _check_given(weights, ties, ids, thresholds, unlabelled)
-    if plan is not None:
-        others = (groups, thresholds, prevalence, clusters, times, old_threshold, amounts, ids)
-        plain = candidates == 1 and guarantee == "pac" and all(x is None for x in others)
-        return _certify_plan(scores, labels, goal, plan, confidence, plain)
-    options = _options(confidence, guarantee, candidates, thresholds is not None, old_threshold)
+    given = {name: value for name, value in locals().items() if name not in _ROWS}
+    capacity = None if isinstance(goal, Mapping) else as_capacity(goal)
+    asked = Options.read(given, "alerts per period" if capacity is not None else "")
+    if asked.plan is not None:
+        return _by_plan(scores, labels, goal, asked)
     if outputs is not None:
-        others = (groups, prevalence, unlabelled, clusters, times, old_threshold, amounts, ids)
-        return _certify_outputs(scores, labels, goal, outputs, thresholds, options, others)
-    delta = risk_of(confidence) / candidates
-    if (capacity := as_capacity(goal)) is not None:
-        others = (groups, thresholds, prevalence, unlabelled, clusters, old_threshold, amounts, ids)
-        settings = (delta, options, accept_drift, others)
-        return _certify_capacity(capacity, scores, labels, times, *settings)
-    wanted = goal_to_certify(goal)
-    _check_settings(wanted, labels, options, thresholds, prevalence, unlabelled)
-    goals = goals_by_group(wanted, groups, given=thresholds is not None)
+        return _each_output(scores, labels, goal, asked)
+    if capacity is not None:
+        from setpoint.certificates.capacity import certify_capacity
+
+        return certify_capacity(scores, labels, capacity, asked)
+    return certify_goal(goal_to_certify(goal), scores, labels, asked, asked.delta)
+
+
+def certify_goal(
+    wanted: CertificateGoal,
+    scores: Any,
+    labels: Any,
+    asked: Options,
+    delta: float,
+    on: Mapping[str, Value] | None = None,
+) -> Certificate:
+    """The certificate of one goal on rows ``[n]``.
+
+    Args:
+        wanted: The goal.
+        scores: One per row.
+        labels: Theirs, or None.
+        asked: The options of :func:`certify`.
+        delta: The probability with which the certificate may be wrong.
+        on: The output that the rows belong to, which rates are named by.
+    """
+    asked.check_prevalence(labels, wanted)
+    goals = goals_by_group(wanted, asked.groups, given=asked.thresholds is not None)
+    if on is not None and goals.column is not None:
+        raise ValueError(
+            f"`{wanted.text}` with groups= would have a threshold for each output and group. For "
+            "one threshold an output name the groups in the goal (fpr.on(group='a') <= 0.05); for "
+            "one each certify every output by itself, with the risk 1 - confidence divided by the "
+            "number of outputs."
+        )
     wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
-    sample = calibration_sample(scores, labels, groups, wheres, read_prevalence(prevalence))
-    when = None if times is None else _times_of_rows(times, sample)
-    sample = _independent(wanted, sample, ids, clusters, old_threshold)
-    if unlabelled is not None:
-        sample.prevalence = prevalence_now(sample, unlabelled, SHARE_OF_PRIOR * delta)
-        delta *= 1 - SHARE_OF_PRIOR
-    sample = sample if amounts is None else _with_amounts(sample, goals, amounts, largest_amount)
-    return _prove(wanted, goals, sample, thresholds, delta, options, when, accept_drift)
-
-
-def _independent(
-    wanted: CertificateGoal, sample: CalibrationSample, ids: Any, clusters: Any, old: float | None
-) -> CalibrationSample:
-    """The rows with ties broken, or one row of each cluster, if the goal can be counted on them."""
-    _check_reviewed(wanted, sample, old)
-    if ids is not None:
+    sample = calibration_sample(scores, labels, asked.groups, wheres, asked.prevalence)
+    when = None if asked.times is None else _times_of_rows(asked.times, sample)
+    _check_reviewed(wanted, sample, asked.old_threshold)
+    if asked.ids is not None:
         from setpoint.certificates.tie_breaking import break_ties
 
-        sample = break_ties(sample, ids)
-    sample = sample if clusters is None else _by_cluster(sample, clusters)
-    _check_class_counts(wanted, sample)
-    return sample
+        sample = break_ties(sample, asked.ids)
+    if asked.clusters is not None:
+        from setpoint.certificates.clusters import by_cluster
 
+        sample = by_cluster(sample, asked.clusters)
+    if on is None:  # an output of which there are no positives is one that nothing is proved of
+        _check_class_counts(wanted, sample)
+    if asked.unlabelled is not None:
+        from setpoint.certificates.prior_shift import SHARE_OF_PRIOR, prevalence_now
 
-def _prove(
-    wanted: CertificateGoal,
-    goals: GroupGoals,
-    sample: CalibrationSample,
-    thresholds: Any,
-    delta: float,
-    options: dict[str, Any],
-    when: Any = None,
-    accept_drift: bool = False,
-) -> Certificate:
-    """The certificate of a checked goal and sample."""
-    copies = check_copies(sample) if sample.order is None else sample.order.notes
-    if thresholds is not None:
-        found = prove_given(goals, sample, thresholds, delta)
-    else:
-        found = search(goals, sample, delta, options["guarantee"])
-    drift = _drift(found, sample, when)
-    if drift and not accept_drift:
-        found = replace(found, status=NOT_CERTIFIED, thresholds=Thresholds(), notes=drift)
-    made = _write(wanted, goals, found, sample, delta, **options)
-    caveats = (*made.caveats, *drift) if made.certified else ()
-    return replace(made, notes=(*made.notes, *copies), caveats=caveats, period=_period(when))
+        sample.prevalence = prevalence_now(sample, asked.unlabelled, SHARE_OF_PRIOR * delta)
+        delta *= 1 - SHARE_OF_PRIOR
+    if asked.amounts is not None:
+        from setpoint.certificates.costs import with_amounts
+
+        goal = goals.goals[None]
+        sample = with_amounts(sample, goal, asked.amounts, asked.largest_amount)
+    return _prove(wanted, goals, sample, delta, asked, when, on or {})
 
 
 def certify_sample(
@@ -224,73 +227,58 @@ def certify_sample(
         groups: The column of groups with its values, or None.
         **options: ``confidence``, ``candidates`` and ``guarantee``, as for :func:`certify`.
     """
-    options = _options(**options)
-    _check_settings(wanted, sample.labels, options, None, sample.prevalence)
+    asked = Options.read({**options, "prevalence": sample.prevalence})
+    asked.check_prevalence(sample.labels, wanted)
     goals = goals_by_group(wanted, groups, given=False)
     _check_class_counts(wanted, sample)
-    delta = risk_of(options["confidence"]) / options["candidates"]
-    return _prove(wanted, goals, sample, None, delta, options)
+    return _prove(wanted, goals, sample, asked.delta, asked)
 
 
-def _options(
-    confidence: float,
-    guarantee: str,
-    candidates: int,
-    given_thresholds: bool = False,
-    old_threshold: float | None = None,
-) -> dict[str, Any]:
-    """What a certificate says about itself, checked."""
-    count = whole(candidates, "candidates", least=1)
-    known = {"given_thresholds": given_thresholds, "old_threshold": old_threshold}
-    return {"confidence": float(confidence), "guarantee": guarantee, "candidates": count, **known}
-
-
-def _certify_outputs(
-    scores: Any,
-    labels: Any,
-    goal: Any,
-    names: Sequence[str],
-    thresholds: Any,
-    options: dict[str, Any],
-    others: tuple[Any, ...],
-) -> Certificate:
-    """A certificate of several outputs, each a group of its own."""
-    if any(other is not None for other in others):
-        raise ValueError(
-            "outputs= goes with confidence=, candidates=, guarantee= and thresholds=. For other "
-            "options certify each output by itself, with the risk divided by their number."
-        )
-    column, positive, groups = one_column(scores, labels, names)
-    wanted = goal_of_outputs(goal, names)
-    _check_settings(wanted, labels, options, thresholds)
-    goals = replace(goals_by_group(wanted, groups, given=thresholds is not None), apart=True)
-    if goals.between:
-        raise CannotPromise(f"`{goals.between[0]}` compares outputs, which are not independent.")
-    sample = calibration_sample(column, positive, groups, tuple(goals.wheres))
-    _check_class_counts(wanted, sample)
-    delta = risk_of(options["confidence"]) / options["candidates"]
-    made = _prove(wanted, goals, sample, thresholds, delta, options)
-    return replace(
-        made, outputs=tuple(names), caveats=(*made.caveats, *without_threshold(made, names))
-    )
-
-
-def _certify_capacity(
-    capacity: Capacity,
-    scores: Any,
-    labels: Any,
-    times: Any,
+def _prove(
+    wanted: CertificateGoal,
+    goals: GroupGoals,
+    sample: CalibrationSample,
     delta: float,
-    options: dict[str, Any],
-    accept_drift: bool,
-    others: tuple[Any, ...],
+    asked: Options,
+    when: Any = None,
+    on: Mapping[str, Value] | None = None,
 ) -> Certificate:
-    """A certificate of a number of alerts in a period."""
-    if any(other is not None for other in others):
-        raise ValueError(f"`{capacity}` goes with times= and confidence=: leave the rest out.")
-    from setpoint.certificates.capacity import certify_capacity
+    """The certificate of a checked goal and sample."""
+    copies = check_copies(sample) if sample.order is None else sample.order.notes
+    if asked.thresholds is not None:
+        found = prove_given(goals, sample, asked.thresholds, delta)
+    else:
+        found = search(goals, sample, delta, asked.guarantee)
+    drift = _drift(found, sample, when)
+    if drift and not asked.accept_drift:
+        found = replace(found, status=NOT_CERTIFIED, thresholds=Thresholds(), notes=drift)
+    made = _write(wanted, goals, found, sample, delta, asked, on or {})
+    caveats = (*made.caveats, *drift) if made.certified else ()
+    return replace(made, notes=(*made.notes, *copies), caveats=caveats, period=_period(when))
 
-    return certify_capacity(scores, labels, capacity, times, delta, options, accept_drift)
+
+def _each_output(scores: Any, labels: Any, goal: Any, asked: Options) -> Certificate:
+    """The certificates of several outputs, proved one by one, as one."""
+    from setpoint.certificates.many_outputs import OUTPUT, certify_outputs
+
+    def prove(name: str, own: CertificateGoal, column: Any, known: Any, risk: float) -> Certificate:
+        one = asked if asked.thresholds is None else asked.with_threshold(name)
+        return certify_goal(own, column, known, one, risk, {OUTPUT: name})
+
+    again = asked.thresholds is not None
+    return certify_outputs(scores, labels, goal, asked.outputs, asked.delta, prove, again)
+
+
+def _by_plan(scores: Any, labels: Any, goal: Any, asked: Options) -> Certificate:
+    """A certificate from the labels of a plan."""
+    from setpoint.certificates.labelling import certify_plan, labelled_rows, without_recall
+
+    plan, sure = asked.plan, asked.confidence
+    if not plan.in_order:
+        return certify_plan(scores, labels, goal, plan, sure, asked.delta)
+    known = labelled_rows(scores, labels, goal, plan)
+    made = certify_goal(goal_to_certify(goal), scores, known.positive, Options(sure), asked.delta)
+    return without_recall(made, plan)
 
 
 def _write(
@@ -299,7 +287,8 @@ def _write(
     found: SearchVerdict,
     sample: CalibrationSample,
     delta: float,
-    **options: Any,
+    asked: Options,
+    on: Mapping[str, Value],
 ) -> Certificate:
     """The certificate of a verdict, with the options that it was asked for with."""
     points, order = tuple(_points(goals, found, sample)), sample.order
@@ -308,7 +297,7 @@ def _write(
         pairs = [order.pair(float(p.threshold)) for p in points if p.threshold is not None]
         points = tuple(replace(p, threshold=t) for p, (t, _) in zip(points, pairs, strict=True))
         lots = tuple(lot for _, lot in pairs)
-    mean = options["guarantee"] == "mean"
+    mean = asked.guarantee == "mean"
     return Certificate(
         goal=wanted.text,
         status=found.status,
@@ -316,9 +305,9 @@ def _write(
         dtype=sample.precision if order is None else order.precision,
         column=goals.column,
         points=points,
-        claims=tuple(_claims(found, sample)),
-        objective=tuple(_estimates(goals, found, sample, delta)),
-        assumptions=tuple(assumptions(found, sample, options["candidates"], mean)),
+        claims=tuple(_claims(found, sample, on)),
+        objective=tuple(_estimates(goals, found, sample, asked.delta if on else delta, on)),
+        assumptions=tuple(assumptions(found, sample, asked.candidates, mean)),
         notes=(*found.notes, *remarks(points, sample, goals.column)),
         advice=tuple(advice_on(found, sample, delta, mean)),
         caveats=tuple(useless(points, goals.column)) if found.status == CERTIFIED else (),
@@ -327,38 +316,8 @@ def _write(
         largest_amount=sample.largest_amount,
         lots=lots,
         lot_seed=order.seed if order is not None and lots else 0,
-        **options,
+        **asked.recorded,
     )
-
-
-def _by_cluster(sample: CalibrationSample, clusters: Any) -> CalibrationSample:
-    from setpoint.certificates.clusters import by_cluster
-
-    return by_cluster(sample, clusters)
-
-
-def _with_amounts(
-    sample: CalibrationSample, goals: GroupGoals, amounts: Any, largest: float | None
-) -> CalibrationSample:
-    from setpoint.certificates.costs import with_amounts
-
-    if goals.column is not None or sample.clusters or sample.prevalence is not None:
-        raise ValueError("amounts= go with one threshold, without clusters= and prevalence=.")
-    return with_amounts(sample, goals.goals[None], amounts, largest)
-
-
-def _certify_plan(
-    scores: Any, labels: Any, goal: Any, plan: LabelPlan, confidence: float, plain: bool
-) -> Certificate:
-    """A certificate from the labels of a plan."""
-    if not plain:
-        raise ValueError("plan= goes with confidence= alone: leave the other options out.")
-    from setpoint.certificates.labelling import certify_plan, labelled_rows, without_recall
-
-    if not plan.in_order:
-        return certify_plan(scores, labels, goal, plan, confidence, risk_of(confidence))
-    known = labelled_rows(scores, labels, goal, plan)
-    return without_recall(certify(scores, known.positive, goal, confidence=confidence), plan)
 
 
 def _drift(found: SearchVerdict, sample: CalibrationSample, when: Any) -> tuple[str, ...]:
@@ -391,57 +350,6 @@ def _period(when: Any) -> tuple[str, ...]:
     from setpoint.certificates.times import period_of
 
     return period_of(when)
-
-
-def risk_of(confidence: float) -> float:
-    """``1 - confidence``: exactly 0.05 for 0.95, in spite of rounding."""
-    risk = round(1 - share(confidence, "confidence", ends=False), 12)
-    if risk <= 0:
-        raise ValueError(f"confidence must leave some doubt, 1e-12 at least; got {confidence!r}.")
-    return risk
-
-
-def _check_given(weights: Any, ties: str, ids: Any, thresholds: Any, unlabelled: Any) -> None:
-    """Weights are refused; lots need ids, and a threshold that is searched for."""
-    if weights is not None:
-        refuse_weights()
-    if ties not in ("reject", "lot"):
-        raise ValueError(f'ties must be "reject" or "lot"; got {ties!r:.40}.')
-    if (ids is None) == (ties == "lot"):
-        raise ValueError('ties="lot" draws a lot from the id of each row: ids= goes with it.')
-    if ids is not None and (thresholds is not None or unlabelled is not None):
-        raise ValueError('ties="lot" goes neither with thresholds= nor with unlabelled=.')
-
-
-def _check_settings(
-    goal: CertificateGoal,
-    labels: Any,
-    options: dict[str, Any],
-    thresholds: Any,
-    prevalence: Any = None,
-    unlabelled: Any = None,
-) -> None:
-    """Refuse settings that contradict each other."""
-    guarantee, candidates = options["guarantee"], options["candidates"]
-    if guarantee not in PROOF_METHODS:
-        raise ValueError(f'guarantee must be "pac" or "mean"; got {guarantee!r}.')
-    if guarantee == "mean" and candidates > 1:
-        raise ValueError(
-            'guarantee="mean" does not survive choosing among several models. Use guarantee="pac", '
-            "or certify on rows that took no part in the choice."
-        )
-    if guarantee == "mean" and thresholds is not None:
-        raise ValueError('thresholds= are tested, not found: use guarantee="pac".')
-    if prevalence is not None and unlabelled is not None:
-        raise ValueError("unlabelled= says what prevalence= would say: give one of the two.")
-    if prevalence is not None or unlabelled is not None:
-        if labels is None:
-            raise ValueError("prevalence= weighs the two classes anew and needs labels.")
-        if goal.wheres:
-            raise ValueError(
-                "prevalence= is that of everyone; slices have their own. Certify each slice by "
-                "itself with its prevalence."
-            )
 
 
 def _check_reviewed(goal: CertificateGoal, sample: CalibrationSample, old: Any) -> None:
@@ -480,8 +388,6 @@ def _points(goals: GroupGoals, found: SearchVerdict, sample: CalibrationSample) 
     """The threshold of everyone, or of each group, with its counts."""
     for group in goals.goals:
         where = goals.where(group)
-        if goals.apart and found.thresholds and where not in found.thresholds:
-            continue
         everyone, positives = Subset(where, EVERYONE), Subset(where, POSITIVES)
         threshold = found.thresholds[where].settled(sample, where) if found.thresholds else None
         labelled = sample.labels is not None
@@ -499,19 +405,23 @@ def _points(goals: GroupGoals, found: SearchVerdict, sample: CalibrationSample) 
         )
 
 
-def _claims(found: SearchVerdict, sample: CalibrationSample) -> Iterator[Claim]:
+def _claims(
+    found: SearchVerdict, sample: CalibrationSample, on: Mapping[str, Value]
+) -> Iterator[Claim]:
     """For each bound what was measured and what is proved."""
     sources: dict[Bound, list[Inequality]] = {}
     for inequality in found.proved:
         sources.setdefault(inequality.source, []).append(inequality)
     for source, own in sources.items():
+        e = source.expression
+        text = str(Bound(e.on(**on), source.sense, source.level) if on else source)
         if found.status != CERTIFIED:
-            yield Claim(str(source), None, None, "")
+            yield Claim(text, None, None, "")
             continue
         counts = "; ".join(dict.fromkeys(note for i in own if (note := found.proved[i][1])))
         rows = split_rows(sample)[1] if counts == SPLIT_NOTE else sample
-        value = value_at(source.expression, rows, found.thresholds)
-        yield Claim(str(source), value, _proved_value(source, own, found), counts)
+        value = value_at(e, rows, found.thresholds)
+        yield Claim(text, value, _proved_value(source, own, found), counts)
 
 
 def _proved_value(source: Bound, own: list[Inequality], found: SearchVerdict) -> float:
@@ -527,14 +437,16 @@ def _proved_value(source: Bound, own: list[Inequality], found: SearchVerdict) ->
 
 
 def _estimates(
-    goals: GroupGoals, found: SearchVerdict, sample: CalibrationSample, delta: float
+    goals: GroupGoals,
+    found: SearchVerdict,
+    sample: CalibrationSample,
+    delta: float,
+    on: Mapping[str, Value],
 ) -> Iterator[Estimate]:
     """The objective of each group, then the rates that bounds between groups compare."""
     expressions: list[Expression] = []
     if found.status == CERTIFIED:
         for group, goal in goals.goals.items():
-            if goals.apart and goals.where(group) not in found.thresholds:
-                continue
             objective = goal.objective
             if objective is None:
                 objective = _other_rate(goal, goals.where(group), sample)
@@ -550,7 +462,7 @@ def _estimates(
             continue
         low, high = _interval(expression, found, sample, delta)
         if np.isfinite([low, high]).all():
-            yield Estimate(str(expression), value, low, high)
+            yield Estimate(str(expression.on(**on) if on else expression), value, low, high)
 
 
 def _interval(

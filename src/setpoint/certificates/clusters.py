@@ -160,7 +160,9 @@ def read_ids(given: Any, name: str = "clusters") -> NDArray[Any]:
     if ids.dtype.kind == "O":
         missing = np.array([_is_missing(value) for value in ids.tolist()], bool)
     elif ids.dtype.kind in "fmM":
-        missing = np.isnan(ids) if ids.dtype.kind == "f" else np.isnat(ids)
+        missing = ~np.isfinite(ids)
+    elif ids.dtype.kind in "US":
+        missing = np.char.str_len(ids) == 0
     if missing.any():
         row = int(np.argmax(missing))
         raise ValueError(f"{name} has no id in row {row}: leave the row out, or name it.")
@@ -168,8 +170,8 @@ def read_ids(given: Any, name: str = "clusters") -> NDArray[Any]:
 
 
 def _is_missing(value: object) -> bool:
-    """None, NaN and their likes: what is not equal to itself."""
+    """None, empty texts, infinities, NaN and what else is not equal to itself."""
     try:
-        return value is None or bool(value != value)
+        return value is None or value in ("", b"", math.inf, -math.inf) or bool(value != value)
     except TypeError:  # pandas.NA
         return True

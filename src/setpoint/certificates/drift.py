@@ -140,9 +140,8 @@ def check_drift(
     """See :meth:`Certificate.check`."""
     level = check_share(significance, "significance", ends=False)
     goals = certified_goals(certificate)
-    wheres = (
-        goal_to_certify(certificate.goal).wheres if goals.column is None else tuple(goals.wheres)
-    )
+    named = [rate.where for bound in goals.bounds for rate in bound.expression.rates()]
+    wheres = tuple(dict.fromkeys([*filter(None, goals.wheres), *filter(None, named)]))
     array = rounded(scores_and_precision(scores)[0], certificate.dtype)
     slices = read_slices(groups, wheres, array, empty=goals.column is not None)
     sample = sample_of(array, certificate.dtype, labels, slices, certificate.prevalence)
@@ -193,7 +192,8 @@ def certified_goals(certificate: Certificate) -> GroupGoals:
     if certificate.column is None:
         return GroupGoals(None, {None: goal})
     groups = [point.group for point in certificate.points if point.group is not None]
-    return split_goal(goal, certificate.column, groups, given=True)
+    inner = bool(certificate.outputs)
+    return split_goal(goal, certificate.column, groups, given=True, inner=inner)
 
 
 def _rejects_any(sample: CalibrationSample, thresholds: Thresholds) -> bool:
@@ -273,7 +273,7 @@ def _unknown_groups(goals: GroupGoals, sample: CalibrationSample) -> list[Findin
     if goals.column is None or not sample.slices:
         return []
     count = len(sample.scores)
-    unknown = count - int(sum(inside.sum() for inside in sample.slices.values()))
+    unknown = count - sum(int(sample.slices[where].sum()) for where in goals.wheres)
     if not unknown:
         return []
     name = f"rows of another {goals.column}"

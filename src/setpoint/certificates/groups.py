@@ -28,8 +28,6 @@ class GroupGoals:
     goals: Mapping[Value | None, CertificateGoal]
     """By group; ``{None: goal}`` if there is one threshold for everyone."""
     between: tuple[Bound, ...] = ()
-    apart: bool = False
-    """Whether a group of which nothing is proved leaves the others theirs: outputs."""
 
     def where(self, group: Value | None) -> Where:
         """The slice of a group."""
@@ -71,11 +69,29 @@ def goals_by_group(goal: CertificateGoal, groups: Any, *, given: bool) -> GroupG
 
 
 def split_goal(
-    goal: CertificateGoal, column: str, values: list[Value], *, given: bool = False
+    goal: CertificateGoal,
+    column: str,
+    values: list[Value],
+    *,
+    given: bool = False,
+    inner: bool = False,
 ) -> GroupGoals:
-    """The bounds of every group: those that name none, and those that name it alone."""
+    """The bounds of every group: those that name none, and those that name it alone.
+
+    Args:
+        goal: What was asked for.
+        column: The column of groups.
+        values: The groups.
+        given: Whether thresholds are given; else every group needs a bound.
+        inner: Whether bounds may name slices within each group: outputs.
+    """
     goals: dict[Value | None, CertificateGoal] = {}
     own = {bound: {rate.where for rate in bound.expression.rates()} for bound in goal.bounds}
+    if inner:  # what matters is which output a bound names
+        own = {
+            bound: {tuple(pair for pair in where if pair[0] == column) for where in wheres}
+            for bound, wheres in own.items()
+        }
     everyone = [bound for bound, wheres in own.items() if wheres == {()}]
     for value in values:
         bounds = [

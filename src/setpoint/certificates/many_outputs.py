@@ -1,8 +1,8 @@
 """Several yes-or-no outputs for a row, each with a score and a threshold of its own.
 
-Rows ``[n, k]`` are read as one long column with the output's name as the group, so that an output
-is proved, displayed, checked and decided like a group. Labels of one row may depend on each other
-in any way; what follows needs no more than independent rows.
+Every output is certified by itself, by its own column, with a part of the risk; the certificates
+are then put together into one. Labels of one row may depend on each other in any way; what follows
+needs no more than independent rows (or clusters).
 
 **Thresholds that are searched for.** Each of ``k`` outputs has ``delta / k`` of the risk. Hardly
 more can be had: ``k`` independent ones err with probability ``1 - (1 - delta / k)^k``, 4.88 % of
@@ -11,14 +11,17 @@ more can be had: ``k`` independent ones err with probability ``1 - (1 - delta / 
 promise would be broken more often than stated. Those that are known to be rare before these rows
 are looked at can be left out.
 
-**Thresholds that are given** are one test an output: by Holm's step-down procedure the smallest
-p-value is compared with ``delta / k``, the next with ``delta / (k - 1)``, until one fails. That is
-uniformly better than ``delta / k`` for each, whatever labels have to do with each other.
+**Thresholds that are given** are one test an output: by Holm's step-down procedure all are tested
+with ``delta / k``, those that failed again with ``delta`` divided by their number, until none more
+is passed. That is uniformly better than ``delta / k`` for each, whatever labels have to do with
+each other. What is displayed of the outputs that passed is then the bound itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +30,9 @@ from numpy.typing import NDArray
 from setpoint._checks import plural
 from setpoint.axes.arrays import as_array
 from setpoint.axes.outputs import output_names
+from setpoint.batch import missing_labels
 from setpoint.certificates.goals import CertificateGoal, goal_to_certify
+from setpoint.certificates.proofs import INFEASIBLE
 from setpoint.rates import Bound
 
 if TYPE_CHECKING:
@@ -45,10 +50,17 @@ def one_column(
     Raises:
         ValueError: The shapes differ, or there is not one name for each column.
     """
-    shape, known = tuple(np.shape(scores)), output_names(names)
-    if len(shape) != 2 or shape[1] != len(known):
+    check_shapes(scores, labels, names)
+    groups = np.repeat(np.array(list(names), object), len(scores))
+    return _columns(scores), None if labels is None else _columns(labels), {OUTPUT: groups}
+
+
+def check_shapes(scores: Any, labels: Any, names: Sequence[str]) -> None:
+    """Raise a ValueError unless there is a column of scores and of labels for each name."""
+    shape = tuple(np.shape(scores))
+    if len(shape) != 2 or shape[1] != len(names):
         raise ValueError(
-            f"outputs= has {len(known)} names, so scores are [n, {len(known)}], a column for each "
+            f"outputs= has {len(names)} names, so scores are [n, {len(names)}], a column for each "
             f"of them; got the shape {shape}."
         )
     if labels is not None and tuple(np.shape(labels)) != shape:
@@ -56,8 +68,6 @@ def one_column(
             f"labels must have the shape of the scores, {shape}, NaN or -1 where a label is "
             f"missing; got the shape {tuple(np.shape(labels))}."
         )
-    groups = np.repeat(np.array(known, object), shape[0])
-    return _columns(scores), None if labels is None else _columns(labels), {OUTPUT: groups}
 
 
 def _columns(values: Any) -> Any:
@@ -68,68 +78,150 @@ def _columns(values: Any) -> Any:
     return array.T.reshape(-1)
 
 
-def goal_of_outputs(goal: Any, names: Sequence[str]) -> CertificateGoal:
-    """One goal for every output, or ``{name: goal}``.
+def goals_of_outputs(goal: Any, names: Sequence[str]) -> tuple[dict[str, CertificateGoal], str]:
+    """The goal of each output, and a text for all: one goal for every output, or ``{name: goal}``.
 
     Raises:
-        ValueError: A name is unknown or has no goal, or a goal names slices or has an objective.
+        ValueError: A name is unknown or has no goal, or one of several goals has an objective.
     """
     if not isinstance(goal, Mapping):
-        return _for_each(goal_to_certify(goal))
+        wanted = goal_to_certify(goal)
+        return dict.fromkeys(names, wanted), wanted.text
     strange = set(goal) ^ set(names)
     if strange:
         raise ValueError(
             f"The goals are for {', '.join(map(repr, goal)):.200}, the outputs are "
             f"{', '.join(map(repr, names)):.200}: give each output one goal."
         )
-    bounds: list[Bound] = []
-    for name in names:
-        found = _for_each(goal_to_certify(goal[name]))
-        if found.objective is not None:
-            raise ValueError(
-                f"The goal of {name!r} has an objective; goals by output are bounds, such as "
-                "'fpr <= 0.01'."
-            )
-        on = {OUTPUT: name}
-        bounds += [Bound(b.expression.on(**on), b.sense, b.level) for b in found.bounds]
-    return CertificateGoal(tuple(bounds), None, True, True, " and ".join(map(str, bounds)))
+    goals = {name: goal_to_certify(goal[name]) for name in names}
+    odd = next((name for name in names if goals[name].objective is not None), None)
+    if odd is not None:
+        raise ValueError(
+            f"The goal of {odd!r} has an objective; goals by output are bounds, such as "
+            "'fpr <= 0.01'."
+        )
+    bounds = [
+        Bound(b.expression.on(**{OUTPUT: name}), b.sense, b.level)
+        for name in names
+        for b in goals[name].bounds
+    ]
+    return goals, " and ".join(map(str, bounds))
 
 
-def _for_each(goal: CertificateGoal) -> CertificateGoal:
-    if goal.wheres:
-        raise ValueError(f"`{goal.text}` names slices: goals of several outputs hold for all rows.")
-    return CertificateGoal(goal.bounds, goal.objective, goal.maximize, True, goal.text)
+def certify_outputs(
+    scores: Any,
+    labels: Any,
+    goal: Any,
+    outputs: Sequence[str],
+    delta: float,
+    prove: Callable[[str, CertificateGoal, Any, Any, float], Certificate],
+    step_down: bool,
+) -> Certificate:
+    """One certificate of several outputs.
 
-
-def holm(p_values: Mapping[Any, float], delta: float) -> set[Any]:
-    """Which hypotheses are rejected, with a probability of any wrong rejection of ``delta``.
-
-    Examples:
-        >>> sorted(holm({"a": 0.01, "b": 0.02, "c": 0.3}, 0.05))  # of b, Bonferroni asks 0.0167
-        ['a', 'b']
+    Args:
+        scores: ``[n, k]``.
+        labels: ``[n, k]``, or None.
+        goal: Of every output, or ``{name: goal}``.
+        outputs: Their names.
+        delta: The probability with which any of the promises may be false.
+        prove: Name, goal, scores, labels and risk of one output give its certificate.
+        step_down: Whether Holm's procedure is used: thresholds are given.
     """
-    rejected: set[Any] = set()
-    for name in sorted(p_values, key=p_values.__getitem__):
-        if p_values[name] > delta / (len(p_values) - len(rejected)):
-            break
-        rejected.add(name)
-    return rejected
+    names = output_names(outputs)
+    columns = dict(zip(names, _each_column(scores, labels, names), strict=True))
+    goals, text = goals_of_outputs(goal, names)
+    labelled = [name for name in names if _has_labels(columns[name][1])]
+    waiting = labelled or list(names)
+    made: dict[str, Certificate] = {}
+    failed: dict[str, Certificate] = {}
+    while waiting:
+        risk = delta / (len(waiting) + len(names) - len(labelled))
+        failed = {name: prove(name, goals[name], *columns[name], risk) for name in waiting}
+        passed = {name: found for name, found in failed.items() if found.certified}
+        made |= passed
+        failed = {name: found for name, found in failed.items() if name not in passed}
+        waiting = list(failed) if step_down and passed else []
+    if step_down:
+        made = {name: _at_its_bounds(found, goals[name]) for name, found in made.items()}
+    return _together({name: made[name] for name in names if name in made}, failed, names, text)
 
 
-def without_threshold(certificate: Certificate, names: Sequence[str]) -> tuple[str, ...]:
-    """A caveat that names the outputs of which nothing is proved, if others have a threshold."""
-    lost = [repr(name) for name in names if name not in {p.group for p in certificate.points}]
-    if not certificate.certified or not lost:
-        return ()
-    return (
-        f"{plural(len(lost), 'output')} of {len(names)} without a threshold: {', '.join(lost)}",
+def _at_its_bounds(certificate: Certificate, goal: CertificateGoal) -> Certificate:
+    """The same with the bounds themselves displayed as proved."""
+    pairs = zip(certificate.claims, goal.bounds, strict=True)
+    claims = tuple(replace(claim, proved=bound.level) for claim, bound in pairs)
+    return replace(certificate, claims=claims)
+
+
+def _together(
+    made: dict[str, Certificate],
+    failed: dict[str, Certificate],
+    names: tuple[str, ...],
+    text: str,
+) -> Certificate:
+    """The certificates of outputs as one; those that failed leave a note."""
+    shown = made or failed
+    largest = max(shown.values(), key=lambda each: each.points[0].examples)
+    infeasible = next((c.status for c in failed.values() if c.status == INFEASIBLE), None)
+    lost = [repr(name) for name in names if name not in made]
+    notes = dict.fromkeys(names, ("No row has a label: all are NaN or -1.",)) | {
+        name: found.notes for name, found in (failed | made).items()
+    }
+    caveats = _named({name: found.caveats for name, found in made.items()})
+    if made and lost:
+        without = f"{plural(len(lost), 'output')} of {len(names)} without a threshold"
+        caveats = (*caveats, f"{without}: {', '.join(lost)}")
+    marks = "".join(found.fingerprint for found in (made | failed).values())
+    return replace(
+        largest,
+        goal=text,
+        status=largest.status if made else infeasible or largest.status,
+        column=OUTPUT,
+        points=tuple(replace(found.points[0], group=name) for name, found in shown.items()),
+        claims=tuple(claim for found in shown.values() for claim in found.claims),
+        objective=tuple(each for found in shown.values() for each in found.objective),
+        notes=_named(dict(sorted(notes.items(), key=lambda item: item[0] in made))),
+        advice=tuple(dict.fromkeys(text for found in shown.values() for text in found.advice)),
+        caveats=caveats,
+        fingerprint=hashlib.sha256(marks.encode()).hexdigest()[:16],
+        outputs=names,
     )
 
 
+def _named(texts: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Sentences with the outputs that they are about."""
+    found: dict[str, list[str]] = {}
+    for name, own in texts.items():
+        for text in own:
+            found.setdefault(text, []).append(repr(name))
+    return tuple(f"{', '.join(who)}: {text}" for text, who in found.items())
+
+
+def _has_labels(labels: Any) -> bool:
+    """Whether any row has a label of an output."""
+    missing = None if labels is None else missing_labels(as_array(labels, "labels"))
+    return missing is None or not bool(np.asarray(missing).all())
+
+
+def _each_column(scores: Any, labels: Any, names: Sequence[str]) -> Iterator[tuple[Any, Any]]:
+    """Scores and labels of each output."""
+    check_shapes(scores, labels, names)
+    arrays = [x if x is None or hasattr(x, "detach") else np.asarray(x) for x in (scores, labels)]
+    for k in range(len(names)):
+        column, known = (None if x is None else x[:, k] for x in arrays)
+        yield column, known
+
+
 def certified_columns(
-    certificate: Certificate, scores: Any, labels: Any
-) -> tuple[Any, Any, dict[str, NDArray[Any]]]:
-    """New scores and labels ``[n, k]`` of the outputs that have a threshold, in one column."""
+    certificate: Certificate, scores: Any, labels: Any, groups: Any = None, clusters: Any = None
+) -> tuple[Any, Any, dict[str, NDArray[Any]], Any]:
+    """New rows ``[n, k]`` in one column, of the outputs that have a threshold.
+
+    Returns:
+        Scores and labels, the columns of groups with the outputs' names among them, and clusters:
+        the rows of a cluster in one output.
+    """
     check_columns(scores, certificate.outputs)
     known = [i for i, name in enumerate(certificate.outputs) if name in certificate.thresholds]
     names = [certificate.outputs[i] for i in known]
@@ -138,7 +230,16 @@ def certified_columns(
         for x in (scores, labels)
     ]
     chosen = [None if x is None else x[:, known] for x in parts]
-    return one_column(chosen[0], chosen[1], names)
+    column, positive, columns = one_column(chosen[0], chosen[1], names)
+    others = groups if isinstance(groups, Mapping) else {} if groups is None else {"group": groups}
+    columns |= {name: np.tile(as_array(given, name), len(known)) for name, given in others.items()}
+    if clusters is not None:
+        from setpoint.certificates.clusters import cluster_codes
+
+        codes = cluster_codes(clusters)
+        ends = (codes.max(initial=0) + 1) * np.arange(len(known))
+        clusters = np.concatenate([codes + end for end in ends])
+    return column, positive, columns, clusters
 
 
 def check_columns(scores: Any, names: Sequence[str]) -> None:

@@ -20,13 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._checks import share
 from setpoint.certificates.sample import (
     NEGATIVES,
     POSITIVES,
     CalibrationSample,
     CannotPromise,
-    Prevalence,
     Subset,
     scores_and_precision,
 )
@@ -36,27 +34,6 @@ SHARE_OF_PRIOR = 0.1
 """The part of the risk that the interval of the share of positives may spend."""
 _CUTS = 2.0 ** -np.arange(1, 10)
 """The shares of unlabelled rows above the cuts; ends of small samples leave some out."""
-
-
-def read_prevalence(given: Any) -> Prevalence:
-    """A share of positives, or the lowest and the highest that it may be.
-
-    Raises:
-        TypeError: It is neither a number nor a pair.
-        ValueError: A share is not between 0 and 1, or the pair is not in order.
-    """
-    if given is None:
-        return None
-    if not isinstance(given, (tuple, list)):
-        return float(share(given, "prevalence", ends=False))
-    if len(given) != 2:
-        raise ValueError(
-            f"prevalence is a share, or the lowest and the highest; got {given!r:.60}."
-        )
-    low, high = (float(share(end, "prevalence", ends=False)) for end in given)
-    if low > high:
-        raise ValueError(f"prevalence goes from low to high; got ({low:g}, {high:g}).")
-    return low, high
 
 
 def prevalence_now(sample: CalibrationSample, unlabelled: Any, gamma: float) -> tuple[float, float]:

@@ -78,12 +78,13 @@ class ThresholdRule:
 
 
 class Thresholds(dict[Where, ThresholdRule]):
-    """Thresholds by slice; a slice without one has that of everyone, ``()``."""
+    """Thresholds by slice; a slice without one has that of a larger slice, everyone's is ``()``."""
 
     def __missing__(self, where: Where) -> ThresholdRule:
-        if not where:
-            raise KeyError(where)
-        return self[()]
+        for larger, rule in self.items():
+            if set(larger) < set(where):
+                return rule
+        raise KeyError(where)
 
 
 @dataclass(frozen=True)

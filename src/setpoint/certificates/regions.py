@@ -34,7 +34,6 @@ from scipy.special import gammaincc, ndtr
 from setpoint.axes.arrays import Floats
 from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Prevalence, Subset
 from setpoint.certificates.tails import lower, upper
-from setpoint.certificates.unconditional import TwoShares
 from setpoint.rates import (
     Agreement,
     Combination,
@@ -193,6 +192,8 @@ def _upper_bound_of_two(
 
     first, second = (seen.high if up else seen.n - seen.low for _, up, seen in rising)
     sizes = rising[0][2].n, rising[1][2].n
+    from setpoint.certificates.unconditional import TwoShares
+
     return TwoShares(value, (first, second), sizes).upper_bound(delta, float(value(1.0, 1.0)))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -344,16 +344,6 @@ def read_column(column: Any, scores: NDArray[Any], name: str = "groups") -> NDAr
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     check_length(array, scores, name)
     return array
-
-
-def refuse_weights() -> NoReturn:
-    """Weighted counts do not follow the binomial law."""
-    raise ValueError(
-        "A certificate counts independent examples, and weighted counts do not follow the "
-        "binomial law that it rests on. If weights undo a resampling, certify the sample as it "
-        "was drawn: fpr, recall, fnr and tnr do not depend on the share of positives, and for "
-        "precision and the like pass prevalence=."
-    )
 
 
 def check_copies(sample: CalibrationSample) -> tuple[str, ...]:

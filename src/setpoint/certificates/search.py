@@ -31,7 +31,6 @@ from setpoint.certificates.goals import (
     inequalities,
 )
 from setpoint.certificates.groups import GroupGoals
-from setpoint.certificates.many_outputs import holm
 from setpoint.certificates.order_statistics import OrderStatistic
 from setpoint.certificates.precision_walk import PrecisionWalk
 from setpoint.certificates.proofs import (
@@ -56,6 +55,7 @@ from setpoint.certificates.selection import (
     choose_threshold,
     prefers_low,
     select_and_test,
+    split_rows,
     threshold_merit,
 )
 from setpoint.rates import Bound, Quotient
@@ -89,17 +89,13 @@ def search(
         if found[-1].thresholds:
             thresholds[goals.where(group)] = found[-1].thresholds[()]
     statuses = {each.status for each in found}
-    failed = tuple(note for each in found if not each.thresholds for note in each.notes)
-    if goals.apart and thresholds:
-        found = [each for each in found if each.thresholds]
-        statuses = {CERTIFIED}
     proved = {inequality: known for each in found for inequality, known in each.proved.items()}
     if statuses != {CERTIFIED}:
         status = INFEASIBLE if INFEASIBLE in statuses else NOT_CERTIFIED
         notes = tuple(note for each in found for note in each.notes)
         return SearchVerdict(status, Thresholds(), proved, notes)
     if not goals.between:
-        return SearchVerdict(CERTIFIED, thresholds, proved, failed)
+        return SearchVerdict(CERTIFIED, thresholds, proved)
     between = inequalities(goals.between, sample.prevalence)
     _check_slices(goals, between, sample)
     tested, displayed = proved_together(between, sample, thresholds, tail)
@@ -229,7 +225,7 @@ def _by_split_test(
 
     taken, trials = select_and_test(rest, sample, delta, threshold_merit(goal), others, admissible)
     if taken is None:
-        notes = _how_near(rest, trials[0], sample, delta) if trials else ()
+        notes = _how_near(rest, trials[0], split_rows(sample)[1], delta) if trials else ()
         notes = notes or (f"no threshold that was tried satisfies all of `{goal.text}`",)
         return replace(found, status=NOT_CERTIFIED, notes=notes)
     note = SPLIT_NOTE
@@ -311,8 +307,6 @@ def prove_given(
     thresholds = _read_thresholds(goals, given)
     every = inequalities(goals.bounds, sample.prevalence)
     _check_slices(goals, every, sample)
-    if goals.apart:
-        return _prove_given_apart(goals, sample, thresholds, delta)
     tail = delta / count_bounds(every)
     displayed = [proved_at(each, sample, thresholds, tail) for each in every]
     failed: dict[Bound, list[tuple[float, float]]] = {}
@@ -326,47 +320,6 @@ def prove_given(
     )
     status = NOT_CERTIFIED if failed else CERTIFIED
     return SearchVerdict(status, thresholds, _as_displayed(every, displayed), notes)
-
-
-def _prove_given_apart(
-    goals: GroupGoals, sample: CalibrationSample, given: Thresholds, delta: float
-) -> SearchVerdict:
-    """Which groups are proved at their thresholds, by Holm's procedure; each bound as it is."""
-    families = {g: inequalities(goal.bounds, sample.prevalence) for g, goal in goals.goals.items()}
-    levels = {group: _p_value(own, sample, given, delta) for group, own in families.items()}
-    passed = holm(levels, delta)
-    proved: dict[Inequality, tuple[float | None, str]] = {
-        each: (each.bound.level, "") for g, own in families.items() if g in passed for each in own
-    }
-    thresholds = Thresholds(
-        {goals.where(g): given[goals.where(g)] for g in goals.goals if g in passed}
-    )
-    notes = tuple(
-        f"`{' and '.join(map(str, goals.goals[group].bounds))}` is not proved: its p-value is "
-        f"{levels[group]:.2g}"
-        for group in goals.goals
-        if group not in passed
-    )
-    if not passed:
-        proved = {each: (None, "") for own in families.values() for each in own}
-    return SearchVerdict(CERTIFIED if passed else NOT_CERTIFIED, thresholds, proved, notes)
-
-
-def _p_value(
-    family: Sequence[Inequality], sample: CalibrationSample, thresholds: Thresholds, delta: float
-) -> float:
-    """The smallest risk at which all inequalities are proved; 1 if they are not at ``delta``."""
-
-    def proved(risk: float) -> bool:
-        return all(each.holds(proved_at(each, sample, thresholds, risk)) for each in family)
-
-    low, high = delta * 1e-6, delta
-    if not proved(high):
-        return 1.0
-    while high > 1.001 * low:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if proved(middle) else (middle, high)
-    return high
 
 
 def _not_proved(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from setpoint._files import write_file
 from setpoint.certificates import Certificate, certify, exchangeability, goal_to_certify
 from setpoint.certificates.calibration_drift import DRIFTS
 from setpoint.certificates.goals import as_capacity
+from setpoint.certificates.options import PERIODS, Options, why_apart
 from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
@@ -33,6 +35,7 @@ from setpoint.cli.common import (
     parse_goal,
     positive_number,
     refuse_options,
+    related_to_rows,
     several_columns,
     tell,
 )
@@ -47,16 +50,13 @@ if TYPE_CHECKING:
     AnyCertificate = Certificate | ThreeWayCertificate
 
 
-_OF_ONE_SCORE = (
-    *("accept", "reject", "plan", "labels", "prevalence", "group", "clusters", "time", "latest"),
-    *("by", "old_threshold", "unlabelled", "amounts", "id"),
-)
-"""Options that do not go with several labels."""
 _OF_ONE_GOAL = (
     *("plan", "labels", "prevalence", "clusters", "latest", "by", "old_threshold", "unlabelled"),
     *("amounts", "id"),
 )
 """Options that do not go with three-way decisions; groups and times do, on their page."""
+_FLAGS = {"groups": "--group", "times": "--time", "ids": "--id", "outputs": "a second --score"}
+"""Options that are called otherwise than in Python."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -117,13 +117,17 @@ def run(given: argparse.Namespace) -> int:
 
 def _several_labels(given: argparse.Namespace, columns: LabelColumns) -> AnyCertificate:
     """A threshold for each of several labels, all promises together."""
-    refuse_options(given, _OF_ONE_SCORE, "with one score; certify each label by itself for it")
+    alone = ("accept", "reject", "latest", "by")
+    refuse_options(given, alone, "with one score; certify each label by itself for it")
+    _refuse_apart(given, "outputs")
     if given.goal is None:
         raise UserError('add --goal "fpr <= 0.01", which every label must satisfy.')
     if not columns.labels:
         raise UserError("several labels: add a --label COLUMN for each --score, in the same order.")
     parse_goal(given.goal, goal_to_certify)
-    scores, labels = read_score_columns(open_table(given.file), *columns, given.positive)
+    source = open_table(given.file)
+    scores, labels = read_score_columns(source, *columns, given.positive)
+    related = related_to_rows(source, columns.scores[0], given)
     made = certify(
         scores,
         labels,
@@ -132,11 +136,27 @@ def _several_labels(given: argparse.Namespace, columns: LabelColumns) -> AnyCert
         confidence=given.confidence,
         candidates=given.candidates,
         guarantee=given.guarantee,
+        accept_drift=given.accept_drift,
+        **related,
     )
     if given.test is None:
         return made
-    test = read_score_columns(open_table(given.test), *columns, given.positive, one_will_do=True)
-    return made.tested_on(*test)
+    source = open_table(given.test)
+    test = read_score_columns(source, *columns, given.positive, one_will_do=True)
+    related = related_to_rows(source, columns.scores[0], given)
+    return made.tested_on(*test, groups=related["groups"], clusters=related["clusters"])
+
+
+def _refuse_apart(given: argparse.Namespace, *more: str) -> None:
+    """UserError if two options do not go together, as in Python."""
+    known = set(more) | ({"mean"} if given.guarantee == "mean" else set())
+    for field in fields(Options):
+        flag = _FLAGS.get(field.name, field.name).lstrip("-")
+        if getattr(given, flag, None) not in (None, field.default):
+            known.add(field.name)
+    wrong = why_apart(known, lambda name: _FLAGS.get(name, f"--{name.replace('_', '-')}"))
+    if wrong:
+        raise UserError(wrong)
 
 
 def _is_accepted(given: argparse.Namespace, certificate: AnyCertificate) -> bool:
@@ -182,8 +202,8 @@ def _alerts_per_period(given: argparse.Namespace) -> AnyCertificate:
     """A threshold for a number of alerts a day."""
     if given.time is None:
         raise UserError(f"--goal {given.goal!r} goes by time: add --time COLUMN.")
-    others = [name for name in (*_OF_ONE_GOAL, "group") if name != "latest"]
-    refuse_options(given, others, "with rates, not with alerts per day")
+    refuse_options(given, ("by",), "with rates, not with alerts per day")
+    _refuse_apart(given, PERIODS)
     source = open_table(given.file)
     data = read_scores(source, given.score, given.label, positive=given.positive, times=given.time)
     tell(data.notes)
@@ -238,6 +258,7 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
     if given.time is None and (given.latest or given.by):
         raise UserError("--latest and --by go by time: add --time COLUMN.")
     wanted = _check_goal(given.goal, given.label, given.group)
+    _refuse_apart(given)
     source = open_table(given.file)
     many, data = _to_stream(given, wanted, source), None
     if many is None:
@@ -406,6 +427,8 @@ def _to_stream(
     Raises:
         UserError: --ray is given, and they cannot be.
     """
+    if not given.ray and not hasattr(source, "feather"):
+        return None  # a csv file
     from setpoint.certificates.streams import FEWEST_TO_STREAM, can_stream
     from setpoint.tables.arrow_file import ArrowSource
 

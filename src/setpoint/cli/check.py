@@ -23,6 +23,7 @@ from setpoint.cli.common import (
     as_json,
     fraction,
     one_line,
+    related_to_rows,
     several_columns,
     tell,
 )
@@ -90,6 +91,8 @@ def run(given: argparse.Namespace) -> int:
     if several is not None:
         data = None
         read = read_score_columns(source, *several, given.positive, one_will_do=True)
+        known = related_to_rows(source, several.scores[0], given)
+        more |= {"groups": known["groups"], "clusters": known["clusters"]}
         found = certificate.check(*read, **more)
     else:
         data = _read(given, manifest, source)

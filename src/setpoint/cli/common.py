@@ -18,6 +18,7 @@ from setpoint.tables.values import PERCENTAGE, number_of
 
 if TYPE_CHECKING:
     from setpoint.problems import Problem
+    from setpoint.tables import TableSource
 
 DONE, NOT_PROVED, BAD_USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 LONGEST_MESSAGE = 500
@@ -79,6 +80,19 @@ def several_columns(given: argparse.Namespace) -> LabelColumns | None:
             f"{len(scores)} --score and {len(labels)} --label: name one of each for every label."
         )
     return LabelColumns(scores, labels)
+
+
+def related_to_rows(source: TableSource, score: str, given: argparse.Namespace) -> dict[str, Any]:
+    """Groups, clusters and times of rows whose scores and labels stand in several columns."""
+    names = {"clusters": given.clusters, "times": given.time}
+    if given.group is None and not any(names.values()):
+        return {"groups": None, "clusters": None, "times": None}
+    from setpoint.tables import read_scores
+
+    data = read_scores(source, score, group=given.group, **names)
+    tell(data.notes)
+    groups = None if given.group is None else {given.group: data.groups}
+    return {"groups": groups, "clusters": data.clusters, "times": data.times}
 
 
 def refuse_options(given: argparse.Namespace, names: Iterable[str], why: str) -> None:

@@ -127,7 +127,7 @@ def of_outputs(
     if labels is not None:
         labels = np.asarray(labels, float)
         labels = np.where(labels == -1, np.nan, labels)
-    scores, labels, groups = certified_columns(certificate, scores, labels)
+    scores, labels, groups, _ = certified_columns(certificate, scores, labels)
     times, shares, k = columns["times"], columns["label_shares"], len(certificate.thresholds)
     return (
         scores,
