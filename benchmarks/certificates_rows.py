@@ -304,6 +304,21 @@ def outputs(goal: Any) -> Draw:
     return draw
 
 
+def clustered_outputs(random: Random) -> Values:
+    """10 outputs of 400 clusters of 1 to 10 rows, which share 60 % of the noise of all outputs."""
+    ids = np.repeat(np.arange(400), random.integers(1, 11, 400))
+    labels = (random.random((400, 10)) < 0.3)[ids]
+    shared, own = random.normal(size=(400, 1))[ids], random.normal(size=(len(ids), 10))
+    scores = math.sqrt(0.6) * shared + math.sqrt(0.4) * own + SHIFT * labels
+    found: Values = {}
+    for name, more in (("", {"clusters": ids}), (", ignored", {})):
+        made = certify(scores, labels, fpr <= 0.05, outputs=FIFTY[:10], **more)
+        cuts = np.array(list(made.thresholds.values()))
+        found |= {f"broken{name}": float(np.any(ndtr(-cuts) > 0.05))}
+        found |= {f"kept{name}": float(ndtr(SHIFT - cuts).mean())}
+    return found
+
+
 def outputs_by_mapie(name: str, level: float) -> Draw:
     """One controller an output, with a fiftieth of the risk."""
 
@@ -502,6 +517,12 @@ OTHERS = [
         float(ndtr(SHIFT - ndtri(0.8))),
         outputs_by_mapie("recall", 0.8),
         100,
+    ),
+    Setting(
+        "outputs",
+        "`fpr <= 0.05` for each of 10 outputs, 400 clusters",
+        clustered_outputs,
+        float(ndtr(SHIFT - ndtri(0.95))),
     ),
     *(
         Setting(
