@@ -124,7 +124,7 @@ def test_what_a_plan_refuses():
         certify(scores, np.where(labels == 1, 7, labels), "fpr <= 0.05", plan=plan)
     with pytest.raises(ValueError, match="The plan was made for"):
         certify(scores, labels, "precision >= 0.9", plan=plan)
-    with pytest.raises(ValueError, match="leave the other options out"):
+    with pytest.raises(ValueError, match="plan= does not go with candidates="):
         certify(scores, labels, "fpr <= 0.05", plan=plan, candidates=3)
     with pytest.raises(CannotPromise, match="reviewed="):
         label_plan(scores, "recall >= 0.9")
