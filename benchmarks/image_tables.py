@@ -184,10 +184,14 @@ def run(chosen: argparse.Namespace) -> None:
 KEY = ("task", "network", "fold", "goal", "method")
 
 
+Tests = dict[tuple[Any, ...], float]
+"""Test values by task, network, fold, goal and method."""
+
+
 def text(rows: list[dict[str, Any]]) -> str:
-    """One table for each data set, network and goal: cross-entropy, and gains on it by fold."""
+    """A table of the main methods, then one for each data set, network and goal with all tasks."""
     tests = {tuple(row[k] for k in KEY): row["test"] for row in rows}
-    parts = []
+    parts = [summary(tests)] if tests else []
     for data, network, goal in product(TASKS, WIDTHS, GOALS):
         here = {
             k: v
@@ -195,22 +199,44 @@ def text(rows: list[dict[str, Any]]) -> str:
             if (k[0].split("/")[0], k[1], k[3]) == (data, network, goal)
         }
         tasks = list(dict.fromkeys(k[0] for k in here))
-        if not tasks:
-            continue
-        plain = {k[:4]: v for k, v in here.items() if k[4] == PLAIN}
-        lines = [[PLAIN, *(spread([v for k, v in plain.items() if k[0] == t]) for t in tasks), ""]]
+        if len(tasks) < len(TASKS[data]) or all(k[4] in BLIND for k in here):
+            continue  # a part of it stands in the table of the main methods
+        plain = [[v for k, v in here.items() if k[4] == PLAIN and k[0] == t] for t in tasks]
+        lines = [[PLAIN, *map(spread, plain), ""]]
         for name in ENTRIES:
-            gains = {
-                k[:4]: v - plain[k[:4]]
-                for k, v in here.items()
-                if k[4] == name != PLAIN and k[:4] in plain
-            }
-            if gains:
-                by_task = [gain([v for k, v in gains.items() if k[0] == t]) for t in tasks]
-                lines.append([name, *by_task, gain(list(gains.values()))])
+            found = gains(here, name)
+            if found:
+                by_task = [gain([v for k, v in found.items() if k[0] == t]) for t in tasks]
+                lines.append([name, *by_task, gain(list(found.values()))])
         head = [f"{goal}, {network}", *(t.partition("/")[2] for t in tasks), "all"]
         parts.append(table(head, lines))
     return "\n\n".join(parts) or "No rows yet."
+
+
+def gains(tests: Tests, name: str) -> Tests:
+    """A method minus cross-entropy in the same task, network, fold and goal."""
+    plain = {k[:4]: v for k, v in tests.items() if k[4] == PLAIN}
+    return {
+        k[:4]: v - plain[k[:4]]
+        for k, v in tests.items()
+        if k[4] == name != PLAIN and k[:4] in plain
+    }
+
+
+def summary(tests: Tests) -> str:
+    """The main methods at the first goal: mean gains on cross-entropy over classes and folds."""
+    first = {k: v for k, v in tests.items() if k[3] == FIRST[0]}
+    places = [p for p in product(TASKS, WIDTHS) if any(_at(k, p) and k[4] != PLAIN for k in first)]
+    lines = []
+    for name in list(ENTRIES)[1:MAIN]:
+        found = gains(first, name)
+        lines.append([name, *(gain([v for k, v in found.items() if _at(k, p)]) for p in places)])
+    return table([f"{FIRST[0]}, gain on {PLAIN}", *(", ".join(p) for p in places)], lines)
+
+
+def _at(key: tuple[Any, ...], place: tuple[str, str]) -> bool:
+    """Whether a key is of this data set and network."""
+    return (key[0].partition("/")[0], key[1]) == place
 
 
 def main() -> None:

@@ -144,44 +144,33 @@ def found(case: dict[str, Any], steps: int) -> dict[str, Any]:
 
 
 def tables(rows: Sequence[dict[str, Any]]) -> str:
-    """Largest errors, by optimizer and by rate."""
+    """Largest errors of each rule: over starts, over rates and draws."""
 
-    def worst(**key: Any) -> str:
-        found = [r["error"] for r in rows if all(r.get(k) == v for k, v in key.items())]
-        return f"{max(found):.4f}" if found else ""
+    def worst(**key: Any) -> list[str]:
+        errors = [
+            [
+                r["error"]
+                for r in rows
+                if all(r.get(k) == v for k, v in {**key, "rule": rule}.items())
+            ]
+            for rule in RULES
+        ]
+        return [f"{max(found):.4f}" if found else "" for found in errors]
 
-    near = [list(start) for start in STARTS]
-    first = []
-    for name in OPTIMIZERS:
-        cells = [name]
-        for rule in RULES:
-            key = ("line", name, rule)
-            of = [r for r in rows if (r["case"], r.get("optimizer"), r["rule"]) == key]
-            for inside in (True, False):
-                found = [r["error"] for r in of if (r["start"] in near) == inside]
-                cells.append(f"{max(found):.4f}" if found else "")
-        cells += [worst(case="three levels", optimizer=name, rule=rule) for rule in RULES]
-        first.append(cells)
-    second = [
-        [f"{r} x {c}", *(worst(rows=r, columns=c, rate=rate, rule=rule, case="least squares")
-                         for rule in RULES for rate in RATES)]
-        for r, c in SIZES
-    ]  # fmt: skip
-    third = [
-        [batch, *(worst(case="a few equations", batch=batch, rule=rule) for rule in RULES)]
-        for batch in (5, 2, 1)
+    by_optimizer = [
+        [name, *worst(case="line", optimizer=name), *worst(case="three levels", optimizer=name)]
+        for name in OPTIMIZERS
     ]
-    second.append(
-        ["20 x 60, slow", *(worst(case="slow", rate=rate, rule=r) for r in RULES for rate in RATES)]
-    )
-    heads = [f"{what}, {rule}" for rule in RULES for what in ("8 starts", "starts on the line")]
-    heads += [f"three levels, {rule}" for rule in RULES]
-    by_rate = [f"{rate}, {rule}" for rule in RULES for rate in RATES]
+    by_size = [[f"{r} x {c}", *worst(case="least squares", rows=r, columns=c)] for r, c in SIZES]
+    by_size.append(["20 x 60, slow", *worst(case="slow")])
+    by_batch = [[batch, *worst(case="a few equations", batch=batch)] for batch in (5, 2, 1)]
+    starts = f"{len(STARTS) + len(ON_THE_LINE)} starts"
+    heads = [f"{what}, {rule}" for what in (starts, "three levels") for rule in RULES]
     return "\n\n".join(
         [
-            markdown(["optimizer", *heads], first),
-            markdown(["equations x unknowns", *by_rate], second),
-            markdown(["equations a step, of 10", *RULES], third),
+            markdown(["optimizer", *heads], by_optimizer),
+            markdown(["equations x unknowns, 3 rates", *RULES], by_size),
+            markdown(["equations a step, of 10", *RULES], by_batch),
         ]
     )
 

@@ -38,6 +38,27 @@ def test_no_loss_is_raised_by_a_later_one(seed):
     assert (found.weights > 0).all()
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_step_changes_the_first_loss_by_no_more_than_is_proved(seed):
+    """By ``-rate / 2 |grad g|^2 + rate^2 L share^2 |grad f|^2`` for a rate of ``1 / 2L``."""
+    rng = np.random.default_rng(seed)
+    matrix, pull = torch.tensor(rng.normal(size=(4, 9))), torch.tensor(10 * rng.normal(size=9))
+    steepest = torch.linalg.eigvalsh(matrix @ matrix.T)[-1].item()
+    rate = 1 / (2 * steepest)
+    x = torch.tensor(rng.normal(size=9), requires_grad=True)
+    barrier, optimizer = Barrier([x]), torch.optim.SGD([x], lr=rate)
+    first = lambda: (matrix @ x).square().sum() / 2  # noqa: E731
+    for _ in range(100):
+        optimizer.zero_grad()
+        g, f = first(), (x - pull).square().sum()
+        by_g, by_f = (torch.autograd.grad(each, x, retain_graph=True)[0] for each in (g, f))
+        barrier.backward(f, after=g)
+        optimizer.step()
+        share = barrier.state.numbers["shares"][1]
+        rise = rate**2 * steepest * share**2 * by_f.square().sum()
+        assert first() - g <= -rate / 2 * by_g.square().sum() + rise + 1e-12
+
+
 def test_the_share_is_a_part_of_the_ratio_of_lengths():
     """Half of it; more where the first loss is next to its lower bound (eq. 8), or by beta."""
     main, side = np.array([1.0, 0.0]), np.array([0.0, 4.0])

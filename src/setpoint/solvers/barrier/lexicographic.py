@@ -7,8 +7,17 @@ this equals the descent of ``g``. Here that direction enters with a share:
 
     v = grad g + share * (grad f + u grad g),   u = max(0, -grad f . grad g / |grad g|^2).
 
-The rise of ``g`` is quadratic in the share and the progress of ``f`` linear. So shares that vanish,
-with a sum that does not converge, lead to the optimum (Solodov, 2007). Their size is
+By the choice of ``u`` the bracket ``d`` has ``d . grad g >= 0`` and ``|d| <= |grad f|``, so that
+``v . grad g >= |grad g|^2``: to first order ``g`` falls as if it were alone. With a gradient of
+Lipschitz constant ``L`` and steps of ``rate <= 1 / 2L``, as ``|v|^2 <= 2 |grad g|^2 + 2 share^2
+|d|^2``, a step changes ``g`` by at most
+
+    -rate / 2 |grad g|^2 + rate^2 L share^2 |grad f|^2,
+
+and the mean of ``|grad g|^2`` over ``T`` steps is at most ``2 (g - min g) / (rate T)`` plus
+``2 rate L`` times that of ``share^2 |grad f|^2``: ``g`` is solved if shares vanish. The progress of
+``f`` is linear in the share; shares that vanish with a sum that does not converge lead to the
+optimum of convex losses (Solodov, 2007). The rest is measured, not proved. The size of the share is
 
     share = lift / (1 + beta) * root mean square of grad g / root mean square of grad f
 
