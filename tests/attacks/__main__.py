@@ -55,6 +55,7 @@ def main() -> int:
                 rates[name] = count / seconds
                 findings += len(found)
                 print(*found, sep="\n", end="\n" if found else "", flush=True)
+            print(f"\r{sum(counts.values()):,} cases", end="", file=sys.stderr, flush=True)
     for name, count in counts.items():
         print(f"{count:10,} {name}")
     print(f"{sum(counts.values()):10,} cases from {given.first:,} on, {findings} findings")
