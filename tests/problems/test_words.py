@@ -5,7 +5,7 @@ import time
 import pytest
 
 from setpoint.fairness import demographic_parity, equalized_odds, gap
-from setpoint.problems import Problem, pr_auc, precision_at_k, roc_auc
+from setpoint.problems import Problem, as_problem, pr_auc, precision_at_k, roc_auc
 from setpoint.problems.parser import is_about_targets
 from setpoint.problems.vocabulary import PHRASES
 from setpoint.rates import (
@@ -143,3 +143,9 @@ def test_thousands_of_terms_take_no_second(terms):
 def test_a_verb_makes_a_problem_even_without_bounds():
     assert is_about_targets("fnr at 0.1")
     assert not is_about_targets("minimize fnr at 0.1")
+
+
+def test_thresholds_beside_bounds_alone_say_what_to_write():
+    with pytest.raises(ValueError, match="write 'maximize recall subject to' first"):
+        as_problem("fpr <= 0.1 with thresholds per group")
+    as_problem("maximize recall subject to fpr <= 0.1 with thresholds per group")

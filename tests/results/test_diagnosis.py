@@ -7,7 +7,7 @@ from samples import draw_array
 import setpoint as sp
 from setpoint.rates import lift
 from setpoint.results import diagnose
-from setpoint.results.diagnosis import BAND
+from setpoint.results.diagnosis import _FEWEST, BAND, _limit
 
 GOAL = sp.fnr_at_fpr(0.01)
 
@@ -202,3 +202,8 @@ def test_weights_count_as_copies():
     # copies of an example are not independent examples: the noise is that of 600
     assert weighted.noise > 1.2 * whole.noise
     assert weighted.positives < whole.positives
+
+
+def test_few_examples_are_noise_unless_much_more_is_left_than_it():
+    assert _limit(0.4, 0.1, 0.2, _FEWEST - 1) == "noise"
+    assert _limit(0.4, 0.1, 0.05, _FEWEST - 1) != "noise"

@@ -8,6 +8,7 @@ import pytest
 from setpoint.problems import Problem
 from setpoint.rates import Counts, alerts, balanced_error, f_score, fpr, precision, recall, tpr
 from setpoint.results import (
+    Findings,
     Measured,
     RunResult,
     Scored,
@@ -299,3 +300,8 @@ def test_scores_of_classes_have_a_column_for_each(shape):
             classes=("a", "b", "c"),
             threshold=(0.0, 0.0, 0.0),
         )
+
+
+@pytest.mark.parametrize(("threshold", "cut"), [(1.0, 1.0), (-math.inf, None), (None, None)])
+def test_the_threshold_stands_in_the_histogram_if_it_is_finite(threshold, cut):
+    assert Findings(RunResult("fpr <= 0.1", {"test": draw()}, threshold)).cut == cut

@@ -11,7 +11,7 @@ from samples import draw_classes as draw
 from samples import loss_and_gradient
 
 from setpoint import Implicit, Problem, Program, coverage, macro, recall
-from setpoint.axes.classes import chance_of, chances
+from setpoint.axes.classes import by_entry, chance_of, chances
 from setpoint.rates import auc_mu, top_k
 from setpoint.solvers.main_loss import CLASS_LOSSES, class_gradient
 from setpoint.steps import Softplus
@@ -26,6 +26,13 @@ def test_a_class_that_the_goal_asks_for_and_the_batch_lacks_is_named():
         criterion = Implicit(Problem(maximize=goal))
         criterion(scores, labels)
         assert criterion.status == status
+
+
+def test_slopes_by_right_and_wrong_decisions_stand_where_these_are():
+    right, slope = np.eye(3), np.full((3, 3), 2.0)
+    places = (right, 0 * right, 1 - right, 0 * right)  # TP, FP, FN, TN
+    for kind, expected in enumerate(places):
+        assert by_entry(kind, slope, 3).tolist() == (2 * expected).tolist()
 
 
 def test_classes_are_called_by_name_or_by_column():

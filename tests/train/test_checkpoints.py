@@ -45,6 +45,8 @@ def train(folder, slow):
         on_step=lambda *_: time.sleep(0.003 if slow else 0),
     )
     history = [{k: v for k, v in row.items() if k != "seconds"} for row in fitted.history]
+    for row in history:  # the rates of the last batches are not part of a checkpoint
+        row["status"] = row["status"].partition("; over the last")[0]
     scores = fitted.model(x).detach()[:, 0].tolist()
     with open(folder + ".json", "w") as file:
         json.dump({"history": history, "best": fitted.best, "scores": scores}, file)

@@ -227,6 +227,11 @@ class _Sentence(Words):
     def only_targets(self) -> tuple[Target, ...]:
         """A sentence of targets."""
         found = self.several_targets()
+        if self.word.key == "with":
+            why = (
+                "Bounds alone say nothing of thresholds: write 'maximize recall subject to' first."
+            )
+            self.stop(why)
         if self.word.kind != "end":
             self.stop("Expected 'and' or the end.", among=("and",))
         return found
