@@ -212,11 +212,12 @@ def divide(top: Array, bottom: Array) -> Array:
 
 def larger(a: Array, b: Array) -> Array:
     """The larger of two, exactly; NaN stays NaN."""
-    if hasattr(a, "clip"):  # numpy and torch both have it, and broadcast
-        return a.clip(min=b)
-    if hasattr(b, "clip"):
-        return b.clip(min=a)
-    return a if a >= b or a != a else b
+    if not hasattr(a, "clip"):
+        a, b = b, a
+    if not hasattr(a, "clip"):
+        return a if a >= b or a != a else b
+    # numpy and torch both have it, and broadcast; torch 2.9 ignores a bound that is NaN
+    return a.clip(min=b) if hasattr(b, "clip") or b == b else a + b
 
 
 def sign(value: Array) -> Array:
