@@ -22,7 +22,7 @@ import numpy as np
 import scipy
 
 from benchmarks.common import results
-from benchmarks.monitoring import real, simulate, year
+from benchmarks.monitoring import label_policies, real, simulate, year
 from setpoint import __version__
 from setpoint.certificates import certify
 
@@ -53,6 +53,7 @@ def parts(quick: bool, book: dict[str, Any], most: int) -> dict[str, Any]:
             min(streams, most), shrink, book.get("label-free false alarms")
         ),
         "label-free delays": lambda: [simulate.label_free_delays(10 if quick else 100)],
+        "labels": lambda: label_policies.main(*(10, 20) if quick else (200, 60)),
         "real streams": real.main,
         "random orders": lambda: real.control(10 if quick else 200),
         "a year": lambda: [year.main(2 if quick else 20)],

@@ -8,7 +8,7 @@ from monitor.test_monitor import DAY, rows
 
 from setpoint.certificates import certify, certify_three_way
 from setpoint.monitoring import JointMonitor, Monitor
-from setpoint.monitoring.watched_rates import DecidedRows
+from setpoint.monitoring.incoming_rows import IncomingRows
 from setpoint.reports.watch_page import watch_page
 
 NAMES = ["cat", "dog", "eel"]
@@ -162,8 +162,9 @@ def test_a_capacity_at_its_limit_raises_no_more_false_alarms_than_promised(capac
         watch, best = capacity.monitor().rates[0], -np.inf
         for day, over in enumerate(np.random.default_rng(seed).random(120) < 0.05):
             alerts = np.ones(9 if over else 8, bool)
-            decided = DecidedRows(alerts, np.zeros(len(alerts), bool), {}, period=f"day {day}")
-            best = max(best, watch.add(decided)[1])
+            none = np.zeros(len(alerts), bool)
+            decided = IncomingRows(none, alerts, none, none, {})
+            best = max(best, watch.add(decided, f"day {day}")[1])
         alarms += best >= np.log(20)
     assert alarms / 100 < 0.115
 

@@ -237,7 +237,7 @@ def test_labels_of_alerts_alone_test_precision_and_nothing_else():
     by_name = {watch.name: watch for watch in monitor.rates}
     assert by_name["fpr <= 0.1"].value is None
     assert "`fpr <= 0.1` is not tested" in str(monitor)
-    known = "labels are known of 100 % of the alerts and of 0 % of the other rows"
+    known = "labels are known of alerts and of none of the other rows"
     assert known in monitor.notes[0]
 
 

@@ -85,6 +85,7 @@ class Evidence:
         weights: Of the alternatives, ``[j]``.
         block: How many rows lie between two restarts.
         rows: How many rows were seen.
+        opened: The number of the latest restart: at the first cut after so many times ``block``.
         log_start: See :func:`log_mixture`.
         log_restarts: The same.
     """
@@ -92,6 +93,7 @@ class Evidence:
     weights: Floats
     block: int
     rows: int = 0
+    opened: int = 0
     log_start: Floats = field(default_factory=lambda: np.zeros(0))
     log_restarts: Floats = field(default_factory=lambda: np.zeros(0))
 
@@ -103,14 +105,14 @@ class Evidence:
     @property
     def log_value(self) -> float:
         """The logarithm of the evidence now."""
-        restarts = max(0, (self.rows - 1) // self.block)
-        return float(log_mixture(self.log_start, self.log_restarts, restarts, self.weights))
+        return float(log_mixture(self.log_start, self.log_restarts, self.opened, self.weights))
 
     def state(self) -> dict[str, Any]:
         """Plain numbers for JSON; a logarithm of zero is None."""
         return {
             "block": self.block,
             "rows": self.rows,
+            "opened": self.opened,
             "log_start": finite_or_none(self.log_start),
             "log_restarts": finite_or_none(self.log_restarts),
         }
@@ -118,6 +120,7 @@ class Evidence:
     def restore(self, state: dict[str, Any]) -> None:
         """Read :meth:`state` back."""
         self.block, self.rows = int(state["block"]), int(state["rows"])
+        self.opened = int(state["opened"])
         self.log_start = from_finite(state["log_start"])
         self.log_restarts = from_finite(state["log_restarts"])
         if not self.log_start.shape == self.log_restarts.shape == self.weights.shape:
@@ -146,9 +149,8 @@ class Evidence:
             The logarithm of the evidence after each piece.
         """
         after = start if restarts is None else restarts
-        begins = self.rows + cuts[:-1]
-        opens = (begins > 0) & (begins % self.block == 0)
-        number = begins // self.block
+        number = (self.rows + cuts[:-1]) // self.block
+        opens = np.diff(number, prepend=self.opened) > 0
         with np.errstate(divide="ignore"):
             entering = np.where(opens, np.log(restart_weight(np.maximum(number, 1))), -np.inf)
         total = np.cumsum(after, axis=0)
@@ -158,6 +160,7 @@ class Evidence:
         starts = self.log_start + np.cumsum(start, axis=0)
         self.rows += int(cuts[-1])
         if len(path):
+            self.opened = int(number[-1])
             self.log_start, self.log_restarts = starts[-1], path[-1]
         return np.asarray(log_mixture(starts, path, number, self.weights))
 
@@ -211,6 +214,15 @@ def overdrawn(bets: Any, limit: Any, scale: float, least_share: float) -> NDArra
     """
     most = np.where(np.asarray(bets) > 0, limit, 1 - np.asarray(limit)) * np.abs(bets)
     return np.asarray(most * scale / least_share >= MOST_LOST)
+
+
+def tempered(bets: Any, limit: Any, weight: float) -> Floats:
+    """Bets on rows of up to a weight, made smaller where one row could take too much.
+
+    It may take a quarter of the capital, or what a row of weight 1 takes.
+    """
+    most = np.where(np.asarray(bets) > 0, limit, 1 - np.asarray(limit)) * np.abs(bets)
+    return np.asarray(bets * np.minimum(1.0, np.maximum(1.0, 0.25 / most) / weight))
 
 
 def confidence_sequence(events: Any, rows: Any, delta: Any) -> tuple[Any, Any]:
@@ -268,6 +280,13 @@ class BettingSequence:
                 excess = events[part] - share * relevant[part]
                 self.log_capital[place] += weighted_gains(bets[place], excess, scales[part]).sum(0)
         self.log_capital[lost] = -np.inf
+
+    def add_units(self, events: Floats, relevant: Floats, weights: Floats, number: Floats) -> None:
+        """Bet on rows of a weight, so many of each."""
+        for place, share in enumerate(self.shares):
+            bets = tempered(self.bets[place], share, weights.max(initial=1.0))
+            gains = weighted_gains(bets, events - share * relevant, weights)
+            self.log_capital[place] += np.tensordot(number, gains, 1)
 
     def add_counts(self, events: float, rows: float) -> None:
         """Bet on so many events among rows of weight 1."""

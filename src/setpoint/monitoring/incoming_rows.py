@@ -65,6 +65,15 @@ class IncomingRows:
                 parts[each.name] = None if value is None else value[chosen]
         return IncomingRows(**parts)
 
+    @property
+    def codes(self) -> NDArray[np.int64]:
+        """The cell of each row, as in ``tn, fn, fp, tp``; without a label as if it were 0."""
+        return 2 * self.alerts.astype(np.int64) + self.labels
+
+    def inside(self, where: Where) -> Bools:
+        """The mask of a slice."""
+        return self.slices[where] if where else np.ones(len(self), bool)
+
     def periods(self, by: str) -> Iterator[tuple[str, IncomingRows]]:
         """The rows of each period, with its name; without times there is one, without a name."""
         if self.times is None:

@@ -29,7 +29,7 @@ from setpoint.monitoring.clusters import SeenClusters, one_row_each
 from setpoint.monitoring.false_alarm_budget import WATCHED, budget
 from setpoint.monitoring.history import Alarm, History, Period
 from setpoint.monitoring.incoming_rows import IncomingRows, of_outputs, read_rows
-from setpoint.monitoring.label_selection import LabelSelection, least_share
+from setpoint.monitoring.label_selection import LabelSelection
 from setpoint.monitoring.pending_labels import PendingLabels
 from setpoint.monitoring.recalibration import renew
 from setpoint.monitoring.status import (
@@ -43,7 +43,8 @@ from setpoint.monitoring.status import (
     table,
 )
 from setpoint.monitoring.storage import from_json, to_json
-from setpoint.monitoring.watched_rates import DecidedRows, RateWatch, RegionWatch, rate_watches
+from setpoint.monitoring.watched_rates import RateWatch
+from setpoint.monitoring.watched_regions import RegionWatch, rate_watches
 from setpoint.monitoring.watched_scores import (
     AlertWatch,
     RankWatch,
@@ -81,7 +82,7 @@ class Monitor:
     """
 
     kind = "setpoint monitor"
-    version = 2
+    version = 3
 
     def __init__(
         self,
@@ -113,7 +114,6 @@ class Monitor:
         """Watch a certificate from now on."""
         self.certificate = certificate
         self.alarms: dict[str, Alarm] = {}
-        self.refused: dict[str, str] = {}
         self.selection, self.pending = LabelSelection(), PendingLabels()
         self.labelled: bool | None = None
         """Whether labels are to be expected; None before the first row."""
@@ -263,8 +263,6 @@ class Monitor:
             cells, highest[each.name] = each.add(values[np.isfinite(values)], random)
             self._note_cells(period, each, cells, None)
         self._count_labels(rows, period, highest)
-        if rows.ids is not None and rows.clusters is None:
-            self.pending.add(rows, period.name)
         self._close(period, highest)
 
     def _note_cells(self, period: Period, watch: RankWatch, cells: Any, values: Any) -> None:
@@ -276,30 +274,41 @@ class Monitor:
         for old_period in self.history.periods[:-_RECENT]:
             old_period.histogram = []
 
-    def _count_labels(
-        self, rows: IncomingRows, period: Period, highest: dict[str, float], *, new: bool = True
-    ) -> None:
-        """Give labelled rows to the rates, as far as the choice of labels allows."""
-        if rows.shares is None:
-            self.selection.add(rows.alerts, rows.known, new=new)
-        columns = rows.alerts, rows.labels, rows.slices, rows.shares, rows.clusters, rows.amounts
-        decided = DecidedRows(*columns, least_share(rows.shares))
-        labelled = decided.rows(np.flatnonzero(rows.known))
-        reason = self.selection.reason if rows.shares is None else None
-        selective = rows.shares is None and not self.selection.alike
+    def _count_labels(self, rows: IncomingRows, period: Period, highest: dict[str, float]) -> None:
+        """Give rows to the tests of rates, as far as their labels allow."""
+        late, kept = rows.ids is not None and rows.clusters is None, []
         for watch in self.rates:
-            if watch.needs == "none":
-                if not new:
+            found: IncomingRows | None = rows
+            if watch.needs != "none" and not self.selection.direct(watch, rows, late=late):
+                if rows.clusters is None:
+                    kept.append(watch)
                     continue
-                found = DecidedRows(*columns[:3], None, rows.clusters, period=period.name)
-                wait = False
-            else:
-                found, wait = labelled, selective and watch.needs == "everyone"
-            if len(found.alerts):
-                counts, highest[watch.name] = watch.add(found, wait=wait)
+                found = self.selection.with_shares(rows)
+            if found is not None and (watch.needs == "none" or rows.known.any()):
+                counts, highest[watch.name] = watch.add(found, period.name)
                 period.add("rates", watch.name, counts)
-        everyone = [watch.name for watch in self.rates if watch.needs == "everyone"]
-        self.refused = {} if reason is None else dict.fromkeys(everyone, reason)
+        block = self.selection.add(rows, period.name, kept, late=late)
+        if late:
+            for dropped in self.pending.add(rows, block):
+                self.selection.lose(*dropped)
+        self._count_tallies(highest)
+
+    def _count_tallies(self, highest: dict[str, float]) -> None:
+        """Count blocks of rows whose labels have come."""
+        for watch, name, tally in self.selection.release(self._labelled_rates):
+            counts, log = watch.add_tally(tally)
+            highest[watch.name] = max(log, highest.get(watch.name, -np.inf))
+            self.history.find(name).add("rates", watch.name, counts)
+
+    @property
+    def _labelled_rates(self) -> list[RateWatch]:
+        return [watch for watch in self.rates if watch.needs != "none"]
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """By test why it does not count the labels that are known."""
+        found = {watch.name: self.selection.reason(watch) for watch in self._labelled_rates}
+        return {name: why for name, why in found.items() if why is not None}
 
     def add_labels(self, ids: Any, labels: Any, *, label_shares: Any = None) -> str:
         """Labels of rows that were counted before, joined by their ids.
@@ -316,11 +325,13 @@ class Monitor:
         joined = self.pending.join(ids, labels, label_shares)
         self._check_shares(joined.rows)
         self.pending.forget(joined)
-        for name in dict.fromkeys(joined.periods.tolist()):
-            period = self.history.find(name)
-            highest: dict[str, float] = {}
-            part = joined.rows.rows(np.flatnonzero(joined.periods == name))
-            self._count_labels(part, period, highest, new=False)
+        for block in np.unique(joined.blocks):
+            inside = np.flatnonzero(joined.blocks == block)
+            part, ranks = joined.rows.rows(inside), joined.ranks[inside]
+            self.selection.join(part, int(block), ranks, self._labelled_rates)
+        highest: dict[str, float] = {}
+        self._count_tallies(highest)
+        if self.history.periods:
             self._close(self.history.periods[-1], highest)
         return self.status
 

@@ -34,7 +34,6 @@ def to_json(monitor: Monitor) -> str:
         "tests": {name: test.state() for name, test in monitor.tests.items()},
         "history": monitor.history.state(),
         "alarms": [vars(alarm) for alarm in monitor.alarms.values()],
-        "refused": monitor.refused,
         "pending": monitor.pending.state(),
         "clusters": monitor.clusters.state(),
         "files": monitor.files,
@@ -67,10 +66,10 @@ def from_json(cls: type[Monitor], text: str) -> Monitor:
 def _restore(monitor: Monitor, body: dict[str, Any]) -> None:
     if body["labelled"] is not None:
         monitor.expect(labelled=body["labelled"])
-    for name in ("rows", "updates", "latest", "refused", "files", "spent"):
+    for name in ("rows", "updates", "latest", "files", "spent"):
         setattr(monitor, name, body[name])
     monitor.history = History.restore(body["history"])
-    monitor.selection = LabelSelection(**body["selection"])
+    monitor.selection = LabelSelection.restore(body["selection"])
     monitor.alarms = {alarm["test"]: Alarm(**alarm) for alarm in body["alarms"]}
     monitor.pending = PendingLabels.restore(body["pending"])
     monitor.clusters = SeenClusters.restore(body["clusters"])
