@@ -112,6 +112,11 @@ def test_the_command_refuses_drifting_rows_and_notices_them_without_a_time(tmp_p
     assert "certified, but these rows drift" in capsys.readouterr().out
     assert run(*words) == 0
     assert "In the order of the file these rows drift" in capsys.readouterr().err
+    run(*words, "--out", tmp_path / "c.json")
+    page = (tmp_path / "c.json", "--score", "s", "--label", "y", "--out", tmp_path / "page.html")
+    assert run("report", file, "--certificate", *page) == 0
+    assert "In the order of the file these rows drift" in (tmp_path / "page.html").read_text()
+    capsys.readouterr()
     assert run("certify", write(tmp_path / "b.csv", 0.0), *words[2:]) == 0
     assert "drift" not in capsys.readouterr().err
 
@@ -146,3 +151,12 @@ def test_train_names_columns_that_move_and_refuses_rows_that_drift(tmp_path, cap
     file.write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
     assert run("train", file, *words, *more, "--out", tmp_path / "third") == 1
     assert "these rows drift" in capsys.readouterr().out  # the order of the file does not matter
+
+
+def test_train_without_a_time_says_that_the_order_of_rows_matters(tmp_path, capsys):
+    words = ("--label", "y", "--goal", "maximize recall subject to fpr <= 0.2", "--model", "linear")
+    more = ("--epochs", 3, "--no-baseline", "--drop", "t", "--out", tmp_path / "run")
+    run("train", write_table(tmp_path / "a.csv", 3.0), *words, *more)
+    told, page = "".join(capsys.readouterr()), (tmp_path / "run" / "report.html").read_text()
+    assert "In the order of the file these rows drift" in told
+    assert "In the order of the file these rows drift" in page

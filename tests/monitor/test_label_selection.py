@@ -145,7 +145,7 @@ def test_labels_that_go_by_the_score_are_refused():
     assert "other rows with other scores than those without a label" in monitor.notes[0]
     for seed in range(30, 80):  # labels at random again: it is forgotten
         scores, labels = rows(500, seed, gap=1.0)
-        shown = np.random.default_rng(seed).random(500) < 0.5
+        shown = np.random.default_rng(1000 + seed).random(500) < 0.5
         monitor.update(scores, np.where(shown, labels.astype(float), np.nan))
     assert monitor.verdict == "broken"
 

@@ -203,7 +203,10 @@ def test_clusters_are_one_draw_each():
     assert monitor.update(scores[copies], labels[copies], clusters=clusters) == "holds"
     (watch,) = monitor.rates
     assert watch.relevant == pytest.approx((~labels).sum())
+    assert "left out" not in str(monitor)
     monitor.update(scores[copies], labels[copies], clusters=clusters)  # seen before
+    assert "1,200 rows of clusters that were counted before are left out" in str(monitor)
+    assert Monitor.from_json(monitor.to_json()).clusters.left_out == 1200
     assert watch.relevant == pytest.approx((~labels).sum())
 
 
@@ -298,6 +301,32 @@ def test_features_are_watched_on_request(certificate):
     assert status.startswith("drifting: feature age: high values")
     with pytest.raises(ValueError, match="watches the features"):
         monitor.update(scores)
+
+
+def test_a_feature_that_becomes_missing_is_seen(certificate):
+    random = np.random.default_rng(2)
+    monitor = certificate.monitor(features=["age"], watch=["alerts"])
+    scores, _ = rows(2000, 1)
+    age = random.normal(40, 5, 2000)
+    age[random.random(2000) < 0.02] = np.nan
+    assert monitor.update(scores, features={"age": age}) == "holds"
+    age[random.random(2000) < 0.3] = np.nan
+    status = monitor.update(scores, features={"age": age})
+    assert status.startswith("drifting: feature age: low or missing values")
+    assert Monitor.from_json(monitor.to_json()).status == status
+
+
+def test_the_day_of_a_break_does_not_wander(certificate):
+    monitor = days(certificate.monitor(watch=["rates"]), 30, shift=lambda day: 0.5 * (day >= 10))
+    since = monitor.since("fpr <= 0.05")
+    assert since == "2024-05-11"
+    rate = monitor.rate_since("fpr <= 0.05")[0]
+    for day in range(30, 1300):
+        monitor.update(*rows(5, day), times=np.full(5, DAY + day))
+    again = Monitor.from_json(monitor.to_json())
+    assert again.since("fpr <= 0.05") == since
+    assert f"broken since {since}" in again.status
+    assert 0.05 < again.rate_since("fpr <= 0.05")[0] < rate
 
 
 @pytest.mark.parametrize(

@@ -461,3 +461,38 @@ def test_a_capacity_is_watched_from_a_file(tmp_path, capsys):
     assert run("watch", tmp_path / "c.json", tmp_path / "good.csv", *words) == 0
     assert run("watch", tmp_path / "c.json", tmp_path / "bad.csv", *words) == 1
     assert "days with more than 8 alerts" in capsys.readouterr().out
+
+
+def test_the_same_rows_in_another_order_or_with_other_options_count_once(place, capsys):
+    file = write(place / "a.csv")
+    watch(place, file)
+    lines = file.read_text().splitlines()
+    (place / "b.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
+    words = ("--score", "s", "--state", place / "state.json")
+    for again, more in ((place / "b.csv", ("--time", "t")), (file, ()), (file, ("--id", "id"))):
+        run("watch", place / "c.json", again, *words, *more)
+        assert "was counted before" in capsys.readouterr().err
+        assert state(place).rows == 400
+
+
+def test_few_different_scores_are_another_file_in_another_order(place):
+    for name, scores in (("a", [1, 2, 1, 2, 2, 1, 1, 1]), ("b", [2, 2, 2, 1, 1, 1, 1, 1])):
+        (place / f"{name}.csv").write_text("\n".join(["s", *map(str, scores)]) + "\n")
+        words = ("--score", "s", "--state", place / "state.json")
+        run("watch", place / "c.json", place / f"{name}.csv", *words)
+    assert state(place).rows == 16
+
+
+def test_empty_texts_are_missing_labels_in_parquet_files_too(place):
+    pandas = pytest.importorskip("pandas")
+    scores, labels = rows(300, 1)
+    given = [str(label) if i % 3 else "" for i, label in enumerate(labels)]
+    frame = pandas.DataFrame({"s": scores, "y": given})
+    frame.to_parquet(place / "a.parquet")
+    frame.to_csv(place / "a.csv", index=False)
+    found = []
+    for name in ("a.parquet", "a.csv"):
+        words = ("--score", "s", "--label", "y", "--state", place / f"{name}.json")
+        assert run("watch", place / "c.json", place / name, *words) == 0
+        found.append(Monitor.from_json((place / f"{name}.json").read_text()).rates[0].relevant)
+    assert found[0] == found[1] > 0

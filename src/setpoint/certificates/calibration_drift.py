@@ -161,6 +161,21 @@ def _by_part(events: NDArray[np.bool_]) -> tuple[float, ...]:
     return tuple(float(part.mean()) if len(part) else float("nan") for part in parts)
 
 
+def order_note(scores: Any, labels: Any, significance: float = 0.001) -> str | None:
+    """A sentence if the order of rows matters, and nobody said that it is time's; else None.
+
+    Rows that are sorted by label or by score say nothing.
+    """
+    columns = [np.asarray(each, float) for each in (scores, labels) if each is not None]
+    steps = [np.diff(column) for column in columns]
+    if any((step >= 0).all() or (step <= 0).all() for step in steps):
+        return None
+    found = exchangeability(scores, labels, significance=significance)
+    if not found.drifts:
+        return None
+    return f"In the order of the file {found.reason}; if that is the order of time, add --time."
+
+
 @dataclass(frozen=True)
 class MovingColumn:
     """A column whose values move with time."""

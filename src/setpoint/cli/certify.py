@@ -14,7 +14,7 @@ import numpy as np
 
 from setpoint._files import write_file
 from setpoint.certificates import Certificate, certify, exchangeability, goal_to_certify
-from setpoint.certificates.calibration_drift import DRIFTS
+from setpoint.certificates.calibration_drift import DRIFTS, order_note
 from setpoint.certificates.goals import as_capacity
 from setpoint.certificates.options import PERIODS, Options, why_apart
 from setpoint.cli.common import (
@@ -169,20 +169,6 @@ def _is_accepted(given: argparse.Namespace, certificate: AnyCertificate) -> bool
     return certificate.certified and (given.allow_useless or not doubts)
 
 
-def _order_note(data: Scores, significance: float = 0.001) -> Iterator[str]:
-    """A sentence if the order of the rows in the file matters, and nobody said that it is time's.
-
-    Files that are sorted by label or by score say nothing.
-    """
-    columns = [data.scores] if data.labels is None else [data.scores, data.labels]
-    steps = [np.diff(column) for column in columns]
-    if any((step >= 0).all() or (step <= 0).all() for step in steps):
-        return
-    found = exchangeability(data.scores, data.labels, significance=significance)
-    if found.drifts:
-        yield f"In the order of the file {found.reason}; if that is the order of time, add --time."
-
-
 def _kind_of_proof(given: argparse.Namespace) -> Callable[[argparse.Namespace], AnyCertificate]:
     """Which of the three commands this is: one goal, both sides of a review, or a label plan."""
     if given.accept is not None or given.reject is not None:
@@ -301,7 +287,8 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
     if given.time is None and given.clusters is None:
         from setpoint.tables.hints import related_columns
 
-        tell(_order_note(data))
+        note = order_note(data.scores, data.labels)
+        tell([] if note is None else [note])
         tell(related_columns(source, given.score, {given.label, given.group}))
     if given.latest is not None:
         data = _latest(data, given.latest)

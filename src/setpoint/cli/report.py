@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from setpoint._files import check_output, write_file
+from setpoint.certificates.calibration_drift import order_note
 from setpoint.cli.common import (
     DONE,
     UserError,
@@ -79,14 +80,16 @@ def _of_scores(given: argparse.Namespace) -> str:
     columns = (given.score, given.label, given.group, given.positive)
     source = open_table(given.source)
     data = read_scores(source, *columns, times=given.time, ids=given.id, one_will_do=True)
-    tell(data.notes)
+    order = None if given.time is not None else order_note(data.scores, data.labels)
+    notes = [*data.notes, *([] if order is None else [order])]
+    tell(notes)
     return report(
         data.scores,
         data.labels,
         certificate,
         groups=None if given.group is None else {given.group: data.groups},
         label=given.label,
-        notes=data.notes,
+        notes=notes,
         times=data.times,
         by=given.by,
         checks=read_checks(given.history or history_file(given.certificate)),

@@ -233,14 +233,14 @@ class WatchedRows:
     features: dict[str, NDArray[Any]]
 
     def __len__(self) -> int:
-        return len(self.identity[0])
+        return len(next(iter(self.identity.values())))
 
     @property
-    def identity(self) -> list[NDArray[Any]]:
+    def identity(self) -> dict[str, NDArray[Any]]:
         """What rows are known by: everything but labels."""
         names = ["scores", "times", "ids", "clusters"]
-        found = [self.columns[name] for name in names if self.columns[name] is not None]
-        return [*found, *(self.groups or {}).values()]
+        found = {name: self.columns[name] for name in names if self.columns[name] is not None}
+        return {**found, **{f"group {name}": each for name, each in (self.groups or {}).items()}}
 
     def part(self, rows: NDArray[Any]) -> dict[str, Any]:
         """Some of the rows, as arguments."""
@@ -349,18 +349,31 @@ def _feature(chunk: Chunk, name: str) -> NDArray[Any]:
 def _labels(source: TableSource, chunks: list[Chunk], given: argparse.Namespace) -> NDArray[Any]:
     """0 and 1, NaN where the cell is empty."""
     count = LabelCount(source.path, given.label)
-    labelled = [chunk.with_value(given.label) for chunk in chunks]
+    absent = [_empty(chunk.column(given.label)) for chunk in chunks]
+    labelled = [
+        chunk.select(np.flatnonzero(~none).tolist())
+        for chunk, none in zip(chunks, absent, strict=True)
+    ]
     if not any(map(len, labelled)):
         return np.full(sum(map(len, chunks)), np.nan)
-    for chunk in labelled:
-        count.update(chunk)
+    for there in filter(len, labelled):
+        count.update(there)
     classes = count.two_classes(given.positive, one_will_do=True)
     found = []
-    for chunk, there in zip(chunks, labelled, strict=True):
-        labels = np.full(len(chunk), np.nan)
-        labels[~missing(chunk.column(given.label))] = classes.encode(there, given.label)
+    for none, there in zip(absent, labelled, strict=True):
+        labels = np.full(len(none), np.nan)
+        if len(there):
+            labels[~none] = classes.encode(there, given.label)
         found.append(labels)
     return np.concatenate(found)
+
+
+def _empty(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which cells have no label: missing ones, and texts without a letter (of parquet files)."""
+    if column.dtype != object:
+        return missing(column)
+    blank = (text is None or not str(text).strip() for text in column)
+    return np.fromiter(blank, bool, len(column))
 
 
 def _times(chunks: list[Chunk], name: str) -> NDArray[Any]:

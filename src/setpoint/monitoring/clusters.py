@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -45,6 +46,8 @@ class SeenClusters:
 
     def __init__(self) -> None:
         self.bits = np.zeros(_BITS, bool)
+        self.left_out = 0
+        """Rows of clusters that were counted before."""
 
     @staticmethod
     def _places(clusters: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -63,15 +66,17 @@ class SeenClusters:
         """The probability that a new cluster is taken for a seen one."""
         return float(self.bits.mean() ** _PLACES)
 
-    def state(self) -> str:
-        """A text for JSON."""
-        return b64encode(zlib.compress(np.packbits(self.bits).tobytes(), 9)).decode()
+    def state(self) -> tuple[str, int]:
+        """A text and a number for JSON."""
+        packed = np.packbits(self.bits).tobytes()
+        return b64encode(zlib.compress(packed, 9)).decode(), self.left_out
 
     @staticmethod
-    def restore(state: str) -> SeenClusters:
+    def restore(state: Sequence[Any]) -> SeenClusters:
         """Read :meth:`state` back."""
         found = SeenClusters()
-        packed = np.frombuffer(zlib.decompress(b64decode(state)), np.uint8)
+        found.left_out = int(state[1])
+        packed = np.frombuffer(zlib.decompress(b64decode(state[0])), np.uint8)
         found.bits = np.unpackbits(packed).astype(bool)
         if len(found.bits) != _BITS:
             raise ValueError("the clusters seen are of another length")

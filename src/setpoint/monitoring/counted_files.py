@@ -1,13 +1,13 @@
 """Which rows of a file were counted before: the whole file, or its beginning if it has grown.
 
-A file is known by its rows (scores, times, ids and the like, not labels that may be filled in
-later), whatever it is called and however it is written.
+A file is known by the values in its columns (scores, times, ids and the like, not labels that may
+be filled in later), whatever it is called, however it is written, whichever other columns were
+named before, and in any order of its rows.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,45 +20,72 @@ _TELLING_ROWS = 20
 """So many equal rows at the beginning make it the same file under another name."""
 
 
-def rows_counted(files: Iterable[dict[str, Any]], columns: Sequence[Any], name: str) -> int:
+def rows_counted(
+    files: Iterable[dict[str, Any]], columns: Mapping[str, NDArray[Any]], name: str
+) -> int:
     """How many of the first rows were counted before.
 
     Args:
         files: What :func:`with_file` has kept.
-        columns: Of the file, all of one length.
+        columns: Of the file by kind, all of one length.
         name: Of the file.
     """
-    size = len(columns[0])
+    size = len(next(iter(columns.values())))
     known = [file for file in files if 0 < file["rows"] <= size]
-    digests = _digests(columns, {file["rows"] for file in known})
+    prints = {kind: _prints(column, {f["rows"] for f in known}) for kind, column in columns.items()}
     found = [
         file["rows"]
         for file in known
-        if file["digest"] == digests[file["rows"]]
-        and (file["rows"] == size or file["rows"] >= _TELLING_ROWS or file["name"] == name)
+        if (file["rows"] == size or file["rows"] >= _TELLING_ROWS or file["name"] == name)
+        and _same(file["columns"], {kind: each[file["rows"]] for kind, each in prints.items()})
     ]
     return max(found, default=0)
 
 
-def with_file(files: list[dict[str, Any]], columns: Sequence[Any], name: str) -> list[Any]:
+def with_file(
+    files: list[dict[str, Any]], columns: Mapping[str, NDArray[Any]], name: str
+) -> list[Any]:
     """The list of files with one more; the oldest of very many are forgotten."""
-    size = len(columns[0])
-    entry = {"name": name, "rows": size, "digest": _digests(columns, {size})[size]}
-    return [*files, entry][-_MOST_FILES:]
+    size = len(next(iter(columns.values())))
+    prints = {kind: _prints(column, {size})[size] for kind, column in columns.items()}
+    return [*files, {"name": name, "rows": size, "columns": prints}][-_MOST_FILES:]
 
 
-def _digests(columns: Sequence[Any], sizes: set[int]) -> dict[int, str]:
-    """For each size the digest of that many first rows."""
-    table = np.stack([_numbers(np.asarray(column)) for column in columns], 1)
-    found, done, digest = {}, 0, hashlib.sha256(f"{len(columns)} columns".encode())
-    for size in sorted(sizes):
-        digest.update(np.ascontiguousarray(table[done:size]).tobytes())
-        found[size], done = digest.copy().hexdigest(), size
-    return found
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether the columns that both have are equal.
+
+    In any order, if one of these columns has many values; few values must have the same order.
+    """
+    both = [(one[kind], other[kind]) for kind in one if kind in other]
+    unsorted = all(a[0] == b[0] for a, b in both)
+    return unsorted and (any(a[2] for a, _ in both) or all(a[1] == b[1] for a, b in both))
 
 
-def _numbers(column: NDArray[Any]) -> NDArray[np.int64]:
+def _prints(column: NDArray[Any], sizes: set[int]) -> dict[int, list[Any]]:
+    """For each number of first rows: a sum of hashes, one that knows the order, many values."""
+    numbers = _numbers(np.asarray(column))
+    plain = np.cumsum(_mixed(numbers))
+    ordered = np.cumsum(_mixed(numbers ^ _mixed(np.arange(len(numbers), dtype=np.uint64))))
+    return {
+        size: [
+            f"{plain[size - 1]:016x}",
+            f"{ordered[size - 1]:016x}",
+            len(np.unique(numbers[:size])) > size / 2,
+        ]
+        for size in sizes
+    }
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Every bit of a number in every bit of its hash (splitmix64)."""
+    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+
+
+def _numbers(column: NDArray[Any]) -> NDArray[np.uint64]:
     """A whole number for each value, equal for equal ones."""
     if column.dtype.kind in "biuf":
-        return np.ascontiguousarray(column, np.float64).view(np.int64)
-    return cluster_hashes(column)
+        return np.ascontiguousarray(column, np.float64).view(np.uint64)
+    return cluster_hashes(column).view(np.uint64)

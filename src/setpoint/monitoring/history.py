@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,6 +21,8 @@ class Alarm:
     test: str
     period: str
     """When that was noticed."""
+    since: str
+    """The period with which the change most likely began, as it was found then."""
     log_evidence: float
 
 
@@ -75,6 +78,8 @@ class History:
     ) -> None:
         self.periods = periods or []
         self.earlier = earlier or []
+        self.kept: set[str] = set()
+        """Names of periods that begin a change: they are not put into the one before."""
 
     @property
     def every(self) -> list[Period]:
@@ -83,6 +88,7 @@ class History:
 
     def close(self) -> None:
         """A new certificate begins: keep what there was as earlier periods."""
+        self.kept = set()
         for period in self.periods:
             period.histogram, period.cells = [], {}
         self.earlier, self.periods = self.every, []
@@ -94,7 +100,7 @@ class History:
         if not self.periods or self.periods[-1].name != name:
             self.periods.append(Period(name))
             if len(self.periods) > MOST_PERIODS:
-                _halve(self.periods, MOST_PERIODS // 2)
+                _halve(self.periods, MOST_PERIODS // 2, self.kept)
         return self.periods[-1]
 
     def find(self, name: str) -> Period:
@@ -123,10 +129,11 @@ class History:
         return History(*both)
 
 
-def _halve(periods: list[Period], among: int) -> None:
-    """Put neighbours together among the first ``among`` periods."""
+def _halve(periods: list[Period], among: int, kept: Collection[str] = ()) -> None:
+    """Put neighbours together among the first ``among`` periods, but none that is kept."""
     for place in range(among - among % 2 - 2, -1, -2):
-        periods[place].absorb(periods.pop(place + 1))
+        if periods[place + 1].name.split(" to ")[0] not in kept:
+            periods[place].absorb(periods.pop(place + 1))
 
 
 def change_point(gains: Floats) -> int:

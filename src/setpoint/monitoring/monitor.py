@@ -46,6 +46,7 @@ from setpoint.monitoring.storage import from_json, to_json
 from setpoint.monitoring.watched_rates import RateWatch
 from setpoint.monitoring.watched_regions import RegionWatch, rate_watches
 from setpoint.monitoring.watched_scores import (
+    MISSING,
     AlertWatch,
     RankWatch,
     alert_watches,
@@ -244,7 +245,9 @@ class Monitor:
         """Count the rows of one period."""
         period = self.history.open(name)
         if rows.clusters is not None:
-            rows = rows.rows(self.clusters.new(rows.clusters))
+            fresh = self.clusters.new(rows.clusters)
+            self.clusters.left_out += int((~fresh).sum())
+            rows = rows.rows(fresh)
         highest: dict[str, float] = {}
         random = self._random()
         size = len(rows) // (len(self.certificate.points) if self.certificate.outputs else 1)
@@ -260,7 +263,9 @@ class Monitor:
         for feature, each in self.features.items():
             assert singles.features is not None
             values = singles.features[feature]
-            cells, highest[each.name] = each.add(values[np.isfinite(values)], random)
+            cells, highest[each.name] = each.add(
+                np.where(np.isnan(values), MISSING, values), random
+            )
             self._note_cells(period, each, cells, None)
         self._count_labels(rows, period, highest)
         self._close(period, highest)
@@ -340,7 +345,9 @@ class Monitor:
         limits = self.limits
         for name, log in highest.items():
             if log >= limits[name] and name not in self.alarms:
-                self.alarms[name] = Alarm(name, period.name, log)
+                since = self.history.periods[self.change(name)].name.split(" to ")[0]
+                self.alarms[name] = Alarm(name, period.name, since, log)
+                self.history.kept |= {since}
         for name, test in self.tests.items():
             period.evidence[name] = test.log_evidence
         for watch in self.rates:
@@ -398,16 +405,17 @@ class Monitor:
 
     def since(self, test: str) -> str:
         """The period with which the change that a test has found most likely began."""
+        if test in self.alarms:
+            return self.alarms[test].since
         return self.history.periods[self.change(test)].name.split(" to ")[0]
 
     def change(self, test: str) -> int:
         """The place of that period in the history."""
-        names = [period.name for period in self.history.periods]
-        alarm, last = self.alarms.get(test), len(names) - 1
-        noticed = names.index(alarm.period) if alarm and alarm.period in names else last
-        watch = self.tests[test]
-        counts = self.history.counts(watch.counted, test)[: noticed + 1]
-        return int(watch.change(counts)) if len(counts) else 0
+        if test in self.alarms:
+            names = [period.name.split(" to ")[0] for period in self.history.periods]
+            return names.index(self.alarms[test].since)
+        counts = self.history.counts(self.tests[test].counted, test)
+        return int(self.tests[test].change(counts)) if len(counts) else 0
 
     def counts_since(self, test: str) -> Floats:
         """What a test has counted since the change."""

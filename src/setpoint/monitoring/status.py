@@ -76,6 +76,9 @@ def notes(monitor: Monitor) -> Iterator[str]:
         if alert.alerts in (0, alert.rows):
             how, side = ("No", "rise") if alert.alerts == 0 else ("Every", "fall")
             yield f"{how} calibration row counts in {alert.name}: the share can only {side}."
+    if monitor.clusters.left_out:
+        rows = plural(monitor.clusters.left_out, "row")
+        yield f"{rows} of clusters that were counted before are left out: a cluster counts once."
     if monitor.clusters.mistaken > 0.01:
         lost = share_text(monitor.clusters.mistaken)
         yield f"{lost} of new clusters are taken for ones that were counted before."

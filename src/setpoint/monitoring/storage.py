@@ -71,6 +71,7 @@ def _restore(monitor: Monitor, body: dict[str, Any]) -> None:
     monitor.history = History.restore(body["history"])
     monitor.selection = LabelSelection.restore(body["selection"])
     monitor.alarms = {alarm["test"]: Alarm(**alarm) for alarm in body["alarms"]}
+    monitor.history.kept = {alarm.since for alarm in monitor.alarms.values()}
     monitor.pending = PendingLabels.restore(body["pending"])
     monitor.clusters = SeenClusters.restore(body["clusters"])
     tests = monitor.tests

@@ -27,6 +27,8 @@ from setpoint.monitoring.history import change_point
 from setpoint.rates import Where
 
 REFERENCE_ROWS = 1000
+MISSING = -1e300
+"""What stands for a missing value of a feature: below all others, so that its rank is tested."""
 _BINS = 30
 
 
@@ -189,19 +191,20 @@ class RankWatch:
             The part whose rows speak most against the reference.
         """
         assert self.cells is not None
-        middle = float(np.median(self.edges)) if threshold is None else threshold
+        borders = self.cells.borders
+        middle = float(borders[len(borders) // 2]) if threshold is None else threshold
         own, place = np.searchsorted(self.cells.borders, middle, "left"), np.arange(len(counts))
         words = [f"scores {side} the threshold" for side in ("below", "at", "above")]
         if threshold is None:
-            words = [f"{size} values" for size in ("low", "middle", "high")]
+            words = [f"{size} values" for size in ("low or missing", "middle", "high")]
         expected = self.cells.balls / self.cells.balls.sum()
         seen = (counts + 0.5 * expected) / (counts.sum() + 0.5)
         found = []
         for word, inside in zip(words, (place < own, place == own, place > own), strict=True):
             then, now = float(expected[inside].sum()), float(seen[inside].sum())
-            if then:
+            if then and (threshold is not None or now > then):  # of features what has become more
                 found.append((abs(now - then) / then**0.5, word, now / then))
-        return max(found)[1:]
+        return max(found, default=(0.0, words[1], 1.0))[1:]
 
     def state(self) -> dict[str, Any]:
         """Plain numbers for JSON."""

@@ -34,6 +34,7 @@ from setpoint.certificates import (
     certify_shifts,
     shifts_to_prove,
 )
+from setpoint.certificates.calibration_drift import order_note
 from setpoint.certificates.copies import copies_between, row_digests
 from setpoint.certificates.hold_out import Related
 from setpoint.distributed import gather_rows, rank_of, values_of_ranks, workers
@@ -436,7 +437,8 @@ class Training:
             return certify_groups(problem, splits["validation"], proved_on, **given), None
         if not classes:
             given |= {"accept_drift": self.recipe.accept_drift}
-            return certify(scores, labels, problem, **related, **given), None
+            found = certify(scores, labels, problem, **related, **given)
+            return found, None if self.recipe.time else order_note(scores, labels)
         given["classes"] = classes
         seen, truth, column = splits["validation"]
         chosen_on = groups_of(problem, group, column)
