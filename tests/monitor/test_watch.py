@@ -415,7 +415,7 @@ def test_features_may_have_empty_cells_and_are_numbers(place, capsys):
     file.write_text("\n".join(map(",".join, zip(lines, ages, strict=True))) + "\n")
     assert run("watch", place / "c.json", file, *words, "age") == 0
     watched = state(place).features["age"]
-    assert watched.urn.counts.sum() == sum(map(bool, ages[1:])) - 1000
+    assert watched.urn.counts.sum() == 500  # missing values have a rank, too
     assert (
         run("watch", place / "c.json", file, *words[:2], "--state", place / "o", "--features", "g")
         == 2
