@@ -80,7 +80,7 @@ def run(out: Path, quick: bool, minutes: float, share: str) -> None:
                 return
             steps = 200 if quick else training.STEPS
             rows = training.train(parts, way, cell.hidden, cell.fold, steps)
-            results.append(out, *(about | row for row in rows))
+            results.append(out, *(about | row for row in rows), packages=["lightgbm"])
         if trees:
             results.append(out, *(about | row for row in boosted.train(parts, cell.fold)))
         print(*cell, flush=True)
