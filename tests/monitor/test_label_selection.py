@@ -187,3 +187,17 @@ def test_groups_have_shares_of_labels_of_their_own():
         'fpr on g="b" <= 0.1': 0,
     }
     assert list(monitor.refused) == ['fpr on g="b" <= 0.1']
+
+
+def test_a_label_that_comes_after_its_block_has_counted_is_left_out():
+    certificate = certify(*rows(5000), "fpr <= 0.05")
+    monitor = certificate.monitor(watch=["rates"])
+    scores, labels = rows(900, 7)
+    for part, name in ((slice(0, 300), "a"), (slice(300, 600), "b"), (slice(600, 900), "c")):
+        ids = [f"{name}{i}" for i in range(300)]
+        half = np.where(np.arange(300) % 2, labels[part].astype(float), np.nan)
+        monitor.update(scores[part], half, ids=ids)
+    (block,) = monitor.selection.blocks  # the last: newer rows have got labels for the others
+    before = block.waiting.copy()
+    monitor.add_labels(["a0", "b0"], labels[[0, 300]])
+    assert monitor.selection.blocks[0].waiting == before

@@ -169,7 +169,7 @@ class Block:
         first: The number of its first block, if several were put together.
         period: Where it is noted.
         size: How many rows it has.
-        blocks: How many blocks it has.
+        last: The number of its last block.
         waiting: By decision, how many rows may still get a label.
         latest: By decision, the newest block at the time when a label last came.
         ranks: By decision, the sum of ranks of labelled rows (from 0 to 1), their number, and rows.
@@ -179,7 +179,7 @@ class Block:
     first: int
     period: str
     size: int
-    blocks: int
+    last: int
     waiting: list[int]
     latest: list[int]
     ranks: list[list[float]]
@@ -188,7 +188,7 @@ class Block:
     def absorb(self, other: Block) -> None:
         """Put the next block into this one."""
         self.period, self.size = other.period, self.size + other.size
-        self.blocks += other.blocks
+        self.last = other.last
         self.waiting = [a + b for a, b in zip(self.waiting, other.waiting, strict=True)]
         self.latest = [max(a, b) for a, b in zip(self.latest, other.latest, strict=True)]
         self.ranks = (np.array(self.ranks) + np.array(other.ranks)).tolist()
@@ -235,19 +235,21 @@ class LabelSelection:
     ) -> int:
         """Keep the rows of a block for some tests; ``late``: labels may come later. Its number."""
         self.number += 1
+        self._came(rows)
+        if not tests and not (late and self.blocks):
+            return self.number
         kinds = (~rows.alerts, rows.alerts)
         waiting = [int((kind & ~rows.known).sum()) if late else 0 for kind in kinds]
         block = Block(
             self.number,
             period,
             len(rows),
-            1,
+            self.number,
             waiting,
             [self.number, self.number],
             [_ranks(rows, kind) for kind in kinds],
             {test.name: Tally.of(rows, test.wheres) for test in tests},
         )
-        self._came(rows)
         last = self.blocks[-1] if self.blocks else None
         if last and (last.size + block.size <= _BLOCK_ROWS or not tests) and any(last.waiting):
             last.absorb(block)
@@ -267,7 +269,8 @@ class LabelSelection:
     def block_of(self, number: int) -> Block | None:
         """The block with this number, if it still waits."""
         place = bisect_right([block.first for block in self.blocks], number) - 1
-        return None if place < 0 else self.blocks[place]
+        found = self.blocks[place] if place >= 0 else None
+        return found if found is not None and number <= found.last else None
 
     def join(
         self, rows: IncomingRows, number: int, ranks: Floats, tests: Sequence[LabelledTest]
@@ -318,7 +321,7 @@ class LabelSelection:
 
         All have come; or none has for so long that rows which came later have got theirs.
         """
-        late = self.newest[kind] >= block.latest[kind] + block.blocks
+        late = self.newest[kind] >= block.latest[kind] + block.last - block.first + 1
         return block.waiting[kind] <= 0 or late
 
     def _finish(self, test: LabelledTest, tally: Tally) -> Tally | None:
@@ -422,5 +425,6 @@ def ranks_of(rows: IncomingRows, kind: Bools) -> Floats:
 
 def _ranks(rows: IncomingRows, kind: Bools) -> list[float]:
     known = rows.known[kind]
-    total = float(ranks_of(rows, kind)[known].sum()) if known.any() else 0.0
+    partly = known.any() and not known.all()
+    total = float(ranks_of(rows, kind)[known].sum()) if partly else 0.5 * float(known.sum())
     return [total, float(known.sum()), float(kind.sum())]
