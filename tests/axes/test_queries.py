@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 from strategies import examples, made, problems, text
 
 import setpoint as sp
-from setpoint.axes.segments import Grouped, Segments
+from setpoint.axes.query_data import Grouped, Segments
 from setpoint.rates import ONE
 
 PROBLEMS = [

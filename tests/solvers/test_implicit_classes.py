@@ -12,8 +12,9 @@ from samples import loss_and_gradient
 
 from setpoint import Implicit, Problem, Program, coverage, macro, recall
 from setpoint.axes.classes import by_entry, chance_of, chances
+from setpoint.losses.cross_entropy import CLASS_LOSSES
 from setpoint.rates import auc_mu, top_k
-from setpoint.solvers.main_loss import CLASS_LOSSES, class_gradient
+from setpoint.solvers.main_loss import score_gradient
 from setpoint.steps import Softplus
 
 MACRO = Problem(maximize=macro(recall))
@@ -180,7 +181,9 @@ def test_main_losses_have_the_gradient_of_automatic_differentiation(name, weight
     weights = torch.linspace(0, 2, 20).double() if weighted else None
     leaf = scores.clone().requires_grad_()
     (expected,) = torch.autograd.grad(CLASS_LOSSES[name](leaf, labels, weights), leaf)
-    assert torch.allclose(class_gradient(name, scores, labels, weights), expected, atol=1e-12)
+    assert torch.allclose(
+        score_gradient(CLASS_LOSSES[name], scores, labels, weights), expected, atol=1e-12
+    )
 
 
 def test_the_chance_to_be_among_k_is_a_softmax_for_one_and_tends_to_the_first_k():

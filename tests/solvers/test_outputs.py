@@ -111,11 +111,11 @@ def test_the_last_batches_are_counted_together():
 
 
 def test_large_batches_are_counted_the_same(monkeypatch):
-    from setpoint.solvers import recent
+    from setpoint.solvers import status
 
     told = []
     for kept in (2**16, 0):
-        monkeypatch.setattr(recent, "_KEPT", kept)
+        monkeypatch.setattr(status, "_KEPT", kept)
         criterion = sp.Implicit(GOAL)
         for seed in range(3):
             scores, labels = draw(seed)

@@ -88,26 +88,17 @@ class Outcome(ABC):
         value: The objective, to be minimized, one per output, ``[c]``.
         gradient: Its gradient on the scores, ``[c, n]``; classes and queries are one output.
         sound: Whether value and gradient of an output can be used, ``[c]``.
+        threshold: The thresholds that decide, ``[c, m]`` for outputs, ``[q, m]`` for queries, else
+            one per group or class; NaN for a group without examples.
+        marginal: The scores that they sit on in training, in the same shape; the same object if
+            none of them lies between two scores.
     """
 
     value: Array
     gradient: Array
     sound: Array
-
-    @property
-    @abstractmethod
-    def threshold(self) -> Array:
-        """The thresholds that decide; NaN for a group without examples."""
-
-    @property
-    @abstractmethod
-    def marginal(self) -> Array:
-        """The scores that the thresholds sit on in training, in the same shape."""
-
-    @property
-    def needs_rounding(self) -> bool:
-        """Whether the thresholds that decide may lie between two scores."""
-        return True
+    threshold: Array
+    marginal: Array
 
     @abstractmethod
     def trouble(self) -> str:

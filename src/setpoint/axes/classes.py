@@ -74,16 +74,10 @@ class Classes(Axis[ClassData]):
         if np.isfinite(rate) and np.isfinite(held.gradient).all():
             gradient[whole.rows] = held.gradient
         value = self.sign * rate if np.isfinite(rate) else 0.0
-        return ClassOutcome(
-            np.array([value]),
-            gradient.reshape(1, -1),
-            np.ones(1, dtype=bool),
-            self.problem,
-            found,
-            soft,
-            held,
-            rate,
-        )
+        numbers = np.array([value]), gradient.reshape(1, -1), np.ones(1, dtype=bool)
+        # shifts are not compared with scores: there is nothing to round them to
+        seats = found.shifts, found.shifts
+        return ClassOutcome(*numbers, *seats, self.problem, found, soft, held, rate)
 
 
 class ClassSoft:
@@ -222,21 +216,6 @@ class ClassOutcome(Outcome):
     def data(self) -> ClassData:
         """The examples."""
         return self.soft.data
-
-    @property
-    def threshold(self) -> Floats:
-        """The shifts that decide, ``[K]``, adding up to zero."""
-        return self.found.shifts
-
-    @property
-    def marginal(self) -> Floats:
-        """The shifts themselves."""
-        return self.found.shifts
-
-    @property
-    def needs_rounding(self) -> bool:
-        """Shifts are not compared with scores: there is nothing to round them to."""
-        return False
 
     @cached_property
     def hard(self) -> Tables:

@@ -67,9 +67,8 @@ class Separable(Axis[S]):
         if self.flatness:
             gradient = gradient + self.flatness * _flatness_gradient(soft, anchor)
         sound = np.isfinite(value) & (soft.totals > 0).all(-1)
-        return PlainOutcome(
-            value, gradient, sound, self.problem, counts, placed, rates, fresh, held, anchor
-        )
+        numbers = value, gradient, sound, placed.threshold, placed.marginal
+        return PlainOutcome(*numbers, self.problem, counts, placed, rates, fresh, held, anchor)
 
     def _anchor(self, soft: PlainSoft, placed: Placement) -> Array:
         """By count, what each threshold keeps: the target that stops it, or the coverage."""
@@ -194,23 +193,6 @@ class PlainOutcome(Outcome):
     fresh: bool = False  # whether the thresholds were found on this very batch
     held: Held | None = None  # None: the thresholds are not held, but learned
     anchor: OneAnchor | None = None
-
-    @property
-    def threshold(self) -> Array:
-        """The thresholds that decide, ``[c, m]``, or ``[m]`` for one output."""
-        found = self.placed.threshold
-        return found[0] if len(found) == 1 else found
-
-    @property
-    def marginal(self) -> Array:
-        """The scores that they sit on in training."""
-        found = self.placed.marginal
-        return found[0] if len(found) == 1 else found
-
-    @property
-    def needs_rounding(self) -> bool:
-        """Whether the thresholds that decide may lie between two scores."""
-        return self.placed.marginal is not self.placed.threshold
 
     @cached_property
     def hard(self) -> Tables:

@@ -99,7 +99,9 @@ class Groups(Axis[Sample]):
     def hold(self, whole: Sample, own: Sample, step: Step, widening: float) -> GroupOutcome:
         """Choose the thresholds of all groups, and hold them."""
         if not whole.totals[0, :2].sum():
-            return GroupOutcome.empty(self, own)
+            seats = np.full(len(self.wheres), np.nan)
+            none = np.zeros(1), np.zeros_like(own.scores), np.zeros(1, dtype=bool)
+            return GroupOutcome(*none, seats, seats, self, None)
         placed = self.choose(whole)
         width = self._widths(placed.solver.cells, whole, step, widening)
         soft = GroupSoft(placed, width, step, whole, own)
@@ -108,9 +110,17 @@ class Groups(Axis[Sample]):
         held = hold(soft, anchors, self.sign * soft.by_count(objective))
         rate = float(np.squeeze(objective.of(soft.tables)))
         sound = np.isfinite(held.gradient.sum() + rate) & whole.both_classes
-        return GroupOutcome(
-            np.array([self.sign * rate]), held.gradient, sound, self, placed, anchors, held, rate
+        numbers = np.array([self.sign * rate]), held.gradient, sound
+        threshold, marginal = (
+            self._of_all(placed, each) for each in (placed.threshold, placed.marginal)
         )
+        return GroupOutcome(*numbers, threshold, marginal, self, placed, anchors, held, rate)
+
+    def _of_all(self, placed: GroupThresholds, values: Floats) -> Floats:
+        """Values of the groups that have examples in the places of all, NaN for the others."""
+        found = np.full(len(self.wheres), np.nan)
+        found[placed.present] = values
+        return found
 
     def _widths(self, cells: Cells, whole: Sample, step: Step, widening: float) -> Floats:
         """The width of each group's step: by the spread of its own scores, if they have any."""
@@ -227,28 +237,6 @@ class GroupOutcome(Outcome):
     anchors: CoveragesAndEquations | None = None
     held: Held | None = None
     rate: float = float("nan")
-
-    @classmethod
-    def empty(cls, axis: Groups, own: Sample) -> GroupOutcome:
-        """The outcome of a batch in which nobody has any weight."""
-        return cls(np.zeros(1), np.zeros_like(own.scores), np.zeros(1, dtype=bool), axis, None)
-
-    @property
-    def threshold(self) -> Floats:
-        """The thresholds that decide, ``[g]``; NaN for groups without examples."""
-        return self._of_all(None if self.placed is None else self.placed.threshold)
-
-    @property
-    def marginal(self) -> Floats:
-        """The scores that they are put on in training."""
-        return self._of_all(None if self.placed is None else self.placed.marginal)
-
-    def _of_all(self, values: Floats | None) -> Floats:
-        """Values of the present groups in the places of all, NaN for the others."""
-        found = np.full(len(self.axis.wheres), np.nan)
-        if self.placed is not None:
-            found[self.placed.present] = values
-        return found
 
     def trouble(self) -> str:
         """The first thing that is missing, missed or undefined."""

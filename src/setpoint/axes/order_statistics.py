@@ -45,17 +45,15 @@ def _of_one_output(sample: Sample, output: int, target: Hold) -> Floats | None:
     if len(classes) == 2:
         weights = weights + columns[1]
     there = weights > 0
-    size = int(np.count_nonzero(there))
     if not sample.unweighted:
         unit = weights.max()
         if not unit or (weights[there] != unit).any():
             return None
-    counts = _accepted(target, target.counted, totals, size, unit)
+    scores = sample.ranked[output][there]
+    counts = _accepted(target, target.counted, totals, len(scores), unit)
     most = max(counts)
-    if not 0 <= most < size:
+    if not 0 <= most < len(scores):
         return None
-    ranked = sample.ranked[output]
-    scores = np.where(there, ranked, ranked.dtype.type(-inf))
     start = len(scores) - most - 1
     scores.partition(start)
     highest = scores[start:]
@@ -101,19 +99,31 @@ def spread(scores: Array, weights: Array | None = None, ranked: Array | None = N
     """
     if weights is None:
         pairs = zip(scores, scores if ranked is None else ranked, strict=True)
-        return np.array([_fenced_deviation(row, *_quantiles(same), None) for row, same in pairs])
+        return np.array([_fenced_deviation(row, np.sort(same)) for row, same in pairs])
     there = [own > 0 for own in weights]
     rows = [(row[here], own[here]) for row, own, here in zip(scores, weights, there, strict=True)]
-    found = [
-        _fenced_deviation(s, *_weighted_quantiles(s, w), w) if len(s) else 0.0 for s, w in rows
-    ]
+    found = [_fenced_deviation(s, *_in_order(s, w), w) if len(s) else 0.0 for s, w in rows]
     return np.array(found)
 
 
-def _fenced_deviation(scores: Floats, low: float, high: float, weights: Floats | None) -> float:
-    """The spread of scores between whose two quantiles the middle 90 % lie."""
+def _fenced_deviation(
+    scores: Floats, rising: Floats, running: Floats | None = None, weights: Floats | None = None
+) -> float:
+    """The spread of scores, which are given once more in rising order.
+
+    Args:
+        scores: In the order of the weights.
+        rising: The same, sorted.
+        running: Of scores with weights, the weight of those from the highest down to each.
+        weights: What each weighs, none of them zero; None if that is one.
+    """
+    size = len(rising)
+    if running is None:
+        places = [size - ceil(share * size) for share in QUANTILES]
+    else:
+        places = [size - 1 - running.searchsorted(share * running[-1]) for share in QUANTILES]
+    low, high, least, greatest = rising[[*places, 0, -1]].tolist()
     reach = high - low if high > low else inf  # almost all tied: no fence
-    least, greatest = float(scores.min()), float(scores.max())
     bottom, top = max(low - reach, least), min(high + reach, greatest)
     away = scores if least == bottom and top == greatest else scores.clip(bottom, top)
     if weights is None:
@@ -126,19 +136,7 @@ def _fenced_deviation(scores: Floats, low: float, high: float, weights: Floats |
     return sqrt(variance) if variance > 1e-26 * max(top * top, bottom * bottom) else 0.0
 
 
-def _quantiles(scores: Floats) -> tuple[float, float]:
-    """The two quantiles of scores that all weigh the same."""
-    low, high = (len(scores) - ceil(share * len(scores)) for share in QUANTILES)
-    sorted_ = scores.copy()
-    sorted_.partition(low)
-    lower, upper = float(sorted_[low]), sorted_[low:]
-    upper.partition(high - low)  # which may move the first of them
-    return lower, float(upper[high - low])
-
-
-def _weighted_quantiles(scores: Floats, weights: Floats) -> tuple[float, float]:
-    """The same of scores with weights, none of them zero."""
-    order = (-scores).argsort()
-    running = weights[order].cumsum()
-    low, high = scores[order[running.searchsorted([share * running[-1] for share in QUANTILES])]]
-    return float(low), float(high)
+def _in_order(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Scores in rising order, and the running sums of their weights from the highest down."""
+    falling = (-scores).argsort()
+    return scores[falling[::-1]], weights[falling].cumsum()

@@ -19,10 +19,9 @@ from setpoint.axes.choice import Infeasible
 from setpoint.axes.everyone import Separable
 from setpoint.axes.order_statistics import QUANTILES
 from setpoint.axes.query_choice import choose_queries
-from setpoint.axes.query_sample import QueryBatch, QuerySample
+from setpoint.axes.query_data import EXAMPLES_AT_ONCE, QueryBatch, QueryCuts, QuerySample
 from setpoint.axes.sample import read_sample
 from setpoint.axes.scan import TOLERANCE, place
-from setpoint.axes.segments import EXAMPLES_AT_ONCE, QueryCuts
 from setpoint.axes.soft_counts import SoftCounts
 from setpoint.axes.specification import Specification
 from setpoint.batch import ScoredExamples
@@ -44,6 +43,9 @@ class Queries(Separable[QueryBatch]):
                 "Queries take one score per document, [n] or [n, 1]; "
                 f"got the shape {tuple(examples.scores.shape)}."
             )
+        if sample.unlabelled:  # documents without a label weigh nothing
+            labels, weights = sample.positive[0] * 1.0, sample.weights[0]
+            examples = examples._replace(labels=labels, weights=weights)
         size = max(1, EXAMPLES_AT_ONCE // len(self.problem.points))
         return QueryBatch.of(self.problem, sample, examples, size)
 
@@ -70,17 +72,10 @@ class Queries(Separable[QueryBatch]):
         value, judged_, present, missed_ = np.sum(found, axis=0)
         value, gradient = value / max(judged_, 1), gradient / max(judged_, 1)
         bounded = any(isinstance(t, Bound) for point in self.problem.points for t in point)
-        return QueryOutcome(
-            np.array([value]),
-            gradient[None],
-            np.ones(1, dtype=bool),
-            self.problem,
-            whole,
-            (np.concatenate(thresholds), np.concatenate(marginals)),
-            int(present),
-            int(judged_),
-            int(missed_) if bounded else 0,
-        )
+        numbers = np.array([value]), gradient[None], np.ones(1, dtype=bool)
+        seats = np.concatenate(thresholds), np.concatenate(marginals)
+        sizes = int(present), int(judged_), int(missed_) if bounded else 0
+        return QueryOutcome(*numbers, *seats, self.problem, whole, *sizes)
 
 
 @dataclass(frozen=True)
@@ -133,20 +128,9 @@ class QueryOutcome(Outcome):
 
     problem: Specification
     batch: QueryBatch
-    placed: tuple[Array, Array]  # thresholds [q, m], and the scores that they sit on in training
     present: int  # queries with documents
     judged: int  # with relevant and other documents
     missed: int  # of these, those that miss a bound
-
-    @property
-    def threshold(self) -> Array:
-        """The thresholds that decide, ``[q, m]``."""
-        return self.placed[0]
-
-    @property
-    def marginal(self) -> Array:
-        """The scores that they sit on in training."""
-        return self.placed[1]
 
     def trouble(self) -> str:
         """Nothing to rank, or bounds that are missed."""

@@ -12,10 +12,15 @@ from setpoint.axes.areas import area
 from setpoint.axes.arrays import Floats, quiet, rounded_like, to_numpy
 from setpoint.axes.choice import Choice, Infeasible, worst
 from setpoint.axes.cuts import tables_of
-from setpoint.axes.query_sample import QueryBatch, QuerySample
+from setpoint.axes.query_data import (
+    EXAMPLES_AT_ONCE,
+    Grouped,
+    QueryBatch,
+    QueryCuts,
+    QuerySample,
+)
 from setpoint.axes.sample import Sample, read_to_evaluate
 from setpoint.axes.scan import TOLERANCE, Placement, holds, place
-from setpoint.axes.segments import EXAMPLES_AT_ONCE, Grouped, QueryCuts
 from setpoint.axes.specification import Specification
 from setpoint.batch import ScoredExamples
 from setpoint.rates import Bound, Tables

@@ -22,6 +22,7 @@ from setpoint.batch import (
     check_weights,
     column_of,
     describe,
+    missing_labels,
 )
 from setpoint.rates import BY_AMOUNT, Array, Where
 
@@ -36,11 +37,13 @@ class Sample:
         totals: The weight of each column, ``[c, k]``.
         unweighted: Whether every example has weight one.
         unit: What an example of weight one weighs here, ``[c, 1]``: less once others have joined.
+        unlabelled: Whether some labels are missing: such examples weigh nothing.
         positive: Which examples have label 1, ``[c, n]``, as they were read.
         ranked: The scores in the precision they came in: enough for their order, and faster.
     """
 
     positive: NDArray[np.bool_]
+    unlabelled = False
     unit: Array = 1.0
 
     def __init__(
@@ -121,7 +124,7 @@ def read_sample(
     Args:
         slices: The slices whose counts are needed; ``()``, everyone, is the first.
         scores: ``[n]``, ``[n, 1]`` or ``[n, c]`` for ``c`` binary outputs.
-        labels: 0 or 1, in the shape of the scores.
+        labels: 0 or 1, in the shape of the scores; NaN or -1 where one is missing.
         weights: Optional, ``[n]`` or in the shape of the scores.
         groups: A column of group values, or a dict of columns, for slices.
     """
@@ -130,8 +133,10 @@ def read_sample(
     if not np.isfinite(given).all():
         check_scores(s)
     positive, negative = y == 1, y == 0
+    missing = None
     if y.shape != s.shape or np.count_nonzero(positive) + np.count_nonzero(negative) < y.size:
-        check_labels(y, s)
+        missing = missing_labels(y)
+        check_labels(y if missing is None else np.where(missing, 0, y), s)
     w = None
     if weights is not None:
         w = exact(weights)
@@ -139,8 +144,8 @@ def read_sample(
         w = np.broadcast_to(w, s.shape) if len(w) == len(s) else w
         check_weights(w, s)
     columns = _weight_columns(slices, s, (positive.T, negative.T), w, groups)
-    sample = Sample(s.T, columns, slices, unweighted=w is None)
-    sample.positive = positive.T
+    sample = Sample(s.T, columns, slices, unweighted=w is None and missing is None)
+    sample.positive, sample.unlabelled = positive.T, missing is not None
     if w is None and given.dtype == np.float32:
         sample.ranked = given.T
     return sample

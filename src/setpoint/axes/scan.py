@@ -15,7 +15,7 @@ import numpy as np
 
 from setpoint.axes.arrays import no_nan, quiet
 from setpoint.axes.cuts import Cuts, bisect, take
-from setpoint.axes.segments import AnyCuts
+from setpoint.axes.query_data import AnyCuts
 from setpoint.axes.specification import Specification
 from setpoint.rates import Array, Bound, Combination, Expression, Quotient, Rate, Setpoint, Tables
 

@@ -14,7 +14,7 @@ from torch import nn
 
 from setpoint._checks import share, whole
 from setpoint.axes.arrays import check_unmasked
-from setpoint.axes.segments import Grouped, query_column
+from setpoint.axes.query_data import Grouped, query_column
 from setpoint.estimators.inputs import AnyArray, Examples, read_features
 from setpoint.estimators.networks import (
     build,

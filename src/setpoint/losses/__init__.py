@@ -13,6 +13,7 @@ from setpoint.losses.base import (
     from_zero,
     labelled,
 )
+from setpoint.losses.cross_entropy import cross_entropy, focal
 from setpoint.losses.expected_f import expected_f_decisions, expected_f_loss, independent_joint
 from setpoint.losses.multiclass import multiclass_auc_loss
 from setpoint.losses.precision_at_recall import precision_at_recall_loss
@@ -28,11 +29,13 @@ __all__ = [
     "attach",
     "auc_loss",
     "batch_loss",
+    "cross_entropy",
     "exact_type",
     "example_weights",
     "expected_f_decisions",
     "expected_f_loss",
     "f_score_loss",
+    "focal",
     "from_zero",
     "independent_joint",
     "jaccard_loss",

@@ -1,6 +1,7 @@
 """Solvers: ways to train for a problem. One paper, one file."""
 
 import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
+from setpoint.losses import cross_entropy, focal
 from setpoint.solvers.barrier import Barrier, RateBarrier, at_least, at_most, equal_to, together
 from setpoint.solvers.base import BatchCriterion, GlobalBatch
 from setpoint.solvers.baselines import CrossEntropy
@@ -8,7 +9,6 @@ from setpoint.solvers.hold_layer import hold
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.lagrangian import Iterate, Iterates, Lagrangian
 from setpoint.solvers.last_layer import LastLayer, Penalty
-from setpoint.solvers.main_loss import cross_entropy, focal
 from setpoint.solvers.pairwise import Pairwise
 from setpoint.solvers.program import Program
 from setpoint.solvers.registry import CLASS_METHODS, METHODS, Method, methods_named

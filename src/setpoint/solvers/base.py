@@ -8,7 +8,6 @@ ranks without further messages.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import torch
@@ -30,9 +29,9 @@ from setpoint.distributed import (
     workers,
 )
 from setpoint.losses import labelled
+from setpoint.losses.cross_entropy import Loss
 from setpoint.problems import (
     GoalLike,
-    Infeasible,
     Problem,
     as_problem,
     refuse_classes,
@@ -40,7 +39,8 @@ from setpoint.problems import (
 )
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.compiled import ClosedForm, call_compiled
-from setpoint.solvers.main_loss import Loss, value_of
+from setpoint.solvers.main_loss import value_of
+from setpoint.solvers.status import LastBatch
 from setpoint.steps import Hard, Step
 
 _SHARDED = ("FullyShardedDataParallel", "FSDPModule")
@@ -286,50 +286,6 @@ def averaging_group(
         )
     group = getattr(model, "process_group", None)
     return None if group is dist.group.WORLD else group
-
-
-@dataclass(frozen=True)
-class LastBatch:
-    """The last batch as it was handed in, and its loss."""
-
-    loss: Tensor
-    scores: Tensor
-    labels: Tensor
-    weights: Tensor | None = None
-    groups: Any = None
-
-    def stats(self, problem: Problem | None) -> dict[str, Any]:
-        """Plain numbers, with the problem's exact threshold on this batch if it has one."""
-        found: dict[str, Any] = {"status": "trained", "loss": float(self.loss)}
-        if not self.loss.isfinite():
-            return {**found, "status": "undefined: scores are not finite"}
-        given = {"weights": self.weights, "groups": self.groups}
-        try:
-            if problem is not None and problem.kind == "classes":
-                labels = self.labels.reshape(-1)
-                return {**found, "hard_objective": problem.evaluate(self.scores, labels, **given)}
-            found["status"] = self._trouble() or "trained"
-            several = self.scores.ndim > 1 and self.scores.shape[1] > 1
-            if found["status"] != "trained" or problem is None or problem.kind != "everyone":
-                return found
-            if several:
-                return found
-            choice = problem.choose(self.scores.reshape(-1), self.labels.reshape(-1), **given)
-        except Infeasible:
-            return {**found, "status": f"infeasible: no threshold reaches `{problem}`"}
-        except ValueError as error:
-            return {**found, "status": f"undefined: {error}"}
-        thresholds = [x if abs(x) < float("inf") else None for x in choice.thresholds]
-        found["threshold"] = thresholds[0] if len(thresholds) == 1 else thresholds
-        return {**found, "status": "held", "hard_objective": choice.value}
-
-    def _trouble(self) -> str:
-        """Why a batch of two classes teaches nothing, in words; empty if it does."""
-        for name, of_class in (("positives", self.labels > 0), ("negatives", self.labels <= 0)):
-            if not of_class.any():
-                return f"no {name} in the batch"
-        equal = bool((self.scores == self.scores.reshape(-1)[0]).all())
-        return "flat: all scores are equal" if equal and self.scores.numel() > 1 else ""
 
 
 class LossCriterion(BatchCriterion):

@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -26,29 +24,19 @@ from setpoint.axes.axis import DEFAULTS, Outcome
 from setpoint.axes.everyone import Everyone, PlainOutcome
 from setpoint.axes.groups import Groups
 from setpoint.axes.outputs import check_output_columns, output_names
-from setpoint.axes.queries import QueryOutcome
 from setpoint.axes.sample import Sample, exact
 from setpoint.batch import ScoredExamples, describe
 from setpoint.distributed import Reduction
 from setpoint.losses import attach, exact_type, example_weights, labelled
+from setpoint.losses.cross_entropy import Loss
 from setpoint.problems import GoalLike, Problem, as_problem
 from setpoint.rates import Array, Rate
 from setpoint.solvers.base import BatchCriterion
 from setpoint.solvers.compiled import ClosedForm, ExampleColumns
 from setpoint.solvers.logit_adjustment import Adjusted, leans
-from setpoint.solvers.main_loss import (
-    LISTWISE,
-    Loss,
-    class_gradient,
-    listwise_gradient,
-    main_loss,
-    mixed,
-    product,
-    query_gradient,
-    sample_gradient,
-)
+from setpoint.solvers.main_loss import main_gradient, main_loss, mixed
 from setpoint.solvers.memory import Memory, Schedule, State
-from setpoint.solvers.recent import RecentBatches
+from setpoint.solvers.status import RecentBatches, Snapshot, by_output
 from setpoint.steps import Hard, Sigmoid, Softplus, Step
 
 FIRST_BATCHES = 20
@@ -56,8 +44,6 @@ FIRST_BATCHES = 20
 SHARE_WITHOUT_STEPS = 0.3
 """The share of the main loss when the number of steps is not known."""
 Rule = Literal["shift", "weight"]
-_TOLD = 3
-"""Outputs whose trouble is told in a status; ``statuses`` has all of them."""
 
 
 class StarvedBatchWarning(UserWarning):
@@ -291,8 +277,6 @@ class Implicit(ClosedForm, BatchCriterion, State):
         """
         if scores.numel() == 0:
             return scores.sum()
-        if self.kind != "classes":
-            labels, weights = labelled(scores, labels, weights)
         learns = torch.is_grad_enabled() and scores.requires_grad
         columns = ExampleColumns(weights, resampling, groups, queries)
         value, gradient = self.value_and_gradient(scores.detach(), labels, learns, columns)
@@ -319,6 +303,10 @@ class Implicit(ClosedForm, BatchCriterion, State):
         if self.outputs is not None:
             check_output_columns(self.outputs, 1 if scores.ndim == 1 else scores.shape[1])
         batch = self.axis.read(ScoredExamples(scores, labels, counted, groups, queries))
+        if isinstance(batch, Sample) and batch.unlabelled:
+            labels, weights = labelled(scores, labels, weights)
+        elif self.kind == "classes":
+            labels = torch.as_tensor(labels, device=scores.device).reshape(-1).long()
         share, steps = self.current_share(scores), learns and self.training
         with np.errstate(all="ignore"):  # 0/0 is a value here, not an accident
             if self._on_its_own:
@@ -326,10 +314,13 @@ class Implicit(ClosedForm, BatchCriterion, State):
             else:
                 outcome = self._hold(batch, share, steps)
             if steps and self.kind == "classes":
-                self.adjusted.count(scores, _classes_of(labels, scores), weights)
+                self.adjusted.count(scores, labels, weights)
             main = None
             if learns and self.share != 0:
-                main = self._main_gradient(batch, outcome, scores, labels, weights)
+                if self.main == "adjusted":
+                    main = exact(self.adjusted.slopes(scores, labels, weights)).reshape(1, -1)
+                else:
+                    main = main_gradient(self.main, batch, outcome, scores, labels, weights)
             last = Snapshot(self.problem, self.axis.advice, outcome, share, main, self.outputs)
             self.__dict__["_last"] = last  # a module would look whether it is a parameter
             if steps:  # a look at validation data is not a step
@@ -352,29 +343,15 @@ class Implicit(ClosedForm, BatchCriterion, State):
         placed = self.schedule.placement(batch, self.axis, steps)
         return self.axis.hold(whole, own, self.step, widening, placed)
 
-    def _main_gradient(
-        self, batch: Any, outcome: Outcome, scores: Tensor, labels: Any, weights: Tensor | None
-    ) -> Array:
-        """The gradient of the main loss on the scores, ``[c, n]`` as that of the outcome."""
-        if isinstance(batch, Sample):
-            return sample_gradient(self.main, batch, scores, labels, weights)
-        if isinstance(outcome, QueryOutcome):
-            if self.main == LISTWISE:
-                return listwise_gradient(outcome.batch, outcome.judged)[None]
-            found = query_gradient(self.main, scores, outcome.batch.examples)
-        elif self.main == "adjusted":
-            found = self.adjusted.slopes(scores, _classes_of(labels, scores), weights)
-        else:
-            found = class_gradient(self.main, scores, _classes_of(labels, scores), weights)
-        return exact(found).reshape(1, -1)
-
     def _remember(self, batch: Any, outcome: Outcome, dtype: torch.dtype) -> None:
         """A step was taken: keep what the next one, or a checkpoint, needs."""
         if self.strict and self._last is not None:
             self._last.raise_if_not_held()
         found, before = outcome.threshold, self.thresholds
-        if dtype != torch.float64 and outcome.needs_rounding:
+        if dtype != torch.float64 and outcome.marginal is not found:
             found = _representable(found, outcome.marginal, dtype)
+        if self.kind == "everyone" and len(found) == 1:  # of one output [m], not [1, m]
+            found = found[0]
         if before.shape != found.shape:
             self.thresholds = before = before.new_empty(found.shape)
         if self.kind == "groups":  # one without examples keeps its threshold
@@ -501,69 +478,6 @@ class Implicit(ClosedForm, BatchCriterion, State):
         return f"{type(self).__name__}({recipe})"
 
 
-@dataclass(eq=False)
-class Snapshot:
-    """The last batch of a criterion; put into words and numbers only when asked.
-
-    Attributes:
-        problem: What was wanted.
-        advice: What to do if it could not be held.
-        outcome: What holding gave; None for scores that are not finite.
-        share: The share of the main loss.
-        main: Its gradient, if it had any.
-        outputs: What the columns of the scores are called, if they have names.
-    """
-
-    problem: Problem
-    advice: str
-    outcome: Outcome | None
-    share: float
-    main: Array | None = None
-    outputs: tuple[str, ...] | None = None
-
-    @cached_property
-    def status(self) -> str:
-        """The first trouble, or *held*."""
-        if self.outcome is None:
-            return "undefined: scores are not finite"
-        if self.main is not None and not np.isfinite(self.main).all():
-            return "undefined: the main loss has no finite gradient"
-        if isinstance(self.outcome, PlainOutcome) and len(self.outcome.value) > 1:
-            told = [f"{name}: {text}" for name, text in self.statuses.items() if text != "held"]
-            more = [f"and {len(told) - _TOLD} more"] if len(told) > _TOLD else []
-            return "; ".join([*told[:_TOLD], *more]) or "held"
-        with np.errstate(all="ignore"):
-            return self.outcome.trouble() or "held"
-
-    @cached_property
-    def statuses(self) -> dict[str, str]:
-        """The status of every output by its name."""
-        if not isinstance(self.outcome, PlainOutcome):
-            return {"0": self.status}
-        with np.errstate(all="ignore"):
-            troubles = self.outcome.troubles()
-        names = self.outputs or [str(place) for place in range(len(troubles))]
-        return {name: trouble or "held" for name, trouble in zip(names, troubles, strict=True)}
-
-    def stats(self) -> dict[str, Any]:
-        """Plain numbers."""
-        if self.outcome is None:
-            return {"status": self.status, "share": self.share}
-        with np.errstate(all="ignore"):
-            numbers = self.outcome.numbers()
-        if self.outputs is not None:
-            numbers = {name: by_output(value, self.outputs) for name, value in numbers.items()}
-            numbers["statuses"] = self.statuses
-        return {"status": self.status, **numbers, "share": self.share}
-
-    def raise_if_not_held(self) -> None:
-        """For ``strict=True``: every trouble is an error, but not scores that are all equal yet."""
-        if self.status != "held" and not self.status.startswith("tied"):
-            raise ValueError(
-                f"Cannot hold `{self.problem}` on this batch: {self.status}. {self.advice}"
-            )
-
-
 _WITHOUT_OPTION = {
     "everyone": "The goal is not of classes: leave {}= out.",
     "groups": "With one threshold per group all are found on every batch: leave {}= out "
@@ -585,15 +499,6 @@ def _refuse_options(kind: str, refused: Sequence[str], given: dict[str, Any]) ->
     wrong = [name for name in refused if given[name] != _UNUSED[name]]
     if wrong:
         raise ValueError(_WITHOUT_OPTION[kind].format(wrong[0]))
-
-
-def by_output(value: Any, outputs: tuple[str, ...] | None) -> Any:
-    """A list with an entry for each output as a dict by name; None and numbers stay."""
-    if outputs is None:
-        return value[0] if isinstance(value, list) and len(value) == 1 else value
-    if value is None:
-        return None
-    return dict(zip(outputs, value if isinstance(value, list) else [value], strict=True))
 
 
 def _main(main: str | Loss, usual: str) -> str | Loss:
@@ -641,8 +546,15 @@ def _logarithm(scores: Tensor) -> Tensor:
 
 
 def _resampled(weights: Tensor | None, resampling: Tensor, scores: Tensor) -> Tensor:
-    """What examples count for in rates: their weights, and what undoes the sampler's choice."""
-    return product(weights, example_weights(resampling, scores, "resampling"))
+    """What examples count for in rates: their weights, and what undoes the sampler's choice.
+
+    One of them may be ``[n]`` and the other ``[n, c]``.
+    """
+    more = example_weights(resampling, scores, "resampling")
+    if weights is None or weights.ndim == more.ndim:
+        return more if weights is None else weights * more
+    rows, whole = sorted((weights, more), key=lambda w: w.ndim)
+    return rows[:, None] * whole
 
 
 def _fewest(problem: Problem) -> tuple[float, float]:
@@ -659,10 +571,6 @@ def _fewest(problem: Problem) -> tuple[float, float]:
                 if own and not other and not rate.where and aim > 0:
                     needed[i] = max(needed[i], math.ceil(1 / aim - 1e-9))
     return needed[0], needed[1]
-
-
-def _classes_of(labels: Any, scores: Tensor) -> Tensor:
-    return torch.as_tensor(labels, device=scores.device).reshape(-1).long()
 
 
 def _representable(threshold: Array, marginal: Array, dtype: torch.dtype) -> Array:

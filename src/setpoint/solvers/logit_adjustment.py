@@ -26,12 +26,12 @@ from setpoint.axes.class_data import class_names_of, members_of, top_ks
 from setpoint.axes.classes import by_entry
 from setpoint.axes.confusion import ConfusionMatrix
 from setpoint.losses import exact_type
+from setpoint.losses.cross_entropy import class_cross_entropy, class_cross_entropy_gradient
 from setpoint.problems import Problem
 from setpoint.rates import Across, ClassSet, Cost, Expression, Fold, Rate
 from setpoint.rates.expression import Gradient
 from setpoint.solvers.base import BatchCriterion
 from setpoint.solvers.compiled import ClosedForm, ExampleColumns
-from setpoint.solvers.main_loss import class_cross_entropy, cross_entropy_slopes
 from setpoint.solvers.memory import State
 
 UNSEEN = 0.5
@@ -89,7 +89,7 @@ class Adjusted(ClosedForm, BatchCriterion, State):
     def slopes(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
         """The gradient on the scores, ``[n, K]``; counts nothing."""
         leaf = scores.detach().to(exact_type(scores))
-        return cross_entropy_slopes(leaf + self._offsets(leaf), labels, weights)
+        return class_cross_entropy_gradient(leaf + self._offsets(leaf), labels, weights)
 
     def count(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> None:
         """Take in how often each class occurs in a batch."""

@@ -14,6 +14,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from setpoint.losses.cross_entropy import (
+    class_cross_entropy,
+    class_focal,
+    cross_entropy,
+    focal,
+)
 from setpoint.problems import Problem, roc_auc
 from setpoint.rates import auc_mu, f_score
 from setpoint.solvers.barrier import Barrier, RateBarrier
@@ -22,7 +28,6 @@ from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.lagrangian import Lagrangian
 from setpoint.solvers.last_layer import LastLayer, Penalty
 from setpoint.solvers.logit_adjustment import Adjusted
-from setpoint.solvers.main_loss import class_cross_entropy, class_focal, cross_entropy, focal
 from setpoint.solvers.pairwise import Pairwise
 from setpoint.solvers.program import Program
 from setpoint.solvers.samplers import (

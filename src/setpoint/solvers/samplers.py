@@ -18,7 +18,7 @@ from torch import Tensor
 
 from setpoint._checks import share as share_between
 from setpoint._checks import whole
-from setpoint.axes.segments import Grouped, query_column
+from setpoint.axes.query_data import Grouped, query_column
 from setpoint.distributed import rank_of, workers
 
 

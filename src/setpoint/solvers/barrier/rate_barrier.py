@@ -21,13 +21,14 @@ from setpoint.axes import Sample, SoftCounts, read_sample, tables_of
 from setpoint.axes.everyone import soft_counts
 from setpoint.distributed import workers
 from setpoint.losses import attach, example_weights, labelled
+from setpoint.losses.cross_entropy import Loss
 from setpoint.problems import PER_GROUP, GoalLike
 from setpoint.rates import Bound, Expression, Where
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to
 from setpoint.solvers.base import BatchCriterion, check_problem, check_soft_step
-from setpoint.solvers.main_loss import Loss, main_loss, mix, score_gradient
+from setpoint.solvers.main_loss import main_loss, mix, score_gradient
 from setpoint.steps import Hard, Sigmoid, Step
 
 

@@ -19,11 +19,10 @@ from setpoint.axes.cuts import Cuts
 from setpoint.axes.sample import exact
 from setpoint.axes.scan import Hold, Placement, holds, place
 from setpoint.distributed import Reduction
-from setpoint.losses import exact_type, example_weights, labelled
+from setpoint.losses import exact_type, example_weights
 from setpoint.problems import PER_GROUP, GoalLike, Problem
 from setpoint.solvers.base import BatchCriterion, check_problem, check_soft_step
 from setpoint.solvers.compiled import ClosedForm, ExampleColumns
-from setpoint.solvers.implicit import Snapshot
 from setpoint.solvers.lagrangian.multipliers import (
     Additive,
     MultiplierLog,
@@ -34,6 +33,7 @@ from setpoint.solvers.lagrangian.multipliers import (
 )
 from setpoint.solvers.lagrangian.terms import Slack, has_ratios, terms_at, true_gaps
 from setpoint.solvers.memory import State
+from setpoint.solvers.status import Snapshot
 from setpoint.steps import Sigmoid, Step
 
 _FARTHEST = 0.25
@@ -166,7 +166,6 @@ class Lagrangian(ClosedForm, BatchCriterion, State):
         """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
         if scores.numel() == 0:
             return scores.sum()
-        labels, weights = labelled(scores, labels, weights)
         return self.loss(scores, labels, weights=weights, groups=groups)
 
     def value_and_gradient(
@@ -202,7 +201,7 @@ class Lagrangian(ClosedForm, BatchCriterion, State):
         placed = Placement(at, at, [])
         rates = exact(-objective if self.problem.maximize else objective)
         numbers = exact(value), exact(gradient), exact(sound)
-        outcome = PlainOutcome(*numbers, self.problem, counts, placed, rates)
+        outcome = PlainOutcome(*numbers, at, at, self.problem, counts, placed, rates)
         return Snapshot(self.problem, "", outcome, 0.0)
 
     def _climb(self, prices: Tensor, gaps: Tensor) -> None:

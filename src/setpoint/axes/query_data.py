@@ -1,14 +1,16 @@
-"""Queries as segments of a flat array, one after the other: sums and extremes without a loop.
+"""Examples of queries as segments of flat arrays, end to end: sums and extremes without a loop.
 
 Queries have different numbers of examples. Laid end to end they need no padding: a reduction over
 each segment takes one pass over all of them. The cuts of all queries lie end to end, too: ``n + q``
-of them for ``n`` examples in ``q`` queries.
+of them for ``n`` examples in ``q`` queries. Whole queries are taken some at a time, as many as fit
+a processor's cache.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,9 @@ from numpy.typing import NDArray
 
 from setpoint.axes.arrays import as_array
 from setpoint.axes.cuts import Cuts, counts_at
-from setpoint.batch import check_length
+from setpoint.axes.sample import Sample
+from setpoint.axes.specification import Specification
+from setpoint.batch import ScoredExamples, check_length
 from setpoint.rates import Array, Tables, Where
 
 
@@ -273,3 +277,51 @@ def _order(keys: Array, queries: Segments) -> Array:
 
 AnyCuts = Cuts | QueryCuts
 """What a scan reads: counts at every cut, of outputs or of queries."""
+
+
+Rows = slice | NDArray[np.int64]
+
+
+class QuerySample(Sample):
+    """Documents in the order of their queries: scores ``[n]``, columns ``[n, k]``."""
+
+    def __init__(
+        self, scores: Array, columns: Array, slices: tuple[Where, ...], *, queries: Segments
+    ) -> None:
+        self.queries = queries
+        self.by_column = np.ascontiguousarray(columns.T)  # each column in one piece, [k, n]
+        super().__init__(scores, columns, slices, totals=queries.total(self.by_column).T)
+
+    @cached_property
+    def query_cuts(self) -> QueryCuts:
+        """The sorted scores of every query with the counts at every cut."""
+        by = self.by_column
+        pairs = {where: (by[2 * i], by[2 * i + 1]) for i, where in enumerate(self.slices)}
+        return QueryCuts.sort(self.scores, self.queries, pairs)
+
+
+@dataclass(frozen=True)
+class QueryBatch:
+    """A sample of one output, and the order of its examples by query."""
+
+    sample: Sample
+    grouped: Grouped
+    examples: ScoredExamples  # as they were handed in, with the column of queries
+    size: int = EXAMPLES_AT_ONCE  # documents to take at once
+
+    @classmethod
+    def of(
+        cls, problem: Specification, sample: Sample, examples: ScoredExamples, size: int
+    ) -> QueryBatch:
+        """A checked sample in the order of its queries, to be taken ``size`` at a time."""
+        queries = queries_among(problem.query, examples.queries, examples.groups)
+        grouped = Grouped.by(query_column(problem.query, queries, sample.scores[0]))
+        return cls(sample, grouped, examples._replace(queries=queries), size)
+
+    def parts(self) -> Iterator[tuple[slice, Rows, QuerySample]]:
+        """Some whole queries at a time: which ones, their rows, and the sample they make."""
+        for part in self.grouped.parts(self.size):
+            rows = self.grouped.rows(part)
+            queries = Segments.of(self.grouped.ids(part), part.stop - part.start)
+            scores, columns = self.sample.scores[0, rows], self.sample.columns[0, rows]
+            yield part, rows, QuerySample(scores, columns, self.sample.slices, queries=queries)
