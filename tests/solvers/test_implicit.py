@@ -9,7 +9,7 @@ from torch import nn
 
 import setpoint as sp
 from setpoint.losses import attach
-from setpoint.losses.cross_entropy import GRADIENTS, LOSSES
+from setpoint.losses.cross_entropy import BINARY_LOSSES, GRADIENTS
 from setpoint.solvers import cross_entropy, focal
 from setpoint.solvers.implicit import StarvedBatchWarning
 from setpoint.steps import Hard, Softplus
@@ -264,7 +264,7 @@ def test_validation_between_steps_changes_nothing():
         assert torch.equal(value, before[key]), key
 
 
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("loss", BINARY_LOSSES.values(), ids=lambda f: f.__name__)
 @pytest.mark.parametrize("shape", [(), (3,)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_closed_form_gradients_of_main_losses(loss, shape, weighted):

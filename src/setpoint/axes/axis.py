@@ -18,7 +18,7 @@ from setpoint.batch import ScoredExamples
 from setpoint.rates import Array
 from setpoint.steps import Sigmoid, Step
 
-S = TypeVar("S")  # the sample that an axis reads a batch into
+BatchT = TypeVar("BatchT")  # the sample that an axis reads a batch into
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Outcome(ABC):
         """The batch in plain numbers, for loggers."""
 
 
-class Axis(ABC, Generic[S]):
+class Axis(ABC, Generic[BatchT]):
     """Who shares a threshold.
 
     Args:
@@ -141,11 +141,11 @@ class Axis(ABC, Generic[S]):
         self.flatness, self.slope_floor = flatness, slope_floor
 
     @abstractmethod
-    def read(self, examples: ScoredExamples) -> S:
+    def read(self, examples: ScoredExamples) -> BatchT:
         """A checked sample of a batch, in numpy."""
 
     @abstractmethod
-    def hold(self, whole: S, own: S, step: Step, widening: float) -> Outcome:
+    def hold(self, whole: BatchT, own: BatchT, step: Step, widening: float) -> Outcome:
         """Choose thresholds on the true counts of ``whole``, and hold them.
 
         0/0 is a value on the way: callers silence the warnings of numpy.
@@ -158,7 +158,7 @@ class Axis(ABC, Generic[S]):
         """
 
 
-def plain(values: Array) -> Any:
+def plain_numbers(values: Array) -> Any:
     """Plain floats, None for what is no finite number (the threshold that accepts everybody).
 
     A list for several thresholds or several outputs, nested for both.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from setpoint._checks import plural
-from setpoint.axes.axis import Axis, Outcome, S, plain
+from setpoint.axes.axis import Axis, BatchT, Outcome, plain_numbers
 from setpoint.axes.cuts import tables_of
 from setpoint.axes.implicit_function import Held, hold
 from setpoint.axes.order_statistics import lowest_permitted, spread
@@ -37,7 +37,7 @@ from setpoint.rates import (
 from setpoint.steps import SlopeOf, Step
 
 
-class Separable(Axis[S]):
+class Separable(Axis[BatchT]):
     """Thresholds that depend on their own examples alone: a stack of 1 x 1 systems."""
 
     def __init__(self, problem: Specification, **options: Any) -> None:
@@ -210,12 +210,14 @@ class PlainOutcome(Outcome):
         """Plain numbers; a list where there are several thresholds or outputs."""
         first = self.problem.subject_to[0].expression if self.problem.subject_to else None
         return {
-            "threshold": plain(self.placed.threshold),
-            "held_rate": None if first is None else plain(first.of(self.hard)),
-            "soft_objective": plain(self.rates),
-            "hard_objective": plain(self.problem.objective.of(self.hard)),
-            "multiplier": None if self.held is None else plain(self.held.multipliers[..., 0]),
-            "examples_in_band": plain(exact(self.counts.examples_in_band())),
+            "threshold": plain_numbers(self.placed.threshold),
+            "held_rate": None if first is None else plain_numbers(first.of(self.hard)),
+            "soft_objective": plain_numbers(self.rates),
+            "hard_objective": plain_numbers(self.problem.objective.of(self.hard)),
+            "multiplier": None
+            if self.held is None
+            else plain_numbers(self.held.multipliers[..., 0]),
+            "examples_in_band": plain_numbers(exact(self.counts.examples_in_band())),
         }
 
     def trouble(self) -> str:

@@ -102,7 +102,7 @@ def spread(scores: Array, weights: Array | None = None, ranked: Array | None = N
         return np.array([_fenced_deviation(row, np.sort(same)) for row, same in pairs])
     there = [own > 0 for own in weights]
     rows = [(row[here], own[here]) for row, own, here in zip(scores, weights, there, strict=True)]
-    found = [_fenced_deviation(s, *_in_order(s, w), w) if len(s) else 0.0 for s, w in rows]
+    found = [_fenced_deviation(s, *_sort_with_weights(s, w), w) if len(s) else 0.0 for s, w in rows]
     return np.array(found)
 
 
@@ -136,7 +136,7 @@ def _fenced_deviation(
     return sqrt(variance) if variance > 1e-26 * max(top * top, bottom * bottom) else 0.0
 
 
-def _in_order(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
+def _sort_with_weights(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Scores in rising order, and the running sums of their weights from the highest down."""
     falling = (-scores).argsort()
     return scores[falling[::-1]], weights[falling].cumsum()

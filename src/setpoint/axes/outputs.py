@@ -59,14 +59,14 @@ def columns_of_outputs(
         yield name, own[known], truth[known], None if w is None else w[known]
 
 
-def labelled_rows(given: ScoredExamples) -> ScoredExamples:
+def with_labels(given: ScoredExamples) -> ScoredExamples:
     """The examples whose label is not missing; all of them, as they are, if none is.
 
     Raises:
         ValueError: Every label is missing.
 
     Examples:
-        >>> kept = labelled_rows(ScoredExamples([3.0, 2.0], [1, None], groups={"g": ["a", "b"]}))
+        >>> kept = with_labels(ScoredExamples([3.0, 2.0], [1, None], groups={"g": ["a", "b"]}))
         >>> kept.scores.tolist(), kept.labels.tolist(), kept.groups["g"].tolist()
         ([3.0], [1.0], ['a'])
     """

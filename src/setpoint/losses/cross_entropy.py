@@ -97,7 +97,7 @@ def class_focal_gradient(
     return _by_scores(scores, labels, slopes, weights)
 
 
-LOSSES: dict[str, Loss] = {"focal": focal, "cross_entropy": cross_entropy}
+BINARY_LOSSES: dict[str, Loss] = {"focal": focal, "cross_entropy": cross_entropy}
 CLASS_LOSSES: dict[str, Loss] = {"focal": class_focal, "cross_entropy": class_cross_entropy}
 GRADIENTS: dict[Loss, Callable[..., Any]] = {
     focal: focal_gradient,

@@ -134,12 +134,12 @@ def evaluate(
         {'spam': 1.0, 'ad': 0.5}
     """
     problem = as_problem(goal)
-    from setpoint.axes.outputs import columns_of_outputs, labelled_rows, of_each
+    from setpoint.axes.outputs import columns_of_outputs, of_each, with_labels
 
     if outputs is None:
         problem, groups = problem.priced(groups, amounts)
         given = ScoredExamples(scores, labels, weights, groups, queries, classes)
-        known = labelled_rows(given)
+        known = with_labels(given)
         return problem.evaluate(known.scores, known.labels, thresholds, *known[2:])
     if amounts is not None:
         raise ValueError("amounts= go with one score: evaluate each output by itself.")

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from setpoint.axes.specification import PER_GROUP, Specification
 from setpoint.problems.capacity import Capacity
@@ -53,7 +53,7 @@ from setpoint.problems.validation import (
     specified,
 )
 from setpoint.problems.vocabulary import EXPRESSIONS, FOLDS, GOALS, TARGETS
-from setpoint.problems.words import Unreadable, Words, pointing, repairs
+from setpoint.problems.words import T, Unreadable, Words, pointing, repairs
 from setpoint.rates import (
     AREAS,
     CATALOGUE,
@@ -80,7 +80,6 @@ from setpoint.rates import (
     maximum,
 )
 
-T = TypeVar("T")
 _COUNT_NAMES = {"tp": TP, "fp": FP, "fn": FN, "tn": TN}
 _OF_CLASSES = ("macro", "lowest", "highest", "top_k", "cost", *AREAS)
 _NAMES = (*CATALOGUE, "f_score", *FOLDS, *_OF_CLASSES, *EXPRESSIONS)
@@ -100,7 +99,7 @@ def parse(sentence: str) -> Specification:
         TypeError: It is no text.
         ValueError: It cannot be read; the error points at the word, and names a sentence that can.
     """
-    return _read(sentence, lambda text: _Sentence(text).problem())
+    return _read_sentence(sentence, lambda text: _Sentence(text).problem())
 
 
 def parse_targets(sentence: str) -> tuple[Target, ...]:
@@ -110,7 +109,7 @@ def parse_targets(sentence: str) -> tuple[Target, ...]:
         TypeError: It is no text.
         ValueError: It cannot be read, as for :func:`parse`.
     """
-    return _read(sentence, lambda text: _Sentence(text).only_targets())
+    return _read_sentence(sentence, lambda text: _Sentence(text).only_targets())
 
 
 def parse_capacity(sentence: object) -> Capacity | None:
@@ -130,7 +129,7 @@ def parse_capacity(sentence: object) -> Capacity | None:
     keys = [word.key for word in words.words]
     if keys[:2] != ["alerts", "<="] or "per" not in keys or "on" not in keys:
         return None
-    return _read(sentence, lambda text: _Sentence(text).capacity())
+    return _read_sentence(sentence, lambda text: _Sentence(text).capacity())
 
 
 def is_about_targets(sentence: str) -> bool:
@@ -154,7 +153,7 @@ _OFFERED = 200
 """Characters of a sentence to which an error offers the nearest one that can be read."""
 
 
-def _read(sentence: str, read: Callable[[str], T]) -> T:
+def _read_sentence(sentence: str, read: Callable[[str], T]) -> T:
     """Read a sentence; an error names the nearest sentence that works, if one is near."""
     if not isinstance(sentence, str):
         raise TypeError(f"Problem.parse reads a sentence; got {sentence!r:.100}.")
@@ -388,7 +387,7 @@ class _Sentence(Words):
         terms = [-self.term() if self.take("-") else self.term()]
         while self.next_is("+") or self.next_is("-"):
             terms.append(-self.term() if self.pop().key == "-" else self.term())
-        return maximum(self.build(start, _added, terms))
+        return maximum(self.build(start, _sum_by_halves, terms))
 
     def term(self) -> Expression | float:
         """A number, or a factor with a weight and what it is divided by."""
@@ -575,12 +574,12 @@ class _Sentence(Words):
         return self.build(self.at, _read_number, self.pop().key)
 
 
-def _added(terms: list[Expression | float]) -> Expression | float:
+def _sum_by_halves(terms: list[Expression | float]) -> Expression | float:
     """The sum, by halves: a sum copies its terms, so adding one at a time would be quadratic."""
     if len(terms) == 1:
         return terms[0]
     half = len(terms) // 2
-    return _added(terms[:half]) + _added(terms[half:])
+    return _sum_by_halves(terms[:half]) + _sum_by_halves(terms[half:])
 
 
 def _narrow(expression: Expression, where: Mapping[str, Value]) -> Expression:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from setpoint.losses import attach, exact_type
 
 _registered: WeakValueDictionary[int, Any] = WeakValueDictionary()
-_numbers = count()
+_next_number = count()
 
 
 class ExampleColumns(NamedTuple):
@@ -40,7 +40,7 @@ class ClosedForm(nn.Module):
 
     def register_number(self) -> None:
         """Take the next free number."""
-        self.number = next(_numbers)
+        self.number = next(_next_number)
         _registered[self.number] = self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -107,7 +107,7 @@ def _call(
 
 
 @_call.register_fake
-def _(
+def _call_shapes(
     scores: Tensor, given: Sequence[Tensor], names: str, learns: bool, number: int
 ) -> tuple[Tensor, Tensor]:
     dtype = exact_type(scores)

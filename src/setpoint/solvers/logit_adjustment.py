@@ -169,7 +169,9 @@ def mistakes(problem: Problem, members: Mapping[ClassSet, Floats], shares: Float
     hits = {k: shares * min(1.0, k / len(shares)) for k in top_ks(problem)}
     table = ConfusionMatrix(np.outer(shares, shares), members, hits).table()
     with np.errstate(all="ignore"):
-        slopes = _entries(objective.gradient(dict.fromkeys(problem.slices, table)), len(shares))
+        slopes = _by_matrix_entry(
+            objective.gradient(dict.fromkeys(problem.slices, table)), len(shares)
+        )
     worse = slopes.diagonal()[:, None] - slopes
     return worse if problem.maximize else -worse
 
@@ -199,7 +201,7 @@ def _is_bent(node: Expression) -> bool:
     return isinstance(node, Rate) and bool(node.classes) and not node.is_steady
 
 
-def _entries(by_count: Gradient, count: int) -> Floats:
+def _by_matrix_entry(by_count: Gradient, count: int) -> Floats:
     total = np.zeros((count, count))
     for (_, kind), slope in by_count.items():
         if kind < 0:

@@ -21,13 +21,19 @@ from setpoint.axes.axis import Outcome
 from setpoint.axes.queries import QueryOutcome
 from setpoint.axes.sample import Sample, exact
 from setpoint.losses import exact_type
-from setpoint.losses.cross_entropy import CLASS_LOSSES, GRADIENTS, LOSSES, Loss, listwise_gradient
+from setpoint.losses.cross_entropy import (
+    BINARY_LOSSES,
+    CLASS_LOSSES,
+    GRADIENTS,
+    Loss,
+    listwise_gradient,
+)
 from setpoint.rates import Array
 
 LISTWISE = "listwise"
 
 
-def main_loss(main: str | Loss, losses: dict[str, Loss] = LOSSES) -> Loss:
+def main_loss(main: str | Loss, losses: dict[str, Loss] = BINARY_LOSSES) -> Loss:
     """A main loss by its name among ``losses``, or the user's own callable."""
     if isinstance(main, str):
         if main not in losses:
@@ -59,7 +65,7 @@ def main_gradient(
     """
     if isinstance(batch, Sample) and isinstance(main, str):  # in numpy, which is faster
         own = None if weights is None else exact(weights)
-        return np.asarray(GRADIENTS[LOSSES[main]](batch.ranked.T, batch.positive.T, own).T)
+        return np.asarray(GRADIENTS[BINARY_LOSSES[main]](batch.ranked.T, batch.positive.T, own).T)
     if isinstance(batch, Sample):
         found = score_gradient(main_loss(main), scores, labels, weights)
         return np.asarray(exact(found).reshape(-1, len(batch.scores)).T)

@@ -152,7 +152,7 @@ _POINTS = 14
 _FAR = 40
 FEW_PAIRS = 2**17
 """Up to here all pairs at once are faster."""
-_CELLS = 32
+_CELLS_AT_ONCE = 32
 """Cells taken at once: with their neighbours some megabytes."""
 
 
@@ -186,8 +186,8 @@ def _between(cells: Tensor, moments: Tensor) -> tuple[Tensor, Tensor]:
     low = torch.searchsorted(cells, cells - _FAR).tolist()
     high = torch.searchsorted(cells, cells + _FAR, right=True).tolist()
     values, slopes = [], []
-    for start in range(0, len(cells), _CELLS):
-        stop = min(start + _CELLS, len(cells))
+    for start in range(0, len(cells), _CELLS_AT_ONCE):
+        stop = min(start + _CELLS_AT_ONCE, len(cells))
         near = slice(low[start], high[stop - 1])
         distance = (cells[near] - cells[start:stop, None])[:, None, :, None] + apart
         step = torch.sigmoid(distance)

@@ -223,5 +223,7 @@ def _structural_worst(
 
 
 @_structural_worst.register_fake
-def _(u: Tensor, positives: Tensor, negatives: Tensor, number: int) -> tuple[Tensor, Tensor]:
+def _worst_shapes(
+    u: Tensor, positives: Tensor, negatives: Tensor, number: int
+) -> tuple[Tensor, Tensor]:
     return u.new_empty(len(u)), torch.empty_like(u)
