@@ -13,7 +13,7 @@ from setpoint.axes import Everyone, PlainOutcome, Sample
 from setpoint.datasets import DataSplit
 from setpoint.losses import attach
 from setpoint.rates import Array
-from setpoint.solvers.compiled import ExampleColumns
+from setpoint.solvers.closed_form import ExampleColumns
 from setpoint.train import retarget
 
 MIXED = 0.2  # of the Beta distribution that mixes two examples

@@ -38,7 +38,6 @@ from setpoint.problems import (
     refuse_queries,
 )
 from setpoint.solvers.accumulate import Accumulated
-from setpoint.solvers.compiled import ClosedForm, call_compiled
 from setpoint.solvers.main_loss import value_of
 from setpoint.solvers.status import LastBatch
 from setpoint.steps import Hard, Step
@@ -71,13 +70,15 @@ class BatchCriterion(nn.Module):
     """The attributes that :func:`repr` shows after the problem: the recipe of the criterion."""
     _gathers = True
     """Whether calls are made with the examples of all ranks; else the parts see to it."""
+    _opaque = False
+    """Whether a compiler sees one operator, :meth:`_call_compiled`, and does not look inside."""
 
     def __call__(self, scores: Tensor, labels: Any, **more: Any) -> Any:
         """The loss of a batch, of all ranks together."""
         if not isinstance(scores, Tensor) or scores.is_meta or scores.layout is not torch.strided:
             raise TypeError(_no_scores(scores))
-        if isinstance(self, ClosedForm) and torch.compiler.is_compiling():
-            return call_compiled(self, scores, labels, more)
+        if self._opaque and torch.compiler.is_compiling():
+            return self._call_compiled(scores, labels, more)
         if not (
             dist.is_available() and dist.is_initialized() and self._gathers and several_ranks()
         ):
@@ -92,6 +93,9 @@ class BatchCriterion(nn.Module):
         except (ValueError, TypeError) as error:
             error.args = tuple(own_rows(a, sizes) if isinstance(a, str) else a for a in error.args)
             raise
+
+    def _call_compiled(self, scores: Tensor, labels: Any, more: dict[str, Any]) -> Tensor:
+        raise NotImplementedError
 
     def attach(self: _Self, model: nn.Module) -> _Self:
         """Tell the criterion which model it trains, before training on several ranks.

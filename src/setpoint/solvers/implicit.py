@@ -31,11 +31,10 @@ from setpoint.losses import attach, exact_type, example_weights, labelled
 from setpoint.losses.cross_entropy import Loss
 from setpoint.problems import GoalLike, Problem, as_problem
 from setpoint.rates import Array, Rate
-from setpoint.solvers.base import BatchCriterion
-from setpoint.solvers.compiled import ClosedForm, ExampleColumns
+from setpoint.solvers.closed_form import ClosedForm, ExampleColumns
 from setpoint.solvers.logit_adjustment import Adjusted, leans
 from setpoint.solvers.main_loss import main_gradient, main_loss, mixed
-from setpoint.solvers.memory import Memory, Schedule, State
+from setpoint.solvers.memory import Memory, Schedule
 from setpoint.solvers.status import RecentBatches, Snapshot, by_output
 from setpoint.steps import Hard, Sigmoid, Softplus, Step
 
@@ -50,7 +49,7 @@ class StarvedBatchWarning(UserWarning):
     """Most batches have too few examples to hold what is asked for."""
 
 
-class Implicit(ClosedForm, BatchCriterion, State):
+class Implicit(ClosedForm):
     """A criterion that trains for the operating point: ``criterion(model(x), y).backward()``.
 
     The value it returns is the objective's rate on the batch, with soft counts (negated when it is
@@ -199,7 +198,6 @@ class Implicit(ClosedForm, BatchCriterion, State):
         found = torch.full((thresholds,), torch.nan, dtype=torch.float64)
         self.register_buffer("thresholds", found)
         self.register_buffer("step_count", torch.zeros((), dtype=torch.long))
-        self.register_number()
         self._last: Snapshot | None = None
         self._recent = RecentBatches(self.problem)
         self._watched = self._starved = 0

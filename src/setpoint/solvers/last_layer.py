@@ -25,10 +25,9 @@ from setpoint.problems import PER_GROUP, GoalLike
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.base import BatchCriterion, check_model, check_problem
 from setpoint.solvers.baselines import CrossEntropy
-from setpoint.solvers.compiled import ClosedForm, ExampleColumns
+from setpoint.solvers.closed_form import ClosedForm, ExampleColumns
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.lagrangian.terms import terms_at
-from setpoint.solvers.memory import State
 from setpoint.solvers.split import Split, check_features, check_head, check_steady
 
 
@@ -260,7 +259,7 @@ class Penalty:
             raise ValueError(f"threshold must be 'last' or 'this'; got {self.threshold!r}.")
 
 
-class PenalizedLoss(ClosedForm, BatchCriterion, State):
+class PenalizedLoss(ClosedForm):
     """The loss of :class:`Penalty` on the batch that the implicit loss of the head has just seen.
 
     Args:
@@ -280,7 +279,6 @@ class PenalizedLoss(ClosedForm, BatchCriterion, State):
         self.by = by
         self.register_buffer("held_at", torch.empty(0, dtype=torch.float64))
         self.register_buffer("multipliers", torch.empty(0, dtype=torch.float64))
-        self.register_number()
 
     def forward(self, scores: Tensor, held: Tensor) -> Tensor:
         """The penalized loss, with its gradient on the scores; ``held`` is the head's loss."""

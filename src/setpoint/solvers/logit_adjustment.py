@@ -30,15 +30,13 @@ from setpoint.losses.cross_entropy import class_cross_entropy, class_cross_entro
 from setpoint.problems import Problem
 from setpoint.rates import Across, ClassSet, Cost, Expression, Fold, Rate
 from setpoint.rates.expression import Gradient
-from setpoint.solvers.base import BatchCriterion
-from setpoint.solvers.compiled import ClosedForm, ExampleColumns
-from setpoint.solvers.memory import State
+from setpoint.solvers.closed_form import ClosedForm, ExampleColumns
 
 UNSEEN = 0.5
 """How many examples of each class are taken as seen before the first: no share is zero."""
 
 
-class Adjusted(ClosedForm, BatchCriterion, State):
+class Adjusted(ClosedForm):
     """Cross-entropy of ``score - log(weight of the class)``; goals that weigh none leave it plain.
 
     The shares of the classes are those of all batches so far, weights included.
@@ -65,7 +63,6 @@ class Adjusted(ClosedForm, BatchCriterion, State):
         self.classes = None if classes is None else tuple(classes)
         if self.classes is not None:  # a class that there is not is told now
             members_of(problem, class_names_of(self.classes, len(self.classes)))
-        self.register_number()
         self.register_buffer("seen", torch.zeros(0, dtype=torch.float64))
 
     def forward(self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None) -> Tensor:

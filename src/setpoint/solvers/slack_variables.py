@@ -20,7 +20,7 @@ from setpoint.axes.scan import Placement, holds, place
 from setpoint.problems import GoalLike
 from setpoint.rates import Array, Bound
 from setpoint.solvers.base import check_problem
-from setpoint.solvers.compiled import ExampleColumns
+from setpoint.solvers.closed_form import ExampleColumns
 from setpoint.solvers.implicit import Implicit
 
 

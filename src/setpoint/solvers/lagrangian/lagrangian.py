@@ -21,8 +21,8 @@ from setpoint.axes.scan import Hold, Placement, holds, place
 from setpoint.distributed import Reduction
 from setpoint.losses import exact_type, example_weights
 from setpoint.problems import PER_GROUP, GoalLike, Problem
-from setpoint.solvers.base import BatchCriterion, check_problem, check_soft_step
-from setpoint.solvers.compiled import ClosedForm, ExampleColumns
+from setpoint.solvers.base import check_problem, check_soft_step
+from setpoint.solvers.closed_form import ClosedForm, ExampleColumns
 from setpoint.solvers.lagrangian.multipliers import (
     Additive,
     MultiplierLog,
@@ -76,7 +76,7 @@ class LearnedThresholds(State):
         self.values = at.clone()
 
 
-class Lagrangian(ClosedForm, BatchCriterion, State):
+class Lagrangian(ClosedForm):
     """A criterion with multipliers: ``criterion(model(x), y).backward()``.
 
     The value is the Lagrangian in soft counts, the gradient is its own. Thresholds and multipliers
@@ -156,7 +156,6 @@ class Lagrangian(ClosedForm, BatchCriterion, State):
         self.learned = LearnedThresholds(self.threshold, self.threshold_rate)
         self.log = MultiplierLog()
         self.register_buffer("step_count", torch.zeros((), dtype=torch.long))
-        self.register_number()
         self._last: Snapshot | None = None
         self._gaps: Tensor | None = None
 

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from setpoint.losses import attach, exact_type
+from setpoint.solvers.base import BatchCriterion
+from setpoint.solvers.memory import State
 
 _registered: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _next_number = count()
@@ -30,22 +32,27 @@ class ExampleColumns(NamedTuple):
     queries: Any = None
 
 
-class ClosedForm(nn.Module):
+class ClosedForm(BatchCriterion, State):
     """A criterion that knows its gradient on the scores: :meth:`value_and_gradient`.
 
-    Its number is the one by which compiled code finds it; a copy has its own.
+    Attributes:
+        number: The one by which compiled code finds it; a copy has its own.
     """
 
     number: int
+    _opaque = True
 
-    def register_number(self) -> None:
-        """Take the next free number."""
+    def __init__(self) -> None:
+        super().__init__()
+        self._register()
+
+    def _register(self) -> None:
         self.number = next(_next_number)
         _registered[self.number] = self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
-        self.register_number()
+        self._register()
 
     def value_and_gradient(
         self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
@@ -68,20 +75,14 @@ class ClosedForm(nn.Module):
             return attach(scores, value, gradient)
         return torch.as_tensor(value, dtype=exact_type(scores), device=scores.device)
 
-
-def call_compiled(
-    criterion: ClosedForm, scores: Tensor, labels: Any, more: dict[str, Any]
-) -> Tensor:
-    """``criterion(scores, labels, **more)`` inside compiled code.
-
-    The loss is NaN if scores are not finite.
-    """
-    learns = _learns(scores, labels)
-    given = {"labels": labels, **_flattened(more)}
-    names = "\n".join(given)
-    tensors = [torch.as_tensor(x, device=scores.device).detach() for x in given.values()]
-    value, gradient = _call(scores.detach(), tensors, names, learns, criterion.number)
-    return attach(scores, value, gradient) if _learns(scores) else value
+    def _call_compiled(self, scores: Tensor, labels: Any, more: dict[str, Any]) -> Tensor:
+        """The loss inside compiled code; NaN if scores are not finite."""
+        learns = _learns(scores, labels)
+        given = {"labels": labels, **_flattened(more)}
+        names = "\n".join(given)
+        tensors = [torch.as_tensor(x, device=scores.device).detach() for x in given.values()]
+        value, gradient = _call(scores.detach(), tensors, names, learns, self.number)
+        return attach(scores, value, gradient) if _learns(scores) else value
 
 
 @torch.library.custom_op(
