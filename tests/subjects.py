@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 import setpoint as sp
 from setpoint import fairness
-from setpoint.losses import multiclass_auc_loss
+from setpoint.losses import auc_loss, multiclass_auc_loss
 from setpoint.rates import jaccard, lift, prevalence
 from setpoint.solvers import GlobalBatch, Penalty, Split, focal
 from setpoint.steps import Hinge, Softplus
@@ -272,6 +272,39 @@ PER_QUERY = [
     sp.roc_auc((0, 0.4), points=3),
     sp.pr_auc(precision=(0.2, 0.6), points=2),
 ]
+
+
+# ---- criteria by name ----------------------------------------------------------------------------
+
+BOUND = sp.fnr_at_fpr(0.2)
+CRITERIA: dict[str, Callable[[Any], Any]] = {
+    "implicit": lambda _: sp.Implicit(BOUND, steps=10),
+    "implicit, bare": lambda _: sp.Implicit(BOUND, share=0.0),
+    "implicit, memory": lambda _: sp.Implicit(BOUND, memory=64),
+    "implicit, precision at recall": lambda _: sp.Implicit(sp.precision_at_recall(0.8)),
+    "implicit, precision at k": lambda _: sp.Implicit(sp.precision_at_k(9)),
+    "implicit, f score": lambda _: sp.Implicit(sp.Problem(maximize=sp.f_score(1))),
+    "implicit, area": lambda _: sp.Implicit(sp.pr_auc(recall=(0.5, 1.0), points=3)),
+    "lagrangian": lambda _: sp.Lagrangian(BOUND),
+    "lagrangian, proxy": lambda _: sp.Lagrangian(sp.precision_at_recall(0.8), proxy=True),
+    "lagrangian, swap": lambda _: sp.Lagrangian(BOUND, proxy=True, regret="swap"),
+    "cross entropy": lambda _: sp.CrossEntropy(BOUND),
+    "balanced": lambda _: sp.CrossEntropy(positives="balanced"),
+    "focal": lambda _: sp.CrossEntropy(gamma=2.0),
+    "pairwise": lambda _: sp.Pairwise(sp.roc_auc(fpr=(0, 0.3))),
+    "pairwise, sigmoid": lambda _: sp.Pairwise(sp.roc_auc(fpr=(0, 0.3)), surrogate="sigmoid"),
+    "program, area": lambda _: sp.Program(sp.roc_auc(fpr=(0, 0.3))),
+    "program, misses": lambda _: sp.Program(BOUND),
+    "program, f score": lambda _: sp.Program(sp.Problem(maximize=sp.f_score(1))),
+    "program, structural": lambda _: sp.Program(sp.Problem(minimize=sp.error)),
+    "any loss": lambda _: GlobalBatch(auc_loss),
+    "last layer": lambda split: sp.LastLayer(BOUND, split),
+    "last layer, penalty": lambda split: sp.LastLayer(BOUND, split, body=Penalty()),
+}
+"""Every criterion of two classes, by the model or the split that it trains.
+
+Tests of precision, compilers, accumulation and hostile input take all of them, or some by name.
+"""
 
 
 # ---- the table ---------------------------------------------------------------------------------

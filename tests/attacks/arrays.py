@@ -17,6 +17,7 @@ import pandas as pd
 import torch
 from attacks.refusals import Refused, attempt
 from scipy.stats import binom
+from subjects import CRITERIA
 
 import setpoint as sp
 
@@ -195,18 +196,7 @@ def names(random: Random) -> None:
 
 
 # ---- criteria ----------------------------------------------------------------------------------
-CRITERIA: dict[str, Callable[[], Any]] = {
-    "implicit": lambda: sp.Implicit(sp.fnr_at_fpr(0.2)),
-    "bare": lambda: sp.Implicit(sp.precision_at_recall(0.8), share=0.0),
-    "memory": lambda: sp.Implicit(sp.tpr_at_fpr(0.1), memory=16),
-    "area": lambda: sp.Implicit(sp.roc_auc(fpr=(0, 0.3), points=3)),
-    "cross entropy": lambda: sp.CrossEntropy(sp.fnr_at_fpr(0.2)),
-    "lagrangian": lambda: sp.Lagrangian(sp.fnr_at_fpr(0.2)),
-    "proxy": lambda: sp.Lagrangian(sp.precision_at_recall(0.8), proxy=True),
-    "pairwise": lambda: sp.Pairwise(sp.roc_auc(fpr=(0, 0.3))),
-    "program": lambda: sp.Program(sp.roc_auc()),
-    "program, f score": lambda: sp.Program(sp.Problem(maximize=sp.f_score(1))),
-}
+ON_SCORES = sorted(name for name in CRITERIA if "last" not in name)
 USUAL = torch.linspace(-1, 1, 12), torch.arange(12) % 2
 
 
@@ -220,7 +210,7 @@ def criteria(random: Random) -> None:
     most = torch.finfo(dtype).max / 256
     leaf = torch.from_numpy(np.clip(scores, -most, most)).to(dtype)
     labels = torch.from_numpy(labels).to(random.choice([torch.long, torch.bool, torch.float32]))
-    criterion = CRITERIA[random.choice(sorted(CRITERIA))]()
+    criterion = CRITERIA[random.choice(ON_SCORES)](None)
     for batch, y in ((leaf, labels), (USUAL[0].to(dtype), USUAL[1])):
         batch = batch.clone().requires_grad_()
 
@@ -248,7 +238,7 @@ def odd_tensors(random: Random) -> None:
     if np.abs(scores).max() > 1e30:
         return
     name = random.choice(sorted(REFUSED))
-    criterion = CRITERIA[random.choice(sorted(CRITERIA))]()
+    criterion = CRITERIA[random.choice(ON_SCORES)](None)
     given = REFUSED[name](scores)
     found = attempt(lambda: criterion(given, torch.from_numpy(labels)))
     assert isinstance(found, Refused), (name, found)

@@ -4,27 +4,18 @@ import numpy as np
 import pytest
 import torch
 from solvers.plain_kernels import plain_kernels
+from subjects import CRITERIA
 from torch import nn
 from torch.testing import assert_close
 
 import setpoint as sp
-from setpoint.solvers import GlobalBatch, Penalty, Split, focal
+from setpoint.solvers import Split
 
 BOUND = sp.fnr_at_fpr(0.2)
 SLICED = sp.Problem(minimize=sp.fnr, subject_to=sp.fpr.on(group="a") <= 0.2)
-CRITERIA = {
-    "implicit": lambda _: sp.Implicit(BOUND, steps=10),
-    "memory": lambda _: sp.Implicit(BOUND, memory=50),
-    "groups": lambda _: sp.Implicit(SLICED),
-    "precision at k": lambda _: sp.Implicit(sp.precision_at_k(9), share=0.0),
-    "lagrangian": lambda _: sp.Lagrangian(BOUND),
-    "cross entropy": lambda _: sp.CrossEntropy(positives="balanced"),
-    "pairwise": lambda _: sp.Pairwise(sp.roc_auc(fpr=(0, 0.3))),
-    "program": lambda _: sp.Program(BOUND),
-    "any loss": lambda _: GlobalBatch(focal),
-    "last layer": lambda split: sp.LastLayer(BOUND, split),
-    "last layer, penalty": lambda split: sp.LastLayer(BOUND, split, body=Penalty()),
-}
+NAMES = ("implicit", "implicit, memory", "implicit, precision at k", "lagrangian", "balanced")
+NAMES += ("pairwise", "program, misses", "any loss", "last layer", "last layer, penalty")
+MAKE = {name: CRITERIA[name] for name in NAMES} | {"groups": lambda _: sp.Implicit(SLICED)}
 SIZES = (20, 31, 1, 12)
 
 
@@ -55,10 +46,10 @@ def state(model, criterion):
     return {**gradients, **criterion.state_dict()}
 
 
-@pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.parametrize("name", MAKE)
 def test_micro_batches_are_the_batch(name):
     models = [Split(network()) if "last" in name else network() for _ in range(2)]
-    one, whole = (CRITERIA[name](model) for model in models)
+    one, whole = (MAKE[name](model) for model in models)
     accumulated = one.accumulate(len(SIZES))
     for step in range(2):
         parts, (x, y, more) = pieces(step, name)
