@@ -203,3 +203,16 @@ def test_the_pair_that_a_partition_does_not_tell_apart_is_named():
     partition = [[0.0, 1, 1], [1, 0, 0], [1, 1, 1]]
     with pytest.raises(ValueError, match="does not tell classes 1 and 2 apart"):
         multiclass_auc_loss(torch.zeros(3, 3), torch.arange(3), partition=partition)
+
+
+@pytest.mark.parametrize("missing", [float("nan"), -1.0])
+@pytest.mark.parametrize("name", BINARY)
+def test_rows_without_a_label_are_absent(name, missing):
+    scores, labels = torch.linspace(-1, 1, 12).double(), (torch.arange(12) % 3 > 0).double()
+    value, gradient = value_and_gradient(BINARY[name], scores, labels)
+    more, unknown = torch.tensor([9.0, -9.0]).double(), torch.full((2,), missing).double()
+    found, slopes = value_and_gradient(
+        BINARY[name], torch.cat([scores, more]), torch.cat([labels, unknown])
+    )
+    torch.testing.assert_close(found, value)
+    torch.testing.assert_close(slopes, torch.cat([gradient, 0 * more]))

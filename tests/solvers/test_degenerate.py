@@ -1,5 +1,6 @@
 """Batches that nobody planned: nothing raises on data, nothing is NaN, and the status says why."""
 
+import numpy as np
 import pytest
 import torch
 from samples import HARD_BATCHES as BATCHES
@@ -205,3 +206,35 @@ def test_a_memory_makes_small_batches_fine_enough():
     assert said[0] == "too coarse: one of 32 examples is a rate of 0.031, more than 0.01"
     assert said[1].startswith("too coarse: one of 64 examples")
     assert said[-1].startswith("held")
+
+
+def pairs(scores, labels, weights=None):
+    """A main loss of the user's own."""
+    return sp.solvers.cross_entropy(scores, labels, weights)
+
+
+@pytest.mark.parametrize("main", [None, "focal", pairs])
+@pytest.mark.parametrize("how", ["everyone", "groups", "queries", "weights"])
+def test_rows_without_a_label_are_absent_whoever_shares_a_threshold(main, how):
+    problem, more = sp.fnr_at_fpr(0.3), {}
+    if how == "groups":
+        fair = sp.fairness.demographic_parity(0.5, g=[0, 1])
+        problem = sp.Problem(minimize=sp.error, subject_to=fair, thresholds="per group")
+        more["groups"] = np.arange(42) % 2
+    elif how == "queries":
+        problem, more["queries"] = sp.precision_at_k(3).per("query"), np.arange(42) % 2
+    elif how == "weights":
+        more["weights"] = 1 + torch.arange(42.0).double() % 2
+    scores = torch.randn(42, generator=torch.Generator().manual_seed(0)).double()
+    labels = (scores + torch.arange(42) % 3 > 1).double()
+    labels[40:] = torch.tensor([torch.nan, -1])
+    found = []
+    for count in (42, 40):
+        leaf = scores[:count].clone().requires_grad_()
+        criterion = sp.Implicit(problem, main=main, share=0.5)
+        loss = criterion(leaf, labels[:count], **{name: x[:count] for name, x in more.items()})
+        loss.backward()
+        assert not leaf.grad[40:].any()
+        found.append((loss.detach(), leaf.grad[:40], criterion.thresholds, criterion.status))
+    torch.testing.assert_close(found[0][:3], found[1][:3])
+    assert found[0][3] == found[1][3]

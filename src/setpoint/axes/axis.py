@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
+from setpoint._checks import plural
+from setpoint.axes.scan import TOLERANCE
 from setpoint.axes.specification import Specification
 from setpoint.batch import ScoredExamples
-from setpoint.rates import Array
+from setpoint.rates import Array, Expression, Rate, Target
 from setpoint.steps import Sigmoid, Step
 
 BatchT = TypeVar("BatchT")  # the sample that an axis reads a batch into
@@ -156,6 +158,27 @@ class Axis(ABC, Generic[BatchT]):
             step: The soft step.
             widening: A factor of its width.
         """
+
+
+def undefined(expression: Expression) -> str:
+    """The trouble of a rate that the examples leave without a value."""
+    return f"undefined: {expression} is 0/0 in the batch"
+
+
+def not_met(target: Target, gap: float, reached: str, word: str = "infeasible") -> str:
+    """The trouble of a target that is missed by ``gap``."""
+    return f"{word} (gap {gap:.2g}): {target} is not met, it is {reached}"
+
+
+def too_coarse(rate: Rate, size: float, aim: float) -> str:
+    """The trouble of a rate of so few examples that one is more than ``aim``; else nothing.
+
+    A batch of 32 negatives cannot hold 1 % of them.
+    """
+    if not rate.is_share or not 0 < aim * size < 1 - TOLERANCE:
+        return ""
+    one = f"one of {plural(size, 'example')} is a rate of {1 / size:.2g}"
+    return f"too coarse: {one}, more than {aim:.4g}"
 
 
 def plain_numbers(values: Array) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from setpoint.axes.arrays import Floats, rounded_like
-from setpoint.axes.cuts import tables_of
 from setpoint.axes.sample import Sample
 from setpoint.axes.scan import tolerance
 from setpoint.axes.specification import Specification
@@ -51,17 +50,11 @@ class Choice:
     rates: Mapping[str, float]
 
 
-def tables_at(sample: Sample, thresholds: Floats) -> Tables:
-    """True counts by slice at thresholds that stand in rows, ``[m, 1]`` or ``[m, n]``."""
-    accepted = (sample.scores > thresholds) @ sample.columns[0]
-    return tables_of(accepted[None], sample.totals, sample.slices)
-
-
 def objective_value(problem: Specification, tables: Tables, sample: Sample) -> float:
     """The mean objective. 0/0 is its worst value, unless the data leave no other."""
     values = problem.objective.of(tables)
     if np.isnan(values).any():
-        ends = tables_at(sample, np.array([[-np.inf], [np.inf]]))
+        ends = sample.tables_at(np.array([[-np.inf, np.inf]]))
         if not np.isnan(problem.objective.of(ends)).all():
             values = np.where(np.isnan(values), worst(problem), values)
     return defined(problem, float(np.mean(values)), sample)

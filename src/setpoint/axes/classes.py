@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint._checks import plural
 from setpoint.axes.arrays import Floats
-from setpoint.axes.axis import Axis, Outcome
+from setpoint.axes.axis import Axis, Outcome, not_met, too_coarse, undefined
 from setpoint.axes.class_data import ClassData, best_others, read_data, sum_by
 from setpoint.axes.class_search import FoundShifts, find_shifts
 from setpoint.axes.confusion import ConfusionMatrix, hard_tables
@@ -246,7 +245,7 @@ class ClassOutcome(Outcome):
         with np.errstate(all="ignore"):
             found = self._missing() or self._missed()
             if not found and not np.isfinite(self.rate):
-                found = f"undefined: {self.problem.objective} is 0/0 in the batch"
+                found = undefined(self.problem.objective)
             return found or ("flat: no score between two classes" if self.held.flat else "")
 
     def _missing(self) -> str:
@@ -269,17 +268,15 @@ class ClassOutcome(Outcome):
         for target in self.problem.points[0]:
             value = float(target.expression.of(self.hard))
             if np.isnan(value):
-                return f"undefined: {target.expression} is 0/0 in the batch"
+                return undefined(target.expression)
             gap = float(target.gap(self.hard))
             if gap > self._room(target):
-                return f"infeasible (gap {gap:.2g}): {target} is not met, it is {value:.4g}"
+                return not_met(target, gap, f"{value:.4g}")
             if isinstance(target, Setpoint) and isinstance(target.expression, Rate):
                 size, aim = self._size(target.expression), min(target.level, 1 - target.level)
-                if target.expression.is_share and 0 < aim * size < 1 - TOLERANCE:
-                    return (
-                        f"too coarse: one of {plural(size, 'example')} is a rate of {1 / size:.2g},"
-                        f" more than {aim:.4g}"
-                    )
+                coarse = too_coarse(target.expression, size, aim)
+                if coarse:
+                    return coarse
         return ""
 
     def _room(self, target: Bound | Setpoint) -> float:

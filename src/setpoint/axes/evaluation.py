@@ -16,7 +16,6 @@ from setpoint.axes.choice import (
     objective_value,
     rates_reached,
     representable,
-    tables_at,
 )
 from setpoint.axes.class_choice import choose_classes, evaluate_classes
 from setpoint.axes.group_cells import Cells, codes_of, columns_of, key_of, threshold_column
@@ -41,7 +40,7 @@ def evaluate_problem(problem: Specification, examples: ScoredExamples, threshold
         if thresholds is None:
             return defined(problem, area(problem, sample.cuts), sample)
         at = _in_rows(problem, thresholds, examples.groups, sample.scores[0])
-        return objective_value(problem, tables_at(sample, at), sample)
+        return objective_value(problem, sample.tables_at(at[None]), sample)
 
 
 def choose_thresholds(problem: Specification, examples: ScoredExamples) -> Choice:

@@ -13,8 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from setpoint._checks import plural
-from setpoint.axes.axis import Axis, BatchT, Outcome, plain_numbers
+from setpoint.axes.axis import (
+    Axis,
+    BatchT,
+    Outcome,
+    not_met,
+    plain_numbers,
+    too_coarse,
+    undefined,
+)
 from setpoint.axes.cuts import tables_of
 from setpoint.axes.implicit_function import Held, hold
 from setpoint.axes.order_statistics import lowest_permitted, spread
@@ -123,13 +130,6 @@ def soft_counts(
     return SoftCounts(step, at, width, whole, own)
 
 
-def true_counts(sample: Sample, thresholds: Array) -> Tables:
-    """Counts of a sample at thresholds ``[c, m]``, as tables of ``[c, m]``."""
-    scores, columns, totals = (exact(x) for x in (sample.scores, sample.columns, sample.totals))
-    accepted = (scores[:, None] > exact(thresholds)[..., None]) @ columns
-    return tables_of(accepted, totals, sample.slices)
-
-
 class PlainSoft:
     """Soft counts around one threshold per output and operating point, ``[c, m, k]``."""
 
@@ -197,7 +197,7 @@ class PlainOutcome(Outcome):
     @cached_property
     def hard(self) -> Tables:
         """True counts at the reported thresholds."""
-        return true_counts(self.counts.whole, self.placed.threshold)
+        return self.counts.whole.tables_at(self.placed.threshold)
 
     def motion(self) -> Array:
         """How the thresholds move with the scores, summed over them, ``[c, n]``."""
@@ -239,7 +239,7 @@ class PlainOutcome(Outcome):
             if trouble:
                 return trouble
         if not np.isfinite(exact(self.rates)[output]).all():
-            return f"undefined: {self.problem.objective} is 0/0 in the batch"
+            return undefined(self.problem.objective)
         if self.held and self.held.flat:
             return "flat: no score near the threshold"
         return self._tied(output)
@@ -262,7 +262,7 @@ class PlainOutcome(Outcome):
         """Why a target is not held, in words; an example weighs ``one``."""
         value, word = target.expression.of(tables), "infeasible" if self.fresh else "drifting"
         if np.isnan(value).any():
-            return f"undefined: {target.expression} is 0/0 in the batch"
+            return undefined(target.expression)
         if isinstance(target, Bound):
             gap, unit = target.gap(tables), TOLERANCE
         else:  # the nearest attainable rate is at most one example away
@@ -272,10 +272,12 @@ class PlainOutcome(Outcome):
                 gap, unit = levels - value, TOLERANCE
         if (gap > unit).any():
             reached = ", ".join(f"{each:.3g}" for each in np.atleast_1d(value))
-            return f"{word} (gap {float(gap.max()):.2g}): {target} is not met, it is {reached}"
+            return not_met(target, float(gap.max()), reached, word)
         aims = [t.level for point in self.problem.points for t in point]
-        if isinstance(target.expression, Rate):
-            return _too_coarse(target.expression, min(min(x, 1 - x) for x in aims), tables, one)
+        rate = target.expression
+        if isinstance(rate, Rate) and rate.direction is not None:
+            size = _size_in_examples(rate, tables, one)
+            return too_coarse(rate, size, min(min(x, 1 - x) for x in aims))
         return ""
 
 
@@ -295,16 +297,3 @@ def _one_example_of(expression: Expression, tables: Tables, one: float) -> float
 def _size_in_examples(rate: Rate, tables: Tables, one: float) -> float:
     """The smallest denominator of a rate, over thresholds, in examples that weigh ``one``."""
     return float(np.min(rate.denominator.of(tables[rate.where]))) / one
-
-
-def _too_coarse(rate: Rate, aim: float, tables: Tables, one: float) -> str:
-    """A batch of 32 negatives cannot hold 1 % of them."""
-    if rate.direction is None or not rate.is_share:
-        return ""
-    size = _size_in_examples(rate, tables, one)
-    if 0 < aim * size < 1 - TOLERANCE:
-        return (
-            f"too coarse: one of {plural(size, 'example')} is a rate of {1 / size:.2g}, "
-            f"more than {aim:.4g}"
-        )
-    return ""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats
-from setpoint.axes.axis import Axis, Outcome
+from setpoint.axes.axis import Axis, Outcome, not_met, undefined
 from setpoint.axes.cuts import tables_of
 from setpoint.axes.group_cells import Cell, Cells, cells_of, key_of
 from setpoint.axes.group_search import CellsInWindow, GroupSearch
@@ -258,11 +258,11 @@ class GroupOutcome(Outcome):
             value = float(target.expression.of(tables))
             gap = needed.gap(value, target.level)
             if not gap <= needed.tolerance and needed.sense != "at":
-                return f"infeasible (gap {gap:.2g}): {target} is not met, it is {value:.4g}"
+                return not_met(target, gap, f"{value:.4g}")
         for target, step in asked.coarse:
             return f"too coarse: one example of a group changes `{target}` by {step:.2g}"
         if not np.isfinite(self.rate):
-            return f"undefined: {self.axis.problem.objective} is 0/0 in the batch"
+            return undefined(self.axis.problem.objective)
         return ""
 
     def numbers(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats, as_array, to_numpy
-from setpoint.axes.cuts import Cuts
+from setpoint.axes.cuts import Cuts, tables_of
 from setpoint.batch import (
     ScoredExamples,
     check_labels,
@@ -24,7 +24,7 @@ from setpoint.batch import (
     describe,
     missing_labels,
 )
-from setpoint.rates import BY_AMOUNT, Array, Where
+from setpoint.rates import BY_AMOUNT, Array, Tables, Where
 
 
 class Sample:
@@ -83,6 +83,13 @@ class Sample:
     def both_classes(self) -> Array:
         """Whether an output has positives and negatives, ``[c]``."""
         return (self.totals[:, :2] > 0).all(-1)
+
+    def tables_at(self, thresholds: Array) -> Tables:
+        """True counts at thresholds ``[c, m]``, or those of each example, ``[c, m, n]``."""
+        scores, columns, totals = (exact(x) for x in (self.scores, self.columns, self.totals))
+        at = exact(thresholds)
+        accepted = (scores[:, None] > (at if at.ndim == 3 else at[..., None])) @ columns
+        return tables_of(accepted, totals, self.slices)
 
     def tensors(self, device: Any = None) -> Sample:
         """The same examples as tensors, for criteria that compute with these."""

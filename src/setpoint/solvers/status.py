@@ -14,7 +14,7 @@ import numpy as np
 from torch import Tensor
 
 from setpoint.axes.axis import Outcome
-from setpoint.axes.everyone import PlainOutcome, true_counts
+from setpoint.axes.everyone import PlainOutcome
 from setpoint.axes.sample import Sample
 from setpoint.problems import Infeasible, Problem
 from setpoint.rates import Array, Counts, Tables
@@ -131,14 +131,14 @@ class RecentBatches:
         """Remember a batch; counts are taken when they are asked for."""
         sample, found = outcome.counts.batch, outcome.placed.threshold
         small = sample.scores.size <= _KEPT
-        self._batches.append((sample, found) if small else true_counts(sample, found))
+        self._batches.append((sample, found) if small else sample.tables_at(found))
 
     def rates(self) -> dict[str, list[float | None]]:
         """The objective and what is bounded, by their texts: one number per output, None for 0/0.
 
         Of several thresholds the mean.
         """
-        counted = [b if isinstance(b, dict) else true_counts(*b) for b in self._batches]
+        counted = [b[0].tables_at(b[1]) if isinstance(b, tuple) else b for b in self._batches]
         if not counted:
             return {}
         with np.errstate(all="ignore"):
