@@ -4,8 +4,6 @@ Groups are named by their column and its values, ``sex=["f", "m"]``; several col
 intersections of their values. What comes out is the ordinary language: the sentence of a problem
 says it with ``max``, ``min`` and ``on``, and reads back.
 
->>> print(demographic_parity(0.02, sex=["f", "m"]))
-abs(coverage on sex="f" - coverage on sex="m") <= 0.02
 >>> print(four_fifths(sex=["f", "m"]))
 min(coverage on sex="f", coverage on sex="m") / max(coverage on sex="f", coverage on sex="m") >= 0.8
 """
@@ -57,17 +55,34 @@ def each(rate: Expression, /, **groups: Iterable[Value]) -> tuple[Expression, ..
 
 
 def largest(rate: Expression, /, **groups: Iterable[Value]) -> Expression:
-    """The rate of the group where it is largest: ``minimize=largest(fnr, sex=["f", "m"])``."""
+    """The rate of the group where it is largest: ``minimize=largest(fnr, sex=["f", "m"])``.
+
+    Examples:
+        >>> largest(fpr, sex=["f", "m"])
+        max(fpr on sex="f", fpr on sex="m")
+    """
     return maximum(*each(rate, **groups))
 
 
 def smallest(rate: Expression, /, **groups: Iterable[Value]) -> Expression:
-    """The rate of the group where it is smallest: ``maximize=smallest(tpr, sex=["f", "m"])``."""
+    """The rate of the group where it is smallest: ``maximize=smallest(tpr, sex=["f", "m"])``.
+
+    Examples:
+        >>> smallest(tpr, sex=["f", "m"])
+        min(tpr on sex="f", tpr on sex="m")
+    """
     return minimum(*each(rate, **groups))
 
 
 def gap(rate: Expression, /, **groups: Iterable[Value]) -> Expression:
-    """How far apart the rates of the groups are: the largest minus the smallest."""
+    """How far apart the rates of the groups are: the largest minus the smallest.
+
+    Examples:
+        >>> gap(tpr, sex=["f", "m"])
+        abs(tpr on sex="f" - tpr on sex="m")
+        >>> gap(tpr, age=[1, 2, 3])
+        max(tpr on age=1, tpr on age=2, tpr on age=3) - min(tpr on age=1, tpr on age=2, tpr on age=3)
+    """
     rates = _several(rate, groups)
     if len(rates) == 2:
         return abs(rates[0] - rates[1])
@@ -75,18 +90,33 @@ def gap(rate: Expression, /, **groups: Iterable[Value]) -> Expression:
 
 
 def ratio(rate: Expression, /, **groups: Iterable[Value]) -> Expression:
-    """The smallest rate of a group over the largest."""
+    """The smallest rate of a group over the largest.
+
+    Examples:
+        >>> ratio(tpr, sex=["f", "m"]) >= 0.9
+        min(tpr on sex="f", tpr on sex="m") / max(tpr on sex="f", tpr on sex="m") >= 0.9
+    """
     rates = _several(rate, groups)
     return minimum(*rates) / maximum(*rates)
 
 
 def demographic_parity(tolerance: float, /, **groups: Iterable[Value]) -> Bound:
-    """Every group is accepted equally often, up to ``tolerance``."""
+    """Every group is accepted equally often, up to ``tolerance``.
+
+    Examples:
+        >>> demographic_parity(0.02, sex=["f", "m"])
+        abs(coverage on sex="f" - coverage on sex="m") <= 0.02
+    """
     return gap(coverage, **groups) <= _tolerance(tolerance)
 
 
 def equal_opportunity(tolerance: float, /, **groups: Iterable[Value]) -> Bound:
-    """The positives of every group are found equally often, up to ``tolerance``."""
+    """The positives of every group are found equally often, up to ``tolerance``.
+
+    Examples:
+        >>> equal_opportunity(0.02, sex=["f", "m"])
+        abs(tpr on sex="f" - tpr on sex="m") <= 0.02
+    """
     return gap(tpr, **groups) <= _tolerance(tolerance)
 
 
@@ -95,25 +125,45 @@ def equalized_odds(tolerance: float, /, **groups: Iterable[Value]) -> tuple[Boun
 
     Two bounds. One threshold per group cannot hold both exactly: leave a ``tolerance``, or share
     one threshold and let the weights learn it (``Lagrangian(problem)``).
+
+    Examples:
+        >>> positives, negatives = equalized_odds(0.05, sex=["f", "m"])
+        >>> negatives
+        abs(fpr on sex="f" - fpr on sex="m") <= 0.05
     """
     level = _tolerance(tolerance)
     return gap(tpr, **groups) <= level, gap(fpr, **groups) <= level
 
 
 def predictive_parity(tolerance: float, /, **groups: Iterable[Value]) -> Bound:
-    """Alerts are right equally often in every group, up to ``tolerance``."""
+    """Alerts are right equally often in every group, up to ``tolerance``.
+
+    Examples:
+        >>> predictive_parity(0.02, sex=["f", "m"])
+        abs(precision on sex="f" - precision on sex="m") <= 0.02
+    """
     return gap(precision, **groups) <= _tolerance(tolerance)
 
 
 def bounded_group_loss(
     level: float, loss: Expression = error, /, **groups: Iterable[Value]
 ) -> Bound:
-    """No group's loss (by default its error) is above ``level``."""
+    """No group's loss (by default its error) is above ``level``.
+
+    Examples:
+        >>> bounded_group_loss(0.2, sex=["f", "m"])
+        max(error on sex="f", error on sex="m") <= 0.2
+    """
     return largest(loss, **groups) <= level
 
 
 def four_fifths(least: float = 0.8, /, **groups: Iterable[Value]) -> Bound:
-    """The 80 % rule: no group is accepted less than 0.8 times as often as another."""
+    """The 80 % rule: no group is accepted less than 0.8 times as often as another.
+
+    Examples:
+        >>> four_fifths(sex=["f", "m"]).level
+        0.8
+    """
     return ratio(coverage, **groups) >= share(least, "The least ratio")
 
 

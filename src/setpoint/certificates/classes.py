@@ -326,6 +326,15 @@ def certify_shifts(
         ``certified`` if every bound is proved, ``not certified`` if one is not, ``infeasible`` if
         there are too few examples for any proof of it, ``no certificate`` if there is no bound, or
         one of a kind that cannot be proved here.
+
+    Examples:
+        >>> from setpoint import Problem
+        >>> random = np.random.default_rng(0)
+        >>> labels = random.integers(0, 3, 900)
+        >>> scores = random.normal(size=(900, 3)) + 3 * np.eye(3)[labels]
+        >>> goal = Problem.parse('maximize accuracy subject to recall of "cat" >= 0.9')
+        >>> certify_shifts(scores, labels, goal, np.zeros(3), classes=["cat", "dog", "bird"]).status
+        'certified'
     """
     tail = 1 - check_share(confidence, "confidence", ends=False)
     about: list[str] = []

@@ -81,6 +81,20 @@ def certify_groups(
 
     Raises:
         Infeasible: No thresholds reach the goal on the first rows.
+
+    Examples:
+        >>> import numpy as np
+        >>> from setpoint import Problem, error
+        >>> from setpoint.fairness import demographic_parity
+        >>> random = np.random.default_rng(0)
+        >>> sex = random.choice(["f", "m"], 8000)
+        >>> y = random.random(8000) < 0.3
+        >>> scores = random.normal(size=8000) + 2 * y + 0.3 * (sex == "m")
+        >>> fair = demographic_parity(0.1, sex=["f", "m"])
+        >>> problem = Problem(minimize=error, subject_to=fair, thresholds="per group")
+        >>> first, rest = ((scores[i], y[i], sex[i]) for i in (slice(4000), slice(4000, None)))
+        >>> certify_groups(problem, first, rest, column="sex").status
+        'certified'
     """
     scores, labels, groups = chosen_on
     named = {column: groups}

@@ -17,6 +17,13 @@ def model_card(run: RunResult) -> str:
 
     Args:
         run: As ``setpoint train`` leaves it in its folder, for two classes or for several.
+
+    Examples:
+        >>> import numpy as np
+        >>> scores, labels = np.linspace(0, 1, 100), np.arange(100) >= 50
+        >>> run = RunResult("fpr <= 0.1", {"test": (scores, labels)}, 0.5, label="is_fraud")
+        >>> print(model_card(run).splitlines()[0])
+        # is_fraud: 1 or not
     """
     found = Findings(run)
     if run.classes:

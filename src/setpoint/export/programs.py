@@ -25,6 +25,14 @@ def to_program(decision: Decision, example: Tensor) -> torch.export.ExportedProg
     Args:
         decision: With one threshold, or (with groups) one for each.
         example: A batch of at least two examples, as the model takes them.
+
+    Examples:
+        >>> from setpoint import certify
+        >>> scores, labels = torch.linspace(0, 1, 1000), torch.arange(1000) >= 500
+        >>> decision = Decision(torch.nn.Flatten(0), certify(scores, labels, "fpr <= 0.05"))
+        >>> program = to_program(decision, torch.zeros(4, 1))
+        >>> program.module()(torch.tensor([[0.2], [0.9], [0.1]]))[0]
+        tensor([False,  True, False])
     """
     inputs, shapes = _inputs(decision, example)
     with _evaluating(decision):
@@ -39,6 +47,16 @@ def to_onnx(decision: Decision, example: Tensor, file: str | Path) -> None:
         example: A batch of at least two examples, as the model takes them.
         file: Where to write. A file that is there is replaced in one step; from a gigabyte of
             weights on, which ONNX keeps in a second file, in two.
+
+    Examples:
+        >>> import tempfile
+        >>> from setpoint import certify
+        >>> scores, labels = torch.linspace(0, 1, 1000), torch.arange(1000) >= 500
+        >>> decision = Decision(torch.nn.Flatten(0), certify(scores, labels, "fpr <= 0.05"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     to_onnx(decision, torch.zeros(4, 1), f"{folder}/decision.onnx")
+        ...     [file.name for file in Path(folder).iterdir()]
+        ['decision.onnx']
     """
     try:
         import onnx  # noqa: F401

@@ -183,6 +183,13 @@ def boost(
 
     Returns:
         The library's own booster, with all trees in it; see :func:`raw_scores`.
+
+    Examples:
+        >>> x = np.random.default_rng(0).normal(size=(500, 3))
+        >>> objective = Objective("minimize fnr subject to fpr <= 0.1")
+        >>> booster = boost(objective, x, x[:, 0] > 1, library="lightgbm", rounds=10)
+        >>> booster.num_trees()
+        10
     """
     if library not in _LIBRARIES:
         raise ValueError(f"library must be one of {', '.join(_LIBRARIES)}; got {library!r}.")
@@ -201,7 +208,15 @@ def boost(
 
 
 def raw_scores(booster: Any, x: Any) -> NDArray[np.floating[Any]]:
-    """The margins of rows: what thresholds are about, for boosters of either library."""
+    """The margins of rows: what thresholds are about, for boosters of either library.
+
+    Examples:
+        >>> x = np.random.default_rng(0).normal(size=(500, 3))
+        >>> objective = Objective("minimize fnr subject to fpr <= 0.1")
+        >>> booster = boost(objective, x, x[:, 0] > 1, library="lightgbm", rounds=10)
+        >>> raw_scores(booster, x).shape
+        (500,)
+    """
     if type(booster).__module__.startswith("xgboost"):
         from xgboost import DMatrix
 

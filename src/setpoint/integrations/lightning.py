@@ -204,6 +204,28 @@ def barrier_step(
 
     Returns:
         The step in plain numbers; they are logged too.
+
+    Examples:
+        >>> import torch, warnings
+        >>> from setpoint.solvers import at_most
+        >>> warnings.simplefilter("ignore", FutureWarning)  # Lightning's own, about torch
+        >>> class Small(pl.LightningModule):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.automatic_optimization = False
+        ...         self.model = torch.nn.Linear(2, 1)
+        ...         self.barrier = Barrier(self.model.parameters())
+        ...     def training_step(self, x, index):
+        ...         scores, size = self.model(x), self.model.weight.square().sum()
+        ...         barrier_step(self, self.barrier, -scores.mean(), subject_to=at_most(size, 1.0))
+        ...     def configure_optimizers(self):
+        ...         return torch.optim.SGD(self.parameters(), lr=0.1)
+        >>> options = dict(logger=False, enable_checkpointing=False, accelerator="cpu")
+        >>> quiet = dict(enable_progress_bar=False, enable_model_summary=False)
+        >>> module = Small()
+        >>> pl.Trainer(max_epochs=1, **options, **quiet).fit(module, [torch.randn(8, 2)] * 5)
+        >>> module.barrier.report()["steps"]
+        5
     """
     if module.automatic_optimization:
         raise RuntimeError(

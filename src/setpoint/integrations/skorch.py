@@ -66,6 +66,16 @@ class OperatingNet(NeuralNetBinaryClassifier):  # type: ignore[misc]
         criterion: A criterion of setpoint, with ``criterion__problem=`` and its other options.
         predict_nonlinearity: From scores to the two columns of ``predict_proba``.
         **kwargs: Those of ``NeuralNetBinaryClassifier``.
+
+    Examples:
+        >>> import torch
+        >>> from setpoint import Implicit, fnr_at_fpr
+        >>> options = {"criterion__problem": fnr_at_fpr(0.1), "max_epochs": 2, "verbose": 0}
+        >>> net = OperatingNet(torch.nn.Linear, module__in_features=2, module__out_features=1,
+        ...                    criterion=Implicit, **options)
+        >>> x = np.random.default_rng(0).normal(size=(200, 2)).astype("float32")
+        >>> net.fit(x, (x[:, 0] > 1).astype("float32")).decision_function(x).shape
+        (200,)
     """
 
     def __init__(

@@ -29,7 +29,14 @@ class _Goal:
 
 @dataclass(frozen=True, repr=False)
 class Bound(_Goal):
-    """An inequality: ``fpr <= 0.01``."""
+    """An inequality: ``fpr <= 0.01``.
+
+    Examples:
+        >>> from setpoint import fpr
+        >>> bound = fpr <= 0.01
+        >>> bound.level, bound.sense
+        (0.01, '<=')
+    """
 
     expression: Expression
     sense: str
@@ -57,7 +64,13 @@ class Bound(_Goal):
 
 @dataclass(frozen=True, repr=False)
 class Setpoint(_Goal):
-    """A rate held at a value: ``fpr.at(0.01)``, the attainable rate nearest to it."""
+    """A rate held at a value: ``fpr.at(0.01)``, the attainable rate nearest to it.
+
+    Examples:
+        >>> from setpoint import fpr
+        >>> fpr.at(0.01)
+        fpr at 0.01
+    """
 
     expression: Expression
     level: float
@@ -97,6 +110,11 @@ class Range(_Goal):
 
     A rate that moves one way with the threshold is held at each level. Precision and other shares
     of right decisions go up and down: of them, each level is a floor.
+
+    Examples:
+        >>> from setpoint import recall
+        >>> recall.over(0.95, 1).levels(2)
+        (0.9624999999999999, 0.9875)
     """
 
     expression: Expression

@@ -138,6 +138,15 @@ def retarget(
     Raises:
         Infeasible: No threshold reaches the goal, with the old head or the new one.
         NotImplementedError: The goal is about groups, classes or queries.
+
+    Examples:
+        >>> _ = torch.manual_seed(0)
+        >>> x = torch.randn(600, 4)
+        >>> y = (x[:, 0] + 0.5 * torch.randn(600) > 1).long()
+        >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+        >>> found = retarget(model, None, "minimize fnr subject to fpr <= 0.1", [(x, y)], steps=50)
+        >>> found.improved, found.value < found.before
+        (True, True)
     """
     problem = as_problem(problem, "retarget")
     check_plain(problem, "retarget", _OTHERWISE)

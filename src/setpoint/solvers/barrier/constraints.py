@@ -62,12 +62,22 @@ def at_most(loss: Tensor, level: float, *, name: str = "") -> Constraint:
 
 
 def at_least(loss: Tensor, level: float, *, name: str = "") -> Constraint:
-    """Hold ``loss >= level``; as :func:`at_most`."""
+    """Hold ``loss >= level``; as :func:`at_most`.
+
+    Examples:
+        >>> str(at_least(torch.tensor(0.5, requires_grad=True), 1.0, name="entropy"))
+        'entropy >= 1'
+    """
     return Constraint(scalar(loss, "at_least", name), ">=", number(level, "The level"), name)
 
 
 def equal_to(loss: Tensor, level: float, *, name: str = "") -> Constraint:
-    """Hold ``loss == level``; as :func:`at_most`, with a multiplier of either sign."""
+    """Hold ``loss == level``; as :func:`at_most`, with a multiplier of either sign.
+
+    Examples:
+        >>> equal_to(torch.tensor(0.75, requires_grad=True), 0.25).gap().item()
+        0.5
+    """
     return Constraint(scalar(loss, "equal_to", name), "==", number(level, "The level"), name)
 
 
