@@ -80,8 +80,6 @@ def gap(rate: Expression, /, **groups: Iterable[Value]) -> Expression:
     Examples:
         >>> gap(tpr, sex=["f", "m"])
         abs(tpr on sex="f" - tpr on sex="m")
-        >>> gap(tpr, age=[1, 2, 3])
-        max(tpr on age=1, tpr on age=2, tpr on age=3) - min(tpr on age=1, tpr on age=2, tpr on age=3)
     """
     rates = _several(rate, groups)
     if len(rates) == 2:

@@ -208,22 +208,23 @@ def barrier_step(
     Examples:
         >>> import torch, warnings
         >>> from setpoint.solvers import at_most
-        >>> warnings.simplefilter("ignore", FutureWarning)  # Lightning's own, about torch
+        >>> warnings.simplefilter("ignore")  # Lightning's own
         >>> class Small(pl.LightningModule):
         ...     def __init__(self):
         ...         super().__init__()
         ...         self.automatic_optimization = False
         ...         self.model = torch.nn.Linear(2, 1)
         ...         self.barrier = Barrier(self.model.parameters())
-        ...     def training_step(self, x, index):
-        ...         scores, size = self.model(x), self.model.weight.square().sum()
+        ...     def training_step(self, batch, index):
+        ...         scores, size = self.model(batch[0]), self.model.weight.square().sum()
         ...         barrier_step(self, self.barrier, -scores.mean(), subject_to=at_most(size, 1.0))
         ...     def configure_optimizers(self):
         ...         return torch.optim.SGD(self.parameters(), lr=0.1)
         >>> options = dict(logger=False, enable_checkpointing=False, accelerator="cpu")
         >>> quiet = dict(enable_progress_bar=False, enable_model_summary=False)
-        >>> module = Small()
-        >>> pl.Trainer(max_epochs=1, **options, **quiet).fit(module, [torch.randn(8, 2)] * 5)
+        >>> rows = torch.utils.data.TensorDataset(torch.randn(40, 2))
+        >>> module, loader = Small(), torch.utils.data.DataLoader(rows, 8)
+        >>> pl.Trainer(max_epochs=1, **options, **quiet).fit(module, loader)
         >>> module.barrier.report()["steps"]
         5
     """
