@@ -206,8 +206,8 @@ def gain() -> None:
 def certificate() -> None:
     """A number line of one certificate: measured, proved, bound."""
     random = np.random.default_rng(0)
-    labels = random.random(5000) < 0.04
-    scores = random.normal(size=5000) + 3 * labels
+    labels = random.random(5000) < 0.1
+    scores = random.normal(size=5000) + 2.5 * labels  # the rows of docs/scores.md
     made = certify(scores, labels, fpr <= 0.01)
     negatives = int((~labels).sum())
     wrong = int((scores[~labels] > made.threshold).sum())

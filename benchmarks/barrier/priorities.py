@@ -170,7 +170,7 @@ def tables(rows: Sequence[dict[str, Any]]) -> str:
         [
             markdown(["optimizer", *heads], by_optimizer),
             markdown(["equations x unknowns, 3 rates", *RULES], by_size),
-            markdown(["equations a step, of 10", *RULES], by_batch),
+            markdown(["equations per step, of 10", *RULES], by_batch),
         ]
     )
 
