@@ -64,9 +64,9 @@ def model(rows: list[dict[str, Any]]) -> list[str]:
     here, each = _link(rows), _seconds_a_row()
     latency, bandwidth = here[0] * 1e3, here[1] / 1e6
     lines = [
-        f"Loss: {each * 1e6:.3f} microseconds per row. As measured here: {latency:.1f} ms per message, "
-        f"{bandwidth:.0f} MB/s. Fast network, assumed: {CLUSTER[0] * 1e6:.0f} microseconds, "
-        f"{CLUSTER[1] / 1e9:.0f} GB/s.",
+        f"Loss: {each * 1e6:.3f} microseconds per row. As measured here: {latency:.1f} ms per "
+        f"message, {bandwidth:.0f} MB/s. Fast network, assumed: {CLUSTER[0] * 1e6:.0f} "
+        f"microseconds, {CLUSTER[1] / 1e9:.0f} GB/s.",
         "",
         "| workers | rows of the batch | sent by a rank | wire as measured here, tree | "
         "wire of a fast network, ring / tree | loss, one core |",
