@@ -74,7 +74,8 @@ def table(runs: Runs, kind: str) -> list[str]:
         shown = [f"{x:.1f}" for x in 100 * values.mean(0)]
         lines.append(f"| {name} | " + " | ".join(shown) + f" | {means[name].mean():.2f} |")
     if OURS in means:
-        lines += ["", "Mean precision, ours minus the other, fold by fold (points, se over folds):"]
+        line = "Mean precision, ours minus the other, fold by fold (points, se over folds):"
+        lines += ["", line, ""]
         for name in [n for n in names if n != OURS]:
             gap = means[OURS] - means[name]
             error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else float("nan")
