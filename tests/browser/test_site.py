@@ -100,6 +100,15 @@ def test_pictures_are_part_of_the_page_and_named(browser, site):
     assert min(int(part) for part in color.removeprefix("rgba(").split(",")[:3]) > 150  # light ink
 
 
+def test_black_plots_are_inverted_in_the_dark(browser, site):
+    for name in ("cases/intrusion", "study", "cost"):
+        for dark in (False, True):
+            browser.open(site / f"{name}.html", dark=dark)
+            filters = browser.js("""[...document.querySelectorAll('.md-content img')]
+                .map(picture => getComputedStyle(picture).filter.includes('invert'))""")
+            assert filters == [dark] * len(filters) != []
+
+
 def test_the_explorer_is_live(browser, site):
     browser.open(site / "live.html")
     found = browser.js("""(() => {
