@@ -139,7 +139,9 @@ def test_ids_are_read_alike():
     assert row_numbers(np.array([7.0])).tolist() == [7]
     days = np.array(["2024-01-01"], "datetime64[D]")
     assert row_numbers(days) == row_numbers(days.astype("datetime64[ns]"))
-    assert len(set(row_numbers(["07", "7", "a", "", "9" * 30]).tolist())) == 5
+    assert len(set(row_numbers(["07", "7", "a", "9" * 30]).tolist())) == 4
+    with pytest.raises(ValueError, match="no id in row 1"):
+        row_numbers(["7", ""])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 from setpoint import Barrier, Certificate, Implicit, tpr_at_fpr
-from setpoint.integrations.lightning import Recalibrate, barrier_step, own_rows
+from setpoint.integrations.lightning import Recalibrate, barrier_step, rows_of_rank
 from setpoint.solvers import at_most
 
 GOAL = tpr_at_fpr(0.1)
@@ -140,7 +140,7 @@ def test_rows_that_a_sampler_repeats_count_once(rows, ranks):
         sampler = DistributedSampler(given, num_replicas=ranks, rank=rank, shuffle=False)
         loader = DataLoader(given, 2, sampler=sampler)
         trainer = type("Trainer", (), {"val_dataloaders": loader})()
-        seen += [*sampler][: own_rows(trainer, 0)]
+        seen += [*sampler][: rows_of_rank(trainer, 0)]
     assert sorted(seen) == list(range(rows))
 
 

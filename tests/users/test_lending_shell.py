@@ -93,6 +93,9 @@ def test_what_thresholds_per_group_cannot_use_is_refused(tmp_path, capsys):
     (tmp_path / "scores.csv").write_text("\n".join(["s,y,sex,t", *rows]) + "\n")
     columns = ["--score", "s", "--label", "y", "--group", "sex", "--goal", GOAL]
     assert run("certify", tmp_path / "scores.csv", *columns, "--amounts", "t") == 2
-    assert "--amounts goes with one threshold, not with one per group" in capsys.readouterr().err
+    assert (
+        "--amounts does not go with --group: a cost with amounts has one threshold"
+        in capsys.readouterr().err
+    )
     assert run("certify", tmp_path / "scores.csv", *columns, "--time", "t") == 1
     assert "these rows drift" in capsys.readouterr().out  # chosen on the past, proved on later rows

@@ -354,12 +354,16 @@ def _period(when: Any) -> tuple[str, ...]:
 
 def _check_reviewed(goal: CertificateGoal, sample: CalibrationSample, old: Any) -> None:
     """Reviewed alerts are no sample of what is scored: nothing is known below the old threshold."""
-    if old is None or (sample.scores <= number(old, "old_threshold")).any():
+    below = sample.highest_unlabelled if old is None else old
+    if below is None or (sample.scores <= number(below, "old_threshold")).any():
         return
     if all(i.kind == ACCEPTED for i in inequalities(goal.bounds, sample.prevalence)):
         return
+    where = f"lies below the old threshold {below:g}"
+    if old is None:
+        where = f"lies among those without a label, which end at {below:g}"
     raise CannotPromise(
-        f"None of the {len(sample.scores):,} rows lies below the old threshold {old:g}: they are "
+        f"None of the {len(sample.scores):,} labelled rows {where}: they are "
         f"alerts that were reviewed, and say nothing about what was rejected. `{goal.text}` needs "
         "a random sample of the rejected rows too; of alerts, precision can be certified."
     )

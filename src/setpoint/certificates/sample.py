@@ -31,6 +31,8 @@ Prevalence = float | tuple[float, float] | None
 _DISTINCT_ENOUGH = 30
 """Distinct scores that all repeat equally often are copies: chance does not do that."""
 
+_UNLABELLED_ENOUGH = 20
+"""So many rows without a label lie below all others by chance less than once in 10^18 samples."""
 _MANY = 0.2
 """Scores that come in steps (trees, few bits) have fewer distinct values than this share."""
 
@@ -81,6 +83,7 @@ class CalibrationSample:
         self.prevalence = prevalence
         self.slices = dict(slices)
         self.kept: Bools | None = None
+        self.highest_unlabelled: float | None = None
         """Which of the rows given have a label, if some have none."""
         self.clusters: int | None = None
         """How many clusters the rows come from, if one row of each stands for it."""
@@ -260,8 +263,11 @@ def sample_of(
     positive, known = labels_and_known(labels, scores)
     sample = CalibrationSample(scores, positive, slices, precision, prevalence)
     if not known.all():
+        rest = scores[~known]
         sample = sample.rows(known)
         sample.kept = known
+        if len(rest) >= _UNLABELLED_ENOUGH:
+            sample.highest_unlabelled = float(rest.max())
     return sample
 
 
@@ -363,6 +369,8 @@ def check_copies(sample: CalibrationSample) -> tuple[str, ...]:
         shares[kind] = float(counts[counts > 1].sum() / counts.sum())
         distinct[kind] = len(counts) / float(counts.sum())
     if len(shares) == 2 and max(shares.values()) > 0.1 and min(shares.values()) < 0.01:
+        if _are_rounded(sample):
+            return ()
         kind = max(shares, key=shares.__getitem__)
         return (
             f"{100 * shares[kind]:.0f} % of the {kind} share their score with another, the other "
@@ -374,3 +382,12 @@ def check_copies(sample: CalibrationSample) -> tuple[str, ...]:
             "as it should be if scores are rounded; if rows are copies, the certificate is void",
         )
     return ()
+
+
+def _are_rounded(sample: CalibrationSample) -> bool:
+    """Whether scores of one class occur in the other, too: rounding does that, copying does not."""
+    if type(sample) is not CalibrationSample:
+        return False
+    positive, negative = (sample.sorted(Subset((), kind)) for kind in (POSITIVES, NEGATIVES))
+    fewer, more = sorted((positive, negative), key=len)
+    return bool(np.isin(fewer, more).mean() > 0.01)

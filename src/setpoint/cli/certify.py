@@ -401,6 +401,7 @@ def _page(
         by=given.by,
         test=_columns(test),
         ids=data.ids,
+        clusters=data.clusters,
         script=not given.no_script,
         **page_words(given),
     )

@@ -12,7 +12,7 @@ import numpy as np
 from setpoint._version import __version__
 from setpoint.certificates import Certificate, ThreeWayCertificate
 from setpoint.certificates.decisions import exceeds
-from setpoint.certificates.sample import binary_labels
+from setpoint.certificates.sample import binary_labels, calibration_sample
 from setpoint.certificates.times import read_times
 from setpoint.reports.page import page
 from setpoint.reports.three_way_page import three_way_page
@@ -39,6 +39,7 @@ def report(
     test: tuple[Any, ...] | None = None,
     script: bool = True,
     ids: Any = None,
+    clusters: Any = None,
 ) -> str:
     """The page of a certificate on scored rows, as one HTML document: no training run is needed.
 
@@ -68,6 +69,8 @@ def report(
         script: Whether the threshold can be moved on the page, by a script inside it; the two
             thresholds of three-way decisions cannot.
         ids: The id of each row, if ties are broken by lot.
+        clusters: What each row belongs to, if the certificate is about clusters: the page then
+            counts one row of each, those that the certificate rests on.
 
     Raises:
         ValueError: A threshold per group without ``groups``, or labels that do not fit.
@@ -90,6 +93,11 @@ def report(
     if certificate.lots:
         scores = certificate.resolve_ties(scores, ids, values)
         test = test and (certificate.resolve_ties(test[0], test[4], test[2]), *test[1:])
+    if clusters is not None and certificate.clusters is not None:
+        drawn = _one_row_each(scores, labels, clusters)
+        scores, labels = np.asarray(scores)[drawn], np.asarray(labels)[drawn]
+        values, times = (c if c is None else np.asarray(c)[drawn] for c in (values, times))
+        told["notes"] = (*notes, f"One row of each of {len(drawn):,} clusters is counted.")
     name = "calibration" if _is_calibration(scores, labels, certificate) else "test"
     splits = {name: (scores, labels, values)}
     if test is not None:
@@ -148,6 +156,14 @@ def _group_column(groups: Any, needed: str | None) -> tuple[str, Any]:
             f"There is one threshold for each {needed}: pass groups={{{needed!r}: ...}}."
         )
     return column, values
+
+
+def _one_row_each(scores: Any, labels: Any, clusters: Any) -> Any:
+    """The row of every cluster that its certificate counts."""
+    from setpoint.certificates.clusters import by_cluster
+
+    drawn = by_cluster(calibration_sample(scores, labels, None, ()), clusters).drawn
+    return np.arange(len(np.asarray(scores))) if drawn is None else drawn
 
 
 def _is_calibration(scores: Any, labels: Any, certificate: Certificate) -> bool:
