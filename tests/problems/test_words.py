@@ -114,6 +114,8 @@ def test_every_phrase_can_be_read(phrase):
         ("maximize recall fpr <= 0.1", "maximize recall subject to fpr <= 0.1"),
         ("recall subject to fpr <= 0.1", "maximize recall subject to fpr <= 0.1"),
         ("minimize fnr subjct to fpr <= 0.1", "minimize fnr subject to fpr <= 0.1"),
+        ("minimize fnr subject to fpr<0.1", "minimize fnr subject to fpr<=0.1"),
+        ("cost(miss=500, false_alarm=5)", "minimize cost(miss=500, false_alarm=5)"),
     ],
 )
 def test_an_error_names_the_nearest_sentence(sentence, nearest):
@@ -149,3 +151,17 @@ def test_thresholds_beside_bounds_alone_say_what_to_write():
     with pytest.raises(ValueError, match="write 'maximize recall subject to' first"):
         as_problem("fpr <= 0.1 with thresholds per group")
     as_problem("maximize recall subject to fpr <= 0.1 with thresholds per group")
+
+
+def test_a_unit_after_a_number_is_read_or_refused_never_dropped():
+    assert as_problem("fpr at most 1 percent") == as_problem("fpr <= 0.01")
+    assert as_problem("recall >= 95 Per cent") == as_problem("recall >= 0.95")
+    with pytest.raises(ValueError, match="Cannot read '‰'") as caught:
+        as_problem("fpr <= 1‰")
+    assert "fpr <= 1\n" not in str(caught.value)
+
+
+def test_a_share_of_alerts_is_coverage():
+    with pytest.raises(ValueError, match="for a share write 'coverage <= 2 %'"):
+        as_problem("alerts <= 2 %")
+    assert str(as_problem("alerts <= 20")) == "maximize recall subject to alerts <= 20"

@@ -75,6 +75,7 @@ from setpoint.rates import (
     Target,
     TopK,
     Value,
+    alerts,
     cost,
     f_score,
     maximum,
@@ -349,7 +350,10 @@ class _Sentence(Words):
         if self.take("at") or self.take("="):
             return (self.build(start, Setpoint, left, self.level()),)
         if self.next_is("<=") or self.next_is(">="):
-            return (self.build(start, Bound, left, self.pop().key, self.level()),)
+            sense = self.pop().key
+            if left == alerts and self.word.key.endswith("%"):
+                self.stop(f"Alerts are a number of rows; for a share write 'coverage {sense} 2 %'.")
+            return (self.build(start, Bound, left, sense, self.level()),)
         why = "A target needs '<=', '>=' or 'at' and a number, as in 'fpr <= 0.01'."
         return self.stop(why, among=("<=", ">=", "at"))
 

@@ -14,7 +14,7 @@ from setpoint.problems.vocabulary import PHRASES
 
 T = TypeVar("T")
 _TOKEN = re.compile(
-    r"""(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:\s*%)?)
+    r"""(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:\s*(?:%|(?i:per[ ]?cent)\b))?)
       | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
       | (?P<name>[sS]\.[tT]\.|[^\W\d]\w*)
       | (?P<sign><=|>=|==|=<|=>|[-+*/(),=&.\[\]≤≥])""",
@@ -27,6 +27,8 @@ _HINTS = {
     ">": "Bounds are written <= and >=.",
     "%": "A percentage follows a number, as in 1 %.",
 }
+_LESS_IS_BETTER = ("cost", "error", "fnr", "fpr", "false", "miss", "balanced_error", "coverage")
+"""Sentences that begin like this want less of it."""
 _BEFORE_A_NAME = ("on", "&", "per", "=")
 """After these a word is the name of a column or a value, never a phrase."""
 _LONGEST_PHRASE = max(len(phrase.split()) for phrase in PHRASES)
@@ -101,6 +103,8 @@ class Words:
                 self.point(at, at + 1, f"Cannot read {found!r}. {why}", ("<=", ">="))
             text = match.group()
             key = text.lower() if match.lastgroup == "name" else text
+            if match.lastgroup == "number" and key.lower().endswith("cent"):
+                key = f"{key.lower().split('per')[0].rstrip()}%"
             yield Word(str(match.lastgroup), key, text, at)
             at = match.end()
 
@@ -207,8 +211,10 @@ def repairs(sentence: str, error: Unreadable) -> Iterator[str]:
     after = sentence[error.end :]
     for word in difflib.get_close_matches(wrong.lower(), error.among, n=3, cutoff=0.5):
         yield f"{before}{word}{after}"
-    if wrong in ("<", ">"):
-        yield f"{before}{wrong}= {after.lstrip()}"
+    if wrong.strip() in ("<", ">"):
+        yield f"{before.rstrip()} {wrong.strip()}= {after.lstrip()}"
     yield f"{before}subject to {sentence[error.start :]}"
-    yield f"maximize {sentence}"
-    yield f"{before}{after.lstrip()}"
+    less = sentence.strip().lower().startswith(_LESS_IS_BETTER)
+    yield f"minimize {sentence}" if less else f"maximize {sentence}"
+    if not before.rstrip()[-1:].isdigit():  # a word after a number may be its unit
+        yield f"{before}{after.lstrip()}"
