@@ -178,3 +178,16 @@ def test_intraclass_correlation_is_that_of_the_model():
     assert intraclass_correlation(values, codes) == pytest.approx(0.3, abs=0.06)
     assert intraclass_correlation(random.normal(size=len(codes)), codes) == 0
     assert intraclass_correlation(np.ones(4), np.array([0, 0, 1, 1])) == 0
+
+
+def test_the_page_of_clusters_counts_the_rows_of_the_certificate(tmp_path):
+    data = write(tmp_path / "data.csv", **table())
+    words = ("--score", "x", "--label", "y", "--clusters", "who")
+    goal = ("--goal", "fpr <= 0.1", "--out", tmp_path / "c.json", "--page", tmp_path / "page.html")
+    assert run("certify", data, *words, *goal) == 0
+    again = ("--certificate", tmp_path / "c.json", "--out", tmp_path / "again.html")
+    assert run("report", data, *words, *again) == 0
+    for name in ("page.html", "again.html"):
+        page = (tmp_path / name).read_text()
+        assert "Measured on calibration data" in page
+        assert "One row of each of 600 clusters is counted." in page

@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--score", metavar="COLUMN", help="the scores: higher is more positive")
     add("--label", metavar="COLUMN", help="the true class")
     add("--group", metavar="COLUMN", help="rates for each value of this column")
+    add("--clusters", metavar="COLUMN", help="who a row belongs to, if it was certified so")
     add("--id", metavar="COLUMN", help="names the row, if ties are broken by lot")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--time", metavar="COLUMN", help="when each row came: rates by period, alerts a day")
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Write the page."""
     if given.source.is_dir() and given.certificate is None:
-        for name in ("score", "label", "group", "time", "by", "id"):
+        for name in ("score", "label", "group", "clusters", "time", "by", "id"):
             if getattr(given, name) is not None:
                 raise UserError(f"--{name} is for scored rows; {given.source} is a run.")
         result = read_result(given.source, read_manifest(given.source))
@@ -79,7 +80,8 @@ def _of_scores(given: argparse.Namespace) -> str:
     certificate = read_certificate_file(given.certificate)
     columns = (given.score, given.label, given.group, given.positive)
     source = open_table(given.source)
-    data = read_scores(source, *columns, times=given.time, ids=given.id, one_will_do=True)
+    named = {"clusters": given.clusters, "times": given.time, "ids": given.id}
+    data = read_scores(source, *columns, **named, one_will_do=True)
     order = None if given.time is not None else order_note(data.scores, data.labels)
     notes = [*data.notes, *([] if order is None else [order])]
     tell(notes)
@@ -95,5 +97,6 @@ def _of_scores(given: argparse.Namespace) -> str:
         checks=read_checks(given.history or history_file(given.certificate)),
         script=not given.no_script,
         ids=data.ids,
+        clusters=data.clusters,
         **page_words(given),
     )

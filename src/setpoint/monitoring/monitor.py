@@ -200,7 +200,9 @@ class Monitor:
         if capacity is not None and rows.times is None:
             raise ValueError(f"`{capacity}` goes by time: pass times=, when each row came.")
         if self.certificate.clusters is not None and rows.clusters is None:
-            raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
+            raise ValueError(
+                "It is about a row of each cluster: pass clusters= (--clusters COLUMN)."
+            )
         if rows.clusters is not None and rows.ids is not None and not self.certificate.lots:
             raise ValueError(
                 "clusters= counts a cluster once, with labels that are known now: leave ids= out, "
