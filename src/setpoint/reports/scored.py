@@ -94,10 +94,8 @@ def report(
         scores = certificate.resolve_ties(scores, ids, values)
         test = test and (certificate.resolve_ties(test[0], test[4], test[2]), *test[1:])
     if clusters is not None and certificate.clusters is not None:
-        drawn = _one_row_each(scores, labels, clusters)
-        scores, labels = np.asarray(scores)[drawn], np.asarray(labels)[drawn]
-        values, times = (c if c is None else np.asarray(c)[drawn] for c in (values, times))
-        told["notes"] = (*notes, f"One row of each of {len(drawn):,} clusters is counted.")
+        scores, labels, values, times = _rows_of_clusters(clusters, scores, labels, values, times)
+        told["notes"] = (*notes, f"One row of each of {len(scores):,} clusters is counted.")
     name = "calibration" if _is_calibration(scores, labels, certificate) else "test"
     splits = {name: (scores, labels, values)}
     if test is not None:
@@ -158,12 +156,13 @@ def _group_column(groups: Any, needed: str | None) -> tuple[str, Any]:
     return column, values
 
 
-def _one_row_each(scores: Any, labels: Any, clusters: Any) -> Any:
-    """The row of every cluster that its certificate counts."""
+def _rows_of_clusters(clusters: Any, scores: Any, labels: Any, *others: Any) -> Any:
+    """Scores, labels and other columns (or None) of the row that stands for each cluster."""
     from setpoint.certificates.clusters import by_cluster
 
     drawn = by_cluster(calibration_sample(scores, labels, None, ()), clusters).drawn
-    return np.arange(len(np.asarray(scores))) if drawn is None else drawn
+    which = slice(None) if drawn is None else drawn
+    return [None if c is None else np.asarray(c)[which] for c in (scores, labels, *others)]
 
 
 def _is_calibration(scores: Any, labels: Any, certificate: Certificate) -> bool:
