@@ -38,6 +38,8 @@ EXAMPLES = {
     "Over all classes": "maximize lowest(recall) subject to accuracy >= 0.8",
     "Queries": "maximize precision subject to alerts at 10 per query",
     "A goal by name": "fnr_at_fpr(1 %)",
+    "Without a verb": "cost(miss=500, false_alarm=5)",
+    "A rate at the level of another": "recall at 1 % fpr",
 }
 """Every form of a sentence, by what it shows."""
 MEANING = {
@@ -93,7 +95,8 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "Whatever takes a goal takes a `Problem`, a bound or a sentence; every problem prints as"
     yield "a sentence that reads back. Case does not matter. An error points at the word and names"
-    yield "the nearest sentence that can be read. This page is made by `python -m docs.make_goals`."
+    yield "the nearest sentence that can be read. Without a verb, an objective goes the way of a good"
+    yield "classifier. This page is made by `python -m docs.make_goals`."
     yield from _table(
         "Forms",
         ("what", "sentence", "read as"),

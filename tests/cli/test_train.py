@@ -255,7 +255,7 @@ def test_not_certified_is_1_and_such_a_run_does_not_decide(made, capsys, tmp_pat
         (["--test", "gone.csv"], "gone.csv: no such file"),
         (["--drop", "gone"], "no column 'gone' (--drop)"),
         (["--goal", "maximize recall"], "has no bound that can be certified"),
-        (["--goal", "fpr"], "A problem starts with 'minimize' or 'maximize'"),
+        (["--goal", "fpr"], "This can be read: minimize fpr"),
         (["--method", "magic"], "method must be one of 'implicit'"),
         (["--goal", 'minimize error subject to fpr on sex="f" <= 0.1'], "add --group"),
         (

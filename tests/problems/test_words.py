@@ -5,10 +5,11 @@ import time
 import pytest
 
 from setpoint.fairness import demographic_parity, equalized_odds, gap
-from setpoint.problems import Problem, as_problem, pr_auc, precision_at_k, roc_auc
-from setpoint.problems.parser import is_about_targets
+from setpoint.problems import Problem, as_problem, parse_capacity, pr_auc, precision_at_k, roc_auc
+from setpoint.problems.validation import more_is_better
 from setpoint.problems.vocabulary import PHRASES
 from setpoint.rates import (
+    CATALOGUE,
     FN,
     FP,
     TN,
@@ -100,6 +101,7 @@ def test_every_phrase_can_be_read(phrase):
         "<=": "minimize fnr subject to fpr {} 0.1",
         ">=": "minimize fpr subject to recall {} 0.1",
         "=": "minimize fpr subject to recall {} 0.1",
+        "f_score": "maximize {}(3)",
     }
     sentence = starts.get(PHRASES[phrase], "maximize {}")
     said, meant = (Problem.parse(sentence.format(words)) for words in (phrase, PHRASES[phrase]))
@@ -112,10 +114,9 @@ def test_every_phrase_can_be_read(phrase):
         ("minimize fnr subject to fpr < 0.1", "minimize fnr subject to fpr <= 0.1"),
         ("maximize prescision subject to recall >= 1", "maximize precision subject to recall >= 1"),
         ("maximize recall fpr <= 0.1", "maximize recall subject to fpr <= 0.1"),
-        ("recall subject to fpr <= 0.1", "maximize recall subject to fpr <= 0.1"),
         ("minimize fnr subjct to fpr <= 0.1", "minimize fnr subject to fpr <= 0.1"),
-        ("minimize fnr subject to fpr<0.1", "minimize fnr subject to fpr<=0.1"),
-        ("cost(miss=500, false_alarm=5)", "minimize cost(miss=500, false_alarm=5)"),
+        ("minimize fnr subject to fpr<0.1", "minimize fnr subject to fpr <= 0.1"),
+        ("minimize fn subject to fprr < 0.1", "minimize fnr subject to fpr <= 0.1"),
     ],
 )
 def test_an_error_names_the_nearest_sentence(sentence, nearest):
@@ -142,9 +143,105 @@ def test_thousands_of_terms_take_no_second(terms):
     assert Problem.parse(str(problem)) == problem
 
 
-def test_a_verb_makes_a_problem_even_without_bounds():
-    assert is_about_targets("fnr at 0.1")
-    assert not is_about_targets("minimize fnr at 0.1")
+@pytest.mark.parametrize(
+    ("sentence", "nearest"),
+    [
+        ("fpr<0.01", "fpr <= 0.01"),
+        ("fpr under 1 %", "fpr <= 1 %"),
+        ("keep fprr below 1 %", "fpr <= 1 %"),
+        ("recall above 95", "recall >= 95 %"),
+        ("fpr 1 %", "fpr <= 1 %"),
+        ("fpr", "minimize fpr"),
+        ("recall", "maximize recall"),
+        ("fpr <= 0,01", "fpr <= 0.01"),
+        ("fpr <= 1 in 1000", "fpr <= 0.001"),
+        ("0.01 < fpr < 0.02", "fpr >= 0.01 and fpr <= 0.02"),
+        ("false alarms <= 1 %", "fpr <= 1 %"),
+        ("1 % false positives", "at most 1 % fpr"),
+        ("tpr@fpr=0.01", "tpr at 0.01 fpr"),
+        ("tpr@0.01", "tpr at 0.01 fpr"),
+        ("precision@100", "precision at 100 alerts"),
+        ("recall_at_k(100)", "recall at 100 alerts"),
+        ("recall_at_fpr(0.01)", "recall at 0.01 fpr"),
+        ("recall at fpr 1%", "recall at 1% fpr"),
+        ("partial_auc(0.1)", "roc_auc(fpr=[0, 0.1])"),
+        ("roc_auc(max_fpr=0.1)", "roc_auc(fpr=[0, 0.1])"),
+        ("maximize g_mean", "maximize balanced accuracy"),
+        ("f0.5", "f_score(0.5)"),
+        ("macro f1", "macro(f1)"),
+        ("eer", "minimize max(fpr, fnr)"),
+        ("cost(fn=500, fp=5)", "cost(miss=500, false_alarm=5)"),
+        ("minimize 500 FN + 5 FP", "minimize cost(miss=500, false_alarm=5)"),
+        ("minimize cost", "minimize cost(miss=10, false_alarm=1)"),
+        ("maximize recall, fpr <= 0.1", "maximize recall subject to fpr <= 0.1"),
+        ("maximize recall where fpr <= 0.1", "maximize recall subject to fpr <= 0.1"),
+        ("maximize recall subject to: fpr <= 0.1.", "maximize recall subject to fpr <= 0.1"),
+        ("fpr <= 0.1 & recall >= 0.5", "fpr <= 0.1 and recall >= 0.5"),
+        ("equalised odds(0.02, sex=[f, m])", "equalized_odds(0.02, sex=[f, m])"),
+        ("fpr in each group <= 1 %", "largest(fpr, group=[a, b]) <= 1 %"),
+        ("alerts <= 100 per day", "alerts <= 100 per day on 95 % of days"),
+        ("100 alerts per week", "alerts <= 100 per week on 95 % of weeks"),
+    ],
+)
+def test_what_people_write_gets_the_nearest_goal(sentence, nearest):
+    began = time.process_time()
+    with pytest.raises(ValueError, match="This can be read") as caught:
+        as_problem(sentence)
+    assert time.process_time() - began < 0.5
+    assert f"This can be read: {nearest}\n" in str(caught.value)
+    assert parse_capacity(nearest) or as_problem(nearest)
+
+
+@pytest.mark.parametrize("sentence", ["hello", "logloss", "fpr <= 0.1 or recall >= 0.5", "fpr ?"])
+def test_nothing_is_offered_that_means_something_else(sentence):
+    with pytest.raises(ValueError, match=r"Cannot read '\S+'\. ") as caught:
+        as_problem(sentence)
+    assert "This can be read" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "problem"),
+    [
+        ("cost(miss=500, false_alarm=5)", "minimize cost(miss=500, false_alarm=5)"),
+        (
+            "cost(miss=1, false_alarm=5, amounts=a)",
+            "minimize cost(miss=1, false_alarm=5, amounts=a)",
+        ),
+        ("cost([[0, 1], [5, 0]]) subject to fpr of 0 <= 0.1", None),
+        ("f1", "maximize f_score(1)"),
+        ("balanced_accuracy_score", "maximize 1 - 0.5 fpr - 0.5 fnr"),
+        ("error", "minimize error"),
+        ("lowest(recall)", None),
+        ("AUC-ROC", str(roc_auc())),
+        ("ap", str(pr_auc())),
+        ("youden", "maximize tpr - fpr"),
+        ("recall subject to fpr <= 0.1", "maximize recall subject to fpr <= 0.1"),
+        ("recall at fpr <= 0.1", "maximize recall subject to fpr <= 0.1"),
+        ("recall at 10 % fpr", "maximize recall subject to fpr <= 0.1"),
+        ("sensitivity at 90 % specificity", "maximize recall subject to tnr >= 0.9"),
+        ("precision at 100 alerts", "maximize precision subject to alerts at 100"),
+        ("recall at fpr = 0.1", "maximize recall subject to fpr at 0.1"),
+        ("at most 1 % false positive rate", "maximize recall subject to fpr <= 0.01"),
+        ("fnr at 0.1", "minimize fpr subject to fnr at 0.1"),
+        ("minimize fnr at fpr <= 0.1", "minimize fnr subject to fpr <= 0.1"),
+    ],
+)
+def test_a_goal_without_a_verb_wants_what_a_good_classifier_has(sentence, problem):
+    found = as_problem(sentence)
+    assert problem is None or str(found) == problem
+    assert found.maximize == str(found).startswith("maximize")
+    assert Problem.parse(str(found)) == found
+
+
+def test_which_way_is_better_is_that_of_a_good_classifier():
+    better = {name: more_is_better(rate) for name, rate in CATALOGUE.items()}
+    less = {name for name, more in better.items() if more is False}
+    assert less == {"fpr", "fnr", "error", "balanced_error"}
+    assert {name for name, more in better.items() if more is None} == {
+        *("coverage", "alerts", "prevalence"),
+    }
+    assert more_is_better(gap(tpr, sex=["f", "m"])) is None
+    assert more_is_better(cost(miss=1, false_alarm=5, amounts="a")) is False
 
 
 def test_thresholds_beside_bounds_alone_say_what_to_write():

@@ -28,9 +28,8 @@ from setpoint.problems import (
     PER_GROUP,
     Capacity,
     Problem,
-    is_about_targets,
     parse_capacity,
-    parse_targets,
+    read_goal,
     refuse_classes,
     refuse_queries,
 )
@@ -96,7 +95,7 @@ def goal_to_certify(goal: Any) -> CertificateGoal:
         ValueError: The sentence cannot be read, or is about classes or queries.
     """
     if isinstance(goal, str):
-        goal = parse_targets(goal) if is_about_targets(goal) else Problem.parse(goal)
+        goal = read_goal(goal)
     if isinstance(goal, Problem):
         refuse_queries(goal.query, "A certificate")
         per_group = goal.thresholds == PER_GROUP

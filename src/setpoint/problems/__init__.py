@@ -17,8 +17,8 @@ from setpoint.problems.goals import (
     roc_auc,
     tpr_at_fpr,
 )
-from setpoint.problems.parser import is_about_targets, parse_capacity, parse_targets
-from setpoint.problems.problem import Problem, merit
+from setpoint.problems.parser import parse_capacity
+from setpoint.problems.problem import Problem, merit, read_goal
 from setpoint.problems.validation import check_plain, refuse_classes, refuse_queries
 
 if TYPE_CHECKING:
@@ -35,13 +35,12 @@ __all__ = [
     "check_plain",
     "evaluate",
     "fnr_at_fpr",
-    "is_about_targets",
     "merit",
     "parse_capacity",
-    "parse_targets",
     "pr_auc",
     "precision_at_k",
     "precision_at_recall",
+    "read_goal",
     "recall_at_precision",
     "refuse_classes",
     "refuse_queries",

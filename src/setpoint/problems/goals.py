@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any, TypeGuard, overload
 
 from setpoint import rates
 from setpoint._checks import whole
 from setpoint.axes.specification import DEFAULT_POINTS
 from setpoint.batch import ScoredExamples
-from setpoint.problems.parser import is_about_targets, parse_targets
-from setpoint.problems.problem import Problem
+from setpoint.problems.problem import Problem, read_goal
 from setpoint.problems.vocabulary import goal
-from setpoint.rates import Target, alerts, coverage, npv, precision, recall, tpr
+from setpoint.rates import Range, Rate, Target, alerts, coverage, npv, precision, recall, tpr
 from setpoint.rates import fnr as fnr_
 from setpoint.rates import fpr as fpr_
 
@@ -49,9 +48,9 @@ def as_problem(goal: GoalLike, who: str = "This") -> Problem:
     if isinstance(goal, Problem):
         return goal
     if isinstance(goal, str):
-        if not is_about_targets(goal):
-            return Problem.parse(goal)
-        goal = parse_targets(goal)
+        goal = read_goal(goal)
+        if isinstance(goal, Problem):
+            return goal
     targets = (goal,) if isinstance(goal, Target) else tuple(goal) if _listed(goal) else ()
     if not targets or not all(isinstance(target, Target) for target in targets):
         raise TypeError(
@@ -149,7 +148,7 @@ def evaluate(
     return found
 
 
-def _listed(goal: object) -> bool:
+def _listed(goal: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(goal, (list, tuple))
 
 
@@ -237,8 +236,8 @@ def roc_auc(
     """
     if tpr is not None:
         _one_axis(fpr, "fpr", "tpr")
-        return Problem(maximize=rates.tnr, subject_to=rates.tpr.over(*tpr), thresholds=points)
-    return Problem(maximize=rates.tpr, subject_to=fpr_.over(*(fpr or WHOLE)), thresholds=points)
+        return Problem(maximize=rates.tnr, subject_to=_swept(rates.tpr, tpr), thresholds=points)
+    return Problem(maximize=rates.tpr, subject_to=_swept(fpr_, fpr), thresholds=points)
 
 
 @goal
@@ -258,10 +257,19 @@ def pr_auc(
     """
     if precision is not None:
         _one_axis(recall, "recall", "precision")
-        over = rates.precision.over(*precision)
+        over = _swept(rates.precision, precision)
         return Problem(maximize=rates.recall, subject_to=over, thresholds=points)
-    over = rates.recall.over(*(recall or WHOLE))
+    over = _swept(rates.recall, recall)
     return Problem(maximize=rates.precision, subject_to=over, thresholds=points)
+
+
+def _swept(rate: Rate, over: object) -> Range:
+    """A rate over a range of two levels; None is all of it."""
+    if over is not None and not (_listed(over) and len(over) == 2):
+        raise TypeError(
+            f"{rate} is swept over a range, such as {rate}=[0, 0.1]; got {over!r:.100}."
+        )
+    return rate.over(*(over or WHOLE))
 
 
 def _one_axis(given: object, name: str, other: str) -> None:

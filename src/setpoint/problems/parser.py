@@ -4,13 +4,14 @@ The grammar, in the words people use. Case does not matter; other words for the 
 :mod:`setpoint.problems.vocabulary`::
 
     capacity   = "alerts" "<=" number "per" period "on" number "of" periods     (certificates)
-    problem    = (("minimize" | "maximize") sum | [("minimize" | "maximize")] goal [arguments])
+    problem    = [("minimize" | "maximize")] (sum | goal [arguments])
                  [ ("subject to" | "with" | "at") targets
                  | "over" sum "in" "[" level "," level "]" ]
                  [ "with" (number ("threshold" | "thresholds") | "thresholds per group") ]
                  [ "per" column ]
     targets    = target {("and" | ",") target}
-    target     = sum ("<=" | ">=" | "at" | "=") level | fairness arguments
+    target     = sum ("<=" | ">=" | "at" | "=") level | ["<=" | ">="] level factor
+               | fairness arguments
     level      = ["-"] number
     arguments  = "(" argument {"," argument} ")"
     argument   = [column "="] (sum | value | "[" value {"," value} "]")
@@ -40,7 +41,7 @@ The grammar, in the words people use. Case does not matter; other words for the 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from setpoint.axes.specification import PER_GROUP, Specification
@@ -50,6 +51,7 @@ from setpoint.problems.validation import (
     check_query,
     check_targets,
     count_thresholds,
+    more_is_better,
     specified,
 )
 from setpoint.problems.vocabulary import EXPRESSIONS, FOLDS, GOALS, TARGETS
@@ -84,9 +86,10 @@ from setpoint.rates import (
 _COUNT_NAMES = {"tp": TP, "fp": FP, "fn": FN, "tn": TN}
 _OF_CLASSES = ("macro", "lowest", "highest", "top_k", "cost", *AREAS)
 _NAMES = (*CATALOGUE, "f_score", *FOLDS, *_OF_CLASSES, *EXPRESSIONS)
+_KNOWN = f"Known rates: {', '.join(CATALOGUE)}."
 _VERBS = {"minimize": False, "maximize": True}
 _KEYWORDS = ("subject", "to", "over", "in", "at", "and", "with", "on", "per", "of", "or")
-_REST = ("subject", "over", "and", "with", "per")
+_REST = ("subject", "over", "with", "per")
 _DEEPEST = 100
 """How deep parentheses may be nested: twice what any expression needs."""
 _LONGEST_SENTENCE = 100_000
@@ -103,14 +106,31 @@ def parse(sentence: str) -> Specification:
     return _read_sentence(sentence, lambda text: _Sentence(text).problem())
 
 
-def parse_targets(sentence: str) -> tuple[Target, ...]:
-    """The targets of a sentence that is about these alone, such as ``fpr <= 1 %``.
+def parse_goal(sentence: str) -> Specification | tuple[Target, ...]:
+    """The problem that a sentence describes, or the targets if it is about these alone.
 
     Raises:
         TypeError: It is no text.
         ValueError: It cannot be read, as for :func:`parse`.
+
+    Examples:
+        >>> [str(target) for target in parse_goal("fpr <= 1 % and recall at least 50 %")]
+        ['fpr <= 0.01', 'recall >= 0.5']
     """
-    return _read_sentence(sentence, lambda text: _Sentence(text).only_targets())
+    return _read_sentence(sentence, _read_goal)
+
+
+def _read_goal(text: str) -> Specification | tuple[Target, ...]:
+    if _Sentence(text).verb_ahead():
+        return _Sentence(text).problem()
+    try:
+        return _Sentence(text).only_targets()
+    except Unreadable as as_targets:
+        try:
+            return _Sentence(text).problem()
+        except Unreadable as as_problem:  # the reading that came further tells what is wrong
+            further = max(as_targets, as_problem, key=lambda error: (error.end, -error.start))
+            raise further from None
 
 
 def parse_capacity(sentence: object) -> Capacity | None:
@@ -133,25 +153,10 @@ def parse_capacity(sentence: object) -> Capacity | None:
     return _read_sentence(sentence, lambda text: _Sentence(text).capacity())
 
 
-def is_about_targets(sentence: str) -> bool:
-    """Whether a sentence reads like targets alone, not like a problem.
-
-    Examples:
-        >>> is_about_targets("fpr <= 1 %"), is_about_targets("Maximise recall")
-        (True, False)
-    """
-    try:
-        words = _Sentence(sentence)
-    except Unreadable:
-        return False
-    if words.verb_ahead() or words.word.key in GOALS:
-        return False
-    keys = {word.key for word in words.words}
-    return not keys & {"subject", "over"} and bool(keys & {"<=", ">=", "=", "at", *TARGETS})
-
-
 _OFFERED = 200
 """Characters of a sentence to which an error offers the nearest one that can be read."""
+_REPAIRED = 20
+"""Repaired sentences that are repaired once more in search of one that can be read."""
 
 
 def _read_sentence(sentence: str, read: Callable[[str], T]) -> T:
@@ -172,13 +177,23 @@ def _read_sentence(sentence: str, read: Callable[[str], T]) -> T:
 
 
 def _nearest(sentence: str, error: Unreadable, read: Callable[[str], Any]) -> str | None:
-    """A sentence near the one that was refused and that can be read."""
-    for repaired in repairs(sentence, error):
-        try:
-            read(repaired)
-        except ValueError:
-            continue
-        return " ".join(repaired.split())
+    """A sentence near the one that was refused and that can be read, by as few repairs as can be.
+
+    Breadth first: repairs of repaired sentences are tried where no single one suffices.
+    """
+    refused, seen = [(sentence, error)], {sentence}
+    for text, why in refused:
+        for repaired in repairs(text, why):
+            if repaired in seen:
+                continue
+            seen.add(repaired)
+            try:
+                parse_capacity(repaired) or read(repaired)
+            except Unreadable as again:
+                if len(refused) < _REPAIRED:
+                    refused.append((repaired, again))
+                continue
+            return " ".join(repaired.split())
     return None
 
 
@@ -193,16 +208,18 @@ class _Sentence(Words):
         if self.word.key in GOALS:
             problem = self.goal(asked)
         else:
-            if asked is None:
-                why = "A problem starts with 'minimize' or 'maximize'."
-                self.stop(why, among=(*_VERBS, *GOALS))
-            start, objective = self.at, self.sum()
+            if asked is None and self.word.kind == "end":
+                self.stop("A problem starts with 'minimize' or 'maximize'.")
+            start, objective = self.at, self.sum(among=(*_VERBS, *GOALS) if asked is None else GOALS)
             self.build(start, check_objective, objective, "maximize" if asked else "minimize")
             targets = self.targets()
+            if asked is None:
+                asked = self.usual_verb(start, objective, targets)
             problem = specified(objective, asked, targets, self.thresholds(targets))
         problem = self.per(problem)
         if self.word.kind != "end":
-            self.stop(f"Expected one of {', '.join(_REST)}, an operator or the end.", among=_REST)
+            rest = (*_REST, "and") if problem.subject_to else _REST
+            self.stop(f"Expected one of {', '.join(rest)}, an operator or the end.", among=rest)
         return problem
 
     def verb_ahead(self) -> bool:
@@ -213,6 +230,18 @@ class _Sentence(Words):
     def verb(self) -> bool | None:
         """Whether something is to be maximized; None if the sentence does not say."""
         return self.pop().key.startswith("max") if self.verb_ahead() else None
+
+    def usual_verb(self, start: int, objective: Expression, targets: tuple[Target, ...]) -> bool:
+        """Whether more of an objective without a verb is better.
+
+        Refused if that depends, and for a rate alone that one threshold at the end makes perfect.
+        """
+        best = more_is_better(objective)
+        if best is None or not (targets or objective.direction is None):
+            first = self.words[start]
+            why = f"Cannot read {first.text!r:.80}. A problem starts with 'minimize' or 'maximize'."
+            self.point(first.start, first.start + len(first.text), why, _VERBS)
+        return best
 
     def goal(self, maximize: bool | None) -> Specification:
         """A problem by its name."""
@@ -232,6 +261,8 @@ class _Sentence(Words):
                 "Bounds alone say nothing of thresholds: write 'maximize recall subject to' first."
             )
             self.stop(why)
+        if self.next_is("per") and found[-1].expression == alerts:
+            self.stop("A capacity, for certificates, reads: alerts <= 200 per day on 95 % of days.")
         if self.word.kind != "end":
             self.stop("Expected 'and' or the end.", among=("and",))
         return found
@@ -312,7 +343,17 @@ class _Sentence(Words):
             self.need("subject", "to")
         elif not self.take("at"):
             return ()
+        elif self.word.kind == "number":
+            return (self.level_first(),)
         return self.several_targets()
+
+    def level_first(self) -> Target:
+        """``1 % fpr``, behind "at": a bound on the side that is wanted; alerts have the number."""
+        start, level, rate = self.at, self.level(), self.factor()
+        best = more_is_better(rate)
+        if best is None:
+            return self.build(start, Setpoint, rate, level)
+        return self.build(start, Bound, rate, ">=" if best else "<=", level)
 
     def several_targets(self) -> tuple[Target, ...]:
         """Targets joined by "and" or commas."""
@@ -342,7 +383,10 @@ class _Sentence(Words):
             args, named = self.arguments()
             made = self.build(start, TARGETS[name], *args, **named)
             return made if isinstance(made, tuple) else (made,)
-        left = self.sum()
+        if self.next_is("<=") or self.next_is(">="):
+            sense, level = self.pop().key, self.level()
+            return (self.build(start, Bound, self.factor(), sense, level),)
+        left = self.sum(among=(*TARGETS, *_VERBS, *GOALS))
         if self.take(".", "at", "("):
             level = self.level()
             self.need(")")
@@ -385,9 +429,11 @@ class _Sentence(Words):
             self.need("thresholds", "per", "group")
         return self.build(start, count_thresholds, given, targets)
 
-    def sum(self) -> Expression:
-        """Terms added and subtracted."""
+    def sum(self, among: Iterable[str] = ()) -> Expression:
+        """Terms added and subtracted; ``among``: what may stand here, too."""
         start = self.at
+        if self.word.kind == "name" and self.word.key not in _NAMES:
+            self.stop(_KNOWN, among=(*_NAMES, *among))
         terms = [-self.term() if self.take("-") else self.term()]
         while self.next_is("+") or self.next_is("-"):
             terms.append(-self.term() if self.pop().key == "-" else self.term())
@@ -427,7 +473,7 @@ class _Sentence(Words):
         if word.key in _OF_CLASSES:
             return self.sliced(self.about_classes())
         if word.key not in (*FOLDS, "("):
-            self.stop(f"Known rates: {', '.join(CATALOGUE)}.", among=_NAMES)
+            self.stop(_KNOWN, among=_NAMES)
         return self.nested()
 
     def nested(self) -> Expression:

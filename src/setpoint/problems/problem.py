@@ -18,7 +18,7 @@ import numpy as np
 
 from setpoint.axes.specification import PER_GROUP, Specification
 from setpoint.batch import ScoredExamples, column_of
-from setpoint.problems.parser import parse
+from setpoint.problems.parser import parse, parse_goal
 from setpoint.problems.validation import as_targets, check_query, refuse_amounts, specified
 from setpoint.rates import Expression, Target, by_amounts, column_name
 
@@ -99,8 +99,12 @@ class Problem(Specification):
 
         The inverse of ``str``: every problem reads back as itself.
         """
+        return cls._of(parse(sentence))
+
+    @classmethod
+    def _of(cls, given: Specification) -> Problem:
         problem = object.__new__(cls)
-        problem._take(parse(sentence))
+        problem._take(given)
         return problem
 
     def evaluate(
@@ -186,6 +190,12 @@ class Problem(Specification):
 
     def __repr__(self) -> str:
         return f"Problem.parse({str(self)!r})"
+
+
+def read_goal(sentence: str) -> Problem | tuple[Target, ...]:
+    """The problem that a sentence describes, or the targets if it is about these alone."""
+    found = parse_goal(sentence)
+    return found if isinstance(found, tuple) else Problem._of(found)
 
 
 def merit(problem: Problem, scores: Any, labels: Any, **given: Any) -> float:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, Literal
 
 from setpoint._checks import whole
 from setpoint.axes.specification import DEFAULT_POINTS, PER_GROUP, Specification
 from setpoint.rates import (
+    Across,
     AmountCost,
     Bound,
     ClassArea,
+    Cost,
+    Counts,
     Expression,
     Range,
     Rate,
     Setpoint,
     Target,
+    TopK,
     accuracy,
     error,
 )
@@ -67,6 +72,35 @@ def check_objective(objective: object, word: str) -> None:
         )
     if not any(True for _ in objective.rates()):
         raise ValueError(f"The objective `{objective}` contains no rate: nothing to {word}.")
+
+
+class _Everywhere(defaultdict[Any, Counts]):
+    """The same counts on every slice."""
+
+    def __init__(self, table: Counts) -> None:
+        super().__init__(lambda: table)
+
+
+_GOOD, _BAD = Counts(9, 1, 1, 9, 10, 10), Counts(1, 9, 9, 1, 10, 10)
+
+
+def more_is_better(expression: Expression) -> bool | None:
+    """Whether a good classifier has more of it than a bad one; None if that cannot be told.
+
+    Examples:
+        >>> from setpoint import coverage, fnr, precision
+        >>> more_is_better(precision), more_is_better(fnr), more_is_better(coverage)
+        (True, False, None)
+    """
+    while isinstance(expression, Across):
+        expression = expression.inner
+    if isinstance(expression, Rate):  # of a class it is as of the positives
+        expression = Rate(expression.numerator, expression.denominator)
+    if expression.is_about_classes:
+        known = isinstance(expression, (Cost, TopK, ClassArea))
+        return not isinstance(expression, Cost) if known else None
+    good, bad = (expression.of(_Everywhere(table)) for table in (_GOOD, _BAD))
+    return None if good == bad else bool(good > bad)
 
 
 def count_thresholds(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn, TypeVar
 
-from setpoint.problems.vocabulary import PHRASES
+from setpoint.problems.vocabulary import NEARLY, PHRASES
 
 T = TypeVar("T")
 _TOKEN = re.compile(
@@ -31,7 +31,8 @@ _LESS_IS_BETTER = ("cost", "error", "fnr", "fpr", "false", "miss", "balanced_err
 """Sentences that begin like this want less of it."""
 _BEFORE_A_NAME = ("on", "&", "per", "=")
 """After these a word is the name of a column or a value, never a phrase."""
-_LONGEST_PHRASE = max(len(phrase.split()) for phrase in PHRASES)
+_LONGEST_PHRASE = max(2 * len(phrase.split()) for phrase in PHRASES)
+"""Words of a phrase, with hyphens between them."""
 
 
 class Unreadable(ValueError):
@@ -177,7 +178,7 @@ def _translated(words: list[Word]) -> Iterator[Word]:
         last = words[at + length - 1]
         text = " ".join(each.text for each in words[at : at + length])
         text = text if length == 1 else text.ljust(last.start + len(last.text) - word.start)
-        phrase = PHRASES[" ".join(each.key for each in words[at : at + length])]
+        phrase = PHRASES[_phrase(words[at : at + length])]
         for kind, key in _canonical(phrase):
             yield Word(kind, key, text, word.start)
         at += length
@@ -186,9 +187,15 @@ def _translated(words: list[Word]) -> Iterator[Word]:
 def _phrase_length(words: list[Word], at: int) -> int:
     """How many words from ``at`` on are a phrase; the longest counts."""
     for length in range(min(_LONGEST_PHRASE, len(words) - at), 0, -1):
-        if " ".join(each.key for each in words[at : at + length]) in PHRASES:
+        if _phrase(words[at : at + length]) in PHRASES:
             return length
     return 0
+
+
+def _phrase(words: list[Word]) -> str:
+    """Words as one phrase, however they are joined; "f1_score" is "f1"."""
+    text = " ".join(word.key for word in words).replace("_", " ").replace(" - ", " ")
+    return text.removesuffix(" score")
 
 
 @cache
@@ -209,12 +216,13 @@ def repairs(sentence: str, error: Unreadable) -> Iterator[str]:
     """Sentences near the one that was refused, the likeliest first."""
     before, wrong = sentence[: error.start], sentence[error.start : error.end]
     after = sentence[error.end :]
-    for word in difflib.get_close_matches(wrong.lower(), error.among, n=3, cutoff=0.5):
+    for pattern, meant in NEARLY:
+        yield re.sub(pattern, meant, sentence.strip(), flags=re.IGNORECASE)
+    for word in difflib.get_close_matches(wrong.lower(), error.among, n=3):
         yield f"{before}{word}{after}"
-    if wrong.strip() in ("<", ">"):
-        yield f"{before.rstrip()} {wrong.strip()}= {after.lstrip()}"
     yield f"{before}subject to {sentence[error.start :]}"
+    yield f"{before} subject to {after}"
     less = sentence.strip().lower().startswith(_LESS_IS_BETTER)
     yield f"minimize {sentence}" if less else f"maximize {sentence}"
-    if not before.rstrip()[-1:].isdigit():  # a word after a number may be its unit
-        yield f"{before}{after.lstrip()}"
+    if not wrong.strip().isalnum():
+        yield f"{before} and {after}"
