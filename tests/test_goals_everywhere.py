@@ -8,7 +8,9 @@ from torch import nn
 import setpoint as sp
 from setpoint.integrations.boosting import Objective
 from setpoint.integrations.huggingface import Goal
+from setpoint.integrations.lightning import Recalibrate
 from setpoint.integrations.metrics import GoalMetric
+from setpoint.integrations.skorch import GoalScoring, OperatingNet
 from setpoint.results import diagnose
 from setpoint.solvers import Iterates
 from setpoint.solvers.slack_variables import SlackVariables
@@ -22,6 +24,12 @@ def head():
     return nn.Linear(2, 1)
 
 
+def net(goal):
+    sizes = {"module__in_features": 2, "module__out_features": 1}
+    made = OperatingNet(nn.Linear, criterion=sp.Implicit, criterion__problem=goal, **sizes)
+    return made.initialize()
+
+
 TAKERS = {
     "Implicit": sp.Implicit,
     "Lagrangian": sp.Lagrangian,
@@ -33,6 +41,8 @@ TAKERS = {
     "boosting": Objective,
     "Hugging Face": Goal,
     "metrics": GoalMetric,
+    "Lightning": Recalibrate,
+    "skorch": lambda goal: net(goal).criterion_,
 }
 
 
@@ -45,6 +55,15 @@ def test_a_sentence_and_a_bound_are_problems(taker, goal):
 def test_areas_by_their_names():
     assert sp.Pairwise("maximize auc").problem == sp.roc_auc()
     assert sp.Program("maximize f1").problem == sp.Problem(maximize=sp.f_score(1))
+
+
+def test_skorch_scores_by_any_goal():
+    x = np.random.default_rng(0).normal(size=(200, 2)).astype("float32")
+    fitted = net(PROBLEM)
+    found = {GoalScoring(goal).value(fitted, x, x[:, 0] > 0) for goal in (*SAME, PROBLEM)}
+    assert len(found) == 1
+    assert GoalScoring("cost(miss=5, false_alarm=1)").lower_is_better
+    assert not GoalScoring("f1").lower_is_better
 
 
 def test_a_loop_with_a_sentence_is_a_loop_with_its_problem():

@@ -225,5 +225,5 @@ def test_scikit_learn_estimators_of_xgboost_train_as_its_own_function():
     found = seen.predict(x, output_margin=True)
     assert fnr_at_fpr(0.1).evaluate(found, y) < 0.35
     np.testing.assert_allclose(found, own.predict(data, output_margin=True), rtol=1e-6)
-    values = seen.evals_result()["validation_0"]["metric"]
+    values = seen.evals_result()["validation_0"]["setpoint/goal"]
     assert values[-1] == pytest.approx(fnr_at_fpr(0.1).evaluate(found, y))

@@ -90,7 +90,7 @@ def test_what_is_done(verb, done):
         ("infeasible", {}, "Too few cases to prove that at most 1 in 50 legitimate payments is"),
         ("certified", {"caveats": ["it accepts nobody"]}, "confidence, but it accepts nobody"),
         ("certified", {"guarantee": "mean"}, "proved on average over calibration samples"),
-        ("certified", {"column": "site"}, "is stopped for each site: proved"),
+        ("certified", {"column": "site"}, "is stopped in each group of site: proved"),
     ],
 )
 def test_headlines(given, changes, words):

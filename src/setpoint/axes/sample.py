@@ -291,6 +291,7 @@ def _one_output(values: Any, name: str) -> Floats:
     if array.ndim != 1:
         raise ValueError(
             f"{name} must be one number per example, [n] or [n, 1]; got the shape {array.shape}. "
-            "Evaluate several outputs one by one: scores[:, i]."
+            "Of predict_proba take the column of the positives, scores[:, 1]; several binary "
+            'outputs are named in evaluate and certify: outputs=["a", "b"].'
         )
     return array

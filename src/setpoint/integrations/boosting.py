@@ -116,15 +116,15 @@ class Objective:
         assert scores.grad is not None
         return scores.grad.numpy(), width
 
-    def metric(self, first: Any, second: Any, sample_weight: Any = None) -> Any:
-        """The goal's value on a data set; lower is better.
+    @property
+    def metric(self) -> _Metric:
+        """The goal's value on a data set, for XGBoost; lower is better.
 
-        Its name and value for ``custom_metric`` of ``xgboost.train``, the value alone for
-        ``eval_metric`` of ``XGBClassifier``. The best threshold of these very data; where none
-        reaches the targets, the worst share, or infinity if the objective is no share.
+        For ``custom_metric`` of ``xgboost.train`` and ``eval_metric`` of ``XGBClassifier``. The
+        best threshold of these very data; where none reaches the targets, the worst share, or
+        infinity if the objective is no share.
         """
-        value = self._value(first, second, sample_weight)
-        return (GOAL_KEY, value) if hasattr(second, "get_label") else value
+        return _Metric(self)
 
     def feval(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[str, float, bool]:
         """The same for LightGBM: ``feval`` of its ``train``, ``eval_metric`` of its estimators."""
@@ -140,6 +140,18 @@ class Objective:
         scores, labels, weights = _read_round(first, second, sample_weight)
         given = None if weights is None or len(weights) == 0 else weights
         return -merit(self.problem, scores, labels, weights=given)
+
+
+class _Metric:
+    """A goal's metric, under the name by which ``XGBClassifier`` records it."""
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective, self.__name__ = objective, GOAL_KEY
+
+    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> Any:
+        """Name and value for ``xgboost.train``, the value alone for its estimators."""
+        value = self.objective._value(first, second, sample_weight)
+        return (GOAL_KEY, value) if hasattr(second, "get_label") else value
 
 
 def _read_round(first: Any, second: Any, weights: Any) -> tuple[Any, Any, Any]:

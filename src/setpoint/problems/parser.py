@@ -210,7 +210,10 @@ class _Sentence(Words):
         else:
             if asked is None and self.word.kind == "end":
                 self.stop("A problem starts with 'minimize' or 'maximize'.")
-            start, objective = self.at, self.sum(among=(*_VERBS, *GOALS) if asked is None else GOALS)
+            start, objective = (
+                self.at,
+                self.sum(among=(*_VERBS, *GOALS) if asked is None else GOALS),
+            )
             self.build(start, check_objective, objective, "maximize" if asked else "minimize")
             targets = self.targets()
             if asked is None:

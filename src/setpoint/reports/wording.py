@@ -189,7 +189,7 @@ def bounds_in_words(bounds: Sequence[Bound | Setpoint], run: RunResult) -> Marku
     nouns = nouns_of(run)
     pieces = [bound_in_words(bound, nouns) for bound in bounds]
     column = (run.certificate or {}).get("column")
-    last = Markup(" for each {}").format(name(column, 40)) if column else Markup("")
+    last = Markup(" in each group of {}").format(name(column, 40)) if column else Markup("")
     if len(pieces) < 2:
         return Markup("").join(pieces) + last
     return Markup(", ").join(pieces[:-1]) + " and " + pieces[-1] + last
