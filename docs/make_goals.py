@@ -95,8 +95,8 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "Whatever takes a goal takes a `Problem`, a bound or a sentence; every problem prints as"
     yield "a sentence that reads back. Case does not matter. An error points at the word and names"
-    yield "the nearest sentence that can be read. Without a verb, an objective goes the way of a good"
-    yield "classifier. This page is made by `python -m docs.make_goals`."
+    yield "the nearest sentence that can be read. Without a verb, an objective goes the way of a"
+    yield "good classifier. This page is made by `python -m docs.make_goals`."
     yield from _table(
         "Forms",
         ("what", "sentence", "read as"),
