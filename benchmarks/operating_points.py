@@ -7,7 +7,7 @@ on validation by the goal's own metric; what is reported is the test part.
     python -m benchmarks.operating_points                   # all stages, two hours at most
     python -m benchmarks.operating_points --stage main --seeds 5 --minutes 40
     python -m benchmarks.operating_points --table           # the tables of what has been run so far
-    python -m benchmarks.operating_points --docs            # the same into docs/tables
+    python -m benchmarks.operating_points --docs            # the same into docs/operating_points.md
 
 Rows are appended to benchmarks/results/operating_points.jsonl; cells already there are skipped, so
 a run that was stopped goes on.
@@ -34,7 +34,7 @@ from benchmarks.points.report import SCREENING, text
 RESULTS = Path(__file__).parent / "results" / "operating_points.jsonl"
 FILES = "operating_points*.jsonl"  # two runs at the same time write to two files
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE = DOCS / "tables" / "operating_points.md"
+PAGE = DOCS / "operating_points.md"
 PLOT = DOCS / "images" / "when_does_it_pay.png"
 
 

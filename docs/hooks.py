@@ -21,6 +21,12 @@ DOCS = ROOT / "docs"
 ROLE = re.compile(r":(?:class|func|meth|attr|mod|data):<code>~?(?:setpoint\.)?([^<]*)</code>")
 PICTURE = re.compile(r'<img alt="([^"]*)" src="(?:\.\./)*images/([^"]*\.svg)" ?/?>')
 EMPTY = re.compile(r"<th( [^>]*)?></th>")
+SEARCH = '<div class="md-search" data-md-component="search" role="dialog"'
+SECTION = re.compile(  # its label is an icon; the title follows
+    r'<nav( class="md-nav" data-md-level="\d") aria-labelledby="\w+"'
+    r'(.*?md-icon"></span>\s*(\w[^<\n]*\w))',
+    re.DOTALL,
+)
 STYLE = re.compile(r"<style>svg\{color.*?</style>")  # of docs/style.py
 
 
@@ -57,7 +63,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Put the README, csv files, commands and names into their pages."""
     if page.file.src_uri == "index.md":
         return markdown.replace("<!-- README -->", readme())
-    if page.file.src_uri == "tables/index.md":
+    if page.file.src_uri == "tables.md":
         return markdown.replace("<!-- tables -->", "\n".join(map(table, tables())))
     if page.file.src_uri == "commands.md":
         return markdown.replace("<!-- commands -->", commands.page())
@@ -96,6 +102,17 @@ def on_page_content(html: str, **_: Any) -> str:
     """Shorten names of docstrings, and put pictures into the page."""
     html = EMPTY.sub(r"<td\1></td>", html)  # a corner of a table is no header
     return PICTURE.sub(_inline, ROLE.sub(r"<code>\1</code>", html))
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Name what the theme leaves without a name: the search, and sections that have a page."""
+    output = output.replace(SEARCH, f'{SEARCH} aria-label="Search"')
+    return SECTION.sub(r'<nav\1 aria-label="\3"\2', output)
+
+
+def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
+    """The page for addresses that are not there is no page to MkDocs."""
+    return on_post_page(output_content) if template_name == "404.html" else output_content
 
 
 def _inline(found: re.Match[str]) -> str:

@@ -1,7 +1,7 @@
 """Results go into pages, between ``<!-- name -->`` and ``<!-- /name -->``.
 
 A table of more than :data:`MOST` rows or :data:`CELLS` cells is written to
-``docs/tables/<page>_<name>.csv`` and the page links to it; docs/tables/index.md shows them all,
+``docs/tables/<page>_<name>.csv`` and the page links to it; docs/tables.md shows them all,
 and search leaves that page out.
 """
 
@@ -51,7 +51,7 @@ def shortened(text: str, name: str, folder: Path, tables: Path) -> str:
             csv.writer(file, lineterminator="\n").writerows([lines[0], *lines[2:]])
         place = Path(os.path.relpath(tables, folder)).as_posix()
         by = ", ".join(filter(None, lines[0][:2]))
-        links = f"[as a table]({place}/index.md#{stem}), [as csv]({place}/{stem}.csv)"
+        links = f"[as a table]({place}.md#{stem}), [as csv]({place}/{stem}.csv)"
         return f"{rows} rows ({by}, ...): {links}.\n"
 
     return TABLE.sub(moved, text + "\n").rstrip("\n")

@@ -49,7 +49,7 @@ def variants(rows: list[Row]) -> str:
     """What else was tried: each variant minus the default, paired, by model class."""
     classes = by_class(rows)
     lines = [
-        "### Other settings, minus the first default",
+        "## Other settings, minus the first default",
         "",
         "On splits of their own; the first default starts as focal loss and takes batches as they "
         "come.",
@@ -80,7 +80,7 @@ def tried(rows: list[Row]) -> str:
     """Ideas for the default: each minus the default of the same splits, by model class."""
     classes = {name: cells(mine) for name, mine in by_class(rows).items()}
     lines = [
-        "### Ideas, minus the default",
+        "## Ideas, minus the default",
         "",
         "On splits of their own, where the default was trained beside them.",
         "",
@@ -107,7 +107,7 @@ def by_limit(rows: list[Row]) -> str:
                 gains[limit, key[1]].append(gain)
     models = dict.fromkeys(model for _, model in gains)
     lines = [
-        "### By what `diagnose` says of cross-entropy's scores",
+        "## By what `diagnose` says of cross-entropy's scores",
         "",
         "| default minus the best baseline, points (standard error, pairs) | "
         + " | ".join(models)

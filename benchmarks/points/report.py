@@ -41,11 +41,11 @@ def _table(name: str, rows: list[Row]) -> str:
         if any("default" in methods for methods in seeds.values())
     }
     if not found:
-        return f"### {name}\n\nThe default has no rows yet."
+        return f"## {name}\n\nThe default has no rows yet."
     goals = [g for g in GOALS if any(key[-1] == g for key in found)]
     ranks = ", ".join(f"{method} {rank:.2f}" for method, rank in mean_ranks(found).items())
     lines = [
-        f"### {name}",
+        f"## {name}",
         "",
         f"Mean rank over {len(found)} cells: {ranks}.",
         "",

@@ -119,15 +119,25 @@ class Chromium:
 
     def open(
         self,
-        path: Path,
+        path: Path | str,
         *,
         width: int = 1280,
         height: int = 900,
         dark: bool = False,
         scripts: bool = True,
     ) -> None:
-        """Show a file and wait until it is loaded."""
+        """Show a file or an address and wait until it is loaded."""
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
+        self.look(width=width, height=height, dark=dark)
+        self.events.clear()
+        self.call("Page.navigate", url=path if isinstance(path, str) else path.as_uri())
+        while not any(e["method"] == "Page.loadEventFired" for e in self.events):
+            self.events.append(self.read())
+        time.sleep(0.1)  # let late requests show up
+        self.js("0")
+
+    def look(self, *, width: int, height: int = 900, dark: bool = False) -> None:
+        """Make the window so wide and high; narrow ones are those of a phone."""
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", features=scheme)
         phone = width < 600
@@ -138,12 +148,6 @@ class Chromium:
             deviceScaleFactor=2 if phone else 1,
             mobile=phone,
         )
-        self.events.clear()
-        self.call("Page.navigate", url=path.as_uri())
-        while not any(e["method"] == "Page.loadEventFired" for e in self.events):
-            self.events.append(self.read())
-        time.sleep(0.1)  # let late requests show up
-        self.js("0")
 
     def js(self, expression: str) -> object:
         """The value of an expression in the page."""

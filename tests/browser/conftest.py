@@ -13,14 +13,16 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "browser: looks at pages in a headless Chromium")
 
 
+def give_up(missing):
+    """Fail where all must be checked (`make test-browser`, CI), skip elsewhere."""
+    (pytest.fail if os.environ.get("SETPOINT_BROWSER") == "required" else pytest.skip)(missing)
+
+
 @pytest.fixture(scope="session")
 def browser():
     program = find()
     if program is None:
-        missing = "no Chromium found: `apt-get install chromium`, or name one in $CHROMIUM"
-        if os.environ.get("SETPOINT_BROWSER") == "required":  # `make test-browser`, CI
-            pytest.fail(missing)
-        pytest.skip(missing)
+        give_up("no Chromium found: `apt-get install chromium`, or name one in $CHROMIUM")
     opened = Chromium(program)
     yield opened
     opened.close()
@@ -33,9 +35,9 @@ def axe(tmp_path_factory):
     source = folder / "node_modules" / "axe-core" / "axe.min.js"
     if not source.exists():
         if shutil.which("npm") is None:
-            pytest.skip("no npm found: `apt-get install npm` for the check of accessibility")
+            give_up("no npm found: `apt-get install npm` for the check of accessibility")
         words = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), AXE]
         done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
         if done.returncode or not source.exists():
-            pytest.skip(f"npm could not install {AXE}: {done.stderr.strip()[-200:]}")
+            give_up(f"npm could not install {AXE}: {done.stderr.strip()[-200:]}")
     return source.read_text(encoding="utf-8")

@@ -41,9 +41,12 @@ def three_way():
     return report(scores, labels, found, groups={"g": groups}, times=times, costs=(500.0, 5.0))
 
 
-def violations(browser, axe):
-    browser.js(f"{axe}; undefined")
-    found = browser.js("axe.run().then(r => JSON.stringify(r.violations))")
+def violations(browser, axe, without=(), rules=None):
+    """What axe finds on the page, ``without`` some of its parts, or by some ``rules`` alone."""
+    browser.js(f"if (!self.axe) {{ {axe} }}; undefined")
+    options = {"resultTypes": ["violations"], "rules": rules or {}}
+    given = f"{json.dumps({'exclude': list(without)})}, {json.dumps(options)}"
+    found = browser.js(f"axe.run({given}).then(r => JSON.stringify(r.violations))")
     return [
         (rule["id"], [node["html"][:120] for node in rule["nodes"][:3]])
         for rule in json.loads(found)

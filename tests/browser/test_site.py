@@ -14,7 +14,6 @@ from browser.test_accessibility import violations
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
-PAGES = ("index", "scores", "loop", "solvers", "certificates", "commands", "api/estimators", "live")
 WIDE = """[...document.querySelectorAll('.md-content pre code')]
     .filter(code => code.scrollWidth > code.clientWidth + 1).length"""
 SEARCH = """new Promise(done => {
@@ -32,7 +31,10 @@ SEARCH = """new Promise(done => {
     };
     setTimeout(look, 500, 40);
 })"""
-THEME = "landmark-unique"  # of the theme's navigation, on every site made with it
+COMMON = (".md-header", ".md-sidebar--primary")  # alike on every page
+WHOLE = ("index", "scores", "loop", "solvers", "certificates", "commands", "api/estimators", "live")
+NO_COLORS = {"color-contrast": {"enabled": False}}  # which takes most of the time
+SOURCES = "document.querySelectorAll('details.quote pre').forEach(source => source.remove())"
 
 
 @pytest.fixture(scope="module")
@@ -58,22 +60,47 @@ class Quiet(SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_nothing_scrolls_sideways(browser, site, name):
-    for width in (1280, 390):
-        browser.open(site / f"{name}.html", width=width)
-        assert browser.js(WIDE) == 0
-        assert browser.js("document.documentElement.scrollWidth") <= width
+def test_every_page_fits_its_width_and_axe_finds_nothing(browser, axe, site):
+    """All pages as wide, light ones and on a phone; colours in the dark on one of each kind."""
+    found = {}
+    with served(site) as address:
+        for file in sorted(site.rglob("*.html")):
+            name = file.relative_to(site).with_suffix("").as_posix()
+            whole, page = name in WHOLE, f"{address}/{name}.html"
+            without, rules = ((), {}) if whole else (COMMON, NO_COLORS)
+            browser.open(page, width=1280)
+            found[name, "wide"] = too_wide(browser, 1280)
+            browser.js(SOURCES)  # long and folded, in the colours of other code
+            found[name, "wide"] += violations(browser, axe, without)
+            if whole:
+                browser.open(page, width=390, dark=True)
+            else:
+                browser.look(width=390)
+            found[name, "phone"] = too_wide(browser, 390) + violations(browser, axe, without, rules)
+    assert len(found) > 120
+    assert {name: faults for name, faults in found.items() if faults} == {}
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing(browser, axe, site, name, dark):
-    browser.open(site / f"{name}.html", dark=dark)
-    scheme = browser.js("document.body.getAttribute('data-md-color-scheme')")
-    assert scheme == ("slate" if dark else "default")
-    found = violations(browser, axe)
-    assert [one for one in found if one[0] != THEME] == []
+def too_wide(browser, width):
+    wide = browser.js("document.documentElement.scrollWidth") > width
+    return ["page scrolls sideways"] * wide + ["code scrolls sideways"] * bool(browser.js(WIDE))
+
+
+def test_the_theme_follows_the_system(browser, site):
+    for dark in (False, True):
+        browser.open(site / "index.html", dark=dark)
+        scheme = browser.js("document.body.getAttribute('data-md-color-scheme')")
+        assert scheme == ("slate" if dark else "default")
+
+
+def test_wide_tables_scroll_by_the_keyboard_and_have_a_name(browser, site):
+    for width, wide in ((1280, 0), (390, 2)):
+        browser.open(site / "choosing.html", width=width)
+        boxes = browser.js("""[...document.querySelectorAll('.md-typeset__scrollwrap')]
+            .map(box => [box.tabIndex, box.ariaLabel])""")
+        focused = [name for index, name in boxes if index == 0]
+        assert len(focused) == wide
+        assert all(name.startswith("Table: ") for _, name in boxes)
 
 
 def test_opened_as_a_file_the_page_says_that_search_needs_a_server(browser, site):
