@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 
 from setpoint.tables import TableError, open_table, read_scores
+from setpoint.tables.table import need_column
 
 
 def table(tmp_path, content, name="t.csv"):
@@ -29,8 +31,19 @@ def cells(source):
         "a\tb\n1\tx\n2\ty\n",
         '"a","b"\n"1","x"\n"2","y"\n',
         "a,b\n\n1,x\n\n2,y\n\n",
+        "a|b\n1|x\n2|y\n",
+        "sep=;\r\na;b\r\n1;x\r\n2;y\r\n",
+        '"sep=^"\na^b\n1^x\n2^y\n',
+        "a, b\n1,x\n2,y\n",
+        "\ufeffa\tb\n1\tx\n2\ty\n".encode("utf-16-le"),
+        "\ufeffa,b\n1,x\n2,y\n".encode("utf-16-be"),
+        "a,b\n1,x\n2,y\n".encode("utf-32"),
     ],
-    ids=["plain", "no last line end", "crlf", "bom", "semicolons", "tabs", "quotes", "blank lines"],
+    ids=[
+        *("plain", "no last line end", "crlf", "bom", "semicolons", "tabs", "quotes"),
+        *("blank lines", "pipes", "Excel's sep", "another sep", "space in the header"),
+        *("utf-16 of Excel", "utf-16 of others", "utf-32"),
+    ],
 )
 def test_one_table_in_many_spellings(tmp_path, content):
     assert cells(table(tmp_path, content)) == {"a": ["1", "2"], "b": ["x", "y"]}
@@ -39,6 +52,49 @@ def test_one_table_in_many_spellings(tmp_path, content):
 def test_quoted_values_keep_line_ends_commas_and_quotes(tmp_path):
     source = table(tmp_path, 'a,b\n"one\nrow, ""really""",2\nx,y\n')
     assert cells(source) == {"a": ['one\nrow, "really"', "x"], "b": ["2", "y"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("s;y;amount, EUR\n0,5;1;2,5\n", ["s", "y", "amount, EUR"]),
+        ("s|y|amount, EUR\n0.5|1|2\n", ["s", "y", "amount, EUR"]),
+        ('"s, raw";y\n0,5;1\n', ["s, raw", "y"]),
+        ("s, raw;y\n0,5;1\n", ["s, raw", "y"]),
+        ("s\ty\ta|b\n1\t2\t3\n", ["s", "y", "a|b"]),
+        ("s,y,a;b;c;d\n1,2,3\n", ["s", "y", "a;b;c;d"]),
+        ("s\n0.5\n", ["s"]),
+        (",s,y,\n0,0.5,1,\n", ["Unnamed: 0", "s", "y", "Unnamed: 3"]),
+    ],
+)
+def test_the_mark_between_columns_fits_header_and_rows(tmp_path, content, names):
+    source = table(tmp_path, content)
+    assert list(source.names) == names
+    assert len(cells(source)[names[0]]) == 1
+
+
+def test_what_passes_through_keeps_its_marks(tmp_path):
+    content = "sep=|\n|s| y\n0|0.5| 1\n".encode("utf-16")
+    source = table(tmp_path, content)
+    with (tmp_path / "out.csv").open("wb") as file:
+        new = {"decision": np.array(["no"])}
+        source.write(file, tmp_path / "out.csv", [(c, new) for c in source.chunks()], new)
+    assert (tmp_path / "out.csv").read_bytes().decode("utf-16") == "|s| y|decision\n0|0.5| 1|no\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "column", "hint"),
+    [
+        ("0.5,1\n0.2,0\n", "score", "They look like values: the first row must name the columns."),
+        ("score^label\n1^2\n", "label", "separated by commas, semicolons, tabs or pipes."),
+        ("Score,Label\n1,2\n", "score", "Did you mean 'Score'?"),
+        ("scoer,label\n1,2\n", "score", "Did you mean 'scoer'?"),
+    ],
+)
+def test_a_column_that_is_not_there_says_why(tmp_path, content, column, hint):
+    with pytest.raises(TableError) as error:
+        need_column(table(tmp_path, content), column, "--score")
+    assert str(error.value).endswith(hint)
 
 
 def test_missing_values_are_none(tmp_path):
@@ -55,10 +111,12 @@ def test_missing_values_are_none(tmp_path):
         ("a,b\n1,2,3\n", "t.csv, row 2: has 3 values where the header names 2"),
         ('a,b\n"x\ny",1\n1\n', "t.csv, row 3: has 1 values"),  # rows as a spreadsheet counts them
         ("a,a\n1,2\n", "t.csv, column 'a': there are 2 columns of this name; rename all but one."),
-        ("a,\n1,2\n", "t.csv: column 2 has no name"),
+        ("sep=;\na;b\n1;2\n1\n", "t.csv, row 4: has 1 values where the header names 2"),
         ('a,b\n"1,2\n', "t.csv, row 2: is not csv"),
         (b"a,b\n\x81\x8d,2\n", "t.csv: is neither utf-8 nor Windows-1252 text"),
-        (b"PK\x03\x04\x9d\x00\x00", "t.csv: is not text"),
+        (b"\x03\x04\x9d\x00\x00", "t.csv: is not text"),
+        (b"PK\x03\x04\x9d\x00\x00", "t.csv: is a workbook or an archive; save it as"),
+        ("a,b\n1,2\n".encode("utf-16")[:-1], "t.csv: begins like utf-16 text and is broken"),
     ],
 )
 def test_a_broken_file_is_told_in_one_line(tmp_path, content, message):

@@ -71,6 +71,16 @@ def test_a_column_can_be_kept_or_dropped(tmp_path, columns):
         survey(source, "y", Shares(0), drop=["z"])
 
 
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "__index_level_0__"])
+def test_the_index_of_a_data_frame_is_no_feature(tmp_path, columns, name):
+    kept = {"y": columns["y"], "x": columns["x"], name: np.arange(ROWS)[::-1] * 3}  # filtered rows
+    source = write(tmp_path / "t.csv", kept)
+    seen = survey(source, "y", Shares(0))
+    assert seen.encoder.names == ("x",)
+    assert seen.notes == (f"column '{source.names[2]}' left out: an index; --keep uses it.",)
+    assert len(survey(source, "y", Shares(0), keep=[source.names[2]]).encoder.names) == 2
+
+
 def test_few_rows_are_no_evidence_of_an_identifier(tmp_path):
     source = write(tmp_path / "t.csv", {"y": [0, 1] * 5, "x": range(10)})
     assert survey(source, "y", Shares(0)).encoder.names == ("x",)

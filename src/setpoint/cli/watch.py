@@ -40,6 +40,7 @@ from setpoint.tables import (
     Chunk,
     TableError,
     TableSource,
+    is_index,
     need_column,
     open_table,
     score_column,
@@ -308,7 +309,7 @@ def read_columns(
     source = open_table(path)
     need_column(source, time_column, "--time")
     left_out = {time_column, *without, *source.unreadable}
-    names = [name for name in source.names if name not in left_out]
+    names = [name for name in source.names if name not in left_out and not is_index(name)]
     chunks = _chunks(source, [time_column, *names])
     columns = {}
     for name in names:

@@ -13,7 +13,7 @@ from setpoint.tables.scores import (
     score_column,
     score_format,
 )
-from setpoint.tables.table import NO_ROWS, Chunk, TableError, TableSource, need_column
+from setpoint.tables.table import NO_ROWS, Chunk, TableError, TableSource, is_index, need_column
 
 __all__ = [
     "NO_ROWS",
@@ -22,6 +22,7 @@ __all__ = [
     "Scores",
     "TableError",
     "TableSource",
+    "is_index",
     "need_column",
     "open_table",
     "read_score_columns",

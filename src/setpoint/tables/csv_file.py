@@ -1,9 +1,11 @@
-"""Comma-separated text: utf-8 or, if it is not that, Windows-1252; any line ends.
+"""Comma-separated text: utf-8, utf-16 with its mark or, if it is neither, Windows-1252.
 
-Semicolons and tabs separate too, where the header has no comma. Blank lines are skipped; a row with
-too few or too many values is an error. The reader is the standard library's, so that the light
-install needs nothing else; pyarrow's takes a column name twice and text behind a closing quote
-without an error, and cannot tell the number of a row behind a blank line.
+Semicolons, tabs and pipes separate too: what cuts the header and the first row into the most
+columns, or what a first line such as ``sep=;`` says. Line ends are any, blank lines are skipped; a
+row with too few or too many values is an error. A column without a name, such as the index that
+pandas writes, is called as pandas does, by its place. The reader is the standard library's, so that
+the light install needs nothing else; pyarrow's takes a column name twice and text behind a closing
+quote without an error, and cannot tell the number of a row behind a blank line.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import codecs
 import csv
 import gzip
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -25,6 +28,14 @@ from setpoint.tables.table import Chunk, NewColumns, TableError, TableSource, ch
 from setpoint.tables.values import COMMA_FORMATS, text_column
 
 _BLOCK = 2**20
+_DELIMITERS = ",;\t|"
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # begins like that of utf-16
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""What text may begin with, and its encoding."""
 
 
 class CsvChunk(Chunk):
@@ -52,34 +63,57 @@ class CsvSource(TableSource):
     def __init__(self, path: Path, opener: Opener) -> None:
         self.path, self._opener = path, opener
         self.encoding = self._find_encoding()
+        self._lead = 0  # lines before the header
         with self._text() as text:
-            header = text.readline()
-        if header[:1] in ("{", "["):
+            start = text.readline()
+        if start[:1] in ("{", "["):
             raise TableError(path, "looks like JSON; save it as a csv, parquet or feather file.")
-        self.delimiter = next((mark for mark in ",;\t" if mark in header), ",")
+        said = re.fullmatch(r'"?sep=(.)"?', start.rstrip("\r\n"), re.IGNORECASE)
+        self.delimiter = said[1] if said else self._find_delimiter(start)
+        self._lead = 1 if said else 0
         with self._lines() as lines:
             first = next(lines, None)
         if first is None:
             raise TableError(path, "is empty; the first row must name the columns.")
-        self.names = check_names(path, first[1])
+        self._header = first[1]
+        named = [name.strip() or f"Unnamed: {at}" for at, name in enumerate(self._header)]
+        self.names = check_names(path, named)
         if self.delimiter == ";":
             self.formats = COMMA_FORMATS
 
+    def _find_delimiter(self, header: str) -> str:
+        """What cuts header and first row into equally many columns, the more the better."""
+        columns = {}
+        for self.delimiter in _DELIMITERS:
+            try:
+                with self._lines() as lines:
+                    widths = [len(line) for _, line in islice(lines, 2)]
+            except TableError:
+                continue
+            columns[self.delimiter] = max(widths, default=0)
+        if max(columns.values(), default=0) < 2:
+            return next((mark for mark in _DELIMITERS if mark in header), ",")
+        return max(columns, key=lambda mark: (columns[mark], mark != ","))
+
     def _find_encoding(self) -> str:
-        decoder = codecs.getincrementaldecoder("utf-8")()
         with self._opener() as file:
             start = file.read(_BLOCK)
-            if b"\0" in start:
-                raise TableError(self.path, "is not text; save it as a utf-8 csv file.")
+            encoding = next((name for mark, name in _MARKS if start.startswith(mark)), "utf-8")
+            if b"\0" in start and encoding.startswith("utf-8"):
+                what = "is a workbook or an archive" if start[:2] == b"PK" else "is not text"
+                raise TableError(self.path, f"{what}; save it as a utf-8 csv file.")
+            decoder = codecs.getincrementaldecoder(encoding)()
             try:
                 decoder.decode(start)
                 for block in iter(lambda: file.read(_BLOCK), b""):
                     decoder.decode(block)
                 decoder.decode(b"", final=True)
             except UnicodeDecodeError:
-                return "cp1252"
-            file.seek(0)
-            return "utf-8-sig" if file.read(3) == codecs.BOM_UTF8 else "utf-8"
+                if encoding == "utf-8":
+                    return "cp1252"
+                problem = f"begins like {encoding} text and is broken; save it as a utf-8 csv file."
+                raise TableError(self.path, problem) from None
+            return encoding
 
     @contextmanager
     def _text(self) -> Iterator[io.TextIOWrapper]:
@@ -94,11 +128,13 @@ class CsvSource(TableSource):
     def _lines(self) -> Iterator[Iterator[tuple[int, list[str]]]]:
         """The rows with their numbers, the header first."""
         with self._text() as text:
+            for _ in range(self._lead):
+                text.readline()
             yield self._checked(csv.reader(text, delimiter=self.delimiter, strict=True))
 
     def _checked(self, reader: Any) -> Iterator[tuple[int, list[str]]]:
         """Rows with their numbers, each as long as the header."""
-        width, number = 0, 0
+        width, number = 0, self._lead
         while True:
             number += 1
             try:
@@ -133,7 +169,7 @@ class CsvSource(TableSource):
             for chunk, columns in rows
             for line, *added in zip(_lines_of(chunk), *map(cells, columns.values()), strict=True)
         )
-        header = [*self.names, *new]
+        header = [*self._header, *new]
         return write_csv(file, path, header, lines, self.delimiter, self.encoding)
 
 

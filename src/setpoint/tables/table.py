@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import quoted, quoted_list
-from setpoint.tables.values import FORMATS, PLAIN, Codes, NumberFormat, coded, missing
+from setpoint.tables.values import FORMATS, PLAIN, Codes, NumberFormat, coded, missing, number_of
 
 CHUNK_ROWS = 65_536
 CHUNK_VALUES = 2**22  # of all columns together; wide tables are read in fewer rows at a time
@@ -176,11 +178,29 @@ def check_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def is_index(name: str) -> bool:
+    """Whether a column is the index of a data frame, or has no name: nothing to learn from.
+
+    Examples:
+        >>> [name for name in ("__index_level_0__", "Unnamed: 0", "index") if is_index(name)]
+        ['__index_level_0__', 'Unnamed: 0']
+    """
+    return re.fullmatch(r"__index_level_\d+__|Unnamed: \d+", name) is not None
+
+
 def need_column(source: TableSource, name: str, option: str) -> str:
     """``name`` if the table has it; a TableError that lists its columns otherwise."""
     if name not in source.names:
         problem = f"there is no column {quoted(name)} ({option}); the columns are "
-        raise TableError(source.path, f"{problem}{quoted_list(source.names)}.")
+        problem += f"{quoted_list(source.names)}."
+        spelled = {each.lower(): each for each in source.names}
+        if all(number_of(each) is not None for each in source.names):
+            problem += " They look like values: the first row must name the columns."
+        elif len(source.names) == 1:
+            problem += " Values are separated by commas, semicolons, tabs or pipes."
+        elif near := get_close_matches(name.lower(), spelled, n=1):
+            problem += f" Did you mean {quoted(spelled[near[0]])}?"
+        raise TableError(source.path, problem)
     return name
 
 

@@ -21,7 +21,7 @@ from setpoint._checks import quoted
 from setpoint.tables.features import Category, ColumnSummary, Encoder, Features, Number
 from setpoint.tables.labels import MOST_CLASSES, MOST_LABELS, LabelCount, LabelNames
 from setpoint.tables.scores import unlabelled_note
-from setpoint.tables.table import NO_ROWS, TableError, TableSource, need_column
+from setpoint.tables.table import NO_ROWS, TableError, TableSource, is_index, need_column
 from setpoint.tables.values import Codes, missing
 
 PART_NAMES = ("train", "validation", "calibration")
@@ -115,7 +115,9 @@ def survey(
     for names, option in (([label], "--label"), (drop, "--drop"), (keep, "--keep")):
         for name in names:
             need_column(source, name, option)
-    left = [n for n in source.names if n != label and n not in drop and n not in source.unreadable]
+    indices = [n for n in source.names if is_index(n) and n not in (label, *drop, *keep)]
+    unused = {label, *drop, *source.unreadable, *indices}
+    left = [n for n in source.names if n not in unused]
     labels = LabelCount(source.path, label, MOST_CLASSES if several else MOST_LABELS)
     columns = [ColumnSummary(name, source.formats) for name in left]
     unlabelled: list[int] = []
@@ -132,6 +134,7 @@ def survey(
     notes = unlabelled_note(label, len(unlabelled), *unlabelled[:1])
     lost = [name for name in source.unreadable if name not in drop]
     notes += [f"column {quoted(name)} left out: neither numbers, texts nor dates." for name in lost]
+    notes += [f"column {quoted(name)} left out: an index; --keep uses it." for name in indices]
     used: list[Number | Category] = []
     for column in columns:
         column.check(source, keep)
