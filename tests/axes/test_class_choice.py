@@ -147,7 +147,7 @@ def test_what_cannot_be_reached_is_said():
         half.choose(np.eye(3)[labels], labels)
 
 
-@pytest.mark.parametrize("label", [3, -1, 0.5, np.nan])
+@pytest.mark.parametrize("label", [3, -2, 0.5])
 def test_a_label_that_is_no_column_is_refused_with_its_row(label):
     scores, labels = draw(9, 3)
     wrong = labels.numpy().astype(float)

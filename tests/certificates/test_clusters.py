@@ -187,3 +187,18 @@ def test_from_a_shell(tmp_path, capsys):
     assert main(["check", str(out), str(path), *columns]) == 0
     assert main(["check", str(out), str(path), "--score=s", "--label=y"]) == 2
     assert "add --clusters COLUMN" in capsys.readouterr().err
+
+
+def test_the_draw_depends_on_who_belongs_together_and_not_on_names():
+    """Ids as numbers, as texts (which sort otherwise), renamed, or in another order of rows."""
+    random = np.random.default_rng(0)
+    ids = random.integers(0, 300, 2000)
+    labels = random.random(2000) < 0.3
+    scores = random.normal(size=2000).round(2) + 2 * labels
+    names = random.permutation(300)
+    order = random.permutation(2000)
+    first = certify(scores, labels, "fpr <= 0.2", clusters=ids)
+    for other in (ids.astype(str), [f"c{i}" for i in ids], names[ids], ids - 150, ids * 1.0):
+        assert certify(scores, labels, "fpr <= 0.2", clusters=other) == first
+    again = certify(scores[order], labels[order], "fpr <= 0.2", clusters=ids[order])
+    assert again.points == first.points

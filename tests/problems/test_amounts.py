@@ -182,3 +182,31 @@ def test_gradients_are_finite_differences():
             moved = replace(counts[where], **{name: getattr(counts[where], name) + step})
             ends.append(BY_COLUMN.of({**counts, where: moved}))
         assert slope == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("goal", "columns"),
+    [
+        ("maximize recall subject to fpr <= 0.1", {}),
+        ("maximize recall subject to fpr <= 0.1 with thresholds per group", {"groups": 2}),
+        ("maximize recall subject to coverage <= 0.3 per query", {"queries": 30}),
+        ("maximize macro(recall)", {"classes": 3}),
+    ],
+)
+@pytest.mark.parametrize("missing", [np.nan, -1])
+def test_choosing_ignores_rows_without_a_label(goal, columns, missing):
+    """NaN or -1: as if the rows were not there, whoever shares a threshold."""
+    random = np.random.default_rng(0)
+    count = columns.get("classes", 2)
+    labels = random.integers(0, count, 300).astype(float)
+    scores = random.normal(size=(300, count)) + 2 * np.eye(count)[labels.astype(int)]
+    scores = scores if count > 2 else scores[:, 1]
+    given = {name: np.arange(300) % n for name, n in columns.items() if name != "classes"}
+    known = random.random(300) < 0.7
+    rest = {name: column[known] for name, column in given.items()}
+    problem = Problem.parse(goal)
+    some = problem.choose(scores, np.where(known, labels, missing), **given)
+    assert some == problem.choose(scores[known], labels[known], **rest)
+    at = some.thresholds if "query" not in goal else None
+    value = problem.evaluate(scores, np.where(known, labels, missing), at, **given)
+    assert value == problem.evaluate(scores[known], labels[known], at, **rest)

@@ -69,7 +69,8 @@ def test_scores_in_another_format_are_read_and_told(tmp_path):
 def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
     path = write(tmp_path, "s,y\n1,1\n2,\n3,0\n4,NA\n")
     data = read_scores(open_table(path), "s", "y")
-    assert data.scores.tolist() == [1, 3]
+    assert data.labelled.scores.tolist() == [1, 3]
+    assert data.labelled.labels.tolist() == [1, 0]
     assert data.notes == ("2 rows without a label in 'y' left out, the first is row 3.",)
     with pytest.raises(TableError, match="column 'y': no row has a label"):
         read_scores(open_table(write(tmp_path, "s,y\n1,\n")), "s", "y")

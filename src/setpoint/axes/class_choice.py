@@ -12,6 +12,7 @@ from setpoint.axes.choice import Choice, Infeasible, rates_reached, worst
 from setpoint.axes.class_data import ClassData, read_data
 from setpoint.axes.class_search import find_shifts, mean_over_classes
 from setpoint.axes.confusion import hard_tables
+from setpoint.axes.exact_shifts import cheapest_shifts
 from setpoint.axes.scan import Worth, holds, tolerance
 from setpoint.axes.specification import Specification
 from setpoint.batch import ScoredExamples
@@ -80,15 +81,27 @@ def check_reached(problem: Specification, data: ClassData, tables: Tables) -> No
 
 
 def _best(problem: Specification, data: ClassData) -> Floats:
-    """The better of two ways to the worst of classes: over their mean helps if they are many."""
+    """The best shifts that are known: the cheapest of a cost matrix, else by coordinate descent.
+
+    The worst of classes is looked for in two ways: over their mean helps if they are many.
+    """
     first = find_shifts(problem, data, worst(problem)).shifts
     if mean_over_classes(problem) is None:
-        return first
+        return _cheapest(problem, data, first)
     second = find_shifts(problem, data, worst(problem), by_mean=False).shifts
     with quiet():
         tables = (hard_tables(data, data.scores - t, worst(problem)) for t in (first, second))
         one, two = (Worth.of(problem, holds(problem), each) for each in tables)
     return second if two.beats(one, 0.0, 0.0) else first
+
+
+def _cheapest(problem: Specification, data: ClassData, found: Floats) -> Floats:
+    """Shifts that cost less than those ``found``, if there are any."""
+    better = cheapest_shifts(problem, data, found)
+    if better is None:
+        return found
+    values = [_value_at(problem, data, shifts) for shifts in (found, better)]
+    return better if (values[1] > values[0]) == problem.maximize else found
 
 
 def _read_classes(problem: Specification, examples: ScoredExamples) -> ClassData:

@@ -20,6 +20,7 @@ from setpoint.axes.choice import (
 from setpoint.axes.class_choice import choose_classes, evaluate_classes
 from setpoint.axes.group_cells import Cells, codes_of, columns_of, key_of, threshold_column
 from setpoint.axes.group_search import GroupSearch
+from setpoint.axes.outputs import with_labels
 from setpoint.axes.query_choice import choose_queries, evaluate_queries
 from setpoint.axes.sample import group_column, read_to_evaluate
 from setpoint.axes.scan import place, placement_at
@@ -29,6 +30,7 @@ from setpoint.batch import ScoredExamples
 
 def evaluate_problem(problem: Specification, examples: ScoredExamples, thresholds: Any) -> float:
     """See :meth:`setpoint.problems.Problem.evaluate`."""
+    examples = with_labels(examples)
     if problem.kind == "classes":
         return evaluate_classes(problem, examples, thresholds)
     if problem.kind == "queries" or examples.queries is not None:
@@ -45,6 +47,7 @@ def evaluate_problem(problem: Specification, examples: ScoredExamples, threshold
 
 def choose_thresholds(problem: Specification, examples: ScoredExamples) -> Choice:
     """See :meth:`setpoint.problems.Problem.choose`."""
+    examples = with_labels(examples)
     if problem.kind == "classes":
         return choose_classes(problem, examples)
     if problem.kind == "queries" or examples.queries is not None:

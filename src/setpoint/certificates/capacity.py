@@ -10,7 +10,7 @@ Days with at most ``k`` rows cannot have more alerts; days without a row do not 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +37,6 @@ from setpoint.certificates.text import useless
 from setpoint.certificates.times import drift_caveat, period_names, period_of, read_times
 from setpoint.problems import Capacity
 
-if TYPE_CHECKING:
-    pass
-
 
 def certify_capacity(
     scores: Any,
@@ -57,8 +54,9 @@ def certify_capacity(
             f"`{capacity}` goes by time: pass times= (--time), when each row was measured."
         )
     sample = calibration_sample(scores, labels, None, ())
-    when = read_times(asked.times, sample.scores if sample.kept is None else sample.kept)
-    when = when if sample.kept is None else when[sample.kept]
+    if sample.kept is not None:  # alerts are alerts, with or without a label
+        sample = calibration_sample(scores, None, None, ())
+    when = read_times(asked.times, sample.scores)
     periods = period_names(when, capacity.period)
     values = next_alerts(sample.scores, periods, capacity.alerts)
     delta = asked.delta

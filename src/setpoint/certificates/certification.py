@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from setpoint._checks import number
 from setpoint.batch import describe
 from setpoint.certificates.certificate import Certificate, Claim, Estimate, Point
 from setpoint.certificates.goals import (
@@ -41,6 +40,7 @@ from setpoint.certificates.sample import (
     calibration_sample,
     check_copies,
     count_text,
+    only_alerts,
     slice_text,
 )
 from setpoint.certificates.search import SPLIT_NOTE, prove_given, search
@@ -192,7 +192,7 @@ def certify_goal(
     wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
     sample = calibration_sample(scores, labels, asked.groups, wheres, asked.prevalence)
     when = None if asked.times is None else _times_of_rows(asked.times, sample)
-    _check_reviewed(wanted, sample, asked.old_threshold)
+    alerts = _check_reviewed(wanted, sample, asked.old_threshold)
     if asked.ids is not None:
         from setpoint.certificates.tie_breaking import break_ties
 
@@ -201,6 +201,7 @@ def certify_goal(
         from setpoint.certificates.clusters import by_cluster
 
         sample = by_cluster(sample, asked.clusters)
+    _keep_to_alerts(sample, alerts)
     if on is None:  # an output of which there are no positives is one that nothing is proved of
         _check_class_counts(wanted, sample)
     if asked.unlabelled is not None:
@@ -230,6 +231,7 @@ def certify_sample(
     asked = Options.read({**options, "prevalence": sample.prevalence})
     asked.check_prevalence(sample.labels, wanted)
     goals = goals_by_group(wanted, groups, given=False)
+    _keep_to_alerts(sample, _check_reviewed(wanted, sample))
     _check_class_counts(wanted, sample)
     return _prove(wanted, goals, sample, asked.delta, asked)
 
@@ -247,12 +249,13 @@ def _prove(
     copies = check_copies(sample) if sample.order is None else sample.order.notes
     if asked.thresholds is not None:
         found = prove_given(goals, sample, asked.thresholds, delta)
+        _check_given(found, sample)
     else:
         found = search(goals, sample, delta, asked.guarantee)
     drift = _drift(found, sample, when)
     if drift and not asked.accept_drift:
         found = replace(found, status=NOT_CERTIFIED, thresholds=Thresholds(), notes=drift)
-    made = _write(wanted, goals, found, sample, delta, asked, on or {})
+    made = _of_alerts(_write(wanted, goals, found, sample, delta, asked, on or {}), sample, goals)
     caveats = (*made.caveats, *drift) if made.certified else ()
     return replace(made, notes=(*made.notes, *copies), caveats=caveats, period=_period(when))
 
@@ -320,6 +323,17 @@ def _write(
     )
 
 
+def _check_given(found: SearchVerdict, sample: CalibrationSample) -> None:
+    """CannotPromise for a threshold below the alerts that were reviewed."""
+    lowest = min((rule.score for rule in found.thresholds.values()), default=np.inf)
+    if lowest < sample.lowest_threshold:
+        raise CannotPromise(
+            f"The threshold {sample.score_text(lowest)} lies below the reviewed alerts, which "
+            f"begin at {sample.score_text(sample.lowest_threshold)}: label a random sample of the "
+            "rows between (label_plan), or raise the threshold."
+        )
+
+
 def _drift(found: SearchVerdict, sample: CalibrationSample, when: Any) -> tuple[str, ...]:
     """That calibration rows drift with time, if thresholds were proved on them."""
     if found.status != CERTIFIED or when is None:
@@ -352,21 +366,33 @@ def _period(when: Any) -> tuple[str, ...]:
     return period_of(when)
 
 
-def _check_reviewed(goal: CertificateGoal, sample: CalibrationSample, old: Any) -> None:
-    """Reviewed alerts are no sample of what is scored: nothing is known below the old threshold."""
-    below = sample.highest_unlabelled if old is None else old
-    if below is None or (sample.scores <= number(below, "old_threshold")).any():
-        return
-    if all(i.kind == ACCEPTED for i in inequalities(goal.bounds, sample.prevalence)):
-        return
-    where = f"lies below the old threshold {below:g}"
-    if old is None:
-        where = f"lies among those without a label, which end at {below:g}"
-    raise CannotPromise(
-        f"None of the {len(sample.scores):,} labelled rows {where}: they are "
-        f"alerts that were reviewed, and say nothing about what was rejected. `{goal.text}` needs "
-        "a random sample of the rejected rows too; of alerts, precision can be certified."
-    )
+def _check_reviewed(
+    goal: CertificateGoal, sample: CalibrationSample, old: Any = None
+) -> tuple[Where, ...]:
+    """The slices whose labels are those of reviewed alerts alone.
+
+    Args:
+        goal: What is asked for.
+        sample: The labelled rows.
+        old: Where alerts began while the rows were labelled, if that is known.
+
+    Raises:
+        CannotPromise: There are such slices, and the goal is not about precision alone.
+    """
+    found = {
+        where: end for where in sample.wheres if (end := sample.only_alerts(where, old)) is not None
+    }
+    every = inequalities(goal.bounds, sample.prevalence)
+    if not found or all(each.kind == ACCEPTED for each in every):
+        return tuple(found)
+    where, end = next(iter(found.items()))
+    raise only_alerts(goal.text, sample, where, end, given=old is not None)
+
+
+def _keep_to_alerts(sample: CalibrationSample, alerts: tuple[Where, ...]) -> None:
+    """Take no threshold below the alerts that were reviewed: what lies there is not known."""
+    lowest = [float(sample.decided_scores(where)[0]) for where in alerts]
+    sample.lowest_threshold = max(lowest, default=-np.inf)
 
 
 def _check_class_counts(goal: CertificateGoal, sample: CalibrationSample) -> None:
@@ -407,6 +433,24 @@ def _points(goals: GroupGoals, found: SearchVerdict, sample: CalibrationSample) 
             alerts=alerts,
             true_alerts=true_alerts if labelled else None,
         )
+
+
+def _of_alerts(made: Certificate, sample: CalibrationSample, goals: GroupGoals) -> Certificate:
+    """A certificate from reviewed alerts: what their labels do not tell is left out.
+
+    Rows without a label are counted as rows and alerts, if they are known.
+    """
+    if sample.lowest_threshold == -np.inf:
+        return made
+    points = [replace(point, positives=None, true_alerts=None) for point in made.points]
+    if not sample.clusters:
+        others = [sample.unlabelled(goals.where(point.group))[0] for point in points]
+        points = [replace(p, examples=p.examples + n) for p, n in zip(points, others, strict=True)]
+    note = (
+        f"Labels are those of alerts: thresholds below {sample.score_text(sample.lowest_threshold)}"
+        " are not looked at, and recall and fpr are unknown."
+    )
+    return replace(made, points=tuple(points), objective=(), notes=(*made.notes, note), caveats=())
 
 
 def _claims(

@@ -6,7 +6,7 @@ however many rows it has. All rates are means over clusters in this sense, not m
 
 **One row each.** One row of every cluster, drawn at random, is such a row, and these rows are
 independent. Every proof works with them as it is. The draw is pseudo-random: a function of all
-rows, whatever their order.
+rows and of who belongs together, whatever the order of rows and the names of clusters.
 
 **Cluster means.** For bounds that are monotone in the threshold (fpr, recall, coverage) the other
 rows help, if clusters are not all alike. With ``n`` of its ``N`` rows in the class of the rate and
@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from setpoint.axes.arrays import Floats, check_unmasked
 from setpoint.batch import check_length
 from setpoint.certificates.betting import log_capital
+from setpoint.certificates.copies import mixed, row_digests
 from setpoint.certificates.goals import Share
 from setpoint.certificates.sample import CalibrationSample, Subset
 from setpoint.rates import Where
@@ -55,7 +56,7 @@ class ClusterSample(CalibrationSample):
         drawn = rows.rows(chosen)
         super().__init__(drawn.scores, drawn.labels, drawn.slices, rows.precision, rows.prevalence)
         self.drawn = chosen
-        self.kept, self.order = rows.kept, rows.order
+        self.inherit(rows)
         self.clusters = len(self.cluster_sizes)
         self._cumulated: dict[Subset, tuple[NDArray[Any], Floats]] = {}
 
@@ -111,9 +112,23 @@ def by_cluster(sample: CalibrationSample, clusters: Any) -> CalibrationSample:
     return ClusterSample(sample, codes) if several else sample
 
 
+def _by_content(rows: CalibrationSample, codes: _Codes) -> _Codes:
+    """The clusters numbered by what their rows are, whatever they are called."""
+    row = row_digests(np.column_stack(_known(rows)))
+    order = np.argsort(codes, kind="stable")
+    starts = np.append(0, np.cumsum(np.bincount(codes))[:-1])
+    own = np.add.reduceat(mixed(row[order]), starts)
+    return np.argsort(np.argsort(own, kind="stable"), kind="stable")[codes]
+
+
+def _known(rows: CalibrationSample) -> list[NDArray[Any]]:
+    """What is known of each row: score, label and slices."""
+    return [rows.scores, *([] if rows.labels is None else [rows.labels]), *rows.slices.values()]
+
+
 def _one_row_each(rows: CalibrationSample, codes: _Codes) -> NDArray[np.intp]:
     """A random row of every cluster; the same ones in whatever order the rows come."""
-    known = [rows.scores, *([] if rows.labels is None else [rows.labels]), *rows.slices.values()]
+    known, codes = _known(rows), _by_content(rows, codes)
     order = np.lexsort([*known[::-1], codes])
     digest = hashlib.sha256(b"".join(column[order].tobytes() for column in known)).digest()
     lots = np.random.default_rng(list(digest)).random(len(order))

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.certificates.hold_out import AnyArray
-
+AnyArray = NDArray[Any]
 Digests = NDArray[np.uint64]
 _SAMPLE = 1000
 """Rows by which the chance of equal values in a column is estimated."""

@@ -35,8 +35,8 @@ class CostSample(CalibrationSample):
 
     def __init__(self, rows: CalibrationSample, amounts: Floats, largest: float) -> None:
         super().__init__(rows.scores, rows.labels, rows.slices, rows.precision, rows.prevalence)
-        self.kept, self.amounts, self.largest_amount = rows.kept, amounts, largest
-        self.order = rows.order
+        self.inherit(rows)
+        self.amounts, self.largest_amount = amounts, largest
 
     def rows(self, chosen: NDArray[Any]) -> CalibrationSample:
         """Some of the rows, with their amounts."""

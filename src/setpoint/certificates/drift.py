@@ -8,7 +8,8 @@ hypergeometric; the binomial law used here is wider, so the alarm is never too q
 share of positives was declared, it is compared with what that share makes of the alerts in each
 class: it is drift if three bounds, on both classes and on the new alerts, leave a gap. So are
 alerts where labels are known: with the share of positives that the new rows have. Rows that all
-lie above the threshold are alerts that were reviewed: they say nothing about recall or fpr.
+lie above the threshold are alerts that were reviewed: they say nothing about recall or fpr, nor do
+labels of the highest scores alone, and the verdict says that these bounds were not tested.
 """
 
 from __future__ import annotations
@@ -46,12 +47,13 @@ from setpoint.certificates.tails import lower, prob_at_least, prob_at_most, uppe
 from setpoint.certificates.text import TextRows, html_table, share_text, text_table
 from setpoint.certificates.times import period_names, read_times
 from setpoint.problems import Capacity
-from setpoint.rates import Bound
+from setpoint.rates import Bound, Where
 
 if TYPE_CHECKING:
     from setpoint.certificates.certificate import Certificate, Point
 
-OK, DRIFT, BROKEN = "ok", "drift", "broken"
+OK, UNCHECKED, DRIFT, BROKEN = "ok", "unchecked", "drift", "broken"
+"""The verdicts, the worst last."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +66,15 @@ class Finding:
     chance: float | None
     """How likely chance alone is to do this or worse; None if only the alarm was computed."""
     alarm: bool
+    refused: bool = False
+    """Whether the new data cannot tell."""
 
 
 @dataclass(frozen=True)
 class Check:
     """The verdict on new data: ``"ok"``, ``"drift"`` (of the alerts) or ``"broken"``.
+
+    It is ``"unchecked"`` if labels are those of alerts alone, which do not tell about a bound.
 
     Examples:
         >>> import numpy as np
@@ -108,6 +114,7 @@ class Check:
             OK: "the new data fit the certificate"
             if self.labelled
             else f"as many {self.counted} as expected",
+            UNCHECKED: "the labels are those of alerts alone, and do not tell",
             DRIFT: f"the share of {self.counted} is not that of the calibration data",
             BROKEN: "the new data contradict the certificate",
         }
@@ -115,6 +122,9 @@ class Check:
 
     def _rows(self) -> TextRows:
         for finding in self.findings:
+            if finding.refused:
+                yield finding.name, finding.expected
+                continue
             seen = "undefined" if finding.measured is None else share_text(finding.measured)
             chance = "" if finding.chance is None else _by_chance(finding.chance)
             alarm = " - ALARM" if finding.alarm else ""
@@ -154,20 +164,22 @@ def check_drift(
             if point.threshold is not None
         }
     )
+    reviewed = {w: end for w in sample.wheres if (end := sample.only_alerts(w)) is not None}
+    counted = sample if not reviewed else CalibrationSample(array, None, slices, sample.precision)
     found = [
-        _alert_finding(point, goals, sample, level / len(certificate.points))
+        _alert_finding(point, goals, counted, level / len(certificate.points))
         for point in certificate.points
     ]
-    found += _unknown_groups(goals, sample)
+    found += _unknown_groups(goals, counted)
     tests: list[Finding] = []
     if labels is not None:
         there = [bound for bound in goals.bounds if _is_present(bound, sample)]
         every = inequalities(there, sample.prevalence)
-        if not _rejects_any(sample, thresholds):  # reviewed alerts say nothing about the others
-            found += [_only_alerts(each) for each in every if each.kind != ACCEPTED]
-            every = [each for each in every if each.kind == ACCEPTED]
+        refused = [_not_tested(each, sample, thresholds, reviewed) for each in every]
+        found += [finding for finding in refused if finding is not None]
+        every = [each for each, no in zip(every, refused, strict=True) if no is None]
         tests = [_test_bound(each, sample, thresholds, level / len(every)) for each in every]
-    return verdict_on(certificate.goal, len(sample.scores), labels is not None, level, tests, found)
+    return verdict_on(certificate.goal, counted.examples, labels is not None, level, tests, found)
 
 
 def verdict_on(
@@ -180,7 +192,8 @@ def verdict_on(
     counted: str = "alerts",
 ) -> Check:
     """Broken if a test of a bound alarms, drift if only a share of alerts does."""
-    verdict = DRIFT if any(finding.alarm for finding in shares) else OK
+    verdict = UNCHECKED if any(finding.refused for finding in shares) else OK
+    verdict = DRIFT if any(finding.alarm for finding in shares) else verdict
     verdict = BROKEN if any(finding.alarm for finding in tests) else verdict
     findings = (*tests, *shares)
     return Check(verdict, goal, examples, labelled, significance, findings, counted)
@@ -196,19 +209,36 @@ def certified_goals(certificate: Certificate) -> GroupGoals:
     return split_goal(goal, certificate.column, groups, given=True, inner=inner)
 
 
+def _not_tested(
+    inequality: Inequality,
+    sample: CalibrationSample,
+    thresholds: Thresholds,
+    reviewed: dict[Where, float],
+) -> Finding | None:
+    """A finding for an inequality that labels of alerts do not tell about; None if they do."""
+    name, of_alerts = str(inequality.bound), inequality.kind == ACCEPTED
+    if not of_alerts and not _rejects_any(sample, thresholds):
+        why = "cannot be measured: no row lies below the threshold, so these are alerts, no sample"
+        return Finding(name, why, None, None, alarm=not reviewed, refused=bool(reviewed))
+    named = {rate.where for rate in inequality.bound.expression.rates()}
+    ends = [end for where, end in reviewed.items() if where == () or where in named or () in named]
+    if not ends or (of_alerts and all(thresholds[w].value(sample) >= max(ends) for w in named)):
+        return None
+    why = f"not tested: no labelled row scores below {max(ends):.6g}, so these are reviewed alerts"
+    if of_alerts:
+        why += ", and some alerts of this threshold have no label. Label them."
+    else:
+        why += (
+            ", no sample. Label a random sample of the others too: `setpoint plan --reviewed "
+            f"{max(ends):.6g}`, label_plan."
+        )
+    return Finding(name, why, None, None, alarm=False, refused=True)
+
+
 def _rejects_any(sample: CalibrationSample, thresholds: Thresholds) -> bool:
     """Whether any row lies at or below its threshold."""
-    sizes = ((sample.size(s), sample.above(s, t.value(sample))) for s, t in _slices(thresholds))
-    return any(above < size for size, above in sizes)
-
-
-def _slices(thresholds: Thresholds) -> list[tuple[Subset, ThresholdRule]]:
-    return [(Subset(where, EVERYONE), rule) for where, rule in thresholds.items()]
-
-
-def _only_alerts(inequality: Inequality) -> Finding:
-    why = "cannot be measured: no row lies below the threshold, so these are alerts and no sample"
-    return Finding(str(inequality.bound), why, None, None, alarm=True)
+    pairs = ((Subset(where, EVERYONE), rule.value(sample)) for where, rule in thresholds.items())
+    return any(sample.above(subset, value) < sample.size(subset) for subset, value in pairs)
 
 
 def _alert_finding(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint._checks import plural
+from setpoint._checks import number, plural
 from setpoint.axes.arrays import Bools, Floats, as_array, to_numpy
 from setpoint.batch import check_labels, check_length, check_scores, column_of, missing_labels
 from setpoint.certificates.decisions import SCORE_PRECISIONS
@@ -83,8 +83,11 @@ class CalibrationSample:
         self.prevalence = prevalence
         self.slices = dict(slices)
         self.kept: Bools | None = None
-        self.highest_unlabelled: float | None = None
         """Which of the rows given have a label, if some have none."""
+        self.others: CalibrationSample | None = None
+        """The rows without a label, if there are any."""
+        self.lowest_threshold = -np.inf
+        """No threshold lies below: reviewed alerts say nothing about the rows below them."""
         self.clusters: int | None = None
         """How many clusters the rows come from, if one row of each stands for it."""
         self.drawn: NDArray[np.intp] | None = None
@@ -126,10 +129,33 @@ class CalibrationSample:
         """How often each score of a subset occurs; of very many scores, of a sample of them."""
         return multiplicities_of(self.sorted(subset), self.examples)
 
+    def unlabelled(self, where: Where = ()) -> tuple[int, float]:
+        """How many rows of a slice have no label, and the highest of their scores."""
+        if self.others is None:
+            return 0, -np.inf
+        scores = self.others.scores[self.others.inside(Subset(where, EVERYONE))]
+        return len(scores), float(scores.max(initial=-np.inf))
+
     @property
-    def unlabelled(self) -> int:
-        """How many rows were left out because they have no label."""
-        return 0 if self.kept is None else int((~self.kept).sum())
+    def wheres(self) -> tuple[Where, ...]:
+        """Everyone, and the slices."""
+        return ((), *self.slices)
+
+    def only_alerts(self, where: Where = (), old: float | None = None) -> float | None:
+        """Where the rows without a label end, if all labelled ones of a slice score higher.
+
+        Args:
+            where: The slice.
+            old: Where alerts began, if that is known; by default the rows without a label tell.
+        """
+        everyone = Subset(where, EVERYONE)
+        if old is None:
+            count, end = self.unlabelled(where)
+        else:
+            count, end = _UNLABELLED_ENOUGH, number(old, "old_threshold")
+        if count < _UNLABELLED_ENOUGH or not self.size(everyone):
+            return None
+        return end if self.sorted(everyone)[0] > end else None
 
     @property
     def fingerprint(self) -> str:
@@ -223,8 +249,12 @@ class CalibrationSample:
         slices = {where: inside[chosen] for where, inside in self.slices.items()}
         given = (self.scores[chosen], labels, slices, self.precision, self.prevalence)
         found = CalibrationSample(*given)
-        found.order = self.order
+        found.order, found.lowest_threshold = self.order, self.lowest_threshold
         return found
+
+    def inherit(self, rows: CalibrationSample) -> None:
+        """Take over what is known of the rows that this sample was made of."""
+        self.kept, self.others, self.order = rows.kept, rows.others, rows.order
 
 
 def count_text(count: float, subset: Subset) -> str:
@@ -236,6 +266,30 @@ def count_text(count: float, subset: Subset) -> str:
 def slice_text(where: Where) -> str:
     """`` with group = 'a'``; nothing for everyone."""
     return "".join(f" with {column} = {value!r}" for column, value in where)
+
+
+def only_alerts(
+    text: str, sample: CalibrationSample, where: Where, end: float, *, given: bool = False
+) -> CannotPromise:
+    """The error for a goal about rejected rows, if the labels of a slice are of alerts alone.
+
+    Args:
+        text: The goal.
+        sample: The labelled rows.
+        where: The slice.
+        end: Where alerts begin.
+        given: Whether that was said; else it is where rows without a label end.
+    """
+    rows = plural(sample.size(Subset(where, EVERYONE)), "labelled row") + slice_text(where)
+    place = f"among those without a label, which end at {end:g}"
+    if given:
+        place = f"below the old threshold {end:g}"
+    return CannotPromise(
+        f"None of the {rows} lies {place}: they are alerts that were reviewed, and say nothing "
+        f"about what was rejected. For `{text}` label a random sample of the rejected rows too "
+        f"(label_plan(..., reviewed={end:g}), `setpoint plan --reviewed {end:g}`); of alerts "
+        "alone, precision can be certified."
+    )
 
 
 def calibration_sample(
@@ -263,11 +317,10 @@ def sample_of(
     positive, known = labels_and_known(labels, scores)
     sample = CalibrationSample(scores, positive, slices, precision, prevalence)
     if not known.all():
-        rest = scores[~known]
+        others = {where: inside[~known] for where, inside in slices.items()}
         sample = sample.rows(known)
         sample.kept = known
-        if len(rest) >= _UNLABELLED_ENOUGH:
-            sample.highest_unlabelled = float(rest.max())
+        sample.others = CalibrationSample(scores[~known], None, others, precision)
     return sample
 
 

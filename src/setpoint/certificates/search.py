@@ -138,7 +138,7 @@ def search_one(
     missing = tuple(note for each in proofs if not each.feasible for note in each.notes)
     if missing:
         return SearchVerdict(INFEASIBLE, Thresholds(), proved, missing)
-    ranges = _common_ranges(proofs)
+    ranges = _common_ranges(proofs, sample.lowest_threshold)
     if not ranges:
         return SearchVerdict(NOT_CERTIFIED, Thresholds(), proved, _conflict(proofs))
     ends = [each.end for each in proofs if each.end is not None]
@@ -166,9 +166,9 @@ def _families(
     return families, rest
 
 
-def _common_ranges(proofs: Sequence[Proof]) -> list[ThresholdRange]:
-    """The thresholds that every family has proved."""
-    common = [ThresholdRange(-math.inf, math.inf)]
+def _common_ranges(proofs: Sequence[Proof], lowest: float) -> list[ThresholdRange]:
+    """The thresholds that every family has proved, from ``lowest`` on."""
+    common = [ThresholdRange(lowest, math.inf)]
     for proof in proofs:
         pairs = [(a, b) for a in common for b in proof.ranges]
         both = [ThresholdRange(max(a.low, b.low), min(a.high, b.high)) for a, b in pairs]

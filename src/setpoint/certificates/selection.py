@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats
+from setpoint.certificates.copies import mixed
 from setpoint.certificates.decisions import halfway
 from setpoint.certificates.goals import CertificateGoal, Inequality, count_bounds
 from setpoint.certificates.proofs import (
@@ -297,16 +298,8 @@ def random_numbers(sample: CalibrationSample) -> Floats:
         alike[1:] &= trait[1:] == trait[:-1]
     at = np.arange(len(alike))
     number_in_run = (at - np.maximum.accumulate(np.where(alike, 0, at))).astype(np.uint64)
-    key = _hash(bits)
+    key = mixed(bits)
     for trait in (number_in_run, *traits):
-        key = _hash(key ^ _hash(trait + np.uint64(1)))
-    seed = _hash(np.add.reduce(key, keepdims=True))
-    return _hash(key ^ seed) / 2.0**64
-
-
-def _hash(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finalizer of splitmix64."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)))
+        key = mixed(key ^ mixed(trait + np.uint64(1)))
+    seed = mixed(np.add.reduce(key, keepdims=True))
+    return mixed(key ^ seed) / 2.0**64

@@ -10,7 +10,7 @@ by the workers of a Ray cluster; what they send back is counts and a few scores.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,6 +40,7 @@ from setpoint.certificates.sample import (
 )
 from setpoint.certificates.score_counts import Query, ScoreCounts, StreamedScores, keys_of
 from setpoint.certificates.selection import prefers_low
+from setpoint.rates import Where
 from setpoint.tables import NO_ROWS, Chunk, LabelNames, TableError, need_column, open_table
 from setpoint.tables.arrow_file import ArrowSource
 from setpoint.tables.labels import LabelCount
@@ -133,6 +134,22 @@ def survey_labels(part: ArrowSource, columns: ScoreColumns) -> LabelSurvey:
     return found
 
 
+def survey_unlabelled(part: ArrowSource, columns: ScoreColumns) -> dict[str, tuple[int, float]]:
+    """The number and the highest score of the rows of one file without a label, by group."""
+    found: dict[str, tuple[int, float]] = {}
+    for chunk in part.chunks(columns.names):
+        absent = np.flatnonzero(chunk.absent(str(columns.label)))
+        if len(absent):
+            rest = chunk.select(absent.tolist())
+            scores = score_column(rest, columns.score, columns.known)
+            names = [""] * len(rest) if columns.group is None else rest.texts(columns.group)
+            for group in dict.fromkeys(names):
+                own = scores[np.asarray(names) == group]
+                known, highest = found.get(group, (0, -np.inf))
+                found[group] = known + len(own), max(highest, float(own.max()))
+    return found
+
+
 def answer(part: ArrowSource, columns: ScoreColumns, query: Query) -> Any:
     """The answer to a query about one file, in bounded memory."""
     nothing = query.of(np.empty(0, np.uint64), np.empty(0, np.int64), columns.categories)
@@ -151,7 +168,8 @@ class StreamedSample(CalibrationSample):
         counts: Answers.
         columns: What the categories are.
         fingerprint: Of the labels.
-        unlabelled: How many rows without a label were left out.
+        unlabelled: The number and the highest score of rows without a label, by group ("" if
+            there are no groups).
         prevalence: See :class:`CalibrationSample`.
     """
 
@@ -160,7 +178,7 @@ class StreamedSample(CalibrationSample):
         counts: ScoreCounts,
         columns: ScoreColumns,
         fingerprint: str,
-        unlabelled: int,
+        unlabelled: Mapping[str, tuple[int, float]],
         prevalence: Any,
     ) -> None:
         none = np.empty(0)
@@ -180,9 +198,15 @@ class StreamedSample(CalibrationSample):
         return self._fingerprint
 
     @property
-    def unlabelled(self) -> int:
+    def wheres(self) -> tuple[Where, ...]:
         """See :class:`CalibrationSample`."""
-        return self._unlabelled
+        return ((), *(((str(self._columns.group), group),) for group in self.groups))
+
+    def unlabelled(self, where: Where = ()) -> tuple[int, float]:
+        """See :class:`CalibrationSample`."""
+        named = [str(value) for _, value in where] or list(self._unlabelled)
+        found = [self._unlabelled[name] for name in named if name in self._unlabelled]
+        return sum(count for count, _ in found), max((score for _, score in found), default=-np.inf)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -277,11 +301,20 @@ class StreamedTable:
             found = one if found is None else query.merged([found, one])
         return found
 
-    def sample(self, prevalence: Any = None, unlabelled: int = 0) -> StreamedSample:
-        """The rows as a calibration sample, which tells of ``unlabelled`` rows."""
+    def sample(self, prevalence: Any = None) -> StreamedSample:
+        """The rows that have a label as a calibration sample."""
         counts = ScoreCounts(self.ask, self.columns.categories)
-        told = (self._fingerprint(counts), unlabelled)
-        return StreamedSample(counts, self.columns, *told, prevalence)
+        known = (self.columns, self._fingerprint(counts), self._without_label())
+        return StreamedSample(counts, *known, prevalence)
+
+    def _without_label(self) -> dict[str, tuple[int, float]]:
+        """The number and the highest score of the rows without a label, by group."""
+        found: dict[str, tuple[int, float]] = {}
+        for part in self._of_parts(survey_unlabelled, self.columns) if self.unlabelled else ():
+            for group, (count, score) in part.items():
+                known, highest = found.get(group, (0, -np.inf))
+                found[group] = known + count, max(highest, score)
+        return found
 
     def _fingerprint(self, counts: ScoreCounts) -> str:
         """That of :class:`CalibrationSample`, read here and in order."""
@@ -388,7 +421,7 @@ def certify_table(
         )
     with workers_of(ray) as pool:
         rows = StreamedTable(source, ScoreColumns(score, label, group), positive, pool)
-        sample = rows.sample(prevalence, rows.unlabelled)
+        sample = rows.sample(prevalence)
         options = {"confidence": confidence, "candidates": candidates, "guarantee": guarantee}
         return certify_streamed(wanted, sample, group, **options)
 

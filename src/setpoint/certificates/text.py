@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
@@ -46,7 +47,10 @@ def assumptions(
             "Rates are those of a random row of a new cluster: every cluster counts once, however "
             "many rows it has. Counts are of one random row of each."
         )
-    yield "They are a sample of all that is scored, not only reviewed alerts."
+    if sample.lowest_threshold == -math.inf:
+        yield "They are a sample of all that is scored, not only reviewed alerts."
+    else:
+        yield "They are alerts that were reviewed, whatever their score: none was left out."
     if candidates == 1:
         yield "The model was neither trained nor chosen on these rows."
     else:
@@ -105,8 +109,8 @@ def remarks(
     points: Iterable[Point], sample: CalibrationSample, column: str | None
 ) -> Iterator[str]:
     """What a reader should notice about the rows and the thresholds of each value of a column."""
-    if sample.unlabelled:
-        yield f"{plural(sample.unlabelled, 'row')} without a label (NaN or -1) left out."
+    if sample.unlabelled()[0]:
+        yield f"{plural(sample.unlabelled()[0], 'row')} without a label (NaN or -1) left out."
     for point in points:
         of = "" if point.group is None else f" of {column} {point.group!r}"
         if point.threshold is not None and point.alerts == point.examples:

@@ -34,7 +34,12 @@ from setpoint.certificates.proofs import (
     ThresholdRange,
     values_at,
 )
-from setpoint.certificates.sample import CalibrationSample, CannotPromise, calibration_sample
+from setpoint.certificates.sample import (
+    CalibrationSample,
+    CannotPromise,
+    calibration_sample,
+    only_alerts,
+)
 from setpoint.certificates.search import PROOF_METHODS
 from setpoint.certificates.storage import need
 from setpoint.certificates.tails import lower, upper
@@ -139,14 +144,15 @@ class ThreeWayCertificate(Record):
             groups: None: there are two thresholds for everyone.
             significance: The chance of a false alarm in a check without drift.
         """
-        from setpoint.certificates.drift import BROKEN, DRIFT, OK
+        from setpoint.certificates.drift import BROKEN, DRIFT, OK, UNCHECKED
 
         self.thresholds  # noqa: B018 (raises if there are none)
         above, below = (
             side.check(scores, labels, groups=groups, significance=significance / 2)
             for side in self.sides
         )
-        worst = next(v for v in (BROKEN, DRIFT, OK) if v in (above.verdict, below.verdict))
+        both = (above.verdict, below.verdict)
+        worst = next(verdict for verdict in (BROKEN, DRIFT, UNCHECKED, OK) if verdict in both)
         named = [
             replace(finding, name=f"{finding.name}, {name}")
             for name, side in ((ACCEPT, above), (REJECT, below))
@@ -267,6 +273,9 @@ def certify_three_way(
     delta /= whole(candidates, "candidates", least=1)
     above, below = _inequality(accept, "accept"), _inequality(reject, "reject")
     sample = calibration_sample(scores, labels, None, ())
+    end = sample.only_alerts()
+    if end is not None:
+        raise only_alerts(f"{above.source}` and `{below.source}", sample, (), end)
     proofs = [_prove(each, sample, delta / 2) for each in (above, below)]
     pair = _fewest_reviews(
         proofs[0].ranges, proofs[1].ranges, np.sort(sample.scores), sample.precision

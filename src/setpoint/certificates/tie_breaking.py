@@ -126,7 +126,8 @@ def break_ties(sample: CalibrationSample, ids: Any) -> CalibrationSample:
     order = TieOrder(distinct, sample.precision, _seed(sample, numbers), check_copies(sample))
     scores = places.reshape(-1) + lots(numbers, order.seed)
     found = CalibrationSample(scores, sample.labels, sample.slices, "float64", sample.prevalence)
-    found.kept, found.order = sample.kept, order
+    found.inherit(sample)
+    found.order = order
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -287,7 +287,7 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
     if given.time is None and given.clusters is None:
         from setpoint.tables.hints import related_columns
 
-        note = order_note(data.scores, data.labels)
+        note = order_note(data.labelled.scores, data.labelled.labels)
         tell([] if note is None else [note])
         tell(related_columns(source, given.score, {given.label, given.group}))
     if given.latest is not None:
@@ -296,7 +296,7 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
     if given.group is not None and certificate.certified:
         tell(_approvals(given.group, certificate, data))
     if given.by is not None and not given.json:
-        _print_periods(given, certificate, data)
+        _print_periods(given, certificate, data.labelled)
     return certificate, data
 
 
@@ -472,9 +472,7 @@ def _latest(data: Scores, rows: int) -> Scores:
 
     when = read_times(data.times, data.scores)
     last = np.sort(np.argsort(when, kind="stable")[-rows:])
-    columns: list[Any] = [data.labels, data.groups, data.clusters, data.amounts, data.ids]
-    labels, groups, clusters, worth, ids = (None if x is None else x[last] for x in columns)
-    return Scores(data.scores[last], labels, groups, clusters, data.notes, when[last], worth, ids)
+    return replace(data.rows(last), times=when[last])
 
 
 def _others_of_these_rows(out: Path, certificate: Certificate) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ from setpoint.tables import (
     read_score_columns,
     read_scores,
 )
+from setpoint.tables.scores import known_labels
 
 _SHOWN = ("when", "file", "examples", "verdict")
 _LATEST = 10
@@ -130,7 +131,8 @@ def _period_lines(
             "those it rests on, and say nothing new."
         )
     if given.by is not None:
-        rows = (certificate, data.scores, data.labels, times)
+        data = data.labelled
+        rows = (certificate, data.scores, data.labels, data.times)
         yield from map(str, rates_by_period(*rows, given.by, data.ids))
 
 
@@ -214,7 +216,7 @@ def _score(given: argparse.Namespace, manifest: Manifest, source: TableSource) -
     for chunk, features in manifest.encoder.chunks(source, also):
         scores.append(score_rows(model, features))
         if given.label is not None:
-            labels.append(manifest.label_names.encode(chunk, given.label))
+            labels.append(known_labels(chunk, given.label, manifest.label_names))
         for option, name in names.items():
             columns[option] += [] if name is None else [chunk.texts(name)]
     if not scores:

@@ -145,7 +145,7 @@ def certify_from_plan(given: argparse.Namespace) -> Certificate:
     label = LABEL if given.label is None else given.label
     rows = read_scores(
         open_table(given.labels), PLAN_ROW, label, positive=given.positive, one_will_do=True
-    )
+    ).labelled
     tell([*data.notes, *rows.notes])
     labels = np.full(len(data), np.nan)
     numbers = np.asarray(rows.scores)

@@ -82,7 +82,8 @@ def _of_scores(given: argparse.Namespace) -> str:
     source = open_table(given.source)
     named = {"clusters": given.clusters, "times": given.time, "ids": given.id}
     data = read_scores(source, *columns, **named, one_will_do=True)
-    order = None if given.time is not None else order_note(data.scores, data.labels)
+    known = data.labelled
+    order = None if given.time is not None else order_note(known.scores, known.labels)
     notes = [*data.notes, *([] if order is None else [order])]
     tell(notes)
     return report(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.certificates.copies import mixed
 from setpoint.monitoring.clusters import cluster_hashes
 
 _MOST_FILES = 20_000
@@ -64,8 +65,8 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def _prints(column: NDArray[Any], sizes: set[int]) -> dict[int, list[Any]]:
     """For each number of first rows: a sum of hashes, one that knows the order, many values."""
     numbers = _numbers(np.asarray(column))
-    plain = np.cumsum(_mixed(numbers))
-    ordered = np.cumsum(_mixed(numbers ^ _mixed(np.arange(len(numbers), dtype=np.uint64))))
+    plain = np.cumsum(mixed(numbers))
+    ordered = np.cumsum(mixed(numbers ^ mixed(np.arange(len(numbers), dtype=np.uint64))))
     return {
         size: [
             f"{plain[size - 1]:016x}",
@@ -74,14 +75,6 @@ def _prints(column: NDArray[Any], sizes: set[int]) -> dict[int, list[Any]]:
         ]
         for size in sizes
     }
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Every bit of a number in every bit of its hash (splitmix64)."""
-    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
 def _numbers(column: NDArray[Any]) -> NDArray[np.uint64]:

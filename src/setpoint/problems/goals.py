@@ -8,7 +8,6 @@ from typing import Any, TypeGuard, overload
 from setpoint import rates
 from setpoint._checks import whole
 from setpoint.axes.specification import DEFAULT_POINTS
-from setpoint.batch import ScoredExamples
 from setpoint.problems.problem import Problem, read_goal
 from setpoint.problems.vocabulary import goal
 from setpoint.rates import Range, Rate, Target, alerts, coverage, npv, precision, recall, tpr
@@ -133,13 +132,11 @@ def evaluate(
         {'spam': 1.0, 'ad': 0.5}
     """
     problem = as_problem(goal)
-    from setpoint.axes.outputs import columns_of_outputs, of_each, with_labels
+    from setpoint.axes.outputs import columns_of_outputs, of_each
 
     if outputs is None:
         problem, groups = problem.priced(groups, amounts)
-        given = ScoredExamples(scores, labels, weights, groups, queries, classes)
-        known = with_labels(given)
-        return problem.evaluate(known.scores, known.labels, thresholds, *known[2:])
+        return problem.evaluate(scores, labels, thresholds, weights, groups, queries, classes)
     if amounts is not None:
         raise ValueError("amounts= go with one score: evaluate each output by itself.")
     at, found = of_each(thresholds, outputs), {}

@@ -12,7 +12,7 @@ import numpy as np
 from setpoint._version import __version__
 from setpoint.certificates import Certificate, ThreeWayCertificate
 from setpoint.certificates.decisions import exceeds
-from setpoint.certificates.sample import binary_labels, calibration_sample
+from setpoint.certificates.sample import binary_labels, calibration_sample, only_alerts
 from setpoint.certificates.times import read_times
 from setpoint.reports.page import page
 from setpoint.reports.three_way_page import three_way_page
@@ -48,7 +48,7 @@ def report(
 
     Args:
         scores: One score per row.
-        labels: 0 or 1 for each.
+        labels: 0 or 1 for each; rows without one (NaN or -1) are left out.
         certificate: From :func:`setpoint.certify` or
             :func:`setpoint.certificates.certify_three_way`, certified or not.
         groups: The group of each row, or a dict with one column of groups by name.
@@ -74,6 +74,7 @@ def report(
 
     Raises:
         ValueError: A threshold per group without ``groups``, or labels that do not fit.
+        CannotPromise: Only alerts have labels, of which a page would show recall and fpr.
 
     Examples:
         >>> import numpy as np
@@ -86,10 +87,15 @@ def report(
     """
     words = {"positive": positive, "negative": negative, "action": action}
     told: dict[str, Any] = {"label": label, "notes": notes, "by": by, "costs": costs}
+    column, values = _group_column(groups, getattr(certificate, "column", None))
+    scores, labels, values, times, ids, clusters = _labelled(
+        certificate.goal, scores, labels, values, times, ids, clusters
+    )
+    groups = None if values is None else {column: values}
+    test = test and tuple(_labelled(certificate.goal, *test))
     if isinstance(certificate, ThreeWayCertificate):
         rows = (scores, labels, groups, times) if test is None else (*test, None, None)[:4]
         return _three_way(certificate, rows, words, **told)
-    column, values = _group_column(groups, certificate.column)
     if certificate.lots:
         scores = certificate.resolve_ties(scores, ids, values)
         test = test and (certificate.resolve_ties(test[0], test[4], test[2]), *test[1:])
@@ -139,6 +145,22 @@ def _three_way(
     )
     nouns = nouns_from(words["positive"], words["negative"], words["action"] or "accept")
     return three_way_page(found, nouns, group=column, **told)
+
+
+def _labelled(goal: str, scores: Any, labels: Any, *others: Any) -> Any:
+    """Scores, labels and other columns (or None) of the rows that have a label.
+
+    Raises:
+        CannotPromise: These are alerts that were reviewed, and no others.
+    """
+    sample = calibration_sample(scores, labels, None, ())
+    end = sample.only_alerts()
+    if end is not None:
+        raise only_alerts(goal, sample, (), end)
+    kept = sample.kept
+    if kept is None:
+        return scores, labels, *others
+    return [None if c is None else np.asarray(c)[kept] for c in (scores, labels, *others)]
 
 
 def _group_column(groups: Any, needed: str | None) -> tuple[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,6 @@ from setpoint.tables.values import (
     NumberFormat,
     date_format,
     find_format,
-    missing,
     number_of,
     numbers,
 )
@@ -80,11 +79,12 @@ def _arrow(
 class Scores:
     """One score per row; labels (0 or 1), groups and clusters (texts) if columns were named.
 
-    ``notes`` tell what was left out or read in an unusual format, in sentences.
+    Labels are NaN in rows that have none. ``notes`` tell how many these are, and what was read in
+    an unusual format, in sentences.
     """
 
     scores: FloatColumn
-    labels: Codes | None
+    labels: Codes | FloatColumn | None
     groups: NDArray[Any] | None
     clusters: NDArray[Any] | None
     notes: tuple[str, ...] = ()
@@ -94,6 +94,20 @@ class Scores:
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    def rows(self, chosen: NDArray[Any]) -> Scores:
+        """Some of the rows, by their numbers or by a mask."""
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        arrays = {name: c[chosen] for name, c in columns.items() if isinstance(c, np.ndarray)}
+        return replace(self, **arrays)
+
+    @property
+    def labelled(self) -> Scores:
+        """The rows that have a label; all of them if no labels were read."""
+        if self.labels is None or self.labels.dtype.kind == "i":
+            return self
+        known = self.rows(~np.isnan(self.labels))
+        return replace(known, labels=np.asarray(known.labels).astype(np.int64))
 
 
 def read_scores(
@@ -112,7 +126,7 @@ def read_scores(
 ) -> Scores:
     """The named columns, checked: scores finite, two classes, no group or cluster missing.
 
-    Rows without a label are left out and counted in ``notes``.
+    Rows without a label are counted in ``notes``; see :attr:`Scores.labelled`.
 
     Args:
         source: The table.
@@ -140,7 +154,6 @@ def read_scores(
     if label is not None:
         rows = [row for chunk in chunks for row in chunk.rows_without(label)]
         notes += unlabelled_note(label, len(rows), *rows[:1])
-        chunks = [chunk.with_value(label) for chunk in chunks]
     known, told = score_format(source, max(chunks, key=len), score)
     notes += told
     scores = np.concatenate([score_column(chunk, score, known) for chunk in chunks])
@@ -149,9 +162,9 @@ def read_scores(
         if classes is None:
             count = LabelCount(source.path, label)
             for chunk in chunks:
-                count.update(chunk)
+                count.update(chunk.with_value(label))
             classes = count.two_classes(positive, one_will_do=one_will_do)
-        labels = np.concatenate([classes.encode(chunk, label) for chunk in chunks])
+        labels = np.concatenate([known_labels(chunk, label, classes) for chunk in chunks])
     groups, members, when, names = (
         None if name is None else np.concatenate([chunk.texts(name) for chunk in chunks])
         for name in (group, clusters, times, ids)
@@ -210,9 +223,22 @@ def read_score_columns(
         for chunk in labelled:
             count.update(chunk)
         classes = count.two_classes(positive, one_will_do=one_will_do)
-        there = np.concatenate([~missing(chunk.column(name)) for chunk in chunks])
-        found[there, place] = np.concatenate([classes.encode(chunk, name) for chunk in labelled])
+        found[:, place] = np.concatenate([known_labels(chunk, name, classes) for chunk in chunks])
     return np.concatenate(table), found
+
+
+def known_labels(chunk: Chunk, name: str, classes: LabelNames) -> Codes | FloatColumn:
+    """The labels of a column, 0 or 1; NaN in rows that have none.
+
+    Raises:
+        TableError: A label is none of the classes.
+    """
+    absent = chunk.absent(name)
+    if not absent.any():
+        return classes.encode(chunk, name)
+    found = np.full(len(chunk), np.nan)
+    found[~absent] = classes.encode(chunk.with_value(name), name)
+    return found
 
 
 def unlabelled_note(label: str, count: int, first: int = 0) -> list[str]:
