@@ -3,20 +3,31 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=  # libraries are compiled once, not in every process of the tests
 
-.PHONY: words pictures demo test test-oldest build test-slow test-browser attack mutants check docs benchmark benchmarks-quick clean
+.PHONY: words pictures demo test test-oldest test-newest build test-sdist test-slow test-browser attack mutants check docs benchmark benchmarks-quick clean
 demo: .venv/demo
 	$(BIN)/setpoint demo --force
 
 test: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not browser and not slow"
 
+CORE := tests/rates tests/problems tests/axes tests/certificates tests/results tests/solvers tests/losses \
+        tests/test_batch.py tests/test_steps.py tests/estimators/test_certified_threshold.py
+ON_CORE := -m pytest -n 2 -m "not browser and not slow" $(CORE)
+
 test-oldest: .venv-oldest/ready  ## the core on the oldest numpy, scipy, scikit-learn and torch that are allowed
-	OMP_NUM_THREADS=1 PYTHONPATH=src .venv-oldest/bin/python -m pytest -n 2 -m "not browser and not slow" \
-	    tests/rates tests/problems tests/axes tests/certificates tests/results tests/solvers tests/losses \
-	    tests/test_batch.py tests/test_steps.py tests/estimators/test_certified_threshold.py
+	OMP_NUM_THREADS=1 PYTHONPATH=src .venv-oldest/bin/python $(ON_CORE)
+
+test-newest: .venv-newest/ready  ## the core on the newest numpy, scipy and scikit-learn that pip finds; TORCH=torch: torch too
+	OMP_NUM_THREADS=1 PYTHONPATH=src .venv-newest/bin/python $(ON_CORE)
 
 build: .venv/ready  ## a wheel and an sdist in dist/
 	$(BIN)/python -m build --outdir dist
+
+test-sdist: build  ## the tests of the newest sdist, unpacked, on that package; SDIST_TESTS=tests/rates: a part of them
+	rm -rf build/sdist && mkdir -p build/sdist
+	tar -xzf "$$(ls -t dist/setpoint-*.tar.gz | head -1)" --strip-components=1 -C build/sdist
+	cd build/sdist && OMP_NUM_THREADS=1 PYTHONPATH=src $(CURDIR)/$(BIN)/python -m pytest -n 2 --dist worksteal \
+	    -m "not browser and not slow" $(SDIST_TESTS)
 
 test-slow: .venv/ready  ## what takes long: several ranks, killed workers, a Ray cluster; five minutes
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m slow
@@ -76,5 +87,13 @@ PIP = $(BIN)/python -m pip install --quiet --no-compile --constraint constraints
 	    torch ".[train,sklearn,data,metrics]" pandas pytest pytest-xdist hypothesis
 	touch $@
 
+TORCH ?= torch==2.13.0  # an unpinned torch may bring several gigabytes of CUDA packages
+.venv-newest/ready: pyproject.toml
+	test -x .venv-newest/bin/python || $(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --no-compile $(TORCH)
+	.venv-newest/bin/python -m pip install --quiet --no-compile --upgrade --upgrade-strategy eager \
+	    $(TORCH) ".[train,sklearn,data,metrics]" pandas pytest pytest-xdist hypothesis
+	touch $@
+
 clean:
-	rm -rf .venv .venv-oldest build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-oldest .venv-newest build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
