@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=  # libraries are compiled once, not in every process of the tests
 
-.PHONY: words pictures demo test test-oldest test-newest build test-sdist test-slow test-browser attack mutants check docs benchmark benchmarks-quick clean
+.PHONY: words pictures screenshots demo test test-oldest test-newest build test-sdist test-slow test-browser attack mutants check docs benchmark benchmarks-quick clean
 demo: .venv/demo
 	$(BIN)/setpoint demo --force
 
@@ -57,6 +57,9 @@ pictures: .venv/ready  ## the eight pictures of the site, in docs/images
 
 docs: .venv/ready  ## the site, into build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+screenshots: docs  ## every page in light, dark and on a phone, into build/screenshots
+	$(BIN)/python -m docs.screenshots build/site build/screenshots
 
 QUICK := inequalities peers.cost peers.table5 peers.reach
 benchmarks-quick: $(QUICK:%=quick-%)  ## a corner of those that need neither a peer nor a data folder

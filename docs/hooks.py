@@ -1,7 +1,8 @@
 """What the site adds to Markdown.
 
 The README is the first part of the front page; pictures of our style become part of their page, so
-that they follow the theme; long tables are shown from csv files; a live report page is made;
+that they follow the theme; long tables are shown from csv files; the notebook and a live report
+page are added;
 docstrings name things as Sphinx does, ``:class:`setpoint.Problem```, and show the name alone.
 """
 
@@ -14,7 +15,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from docs import commands, names
+from docs import commands, make_notebook, names
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -31,7 +32,8 @@ STYLE = re.compile(r"<style>svg\{color.*?</style>")  # of docs/style.py
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add a report page that is made now, for docs/live.md."""
+    """Add the notebook as a page, and a report page that is made now, for docs/live.md."""
+    files.append(File.generated(config, "fraud.md", content=make_notebook.page()))
     files.append(File.generated(config, "live/report.html", content=live_page()))
     return files
 

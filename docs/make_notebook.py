@@ -1,7 +1,13 @@
-"""The notebook examples/fraud.ipynb: ``python -m docs.make_notebook`` makes it from these cells."""
+"""The notebook examples/fraud.ipynb: ``python -m docs.make_notebook`` runs and writes it.
 
+The site shows it as a page, with what the cells printed (docs/hooks.py).
+"""
+
+import contextlib
+import io
 import json
 from pathlib import Path
+from typing import Any
 
 FILE = Path(__file__).parents[1] / "examples" / "fraud.ipynb"
 CELLS = (
@@ -9,7 +15,7 @@ CELLS = (
 
 LightGBM scores payments; at most 1 % of honest payments may be stopped. Three ways to choose the
 threshold on the same calibration rows, and what each does on new rows. Needs
-`pip install ".[boosting,sklearn]"`; MAPIE is optional.""",
+`pip install ".[boosting,sklearn]" "mapie>=1.6"`; without MAPIE its cell is left out.""",
     """import numpy as np
 from lightgbm import LGBMClassifier
 
@@ -76,20 +82,38 @@ print({name: f"{count / 300:.0%} of samples break the bound" for name, count in 
 )
 
 
-def cell(text: str) -> dict[str, object]:
+def is_code(text: str) -> bool:
     """Prose begins with a heading; everything else is code."""
-    source = text.splitlines(keepends=True)
-    if text.startswith("#"):
-        return {"cell_type": "markdown", "metadata": {}, "source": source}
-    empty: dict[str, object] = {"execution_count": None, "outputs": []}
-    return {"cell_type": "code", "metadata": {}, "source": source, **empty}
+    return not text.startswith("#")
 
 
-def notebook() -> str:
+def run() -> tuple[list[str], dict[str, Any]]:
+    """What each cell prints, and the names that they make."""
+    names: dict[str, Any] = {}
+    printed = []
+    for text in CELLS:
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            if is_code(text):
+                exec(text, names)
+        printed.append(shown.getvalue())
+    return printed, names
+
+
+def notebook(printed: list[str]) -> str:
     """The file."""
+    cells: list[dict[str, Any]] = []
+    for text, shown in zip(CELLS, printed, strict=True):
+        one = {"id": f"cell-{len(cells)}", "metadata": {}, "source": text.splitlines(keepends=True)}
+        if is_code(text):
+            lines = shown.splitlines(keepends=True)
+            output = {"name": "stdout", "output_type": "stream", "text": lines}
+            cells.append({**one, "cell_type": "code", "execution_count": None})
+            cells[-1]["outputs"] = [output] if lines else []
+        else:
+            cells.append({**one, "cell_type": "markdown"})
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     made = {
-        "cells": [{"id": f"cell-{i}", **cell(text)} for i, text in enumerate(CELLS)],
+        "cells": cells,
         "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
         "nbformat": 4,
         "nbformat_minor": 5,
@@ -97,5 +121,23 @@ def notebook() -> str:
     return json.dumps(made, indent=1) + "\n"
 
 
+def committed() -> list[str]:
+    """What each cell of the file printed when it was made."""
+    cells = json.loads(FILE.read_text(encoding="utf-8"))["cells"]
+    return ["".join(line for one in c.get("outputs", ()) for line in one["text"]) for c in cells]
+
+
+def page() -> str:
+    """The notebook as a page of the site."""
+    parts = []
+    for text, shown in zip(CELLS, committed(), strict=True):
+        parts.append(f"```python\n{text}\n```" if is_code(text) else text)
+        parts += [f"```text\n{shown}```"] * bool(shown)
+    parts.append(
+        "This page is `examples/fraud.ipynb`; `python -m docs.make_notebook` runs it again."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
 if __name__ == "__main__":
-    FILE.write_text(notebook(), encoding="utf-8")
+    FILE.write_text(notebook(run()[0]), encoding="utf-8")

@@ -15,6 +15,7 @@ from setpoint import certify, cli
 
 DOCS = Path(__file__).parents[1] / "docs"
 EXAMPLE = re.compile(r"^Examples:\n(?:(?!    >>>).*\n)*? +>>>", re.MULTILINE)
+NUMBER = re.compile(r"-?\d+\.?\d*")
 SIZES = (DOCS / "choosing.md").read_text(encoding="utf-8").partition("## A sample size")[2]
 
 
@@ -98,12 +99,17 @@ def test_every_section_has_an_example_that_renders():
     assert lacking == set()
 
 
-def test_the_notebook_is_made_and_runs(capsys):
-    assert make_notebook.FILE.read_text(encoding="utf-8") == make_notebook.notebook()
-    names = {}
-    for text in make_notebook.CELLS:
-        if not text.startswith("#"):
-            exec(text, names)
+def test_the_notebook_says_what_its_cells_print():
+    """The words exactly, the figures but for rounding; MAPIE's cell where MAPIE is installed."""
+    committed = make_notebook.committed()
+    assert make_notebook.FILE.read_text(encoding="utf-8") == make_notebook.notebook(committed)
+    printed, names = make_notebook.run()
+    assert any("MAPIE " in shown for shown in committed)
+    for was, now in zip(committed, printed, strict=True):
+        if now != "pip install mapie\n":
+            assert NUMBER.sub("#", was) == NUMBER.sub("#", now)
+            figures = [[float(n) for n in NUMBER.findall(shown)] for shown in (was, now)]
+            np.testing.assert_allclose(*figures, rtol=0.05)
     # 300 draws: 5 % and three standard errors are 26; a tuned threshold breaks about half
     assert names["broken"]["certified"] <= 26
     assert names["broken"]["tuned"] > 100
