@@ -191,3 +191,61 @@ def test_the_page_of_clusters_counts_the_rows_of_the_certificate(tmp_path):
         page = (tmp_path / name).read_text()
         assert "Measured on calibration data" in page
         assert "One row of each of 600 clusters is counted." in page
+
+
+def rows_to_spoil(tmp_path, **other):
+    """Scores, labels, ids, dates and amounts of 400 rows, some columns replaced."""
+    random = np.random.default_rng(0)
+    y = (random.random(400) < 0.3).astype(int)
+    columns = {
+        "s": random.normal(size=400) + 3 * y,
+        "y": y,
+        "who": np.arange(400) // 2,
+        "day": np.datetime64("2024-01-01") + np.arange(400) // 4,
+        "amount": random.integers(1, 9, 400),
+    }
+    return write(tmp_path / "rows.csv", **(columns | other))
+
+
+@pytest.mark.parametrize(
+    ("other", "words", "message"),
+    [
+        ({"who": ["", *range(399)]}, ("--clusters", "who"), "row 2, column 'who': the value is"),
+        ({"who": ["x"] * 400}, ("--clusters", "who"), "All rows belong to one cluster"),
+        ({"who": ["x"] * 400}, ("--clusters", "who"), "leave --clusters out"),
+        ({"day": ["2024-01-01"] * 400}, ("--time", "day"), "Leave --time out"),
+        ({"day": ["soon"] * 400}, ("--time", "day"), "'soon'"),
+        ({"amount": [-1] * 400}, ("--amounts", "amount"), "amounts must be finite and at least 0"),
+        ({"amount": [0] * 400}, ("--amounts", "amount"), "All amounts are 0"),
+    ],
+)
+def test_rows_that_cannot_be_certified_are_told_in_the_words_of_the_shell(
+    tmp_path, capsys, other, words, message
+):
+    file = rows_to_spoil(tmp_path, **other)
+    goal = "cost(miss=1, false_alarm=5) <= 9" if "--amounts" in words else "fpr <= 0.1"
+    out = tmp_path / "c.json"
+    given = ("--score", "s", "--label", "y", "--goal", goal, "--out", out, *words)
+    assert run("certify", file, *given) == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert not any(f"{name}=" in told for name in ("clusters", "times", "amounts"))
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("costs", ["miss=-1, false_alarm=5", "miss=0, false_alarm=0"])
+def test_costs_that_are_none_are_told(tmp_path, capsys, costs):
+    file = rows_to_spoil(tmp_path)
+    words = ("--score", "s", "--label", "y", "--goal", f"cost({costs}) <= 9")
+    assert run("certify", file, *words) == 2
+    assert "must be at least 0" in (told := capsys.readouterr().err) or "all zero" in told
+
+
+def test_a_threshold_for_each_output_and_group_says_what_to_do(tmp_path, capsys):
+    """The confidence that it names is the one that both outputs need together."""
+    file = rows_to_spoil(tmp_path, day=np.arange(400) % 2)
+    both = ("--score", "s", "--score", "amount", "--label", "y", "--label", "day")
+    assert run("certify", file, *both, "--group", "who", "--goal", "fpr <= 0.1") == 2
+    told = capsys.readouterr().err
+    assert "certify every output by itself with confidence 0.975" in told
+    assert 'fpr on who="..."' in told

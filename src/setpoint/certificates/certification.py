@@ -183,11 +183,12 @@ def certify_goal(
     asked.check_prevalence(labels, wanted)
     goals = goals_by_group(wanted, asked.groups, given=asked.thresholds is not None)
     if on is not None and goals.column is not None:
+        sure = 1 - (1 - asked.confidence) / len(asked.outputs or on)
         raise ValueError(
             f"`{wanted.text}` with groups= would have a threshold for each output and group. For "
-            "one threshold an output name the groups in the goal (fpr.on(group='a') <= 0.05); for "
-            "one each certify every output by itself, with the risk 1 - confidence divided by the "
-            "number of outputs."
+            f'one threshold an output name the groups in the goal (`fpr on {goals.column}="..." '
+            f"<= 0.05`); for one each certify every output by itself with confidence {sure:.6g} "
+            "(the risk divided by the number of outputs): all promises then hold together."
         )
     wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
     sample = calibration_sample(scores, labels, asked.groups, wheres, asked.prevalence)

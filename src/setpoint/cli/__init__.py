@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     from setpoint._extras import install_advice
-    from setpoint.cli.common import BAD_USAGE, UserError, check_outputs, one_line
+    from setpoint.cli.common import BAD_USAGE, UserError, check_outputs, in_flags, one_line
 
     try:
         parser = make_parser(words[0] if words else None)
@@ -85,7 +85,7 @@ def _run(words: list[str]) -> int:
     except ModuleNotFoundError as missing:
         message = one_line(install_advice(missing))
     except (UserError, OSError, ValueError, TypeError, NotImplementedError) as error:
-        message = one_line(error)
+        message = in_flags(one_line(error))
     except MemoryError:
         message = "there is not enough memory for this file."
     except Exception as error:

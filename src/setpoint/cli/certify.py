@@ -28,6 +28,7 @@ from setpoint.cli.common import (
     add_page_arguments,
     as_json,
     count,
+    flag_of,
     fraction,
     gap_goal,
     output_file,
@@ -55,8 +56,6 @@ _OF_ONE_GOAL = (
     *("amounts", "id"),
 )
 """Options that do not go with three-way decisions; groups and times do, on their page."""
-_FLAGS = {"groups": "--group", "times": "--time", "ids": "--id", "outputs": "a second --score"}
-"""Options that are called otherwise than in Python."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -151,10 +150,10 @@ def _refuse_apart(given: argparse.Namespace, *more: str) -> None:
     """UserError if two options do not go together, as in Python."""
     known = set(more) | ({"mean"} if given.guarantee == "mean" else set())
     for field in fields(Options):
-        flag = _FLAGS.get(field.name, field.name).lstrip("-")
+        flag = flag_of(field.name).lstrip("-").replace("-", "_")
         if getattr(given, flag, None) not in (None, field.default):
             known.add(field.name)
-    wrong = why_apart(known, lambda name: _FLAGS.get(name, f"--{name.replace('_', '-')}"))
+    wrong = why_apart(known, flag_of)
     if wrong:
         raise UserError(wrong)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
 DONE, NOT_PROVED, BAD_USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 LONGEST_MESSAGE = 500
 _T = TypeVar("_T")
+_FLAGS = {"groups": "--group", "times": "--time", "ids": "--id", "outputs": "a second --score"}
+"""Options that are called otherwise than in Python."""
+_OPTION = re.compile(
+    r"\b(groups|times|ids|clusters|amounts|largest_amount|prevalence|unlabelled|old_threshold"
+    r"|candidates)=(?![\w{\[(\"'.])"
+)
+"""An option of Python in a message, without a value."""
 
 
 class UserError(Exception):
@@ -224,6 +232,21 @@ def tell(notes: Iterable[str]) -> None:
     """Print sentences on what was done to the data, on standard error."""
     for note in notes:
         print(note, file=sys.stderr)
+
+
+def flag_of(name: str) -> str:
+    """What an option of Python is called in the shell: ``--group`` for ``groups``."""
+    return _FLAGS.get(name, f"--{name.replace('_', '-')}")
+
+
+def in_flags(text: str) -> str:
+    """A message of Python with the options of the shell: ``--group`` for ``groups=``.
+
+    Examples:
+        >>> in_flags("pass clusters=, or leave times= out")
+        'pass --clusters, or leave --time out'
+    """
+    return _OPTION.sub(lambda found: flag_of(found[1]), text)
 
 
 def one_line(error: BaseException | str) -> str:
