@@ -166,7 +166,7 @@ def test_which_bounds_are_caps(bound, caps):
 @pytest.mark.parametrize(
     ("bound", "message"),
     [
-        (sp.fpr <= 1, "holds for every threshold"),
+        (sp.fpr <= 1, "holds for every threshold.*For 1 % write 0.01"),
         (sp.recall >= 0, "holds for every threshold"),
         (2 * sp.fpr >= 3, "cannot hold"),
         (prevalence <= 0.5, "does not depend on the threshold"),

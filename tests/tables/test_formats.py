@@ -25,6 +25,8 @@ from setpoint.tables.values import COMMA_FORMATS, FORMATS, find_format, text_col
         (["1.234,50", "1.234.567"], "a number with decimal comma", [1234.5, 1234567]),
         (["19.0%", "0.5 %"], "a percentage", [0.19, 0.005]),
         (["19,5 %"], "a percentage with decimal comma", [0.195]),
+        (["8,942 %", "0,512 %"], "a percentage with decimal comma", [0.08942, 0.00512]),
+        (["1,234", "-0,512"], "a number with decimal comma", [1.234, -0.512]),
         (["$1,234.50", "-$3", "€ 5"], "an amount of money", [1234.5, -3, 5]),
         (["1.234,50 €", "EUR 12"], "an amount of money with decimal comma", [1234.5, 12]),
         (["1970-01-02", "1970-01-01 12:00"], "days since 1970-01-01", [1, 0.5]),

@@ -114,7 +114,7 @@ def goal_to_certify(goal: Any) -> CertificateGoal:
             )
     if not found.bounds:
         raise CannotPromise(
-            f"`{found.text}` has no bound that could be certified. Bound a rate, as in "
+            f"`{found.text}` has no bound that could be certified. Bound a rate or a cost, as in "
             "f_score(1) >= 0.8, or subject the objective to a bound."
         )
     for rate in found.rates:
@@ -276,7 +276,8 @@ def share_of(bound: Bound, prevalence: Prevalence) -> Share | None:
     turn = 1.0 if (bound.sense == "<=") == (weight > 0) else -1.0
     a, b = (turn * (above - level * below) for above, below in (first, second))
     if max(a, b) <= 0:
-        raise CannotPromise(f"`{bound}` holds for every threshold: nothing to certify.")
+        hint = " For 1 % write 0.01." if bound.level == 1 else ""
+        raise CannotPromise(f"`{bound}` holds for every threshold: nothing to certify.{hint}")
     if min(a, b) > 0:
         raise CannotPromise(f"`{bound}` cannot hold for any threshold: nothing to certify.")
     subset = Subset(rate.where, kind)

@@ -482,7 +482,7 @@ def _others_of_these_rows(out: Path, certificate: Certificate) -> tuple[str, ...
     if not others:
         return ()
     return (
-        f"{out} is certificate number {others + 1} on these rows in {out.parent}. If the best of "
+        f"{out} is certificate number {others + 1} on these rows in this folder. If the best of "
         f"them is used, pass --candidates {others + 1} to each.",
     )
 

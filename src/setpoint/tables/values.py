@@ -73,6 +73,8 @@ class NumberFormat:
     Examples:
         >>> DECIMAL_COMMA.number("1.234,50"), DECIMAL_COMMA.number("1,5 apples")
         (1234.5, None)
+        >>> PERCENTAGE.number("8,942 %"), PERCENTAGE.number("0,942 %")  # no thousands
+        (89.42, None)
     """
 
     name: str
@@ -91,7 +93,7 @@ class NumberFormat:
             if found != 1:
                 return None
         thousands = "," if self.decimal == "." else "."
-        groups = rf"\d{{1,3}}([{thousands}{_SPACES}])\d{{3}}(?:\1\d{{3}})*|\d+"
+        groups = rf"[1-9]\d{{0,2}}([{thousands}{_SPACES}])\d{{3}}(?:\1\d{{3}})*|\d+"
         if not re.fullmatch(rf"[-+]?(?:{groups})?(?:\{self.decimal}\d+)?(?:[eE][-+]?\d+)?", core):
             return None
         plain = re.sub(f"[{thousands}{_SPACES}]", "", core).replace(self.decimal, ".")
