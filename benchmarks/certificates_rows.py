@@ -1,6 +1,6 @@
 """Do certificates keep their promise on rows as people have them: clusters, several values, costs?
 
-    python -m benchmarks certificates_rows                  # 500 or 2,000 draws each
+    python -m benchmarks certificates_rows                  # 2,000 draws each
     python -m benchmarks certificates_rows --quick          # 100 draws, nothing is written
     python -m benchmarks certificates_rows --only clusters  # one part
     python -m benchmarks certificates_rows --mapie          # MAPIE, where it has the goal
@@ -35,7 +35,7 @@ from setpoint.rates import cost, coverage, fpr, kappa, mcc, npv, precision, reca
 
 RESULTS = Path(__file__).parent / "results" / "certificates_rows.jsonl"
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "certificates.md"
-DELTA, SHIFT = 0.05, 2.5
+DELTA, SHIFT, DRAWS = 0.05, 2.5, 2000
 Random = np.random.Generator
 Values = dict[str, float]
 Draw = Callable[[Random], Values]
@@ -54,7 +54,6 @@ class Setting:
             knows the law has.
         mapie: The same with MAPIE, or None if it has no such goal.
         mapie_draws: How many draws MAPIE gets, which is slower.
-        draws: How many there are; fewer where one takes a third of a second and more.
     """
 
     part: str
@@ -63,7 +62,6 @@ class Setting:
     best: float | None = None
     mapie: Draw | None = None
     mapie_draws: int = 200
-    draws: int = 2000
 
 
 def most(draws: int) -> float:
@@ -262,9 +260,7 @@ COSTS = [
     Setting(
         "costs", "bound of a mean cost at a given threshold, 5,000 rows", mean_cost(5000), 1.97
     ),
-    Setting(
-        "costs", "`recall >= 0.7` and `cost(...) <= 3` with amounts", certified_cost, draws=500
-    ),
+    Setting("costs", "`recall >= 0.7` and `cost(...) <= 3` with amounts", certified_cost),
     Setting(
         "costs",
         "`minimize cost(...) subject to recall >= 0.9`",
@@ -374,10 +370,12 @@ def interval_of_prevalence(random: Random) -> Values:
     return {"broken": float(bad), "kept": float(ndtr(SHIFT - at))}
 
 
+CUTS = np.linspace(-1, 6, 70_001)
+
+
 def recall_at_precision(level: float, share: float) -> float:
     """The recall of the lowest threshold with a precision."""
-    cuts = np.linspace(-1, 6, 70_001)
-    return float(ndtr(SHIFT - cuts[precision_at(cuts, share) >= level].min()))
+    return float(ndtr(SHIFT - CUTS[precision_at(CUTS, share) >= level].min()))
 
 
 def broken_sides(up: float, low: float) -> bool:
@@ -531,7 +529,6 @@ OTHERS = [
             shifted(share),
             recall_at_precision(0.5, share),
             shift_by_mapie(share),
-            draws=500,
         )
         for share in (0.05, 0.1, 0.4)
     ),
@@ -540,7 +537,6 @@ OTHERS = [
         "`precision >= 0.5` with `prevalence=(0.05, 0.1)`",
         interval_of_prevalence,
         recall_at_precision(0.5, 0.05),
-        draws=500,
     ),
     Setting(
         "three_way",
@@ -589,7 +585,28 @@ def by_plan(goal: Any, n: int, budget: int, share: float, shift: float, **option
     return draw
 
 
+def of_alerts(level: float) -> Draw:
+    """A precision from rows above an old threshold alone; their share of positives varies."""
+
+    def draw(random: Random) -> Values:
+        old = random.uniform(0.5, 2.0)
+        scores, positive = gaussian(random, 5000, 0.05)
+        made = certify(scores, np.where(scores > old, positive, np.nan), precision >= level)
+        at = made.threshold if made.certified else math.inf
+        bad = made.certified and precision_at(at, 0.05) < level
+        best = max(old, float(CUTS[precision_at(CUTS, 0.05) >= level].min()))
+        return {"broken": float(bad), "kept": float(ndtr(SHIFT - at) / ndtr(SHIFT - best))}
+
+    return draw
+
+
 PLANS = [
+    *(
+        Setting(
+            "plans", f"`precision >= {level}` from labels of alerts alone", of_alerts(level), 1.0
+        )
+        for level in (0.2, 0.5)
+    ),
     Setting(
         "plans",
         "`fpr <= 0.001`, 1 % positives, 2,000 labels of 200,000 rows",
@@ -715,9 +732,7 @@ def main() -> None:
     wanted = [s for s in SETTINGS if given.only in (None, s.part)]
     wanted = [s for s in wanted if s.mapie is not None] if given.mapie else wanted
     done = {r["setting"]: r["draws"] for r in newest() if r["method"] == method}
-    many = {
-        s.name: 100 if given.quick else s.mapie_draws if given.mapie else s.draws for s in wanted
-    }
+    many = {s.name: 100 if given.quick else s.mapie_draws if given.mapie else DRAWS for s in wanted}
 
     def is_done(setting: Setting) -> bool:
         return not given.quick and done.get(setting.name, 0) >= many[setting.name]

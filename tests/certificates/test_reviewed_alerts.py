@@ -24,6 +24,9 @@ def test_precision_can_be_certified_on_alerts():
     found = certify(scores[reviewed], labels[reviewed], precision >= 0.8, old_threshold=1.0)
     assert found.certified
     assert any("alerts that were reviewed" in line for line in found.assumptions)
+    new = sample(1)
+    assert found.check(*new).verdict == "ok"  # of all rows, fewer are alerts
+    assert found.check(new[0]).verdict == "unchecked"
     plain = certify(scores, labels, precision >= 0.8)
     assert any("not only reviewed alerts" in line for line in plain.assumptions)
 

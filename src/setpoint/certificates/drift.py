@@ -166,10 +166,12 @@ def check_drift(
     )
     reviewed = {w: end for w in sample.wheres if (end := sample.only_alerts(w)) is not None}
     counted = sample if not reviewed else CalibrationSample(array, None, slices, sample.precision)
-    found = [
-        _alert_finding(point, goals, counted, level / len(certificate.points))
-        for point in certificate.points
-    ]
+    points = certificate.points
+    if certificate.old_threshold is not None and points[0].positives is None:
+        why = "not tested: the certificate rests on alerts, and their share was not known"
+        found = [Finding("alerts", why, None, None, False, refused=True)] if labels is None else []
+    else:
+        found = [_alert_finding(p, goals, counted, level / len(points)) for p in points]
     found += _unknown_groups(goals, counted)
     tests: list[Finding] = []
     if labels is not None:
