@@ -8,7 +8,7 @@ from certificates.simulate import most, sample, true_rates
 
 from setpoint.certificates import CannotPromise, Certificate, certify
 from setpoint.certificates.prior_shift import prevalence_now
-from setpoint.certificates.regions import Evidence, upper_bound
+from setpoint.certificates.regions import CountEvidence, upper_bound
 from setpoint.certificates.sample import NEGATIVES, POSITIVES, Subset, calibration_sample
 from setpoint.cli import main
 from setpoint.rates import accuracy, cost, coverage, error, precision
@@ -20,8 +20,8 @@ from setpoint.rates import accuracy, cost, coverage, error, precision
 def test_an_interval_is_as_bad_as_the_worse_of_its_ends(rate):
     """Every rate is a quotient of linear functions of the share of positives."""
     known = {
-        Subset((), POSITIVES): Evidence(170, 170, 200, 1),
-        Subset((), NEGATIVES): Evidence(60, 60, 800, 1),
+        Subset((), POSITIVES): CountEvidence(170, 170, 200, 1),
+        Subset((), NEGATIVES): CountEvidence(60, 60, 800, 1),
     }
     for side in (rate, -rate):
         shares = np.linspace(0.02, 0.4, 50)

@@ -5,7 +5,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from setpoint.certificates.proofs import ThresholdRule, evidence, rank_grid
-from setpoint.certificates.regions import Evidence
+from setpoint.certificates.regions import CountEvidence
 from setpoint.certificates.sample import (
     EVERYONE,
     NEGATIVES,
@@ -26,22 +26,22 @@ NEGATIVE, INSIDE = Subset((), NEGATIVES), Subset((("group", "a"),), NEGATIVES)
 
 
 def test_counts_at_a_fixed_threshold_are_plain():
-    assert evidence(ROWS, NEGATIVE, ThresholdRule(2.0)) == Evidence(2, 2, 4, 1)
-    assert evidence(ROWS, NEGATIVE, ThresholdRule(2.0, inclusive=True)) == Evidence(3, 3, 4, 1)
-    assert evidence(ROWS, Subset((), PRIOR), ThresholdRule(2.0)) == Evidence(2, 2, 6, 1)
-    assert evidence(ROWS, Subset((), EVERYONE), ThresholdRule(-np.inf)) == Evidence(6, 6, 6, 1)
+    assert evidence(ROWS, NEGATIVE, ThresholdRule(2.0)) == CountEvidence(2, 2, 4, 1)
+    assert evidence(ROWS, NEGATIVE, ThresholdRule(2.0, inclusive=True)) == CountEvidence(3, 3, 4, 1)
+    assert evidence(ROWS, Subset((), PRIOR), ThresholdRule(2.0)) == CountEvidence(2, 2, 6, 1)
+    assert evidence(ROWS, Subset((), EVERYONE), ThresholdRule(-np.inf)) == CountEvidence(6, 6, 6, 1)
 
 
 def test_ties_at_a_rank_count_against_the_bound():
     at_rank = ThresholdRule(
         3.0, anchor=NEGATIVE
     )  # its second largest: nobody is above, one is beside it
-    assert evidence(ROWS, NEGATIVE, at_rank) == Evidence(0, 1, 4, 1, ranked=True)
-    assert evidence(ROWS, INSIDE, at_rank) == Evidence(0, 1, 2, 1)
-    assert evidence(ROWS, Subset((), POSITIVES), at_rank) == Evidence(0, 1, 2, 1)
+    assert evidence(ROWS, NEGATIVE, at_rank) == CountEvidence(0, 1, 4, 1, ranked=True)
+    assert evidence(ROWS, INSIDE, at_rank) == CountEvidence(0, 1, 2, 1)
+    assert evidence(ROWS, Subset((), POSITIVES), at_rank) == CountEvidence(0, 1, 2, 1)
     floor = ThresholdRule(3.0, inclusive=True, anchor=NEGATIVE)
-    assert evidence(ROWS, NEGATIVE, floor) == Evidence(1, 2, 4, 1, ranked=True)
-    assert evidence(ROWS, Subset((), POSITIVES), floor) == Evidence(1, 2, 2, 1)
+    assert evidence(ROWS, NEGATIVE, floor) == CountEvidence(1, 2, 4, 1, ranked=True)
+    assert evidence(ROWS, Subset((), POSITIVES), floor) == CountEvidence(1, 2, 2, 1)
 
 
 @pytest.mark.parametrize("n", [5, 100, 2000])

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from setpoint.certificates import regions
-from setpoint.certificates.regions import Evidence, _counted, are_independent, upper_bound
+from setpoint.certificates.regions import CountEvidence, _counted, are_independent, upper_bound
 from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR, Subset
 from setpoint.rates import Counts, f_score, tpr
 
@@ -53,7 +53,7 @@ def test_dependent_or_many_shares_fall_back_to_the_union_bound():
 def test_a_difference_is_bounded_better_than_by_the_union():
     a, b = (Subset((("group", g),), POSITIVES) for g in "ab")
     gap = tpr.on(group="a") - tpr.on(group="b")
-    known = {subset: Evidence(900, 900, 1000, 1) for subset in (a, b)}
+    known = {subset: CountEvidence(900, 900, 1000, 1) for subset in (a, b)}
     ours, union = (upper_bound(gap, known, 0.05, None, apart) for apart in (True, False))
     error = np.sqrt(2 * 0.9 * 0.1 / 1000)
     assert 1.645 * error < ours < 2.25 * error < 2.7 * error < union
@@ -69,16 +69,16 @@ def test_bounds_of_two_and_three_shares_are_wrong_as_rarely_as_promised(seed):
     for _ in range(draws):
         counts = random.binomial(ns, shares)
         known = {
-            Subset(w, POSITIVES): Evidence(k, k, n, 1)
+            Subset(w, POSITIVES): CountEvidence(k, k, n, 1)
             for w, k, n in zip(where, counts.tolist(), ns, strict=True)
         }
         wrong[0] += upper_bound(gap, known, 0.05, None) < shares[0] - shares[1]
         p = random.binomial(400, prior)
         tp, fp = random.binomial(p, 0.6), random.binomial(400 - p, 0.1)
         known = {
-            Subset((), POSITIVES): Evidence(tp, tp, p, 1),
-            Subset((), NEGATIVES): Evidence(fp, fp, 400 - p, 1),
-            Subset((), PRIOR): Evidence(p, p, 400, 1),
+            Subset((), POSITIVES): CountEvidence(tp, tp, p, 1),
+            Subset((), NEGATIVES): CountEvidence(fp, fp, 400 - p, 1),
+            Subset((), PRIOR): CountEvidence(p, p, 400, 1),
         }
         wrong[1] += -upper_bound(-f_score(1), known, 0.05, None) > truth
     # 0.05 + 3 standard errors of 1,500 draws

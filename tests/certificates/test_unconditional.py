@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from setpoint.certificates import certify
-from setpoint.certificates.regions import Evidence, upper_bound
+from setpoint.certificates.regions import CountEvidence, upper_bound
 from setpoint.certificates.sample import NEGATIVES, POSITIVES, Subset
 from setpoint.certificates.unconditional import TwoShares
 from setpoint.rates import balanced_error, precision, recall
@@ -70,7 +70,7 @@ def test_it_proves_more_than_the_region(expression, prevalence, level):
     shares = (0.9, 0.9) if " on " in str(expression) else (0.05, 0.9)
     for _ in range(60):
         counts = random.binomial(700, shares).tolist()
-        known = {s: Evidence(k, k, 700, 1) for s, k in zip(sides, counts, strict=True)}
+        known = {s: CountEvidence(k, k, 700, 1) for s, k in zip(sides, counts, strict=True)}
         plain, sharp = (
             upper_bound(expression, known, DELTA, prevalence, sharp=s) for s in (False, True)
         )
@@ -91,5 +91,5 @@ def test_a_balanced_error_is_certified_where_the_region_did_not():
         Subset((), NEGATIVES): (scores[~labels] > 1.25),
         Subset((), POSITIVES): (scores[labels] > 1.25),
     }
-    counts = {s: Evidence(int(a.sum()), int(a.sum()), len(a), 1) for s, a in known.items()}
+    counts = {s: CountEvidence(int(a.sum()), int(a.sum()), len(a), 1) for s, a in known.items()}
     assert upper_bound(balanced_error, counts, 0.05, None) > made.claims[0].proved

@@ -27,7 +27,7 @@ from setpoint.certificates.text import share_text
 DRIFTS = "these rows drift"
 """How the reason of a drift begins."""
 PARTS = 5
-FEWEST_ROWS = 50
+FEWEST_TO_TEST = 50
 """Reference rows below which ranks are tested for a trend, and shares are not tested."""
 _FEWEST_FOR_TREND = 20
 WORTH_NAMING = 0.15
@@ -126,7 +126,7 @@ def exchangeability(
 def _rank_test(scores: Floats, random: np.random.Generator) -> float | None:
     """The largest log evidence that later scores rank differently; None for too few rows."""
     first = len(scores) // PARTS
-    if first < FEWEST_ROWS:
+    if first < FEWEST_TO_TEST:
         return _trend(scores, random)
     cells = RankCells.of(scores[:first], random)
     return float(rank_evidence(cells.balls).add(cells.cells(scores[first:], random)).max())
@@ -146,9 +146,9 @@ def _trend(scores: Floats, random: np.random.Generator) -> float | None:
 def _share_test(events: NDArray[np.bool_], level: float) -> float | None:
     """The largest log evidence that the share of events changes; None for too few rows."""
     first = len(events) // PARTS
-    urn = (
-        alert_evidence(float(events[:first].sum()), first, level) if first >= FEWEST_ROWS else None
-    )
+    if first < FEWEST_TO_TEST:
+        return None
+    urn = alert_evidence(float(events[:first].sum()), first, level)
     return None if urn is None else float(urn.add(events[first:].astype(np.int64)).max())
 
 

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from setpoint.certificates.sample import Prevalence
 
 ROWS_ONLY = ("groups", "thresholds", "prevalence", "unlabelled", "clusters", "old_threshold")
-PERIODS = "alerts per period"
+PER_PERIOD = "alerts per period"
 """What a goal such as ``alerts <= 200 per day`` is called in :data:`APART`."""
 APART: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "plan",
-        (*ROWS_ONLY, "times", "amounts", "ids", "outputs", "candidates", "guarantee", PERIODS),
+        (*ROWS_ONLY, "times", "amounts", "ids", "outputs", "candidates", "guarantee", PER_PERIOD),
         "labels of a plan are proved with confidence= alone",
     ),
     (
-        PERIODS,
+        PER_PERIOD,
         (*ROWS_ONLY, "amounts", "ids", "outputs"),
         "periods are counted, not rows: leave it out",
     ),
@@ -58,14 +58,14 @@ def why_apart(given: Collection[str], spelled: Callable[[str], str] = "{}=".form
 
     Args:
         given: Names of options that were given, ``"mean"`` for that guarantee and
-            :data:`PERIODS` for such a goal.
+            :data:`PER_PERIOD` for such a goal.
         spelled: How an option is written.
 
     Examples:
         >>> why_apart({"unlabelled", "prevalence"})[:48]
         'unlabelled= does not go with prevalence=: both s'
     """
-    special = {"mean": 'guarantee="mean"', PERIODS: f"a goal of {PERIODS}"}
+    special = {"mean": 'guarantee="mean"', PER_PERIOD: f"a goal of {PER_PERIOD}"}
     for option, others, reason in APART:
         wrong = [other for other in others if other in given]
         if option in given and wrong:
@@ -103,7 +103,7 @@ class Options:
 
         Args:
             given: By name.
-            goal: :data:`PERIODS` for such a goal.
+            goal: :data:`PER_PERIOD` for such a goal.
 
         Raises:
             ValueError: A value is none of those allowed, or two options do not go together.

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from setpoint.axes.arrays import Floats
 from setpoint.certificates.decisions import below, halfway
 from setpoint.certificates.goals import Inequality, count_bounds
-from setpoint.certificates.regions import Evidence, are_independent, signs, upper_bound
+from setpoint.certificates.regions import CountEvidence, are_independent, signs, upper_bound
 from setpoint.certificates.sample import (
     EVERYONE,
     POSITIVES,
@@ -141,11 +141,11 @@ class SearchVerdict:
     notes: tuple[str, ...] = ()
 
 
-def evidence(sample: CalibrationSample, subset: Subset, threshold: ThresholdRule) -> Evidence:
+def evidence(sample: CalibrationSample, subset: Subset, threshold: ThresholdRule) -> CountEvidence:
     """What ``sample`` says about the share of ``subset`` that is accepted at ``threshold``."""
     if subset.kind == PRIOR:
         count = sample.size(Subset(subset.where, POSITIVES))
-        return Evidence(count, count, sample.size(Subset(subset.where, EVERYONE)), 1)
+        return CountEvidence(count, count, sample.size(Subset(subset.where, EVERYONE)), 1)
     n = sample.size(subset)
     above, reaching = (
         int(sample.above(subset, threshold.score, reaching=reach)) for reach in (False, True)
@@ -154,17 +154,17 @@ def evidence(sample: CalibrationSample, subset: Subset, threshold: ThresholdRule
     if threshold.chosen:
         grid = rank_grid(n)
         low = int(grid[np.searchsorted(grid, accepted, "right") - 1])
-        return Evidence(low, int(grid[np.searchsorted(grid, accepted)]), n, len(grid))
+        return CountEvidence(low, int(grid[np.searchsorted(grid, accepted)]), n, len(grid))
     if threshold.anchor is None:
-        return Evidence(accepted, accepted, n, 1)
+        return CountEvidence(accepted, accepted, n, 1)
     if subset == threshold.anchor:
         low, high = above + threshold.inclusive, reaching - (not threshold.inclusive)
-        return Evidence(low, high, n, 1, ranked=True)
+        return CountEvidence(low, high, n, 1, ranked=True)
     apart = not subset.overlaps(threshold.anchor)
     low, high = (accepted, accepted) if apart else (above, reaching)
     if threshold.inclusive:
-        return Evidence(low, min(high + 1, n), n, 1)
-    return Evidence(max(low - 1, 0), high, n, 1)
+        return CountEvidence(low, min(high + 1, n), n, 1)
+    return CountEvidence(max(low - 1, 0), high, n, 1)
 
 
 @lru_cache(maxsize=256)
@@ -178,7 +178,7 @@ def rank_grid(n: int) -> NDArray[np.int64]:
 
 def gather(
     expression: Expression, sample: CalibrationSample, thresholds: Thresholds
-) -> tuple[dict[Subset, Evidence], bool]:
+) -> tuple[dict[Subset, CountEvidence], bool]:
     """The evidence on every subset, and whether it is independent of each other."""
     subsets = list(signs(expression, sample.prevalence))
     known = {subset: evidence(sample, subset, thresholds[subset.where]) for subset in subsets}

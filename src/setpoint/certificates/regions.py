@@ -56,7 +56,7 @@ _DEVIATE_STEPS = 64
 """Deviates are rounded outwards to so many steps, since the bounds at each take long to compute."""
 
 
-class Evidence(NamedTuple):
+class CountEvidence(NamedTuple):
     """How many of ``n`` were accepted, for bounds from below and from above."""
 
     low: int
@@ -132,7 +132,7 @@ def _sign(values: Iterable[float]) -> int | None:
 
 def upper_bound(
     expression: Expression,
-    known: Mapping[Subset, Evidence],
+    known: Mapping[Subset, CountEvidence],
     delta: float,
     prevalence: Prevalence,
     independent: bool = True,
@@ -167,7 +167,7 @@ def upper_bound(
 
 
 def _are_two_counts(
-    directions: Mapping[Subset, int | None], known: Mapping[Subset, Evidence]
+    directions: Mapping[Subset, int | None], known: Mapping[Subset, CountEvidence]
 ) -> bool:
     """Whether an expression rises or falls with each of two binomial counts."""
     counted = all(known[s].tests == 1 and not known[s].ranked and known[s].n for s in directions)
@@ -177,7 +177,7 @@ def _are_two_counts(
 def _upper_bound_of_two(
     expression: Expression,
     directions: Mapping[Subset, int | None],
-    known: Mapping[Subset, Evidence],
+    known: Mapping[Subset, CountEvidence],
     delta: float,
     prevalence: Prevalence,
 ) -> float:
@@ -376,7 +376,7 @@ def _interval_of_one_share(rate: Rate, table: Counts, tail: float) -> tuple[floa
     return min(ends), max(ends)
 
 
-def _counted(subset: Subset, table: Counts) -> Evidence:
+def _counted(subset: Subset, table: Counts) -> CountEvidence:
     tp, fp, positives, negatives = (
         int(n) for n in (table.tp, table.fp, table.positives, table.negatives)
     )
@@ -386,7 +386,7 @@ def _counted(subset: Subset, table: Counts) -> Evidence:
         EVERYONE: (tp + fp, positives + negatives),
         PRIOR: (positives, positives + negatives),
     }[subset.kind]
-    return Evidence(count, count, n, 1)
+    return CountEvidence(count, count, n, 1)
 
 
 def is_plain_share(expression: Expression) -> TypeGuard[Rate]:

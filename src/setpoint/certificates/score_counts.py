@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.axes.arrays import Floats
+
 MOST_SCORES = 2**21
 """Scores that are read into memory at a time."""
 MOST_SAMPLED = 2**20
@@ -28,12 +30,12 @@ _DIGIT, _BITS = 16, 64
 _BINS = 2**_DIGIT
 _MOST_LEAVES = 2
 _TOP = np.uint64(1 << 63)
-Floats = NDArray[np.float64]
+
 Counts64 = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
 
-class Histogram(NamedTuple):
+class BinCounts(NamedTuple):
     """Count scores by the 16 bits behind the first ``known`` bits, which are ``prefix``."""
 
     prefix: int
@@ -93,7 +95,7 @@ class Multiplicities(NamedTuple):
         return [_added(column) for column in zip(*answers, strict=True)]
 
 
-Query = Histogram | KeyRange | Multiplicities
+Query = BinCounts | KeyRange | Multiplicities
 Ask = Callable[[Query], Any]
 """Answers a query about all rows, in one pass."""
 
@@ -174,10 +176,10 @@ class ScoreCounts:
 
     def __init__(self, ask: Ask, categories: int) -> None:
         self._ask = ask
-        self._nodes: dict[Histogram, Counts64] = {}
+        self._nodes: dict[BinCounts, Counts64] = {}
         self._leaves: list[Leaf] = []
         self._copies: list[tuple[Keys, Counts64]] = []
-        self.sizes: Counts64 = self._node(Histogram(0, 0)).sum(1)
+        self.sizes: Counts64 = self._node(BinCounts(0, 0)).sum(1)
 
     def multiplicities(self, categories: tuple[int, ...]) -> Counts64:
         """How often each of a sample of the different scores of some categories occurs."""
@@ -206,14 +208,14 @@ class ScoreCounts:
 
         return self._descend(digit)
 
-    def _node(self, query: Histogram) -> Counts64:
+    def _node(self, query: BinCounts) -> Counts64:
         if query not in self._nodes:
             self._nodes[query] = self._ask(query)
         return self._nodes[query]
 
     def _descend(self, choose: Callable[[Counts64, Counts64, int], int]) -> Leaf:
         """From the first bits on, into the bin that ``choose`` names, until it fits in memory."""
-        query, below = Histogram(0, 0), np.zeros(len(self.sizes), np.int64)
+        query, below = BinCounts(0, 0), np.zeros(len(self.sizes), np.int64)
         while True:
             node = self._node(query)
             digit = choose(node, below, query.known)
@@ -221,12 +223,12 @@ class ScoreCounts:
             if last or int(node[:, digit].sum()) <= MOST_SCORES:
                 break
             below = below + node[:, :digit].sum(1)
-            query = Histogram(query.prefix << _DIGIT | digit, query.known + _DIGIT)
+            query = BinCounts(query.prefix << _DIGIT | digit, query.known + _DIGIT)
         leaf = self._leaf(query, node, digit, below)
         self._leaves = [leaf, *self._leaves[: _MOST_LEAVES - 1]]
         return leaf
 
-    def _leaf(self, query: Histogram, node: Counts64, digit: int, below: Counts64) -> Leaf:
+    def _leaf(self, query: BinCounts, node: Counts64, digit: int, below: Counts64) -> Leaf:
         """The scores of a bin and of as many neighbouring bins as fit into memory."""
         totals = node.sum(0)
         start, stop, held = digit, digit, int(totals[digit])

@@ -16,7 +16,7 @@ from setpoint._files import write_file
 from setpoint.certificates import Certificate, certify, exchangeability, goal_to_certify
 from setpoint.certificates.calibration_drift import DRIFTS, order_note
 from setpoint.certificates.goals import as_capacity
-from setpoint.certificates.options import PERIODS, Options, why_apart
+from setpoint.certificates.options import PER_PERIOD, Options, why_apart
 from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
@@ -188,7 +188,7 @@ def _alerts_per_period(given: argparse.Namespace) -> AnyCertificate:
     if given.time is None:
         raise UserError(f"--goal {given.goal!r} goes by time: add --time COLUMN.")
     refuse_options(given, ("by",), "with rates, not with alerts per day")
-    _refuse_apart(given, PERIODS)
+    _refuse_apart(given, PER_PERIOD)
     source = open_table(given.file)
     data = read_scores(source, given.score, given.label, positive=given.positive, times=given.time)
     tell(data.notes)

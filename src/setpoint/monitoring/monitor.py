@@ -46,7 +46,7 @@ from setpoint.monitoring.storage import from_json, to_json
 from setpoint.monitoring.watched_rates import RateWatch
 from setpoint.monitoring.watched_regions import RegionWatch, rate_watches
 from setpoint.monitoring.watched_scores import (
-    MISSING,
+    MISSING_FEATURE,
     AlertWatch,
     RankWatch,
     alert_watches,
@@ -266,7 +266,7 @@ class Monitor:
             assert singles.features is not None
             values = singles.features[feature]
             cells, highest[each.name] = each.add(
-                np.where(np.isnan(values), MISSING, values), random
+                np.where(np.isnan(values), MISSING_FEATURE, values), random
             )
             self._note_cells(period, each, cells, None)
         self._count_labels(rows, period, highest)

@@ -27,7 +27,7 @@ from setpoint.monitoring.history import change_point
 from setpoint.rates import Where
 
 REFERENCE_ROWS = 1000
-MISSING = -1e300
+MISSING_FEATURE = -1e300
 """What stands for a missing value of a feature: below all others, so that its rank is tested."""
 _BINS = 30
 

@@ -15,7 +15,7 @@ from setpoint.programs.highs import run_highs
 from setpoint.programs.scaling import equilibrate
 from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
 
-APART = 1e-6  # the least distance, in a unit box, of another solution
+LEAST_DISTANCE = 1e-6  # the least distance, in a unit box, of another solution
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,6 @@ def _has_another(program: ProgramBatch, near: ActiveSet, i: int) -> bool:
     for sign in (1, -1):
         zeros = np.zeros(may.shape[0]), np.zeros(stay.shape[0])
         answer = run_highs(-sign * cost, may, zeros[0], stay, zeros[1], bounds=box)
-        if answer.status == 0 and -answer.fun > APART:
+        if answer.status == 0 and -answer.fun > LEAST_DISTANCE:
             return True
     return False

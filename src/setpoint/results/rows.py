@@ -28,7 +28,7 @@ from setpoint.results.measured import (
 from setpoint.results.operating_points import usual_rates
 from setpoint.results.run import RunResult, Scored, Threshold
 
-MOST_GROUPS = 20
+MOST_SHOWN = 20
 """More groups than this are not shown one by one."""
 LATEST_PERIODS = 62
 """Two months of days; of more periods the latest are shown."""
@@ -155,7 +155,7 @@ def group_rates(
 def group_masks(groups: Any) -> dict[str, NDArray[np.bool_]]:
     """Which rows belong to each of the largest groups, in the order of their names."""
     column = np.asarray(groups)
-    largest = [group for group, _ in Counter(column.tolist()).most_common(MOST_GROUPS)]
+    largest = [group for group, _ in Counter(column.tolist()).most_common(MOST_SHOWN)]
     return {str(group): np.asarray(column == group) for group in sorted(largest, key=str)}
 
 

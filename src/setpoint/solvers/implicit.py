@@ -33,7 +33,7 @@ from setpoint.problems import GoalLike, Problem, as_problem
 from setpoint.rates import Array, Rate
 from setpoint.solvers.closed_form import ClosedForm, ExampleColumns
 from setpoint.solvers.logit_adjustment import Adjusted, leans
-from setpoint.solvers.main_loss import main_gradient, main_loss, mixed
+from setpoint.solvers.main_loss import blended, main_gradient, main_loss
 from setpoint.solvers.memory import Memory, Schedule
 from setpoint.solvers.status import RecentBatches, Snapshot, by_output
 from setpoint.steps import Hard, Sigmoid, Softplus, Step
@@ -323,7 +323,7 @@ class Implicit(ClosedForm):
             self.__dict__["_last"] = last  # a module would look whether it is a parameter
             if steps:  # a look at validation data is not a step
                 self._remember(batch, outcome, scores.dtype)
-            value, slopes = mixed(outcome, main, share)
+            value, slopes = blended(outcome, main, share)
         dtype = np.float64 if scores.dtype == torch.float64 else np.float32
         gradient = torch.from_numpy(slopes.T.reshape(scores.shape).astype(dtype, copy=False))
         gradient = gradient if given.is_cpu else gradient.to(given.device)

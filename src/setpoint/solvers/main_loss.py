@@ -131,7 +131,7 @@ def value_of(loss: Loss, scores: Tensor, labels: Tensor, weights: Tensor | None)
     return value
 
 
-def mixed(outcome: Outcome, main: Floats | None, share: float) -> tuple[float, Floats]:
+def blended(outcome: Outcome, main: Floats | None, share: float) -> tuple[float, Floats]:
     """The value of a batch and its gradient on the scores, ``[c, n]``, both means over outputs.
 
     Outputs whose value or gradient is not finite count as 0 and have a gradient of zeros.

@@ -1,7 +1,7 @@
 """Bytes of a table from wherever they come: a file, a pipe, standard input; compressed or not.
 
 What cannot be read twice is copied into a temporary file that has no name, so that nothing is left
-behind however the program ends. A pipe that says nothing for :data:`PATIENCE` seconds, and more
+behind however the program ends. A pipe that says nothing for :data:`SILENCE` seconds, and more
 than :data:`MOST_BYTES` from a pipe or out of a compressed file, end with a message.
 """
 
@@ -24,7 +24,7 @@ from weakref import finalize
 from setpoint.tables.table import TableError
 
 MOST_BYTES = 4 * 2**30
-PATIENCE = 600.0  # seconds that a writer may be silent
+SILENCE = 600.0  # seconds that a writer may be silent
 FIRST_PATIENCE = 60.0  # seconds until there is a writer
 STDIN = Path("-")
 _BLOCK = 2**20
@@ -90,7 +90,7 @@ def _kept(path: Path, blocks: Iterator[bytes]) -> Opener:
 def _piped(path: Path) -> Iterator[bytes]:
     handle = os.dup(0) if path == STDIN else os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        patience = FIRST_PATIENCE if path != STDIN else PATIENCE
+        patience = FIRST_PATIENCE if path != STDIN else SILENCE
         while True:
             if not _wait(handle, patience):
                 problem = f"nothing came out of it for {patience:g} seconds; does anybody write?"
@@ -98,7 +98,7 @@ def _piped(path: Path) -> Iterator[bytes]:
             block = os.read(handle, _BLOCK)
             if not block:
                 return
-            patience = PATIENCE
+            patience = SILENCE
             yield block
     finally:
         os.close(handle)
