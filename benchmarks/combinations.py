@@ -30,7 +30,7 @@ from benchmarks.common.scratch import scratch
 from benchmarks.points.goals import GOALS, points
 from setpoint.solvers import METHODS
 from setpoint.train import LEARNING_RATES, Cached, Validation, fit_best, network, retarget, score
-from setpoint.train.boosted_trees import PATIENCE
+from setpoint.train.boosted_trees import STALE_TREES
 
 USED = ("fnr1", "pr95", "f1")
 MEMBERS = ("implicit", "cross_entropy", "resampled")
@@ -120,7 +120,7 @@ def leaves(data: str, seed: int) -> list[results.Row]:
     first = lightgbm.Dataset(parts.train.x, parts.train.y)
     second = lightgbm.Dataset(parts.validation.x, parts.validation.y, reference=first)
     settings = {"objective": "binary", "learning_rate": 0.1, "seed": seed, "verbosity": -1}
-    stop = lightgbm.early_stopping(PATIENCE, verbose=False)
+    stop = lightgbm.early_stopping(STALE_TREES, verbose=False)
     grown = lightgbm.train(
         settings | {"num_threads": 1}, first, TREES, valid_sets=[second], callbacks=[stop]
     )

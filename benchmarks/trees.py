@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.common import results, tabular
 from benchmarks.common.scratch import scratch
 from benchmarks.points.judging import value
-from setpoint.train.boosted_trees import PATIENCE, TREES
+from setpoint.train.boosted_trees import STALE_TREES, TREES
 
 GOALS = ("fnr1", "pr95", "f1")
 LOOK = 10  # the goal is measured after every so many trees
@@ -51,7 +51,7 @@ def _stopped(parts: Any, seed: int, rate: float, leaves: int) -> list[tuple[str,
     second = lightgbm.Dataset(parts.validation.x, parts.validation.y, reference=first)
     settings = {"objective": "binary", "learning_rate": rate, "num_leaves": leaves, "seed": seed}
     settings |= {"verbosity": -1, "num_threads": 1}
-    stop = lightgbm.early_stopping(PATIENCE, verbose=False)
+    stop = lightgbm.early_stopping(STALE_TREES, verbose=False)
     grown = lightgbm.train(settings, first, TREES, valid_sets=[second], callbacks=[stop])
     total, by_loss = grown.current_iteration(), grown.best_iteration
     counts = sorted({*range(LOOK, total, LOOK), total, by_loss})

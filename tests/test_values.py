@@ -35,7 +35,7 @@ def masked(values):
 
 
 def classifier(**options):
-    return Classifier(GOAL, epochs=2, random_state=0, **options)
+    return Classifier(GOAL, model="linear", epochs=2, random_state=0, **options)
 
 
 MASKED = {

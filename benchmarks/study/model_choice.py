@@ -4,9 +4,9 @@
     python -m benchmarks study.model_choice             # three folds, about half an hour
     python -m benchmarks study.model_choice --table
 
-Each kind of model is trained as `Classifier` trains it; `auto` keeps the one that is best on
-validation rows by the goal's own metric. The target: on every table `auto` is within one standard
-error (over folds and goals) of the single kind that is best on that table's test folds.
+Each kind of model is trained as `Classifier` trains it; `auto` is their sum with weights that
+validation rows decide. The target: on every table `auto` is within one standard error (over folds
+and goals) of the single kind that is best on that table's test folds.
 """
 
 from collections import defaultdict
@@ -30,7 +30,8 @@ from setpoint.train import (
     score,
     steps_for,
 )
-from setpoint.train.boosted_trees import MODELS, best_model, fit_trees
+from setpoint.train.boosted_trees import MODELS, fit_trees
+from setpoint.train.stacking import stack
 
 USED, BATCH = ("fnr1", "pr95"), 512
 
@@ -56,7 +57,7 @@ def cells(quick: bool) -> Iterator[tuple[str, int]]:
 
 
 def run(data: str, fold: int) -> list[results.Row]:
-    """For each goal the test value of every kind of model, and the kind that auto keeps."""
+    """For each goal the test value of every kind of model and of auto, and what auto is."""
     parts, _ = tables.fold(data, fold)
     train, seen, new = ((torch.as_tensor(p.x), torch.as_tensor(p.y)) for p in parts)
     found = []
@@ -64,11 +65,11 @@ def run(data: str, fold: int) -> list[results.Row]:
         judge = Validation(GOALS[goal], *seen)
         tried = {kind: _fit(kind, train, judge, fold) for kind in MODELS}
         row: results.Row = {"data": data, "fold": fold, "goal": goal}
-        for kind, best in tried.items():
+        row["kept"], joined = stack(tried, judge)
+        for kind, best in (tried | {"auto": joined}).items():
             scores = score(best.model, new[0]).numpy().reshape(-1)
             row[kind] = round(metrics(scores, parts.test.y)[goal], 3)
-        kept, _ = best_model(tried, judge)
-        found.append(row | {"kept": kept})
+        found.append(row)
     return found
 
 
@@ -100,9 +101,9 @@ def table(rows: list[results.Row]) -> str:
     for data, mine in by_table.items():
         means = {kind: np.mean([row[kind] for row in mine]) for kind in MODELS}
         best = max(means, key=lambda kind: means[kind])
-        behind = [row[row["kept"]] - row[best] for row in mine]
+        behind = [row["auto"] - row[best] for row in mine]
         error = np.std(behind, ddof=1) / len(behind) ** 0.5 if len(behind) > 1 else float("nan")
-        auto = np.mean([row[row["kept"]] for row in mine])
+        auto = np.mean([row["auto"] for row in mine])
         met = "met" if np.mean(behind) >= -error or np.mean(behind) >= 0 else "not met"
         shown = " | ".join(f"{means[kind]:.1f}" for kind in MODELS)
         gap = f"{np.mean(behind):+.2f} ({error:.2f}, {len(behind)})"

@@ -1,15 +1,20 @@
-"""``setpoint train --model boosted | auto``: trees in a run folder."""
+"""``setpoint train``: trees and stacks in a run folder."""
 
 import json
 import shutil
+from dataclasses import replace
 
 import lightgbm
 import numpy as np
 import pytest
 from cli.shell import run
+from safetensors.torch import load_file, save_file
+from sklearn.metrics import roc_auc_score
 
 from setpoint.runs import RunError
+from setpoint.runs.folder import digest, read_manifest
 from setpoint.runs.model import _trees as load_trees
+from setpoint.runs.model import load_model
 
 GOAL = "maximize recall subject to fpr <= 0.1"
 
@@ -65,16 +70,67 @@ def test_a_run_keeps_trees_as_text_and_predicts_with_them(made, tmp_path, capsys
     assert "fpr" in capsys.readouterr().out
 
 
-def test_auto_keeps_the_model_that_is_best_on_validation_rows(tmp_path, capsys):
-    for shape, expected in (("ring", {"boosted", "mlp"}), ("line", {"linear"})):
-        data = write_rows(tmp_path / f"{shape}.csv", shape)
-        out = tmp_path / shape
-        assert train(data, out, "--model", "auto", "--epochs", 40, "--no-baseline") == 0
-        told = capsys.readouterr().err
-        kept = json.loads((out / "run.json").read_text())["model"]
-        assert kept in expected
-        assert f"The best on validation rows: {kept}." in told
-        assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+@pytest.fixture(scope="module")
+def stacked(made):
+    """A run with the default, on a ring, which no line can tell."""
+    assert train(made / "ring.csv", made / "stacked", "--no-baseline") == 0
+    return made / "stacked"
+
+
+def test_the_default_is_a_sum_of_models_that_validation_rows_weigh(stacked, tmp_path, capsys):
+    described = json.loads((stacked / "run.json").read_text())
+    assert (described["model"], described["method"]) == ("stacked", "implicit")
+    tensors = load_file(stacked / "model.safetensors")
+    kinds = {name.split(".")[1] for name in tensors if name.startswith("members.")}
+    assert kinds >= {"boosted", "mlp"}
+    new = write_rows(tmp_path / "new.csv", "ring", seed=1)
+    out = tmp_path / "out.csv"
+    assert run("predict", stacked, new, "--out", out) == 0
+    scores, truth = np.loadtxt(out, delimiter=",", skiprows=1, usecols=(3, 2)).T
+    assert roc_auc_score(truth, scores) > 0.95
+    text = tensors["members.boosted.text"].numpy().tobytes().decode()
+    model = load_model(stacked, read_manifest(stacked))
+    assert model.members["boosted"].text == text
+    assert run("check", stacked, new, "--label", "y") == 0
+    assert "fpr" in capsys.readouterr().out
+    assert run("report", stacked, "--out", tmp_path / "page.html") == 0
+    assert "stacked" in (tmp_path / "page.html").read_text()
+
+
+def test_a_line_needs_no_trees(tmp_path, capsys):
+    data = write_rows(tmp_path / "line.csv", "line")
+    assert train(data, tmp_path / "run", "--method", "cross_entropy", "--no-baseline") == 0
+    assert "Validation rows give a weight to linear" in capsys.readouterr().err
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t | {"weights": t["weights"][:1]}, "does not fit the columns and the model"),
+        (lambda t: t | {"shift": t["shift"] * np.nan}, "weights that are not finite"),
+        (lambda t: t | {"odd": t["shift"] + 1}, "does not fit the columns and the model"),
+        (
+            lambda t: {k: v for k, v in t.items() if "mlp.0.weight" not in k},
+            "does not fit the columns and the model",
+        ),
+        (
+            lambda t: t | {"members.boosted.text": t["members.boosted.text"][:50]},
+            "is damaged; train again",
+        ),
+    ],
+)
+def test_changed_stacks_are_refused(stacked, tmp_path, change, message):
+    """Also if somebody writes new digests."""
+    folder = tmp_path / "run"
+    shutil.copytree(stacked, folder)
+    tensors = change(load_file(folder / "model.safetensors"))
+    save_file({name: t.contiguous() for name, t in tensors.items()}, folder / "model.safetensors")
+    manifest = read_manifest(folder)
+    digests = dict(manifest.files)
+    digests["model.safetensors"] = digest((folder / "model.safetensors").read_bytes())
+    with pytest.raises(RunError, match=message):
+        load_model(folder, replace(manifest, files=digests))
 
 
 @pytest.mark.parametrize(
@@ -99,9 +155,13 @@ def test_options_of_networks_are_refused(made, tmp_path, capsys):
 
 def test_trees_of_other_columns_or_no_trees_are_refused(made):
     path = made / "run" / "model.txt"
-    assert load_trees(path, path.read_bytes(), 2, 1).booster.num_feature() == 2
-    for columns, outputs in ((3, 1), (2, 3)):
+    manifest = read_manifest(made / "run")
+    assert load_trees(path, path.read_bytes(), manifest).booster.num_feature() == 2
+    fewer = replace(
+        manifest, encoder=replace(manifest.encoder, columns=manifest.encoder.columns[:1])
+    )
+    for other in (fewer, replace(manifest, classes=("a", "b", "c"))):
         with pytest.raises(RunError, match="does not fit the columns and the model"):
-            load_trees(path, path.read_bytes(), columns, outputs)
+            load_trees(path, path.read_bytes(), other)
     with pytest.raises(RunError, match="is damaged; train again"):
-        load_trees(path, b"\xff", 2, 1)
+        load_trees(path, b"\xff", manifest)

@@ -32,7 +32,8 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     data = write_data(folder / "data.csv")
     test = write_data(folder / "test.csv", rows=300, seed=1)
-    assert train(data, folder / "run", "--test", test, "--group", "sex", "--use-protected") == 0
+    options = ("--test", test, "--group", "sex", "--use-protected", "--model", "mlp")
+    assert train(data, folder / "run", *options) == 0
     return folder
 
 
@@ -170,14 +171,14 @@ def test_a_model_that_never_scores_is_one_line(made, tmp_path, capsys, monkeypat
 
 
 def test_the_same_seed_gives_the_same_run(made, tmp_path):
-    options = ("--group", "sex", "--use-protected", "--no-baseline")
+    options = ("--group", "sex", "--use-protected", "--no-baseline", "--model", "mlp")
     assert train(made / "data.csv", tmp_path / "again", *options) == 0
     for name in ("model.safetensors", "certificate.json"):
         assert (tmp_path / "again" / name).read_bytes() == (made / "run" / name).read_bytes()
 
 
 def test_a_bound_alone_is_a_goal_as_it_is_for_certify(made, tmp_path):
-    options = ("--group", "sex", "--use-protected", "--no-baseline")
+    options = ("--group", "sex", "--use-protected", "--no-baseline", "--model", "mlp")
     assert train(made / "data.csv", tmp_path / "bound", *options, goal="FPR at most 10 %") == 0
     for name in ("model.safetensors", "certificate.json"):
         assert (tmp_path / "bound" / name).read_bytes() == (made / "run" / name).read_bytes()

@@ -25,7 +25,7 @@ GOAL = 'maximize macro(recall) subject to coverage of "<b>" at 0.3'
 def fitted():
     x, y = load_wine(return_X_y=True)
     names = np.array(["<b>", "pinot", "riesling"])[y]
-    model = Classifier(GOAL, epochs=60, random_state=0)
+    model = Classifier(GOAL, model="linear", epochs=60, random_state=0)
     with pytest.warns(NotCertifiedWarning, match="exact value cannot be proved"):
         return model.fit(x, names), x, names
 
@@ -77,13 +77,15 @@ def test_two_classes_decide_by_one_number_and_methods_have_names():
     two = y < 2
     goal = "minimize fnr of 1 subject to fpr of 1 <= 0.1"
     with pytest.warns(NotCertifiedWarning, match="infeasible.*it takes 29 at least") as told:
-        model = Classifier(goal, epochs=5, random_state=0).fit(x[two], y[two])
+        model = Classifier(goal, model="linear", epochs=5, random_state=0).fit(x[two], y[two])
     assert told[0].filename == __file__
     assert model.certificate_.status == "infeasible"
     assert model.decision_function(x).shape == (len(x),)
     assert np.array_equal(model.predict(x) == 1, model.decision_function(x) > 0)
     for method in ("auto", "weighted", "focal"):
-        model = Classifier("maximize lowest(recall)", method=method, epochs=5, random_state=1)
+        model = Classifier(
+            "maximize lowest(recall)", method=method, model="linear", epochs=5, random_state=1
+        )
         assert clone(model).fit(x, y).predict(x).shape == (len(x),)
     with pytest.raises(ValueError, match="'weighted'"):
         Classifier("maximize macro(recall)", method="pairwise").fit(x, y)
@@ -101,7 +103,7 @@ PROMISE = "maximize accuracy subject to recall of 2 >= 0.6 and lowest(recall) >=
 
 def test_bounds_are_proved_on_rows_that_nothing_has_seen():
     x, y = sample()
-    model = Classifier(PROMISE, epochs=3, random_state=0).fit(x, y)
+    model = Classifier(PROMISE, model="linear", epochs=3, random_state=0).fit(x, y)
     promise, rows = model.certificate_, model.splits_["calibration"]
     assert promise.certified
     assert promise.examples == len(rows) == 600
@@ -135,7 +137,9 @@ def test_why_nothing_is_promised_is_said(options, weights, why):
     options = dict(options)
     rows = options.pop("rows", 3000)
     x, y = sample()
-    model = Classifier(**{"goal": PROMISE, "epochs": 1, "random_state": 0} | options)
+    model = Classifier(
+        **{"goal": PROMISE, "model": "linear", "epochs": 1, "random_state": 0} | options
+    )
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         model.fit(x[:rows], y[:rows], sample_weight=weights)

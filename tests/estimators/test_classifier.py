@@ -17,10 +17,11 @@ from torch import nn
 from setpoint import Problem, certify, fnr, fpr, recall
 from setpoint.estimators import Classifier, NotCertifiedWarning
 from setpoint.estimators.calibration import Calibrator
+from setpoint.estimators.networks import scores_of_rows
 from setpoint.solvers import METHODS
 
 GOAL = "minimize fnr subject to fpr <= 0.05"
-QUICK = {"epochs": 40, "random_state": 0}
+QUICK = {"model": "linear", "epochs": 40, "random_state": 0}
 
 
 def data(count: int = 3000, share: float = 0.3, seed: int = 0):
@@ -199,7 +200,7 @@ def test_no_certificate_is_made_when_none_is_wanted():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_learns(method):
-    model = Classifier(GOAL, method=method, model="mlp", **QUICK).fit(*data())
+    model = Classifier(GOAL, method=method, **QUICK | {"model": "mlp"}).fit(*data())
     assert model.score(*data(seed=1)) > -0.15
     assert model.method_ == method
 
@@ -225,7 +226,7 @@ def test_a_module_of_ones_own_is_copied_and_trained():
 
 def test_a_module_with_two_scores_a_row_is_refused():
     with pytest.raises(ValueError, match=r"one score per row.*\(512, 2\) for 512 rows"):
-        Classifier(GOAL, model=nn.Linear(4, 2), **QUICK).fit(*data())
+        Classifier(GOAL, **QUICK | {"model": nn.Linear(4, 2)}).fit(*data())
 
 
 def test_clone_pipeline_search_and_pickle(fitted):
@@ -359,9 +360,9 @@ def test_without_scikit_learn_the_error_names_the_extra(monkeypatch):
 def test_the_positive_class_can_be_named():
     """The same data with its classes called the other way round give the same decisions."""
     x, y = data(1000, share=0.5)
-    plain = Classifier(GOAL, epochs=2, random_state=0).fit(x, y)
+    plain = Classifier(GOAL, model="linear", epochs=2, random_state=0).fit(x, y)
     named = np.where(y == 1, "bad", "good")
-    ours = Classifier(GOAL, pos_label="bad", epochs=2, random_state=0).fit(x, named)
+    ours = Classifier(GOAL, pos_label="bad", model="linear", epochs=2, random_state=0).fit(x, named)
     assert ours.classes_.tolist() == ["bad", "good"]
     np.testing.assert_array_equal(ours.predict(x) == "bad", plain.predict(x) == 1)
     assert ours.threshold_ == plain.threshold_
@@ -371,7 +372,7 @@ def test_the_positive_class_can_be_named():
     scorer = get_scorer("roc_auc")  # which looks at the sign of the decision function
     assert scorer(ours, x, named) == pytest.approx(scorer(plain, x, y))
     good, default = (
-        Classifier(GOAL, pos_label=label, epochs=2, random_state=0).fit(x, named)
+        Classifier(GOAL, pos_label=label, model="linear", epochs=2, random_state=0).fit(x, named)
         for label in ("good", None)
     )
     np.testing.assert_array_equal(good.decision_function(x), default.decision_function(x))
@@ -416,18 +417,23 @@ def test_boosted_trees_are_certified_like_networks():
     assert (pickle.loads(pickle.dumps(model)).predict(x) == found).all()
 
 
-def test_auto_keeps_the_model_that_validation_prefers():
+def test_the_default_is_a_sum_of_all_kinds_of_model():
     pytest.importorskip("lightgbm")
-    curved = Classifier(
-        "minimize fnr subject to fpr <= 0.1", model="auto", epochs=10, random_state=0
-    )
-    assert curved.fit(*rings_array(0)).model_ in ("boosted", "mlp")  # no line can tell a ring
+    curved = Classifier("minimize fnr subject to fpr <= 0.1", epochs=10, random_state=0)
+    curved.fit(*rings_array(0))
     assert set(curved.histories_) == {"linear, implicit", "mlp, implicit", "boosted, log_loss"}
-    best = {
-        name: min(e["validation"] for e in history if e["validation"] is not None)
-        for name, history in curved.histories_.items()
-    }
-    assert best[f"{curved.model_}, {curved.method_}"] == min(best.values())
+    assert curved.model_ == curved.method_ == "stacked"
+    x, y = rings_array(1)
+    members = curved.module_.members
+    assert set(members) >= {"mlp", "boosted"}  # no line can tell a ring
+    total = curved.module_.shift.numpy() + sum(
+        weight * scores_of_rows(member, x, "cpu").astype(np.float64)
+        for weight, member in zip(curved.module_.weights.numpy(), members.values(), strict=True)
+    )
+    np.testing.assert_allclose(curved.decision_function(x), total - curved.threshold_, rtol=1e-9)
+    again = pickle.loads(pickle.dumps(curved))
+    np.testing.assert_array_equal(again.predict(x), curved.predict(x))
+    assert (curved.predict(x) == y).mean() > 0.8
 
 
 @pytest.mark.parametrize("scale", [2.0**900, 2.0**-1000, 1e300, 1e-300])
@@ -447,7 +453,9 @@ def test_features_of_any_scale_train(scale):
 
 def test_weights_below_one_are_weights():
     x, y = draw_array(300, 0, features=2)
-    model = Classifier("maximize recall subject to fpr <= 0.3", epochs=1, random_state=0)
+    model = Classifier(
+        "maximize recall subject to fpr <= 0.3", model="linear", epochs=1, random_state=0
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
         model.fit(x, y, sample_weight=np.full(300, 0.5))
@@ -460,7 +468,9 @@ def test_the_first_certificate_of_a_table_has_no_note_and_nothing_is_printed(cap
     y = np.arange(1200) % 2
     X = random.normal(size=(1200, 2)) + 2 * y[:, None]
     for number in (1, 2):
-        found = Classifier(GOAL, epochs=1, random_state=number).fit(X, y).certificate_
+        found = (
+            Classifier(GOAL, model="linear", epochs=1, random_state=number).fit(X, y).certificate_
+        )
         told = [note for note in found.notes if "of the certificates on this table" in note]
         assert len(told) == number - 1, found.notes
     shown = capsys.readouterr()

@@ -33,7 +33,7 @@ def gap(accepted: np.ndarray, sex: np.ndarray) -> float:
 @pytest.fixture(scope="module")
 def fitted() -> Classifier:
     x, y, sex = draw(4000)
-    return Classifier(GOAL, epochs=3, random_state=0).fit(x, y, groups=sex)
+    return Classifier(GOAL, model="linear", epochs=3, random_state=0).fit(x, y, groups=sex)
 
 
 def test_a_classifier_keeps_the_gap_on_new_data_and_proves_it(fitted: Classifier) -> None:
@@ -117,7 +117,7 @@ def test_intersections_work_without_a_certificate() -> None:
     columns = {"sex": sex, "race": race}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
-        model = Classifier(goal, epochs=2, random_state=0).fit(x, y, groups=columns)
+        model = Classifier(goal, model="linear", epochs=2, random_state=0).fit(x, y, groups=columns)
     assert set(model.threshold_) == {("b", "f"), ("b", "m"), ("w", "f"), ("w", "m")}
     assert model.predict(x, groups=columns).shape == (3000,)
 

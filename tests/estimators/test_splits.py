@@ -45,7 +45,7 @@ def customers(count=800, rows=6, seed=0, gap=2.0):
 def models(**options):
     return [
         CertifiedThreshold(LogisticRegression(), goal=GOAL, random_state=0, **options),
-        Classifier(GOAL, epochs=2, random_state=0, **options),
+        Classifier(GOAL, model="linear", epochs=2, random_state=0, **options),
     ]
 
 
@@ -220,7 +220,7 @@ def test_several_classes_with_clusters_count_one_row_each():
     y = random.integers(0, 3, 600)[who]
     x = random.normal(size=(3000, 2)) + np.array([[0, 0], [4, 0], [0, 4]])[y]
     goal = "maximize accuracy subject to recall of 0 >= 0.5"
-    model = Classifier(goal, epochs=2, random_state=0).fit(
+    model = Classifier(goal, model="linear", epochs=2, random_state=0).fit(
         x, y, clusters=who, order=np.arange(3000)
     )
     assert model.certificate_.examples == len(set(who[model.splits_["calibration"]]))
@@ -254,7 +254,9 @@ def test_clusters_reach_the_estimator_inside_a_pipeline_and_a_search(routing):
     search = GridSearchCV(pipe, grid, cv=GroupKFold(3), error_score="raise")
     search.fit(x, y, clusters=who, groups=who)
     assert search.best_estimator_[-1].certificate_.clusters == 160
-    own = Classifier(GOAL, epochs=1, random_state=0).set_fit_request(clusters=True, groups=False)
+    own = Classifier(GOAL, model="linear", epochs=1, random_state=0).set_fit_request(
+        clusters=True, groups=False
+    )
     search = GridSearchCV(own, {"model": ["linear"]}, cv=GroupKFold(2), error_score="raise")
     search.fit(x, y, clusters=who, groups=who)
     assert search.best_estimator_.certificate_.clusters == 160

@@ -850,7 +850,8 @@ def table_of(rows: int, seed: int, classes: int = 2) -> tuple[np.ndarray, np.nda
 
 def classifier(goal: str, classes: int = 2, **options: Any) -> Any:
     def recorded() -> Any:
-        model = sp.Classifier(goal, epochs=4, batch_size=64, random_state=0, **options)
+        given = {"model": "linear", "epochs": 4, "batch_size": 64, "random_state": 0} | options
+        model = sp.Classifier(goal, **given)
         x, y = table_of(400, 0, classes)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

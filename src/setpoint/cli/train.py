@@ -51,8 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     goal += '"maximize macro(recall)"'
     add("--goal", required=True, help=goal)
     add("--out", required=True, type=Path, metavar="FOLDER", help="where the run goes")
-    models = "linear, mlp (the default), boosted (trees of LightGBM), or auto: the best of these"
-    add("--model", choices=(*MODEL_FILES, "auto"), default="mlp", help=models)
+    models = "linear, mlp, boosted (trees of LightGBM), or auto (the default): a sum of these"
+    kinds = [kind for kind in MODEL_FILES if kind != "stacked"]
+    add("--model", choices=(*kinds, "auto"), default="auto", help=models)
     add("--method", default="implicit", metavar="NAME", help=_METHODS)
     add("--group", metavar="COLUMN", help="its values are groups: for the goal and the report")
     add("--use-protected", action="store_true", help="learn from the column --group as well")
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--batch-size", type=count, default=512, metavar="N", help="default: 512")
     add("--learning-rate", type=positive_number, metavar="R", help="default: linear 0.03, mlp 0.01")
     add("--seed", type=seed, default=0, metavar="N", help="default: 0")
-    add("--no-baseline", action="store_true", help="do not train cross-entropy to compare with")
+    add("--no-baseline", action="store_true", help="do not train a network by cross-entropy, too")
     add("--force", action="store_true", help="replace a run that is in --out already")
     add_page_arguments(parser)
     add("--quiet", action="store_true", help="print only the certificate")

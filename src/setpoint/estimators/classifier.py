@@ -46,7 +46,8 @@ from setpoint.results import Confusions, RunResult
 from setpoint.solvers import methods_named
 from setpoint.solvers.implicit import StarvedBatchWarning
 from setpoint.train import Best, Validation, fit_best, steps_for
-from setpoint.train.boosted_trees import MODELS, best_model, fit_trees
+from setpoint.train.boosted_trees import fit_trees
+from setpoint.train.stacking import kinds_of_auto, stack
 
 
 class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -68,9 +69,10 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         goal: A sentence or a :class:`setpoint.Problem` with one threshold, or only bounds
             (``"fpr <= 0.01"``: then as much as possible is found under them).
         pos_label: The label that rates take as positive; None: the second in sorted order.
-        model: ``"linear"``, ``"mlp"`` (64 hidden units), ``"boosted"`` (trees of LightGBM grown
-            by log-loss; needs ``setpoint[boosting]``), ``"auto"``
-            (these three, the best on validation data wins) or an ``nn.Module`` that gives one
+        model: ``"auto"``: a weighted sum of the scores of the following three, by weights that
+            validation rows decide (trees take part if LightGBM is installed and the method is not
+            named). Or ``"linear"``, ``"mlp"`` (64 hidden units), ``"boosted"`` (trees of LightGBM
+            grown by log-loss; needs ``setpoint[boosting]``), or an ``nn.Module`` that gives one
             score per row; it is copied.
         method: A name in ``setpoint.solvers.METHODS`` (``"implicit"``, ``"cross_entropy"``,
             ``"focal"``, ``"resampled"``, ...), or ``"auto"``: half of the steps by cross-entropy,
@@ -96,7 +98,8 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         classes_: Both labels, sorted.
         module_: The trained model, ``[n, d]`` raw features to logits ``[n]``; of boosted trees
             ``module_.text`` is LightGBM's own format.
-        model_: The name of the model that was kept, or the class of a module.
+        model_: The name of the model (``"stacked"``: a sum, ``module_.weights`` by
+            ``module_.members``), or the class of a module.
         threshold_: Decisions are ``score > threshold_``; with one per group, a dict of them, and
             ``predict(X, groups=...)`` needs the groups.
         certificate_: What is certified, or None.
@@ -129,7 +132,7 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         goal: GoalLike = "minimize fnr subject to fpr <= 0.01",
         *,
         pos_label: Any = None,
-        model: str | nn.Module = "linear",
+        model: str | nn.Module = "auto",
         method: str = "implicit",
         epochs: int | str = "auto",
         batch_size: int = 512,
@@ -239,10 +242,10 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         judge = Validation(problem, *on_device(seen, self.device))
         auto = self.model == "auto"
         found = {}
-        for model in MODELS if auto else (self.model,):
+        for model in kinds_of_auto(self.method) if auto else (self.model,):
             name = model if isinstance(model, str) else type(model).__name__
             found[name] = self._fit_model(model, own, judge, seed)
-        self.model_, best = best_model(found, judge)
+        self.model_, best = stack(found, judge)
         self.histories_ = {
             f"{name}, {method}" if auto else method: one.history
             for name, tried in found.items()

@@ -97,10 +97,16 @@ def _claim(claim: Claim) -> list[str]:
     return [_plain(claim.bound), *shown, _plain(claim.counts)]
 
 
+_MODELS = {
+    "mlp": "An MLP",
+    "linear": "A linear model",
+    "boosted": "Boosted trees",
+    "stacked": "A weighted sum of models",
+}
+
+
 def _summary(run: RunResult, status: str, rule: str) -> str:
-    model = {"mlp": "An MLP", "linear": "A linear model"}.get(
-        run.model, f"A {run.model or 'model'}"
-    )
+    model = _MODELS.get(run.model, f"A {run.model or 'model'}")
     return (
         f"{model} trained by {run.method or 'an unnamed method'} for the goal "
         f"{_code(run.goal)}. Verdict: **{_plain(status)}**. "

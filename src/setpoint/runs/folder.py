@@ -2,7 +2,7 @@
 
 run.json has a digest of every file beside it and of itself. The digests find files that were cut
 short, mixed up or edited by hand. They are no signature: who can write the folder can write new
-digests, so every field is checked as well. What LightGBM reads from model.txt cannot be checked:
+digests, so every field is checked as well. What LightGBM reads as its own text cannot be checked:
 use runs with trees only from people you trust.
 """
 
@@ -29,6 +29,7 @@ MODEL_FILES = {
     "linear": "model.safetensors",
     "mlp": "model.safetensors",
     "boosted": "model.txt",  # LightGBM's own format
+    "stacked": "model.safetensors",
 }
 """The kinds of model, and the file of each."""
 FILES = (

@@ -1,4 +1,7 @@
-"""The models a run can hold: networks as safetensors, boosted trees as LightGBM's text."""
+"""The models a run can hold: networks and stacks as safetensors, boosted trees as LightGBM's text.
+
+Trees of a stack are LightGBM's text too, as the bytes of a tensor.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from torch import Tensor, nn
 
 from setpoint.runs.folder import MODEL_FILES, Manifest, RunError, read_digested
 from setpoint.train import network
-from setpoint.train.boosted_trees import BoostedTrees
+from setpoint.train.boosted_trees import MODELS, BoostedTrees
+from setpoint.train.stacking import STACKED, Stacked
 
 
 def build_model(kind: str, inputs: int, hidden: int, seed: int = 0, outputs: int = 1) -> nn.Module:
@@ -28,6 +32,10 @@ def model_bytes(model: nn.Module) -> bytes:
     if isinstance(model, BoostedTrees):
         return model.text.encode()
     tensors = {name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
+    for name, member in model.named_modules():
+        if isinstance(member, BoostedTrees):
+            text = bytearray(member.text.encode())
+            tensors[f"{name}.text"] = torch.frombuffer(text, dtype=torch.uint8)
     return save(tensors)
 
 
@@ -39,19 +47,46 @@ def load_model(folder: Path, manifest: Manifest) -> nn.Module:
     """
     path = folder / MODEL_FILES[manifest.model]
     content = read_digested(folder, manifest, path.name)
-    outputs = len(manifest.classes) or 1
     if manifest.model == "boosted":
-        return _trees(path, content, manifest.encoder.width, outputs)
+        return _trees(path, content, manifest)
     found = _tensors(path, content)
-    model = build_model(manifest.model, manifest.encoder.width, manifest.hidden, outputs=outputs)
-    wanted = model.state_dict()
+    if manifest.model == STACKED:
+        return _stacked(path, found, manifest)
+    return _network(path, manifest.model, found, manifest)
+
+
+def _network(path: Path, kind: str, found: Mapping[str, Tensor], manifest: Manifest) -> nn.Module:
+    """A network with these weights."""
+    columns, outputs = manifest.encoder.width, len(manifest.classes) or 1
+    model = build_model(kind, columns, manifest.hidden, outputs=outputs)
+    _check(path, found, model.state_dict())
+    model.load_state_dict(dict(found))
+    return model.eval()
+
+
+def _stacked(path: Path, found: Mapping[str, Tensor], manifest: Manifest) -> Stacked:
+    """A weighted sum of the models whose tensors are there."""
+    members: dict[str, nn.Module] = {}
+    for kind in MODELS:
+        start = f"members.{kind}."
+        own = {name[len(start) :]: t for name, t in found.items() if name.startswith(start)}
+        if kind == "boosted" and own.keys() == {"text"}:
+            members[kind] = _trees(path, own["text"].numpy().tobytes(), manifest)
+        elif own:
+            members[kind] = _network(path, kind, own, manifest)
+    rest = {name: t for name, t in found.items() if not name.startswith("members.")}
+    empty = Stacked(members, [0.0] * len(members), [0.0] * (len(manifest.classes) or 1))
+    _check(path, rest, {name: getattr(empty, name) for name in ("weights", "shift")})
+    return Stacked(members, rest["weights"], rest["shift"]).eval()
+
+
+def _check(path: Path, found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+    """RunError unless the tensors have the names, shapes and types wanted, and are finite."""
     shapes = {name: (tuple(t.shape), t.dtype) for name, t in found.items()}
     if shapes != {name: (tuple(t.shape), t.dtype) for name, t in wanted.items()}:
         raise RunError(f"{path} does not fit the columns and the model in run.json.")
     if not all(bool(torch.isfinite(t).all()) for t in found.values()):
         raise RunError(f"{path} holds weights that are not finite; train again.")
-    model.load_state_dict(dict(found))
-    return model.eval()
 
 
 @torch.no_grad()
@@ -68,8 +103,8 @@ def _tensors(path: Path, content: bytes) -> Mapping[str, Tensor]:
         raise RunError(f"{path} is damaged; train again.") from None
 
 
-def _trees(path: Path, content: bytes, columns: int, outputs: int) -> BoostedTrees:
-    """Trees that take so many columns and give so many scores."""
+def _trees(path: Path, content: bytes, manifest: Manifest) -> BoostedTrees:
+    """Trees that take the columns of the run and give its scores."""
     try:
         model = BoostedTrees(content.decode())
         found = (model.booster.num_feature(), model.booster.num_model_per_iteration())
@@ -77,6 +112,6 @@ def _trees(path: Path, content: bytes, columns: int, outputs: int) -> BoostedTre
         raise
     except Exception:  # LightGBM has its own errors for text that it did not write
         raise RunError(f"{path} is damaged; train again.") from None
-    if found != (columns, outputs):
+    if found != (manifest.encoder.width, len(manifest.classes) or 1):
         raise RunError(f"{path} does not fit the columns and the model in run.json.")
     return model.eval()

@@ -76,7 +76,8 @@ from setpoint.train import (
     score,
     steps_for,
 )
-from setpoint.train.boosted_trees import LOG_LOSS, MODELS, best_model, fit_trees
+from setpoint.train.boosted_trees import LOG_LOSS, fit_trees
+from setpoint.train.stacking import STACKED, Stacked, kinds_of_auto, stack
 
 _RESUMED = "Going on where a run that was stopped has left off."
 _LEAST_ROWS = {"two": 10, "several": 3}  # of each class in each part
@@ -91,7 +92,7 @@ class Recipe:
     label: str
     problem: Problem
     method: str = "implicit"
-    model: str = "mlp"
+    model: str = "auto"
     epochs: int | None = None
     batch_size: int = 512
     learning_rate: float | None = None
@@ -123,12 +124,12 @@ class Recipe:
     @property
     def models(self) -> tuple[str, ...]:
         """The kinds of model to train."""
-        return MODELS if self.model == "auto" else (self.model,)
+        return kinds_of_auto(self.method) if self.model == "auto" else (self.model,)
 
     @property
     def hidden(self) -> int:
         """Units of the hidden layer; 0 without one."""
-        return HIDDEN if self.model == "mlp" else 0
+        return HIDDEN if self.model in ("mlp", STACKED) else 0
 
     @property
     def key(self) -> str:
@@ -309,10 +310,11 @@ class Training:
         for name in self.recipe.models:
             self.tell(_opening(self._one(name), parts["train"]))
             found[name] = self._fit(self._one(name), seen, parts)
-        name, best = best_model(found, self._judge(seen, parts))
+        name, best = stack(found, self._judge(seen, parts))
         recipe, model = self._one(name), best.model
         if len(found) > 1:
-            self.tell(f"The best on validation rows: {name}.")
+            kept = list(model.members) if isinstance(model, Stacked) else [name]
+            self.tell(f"Validation rows give a weight to {', '.join(kept)}.")
         history = [{**entry, "method": best.name} for entry in best.fitted[best.name].history]
         splits = {n: all_rows(p, part_scores(model, p)) for n, p in parts.items()}
         baseline = None
@@ -344,10 +346,10 @@ class Training:
             self.tell(f"Above the threshold by {self.recipe.group} ({name} rows): {shown}.")
 
     def _one(self, model: str) -> Recipe:
-        """The recipe of one kind of model; trees have one method, and nothing to compare with."""
-        if model == "boosted":
-            return replace(self.recipe, model=model, method=LOG_LOSS, baseline=False)
-        return replace(self.recipe, model=model)
+        """The recipe of one kind of model; a network alone is compared with cross-entropy."""
+        method = LOG_LOSS if model == "boosted" else self.recipe.method
+        alone = self.recipe.baseline and model not in ("boosted", STACKED)
+        return replace(self.recipe, model=model, method=method, baseline=alone)
 
     def _judge(self, seen: Survey, parts: dict[str, TablePart]) -> Validation:
         """The rows that models are chosen by, with the goal's own metric."""

@@ -7,7 +7,6 @@ tables, three goals and three splits the goal's own metric, which rests on few r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
@@ -22,12 +21,12 @@ from setpoint.train.portfolio import Best
 from setpoint.train.validation import Validation
 
 MODELS = ("linear", "mlp", "boosted")
-"""What the model ``auto`` tries, the simplest first: it is kept in a tie."""
+"""What the model ``auto`` is made of, the simplest first."""
 LOG_LOSS = "log_loss"
 """The method by which trees are grown."""
 TREES = 500
 """The most trees of a model."""
-PATIENCE = 50
+STALE_TREES = 50
 """Trees without a better log-loss on validation rows after which no more are grown."""
 _SETTINGS: dict[str, Any] = {
     "learning_rate": 0.05,
@@ -107,7 +106,7 @@ def fit_trees(
     seen = _columns(validation.x, validation.y, validation.weights)
     held = lightgbm.Dataset(**seen, reference=rows)
     losses: dict[str, Any] = {}
-    calls = [lightgbm.early_stopping(PATIENCE, verbose=False), lightgbm.record_evaluation(losses)]
+    stop = lightgbm.early_stopping(STALE_TREES, verbose=False)
     start = perf_counter()
     grown = lightgbm.train(
         _SETTINGS | kind | {"seed": seed % 2**31},
@@ -115,7 +114,7 @@ def fit_trees(
         TREES,
         valid_sets=[rows, held],
         valid_names=["train", "held out"],
-        callbacks=calls,
+        callbacks=[stop, lightgbm.record_evaluation(losses)],
     )
     kept = grown.best_iteration
     model = BoostedTrees(grown.model_to_string(num_iteration=kept)).eval()
@@ -125,17 +124,6 @@ def fit_trees(
     entry = {"epoch": kept, "step": kept, "loss": float(loss[kept - 1]), "validation": value}
     history = [entry | {"seconds": seconds, "status": status}]
     return Best(LOG_LOSS, {LOG_LOSS: Fitted(model, seconds, history, value, kept)}, kept)
-
-
-def best_model(found: Mapping[str, Best], validation: Validation) -> tuple[str, Best]:
-    """The name and the result of the model that is best on validation rows."""
-    names = list(found)
-    kept = names[0]
-    for name in names[1:]:
-        value, best = (found[n].fitted[found[n].name].best for n in (name, kept))
-        if validation.better(value, best):
-            kept = name
-    return kept, found[kept]
 
 
 def _columns(x: Tensor, y: Tensor, weights: Tensor | None) -> dict[str, Any]:

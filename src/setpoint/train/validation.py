@@ -61,13 +61,17 @@ class Validation:
 
     def metric(self, model: nn.Module) -> tuple[float | None, str]:
         """The goal's value with ``model`` and "", or None and the reason why it has none."""
-        scores, labels, weights, groups = self._gathered(score(model, self.x))
+        scores, labels, weights, groups = self.scores(model)
         if not bool(torch.isfinite(scores).all()):
             return None, "scores are not finite"
         try:
             return self.problem.evaluate(scores, labels, weights=weights, groups=groups), ""
         except Infeasible:
             return None, "infeasible on the validation data"
+
+    def scores(self, model: nn.Module) -> tuple[Any, ...]:
+        """The scores by ``model``, labels, weights and groups, of all ranks."""
+        return self._gathered(score(model, self.x))
 
     def _gathered(self, scores: Tensor) -> tuple[Any, ...]:
         """Scores, labels, weights and groups of all ranks, each example once."""

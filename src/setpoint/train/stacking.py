@@ -1,0 +1,135 @@
+"""Stacking: the scores of several models as one, a sum whose weights validation rows decide.
+
+The weights are those of a logistic regression of the labels on the standardised scores, none of
+them negative, with the penalty of scikit-learn's default. It uses all validation rows, where the
+goal's own metric rests on a few; ``python -m benchmarks study.default_model`` compares both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+from torch import Tensor, nn
+
+from setpoint.distributed import workers
+from setpoint.train.boosted_trees import MODELS
+from setpoint.train.portfolio import Best
+from setpoint.train.validation import Validation
+
+STACKED = "stacked"
+"""What a sum of several models is called."""
+_PENALTY = 1.0
+_FOR_TREES = ("implicit", "auto")
+
+Floats = NDArray[np.float64]
+
+
+class Stacked(nn.Module):
+    """A weighted sum of scores: rows ``[n, d]`` to log-odds ``[n]``, or ``[n, K]`` of K classes.
+
+    Args:
+        members: The models, by name.
+        weights: One per member.
+        shift: What is added, ``[1]`` or ``[K]``.
+    """
+
+    weights: Tensor
+    shift: Tensor
+
+    def __init__(self, members: Mapping[str, nn.Module], weights: Any, shift: Any) -> None:
+        super().__init__()
+        self.members = nn.ModuleDict(members)
+        self.register_buffer("weights", torch.as_tensor(weights, dtype=torch.float64))
+        self.register_buffer("shift", torch.as_tensor(shift, dtype=torch.float64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The sum over members, in float64."""
+        total = self.shift.expand(len(x), -1)
+        for weight, member in zip(self.weights, self.members.values(), strict=True):
+            total = total + weight * member(x).double().reshape(len(x), -1)
+        return total.squeeze(1) if len(self.shift) == 1 else total
+
+
+def kinds_of_auto(method: str = "implicit") -> tuple[str, ...]:
+    """The kinds of model that ``"auto"`` stands for.
+
+    Trees are among them if LightGBM is installed, one process trains, and no other method is asked
+    for: they are grown by log-loss.
+    """
+    trees = find_spec("lightgbm") is not None and workers() == 1 and method in _FOR_TREES
+    return MODELS if trees else tuple(name for name in MODELS if name != "boosted")
+
+
+def stack(found: Mapping[str, Best], validation: Validation) -> tuple[str, Best]:
+    """One model from several, with its name: their weighted sum, or the one that has a weight.
+
+    The history of a sum is that of the member with the most passes.
+    """
+    names = list(found)
+    if len(names) == 1:
+        return names[0], found[names[0]]
+    scores = {name: validation.scores(best.model) for name, best in found.items()}
+    names = [name for name in names if bool(torch.isfinite(scores[name][0]).all())] or names[:1]
+    columns = np.stack([_by_class(scores[name][0]) for name in names], axis=1)
+    _, labels, weights, _ = scores[names[0]]
+    rows = None if weights is None else np.asarray(weights, np.float64)
+    factors, shift = stacking_weights(columns, np.asarray(labels, np.int64), rows)
+    kept = {name: factor for name, factor in zip(names, factors, strict=True) if factor > 0}
+    if len(kept) < 2:
+        name = next(iter(kept), names[0])
+        return name, found[name]
+    if scores[names[0]][0].ndim == 1:
+        shift = shift[1:] - shift[:1]
+    model = Stacked({n: found[n].model for n in kept}, list(kept.values()), shift).eval()
+    longest = max((found[n].fitted[found[n].name] for n in kept), key=lambda f: len(f.history))
+    fitted = replace(longest, model=model, best=validation.metric(model)[0])
+    return STACKED, Best(STACKED, {STACKED: fitted}, sum(best.steps for best in found.values()))
+
+
+def stacking_weights(
+    scores: Floats, labels: NDArray[np.int64], weights: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """What to multiply each member's scores by, at least 0, and what to add for each class.
+
+    Args:
+        scores: ``[n, members, classes]``; of two classes that have one score the first is 0.
+        labels: The class of each row.
+        weights: Optional, one per row; their mean counts as 1.
+    """
+    largest = np.maximum(np.abs(scores).max(axis=(0, 2)), np.finfo(np.float64).tiny)
+    x = scores / largest[:, None]  # there is no square of 1e300
+    spread = x.std(0).max(1)
+    spread = np.where(spread > 1e-12, spread, 1.0)  # a constant has rounding errors
+    centre = x.mean(0)
+    x = (x - centre) / spread[:, None]
+    rows = np.ones(len(labels)) if weights is None else weights / weights.mean()
+    truth = np.eye(scores.shape[2])[labels]
+    count = len(spread)
+
+    def loss(point: Floats) -> tuple[float, Floats]:
+        factors, shift = point[:count], point[count:]
+        logs = log_softmax(np.einsum("nmk,m->nk", x, factors) + shift, axis=1)
+        value = -(rows * (truth * logs).sum(1)).sum() + _PENALTY / 2 * factors @ factors
+        errors = rows[:, None] * (np.exp(logs) - truth)
+        slopes = np.einsum("nmk,nk->m", x, errors) + _PENALTY * factors
+        return float(value), np.concatenate([slopes, errors.sum(0)])
+
+    start = np.concatenate([np.ones(count), np.zeros(scores.shape[2])])
+    bounds = [(0.0, None)] * count + [(None, None)] * scores.shape[2]
+    point = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    factors = point[:count] / spread
+    return factors / largest, point[count:] - factors @ centre
+
+
+def _by_class(scores: Tensor) -> Floats:
+    """Scores of all classes; one score is the log-odds of the second of two."""
+    values = scores.detach().cpu().numpy().astype(np.float64)
+    return np.stack([np.zeros_like(values), values], axis=1) if values.ndim == 1 else values
