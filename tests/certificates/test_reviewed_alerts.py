@@ -147,3 +147,12 @@ def test_alerts_a_day_count_rows_without_a_label():
     goal = "alerts <= 6 per day on 90 % of days"
     one, two = (certify(scores, labels, goal, times=day) for labels in (None, known))
     assert one.threshold == two.threshold
+
+
+def test_a_certificate_that_accepts_everyone_is_checked():
+    """No row lies below its threshold, as it should be."""
+    found = certify(*sample(0, prevalence=0.9), precision >= 0.8)
+    assert found.threshold == -np.inf
+    assert found.check(*sample(1, prevalence=0.9)).verdict == "ok"
+    floor = certify(*sample(0), recall >= 0.5, thresholds=-np.inf)
+    assert floor.check(*sample(1)).verdict == "ok"

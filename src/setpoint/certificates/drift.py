@@ -238,8 +238,10 @@ def _not_tested(
 
 
 def _rejects_any(sample: CalibrationSample, thresholds: Thresholds) -> bool:
-    """Whether any row lies at or below its threshold."""
-    pairs = ((Subset(where, EVERYONE), rule.value(sample)) for where, rule in thresholds.items())
+    """Whether any row lies at or below its threshold, or everybody is to be accepted."""
+    pairs = [(Subset(where, EVERYONE), rule.value(sample)) for where, rule in thresholds.items()]
+    if all(value == -np.inf for _, value in pairs):  # there is nothing to reject
+        return True
     return any(sample.above(subset, value) < sample.size(subset) for subset, value in pairs)
 
 

@@ -1,13 +1,15 @@
 """Thresholds per group for goals about gaps: chosen on some rows, to be proved on others.
 
-Thresholds that use up the whole gap allowed cannot be proved on other rows. So smaller gaps are
-asked for, the largest for which the rows themselves would prove the goal.
+Thresholds that use up all that is allowed cannot be proved on other rows. So smaller gaps, and less
+of what other bounds allow, are asked for: the most for which the rows themselves would prove the
+goal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ from setpoint.rates import Bound
 
 _SHARES = (1.0, 0.75, 0.5, 0.25)
 """Of the gap allowed, in the order in which they are tried."""
+_ROOM = (1.0, 0.9, 0.75, 0.6)
+"""Of what other bounds allow, the same."""
 
 
 def thresholds_to_prove(
@@ -49,9 +53,11 @@ def thresholds_to_prove(
     if len(columns_of(problem)) > 1:
         return None
     sure = 1 - (1 - confidence) / 5
-    for factor in _SHARES:
+    alone = all(window_of(target) is not None for target in problem.subject_to)
+    for room, factor in product(_ROOM[:1] if alone else _ROOM, _SHARES):
         with suppress(Infeasible, CannotPromise):
-            found = _tightened(problem, factor).choose(scores, labels, groups=groups).thresholds
+            tight = _tightened(problem, factor, room)
+            found = tight.choose(scores, labels, groups=groups).thresholds
             given = {"thresholds": found, "groups": groups, "clusters": clusters}
             if certify(scores, labels, problem, confidence=sure, **given).certified:
                 return dict(found)
@@ -112,14 +118,15 @@ def certify_groups(
     return certify(scores, labels, problem, **given, **options)
 
 
-def _tightened(problem: Problem, factor: float) -> Problem:
-    """The problem with gaps between groups at most ``factor`` times as wide."""
+def _tightened(problem: Problem, factor: float, room: float = 1.0) -> Problem:
+    """The problem with ``factor`` of the gaps between groups, and ``room`` of other bounds."""
     targets = []
     for target in problem.subject_to:
-        if window_of(target) is not None and isinstance(target, Bound):
-            width = factor * (target.level if target.sense == "<=" else 1 - target.level)
-            level = width if target.sense == "<=" else 1 - width
-            target = Bound(target.expression, target.sense, level)
+        if isinstance(target, Bound):
+            part = room if window_of(target) is None else factor
+            allowed = target.level if target.sense == "<=" else 1 - target.level
+            level = part * allowed if target.sense == "<=" else 1 - part * allowed
+            target = Bound(target.expression, target.sense, level if allowed > 0 else target.level)
         targets.append(target)
     goal = {"maximize" if problem.maximize else "minimize": problem.objective}
     return Problem(**goal, subject_to=targets, thresholds=problem.thresholds)
