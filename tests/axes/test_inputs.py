@@ -42,7 +42,7 @@ REFUSED = {
     "labels in words": (
         lambda: FREE.evaluate(S, list("spam")),
         TypeError,
-        "labels must be numbers; got",
+        "labels must be 0 or 1; got .*Say which is the positive one",
     ),
     "scores in words": (
         lambda: FREE.evaluate(["a"], [1]),

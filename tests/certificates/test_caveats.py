@@ -43,6 +43,24 @@ def test_inverted_scores_do_worse_than_chance():
         assert "fewer positives than chance" in found.caveats[0]
 
 
+def test_inverted_scores_are_told_although_the_alerts_are_few():
+    random = np.random.default_rng(0)
+    labels = random.random(5000) < 0.1
+    scores = random.normal(size=5000) + 2.5 * labels
+    found = certify(-scores, labels, fpr <= 0.01)  # 0 of 33: by chance in 1 of 40 samples
+    assert found.exit_code == 1
+    assert "(0 of the 33 accepted, 10.5 % of all): inverted scores?" in found.caveats[0]
+
+
+@pytest.mark.parametrize("ratio", [0.3, 1.0])
+def test_scores_that_are_good_at_the_top_alone_are_of_use(ratio):
+    random = np.random.default_rng(0)
+    labels = random.random(5000) < 0.1
+    top = random.random(5000) < 0.2
+    scores = random.normal(size=5000) + np.where(top, 4.0, -ratio) * labels
+    assert not certify(scores, labels, fpr <= 0.01).caveats
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_scores_that_say_nothing_are_not_called_inverted(seed):
     """A false alarm has a chance of 0.1 %; none of these 20 happens to be one."""

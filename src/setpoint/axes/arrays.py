@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -85,7 +86,18 @@ def to_numpy(values: Any, name: str) -> NDArray[Any]:
     try:
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
+        if name == "labels":
+            raise text_labels(array) from None
         raise TypeError(f"{name} must be numbers; got {values!r:.60}.") from None
+
+
+def text_labels(labels: NDArray[Any]) -> TypeError:
+    """The error for labels that are texts, with the line that makes numbers of them."""
+    rarest = Counter(map(str, labels.reshape(-1).tolist())).most_common()[-1][0]
+    return TypeError(
+        f"labels must be 0 or 1; got {labels.reshape(-1)[0]!s:.40}. Say which is the positive one: "
+        f"numpy.asarray(labels) == {rarest!r:.40}, say."
+    )
 
 
 def rounded_like(scores: Any, thresholds: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import number, plural
-from setpoint.axes.arrays import Bools, Floats, as_array, to_numpy
+from setpoint.axes.arrays import Bools, Floats, as_array, text_labels, to_numpy
 from setpoint.batch import check_labels, check_length, check_scores, column_of, missing_labels
 from setpoint.certificates.decisions import SCORE_PRECISIONS
 from setpoint.certificates.score_counts import multiplicities_of
@@ -338,7 +338,8 @@ def scores_and_precision(scores: Any) -> tuple[NDArray[Any], str]:
     if array.ndim != 1:
         raise ValueError(
             f"scores must be one number per example, [n] or [n, 1]; got the shape {array.shape}. "
-            "Of several outputs give their names: outputs=[...]."
+            "Of predict_proba take the column of the positives, scores[:, 1]; several outputs are "
+            'named: outputs=["a", "b"].'
         )
     if array.size == 0:
         raise ValueError("There are no scores: pass those of at least one example.")
@@ -373,11 +374,7 @@ def _label_numbers(labels: Any) -> NDArray[Any]:
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        first = array.reshape(-1)[:1].tolist()[0]
-        raise TypeError(
-            f"labels must be 0 or 1; got {first!r:.40}. Say which is the positive one: "
-            f"numpy.asarray(labels) == {first!r:.40}, say."
-        ) from None
+        raise text_labels(array) from None
 
 
 def read_slices(

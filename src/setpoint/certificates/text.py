@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from scipy.special import ndtri
+import numpy as np
+from scipy.special import ndtr, ndtri
 
 from setpoint._checks import plural
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED, SearchVerdict
@@ -19,6 +20,7 @@ from setpoint.certificates.sample import (
     POSITIVES,
     PRIOR,
     CalibrationSample,
+    Subset,
     count_text,
 )
 from setpoint.certificates.tails import prob_at_least, prob_at_most
@@ -117,8 +119,11 @@ def remarks(
             yield f"The threshold accepts all of the rows{of}."
 
 
-def useless(points: Sequence[Point], column: str | None = None) -> Iterator[str]:
+def useless(
+    points: Sequence[Point], column: str | None = None, sample: CalibrationSample | None = None
+) -> Iterator[str]:
     """Why thresholds that are proved are of no use; each completes "certified, but ..."."""
+    backwards = 1.0 if sample is None else _chance_of_ranks(sample)
     for point in points:
         of = "" if point.group is None else f" of {column} {point.group!r}"
         if point.threshold is not None and point.alerts == 0:
@@ -132,11 +137,26 @@ def useless(points: Sequence[Point], column: str | None = None) -> Iterator[str]
                     point.examples - point.alerts,
                 )
                 chance = prob_at_least(missed, rejected, prior)
+            if point.true_alerts <= prior * point.alerts:  # few alerts say little, all ranks more
+                chance = min(chance, backwards)
             if chance < _WORSE_THAN_CHANCE / len(points):
                 yield (
                     f"it finds fewer positives{of} than chance would ({point.true_alerts:,} of the "
                     f"{point.alerts:,} accepted, {share_text(prior)} of all): inverted scores?"
                 )
+
+
+def _chance_of_ranks(sample: CalibrationSample) -> float:
+    """How often positives of scores that say nothing rank as low as these: Mann and Whitney."""
+    if sample.labels is None:
+        return 1.0
+    high, low = (sample.sorted(Subset((), kind)) for kind in (POSITIVES, NEGATIVES))
+    pairs = len(high) * len(low)
+    if not pairs:
+        return 1.0
+    beaten = sum(np.searchsorted(low, high, side).sum() for side in ("left", "right")) / 2
+    deviation = math.sqrt((len(high) + len(low) + 1) / (12 * pairs))
+    return float(ndtr((beaten / pairs - 0.5) / deviation))
 
 
 def claim_rows(claims: Iterable[Claim]) -> TextRows:

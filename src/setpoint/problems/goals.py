@@ -26,7 +26,7 @@ def as_problem(goal: GoalLike, who: str = "This") -> Problem:
     """A goal as a problem.
 
     Targets alone become a problem that maximizes recall, or minimizes the false positive rate if
-    only recall, tpr, fnr or npv are bounded.
+    only recall, tpr, fnr or npv are bounded; targets of classes one that maximizes accuracy.
 
     Args:
         goal: What the user passed.
@@ -41,6 +41,8 @@ def as_problem(goal: GoalLike, who: str = "This") -> Problem:
         maximize recall subject to fpr <= 0.01
         >>> print(as_problem(recall >= 0.95))
         minimize fpr subject to recall >= 0.95
+        >>> print(as_problem('recall of "cat" >= 90 %'))
+        maximize accuracy subject to recall of "cat" >= 0.9
         >>> print(as_problem("Maximise sensitivity s.t. false positive rate at most 1 %"))
         maximize recall subject to fpr <= 0.01
     """
@@ -56,6 +58,8 @@ def as_problem(goal: GoalLike, who: str = "This") -> Problem:
             f"{who} takes a Problem, a sentence such as 'minimize fnr subject to fpr <= 0.01', or "
             f"a bound such as fpr <= 0.01; got {goal!r:.100}."
         )
+    if any(target.expression.is_about_classes for target in targets):
+        return Problem(maximize=rates.accuracy, subject_to=targets)
     if all(target.expression in _FLOORS for target in targets):
         return Problem(minimize=fpr_, subject_to=targets)
     return Problem(maximize=recall, subject_to=targets)
