@@ -205,10 +205,12 @@ def _check_goal(given: argparse.Namespace, problem: Problem) -> None:
     else:
         _check_two(text, problem)
     columns = {column for where in problem.slices for column, _ in where}
+    if len(columns) == 1 and given.group is None:
+        (given.group,) = columns
     if columns - {given.group}:
         raise UserError(
-            f"--goal {text!r} looks at groups of {', '.join(sorted(columns))}: add --group with "
-            "that column (one only)."
+            f"--goal {text!r} looks at groups of {', '.join(sorted(columns))}: train takes one "
+            "column of groups, and --group must be that one."
         )
 
 
