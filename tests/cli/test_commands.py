@@ -1,4 +1,6 @@
 import re
+import subprocess
+import sys
 
 import pytest
 from cli.test_outputs import options
@@ -17,6 +19,12 @@ def run(*arguments: str) -> int:
 def test_version(capsys):
     assert run("--version") == 0
     assert capsys.readouterr().out == f"setpoint {__version__}\n"
+
+
+def test_the_module_is_the_command():
+    asked = [sys.executable, "-m", "setpoint", "--version"]
+    shown = subprocess.run(asked, capture_output=True, text=True, check=True)
+    assert shown.stdout == f"setpoint {__version__}\n"
 
 
 def test_help_names_every_command_and_the_exit_codes(capsys):
