@@ -156,3 +156,16 @@ def test_a_certificate_that_accepts_everyone_is_checked():
     assert found.check(*sample(1, prevalence=0.9)).verdict == "ok"
     floor = certify(*sample(0), recall >= 0.5, thresholds=-np.inf)
     assert floor.check(*sample(1)).verdict == "ok"
+
+
+def test_labels_that_were_chosen_by_score_are_a_caveat():
+    """All alerts and a twentieth of the others: the recall that is measured is too high."""
+    scores, labels, known = reviewed(0, at=1.5)
+    some = np.random.default_rng(99).random(len(scores)) < 0.05
+    mostly = np.where(some, labels, known)
+    found = certify(scores, mostly, recall >= 0.8)
+    assert found.certified
+    assert any("labels depend on scores" in caveat for caveat in found.caveats)
+    for seed in range(100, 200):
+        at_random = np.random.default_rng(seed).random(len(scores)) < 0.5
+        assert not certify(scores, np.where(at_random, labels, np.nan), recall >= 0.8).caveats

@@ -314,7 +314,9 @@ def _write(
         assumptions=tuple(assumptions(found, sample, asked.candidates, mean)),
         notes=(*found.notes, *remarks(points, sample, goals.column)),
         advice=tuple(advice_on(found, sample, delta, mean)),
-        caveats=tuple(useless(points, goals.column, sample)) if found.status == CERTIFIED else (),
+        caveats=(*useless(points, goals.column, sample), *sample.label_caveats)
+        if found.status == CERTIFIED
+        else (),
         fingerprint=sample.fingerprint,
         clusters=sample.clusters,
         largest_amount=sample.largest_amount,

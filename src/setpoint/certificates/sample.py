@@ -33,6 +33,8 @@ _DISTINCT_ENOUGH = 30
 
 _UNLABELLED_ENOUGH = 20
 """So many rows without a label lie below all others by chance less than once in 10^18 samples."""
+_BY_CHANCE = 1e-6
+"""How rarely rows whose labels are missing at random get a caveat."""
 _MANY = 0.2
 """Scores that come in steps (trees, few bits) have fewer distinct values than this share."""
 
@@ -86,6 +88,8 @@ class CalibrationSample:
         """Which of the rows given have a label, if some have none."""
         self.others: CalibrationSample | None = None
         """The rows without a label, if there are any."""
+        self.label_caveats: tuple[str, ...] = ()
+        """Whether rows with and without a label differ, in sentences."""
         self.lowest_threshold = -np.inf
         """No threshold lies below: reviewed alerts say nothing about the rows below them."""
         self.clusters: int | None = None
@@ -255,6 +259,7 @@ class CalibrationSample:
     def inherit(self, rows: CalibrationSample) -> None:
         """Take over what is known of the rows that this sample was made of."""
         self.kept, self.others, self.order = rows.kept, rows.others, rows.order
+        self.label_caveats = rows.label_caveats
 
 
 def count_text(count: float, subset: Subset) -> str:
@@ -321,7 +326,26 @@ def sample_of(
         sample = sample.rows(known)
         sample.kept = known
         sample.others = CalibrationSample(scores[~known], None, others, precision)
+        sample.label_caveats = _labels_by_score(scores[known], scores[~known])
     return sample
+
+
+def _labels_by_score(labelled: NDArray[Any], others: NDArray[Any]) -> tuple[str, ...]:
+    """A caveat if scores with and without a label differ, by the test of Kolmogorov and Smirnov.
+
+    By chance it comes once in a million samples.
+    """
+    n, m, both = len(labelled), len(others), np.concatenate([labelled, others])
+    shares = [np.searchsorted(np.sort(x), both, "right") / len(x) for x in (labelled, others)]
+    if np.abs(shares[0] - shares[1]).max() <= np.sqrt(
+        -np.log(_BY_CHANCE / 2) / 2 * (1 / n + 1 / m)
+    ):
+        return ()
+    return (
+        f"labels depend on scores: the median is {np.median(labelled):.4g} where there is a label, "
+        f"{np.median(others):.4g} in {plural(m, 'row')} without; if labels were chosen by score, "
+        "label by a plan (label_plan)",
+    )
 
 
 def scores_and_precision(scores: Any) -> tuple[NDArray[Any], str]:
