@@ -29,7 +29,7 @@ from benchmarks.common.pages import fill
 from setpoint import Problem, certify, label_plan
 from setpoint.certificates import certify_shifts, certify_three_way
 from setpoint.certificates.betting import upper_mean
-from setpoint.certificates.regions import Evidence, upper_bound
+from setpoint.certificates.regions import CountEvidence, upper_bound
 from setpoint.certificates.sample import POSITIVES, Subset
 from setpoint.rates import cost, coverage, fpr, kappa, mcc, npv, precision, recall
 
@@ -640,7 +640,7 @@ def gap_power(level: float, n: int) -> Setting:
 
     def draw(random: Random) -> Values:
         counts = random.binomial(n, 0.9, 2).tolist()
-        known = {s: Evidence(k, k, n, 1) for s, k in zip(sides, counts, strict=True)}
+        known = {s: CountEvidence(k, k, n, 1) for s, k in zip(sides, counts, strict=True)}
         return {"certified": max(upper_bound(s, known, DELTA, None) for s in (gap, -gap)) <= level}
 
     return Setting("power", f"gap <= {level}, {n:,} positives each", draw)
