@@ -88,9 +88,8 @@ def report(
     words = {"positive": positive, "negative": negative, "action": action}
     told: dict[str, Any] = {"label": label, "notes": notes, "by": by, "costs": costs}
     column, values = _group_column(groups, getattr(certificate, "column", None))
-    scores, labels, values, times, ids, clusters = _labelled(
-        certificate.goal, scores, labels, values, times, ids, clusters
-    )
+    rows = (scores, labels, values, times, ids, clusters)
+    scores, labels, values, times, ids, clusters = _labelled(certificate.goal, *rows)
     groups = None if values is None else {column: values}
     test = test and tuple(_labelled(certificate.goal, *test))
     if isinstance(certificate, ThreeWayCertificate):
@@ -102,14 +101,10 @@ def report(
     if clusters is not None and certificate.clusters is not None:
         scores, labels, values, times = _rows_of_clusters(clusters, scores, labels, values, times)
         told["notes"] = (*notes, f"One row of each of {len(scores):,} clusters is counted.")
-    name = "calibration" if _is_calibration(scores, labels, certificate) else "test"
-    splits = {name: (scores, labels, values)}
-    if test is not None:
-        splits = {"calibration": (scores, labels, values), "test": test[:3]}
-        times = test[3] if len(test) > 3 else None
+    times = times if test is None else (*test, None)[3]
     run = RunResult(
         certificate.goal,
-        splits,
+        _splits(certificate, (scores, labels, values), test),
         certificate.threshold_or_none,
         certificate=json.loads(certificate.to_json()),
         group=column,
@@ -145,6 +140,16 @@ def _three_way(
     )
     nouns = nouns_from(words["positive"], words["negative"], words["action"] or "accept")
     return three_way_page(found, nouns, group=column, **told)
+
+
+def _splits(
+    certificate: Certificate, rows: tuple[Any, ...], test: tuple[Any, ...] | None
+) -> dict[str, tuple[Any, ...]]:
+    """Scores, labels and groups by what they are: calibration rows, test rows or both."""
+    if test is not None:
+        return {"calibration": rows, "test": test[:3]}
+    scores, labels, _ = rows
+    return {"calibration" if _is_calibration(scores, labels, certificate) else "test": rows}
 
 
 def _labelled(goal: str, scores: Any, labels: Any, *others: Any) -> Any:
