@@ -69,7 +69,7 @@ def test_whole_numbers_and_lists_are_float64():
     [
         (["a"], "must be numbers"),
         ([], "no scores"),
-        (np.ones((2, 2)), "names: outputs="),
+        (np.ones((2, 2)), "outputs are named: outputs="),
         ([1.0, float("nan")], "got nan in row 1"),
         ([1.0, float("inf")], "got inf in row 1"),
     ],

@@ -81,7 +81,7 @@ def test_scores_are_checked():
     bad = SCORES.copy()
     bad[17] = np.nan
     refused("got nan in row 17", bad, LABELS, CAP)
-    refused("names: outputs=", np.stack([SCORES, SCORES], 1), LABELS, CAP)
+    refused("outputs are named: outputs=", np.stack([SCORES, SCORES], 1), LABELS, CAP)
     refused("no scores", [], [], CAP)
 
 

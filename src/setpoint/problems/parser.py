@@ -141,16 +141,17 @@ def parse_capacity(sentence: object) -> Capacity | None:
     Raises:
         ValueError: It has no such number, period or share.
     """
-    if not isinstance(sentence, str):
-        return None
-    try:
-        words = _Sentence(sentence)
-    except Unreadable:
-        return None
-    keys = [word.key for word in words.words]
-    if keys[:2] != ["alerts", "<="] or "per" not in keys or "on" not in keys:
+    if not isinstance(sentence, str) or not _is_capacity(sentence):
         return None
     return _read_sentence(sentence, lambda text: _Sentence(text).capacity())
+
+
+def _is_capacity(sentence: str) -> bool:
+    try:
+        keys = [word.key for word in _Sentence(sentence).words]
+    except Unreadable:
+        return False
+    return keys[:2] == ["alerts", "<="] and "per" in keys and "on" in keys
 
 
 _OFFERED = 200
@@ -188,7 +189,7 @@ def _nearest(sentence: str, error: Unreadable, read: Callable[[str], Any]) -> st
                 continue
             seen.add(repaired)
             try:
-                parse_capacity(repaired) or read(repaired)
+                _Sentence(repaired).capacity() if _is_capacity(repaired) else read(repaired)
             except Unreadable as again:
                 if len(refused) < _REPAIRED:
                     refused.append((repaired, again))
