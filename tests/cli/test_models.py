@@ -100,7 +100,9 @@ def test_the_default_is_a_sum_of_models_that_validation_rows_weigh(stacked, tmp_
 def test_a_line_needs_no_trees(tmp_path, capsys):
     data = write_rows(tmp_path / "line.csv", "line")
     assert train(data, tmp_path / "run", "--method", "cross_entropy", "--no-baseline") == 0
-    assert "Validation rows give a weight to linear" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "Without boosted trees: they are grown by log-loss, not by cross_entropy." in told
+    assert "Validation rows give a weight to linear" in told
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 

@@ -10,7 +10,14 @@ from setpoint import fnr_at_fpr
 from setpoint.train import Validation
 from setpoint.train.loop import Fitted
 from setpoint.train.portfolio import Best
-from setpoint.train.stacking import STACKED, Stacked, kinds_of_auto, stack, stacking_weights
+from setpoint.train.stacking import (
+    STACKED,
+    Stacked,
+    kinds_of_auto,
+    stack,
+    stacking_weights,
+    why_no_trees,
+)
 
 
 def rows(n=400, seed=0, classes=2):
@@ -151,3 +158,4 @@ def test_auto_grows_trees_only_if_no_other_method_is_asked_for():
 def test_auto_without_lightgbm_is_made_of_networks(monkeypatch):
     monkeypatch.setattr("setpoint.train.stacking.find_spec", lambda name: None)
     assert kinds_of_auto() == ("linear", "mlp")
+    assert "pip install" in why_no_trees()

@@ -77,7 +77,7 @@ from setpoint.train import (
     steps_for,
 )
 from setpoint.train.boosted_trees import LOG_LOSS, fit_trees
-from setpoint.train.stacking import STACKED, Stacked, kinds_of_auto, stack
+from setpoint.train.stacking import STACKED, Stacked, kinds_of_auto, stack, why_no_trees
 
 _RESUMED = "Going on where a run that was stopped has left off."
 _LEAST_ROWS = {"two": 10, "several": 3}  # of each class in each part
@@ -307,6 +307,8 @@ class Training:
         self, seen: Survey, parts: dict[str, TablePart], shares: Shares | DealtRows
     ) -> Finished:
         found = {}
+        if self.recipe.model == "auto" and (reason := why_no_trees(self.recipe.method)):
+            self.tell(f"Without boosted trees: {reason}.")
         for name in self.recipe.models:
             self.tell(_opening(self._one(name), parts["train"]))
             found[name] = self._fit(self._one(name), seen, parts)

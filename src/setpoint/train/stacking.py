@@ -58,14 +58,18 @@ class Stacked(nn.Module):
         return total.squeeze(1) if len(self.shift) == 1 else total
 
 
-def kinds_of_auto(method: str = "implicit") -> tuple[str, ...]:
-    """The kinds of model that ``"auto"`` stands for.
+def why_no_trees(method: str = "implicit") -> str:
+    """Why ``"auto"`` grows no trees here; empty if it does."""
+    if method not in _FOR_TREES:
+        return f"they are grown by log-loss, not by {method}"
+    if workers() > 1:
+        return f"they are grown by one process, and here are {workers()}"
+    return "" if find_spec("lightgbm") else 'pip install "setpoint[boosting]" brings LightGBM'
 
-    Trees are among them if LightGBM is installed, one process trains, and no other method is asked
-    for: they are grown by log-loss.
-    """
-    trees = find_spec("lightgbm") is not None and workers() == 1 and method in _FOR_TREES
-    return MODELS if trees else tuple(name for name in MODELS if name != "boosted")
+
+def kinds_of_auto(method: str = "implicit") -> tuple[str, ...]:
+    """The kinds of model that ``"auto"`` stands for."""
+    return tuple(name for name in MODELS if name != "boosted" or not why_no_trees(method))
 
 
 def stack(found: Mapping[str, Best], validation: Validation) -> tuple[str, Best]:
@@ -80,15 +84,16 @@ def stack(found: Mapping[str, Best], validation: Validation) -> tuple[str, Best]
     names = [name for name in names if bool(torch.isfinite(scores[name][0]).all())] or names[:1]
     columns = np.stack([_by_class(scores[name][0]) for name in names], axis=1)
     _, labels, weights, _ = scores[names[0]]
-    rows = None if weights is None else np.asarray(weights, np.float64)
-    factors, shift = stacking_weights(columns, np.asarray(labels, np.int64), rows)
+    rows = None if weights is None else weights.cpu().numpy().astype(np.float64)
+    factors, shift = stacking_weights(columns, labels.cpu().numpy().astype(np.int64), rows)
     kept = {name: factor for name, factor in zip(names, factors, strict=True) if factor > 0}
     if len(kept) < 2:
         name = next(iter(kept), names[0])
         return name, found[name]
     if scores[names[0]][0].ndim == 1:
         shift = shift[1:] - shift[:1]
-    model = Stacked({n: found[n].model for n in kept}, list(kept.values()), shift).eval()
+    model = Stacked({n: found[n].model for n in kept}, list(kept.values()), shift)
+    model = model.to(validation.x.device).eval()
     longest = max((found[n].fitted[found[n].name] for n in kept), key=lambda f: len(f.history))
     fitted = replace(longest, model=model, best=validation.metric(model)[0])
     return STACKED, Best(STACKED, {STACKED: fitted}, sum(best.steps for best in found.values()))
