@@ -83,7 +83,7 @@ PIP = $(BIN)/python -m pip install --quiet --no-compile --constraint constraints
 	$(PIP) --editable ".[dev]"
 	touch $@
 
-# Without a GPU: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make test-oldest
+# Without a GPU: PIP_EXTRA_INDEX_URL=(PyTorch's index of CPU builds) make test-oldest
 .venv-oldest/ready: pyproject.toml constraints-oldest.txt
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --no-compile --constraint constraints-oldest.txt \
