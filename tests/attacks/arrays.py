@@ -69,7 +69,7 @@ REFUSED: dict[str, Callable[[np.ndarray], Any]] = {
 }
 """What is no column of finite numbers."""
 UNLABELLED = ("none", "nan", "missing in pandas")
-"""Labels that are missing: certificates leave the rows out."""
+"""Labels that are missing: the rows are left out."""
 GOALS = {
     "fpr <= 0.2": ("minimize fnr subject to fpr <= 0.2", 0, 0.2, lambda s, t: s > t),
     "recall >= 0.6": ("minimize fpr subject to recall >= 0.6", 1, 0.4, lambda s, t: s <= t),
@@ -122,7 +122,7 @@ def refused(random: Random) -> None:
     scores, labels = column(random)
     goal, call = random.choice(sorted(GOALS)), CALLS[random.choice(sorted(CALLS))]
     name = random.choice(sorted(REFUSED))
-    fine = name in UNLABELLED and call is CALLS["certify"]  # as labels
+    fine = name in UNLABELLED  # as labels
     if random.random() < 0.5 or fine or (name == "nothing" and goal.startswith("coverage")):
         found = attempt(lambda: call(goal, REFUSED[name](scores), labels))
     else:

@@ -139,7 +139,7 @@ def test_what_is_not_proved_is_1_and_such_a_run_does_not_decide(made, capsys, tm
             ["--method", "pairwise"],
             "trains for goals about two classes; for several there are 'implicit'",
         ),
-        (["--goal", 'maximize recall of "01" on sex="f"'], "add --group"),
+        (["--goal", 'maximize recall of "01" on planet="f"'], "planet"),
         (["--goal", "minimize cost([[0, 1], [1, 0]])"], "The cost matrix is of 2 classes"),
         (["--label", "a"], "too few rows: the "),
     ],
