@@ -28,7 +28,7 @@ from setpoint.rates import Cost
 
 MOST_COMPARISONS = 10**8
 """Comparisons of two scores of an example, about a second."""
-_CLOSE = 1e-9
+_SAME_COST = 1e-9
 """Costs that differ by less, relative to all prices, are equal."""
 
 
@@ -65,7 +65,7 @@ def cheapest_shifts(problem: Specification, data: ClassData, start: Floats) -> F
     prices = -prices if problem.maximize else prices
     held = decide(data.scores, start)
     best = float(np.take_along_axis(prices, held[:, None], axis=1).sum())
-    limits = _search(data.scores, prices, best - _CLOSE * float(np.abs(prices).max(1).sum()))
+    limits = _search(data.scores, prices, best - _SAME_COST * float(np.abs(prices).max(1).sum()))
     if limits is None:
         return None
     paths = limits.copy()

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from setpoint.batch import check_length
 from setpoint.certificates.clusters import cluster_codes
+from setpoint.certificates.copies import AnyArray
 from setpoint.certificates.times import read_times
 
-AnyArray = NDArray[Any]
 RowPair = tuple[AnyArray, AnyArray]
 """The rows to learn from, and those that are held out."""
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from setpoint.axes.arrays import check_unmasked
 from setpoint.axes.group_cells import cells_of
-from setpoint.certificates.hold_out import AnyArray as AnyArray
+from setpoint.certificates.copies import AnyArray as AnyArray
 from setpoint.problems import GoalLike, Problem, as_problem, refuse_queries
 from setpoint.rates import ClassArea
 

@@ -59,7 +59,7 @@ def _network(path: Path, kind: str, found: Mapping[str, Tensor], manifest: Manif
     """A network with these weights."""
     columns, outputs = manifest.encoder.width, len(manifest.classes) or 1
     model = build_model(kind, columns, manifest.hidden, outputs=outputs)
-    _check(path, found, model.state_dict())
+    _check_tensors(path, found, model.state_dict())
     model.load_state_dict(dict(found))
     return model.eval()
 
@@ -76,11 +76,11 @@ def _stacked(path: Path, found: Mapping[str, Tensor], manifest: Manifest) -> Sta
             members[kind] = _network(path, kind, own, manifest)
     rest = {name: t for name, t in found.items() if not name.startswith("members.")}
     empty = Stacked(members, [0.0] * len(members), [0.0] * (len(manifest.classes) or 1))
-    _check(path, rest, {name: getattr(empty, name) for name in ("weights", "shift")})
+    _check_tensors(path, rest, {name: getattr(empty, name) for name in ("weights", "shift")})
     return Stacked(members, rest["weights"], rest["shift"]).eval()
 
 
-def _check(path: Path, found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+def _check_tensors(path: Path, found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
     """RunError unless the tensors have the names, shapes and types wanted, and are finite."""
     shapes = {name: (tuple(t.shape), t.dtype) for name, t in found.items()}
     if shapes != {name: (tuple(t.shape), t.dtype) for name, t in wanted.items()}:

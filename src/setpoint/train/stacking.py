@@ -19,6 +19,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 from torch import Tensor, nn
 
+from setpoint.axes.arrays import Floats
 from setpoint.distributed import workers
 from setpoint.train.boosted_trees import MODELS
 from setpoint.train.portfolio import Best
@@ -28,8 +29,6 @@ STACKED = "stacked"
 """What a sum of several models is called."""
 _PENALTY = 1.0
 _FOR_TREES = ("implicit", "auto")
-
-Floats = NDArray[np.float64]
 
 
 class Stacked(nn.Module):
@@ -82,7 +81,7 @@ def stack(found: Mapping[str, Best], validation: Validation) -> tuple[str, Best]
         return names[0], found[names[0]]
     scores = {name: validation.scores(best.model) for name, best in found.items()}
     names = [name for name in names if bool(torch.isfinite(scores[name][0]).all())] or names[:1]
-    columns = np.stack([_by_class(scores[name][0]) for name in names], axis=1)
+    columns = np.stack([_as_classes(scores[name][0]) for name in names], axis=1)
     _, labels, weights, _ = scores[names[0]]
     rows = None if weights is None else weights.cpu().numpy().astype(np.float64)
     factors, shift = stacking_weights(columns, labels.cpu().numpy().astype(np.int64), rows)
@@ -134,7 +133,7 @@ def stacking_weights(
     return factors / largest, point[count:] - factors @ centre
 
 
-def _by_class(scores: Tensor) -> Floats:
+def _as_classes(scores: Tensor) -> Floats:
     """Scores of all classes; one score is the log-odds of the second of two."""
     values = scores.detach().cpu().numpy().astype(np.float64)
     return np.stack([np.zeros_like(values), values], axis=1) if values.ndim == 1 else values
