@@ -1,9 +1,10 @@
+import errno
 import os
 import stat
 
 import pytest
 
-from setpoint._files import OutputError, check_output_folder, replacing, write_file
+from setpoint._files import OutputError, check_output_folder, replacing, write_file, write_folder
 
 
 def test_a_file_is_replaced_in_one_step(tmp_path):
@@ -45,3 +46,19 @@ def test_a_draft_in_a_folder_is_in_the_way_only_while_its_program_lives(tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
     with replacing(tmp_path / "report.html"), pytest.raises(OutputError, match="is in use"):
         check_output_folder(tmp_path, ["run.json", "report.html"], force=True)
+
+
+def test_a_draft_goes_although_one_of_its_files_resists_once(tmp_path, monkeypatch):
+    """Found by the attack "files: crash", case 20000032."""
+    write_folder(tmp_path / "run", {"a": b"old", "b": b"old"})
+    unlink, failures = os.unlink, iter([True])
+
+    def resists(*given, **options):
+        if next(failures, False):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        unlink(*given, **options)
+
+    monkeypatch.setattr(os, "unlink", resists)
+    write_folder(tmp_path / "run", {"a": b"new"})
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert (tmp_path / "run" / "a").read_bytes() == b"new"

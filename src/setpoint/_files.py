@@ -270,9 +270,10 @@ def remove_temporary() -> None:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
+    for _ in range(2):  # one file that could not be removed just then keeps its whole folder
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+    if not path.is_dir():
         path.unlink(missing_ok=True)
 
 
