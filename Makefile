@@ -33,7 +33,7 @@ test-slow: .venv/ready  ## what takes long: several ranks, killed workers, a Ray
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m slow
 
 test-browser: .venv/ready  ## needs a Chromium, such as Debian's package chromium
-	OMP_NUM_THREADS=1 SETPOINT_BROWSER=required $(BIN)/pytest -m browser tests/browser
+	OMP_NUM_THREADS=1 SETPOINT_BROWSER=required $(BIN)/pytest -n 2 --dist loadgroup -m browser tests/browser
 
 attack: .venv/ready  ## an hour of hostile input that no run has seen before; ATTACK=--minutes=5
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m attacks $(ATTACK)
