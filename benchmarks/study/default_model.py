@@ -25,11 +25,10 @@ from benchmarks.common import results, tabular
 from benchmarks.common.scratch import scratch
 from benchmarks.study.default_rules import DRAWN_FROM, SMALL, THINNED, Cell, sample, whole
 from benchmarks.study.metrics import GOALS, judged, metrics
-from benchmarks.study.model_choice import BATCH, USED
+from benchmarks.study.model_choice import USED, fit
 from setpoint.datasets import DataSplit
-from setpoint.solvers import methods_named
-from setpoint.train import LEARNING_RATES, Best, Validation, fit_best, network, score, steps_for
-from setpoint.train.boosted_trees import MODELS, fit_trees
+from setpoint.train import Best, Validation, score
+from setpoint.train.boosted_trees import MODELS
 from setpoint.train.stacking import stacking_weights
 
 PICK, MEAN, STACK = "best on validation", "mean", "stack"
@@ -91,23 +90,6 @@ def judged_by(goal: str, old: Any, seen: Any, new: Any, truth: Any) -> dict[str,
 
 def scores_of(best: Best, x: torch.Tensor) -> Any:
     return score(best.model, x).numpy().reshape(-1)
-
-
-def fit(kind: str, train: Any, judge: Validation, seed: int) -> Best:
-    """As `Classifier` trains it."""
-    if kind == "boosted":
-        return fit_trees(*train, validation=judge, seed=seed)
-    torch.manual_seed(seed)
-    return fit_best(
-        network(kind, train[0].shape[1]),
-        methods_named("implicit"),
-        *train,
-        validation=judge,
-        steps=steps_for(len(train[1]), BATCH),
-        batch_size=min(BATCH, len(train[1])),
-        learning_rate=LEARNING_RATES[kind],
-        seed=seed,
-    )
 
 
 def table(rows: list[results.Row]) -> str:

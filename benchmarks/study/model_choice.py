@@ -63,7 +63,7 @@ def run(data: str, fold: int) -> list[results.Row]:
     found = []
     for goal in USED:
         judge = Validation(GOALS[goal], *seen)
-        tried = {kind: _fit(kind, train, judge, fold) for kind in MODELS}
+        tried = {kind: fit(kind, train, judge, fold) for kind in MODELS}
         row: results.Row = {"data": data, "fold": fold, "goal": goal}
         row["kept"], joined = stack(tried, judge)
         for kind, best in (tried | {"auto": joined}).items():
@@ -73,7 +73,8 @@ def run(data: str, fold: int) -> list[results.Row]:
     return found
 
 
-def _fit(kind: str, train: Any, judge: Validation, seed: int) -> Best:
+def fit(kind: str, train: Any, judge: Validation, seed: int) -> Best:
+    """One kind of model as `Classifier` trains it."""
     if kind == "boosted":
         return fit_trees(*train, validation=judge, seed=seed)
     torch.manual_seed(seed)
@@ -83,7 +84,7 @@ def _fit(kind: str, train: Any, judge: Validation, seed: int) -> Best:
         *train,
         validation=judge,
         steps=steps_for(len(train[1]), BATCH),
-        batch_size=BATCH,
+        batch_size=min(BATCH, len(train[1])),
         learning_rate=LEARNING_RATES[kind],
         seed=seed,
     )
