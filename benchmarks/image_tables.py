@@ -91,7 +91,7 @@ class Judge(Validation):
     def __init__(self, data: ImageParts, goals: Sequence[str]) -> None:
         super().__init__(GOALS[goals[0]], *data.validation)
         best = {goal: {"validation": 0.0, "rate": 0.0, "test": 0.0} for goal in goals}
-        vars(self).update(test=data.test, best=best, rate=0.0)
+        vars(self).update(test=data.test, best=best, rate=0.0, scores={})
 
     def metric(self, model: nn.Module) -> tuple[float | None, str]:
         """Judge by all goals; returns nothing, as the model need not be kept."""
@@ -102,13 +102,14 @@ class Judge(Validation):
                 test = score(model, self.test[0]) if test is None else test
                 best.update(validation=found, rate=self.rate)
                 best["test"] = value(goal, test, self.test[1])
+                self.scores[goal] = test
         return None, ""
 
 
-def trained(
+def judged(
     name: str, network: str, data: ImageParts, goals: Sequence[str], seed: int, steps: int
-) -> dict[str, Any]:
-    """For each goal the test metric of what validation prefers, in points; more is better."""
+) -> tuple[Judge, Cell]:
+    """Train a method with all rates; its judge, the number of weights and the CPU time."""
     method, averaged = ENTRIES[name]
     judge = Judge(data, goals)
     start = process_time()
@@ -126,7 +127,7 @@ def trained(
         "weights": sum(p.numel() for p in net.parameters()),
         "cpu_seconds": round(process_time() - start, 1),
     }
-    return {goal: {**best, **more} for goal, best in judge.best.items()}
+    return judge, more
 
 
 def value(goal: str, scores: Tensor, labels: Tensor) -> float:
@@ -172,13 +173,15 @@ def run(chosen: argparse.Namespace) -> None:
         goals = list(chosen.goal) if cell["method"] in BLIND else [cell["goal"]]
         made = [{**cell, "goal": goal} for goal in goals]
         data = fold(cell["task"], cell["fold"])
-        found = trained(cell["method"], cell["network"], data, goals, cell["fold"], chosen.steps)
+        judge, more = judged(
+            cell["method"], cell["network"], data, goals, cell["fold"], chosen.steps
+        )
         for each in made:
             if tuple(each.values()) not in known:
-                row = {**each, "steps": chosen.steps, **found[each["goal"]]}
-                results.append(chosen.out, row)
+                best = judge.best[each["goal"]]
+                results.append(chosen.out, {**each, "steps": chosen.steps, **best, **more})
                 known.add(tuple(each.values()))
-        print(*cell.values(), *(f"{row['test']:.2f}" for row in found.values()), flush=True)
+        print(*cell.values(), *(f"{best['test']:.2f}" for best in judge.best.values()), flush=True)
 
 
 KEY = ("task", "network", "fold", "goal", "method")

@@ -98,8 +98,9 @@ def draw(rows: list[Row]) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    names = ["cross-entropy", "TFCO", "Lagrangian", "paper's grid", OURS]
-    colours = dict(zip(names, ("0.55", "#8b5fbf", "#2b4c9b", "#c05621", "#0b6e4f"), strict=True))
+    names = ["cross-entropy", "TFCO", "Lagrangian", "proxy-Lagrangian", "paper's grid", OURS]
+    shades = ("0.55", "#8b5fbf", "#2b4c9b", "#56b4e9", "#c05621", "#0b6e4f")
+    colours = dict(zip(names, shades, strict=True))
     sets, swept = ("letter", "ijcnn1"), any("few" in row["cell"] for row in rows)
     figure, axes = plt.subplots(
         1 + swept, 2, figsize=(9, 3.2 + 3.2 * swept), layout="constrained", squeeze=False
