@@ -32,13 +32,17 @@ class Rows:
 
 @dataclass(frozen=True)
 class Case:
-    """One use: its goal, its data, what a caught positive and a review are worth."""
+    """One use: its goal, its data, and what decisions are worth."""
 
     title: str
     goal: str
     read: Callable[[int], tuple[Rows, Rows, Rows]]
     review: float = 0.0
     """What looking at one alert costs, where amounts are known."""
+    found: float = 0.0
+    """What a positive that is found saves, where there are no amounts; an assumption."""
+    alarm: float = 0.0
+    """What a false alarm costs, likewise."""
 
 
 def _shuffled(name: str) -> Callable[[int], tuple[Rows, Rows, Rows]]:
@@ -90,6 +94,8 @@ CASES = {
         "A scorecard for lending",
         "minimize fnr subject to fpr <= 0.05",
         _shuffled("give_me_some_credit"),
+        found=3000.0,
+        alarm=300.0,
     ),
     "fraud_queue": Case(
         "A fraud queue with a capacity",
@@ -101,20 +107,28 @@ CASES = {
         "An intrusion detector at one false alarm in a thousand",
         "minimize fnr subject to fpr <= 0.001",
         _shuffled("unsw_nb15_82k"),
+        found=100.0,
+        alarm=20.0,
     ),
     "moderation": Case(
         "A moderation filter on words",
         "minimize fnr subject to fpr <= 0.01",
         _texts("davidson_hate/davidson_hate.csv.xz"),
+        found=5.0,
+        alarm=5.0,
     ),
     "guardrail": Case(
         "A guardrail for prompts",
         "minimize fnr subject to fpr <= 0.01",
         _texts("prompt_injection_mix/prompt_injection_mix.csv.xz", "category", "group_id"),
+        found=10.0,
+        alarm=5.0,
     ),
     "screening": Case(
         "A screening test at recall 95 %",
         "minimize coverage subject to recall >= 0.95",
         _shuffled("brfss_diabetes"),
+        found=480.0,
+        alarm=20.0,
     ),
 }

@@ -29,8 +29,7 @@ def table(name: str, rows: list[Row]) -> str:
     held = _held(name)
     columns = {"recall": "recall", held: f"{held} on new rows", "precision": "precision"}
     columns |= {key: key for key in mine[0] if key.startswith("recall of ")}
-    if "saved" in mine[0]:
-        columns["saved"] = "saved per 1,000 payments"
+    columns["saved"] = "saved per 1,000 rows"
     if held == "recall":
         columns["coverage"] = "people sent on"
     heads = " | ".join(columns.values())
@@ -45,8 +44,18 @@ def table(name: str, rows: list[Row]) -> str:
 
 def of_case(name: str, rows: list[Row]) -> list[Row]:
     """The rows of a case that are shown, the default first."""
-    mine = [row for row in rows if row["case"] == name and row["model"] != LEFT_OUT]
+    mine = [
+        {"saved": _saved(name, row), **row}
+        for row in rows
+        if row["case"] == name and row["model"] != LEFT_OUT
+    ]
     return sorted(mine, key=lambda row: row["model"] != "setpoint, the default")
+
+
+def _saved(name: str, row: Row) -> float:
+    """What decisions on 1,000 rows save, at the prices of the case."""
+    case, precision = CASES[name], row["precision"] or 0.0
+    return 1000 * row["coverage"] * (case.found * precision - case.alarm * (1 - precision))
 
 
 def _held(name: str) -> str:
@@ -60,11 +69,11 @@ def _entry(values: list[float | None], key: str) -> str:
     if not known:
         return ""
     scale, unit = (1.0, "") if key == "saved" else (100.0, " %")
-    digits = 2 if key in ("fpr", "coverage") else 1
-    text = f"{scale * float(np.mean(known)):.{digits}f}{unit}"
+    digits = {"fpr": 2, "coverage": 2, "saved": 0}.get(key, 1)
+    text = f"{scale * float(np.mean(known)):,.{digits}f}{unit}"
     if len(known) > 1:
         reach = student.ppf(0.975, len(known) - 1) * np.std(known, ddof=1) / len(known) ** 0.5
-        text += f" (± {scale * float(reach):.{digits}f})"
+        text += f" (± {scale * float(reach):,.{digits}f})"
     return text
 
 
