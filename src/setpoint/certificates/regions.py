@@ -94,6 +94,7 @@ def _term_signs(term: Expression, prevalence: Prevalence) -> Iterator[tuple[Subs
                 yield subset, slope if term is rate else None
 
 
+@lru_cache(maxsize=256)
 def rate_signs(rate: Rate, prevalence: Prevalence) -> dict[Subset, int | None]:
     """The same for one rate.
 
@@ -146,7 +147,8 @@ def upper_bound(
     """
     directions = signs(expression, prevalence)
     if sharp and independent and _are_two_counts(directions, known):
-        found = _upper_bound_of_two(expression, directions, known, delta, prevalence)
+        rising = tuple((subset, sign == 1, known[subset]) for subset, sign in directions.items())
+        found = _upper_bound_of_two(expression, rising, delta, prevalence)
         if np.isfinite(found):
             return found
     box: dict[Subset, _ValueRange] = {}
@@ -174,15 +176,17 @@ def _are_two_counts(
     return counted and len(directions) == 2 and all(directions.values())
 
 
+@lru_cache(maxsize=1024)  # the search and the claim that is displayed ask for the same one
 def _upper_bound_of_two(
     expression: Expression,
-    directions: Mapping[Subset, int | None],
-    known: Mapping[Subset, CountEvidence],
+    rising: tuple[tuple[Subset, bool, CountEvidence], ...],
     delta: float,
     prevalence: Prevalence,
 ) -> float:
-    """The same by an exact test; shares with which the expression falls are turned around."""
-    rising = [(subset, sign == 1, known[subset]) for subset, sign in directions.items()]
+    """The same by an exact test of shares with which the expression rises.
+
+    ``rising`` says of each share whether it is so; if not, it is turned around.
+    """
 
     def value(*shares: Any) -> Any:
         pairs = zip(rising, shares, strict=True)
@@ -286,8 +290,10 @@ def _range_of_rate(
         tp, fp = prior * shares.get(POSITIVES, either), (1 - prior) * shares.get(NEGATIVES, either)
         table = Counts(tp, fp, prior - tp, 1 - prior - fp, prior, 1 - prior)
         corners.append(np.asarray(rate.of({rate.where: table})))
-    undefined = np.any([np.isnan(c) for c in corners], axis=0)
-    low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+    low = high = corners[0]
+    for corner_value in corners[1:]:
+        low, high = np.minimum(low, corner_value), np.maximum(high, corner_value)
+    undefined = np.isnan(low)  # of any corner
     return np.where(undefined, -np.inf, low), np.where(undefined, np.inf, high)
 
 
