@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -170,3 +172,17 @@ def test_with_labels_alerts_are_expected_at_the_share_of_positives_now():
     drifted = found.check(*sample(4, 2000, 0.3))  # precision at the declared share still holds
     assert drifted.verdict == "ok"
     assert not drifted.findings[-1].alarm
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_alerts_alarm_where_they_leave_the_range_that_is_shown(labelled):
+    found = certify(*OLD, precision >= 0.5, prevalence=0.1)
+    alarms = 0
+    for move in np.linspace(-0.6, 0.6, 25):
+        scores, labels = sample(8, 2000, 0.1)
+        alerts = found.check(scores + move, labels if labelled else None).findings[-1]
+        low, high = (float(word) for word in re.findall(r"([\d.]+) %", alerts.expected)[:2])
+        measured = 100 * alerts.measured
+        assert alerts.alarm == (not low - 0.01 <= measured <= high + 0.01)
+        alarms += alerts.alarm
+    assert 5 < alarms < 20

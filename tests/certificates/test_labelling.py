@@ -158,3 +158,12 @@ def test_a_plan_of_another_kind_or_with_other_fields_is_refused():
 def test_the_limits_of_a_plan_share_one_delta():
     assert pytest.approx(1) == labelling.COVERAGE + labelling.LABELS + labelling.PREVALENCE
     assert min(labelling.COVERAGE, labelling.LABELS, labelling.PREVALENCE) > 0
+
+
+def test_a_plan_that_proves_only_that_nobody_may_be_accepted_is_of_no_use():
+    scores, _ = draw(0, 2000)
+    plan = label_plan(scores, "fpr <= 0.0034", 400)
+    found = certify(scores, labelled(plan, scores < -2), "fpr <= 0.0034", plan=plan)
+    assert found.certified
+    assert found.points[0].alerts == 0
+    assert "it accepts nobody" in found.verdict

@@ -201,6 +201,17 @@ def test_the_command_writes_the_same_bytes(tmp_path, capsys, monkeypatch, reques
     assert memory.read_bytes() == stream.read_bytes()
 
 
+@pytest.mark.parametrize("turn", [1, -1])
+def test_few_passes_are_enough_and_inverted_scores_are_told(tmp_path, streamed, monkeypatch, turn):
+    monkeypatch.setattr(score_counts, "MOST_SCORES", 64)
+    scores, labels = rows(9, 5000)
+    folder = write(tmp_path / "t", s=turn * scores, y=labels)
+    made = certify_table(folder, "fpr <= 0.1", score="s", label="y")
+    assert len(streamed) < 12
+    assert made.caveats == certify(turn * scores, labels, "fpr <= 0.1").caveats
+    assert bool(made.caveats) == (turn < 0)
+
+
 def test_goals_that_need_all_scores_go_to_memory(tmp_path, streamed):
     scores, labels = rows(7)
     folder = write(tmp_path / "t", s=scores, y=labels)

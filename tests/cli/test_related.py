@@ -213,9 +213,9 @@ def rows_to_spoil(tmp_path, **other):
         ({"who": ["", *range(399)]}, ("--clusters", "who"), "row 2, column 'who': the value is"),
         ({"who": ["x"] * 400}, ("--clusters", "who"), "All rows belong to one cluster"),
         ({"who": ["x"] * 400}, ("--clusters", "who"), "leave --clusters out"),
-        ({"day": ["2024-01-01"] * 400}, ("--time", "day"), "Leave --time out"),
+        ({"day": ["2024-01-01"] * 400}, ("--time", "day"), "or leave --time out"),
         ({"day": ["soon"] * 400}, ("--time", "day"), "'soon'"),
-        ({"amount": [-1] * 400}, ("--amounts", "amount"), "amounts must be finite and at least 0"),
+        ({"amount": [-1] * 400}, ("--amounts", "amount"), "row 2, column 'amount': -1 is negative"),
         ({"amount": [0] * 400}, ("--amounts", "amount"), "All amounts are 0"),
     ],
 )

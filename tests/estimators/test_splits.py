@@ -169,6 +169,7 @@ def test_splitters_of_scikit_learn():
         ([([0, 1, 2], [2, 3])], "1 row on both sides"),
         ([([0, 1, 2], [])], "leaves a side empty"),
         ([], "cv must be None"),
+        ([([0, 1], [2, 10_000])], "row number that is not among the"),
         ("folds", "cv must be None"),
         ([1, 2], "cv must be None"),
     ],
@@ -294,6 +295,18 @@ def test_without_routing_names_of_steps_do():
     search = GridSearchCV(pipe, {"model__estimator__C": [1.0]}, cv=2, error_score="raise")
     search.fit(x, y, model__clusters=who)
     assert search.best_estimator_[-1].certificate_.clusters == 160
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_a_search_inside_keeps_clusters_whole_if_its_splitter_does(routed):
+    x, y, who = customers(300)
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=GroupKFold(3))
+    with sklearn.config_context(enable_metadata_routing=routed):
+        model = CertifiedThreshold(search, goal=GOAL, random_state=0).fit(x, y, clusters=who)
+        rows = model.splits_["train"]
+        alone = search.fit(x[rows], y[rows], groups=who[rows])
+    kept = "split0_test_score"
+    np.testing.assert_array_equal(model.estimator_.cv_results_[kept], alone.cv_results_[kept])
 
 
 # copies and tries

@@ -355,8 +355,8 @@ def _times_of_rows(times: Any, sample: CalibrationSample) -> Any:
     when = when if sample.kept is None else when[sample.kept]
     if when.min() == when.max():
         raise ValueError(
-            f"times= are {when.min()} in all rows: there is no earlier and later to compare. Leave "
-            "times= out, or pass when each row was measured."
+            f"All rows to certify on have one time, {when.min()}: there is no earlier and later to "
+            "compare. Pass finer times (dates, not years), or leave times= out."
         )
     return when
 

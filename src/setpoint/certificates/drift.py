@@ -43,7 +43,7 @@ from setpoint.certificates.sample import (
     sample_of,
     scores_and_precision,
 )
-from setpoint.certificates.tails import lower, prob_at_least, prob_at_most, upper
+from setpoint.certificates.tails import allowed, lower, prob_at_least, prob_at_most, upper
 from setpoint.certificates.text import TextRows, html_table, share_text, text_table
 from setpoint.certificates.times import period_names, read_times
 from setpoint.problems import Capacity
@@ -297,9 +297,11 @@ def _declared_finding(
     low = min(share * a[0] + (1 - share) * b[0] for share in ends)
     high = max(share * a[1] + (1 - share) * b[1] for share in ends)
     mix = " to ".join(map(share_text, ends))
-    expected = f"{share_text(low)} to {share_text(high)} expected where {mix} are positive"
-    alarm = float(lower(new, size, tail)) > high or float(upper(new, size, tail)) < low
-    return Finding(name, expected, new / size if size else None, None, alarm)
+    least, most = allowed(size, low, tail) + 1, size - allowed(size, 1 - high, tail) - 1
+    expected = f"{share_text(least / max(size, 1))} to {share_text(most / max(size, 1))} expected"
+    expected += f" where {mix} are positive"
+    measured = new / size if size else None
+    return Finding(name, expected, measured, None, not least <= new <= most)
 
 
 def _unknown_groups(goals: GroupGoals, sample: CalibrationSample) -> list[Finding]:

@@ -55,6 +55,7 @@ from setpoint.certificates.proofs import CERTIFIED, NOT_CERTIFIED
 from setpoint.certificates.sample import NEGATIVES, POSITIVES, CannotPromise, scores_and_precision
 from setpoint.certificates.storage import json_object
 from setpoint.certificates.tails import allowed, lower, upper
+from setpoint.certificates.text import useless
 
 PLAN_KIND = "setpoint label plan"
 BELOW = 0.1
@@ -335,9 +336,10 @@ def certify_plan(
         threshold = _threshold(falling, found.accepted, precision)
         claim = Claim(str(inequality.source), found.measured, found.proved, found.counts)
         point = Point(None, threshold, len(array), None, found.accepted, None)
+    proved = found.accepted >= 0
     return Certificate(
         goal=wanted.text,
-        status=CERTIFIED if found.accepted >= 0 else NOT_CERTIFIED,
+        status=CERTIFIED if proved else NOT_CERTIFIED,
         confidence=float(confidence),
         guarantee="pac",
         candidates=1,
@@ -355,7 +357,8 @@ def certify_plan(
             f"Decisions are score > threshold, with scores in {precision}.",
         ),
         notes=(str(plan), *([found.note] if found.note else [])),
-        advice=() if found.accepted >= 0 else ("More labels, a looser bound, or a better model.",),
+        advice=() if proved else ("More labels, a looser bound, or a better model.",),
+        caveats=tuple(useless((point,))) if proved else (),
     )
 
 

@@ -115,6 +115,11 @@ class CalibrationSample:
             self._sorted[subset] = np.sort(self.scores[self.inside(subset)])
         return self._sorted[subset]
 
+    def pairs_in_order(self) -> float:
+        """In how many pairs of a positive and a negative it scores higher; ties count half."""
+        high, low = (self.sorted(Subset((), kind)) for kind in (POSITIVES, NEGATIVES))
+        return float(sum(np.searchsorted(low, high, side).sum() for side in ("left", "right")) / 2)
+
     def inside(self, subset: Subset) -> Bools:
         """A mask of the examples of a subset."""
         inside = self.slices.get(subset.where, np.ones(len(self.scores), bool))

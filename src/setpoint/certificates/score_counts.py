@@ -179,7 +179,8 @@ class ScoreCounts:
         self._nodes: dict[BinCounts, Counts64] = {}
         self._leaves: list[Leaf] = []
         self._copies: list[tuple[Keys, Counts64]] = []
-        self.sizes: Counts64 = self._node(BinCounts(0, 0)).sum(1)
+        self.first_bits: Counts64 = self._node(BinCounts(0, 0))
+        self.sizes: Counts64 = self.first_bits.sum(1)
 
     def multiplicities(self, categories: tuple[int, ...]) -> Counts64:
         """How often each of a sample of the different scores of some categories occurs."""

@@ -340,7 +340,10 @@ def _not_proved(
 def _read_thresholds(goals: GroupGoals, given: Any) -> Thresholds:
     if goals.column is None:
         if isinstance(given, Mapping):
-            raise TypeError("There is one threshold for everyone: pass a number.")
+            raise TypeError(
+                "The goal has one threshold for everyone: pass a number, or a problem that has one "
+                'for each group, Problem(..., thresholds="per group").'
+            )
         return Thresholds({(): ThresholdRule(_threshold_score(given), exact=True)})
     if not isinstance(given, Mapping):
         raise TypeError(f"There is one threshold for each {goals.column}: {{group: threshold}}.")

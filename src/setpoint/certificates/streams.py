@@ -221,6 +221,14 @@ class StreamedSample(CalibrationSample):
         """The scores of a subset from low to high, as an array would give them."""
         return StreamedScores(self._counts, self._categories(subset))
 
+    def pairs_in_order(self) -> float:
+        """See :class:`CalibrationSample`; scores whose first 16 bits are the same are ties."""
+        first = self._counts.first_bits
+        high, low = (
+            first[list(self._categories(Subset((), kind)))].sum(0) for kind in (POSITIVES, NEGATIVES)
+        )
+        return float(high @ (np.cumsum(low) - low / 2))
+
     def _categories(self, subset: Subset) -> tuple[int, ...]:
         groups: Sequence[str] = self._columns.groups or ("",)
         wanted = [value for _, value in subset.where]

@@ -123,7 +123,6 @@ def useless(
     points: Sequence[Point], column: str | None = None, sample: CalibrationSample | None = None
 ) -> Iterator[str]:
     """Why thresholds that are proved are of no use; each completes "certified, but ..."."""
-    backwards = 1.0 if sample is None else _chance_of_ranks(sample)
     for point in points:
         of = "" if point.group is None else f" of {column} {point.group!r}"
         if point.threshold is not None and point.alerts == 0:
@@ -137,8 +136,8 @@ def useless(
                     point.examples - point.alerts,
                 )
                 chance = prob_at_least(missed, rejected, prior)
-            if point.true_alerts <= prior * point.alerts:  # few alerts say little, all ranks more
-                chance = min(chance, backwards)
+            if sample is not None and point.true_alerts <= prior * point.alerts:
+                chance = min(chance, _chance_of_ranks(sample))  # few alerts say little
             if chance < _WORSE_THAN_CHANCE / len(points):
                 yield (
                     f"it finds fewer positives{of} than chance would ({point.true_alerts:,} of the "
@@ -150,13 +149,11 @@ def _chance_of_ranks(sample: CalibrationSample) -> float:
     """How often positives of scores that say nothing rank as low as these: Mann and Whitney."""
     if sample.labels is None:
         return 1.0
-    high, low = (sample.sorted(Subset((), kind)) for kind in (POSITIVES, NEGATIVES))
-    pairs = len(high) * len(low)
-    if not pairs:
+    high, low = (sample.size(Subset((), kind)) for kind in (POSITIVES, NEGATIVES))
+    if not high * low:
         return 1.0
-    beaten = sum(np.searchsorted(low, high, side).sum() for side in ("left", "right")) / 2
-    deviation = math.sqrt((len(high) + len(low) + 1) / (12 * pairs))
-    return float(ndtr((beaten / pairs - 0.5) / deviation))
+    deviation = math.sqrt((high + low + 1) / (12 * high * low))
+    return float(ndtr((sample.pairs_in_order() / (high * low) - 0.5) / deviation))
 
 
 def claim_rows(claims: Iterable[Claim]) -> TextRows:

@@ -49,6 +49,12 @@ def _has(name: str) -> Any:
     return check
 
 
+def _splits_by_groups(estimator: Any) -> bool:
+    """Whether an estimator is a search whose splitter keeps groups whole (``GroupKFold``)."""
+    routing = getattr(getattr(estimator, "cv", None), "get_metadata_routing", None)
+    return routing is not None and routing().split.requests.get("groups") is True
+
+
 class CertifiedThreshold(
     Decisions,
     ClassifierMixin,  # type: ignore[misc]
@@ -215,6 +221,8 @@ class CertifiedThreshold(
             if _routing_enabled():
                 params = process_routing(self, "fit", **params).estimator.fit
             own = _cut(params, rows, len(labels))
+            if related.clusters is not None and _splits_by_groups(self.estimator):
+                own = {"groups": related.clusters[rows], **own}
             self.estimator_.fit(_safe_indexing(X, rows), y[rows], **own)
         known = list(self.estimator_.classes_)
         if known != list(self.classes_):

@@ -92,7 +92,7 @@ def check_both_classes(labels: Labels, parts: Mapping[str, AnyArray]) -> None:
         if len(rows) and positives in (0, len(rows)):
             raise ValueError(
                 f"The {name} part has {len(rows):,} rows, all of one class: raise "
-                f"{name}_fraction, or pass more rows of the rarer class."
+                f"{name}_fraction, choose another cv=, or pass more rows of the rarer class."
             )
 
 
@@ -117,7 +117,13 @@ def last_of_cv(cv: Any, X: Any, y: AnyArray, related: Related) -> RowPair:
         pairs = _own_pairs(cv)
     if not pairs:
         raise ValueError(f"cv={cv!r:.80} gives no split.")
-    train, certified = (np.arange(len(y))[rows] if len(rows) else rows for rows in pairs[-1])
+    try:
+        train, certified = (np.arange(len(y))[rows] if len(rows) else rows for rows in pairs[-1])
+    except IndexError:
+        raise ValueError(
+            f"The last pair of cv={cv!r:.80} has a row number that is not among the "
+            f"{len(y):,} rows: they are numbered from 0."
+        ) from None
     if not len(train) or not len(certified):
         raise ValueError(f"The last split of cv={cv!r:.80} leaves a side empty.")
     names = np.arange(len(y)) if related.clusters is None else related.clusters

@@ -175,8 +175,17 @@ def read_scores(
     if amounts is not None:
         written, told = score_format(source, max(chunks, key=len), amounts)
         notes += told
-        worth = np.concatenate([score_column(chunk, amounts, written) for chunk in chunks])
+        worth = np.concatenate([_amounts(chunk, amounts, written) for chunk in chunks])
     return Scores(scores, labels, groups, members, tuple(notes), when, worth, names)
+
+
+def _amounts(chunk: Chunk, name: str, known: NumberFormat) -> FloatColumn:
+    """A column of amounts."""
+    found = score_column(chunk, name, known)
+    if (found < 0).any():
+        row = int(np.argmax(found < 0))
+        raise chunk.error(f"{found[row]:g} is negative; amounts are at least 0.", row, name)
+    return found
 
 
 def _date_note(name: str, texts: NDArray[Any]) -> list[str]:
