@@ -225,7 +225,8 @@ class StreamedSample(CalibrationSample):
         """See :class:`CalibrationSample`; scores whose first 16 bits are the same are ties."""
         first = self._counts.first_bits
         high, low = (
-            first[list(self._categories(Subset((), kind)))].sum(0) for kind in (POSITIVES, NEGATIVES)
+            first[list(self._categories(Subset((), kind)))].sum(0)
+            for kind in (POSITIVES, NEGATIVES)
         )
         return float(high @ (np.cumsum(low) - low / 2))
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-import numpy as np
 from scipy.special import ndtr, ndtri
 
 from setpoint._checks import plural
