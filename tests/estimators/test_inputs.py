@@ -1,10 +1,14 @@
 """Goals as users write them: sentences, problems, or only what must hold."""
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from setpoint import CertifiedThreshold, Problem, fpr, precision, recall
+from setpoint.estimators import Classifier
 from setpoint.estimators.inputs import as_problem
 
 
@@ -54,3 +58,21 @@ def test_decisions_stay_finite_and_ordered_where_everybody_is_accepted():
     assert np.isfinite(after).all()
     assert (after > 0).all()
     assert (np.argsort(before, kind="stable") == np.argsort(after, kind="stable")).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("named", [False, True])
+def test_an_entry_that_is_no_number_is_named_by_row_and_column(value, named):
+    x, y = data(200)
+    x[[17, 30], [1, 0]] = value
+    x = pd.DataFrame(x, columns=["age", "income"]) if named else x
+    column = "'income'" if named else "1"
+    found = f"X has {'NaN' if np.isnan(value) else value} in row 17, column {column}, and 2 such"
+    with pytest.raises(ValueError, match=re.escape(found)):
+        Classifier("fpr <= 0.1").fit(x, y)
+
+
+def test_a_label_that_is_missing_is_named_by_its_row():
+    x, y = data(200)
+    with pytest.raises(ValueError, match="y has NaN in row 3, and 1 such entries in all"):
+        Classifier("fpr <= 0.1").fit(x, np.where(np.arange(200) == 3, np.nan, y))

@@ -53,7 +53,7 @@ _FLOATS = [np.float64, np.float32]
 
 
 def read_features(estimator: Any, X: Any, *y: Any, reset: bool = True) -> Any:
-    """Features as an array of floats, with ``y`` if it is given, as scikit-learn checks them.
+    """Features as an array of floats, with ``y`` if it is given; scikit-learn checks the rest.
 
     Raises:
         TypeError: Entries are masked, which scikit-learn would not see, or a column holds dates.
@@ -62,8 +62,26 @@ def read_features(estimator: Any, X: Any, *y: Any, reset: bool = True) -> Any:
     for values, name in zip((X, *y), ("X", "y"), strict=False):
         check_unmasked(values, name)
     _refuse_dates(X)
-    with np.errstate(over="ignore", invalid="ignore"):  # it sums them first
-        return validate_data(estimator, X, *y, dtype=_FLOATS, reset=reset)
+    for labels in map(np.asarray, y):
+        if labels.dtype.kind == "f":
+            _check_finite(labels, "y")
+    kinds: dict[str, Any] = {"dtype": _FLOATS, "ensure_all_finite": False}
+    found = validate_data(estimator, X, *y, reset=reset, **kinds)
+    _check_finite(found[0] if y else found, "X", getattr(X, "columns", None))
+    return found
+
+
+def _check_finite(values: AnyArray, name: str, columns: Any = None) -> None:
+    """ValueError with the row, and the column, of the first entry that is NaN or infinite."""
+    strange = ~np.isfinite(values)
+    if strange.any():
+        row, *column = first = tuple(np.argwhere(strange)[0].tolist())
+        found = "NaN" if np.isnan(values[first]) else str(values[first])
+        where = "".join(f", column {i if columns is None else repr(columns[i])}" for i in column)
+        raise ValueError(
+            f"{name} has {found} in row {row}{where}, and {strange.sum():,} such entries in all: "
+            "leave those rows out, or fill features in, as by sklearn.impute.SimpleImputer."
+        )
 
 
 def _refuse_dates(X: Any) -> None:
