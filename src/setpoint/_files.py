@@ -71,14 +71,14 @@ def check_output(
 
 
 def check_output_folder(
-    folder: Path, known: Iterable[str], *, force: bool = False, continued: bool = False
+    folder: Path, known: Iterable[str], *, force: bool | None = False, continued: bool = False
 ) -> None:
     """OutputError unless files may be written into ``folder``; call it before any work is done.
 
     Args:
         folder: Where to write.
         known: Patterns of the names that the program writes there. Other files are in the way.
-        force: Whether such files that are there may be replaced.
+        force: Whether such files that are there may be replaced; None: the command has no --force.
         continued: Whether they are parts of an unfinished result that is gone on with.
     """
     recover_folder(folder)
@@ -92,7 +92,8 @@ def check_output_folder(
         found = f"it holds {strange[0]!r}, which this command does not write"
         raise OutputError(f"--out {folder} is in use ({found}). Choose another.")
     if there and not force and not continued:
-        raise OutputError(f"--out {folder} holds results already. Choose another, or add --force.")
+        advice = "" if force is None else ", or add --force"
+        raise OutputError(f"--out {folder} holds results already. Choose another{advice}.")
 
 
 def _is_stream(path: Path) -> bool:

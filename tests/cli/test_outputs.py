@@ -237,7 +237,7 @@ def test_a_front_replaces_nothing_but_its_own(tmp_path, capsys):
     out.mkdir()
     (out / "front.png").write_text("holidays")
     assert run(*words, "--out", out) == 2
-    assert "holds results already" in capsys.readouterr().err
+    assert "holds results already. Choose another.\n" in capsys.readouterr().err
     assert (out / "front.png").read_text() == "holidays"
     with only_one(tmp_path / ".other.lock", "--out"):
         assert run(*words, "--out", tmp_path / "other") == 2

@@ -76,3 +76,11 @@ def test_a_label_that_is_missing_is_named_by_its_row():
     x, y = data(200)
     with pytest.raises(ValueError, match="y has NaN in row 3, and 1 such entries in all"):
         Classifier("fpr <= 0.1").fit(x, np.where(np.arange(200) == 3, np.nan, y))
+
+
+def test_a_row_too_far_for_a_finite_score_is_named():
+    x, y = data(600)
+    model = Classifier("fpr <= 0.3", model="linear", random_state=0).fit(x * 1e-300, y)
+    new = np.where(np.eye(5, 2, -3) > 0, 1.7e308, x[:5] * 1e-300)
+    with pytest.raises(ValueError, match=r"row 3, whose largest entry is 1\.7e\+308 in column 0"):
+        model.predict(new)

@@ -59,7 +59,8 @@ def run(given: argparse.Namespace) -> int:
             f"--points must be at least 3, two ends and one between; got {given.points}."
         )
     begun = given.out.is_dir() and any(given.out.glob("point-*"))
-    check_output_folder(given.out, _FILES, continued=begun)  # another front is refused later
+    # another front is refused later
+    check_output_folder(given.out, _FILES, force=None, continued=begun)
     source = open_table(given.file)
     if given.group is not None:
         need_column(source, given.group, "--group")

@@ -151,5 +151,19 @@ def on_device(examples: Examples, device: str) -> tuple[Any, Any, Any, GroupColu
 
 
 def scores_of_rows(module: nn.Module, x: AnyArray, device: str) -> AnyArray:
-    """The scores of rows, ``[n]`` or ``[n, K]``."""
-    return score(module, torch.as_tensor(np.ascontiguousarray(x), device=device)).cpu().numpy()
+    """The scores of rows, ``[n]`` or ``[n, K]``.
+
+    Raises:
+        ValueError: One is not finite; the message names the row and its largest entry.
+    """
+    found = score(module, torch.as_tensor(np.ascontiguousarray(x), device=device)).cpu().numpy()
+    strange = ~np.isfinite(found).all(axis=tuple(range(1, found.ndim)))
+    if strange.any():
+        row = int(np.argmax(strange))
+        column = int(np.argmax(np.abs(x[row])))
+        raise ValueError(
+            f"The model has no finite score for row {row}, whose largest entry is "
+            f"{x[row, column]:g} in column {column}. Is that far from the rows of fit? Mend it; "
+            "else fit again with a lower learning rate."
+        )
+    return found

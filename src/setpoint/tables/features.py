@@ -110,7 +110,7 @@ class ColumnSummary:
         if not len(values):
             return
         self.whole &= bool((values == np.floor(values)).all())
-        self.increasing &= bool(values[0] > self.last and (np.diff(values) > 0).all())
+        self.increasing &= bool(values[0] > self.last and (values[1:] > values[:-1]).all())
         self.last = float(values[-1])
         self.smallest = min(self.smallest, float(values.min()))
         self.largest = max(self.largest, float(values.max()))
@@ -124,7 +124,7 @@ class ColumnSummary:
         if not len(values):
             return
         if self.unit == 0.0:
-            self.unit = float(2.0 ** np.frexp(np.abs(values).max())[1]) or 1.0
+            self.unit = float(np.ldexp(0.5, np.frexp(np.abs(values).max())[1]))
         with np.errstate(over="ignore", invalid="ignore"):
             values = values / self.unit
             mean, count = float(values.mean()), len(values)
@@ -223,21 +223,29 @@ class Number:
         found, wrong = numbers(column, FORMAT_BY_NAME[self.written])
         if wrong is None:
             absent = np.isnan(found)
+            part = 0.5 if self.scale > 1 else 1.0  # two numbers of 1e308 have no difference
             with np.errstate(over="ignore"):
-                standard = (found - self.mean) / (self.scale or 1.0)
+                standard = (found * part - self.mean * part) / ((self.scale or 1.0) * part)
             far = np.abs(standard) > np.finfo(np.float32).max
             wrong = int(np.argmax(far)) if far.any() else None
         if wrong is not None:
-            shown = column[wrong] if column.dtype == object else number_text(float(column[wrong]))
-            kind = "" if self.written == PLAIN.name else f" ({self.written})"
-            problem = f"{quoted(shown)} is not a finite number{kind}, as this column had in "
-            raise chunk.error(f"{problem}training.", wrong, self.name)
+            raise chunk.error(self._unfit(column[wrong : wrong + 1]), wrong, self.name)
         if absent.any() and not self.missing:
             problem = "the value is missing, and in training none was; fill it in."
             raise chunk.error(problem, int(np.argmax(absent)), self.name)
         out[:, 0] = np.where(absent, 0.0, standard)
         if self.missing:
             out[:, 1] = absent
+
+    def _unfit(self, value: NDArray[Any]) -> str:
+        """What is wrong with a column of one value that is no feature."""
+        shown = quoted(value[0] if value.dtype == object else number_text(float(value[0])))
+        found, odd = numbers(value, FORMAT_BY_NAME[self.written])
+        if odd is None and np.isfinite(found[0]):
+            usual = f"{self.mean:.3g} on average, with a deviation of {self.scale:.3g}"
+            return f"{shown} is too far from the values in training ({usual}); mend it."
+        kind = "" if self.written == PLAIN.name else f" ({self.written})"
+        return f"{shown} is not a finite number{kind}, as this column had in training."
 
 
 @dataclass(frozen=True)
