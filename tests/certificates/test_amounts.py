@@ -147,3 +147,11 @@ def test_what_is_measured_is_measured_on_the_rows_that_prove_it():
         made = certify(random.normal(size=400) + 3.5 * labels, labels, "error <= 0.09")
         if made.certified:
             assert made.claims[0].measured <= made.claims[0].proved
+
+
+def test_a_bound_that_every_row_keeps_is_certified_from_one_row_of_each_class():
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        given = random.normal(size=3), np.array([0, 1, seed % 2])
+        made = certify(*given, cost(miss=1, false_alarm=5) <= 8, amounts=np.ones(3))
+        assert all(claim.proved is None or claim.proved <= 5 for claim in made.claims)

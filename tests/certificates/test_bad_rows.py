@@ -26,7 +26,7 @@ DAYS = np.datetime64("2024-01-01") + np.arange(N) // 20
         (
             "fpr <= 0.1",
             {"times": np.full(N, np.datetime64("2024-01-01"))},
-            "2024-01-01.* in all rows",
+            "one time, 2024-01-01",
         ),
         ("fpr <= 0.1", {"times": np.where(IDS == 3, np.datetime64("NaT"), DAYS)}, "row"),
         ("fpr <= 0.1", {"times": ["soon"] * N}, "soon"),

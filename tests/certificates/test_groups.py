@@ -209,3 +209,21 @@ def test_a_bound_beside_a_gap_is_left_room_for_a_proof():
         ]
         certified += certify_groups(goal, *halves, column="g").certified
     assert certified >= 2
+
+
+@pytest.mark.parametrize("more", [{}, {"thresholds": {"a": 2.0, "b": 2.0}}])
+def test_coverage_of_groups_needs_no_labels(more):
+    scores, labels, groups = grouped(3)
+    found = certify(scores, None, coverage <= 0.3, groups=groups, **more)
+    known = certify(scores, labels, coverage <= 0.3, groups=groups, **more)
+    assert found.certified
+    for claim, same in zip(found.claims, known.claims, strict=True):
+        assert claim.measured == pytest.approx(same.measured, rel=1e-12)
+        assert claim.proved == pytest.approx(same.proved, rel=1e-12)
+    if more:
+        assert found.thresholds == known.thresholds
+    gap = [abs(coverage.on(g="a") - coverage.on(g="b")) <= 0.1, coverage <= 0.3]
+    shared = certify(scores, None, gap, groups={"g": groups})
+    above = [(scores[groups == name] > shared.threshold).mean() for name in "ab"]
+    (claim,) = (claim for claim in shared.claims if "abs" in claim.bound)
+    assert claim.measured == pytest.approx(abs(above[0] - above[1]), rel=1e-9)

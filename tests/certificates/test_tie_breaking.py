@@ -184,3 +184,12 @@ def test_a_certificate_with_lots_is_watched_by_ids_or_by_resolved_scores():
     assert monitor.status.startswith("holds")
     by_ids = found.monitor(watch=("rates", "alerts"))
     assert by_ids.update(new, truth, ids=ids + 3000) == monitor.status
+
+
+def test_bounds_on_groups_with_one_threshold_are_checked_by_lot():
+    scores, labels = draw(np.random.default_rng(0))
+    goal = [fpr.on(g="a") <= 0.2, fpr.on(g="b") <= 0.3]
+    known = {"groups": {"g": np.resize(["a", "b"], len(scores))}, "ids": np.arange(len(scores))}
+    found = certify(scores, labels, goal, ties="lot", **known)
+    assert found.lots
+    assert found.check(scores, labels, **known).verdict == "ok"

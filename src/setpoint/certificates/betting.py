@@ -40,7 +40,7 @@ def upper_mean(values: Any, highest: float, tail: float) -> float:
         0.019
     """
     x = np.asarray(values, float)
-    low, high = float(x.mean()), float(highest)
+    low, high = float(x.mean()) if len(x) else float(highest), float(highest)
     for _ in range(40):  # the higher the mean that is tested, the easier it is refuted
         middle = (low + high) / 2
         refuted = highest > middle and (

@@ -382,7 +382,9 @@ class Certificate(Record):
         if self.clusters is not None and clusters is None:
             raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
         if self.lots:
-            column = groups[self.column] if isinstance(groups, Mapping) else groups
+            column = groups
+            if isinstance(groups, Mapping):
+                column = None if self.column is None else groups[self.column]
             scores = self.resolve_ties(scores, ids, column)
         return check_drift(self, scores, labels, groups, significance, clusters)
 

@@ -285,15 +285,11 @@ def value_at(
     expression: Expression, sample: CalibrationSample, thresholds: Thresholds
 ) -> float | None:
     """The value of an expression at the thresholds; None for 0/0."""
-    if sample.prices(expression):
-        return float(sample.values(expression, thresholds[()].value(sample)))
-    if sample.labels is None:
-        (subset,) = signs(expression, sample.prevalence)
-        at = np.array([thresholds[()].value(sample), -np.inf])
-        accepted, everyone = sample.weight_above(subset, at)
-        return float(accepted / everyone)
-    wheres = {rate.where for rate in expression.rates()}
-    tables = {w: sample.measured(w, thresholds[w].value(sample)) for w in wheres}
     with np.errstate(all="ignore"):
-        value = float(expression.of(tables))
+        if sample.prices(expression):
+            value = float(sample.values(expression, thresholds[()].value(sample)))
+        else:
+            wheres = {rate.where for rate in expression.rates()}
+            tables = {w: sample.measured(w, thresholds[w].value(sample)) for w in wheres}
+            value = float(expression.of(tables))
     return value if np.isfinite(value) else None

@@ -243,6 +243,10 @@ class CalibrationSample:
         above: Callable[[Subset, Any], Any],
         prevalence: float | None = None,
     ) -> Counts:
+        if self.labels is None:  # of a rate that counts acceptance alone
+            everyone = Subset(where, EVERYONE)
+            accepted, total = above(everyone, thresholds) * 1.0, float(above(everyone, -np.inf))
+            return Counts(accepted, 0 * accepted, total - accepted, 0 * accepted, total, 0.0)
         p, n = Subset(where, POSITIVES), Subset(where, NEGATIVES)
         tp, fp = above(p, thresholds) * 1.0, above(n, thresholds) * 1.0
         positives, negatives = (float(above(subset, -np.inf)) for subset in (p, n))
