@@ -201,3 +201,17 @@ def test_a_label_that_comes_after_its_block_has_counted_is_left_out():
     before = block.waiting.copy()
     monitor.add_labels(["a0", "b0"], labels[[0, 300]])
     assert monitor.selection.blocks[0].waiting == before
+
+
+def test_a_gap_does_not_count_blocks_with_many_alerts_more_than_others():
+    """All others are labelled where alerts are many, else a tenth: both must weigh alike."""
+    watch = certify(*rows(4000), "(fpr + fnr) / 2 <= 0.3").monitor().rates[0]
+
+    def counted(share):
+        cells = [[0, cell, -1, -1, 50 * (1 if cell > 1 else share)] for cell in range(4)]
+        counts, _ = watch.add_tally(Tally(np.array([[100.0, 100.0]]), np.array(cells)))
+        return sum(counts[1::2])
+
+    days = [counted(share) for share in [1.0, 0.1] * 3]
+    assert days[0] == pytest.approx(200)  # as long as all labels come, every row counts as one
+    assert max(days[2:]) / min(days[2:]) < 1.6

@@ -4,6 +4,10 @@ Such a bound (or one with a declared prevalence) is refuted once it fails everyw
 the confidence sequences of its shares, since the first row or since a restart. The smallest
 ``delta`` at which that is so, each restart having its part of it, is a p-value for all times, and
 ``1 / delta`` is shown as evidence.
+
+Where labels are partial, every row of a block counts as the same part of one. It is chosen by the
+blocks before (:meth:`RegionWatch.adapt`): a part that followed the block's own labels could be
+larger where alerts happen to be many.
 """
 
 from __future__ import annotations
@@ -40,6 +44,8 @@ _WINDOWS = 12
 """Restarts of a bound on several shares that are kept, more of the late ones."""
 _WINDOW_ROWS = 200
 """Rows between two restarts; more of them the more rows there were."""
+_ROOM, _RISE = 0.8, 0.05
+"""Of the share of labels that a row counts as, and how fast that part rises again."""
 
 
 @dataclass
@@ -50,9 +56,12 @@ class RegionWatch(RateWatch):
     windows: list[tuple[int, int, Floats]] = field(init=False)
     """The number of each restart, the row it began at, and the counts since then ``[k, 2]``."""
     rows: int = 0
+    parts: Floats = field(init=False)
+    """By slice, the part of one that a row counts as when labels are partial, ``[s, 1]``."""
 
     def __post_init__(self) -> None:
         self.subsets = tuple(signs(self.inequality.bound.expression, self.prevalence))
+        self.parts = np.ones((len(self.wheres), 1))
         self.windows = [(0, 0, np.zeros((len(self.subsets), 2)))]
         self.restarts = 0
 
@@ -88,12 +97,17 @@ class RegionWatch(RateWatch):
         return total.reshape(-1).tolist(), self.log_evidence
 
     def adapt(self, tally: Tally) -> None:
-        """See :class:`RateWatch`; counts have no size."""
+        """See :class:`RateWatch`: at once below the smaller share of labels, slowly up to it."""
+        least = tally.shares.min(1, keepdims=True)
+        aim = np.where(least < 1, _ROOM * least, 1.0)
+        self.parts = np.where(least < self.parts, aim, self.parts + _RISE * (aim - self.parts))
 
     def add_tally(self, tally: Tally) -> tuple[list[float], float]:
-        """See :class:`RateWatch`; of the decision with more labels each counts as a part of one."""
+        """See :class:`RateWatch`; all rows count as the same part of one, by their decision."""
         place, code = tally.units[:, 0].astype(int), tally.units[:, 1].astype(int)
-        weights = tally.shares.min(1, keepdims=True) / np.maximum(tally.shares, 1e-300)
+        parts = np.minimum(self.parts, tally.shares.min(1, keepdims=True))
+        weights = parts / np.maximum(tally.shares, 1e-300)
+        self.adapt(tally)
         cells = np.zeros((len(self.wheres), 4))
         np.add.at(cells, (place, code), tally.units[:, 4] * weights[place, code // 2])
         rows = round(float(tally.known.sum(1).max(initial=0)))
@@ -206,11 +220,13 @@ class RegionWatch(RateWatch):
     def state(self) -> dict[str, Any]:
         """See :class:`RateWatch`."""
         windows = [[restart, start, counts.tolist()] for restart, start, counts in self.windows]
-        return {"windows": windows, "rows": self.rows, "restarts": self.restarts}
+        counted = {"windows": windows, "rows": self.rows, "restarts": self.restarts}
+        return counted | {"parts": self.parts[:, 0].tolist()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """See :class:`RateWatch`."""
         self.rows, self.restarts = int(state["rows"]), int(state["restarts"])
+        self.parts = np.array(state.get("parts", self.parts[:, 0]), float)[:, None]
         shape = len(self.subsets), 2
         self.windows = [
             (r, start, np.array(seen, float).reshape(shape)) for r, start, seen in state["windows"]
