@@ -10,7 +10,7 @@ from benchmarks.simulation.running import fine
 
 HEAD = (
     "| goal | alpha | scores | n | certified | broken | kept | naive: broken, kept | "
-    "MAPIE: broken, kept |"
+    "MAPIE: broken, kept | draws |"
 )
 
 
@@ -28,16 +28,24 @@ def verdict(book: dict[str, Any]) -> str:
         row["found"]["ours"]["broken"] for row in rows if "mean" not in row["found"]["ours"]
     )
     naive = [row["found"]["naive"]["broken"] for row in rows if row["kind"] == "continuous"]
-    return (
+    text = (
         f"{len(rows)} settings, {len(bad)} with more broken promises than 5 % and three standard "
         f"errors; the most in any is {percent(worst)} %. The naive threshold breaks its promise "
         f"in {percent(sum(naive) / len(naive))} % of all draws with continuous scores."
     )
+    few, old = (sum(map(bool, each)) for each in zip(*map(_provisional, rows), strict=True))
+    text += f" {few} rows have 500 draws." if few else ""
+    return text + (f" {old} rows were simulated by earlier code." if old else "")
+
+
+def _provisional(row: dict[str, Any]) -> tuple[bool, bool]:
+    """Whether a row has fewer draws than the others, or was recorded by earlier code."""
+    return row["draws"] < 2000, bool(row.get("old"))
 
 
 def simulation(book: dict[str, Any]) -> str:
     """A row for each cell."""
-    lines = [HEAD, "| " + " | ".join(["---"] * 9) + " |"]
+    lines = [HEAD, "| " + " | ".join(["---"] * 10) + " |"]
     kinds = ("continuous", "tied", "discrete", "bf16")
     for row in sorted(
         book["rows"],
@@ -66,6 +74,7 @@ def simulation(book: dict[str, Any]) -> str:
             percent(ours["broken"]) if "mean" not in ours else f"mean {100 * ours['mean']:.3f}",
             percent(ours["kept"]),
             *others,
+            f"{row['draws']:,}{', earlier code' if row.get('old') else ''}",
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
