@@ -35,8 +35,9 @@ import numpy as np
 
 from benchmarks.common import results
 from benchmarks.simulation.goals import NAMES, cells
+from benchmarks.simulation.methods import MAPIE_GOALS
 from benchmarks.simulation.page import write
-from benchmarks.simulation.running import MAPIE_GOALS, beside, fine, line, run
+from benchmarks.simulation.running import beside, fine, line, run
 from benchmarks.simulation.truth import Cell
 from setpoint import __version__
 

@@ -26,6 +26,14 @@ from setpoint.rates import Bound, Counts, Where
 
 DELTA = 0.05
 CHECKPOINTS = 20
+MAPIE_GOALS = {
+    "fpr": ("fpr", "auto"),
+    "recall": ("recall", "auto"),
+    "precision": ("precision", "auto"),
+    "coverage": ("predicted_positive_fraction", "recall"),
+    "npv": ("negative_predictive_value", "predicted_positive_fraction"),
+}
+"""What MAPIE calls a goal, and what it prefers among the thresholds that it proves."""
 UNITS = {"discrete": (2.5, 5.5)}
 """Scores that are not in latent units: what one unit is, and where zero lies."""
 
@@ -89,16 +97,17 @@ def mapie(cell: Cell, data: Draw, grid: int) -> float:
     unit, origin = UNITS.get(cell.kind, (1.0, 0.0))
     seen = (QUANTIZERS[cell.kind](data.latent) - origin) / unit
     p = expit(SHIFT * seen - SHIFT**2 / 2 + odds)
-    options: dict[str, Any] = {}
+    name, best = MAPIE_GOALS[cell.name]
+    options: dict[str, Any] = {"best_predict_param_choice": best}
     if grid > 100:
-        options = {"list_predict_params": np.linspace(0, 1, grid + 1)[1:-1]}
+        options["list_predict_params"] = np.linspace(0, 1, grid + 1)[1:-1]
         options["fwer_method"] = "fixed_sequence"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         controller = BinaryClassificationController(
             lambda x: np.stack([1 - x[:, 0], x[:, 0]], 1),
-            cell.name,
-            cell.alpha if cell.name == "fpr" else 1 - cell.alpha,
+            name,
+            cell.alpha if cell.name in ("fpr", "coverage") else 1 - cell.alpha,
             confidence_level=1 - DELTA,
             **options,
         ).calibrate(p[:, None], data.labels.astype(int))

@@ -26,7 +26,6 @@ from benchmarks.simulation.truth import (
 )
 from setpoint.rates import Bound
 
-MAPIE_GOALS = ("fpr", "recall", "precision")
 MAPIE_DRAWS = {"MAPIE": (100, 500), "MAPIE, 1,000": (1000, 100)}
 MAPIE_DRAWS_OF_TIES = {"MAPIE": (100, 500)}
 """Grid and number of draws: MAPIE takes a thousand times as long."""

@@ -376,3 +376,12 @@ def test_tries_on_one_table_are_counted():
     assert "this table" not in " ".join(model.certificate_.notes)
     other = CertifiedThreshold(LogisticRegression(), goal=GOAL, random_state=1).fit(x + 1, y)
     assert other.certificate_.fingerprint not in marks
+
+
+def test_years_are_too_coarse_to_train_choose_and_certify_by():
+    x, y, _ = customers(200)
+    year = 2023 + (np.arange(len(y)) > len(y) // 2)
+    with pytest.raises(ValueError, match=r"Too few different times.*dates, not years"):
+        Classifier(GOAL, model="linear", epochs=1, random_state=0).fit(x, y, order=year)
+    with pytest.raises(ValueError, match=r"have one time, 2024.*dates, not years"):
+        models()[0].fit(x, y, order=year)

@@ -103,8 +103,8 @@ def _late(times: AnyArray, fraction: float) -> AnyArray:
     cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     if not len(cuts):
         raise ValueError(
-            "Too few different times: those who train, choose and certify each need later rows "
-            "than those before. Pass finer times (dates, not years), or leave them out."
+            "Too few different times: training, choosing and certifying each need later rows "
+            "than the step before. Pass finer times (dates, not years), or leave them out."
         )
     cut = cuts[np.argmin(np.abs(cuts - (1 - fraction) * len(times)))]
     return np.asarray(times >= ordered[cut])
