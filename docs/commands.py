@@ -20,7 +20,7 @@ def _lines() -> Iterator[str]:
         yield "| argument | meaning |\n| --- | --- |"
         for action in parser._actions:
             if not isinstance(action, argparse._HelpAction):
-                yield f"| {_escaped(_call(action))} | {_help(action, parser)} |"
+                yield f"| {_call(action)} | {_help(action, parser)} |"  # `a | b` is one cell
         yield ""
 
 
@@ -55,7 +55,8 @@ def _help(action: argparse.Action, parser: argparse.ArgumentParser) -> str:
     notes = [text] if text else []
     if action.required and action.option_strings:
         notes.append("required")
-    if action.default not in (None, False, argparse.SUPPRESS, []) and "default" not in text:
+    known_default = "default" in text or str(action.default) in text
+    if action.default not in (None, False, argparse.SUPPRESS, []) and not known_default:
         notes.append(f"default: {action.default}")
     return _escaped("; ".join(notes))
 

@@ -1,7 +1,8 @@
 """Run the commands of the pages again and write what they print: ``python -m docs.console``.
 
 Every ``console`` block of the pages that are named, or of all pages, shows afterwards what its
-commands say now. ``make test`` fails where a page shows something else (tests/blocks.py).
+commands say now, in lines that fit a phone. ``make test`` fails where a page shows something else
+(tests/blocks.py).
 """
 
 import contextlib
@@ -15,7 +16,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import torch
 from blocks import blocks, commands, run
 
+from setpoint.certificates import text as certificate_text
+
 DOCS = Path(__file__).parent.resolve()
+PHONE = 62  # characters beside each other on a phone; a terminal shows longer lines
 
 
 def renewed(text: str) -> str:
@@ -36,6 +40,7 @@ def renewed(text: str) -> str:
 
 def main(pages: list[Path]) -> None:
     """Renew each page in an empty folder, as its test does."""
+    certificate_text._TEXT_WIDTH = PHONE
     for page in pages:
         text = page.read_text(encoding="utf-8")
         with tempfile.TemporaryDirectory() as folder:

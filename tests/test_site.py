@@ -38,7 +38,7 @@ def test_the_page_of_commands_has_every_command_and_argument():
     page = commands.page()
     assert re.findall(r"^## (.*)$", page, flags=re.MULTILINE) == list(cli.COMMANDS)
     assert "| `--confidence SHARE` |" in page
-    assert "`scores.csv \\| run/`" in page
+    assert "| `scores.csv | run/` |" in page
 
 
 def separated(rows, positive):

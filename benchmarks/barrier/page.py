@@ -34,7 +34,7 @@ STUDIES = {
 def main() -> None:
     for name, study in STUDIES.items():
         rows = Rows(f"barrier_{name}", fresh=False).rows
-        fill(DOCS / "barrier_results.md", name, study.table(rows))
+        fill(DOCS / "barrier_results.md", name, study.table(rows), cells=24)
         plots.DRAWN[name](rows, DOCS / "images" / f"barrier_{name}.png")
     fronts()
 

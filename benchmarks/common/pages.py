@@ -1,6 +1,6 @@
 """Results go into pages, between ``<!-- name -->`` and ``<!-- /name -->``.
 
-A table of more than :data:`MOST` rows or :data:`CELLS` cells is written to
+A table of more than :data:`MOST` rows or ``cells`` cells is written to
 ``docs/tables/<page>_<name>.csv`` and the page links to it; docs/tables.md shows them all,
 and search leaves that page out.
 """
@@ -16,7 +16,9 @@ TABLE = re.compile(r"(?:^\|.*\|[ ]*\n?)+", flags=re.MULTILINE)
 CELL = re.compile(r"(?<!\\)\|")
 
 
-def fill(page: Path, name: str, text: str, tables: Path = DOCS / "tables") -> None:
+def fill(
+    page: Path, name: str, text: str, tables: Path = DOCS / "tables", *, cells: int = CELLS
+) -> None:
     """Put ``text`` between the marks of ``name``.
 
     Raises:
@@ -27,11 +29,11 @@ def fill(page: Path, name: str, text: str, tables: Path = DOCS / "tables") -> No
     _, closed, after = rest.partition(end)
     if not (found and closed):
         raise ValueError(f"{page} has no place for {name!r}: write {start} and {end} into it.")
-    short = shortened(text, f"{page.stem}_{name}".replace(" ", "_"), page.parent, tables)
+    short = shortened(text, f"{page.stem}_{name}".replace(" ", "_"), page.parent, tables, cells)
     page.write_text(f"{before}{start}\n{short}\n{end}{after}", encoding="utf-8")
 
 
-def shortened(text: str, name: str, folder: Path, tables: Path) -> str:
+def shortened(text: str, name: str, folder: Path, tables: Path, cells: int) -> str:
     """The text with a link in place of every long table, which goes into a file."""
     for old in tables.glob(f"{name}.csv"), tables.glob(f"{name}_[0-9]*.csv"):
         for file in old:
@@ -42,7 +44,7 @@ def shortened(text: str, name: str, folder: Path, tables: Path) -> str:
         nonlocal number
         lines = [_cells(line) for line in found[0].splitlines()]
         rows = len(lines) - 2
-        if rows <= MOST and rows * len(lines[0]) <= CELLS:
+        if rows <= MOST and rows * len(lines[0]) <= cells:
             return found[0]
         number += 1
         stem = name if number == 1 else f"{name}_{number}"
@@ -50,9 +52,8 @@ def shortened(text: str, name: str, folder: Path, tables: Path) -> str:
         with (tables / f"{stem}.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([lines[0], *lines[2:]])
         place = Path(os.path.relpath(tables, folder)).as_posix()
-        by = ", ".join(filter(None, lines[0][:2]))
-        links = f"[as a table]({place}.md#{stem}), [as csv]({place}/{stem}.csv)"
-        return f"{rows} rows ({by}, ...): {links}.\n"
+        links = f"[table]({place}.md#{stem}), [csv]({place}/{stem}.csv)"
+        return f"{rows} rows ({next(filter(None, lines[0]))}): {links}.\n"
 
     return TABLE.sub(moved, text + "\n").rstrip("\n")
 

@@ -29,7 +29,7 @@ CLUSTER = (10e-6, 10e9)  # seconds a message, bytes a second: assumed, of a fast
 def main() -> None:
     rows = results.read(RESULTS)
     for name, lines in (("measured", measured(rows)), ("model", model(rows))):
-        fill(PAGE, name, "\n".join(lines))
+        fill(PAGE, name, "\n".join(lines), cells=24)
 
 
 def measured(rows: list[dict[str, Any]]) -> list[str]:

@@ -93,7 +93,7 @@ def run(chosen: Any, rows: Rows) -> None:
 def main() -> None:
     chosen = options(__doc__).parse_args()
     gc.disable()
-    finish(chosen, "cost", run, text, draw_cost)
+    finish(chosen, "cost", run, text, draw_cost, cells=0)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.common.pages import fill
+from benchmarks.common.pages import CELLS, fill
 from benchmarks.peers.page import PAGE
 from benchmarks.programs import rows as stored
 
@@ -46,6 +46,7 @@ def finish(
     run: Callable[[argparse.Namespace, Rows], None],
     text: Callable[[list[dict[str, Any]]], str],
     draw: Callable[[list[dict[str, Any]]], object] | None = None,
+    cells: int = CELLS,
 ) -> None:
     """Run a benchmark unless only its table is wanted, and print it; --docs: write the page."""
     rows = opened(chosen, name)
@@ -53,7 +54,7 @@ def finish(
         run(chosen, rows)
     found = text(rows.read())
     if chosen.docs:
-        fill(PAGE, name, found)
+        fill(PAGE, name, found, cells=cells)
         if draw is not None:
             draw(rows.read())
     print(found)

@@ -26,7 +26,7 @@ def main() -> None:
         for name in FILES
     }
     for mark, block in blocks(found).items():
-        fill(PAGE, mark, block)
+        fill(PAGE, mark, block, cells=24)
     drawn: tuple[tuple[str, Callable[[list[Row], Path], None], str], ...] = (
         ("speed", pictures.speed, "programs_speed.png"),
         ("training", pictures.curves, "programs_roc.png"),

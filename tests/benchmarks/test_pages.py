@@ -35,7 +35,7 @@ def test_a_page_without_the_marks_is_refused(tmp_path):
 def test_long_tables_become_files(tmp_path):
     shown = written(tmp_path, f"{table(MOST + 1)}\n\nbetween\n\n{table(MOST + 5)}")
     assert "| 0 |" not in shown
-    assert "](tables.md#page_one), [as csv](tables/page_one.csv)" in shown
+    assert "](tables.md#page_one), [csv](tables/page_one.csv)" in shown
     assert "between" in shown
     with (tmp_path / "tables" / "page_one_2.csv").open(newline="") as file:
         rows = list(csv.reader(file))

@@ -74,7 +74,7 @@ class Finding:
 class Check:
     """The verdict on new data: ``"ok"``, ``"drift"`` (of the alerts) or ``"broken"``.
 
-    It is ``"unchecked"`` if labels are those of alerts alone, which do not tell about a bound.
+    Or ``"unchecked"`` if labels are those of alerts alone, which do not tell about a bound.
 
     Examples:
         >>> import numpy as np

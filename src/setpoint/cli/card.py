@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A certificate or a run folder, and where the card goes."""
     help_text = "what `setpoint certify` or `setpoint train` wrote"
     parser.add_argument("source", type=Path, metavar="certificate.json | run/", help=help_text)
-    add_output(parser, "FILE", "default: print it")
+    add_output(parser, "FILE", "where the card goes (default: print it)")
     parser.add_argument("--json", action="store_true", help="print the card in a JSON object")
 
 

@@ -69,9 +69,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--reject", metavar="BOUND", help='with --accept: below, as in "npv >= 0.999"')
     add("--plan", type=Path, metavar="FILE", help="which rows are labelled, from `setpoint plan`")
     add("--labels", type=Path, metavar="FILE", help="with --plan: the rows it chose, labelled")
-    add("--confidence", type=fraction, default=0.95, metavar="SHARE", help="default: 0.95")
+    add("--confidence", type=fraction, default=0.95, metavar="SHARE", help="of the proof (0.95)")
     add("--candidates", type=count, default=1, metavar="N", help="models tried on these rows")
-    add("--guarantee", choices=("pac", "mean"), default="pac", help="default: pac")
+    add("--guarantee", choices=("pac", "mean"), default="pac", help="mean: on average only")
     share = "share of positives where it is used; twice: the lowest and the highest"
     add("--prevalence", type=fraction, action="append", metavar="SHARE", help=share)
     now = "rows to come, scored in the same column: they bound the share of positives"

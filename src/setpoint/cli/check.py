@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--by", choices=PERIOD_UNITS, help="with --time: show the rates by period")
     add("--id", metavar="COLUMN", help="names the row, if ties are broken by lot")
     add("--positive", metavar="VALUE", help="which label is the positive one")
-    add("--significance", type=fraction, default=0.001, metavar="SHARE", help="default: 0.001")
+    add("--significance", type=fraction, default=0.001, metavar="SHARE", help="of an alarm (0.001)")
     noted = "where checks are noted (default: beside the certificate, NAME.checks.jsonl)"
     add("--history", type=Path, metavar="FILE", help=noted)
     add("--no-history", action="store_true", help="note nothing")

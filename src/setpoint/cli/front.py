@@ -33,20 +33,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("file", type=Path, metavar="data.csv", help="csv or parquet, one row per example")
     add("--label", required=True, metavar="COLUMN", help="the true class, two different values")
     add("--group", metavar="COLUMN", help="whose values are to be treated alike")
-    both = "default: loss and coverage_gap with --group, else misses and false_alarms"
+    both = "trained for (default: loss and coverage_gap with --group, else misses and false_alarms)"
     add("--minimize", choices=(*LOSSES, *GAPS), help=both)
     add("--hold", choices=(*LOSSES, *GAPS), help="what the points are evenly spaced along")
     add("--points", type=count, default=12, metavar="N", help="models, ends included (default: 12)")
     add("--out", required=True, type=Path, metavar="FOLDER", help="where they go")
-    add("--model", choices=tuple(_LEARNING_RATES), default="linear", help="default: linear")
+    add("--model", choices=tuple(_LEARNING_RATES), default="linear", help="of all points (linear)")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     columns: dict[str, Any] = {"action": "extend", "nargs": "+", "default": [], "metavar": "COLUMN"}
     add("--drop", **columns, help="do not learn from these")
     add("--keep", **columns, help="no identifiers: use them")
     add("--learn-from-group", action="store_true", help="let the models see the group")
     add("--steps", type=count, default=200, metavar="N", help="of each model (default: 200)")
-    add("--processes", type=count, default=1, metavar="N", help="default: 1")
-    add("--seed", type=seed, default=0, metavar="N", help="default: 0")
+    add("--processes", type=count, default=1, metavar="N", help="at a time (1)")
+    add("--seed", type=seed, default=0, metavar="N", help="of the start (0)")
     add("--quiet", action="store_true", help="print only the table")
     add("--json", action="store_true", help="print every number as JSON")
 

@@ -41,10 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--id", metavar="COLUMN", help="names the row, if ties are broken by lot")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--time", metavar="COLUMN", help="when each row came: rates by period, alerts a day")
-    add("--by", choices=("hour", "day", "week", "month"), help="default: what fits")
+    add("--by", choices=("hour", "day", "week", "month"), help="periods to show")
     add("--history", type=Path, metavar="FILE", help="what `check` noted; default: its own file")
     add_page_arguments(parser)
-    where = "default: report.html, in the run folder for a run"
+    where = "the page (default: report.html, in the run folder for a run)"
     add_output(parser, "page.html", where)
     add("--json", action="store_true", help="print what was written as JSON")
 
