@@ -64,6 +64,37 @@ def test_pictures_follow_the_theme(name):
     assert "#ffffff" not in text  # transparent
 
 
+def test_code_fits_the_width_of_a_page():
+    """What is longer is wrapped at 1280 px."""
+    long = []
+    for file in [
+        DOCS.parent / "README.md",
+        *DOCS.rglob("*.md"),
+        *DOCS.parent.glob("examples/*.py"),
+    ]:
+        text = re.sub(r"<!--.*?-->", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+        code = re.findall(r"^```\w+\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+        lines = text.splitlines() if file.suffix == ".py" else "\n".join(code).splitlines()
+        lines += [line[4:] for line in text.splitlines() if line.startswith("    ")]
+        long += [(file.name, line) for line in lines if len(line) > 103]
+    assert long == []
+
+
+def test_the_readme_agrees_with_the_evidence():
+    """Every figure of its table stands on a page that the table links."""
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    table = re.search(r"^\| question.*?\n\n", readme, re.DOTALL | re.MULTILINE)[0]
+    evidence, found = "", 0
+    for row in table.strip().splitlines()[2:]:
+        linked = re.findall(r"\((docs/\w+\.md)", row)
+        if linked:  # a row without a link goes on with the page of the row above
+            evidence = "".join((DOCS.parent / name).read_text("utf-8") for name in linked)
+        figures = re.findall(r"-?\d+\.\d+|57(?= %)|432", row)
+        assert [figure for figure in figures if figure not in evidence] == []
+        found += len(figures)
+    assert found > 10
+
+
 def test_every_picture_says_its_message_in_words():
     pages = [DOCS.parent / "README.md", *DOCS.rglob("*.md")]
     shown = [
@@ -89,6 +120,31 @@ def test_every_public_name_has_a_section():
     shown = {id(known) for known in sections().values() if not inspect.ismodule(known)}
     missing = [n for n in names.documented() if id(getattr(setpoint, n)) not in shown]
     assert missing == []
+
+
+def imported():
+    """What pages and examples import from ``setpoint``, or name with its room."""
+    files = [DOCS.parent / "README.md", *DOCS.rglob("*.md"), *DOCS.parent.glob("examples/*.py")]
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    for room, listed in re.findall(
+        r"^ *from (setpoint[\w.]*) import (\([^)]*\)|[^#\n]*)", text, re.M
+    ):
+        yield from (f"{room}.{name}" for name in re.findall(r"\w+", listed))
+    yield from re.findall(r"`(setpoint(?:\.\w+){2,})", text)
+
+
+def test_every_name_that_a_page_imports_has_a_section():
+    shown = {id(known) for known in sections().values()}
+    for module in filter(inspect.ismodule, sections().values()):
+        shown |= {id(known) for known in vars(module).values() if inspect.isfunction(known)}
+        shown |= {id(known) for known in vars(module).values() if inspect.isclass(known)}
+    missing = set()
+    for path in imported():
+        room, _, name = path.rpartition(".")
+        known = getattr(pkgutil.resolve_name(room), name)
+        if (inspect.isclass(known) or inspect.isfunction(known)) and id(known) not in shown:
+            missing.add(path)
+    assert missing == set()
 
 
 def test_every_section_has_an_example_that_renders():

@@ -58,7 +58,18 @@ such shifts. Both samples err: where they are of one size, and 95 % are asked fo
 
 @dataclass(frozen=True)
 class ClassCertificate(Record):
-    """What is proved of a classifier of several classes; see :func:`certify_shifts`."""
+    """What is proved of a classifier of several classes; see :func:`certify_shifts`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from setpoint import Problem
+        >>> from setpoint.certificates import certify_shifts
+        >>> labels = np.arange(900) % 3
+        >>> scores = np.random.default_rng(0).normal(size=(900, 3)) + 3 * np.eye(3)[labels]
+        >>> goal = Problem.parse("maximize accuracy subject to recall of 0 >= 0.9")
+        >>> certify_shifts(scores, labels, goal, np.zeros(3), classes=[0, 1, 2]).certified
+        True
+    """
 
     kind = "setpoint certificate of classes"
     version = 3

@@ -135,7 +135,16 @@ def _tightened(problem: Problem, factor: float, room: float = 1.0) -> Problem:
 def approval_rates(
     certificate: Certificate, scores: Any, groups: Any, ids: Any = None
 ) -> dict[Any, float]:
-    """The share of rows above the threshold in every group, in the order of their names."""
+    """The share of rows above the threshold in every group, in the order of their names.
+
+    Examples:
+        >>> from setpoint import certify
+        >>> labels = np.arange(3000) % 3 == 0
+        >>> scores = np.random.default_rng(0).normal(size=3000) + 3 * labels
+        >>> half = np.where(np.arange(3000) < 1500, "f", "m")
+        >>> list(approval_rates(certify(scores, labels, "fpr <= 0.05"), scores, half))
+        ['f', 'm']
+    """
     column = np.asarray(groups)
     own = () if certificate.column is None else (column,)
     accepted = np.asarray(certificate.decide(np.asarray(scores), *own, ids=ids))

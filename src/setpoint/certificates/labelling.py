@@ -78,6 +78,13 @@ class LabelPlan:
             from the highest score downwards, else in random order), then those below.
         top_labels: How many of ``rows`` belong to the top.
         fingerprint: A digest of the scores, so that the plan is not used with others.
+
+    Examples:
+        >>> import numpy as np
+        >>> from setpoint import label_plan
+        >>> plan = label_plan(np.random.default_rng(0).normal(size=5000), "fpr <= 2 %", budget=800)
+        >>> plan.goal, len(plan.rows) <= 800
+        ('fpr <= 0.02', True)
     """
 
     goal: str

@@ -60,7 +60,15 @@ class MethodRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What :func:`setpoint.compare` returns; ``print`` it, or read ``rows`` and ``trials``."""
+    """What :func:`setpoint.compare` returns; ``print`` it, or read ``rows`` and ``trials``.
+
+    Examples:
+        >>> from setpoint import compare, fnr_at_fpr
+        >>> from setpoint.datasets import letter
+        >>> found = compare(fnr_at_fpr(0.01), letter(), ["cross_entropy"], seeds=1, steps=20)
+        >>> len(found.rows), len(found.trials)
+        (1, 1)
+    """
 
     problem: Problem
     trials: tuple[MethodTrial, ...]

@@ -248,6 +248,24 @@ class DecisionPipeline(TextClassificationPipeline):  # type: ignore[misc]
     ``pipeline("text-classification", model=folder, pipeline_class=DecisionPipeline)``. Every text
     gives ``{"label": ..., "score": ..., "decision": ...}``: the raw score that was certified, and
     whether it is above the threshold. With several outputs it gives a list, one dict for each.
+
+    Examples:
+        >>> import numpy as np
+        >>> from tokenizers import Tokenizer, models, pre_tokenizers
+        >>> from transformers import BertConfig, BertForSequenceClassification
+        >>> from transformers import PreTrainedTokenizerFast
+        >>> from setpoint import certify
+        >>> plain = Tokenizer(models.WordLevel({"[UNK]": 0, "[PAD]": 1, "spam": 2}, "[UNK]"))
+        >>> plain.pre_tokenizer = pre_tokenizers.Whitespace()
+        >>> words = PreTrainedTokenizerFast(tokenizer_object=plain, pad_token="[PAD]")
+        >>> sizes = {"hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 1}
+        >>> config = BertConfig(vocab_size=3, intermediate_size=4, num_labels=1, **sizes)
+        >>> labels = np.arange(3000) % 3 == 0
+        >>> scores = np.random.default_rng(0).normal(size=3000) + 3 * labels
+        >>> config.setpoint = {"certificate": certify(scores, labels, "fpr <= 0.05").to_json()}
+        >>> decide = DecisionPipeline(model=BertForSequenceClassification(config), tokenizer=words)
+        >>> sorted(decide("spam spam")[0])
+        ['decision', 'label', 'score']
     """
 
     def __init__(self, *given: Any, **options: Any) -> None:

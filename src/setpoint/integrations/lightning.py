@@ -256,6 +256,14 @@ class Watch(pl.Callback):  # type: ignore[misc]
     Args:
         certificate: A certificate, the path of one, or a monitor that goes on.
         **options: As for :meth:`setpoint.Certificate.monitor`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from setpoint import certify
+        >>> labels = np.arange(3000) % 3 == 0
+        >>> scores = np.random.default_rng(0).normal(size=3000) + 3 * labels
+        >>> Watch(certify(scores, labels, "fpr <= 0.05")).monitor.status
+        'holds'
     """
 
     def __init__(self, certificate: Certificate | Monitor | str | Path, **options: Any) -> None:

@@ -24,7 +24,12 @@ Loss = Callable[..., Tensor]
 
 
 def cross_entropy(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
-    """Binary cross-entropy of logits, the weighted mean over examples and outputs."""
+    """Binary cross-entropy of logits, the weighted mean over examples and outputs.
+
+    Examples:
+        >>> cross_entropy(torch.zeros(3), torch.tensor([1, 0, 0]))
+        tensor(0.6931)
+    """
     return _mean(-_log_likelihood(scores, labels), weights)
 
 

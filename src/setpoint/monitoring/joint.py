@@ -16,6 +16,15 @@ class JointMonitor:
 
     Attributes:
         parts: A monitor for each side, by name.
+
+    Examples:
+        >>> import numpy as np
+        >>> from setpoint.certificates import certify_three_way
+        >>> y = np.arange(20_000) % 5 == 0
+        >>> s = np.random.default_rng(0).normal(size=20_000) + 4 * y
+        >>> both = certify_three_way(s, y, "precision >= 0.99", "npv >= 0.99").monitor()
+        >>> sorted(both.parts)
+        ['accept', 'reject']
     """
 
     kind = "setpoint joint monitor"

@@ -63,6 +63,14 @@ def page(run: RunResult, *, script: bool = True) -> str:
         run: What to report on.
         script: Whether the threshold can be moved, by a script inside the page. Without it, the
             page has the same tables and pictures.
+
+    Examples:
+        >>> import numpy as np
+        >>> from setpoint.results import RunResult
+        >>> scores, labels = np.array([0.1, 0.4, 0.6, 0.9]), np.array([0, 0, 1, 1])
+        >>> html = page(RunResult("fpr <= 0.5", {"test": (scores, labels)}, threshold=0.5))
+        >>> html.lower().startswith("<!doctype html>")
+        True
     """
     found, numbers = Findings(run), count(1)
 

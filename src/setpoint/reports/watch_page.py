@@ -24,7 +24,17 @@ _TONES = {"holds": "certified", "drifting": "not-certified", "broken": "infeasib
 
 
 def watch_page(monitor: Monitor) -> str:
-    """The state of a monitor as one HTML document; write it as UTF-8."""
+    """The state of a monitor as one HTML document; write it as UTF-8.
+
+    Examples:
+        >>> from setpoint import certify
+        >>> labels = np.arange(3000) % 3 == 0
+        >>> scores = np.random.default_rng(0).normal(size=3000) + 3 * labels
+        >>> monitor = certify(scores, labels, "fpr <= 0.05").monitor()
+        >>> _ = monitor.update(scores, labels)
+        >>> "fpr" in watch_page(monitor)
+        True
+    """
     numbers = count(1)
     plots = [(next(numbers), plot) for plot in _plots(monitor)]
     template = environment().get_template("watch.html.jinja")

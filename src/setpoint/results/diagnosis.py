@@ -57,6 +57,13 @@ class Diagnosis:
         limit: ``"capacity"``, ``"data"``, ``"noise"``, ``"nothing"`` where the goal is reached
             without an error, or ``"unknown"`` without training scores.
         advice: What to try next, the most promising first.
+
+    Examples:
+        >>> from setpoint import fnr_at_fpr
+        >>> y = np.arange(4000) < 400
+        >>> s = np.random.default_rng(0).normal(size=4000) + 2 * y
+        >>> diagnose(s, y, fnr_at_fpr(0.01), train=(s + y, y)).limit
+        'data'
     """
 
     goal: str

@@ -70,6 +70,12 @@ class RunResult:
 
     Raises:
         ValueError: Splits, names, shifts or a baseline do not fit together.
+
+    Examples:
+        >>> scores, labels = np.array([0.1, 0.4, 0.6, 0.9]), np.array([0, 0, 1, 1])
+        >>> run = RunResult("fpr <= 0.5", {"test": (scores, labels)}, threshold=0.5)
+        >>> run.goal, list(run.splits)
+        ('fpr <= 0.5', ['test'])
     """
 
     goal: str

@@ -80,6 +80,22 @@ def fit_best(
 
     Returns:
         The name of the best method and every member's result.
+
+    Examples:
+        >>> import torch
+        >>> from setpoint import fnr_at_fpr
+        >>> from setpoint.solvers import METHODS
+        >>> x = torch.randn(400, 3, generator=torch.Generator().manual_seed(0))
+        >>> y = (x[:, 0] > 0.5).long()
+        >>> validation = Validation(fnr_at_fpr(0.1), x[300:], y[300:])
+        >>> members = {name: METHODS[name] for name in ("cross_entropy", "implicit")}
+        >>> best = fit_best(
+        ...     torch.nn.Linear(3, 1), members, x[:300], y[:300],
+        ...     validation=validation, steps=20, batch_size=100,
+        ...     learning_rate=0.01, seed=0,
+        ... )
+        >>> best.name in members
+        True
     """
     if not members:
         raise ValueError("A portfolio needs at least one member.")

@@ -57,6 +57,12 @@ def cached_features(
     Raises:
         TypeError: The loader gives something else.
         ValueError: The loader gives nothing.
+
+    Examples:
+        >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+        >>> x, y = torch.randn(20, 4), torch.arange(20) % 2
+        >>> cached_features(model, None, [(x, y)]).features.shape
+        torch.Size([20, 8])
     """
     split = model if isinstance(model, Split) else Split(model, head)
     modes = [(part, part.training) for part in split.modules()]

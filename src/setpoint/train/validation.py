@@ -87,7 +87,12 @@ class Validation:
 
 @torch.no_grad()
 def score(model: nn.Module, x: Tensor) -> Tensor:
-    """The scores of all rows in evaluation mode, ``[n]``, or ``[n, K]`` for K outputs."""
+    """The scores of all rows in evaluation mode, ``[n]``, or ``[n, K]`` for K outputs.
+
+    Examples:
+        >>> score(nn.Linear(3, 1), torch.zeros(5, 3)).shape
+        torch.Size([5])
+    """
     training = model.training
     model.eval()
     parts = [model(x[i : i + _EXAMPLES_AT_ONCE]) for i in range(0, len(x), _EXAMPLES_AT_ONCE)]
