@@ -93,7 +93,8 @@ def to_numpy(values: Any, name: str) -> NDArray[Any]:
 
 def text_labels(labels: NDArray[Any]) -> TypeError:
     """The error for labels that are texts, with the line that makes numbers of them."""
-    rarest = Counter(map(str, labels.reshape(-1).tolist())).most_common()[-1][0]
+    known = (str(label) for label in labels.reshape(-1).tolist() if label == label)  # no NaN
+    rarest = Counter(known).most_common()[-1][0]
     return TypeError(
         f"labels must be 0 or 1; got {labels.reshape(-1)[0]!s:.40}. Say which is the positive one: "
         f"numpy.asarray(labels) == {rarest!r:.40}, say."
