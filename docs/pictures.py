@@ -280,7 +280,7 @@ def draws() -> None:
             label=f"{name}: {broken[name]:.0f} % above 1 %",
         )
     panel.axvline(1, color=INK, lw=1.5)
-    panel.text(1.01, panel.get_ylim()[1], "bound", va="top")
+    panel.text(0.99, panel.get_ylim()[1], "bound", va="top", ha="right")
     panel.set_xlabel("true FPR of the threshold, per cent (2,000 draws of 2,000 negatives)")
     panel.set_ylabel("draws")
     panel.legend()

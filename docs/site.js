@@ -7,7 +7,7 @@ if (location.protocol === "file:") {
   document.querySelectorAll(".md-search, [for=__search]").forEach((part) => part.remove());
 }
 
-// A table that is wider than the page scrolls by the keyboard too, and says which table it is.
+// A table or picture that is wider than the page scrolls by the keyboard too, and says which it is.
 const named = new ResizeObserver((boxes) =>
   boxes.forEach(({ target: box }) => {
     const wide = box.scrollWidth > box.clientWidth;
@@ -16,11 +16,12 @@ const named = new ResizeObserver((boxes) =>
 );
 function prepare() {
   let heading = "";
-  document.querySelectorAll(".md-typeset :is(h1, h2, h3, h4), .md-typeset__scrollwrap").forEach((part) => {
-    if (!part.matches("div")) heading = part.firstChild.textContent.trim();
+  const parts = ".md-typeset :is(h1, h2, h3, h4), .md-typeset__scrollwrap, p:has(> svg.picture)";
+  document.querySelectorAll(parts).forEach((part) => {
+    if (part.matches("h1, h2, h3, h4")) heading = part.firstChild.textContent.trim();
     else if (!part.role) {
       part.role = "group";
-      part.ariaLabel = `Table: ${heading}`;
+      part.ariaLabel = `${part.matches("p") ? "Picture" : "Table"}: ${heading}`;
       named.observe(part);
     }
   });

@@ -98,10 +98,51 @@ def test_wide_tables_scroll_by_the_keyboard_and_have_a_name(browser, site):
     for width, wide in ((1280, 0), (390, 2)):
         browser.open(site / "choosing.html", width=width)
         boxes = browser.js("""[...document.querySelectorAll('.md-typeset__scrollwrap')]
-            .map(box => [box.tabIndex, box.ariaLabel])""")
-        focused = [name for index, name in boxes if index == 0]
+            .map(box => [box.tabIndex, box.ariaLabel,
+                getComputedStyle(box).backgroundAttachment])""")
+        focused = [name for index, name, _ in boxes if index == 0]
         assert len(focused) == wide
-        assert all(name.startswith("Table: ") for _, name in boxes)
+        assert all(name.startswith("Table: ") for _, name, _ in boxes)
+        # a shadow at either edge, and what covers it at the ends
+        assert {shadow for *_, shadow in boxes} == {"local, local, scroll, scroll"}
+
+
+def test_a_picture_on_a_phone_is_large_enough_to_read(browser, site):
+    browser.open(site / "scores.html", width=390)
+    box, picture, index, name = browser.js("""(() => {
+        const picture = document.querySelector('svg.picture'), box = picture.parentElement;
+        return [box.clientWidth, picture.clientWidth, box.tabIndex, box.ariaLabel];
+    })()""")
+    assert box < 390 < picture
+    assert (index, name) == (0, "Picture: 2. Certify")
+
+
+def test_console_output_is_not_wrapped_on_a_phone(browser, site):
+    """The lines of ``docs.console``; commands and code may wrap."""
+    for page in ("scores", "tutorial", "pages"):
+        browser.open(site / f"{page}.html", width=390)
+        room = browser.js("""(() => {
+            const code = document.querySelector('.language-console pre > code');
+            const probe = document.createElement('span'), style = getComputedStyle(code);
+            probe.textContent = 'x'.repeat(62);
+            probe.style.whiteSpace = 'pre';
+            code.append(probe);
+            const padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+            return code.clientWidth - padding - probe.getBoundingClientRect().width;
+        })()""")
+        assert room >= 0
+
+
+def test_a_page_that_is_not_there_leads_on(browser, site):
+    with served(site) as address:
+        browser.open(f"{address}/404.html")
+        links = browser.js("""[...document.querySelectorAll('.md-content a')]
+            .map(link => link.href)""")
+        assert len(links) == 3
+        for link in links:
+            browser.open(link)
+            assert "not found" not in browser.js("document.querySelector('h1').innerText").lower()
+        assert browser.js(SEARCH) > 0
 
 
 def test_opened_as_a_file_the_page_says_that_search_needs_a_server(browser, site):
