@@ -31,7 +31,6 @@ MAPIE_GOALS = {
     "recall": ("recall", "auto"),
     "precision": ("precision", "auto"),
     "coverage": ("predicted_positive_fraction", "recall"),
-    "npv": ("negative_predictive_value", "predicted_positive_fraction"),
 }
 """What MAPIE calls a goal, and what it prefers among the thresholds that it proves."""
 UNITS = {"discrete": (2.5, 5.5)}
