@@ -156,6 +156,21 @@ def test_a_data_loader_needs_the_labels_and_takes_small_data_whole():
     assert sampler.weights_of(y).tolist() == [1.0] * 12
 
 
+@pytest.mark.parametrize("make", [Stratified, Classwise])
+def test_a_batch_sampler_in_the_place_of_a_sampler_is_refused(make):
+    """Batches of batches would reach the model as they are, with a wrong shape at best."""
+    y = labels(30, 970)
+    data = TensorDataset(torch.arange(1000), y)
+    wrong = DataLoader(data, batch_size=100, sampler=make(y, 100))
+    line = rf"batch_sampler={make.__name__}\(labels, 100\)"
+    with pytest.raises(TypeError, match=line):
+        next(iter(wrong))
+    with pytest.raises(TypeError, match=line):
+        len(wrong)
+    for rows, of in DataLoader(data, batch_size=None, sampler=make(y, 100)):  # rows by the list
+        assert torch.equal(y[rows], of)
+
+
 def test_classes_too_rare_for_the_batches_come_as_they_do_in_the_data():
     """At most four classes fit into a batch of four; of eight, all must still be seen."""
     y = torch.arange(800) % 8

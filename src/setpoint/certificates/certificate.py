@@ -22,7 +22,7 @@ from setpoint.certificates.decisions import (
 )
 from setpoint.certificates.goals import as_capacity, goal_to_certify
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
-from setpoint.certificates.storage import need, read_fields, to_json
+from setpoint.certificates.storage import need, need_label_names, read_fields, to_json
 from setpoint.certificates.text import (
     TextRows,
     claim_rows,
@@ -207,7 +207,10 @@ class Certificate(Record):
 
     kind = "setpoint certificate"
     version = 2
-    added = ("given_thresholds", "largest_amount", "old_threshold", "lots", "lot_seed")
+    added = (
+        *("given_thresholds", "largest_amount", "old_threshold", "lots", "lot_seed"),
+        "label_names",
+    )
 
     goal: str
     """What was asked for; ``Problem.parse`` or ``certify`` read it back."""
@@ -257,6 +260,8 @@ class Certificate(Record):
     """For each point: scores that equal the threshold are accepted if their lot is above it."""
     lot_seed: int = 0
     """Of the lots, which are drawn from the ids of rows."""
+    label_names: tuple[str, ...] = ()
+    """What a file called the negative and the positive class; empty for labels 0 and 1."""
 
     @property
     def threshold(self) -> float:
@@ -459,6 +464,7 @@ class Certificate(Record):
         right = clusters is None or (type(clusters) is int and clusters >= 1)
         need(right, "clusters is a whole number of at least 1, or null")
         need(isinstance(given["fingerprint"], str), "fingerprint is a text")
+        need_label_names(given)
         need(len(given["period"]) in (0, 2), "period has a beginning and an end")
         need(type(given["given_thresholds"]) is bool, "given_thresholds is true or false")
         lots, points = given["lots"], given["points"]

@@ -96,6 +96,12 @@ def need(right: bool, why: str) -> None:
         raise ValueError(f"This is no valid certificate: {why}.")
 
 
+def need_label_names(given: dict[str, Any]) -> None:
+    """Refuse the file unless its two classes have different names, or none."""
+    names = given["label_names"]
+    need(len(names) in (0, 2) and len(set(names)) == len(names), "label_names are two names")
+
+
 def _checked_entries(hint: Any, given: object, where: str) -> tuple[Any, ...]:
     """The entries of a list, each of the type that ``hint`` (``tuple[type, ...]``) says."""
     need(isinstance(given, list), f"{where} is a list")

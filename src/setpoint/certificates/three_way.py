@@ -41,7 +41,7 @@ from setpoint.certificates.sample import (
     only_alerts,
 )
 from setpoint.certificates.search import PROOF_METHODS
-from setpoint.certificates.storage import need
+from setpoint.certificates.storage import need, need_label_names
 from setpoint.certificates.tails import lower, upper
 from setpoint.certificates.text import TextRows, claim_rows, share_text, titled
 from setpoint.rates import numeral
@@ -72,6 +72,7 @@ class ThreeWayCertificate(Record):
         notes: Why the verdict is what it is.
         candidates: Among how many models this one was chosen on the same data.
         caveats: Why certified thresholds are of no use; each completes "certified, but ...".
+        label_names: What a file called the negative and the positive class.
 
     Examples:
         >>> import numpy as np
@@ -85,7 +86,7 @@ class ThreeWayCertificate(Record):
 
     kind = "setpoint three-way certificate"
     version = 1
-    added = ("candidates", "caveats")
+    added = ("candidates", "caveats", "label_names")
 
     goal: str
     status: str
@@ -102,6 +103,7 @@ class ThreeWayCertificate(Record):
     notes: tuple[str, ...]
     candidates: int = 1
     caveats: tuple[str, ...] = ()
+    label_names: tuple[str, ...] = ()
 
     @property
     def sides(self) -> tuple[Certificate, Certificate]:
@@ -239,6 +241,7 @@ class ThreeWayCertificate(Record):
             need(ends == (None, None), "only a certified goal has thresholds")
         for name in ("accept", "reject"):
             goal_to_certify(given[name])
+        need_label_names(given)
         return given
 
 

@@ -125,11 +125,11 @@ def _several_labels(given: argparse.Namespace, columns: LabelColumns) -> AnyCert
         raise UserError("several labels: add a --label COLUMN for each --score, in the same order.")
     parse_goal(given.goal, goal_to_certify)
     source = open_table(given.file)
-    scores, labels = read_score_columns(source, *columns, given.positive)
+    data = read_score_columns(source, *columns, given.positive)
     related = related_to_rows(source, columns.scores[0], given)
     made = certify(
-        scores,
-        labels,
+        data.scores,
+        data.labels,
         given.goal,
         outputs=columns.labels,
         confidence=given.confidence,
@@ -138,12 +138,16 @@ def _several_labels(given: argparse.Namespace, columns: LabelColumns) -> AnyCert
         accept_drift=given.accept_drift,
         **related,
     )
+    made = replace(made, label_names=data.label_names)
     if given.test is None:
         return made
-    source = open_table(given.test)
-    test = read_score_columns(source, *columns, given.positive, one_will_do=True)
+    source, known_as = open_table(given.test), data.label_names
+    names = (*columns, given.positive)
+    test = read_score_columns(source, *names, known_as=known_as, one_will_do=True)
     related = related_to_rows(source, columns.scores[0], given)
-    return made.tested_on(*test, groups=related["groups"], clusters=related["clusters"])
+    return made.tested_on(
+        test.scores, test.labels, groups=related["groups"], clusters=related["clusters"]
+    )
 
 
 def _refuse_apart(given: argparse.Namespace, *more: str) -> None:
@@ -193,7 +197,7 @@ def _alerts_per_period(given: argparse.Namespace) -> AnyCertificate:
     data = read_scores(source, given.score, given.label, positive=given.positive, times=given.time)
     tell(data.notes)
     data = data if given.latest is None else _latest(data, given.latest)
-    return certify(
+    made = certify(
         data.scores,
         data.labels,
         given.goal,
@@ -203,6 +207,7 @@ def _alerts_per_period(given: argparse.Namespace) -> AnyCertificate:
         times=data.times,
         accept_drift=given.accept_drift,
     )
+    return replace(made, label_names=data.label_names)
 
 
 def _three_way(given: argparse.Namespace) -> AnyCertificate:
@@ -227,9 +232,11 @@ def _three_way(given: argparse.Namespace) -> AnyCertificate:
         confidence=given.confidence,
         candidates=given.candidates,
     )
+    certificate = replace(certificate, label_names=data.label_names)
     if given.test is not None:
         names = (given.score, given.label, None, given.positive)
-        test = read_scores(open_table(given.test), *names, one_will_do=True)
+        known_as = certificate.label_names
+        test = read_scores(open_table(given.test), *names, known_as=known_as, one_will_do=True)
         certificate = certificate.tested_on(test.scores, test.labels)
     if given.page is not None:
         write_file(given.page, _page(given, certificate, data, None).encode())
@@ -258,6 +265,7 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
         source = open_table(given.test)
         time = given.time if given.time in source.names else None
         also: dict[str, Any] = {"clusters": given.clusters, "times": time, "ids": given.id}
+        also["known_as"] = certificate.label_names
         test = read_scores(source, *names, **also, one_will_do=True)
         tell(f"{given.test}: {note}" for note in test.notes)
         columns = None if given.group is None else {given.group: test.groups}
@@ -291,7 +299,7 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
         tell(related_columns(source, given.score, {given.label, given.group}))
     if given.latest is not None:
         data = _latest(data, given.latest)
-    certificate = _proved(given, data)
+    certificate = replace(_proved(given, data), label_names=data.label_names)
     if given.group is not None and certificate.certified:
         tell(_approvals(given.group, certificate, data))
     if given.by is not None and not given.json:
@@ -402,7 +410,7 @@ def _page(
         ids=data.ids,
         clusters=data.clusters,
         script=not given.no_script,
-        **page_words(given),
+        **page_words(given, data.label_names),
     )
 
 
@@ -450,7 +458,9 @@ def _of_stream(
     with workers_of(given.ray) as pool:
         table = StreamedTable(source, columns, given.positive, pool)
         tell(table.notes)
-        return certify_streamed(wanted, table.sample(given.prevalence), given.group, **options)
+        found = certify_streamed(wanted, table.sample(given.prevalence), given.group, **options)
+    classes = table.columns.classes
+    return found if classes is None else replace(found, label_names=classes.both)
 
 
 def _check_goal(text: str, label: str | None, group: str | None) -> CertificateGoal:

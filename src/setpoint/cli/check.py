@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -88,15 +88,17 @@ def run(given: argparse.Namespace) -> int:
         raise UserError(
             f"{given.certificate} is about a row of each cluster: add --clusters COLUMN."
         )
+    known_as = getattr(certificate, "label_names", ())
     more: dict[str, Any] = {"significance": given.significance}
     if several is not None:
         data = None
-        read = read_score_columns(source, *several, given.positive, one_will_do=True)
+        names = (*several, given.positive)
+        read = read_score_columns(source, *names, known_as=known_as, one_will_do=True)
         known = related_to_rows(source, several.scores[0], given)
         more |= {"groups": known["groups"], "clusters": known["clusters"]}
-        found = certificate.check(*read, **more)
+        found = certificate.check(read.scores, read.labels, **more)
     else:
-        data = _read(given, manifest, source)
+        data = _read(given, manifest, source, known_as)
         if not isinstance(certificate, ClassCertificate):
             also = {"clusters": data.clusters, "times": data.times, "ids": data.ids}
             more |= {name: column for name, column in also.items() if column is not None}
@@ -181,7 +183,12 @@ def _of_file(path: Path) -> Any:
     return read_certificate_file(path)
 
 
-def _read(given: argparse.Namespace, manifest: Manifest | None, source: TableSource) -> Scores:
+def _read(
+    given: argparse.Namespace,
+    manifest: Manifest | None,
+    source: TableSource,
+    known_as: Sequence[str],
+) -> Scores:
     """The scores of a column, or those of the run's own model, and the columns that were named."""
     if given.score is None and manifest is None:
         raise UserError("--score is missing: a certificate alone cannot score rows.")
@@ -197,6 +204,7 @@ def _read(given: argparse.Namespace, manifest: Manifest | None, source: TableSou
         times=given.time,
         ids=given.id,
         classes=None if manifest is None else manifest.label_names,
+        known_as=known_as,
         one_will_do=True,
     )
     tell(data.notes)

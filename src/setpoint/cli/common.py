@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -179,10 +179,10 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
     add("--no-script", action="store_true", help="a page whose threshold cannot be moved")
 
 
-def page_words(given: argparse.Namespace) -> dict[str, Any]:
+def page_words(given: argparse.Namespace, label_names: Sequence[str] = ()) -> dict[str, Any]:
     """The options of :func:`add_page_arguments` that were given, by field."""
     words = {
-        "positive": given.positive_name or given.positive,
+        "positive": given.positive_name or given.positive or next(iter(label_names[1:]), None),
         "negative": given.negative_name,
         "action": given.action,
         "costs": None if given.costs is None else tuple(given.costs),

@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--certificate", required=True, type=Path, metavar="FILE", help="what `certify` wrote")
     add("--group", metavar="COLUMN", help="the groups, if each has a threshold of its own")
     add("--id", metavar="COLUMN", help="names the row, if ties are broken by lot")
-    names = "what to write below and above the threshold (default: 0 1)"
-    add("--names", nargs=2, metavar=("LOW", "HIGH"), default=("0", "1"), help=names)
+    names = "what to write below and above the threshold (default: the labels certified, or 0 1)"
+    add("--names", nargs=2, metavar=("LOW", "HIGH"), help=names)
     where = "the rows as they are with a column of decisions, in the format of the file"
     add_output(parser, "decisions.csv", where, required=True)
     add("--json", action="store_true", help="print what was done as JSON")
@@ -53,6 +53,7 @@ def run(given: argparse.Namespace) -> int:
         how = "add --id COLUMN" if given.id is None else "leave --id out"
         broken = "breaks" if given.id is None else "does not break"
         raise UserError(f"{given.certificate} {broken} ties by lot: {how}.")
+    given.names = given.names or certificate.label_names or ("0", "1")
     source = open_table(given.file)
     seen: Counter[str] = Counter()
     decided = _decisions(given, certificate, source, seen)

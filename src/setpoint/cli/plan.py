@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -154,4 +155,5 @@ def certify_from_plan(given: argparse.Namespace) -> Certificate:
         wrong = numbers[~inside][0]
         raise UserError(f"{given.labels}: {PLAN_ROW} {wrong:g} is no row of {given.file}.")
     labels[numbers.astype(np.int64)] = rows.labels
-    return certify(data.scores, labels, given.goal, confidence=given.confidence, plan=plan)
+    found = certify(data.scores, labels, given.goal, confidence=given.confidence, plan=plan)
+    return replace(found, label_names=rows.label_names)

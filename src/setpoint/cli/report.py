@@ -81,9 +81,10 @@ def _of_scores(given: argparse.Namespace) -> str:
     columns = (given.score, given.label, given.group, given.positive)
     source = open_table(given.source)
     named = {"clusters": given.clusters, "times": given.time, "ids": given.id}
-    data = read_scores(source, *columns, **named, one_will_do=True)
-    known = data.labelled
-    order = None if given.time is not None else order_note(known.scores, known.labels)
+    known = certificate.label_names
+    data = read_scores(source, *columns, **named, known_as=known, one_will_do=True)
+    rows = data.labelled
+    order = None if given.time is not None else order_note(rows.scores, rows.labels)
     notes = [*data.notes, *([] if order is None else [order])]
     tell(notes)
     return report(
@@ -99,5 +100,5 @@ def _of_scores(given: argparse.Namespace) -> str:
         script=not given.no_script,
         ids=data.ids,
         clusters=data.clusters,
-        **page_words(given),
+        **page_words(given, known or data.label_names),
     )

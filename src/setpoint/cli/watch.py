@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,7 +105,7 @@ def run(given: argparse.Namespace) -> int:
     if given.replay is not None:
         return _replay(given, certificate)
     with _alone(given.state):
-        monitor, rows = _open_state(given, certificate), read_file(given)
+        monitor, rows = _open_state(given, certificate), read_file(given, certificate.label_names)
         counted = (_join if given.score is None else _count)(given, monitor, rows)
         write_file(given.state, f"{monitor.to_json()}\n".encode())
     _write_page(given, monitor)
@@ -253,8 +253,8 @@ class WatchedRows:
         return found
 
 
-def read_file(given: argparse.Namespace) -> WatchedRows:
-    """The named columns of the file, checked.
+def read_file(given: argparse.Namespace, known_as: Sequence[str] = ()) -> WatchedRows:
+    """The named columns of the file, checked; ``known_as``: the labels of the certificate.
 
     Raises:
         TableError: The file, the row and column of the first value that cannot be used.
@@ -281,7 +281,7 @@ def read_file(given: argparse.Namespace) -> WatchedRows:
     }
     columns = {
         "scores": None if given.score is None else _joined(_scores(source, chunks, given.score)),
-        "labels": None if given.label is None else _labels(source, chunks, given),
+        "labels": None if given.label is None else _labels(source, chunks, given, known_as),
         "times": None if given.time is None else _times(chunks, given.time),
         "label_shares": None if given.label_weight is None else _shares(source, chunks, given),
         "amounts": None if given.amount is None else _joined(_scores(source, chunks, given.amount)),
@@ -347,7 +347,9 @@ def _feature(chunk: Chunk, name: str) -> NDArray[Any]:
     return found
 
 
-def _labels(source: TableSource, chunks: list[Chunk], given: argparse.Namespace) -> NDArray[Any]:
+def _labels(
+    source: TableSource, chunks: list[Chunk], given: argparse.Namespace, known_as: Sequence[str]
+) -> NDArray[Any]:
     """0 and 1, NaN where the cell is empty."""
     count = LabelCount(source.path, given.label)
     absent = [_empty(chunk.column(given.label)) for chunk in chunks]
@@ -359,7 +361,7 @@ def _labels(source: TableSource, chunks: list[Chunk], given: argparse.Namespace)
         return np.full(sum(map(len, chunks)), np.nan)
     for there in filter(len, labelled):
         count.update(there)
-    classes = count.two_classes(given.positive, one_will_do=True)
+    classes = count.two_classes(given.positive, known=known_as, one_will_do=True)
     found = []
     for none, there in zip(absent, labelled, strict=True):
         labels = np.full(len(none), np.nan)
@@ -456,7 +458,7 @@ def _recalibrate(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows)
 
 def _replay(given: argparse.Namespace, certificate: Certificate) -> int:
     """What the monitor would have said, period by period."""
-    monitor, rows = _new_monitor(given, certificate), read_file(given)
+    monitor, rows = _new_monitor(given, certificate), read_file(given, certificate.label_names)
     times = read_times(rows.columns["times"])
     order = np.argsort(times, kind="stable")
     names = period_names(times[order], monitor.by)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from setpoint._checks import share as check_share
@@ -51,6 +52,7 @@ def renew(
         ties="lot" if old.lots else "reject",
         **given,
     )
+    found = replace(found, label_names=old.label_names)
     periods = monitor.history.periods
     entry = {"of": total, "delta": delta, "period": periods[-1].name if periods else "update 0"}
     monitor.spent.append({**entry, "status": found.status, "before": monitor.status})

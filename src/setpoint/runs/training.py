@@ -330,6 +330,8 @@ class Training:
             scores, labels, column = splits["test"]
             groups = groups_of(self.recipe.problem, self.recipe.group, column)
             certificate = certificate.tested_on(scores, labels, groups=groups)
+        if isinstance(certificate, Certificate):
+            certificate = replace(certificate, label_names=manifest.label_names.both)
         if recipe.group is not None and isinstance(certificate, Certificate):
             self._tell_approvals(certificate, splits)
         if note:

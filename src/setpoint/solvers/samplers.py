@@ -7,6 +7,7 @@ prevalence: precision, F, coverage and error depend on it, and would otherwise b
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import BatchSampler
 
 from setpoint._checks import share as share_between
 from setpoint._checks import whole
@@ -108,10 +110,28 @@ class ByClass(ABC):
 
     def __len__(self) -> int:
         """Batches in a pass of a data loader."""
+        self._refuse_nesting()
         return max(1, len(self._own_labels()) // (self.size * workers()))
 
     def __iter__(self) -> Iterator[list[int]]:
         """The batches of the next pass of a data loader, as lists of rows."""
+        self._refuse_nesting()
+        return self._batches()
+
+    def _refuse_nesting(self) -> None:
+        """TypeError if the caller's caller is a batch sampler of torch, made for single rows.
+
+        ``DataLoader(data, sampler=Stratified(...))`` would yield batches of batches.
+        """
+        outer = sys._getframe(2).f_locals.get("self")
+        if isinstance(outer, BatchSampler) and outer.sampler is self:
+            name = type(self).__name__
+            raise TypeError(
+                f"{name} yields batches, and sampler= takes single rows: DataLoader(data, "
+                f"batch_sampler={name}(labels, {self.size})), without batch_size= and shuffle=."
+            )
+
+    def _batches(self) -> Iterator[list[int]]:
         labels, count, rank = self._own_labels(), workers(), rank_of()
         seed, self._passes = self.seed + self._passes, self._passes + 1
         size = min(self.size * count, len(labels))

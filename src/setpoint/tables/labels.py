@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,12 @@ class LabelNames:
     """
 
     names: tuple[str, ...]
+
+    @property
+    def both(self) -> tuple[str, ...]:
+        """The names of two classes; nothing if these are 0 and 1, or if one does not occur."""
+        plain = self.names == ("0", "1")
+        return self.names if len(self.names) == 2 and all(self.names) and not plain else ()
 
     def encode(self, chunk: Chunk, column: str) -> Codes:
         """The number of each row's class; TableError for a label that is none of them."""
@@ -86,14 +93,31 @@ class LabelCount:
         names = (min(s) if len(s) == 1 else v for s, v in zip(spelled, order, strict=True))
         return LabelNames(tuple(names))
 
-    def two_classes(self, positive: str | None = None, *, one_will_do: bool = False) -> LabelNames:
+    def two_classes(
+        self,
+        positive: str | None = None,
+        *,
+        known: Sequence[str] = (),
+        one_will_do: bool = False,
+    ) -> LabelNames:
         """The negative and the positive class.
 
         Args:
             positive: The positive one, where its name does not tell.
+            known: What a certificate calls both: their names here, too, if all labels are of them.
             one_will_do: Whether all rows may be of one class; the other has then no name.
         """
         self._need_rows()
+        if known and positive is not None and normal(positive) == known[0]:
+            raise self._error(
+                f"--positive {quoted(positive)} is the negative label of the certificate, whose "
+                f"positive one is {quoted(known[1])}: leave --positive out."
+            )
+        if known and positive is None:
+            if set(self.seen) <= {normal(name) for name in known}:
+                return LabelNames(tuple(known))
+            if known[0].lower() not in NEGATIVE or known[1].lower() not in POSITIVE:
+                raise self._not_known(known)
         if len(self.seen) == 1 and one_will_do:
             (value,) = self.seen
             if positive is None and value.lower() not in POSITIVE | NEGATIVE:
@@ -130,6 +154,14 @@ class LabelCount:
             f"the labels are {quoted_list(sorted(self.seen))}; say which is the positive one: "
         )
         return self._error(f"{problem}--positive VALUE.")
+
+    def _not_known(self, known: Sequence[str]) -> TableError:
+        found = quoted_list(sorted(self.seen), 5)
+        no, yes = map(quoted, known)
+        return self._error(
+            f"the labels are {found}; the certificate knows {no} and, as positive, {yes}. If they "
+            "mean the same, say which is the positive one: --positive VALUE."
+        )
 
     def _not_two(self) -> TableError:
         many = len(self.seen) > MOST_LABELS

@@ -91,6 +91,8 @@ class Scores:
     times: NDArray[Any] | None = None
     amounts: FloatColumn | None = None
     ids: NDArray[Any] | None = None
+    label_names: tuple[str, ...] = ()
+    """The negative and the positive class, if not 0 and 1, and alike in all columns."""
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -122,6 +124,7 @@ def read_scores(
     amounts: str | None = None,
     ids: str | None = None,
     classes: LabelNames | None = None,
+    known_as: Sequence[str] = (),
     one_will_do: bool = False,
 ) -> Scores:
     """The named columns, checked: scores finite, two classes, no group or cluster missing.
@@ -139,6 +142,7 @@ def read_scores(
         amounts: The column that says what a row is worth.
         ids: The column that names the rows.
         classes: The two labels, if they are known; by default they are found in the file.
+        known_as: What a certificate calls them; other names may mean the same.
         one_will_do: Whether all rows may be of one class.
 
     Raises:
@@ -163,7 +167,7 @@ def read_scores(
             count = LabelCount(source.path, label)
             for chunk in chunks:
                 count.update(chunk.with_value(label))
-            classes = count.two_classes(positive, one_will_do=one_will_do)
+            classes = count.two_classes(positive, known=known_as, one_will_do=one_will_do)
         labels = np.concatenate([known_labels(chunk, label, classes) for chunk in chunks])
     groups, members, when, names = (
         None if name is None else np.concatenate([chunk.texts(name) for chunk in chunks])
@@ -176,7 +180,8 @@ def read_scores(
         written, told = score_format(source, max(chunks, key=len), amounts)
         notes += told
         worth = np.concatenate([_amounts(chunk, amounts, written) for chunk in chunks])
-    return Scores(scores, labels, groups, members, tuple(notes), when, worth, names)
+    called = () if classes is None else classes.both
+    return Scores(scores, labels, groups, members, tuple(notes), when, worth, names, called)
 
 
 def _amounts(chunk: Chunk, name: str, known: NumberFormat) -> FloatColumn:
@@ -202,8 +207,9 @@ def read_score_columns(
     labels: Sequence[str],
     positive: str | None = None,
     *,
+    known_as: Sequence[str] = (),
     one_will_do: bool = False,
-) -> tuple[FloatColumn, FloatColumn | None]:
+) -> Scores:
     """Scores ``[n, k]`` and labels ``[n, k]`` (0, 1, NaN where there is none) of several columns.
 
     Args:
@@ -211,6 +217,7 @@ def read_score_columns(
         scores: The columns of scores.
         labels: The columns of labels in the same order; empty if they are not known.
         positive: The positive label, where its name does not tell.
+        known_as: What a certificate calls the two labels.
         one_will_do: Whether all labels of a column may be alike.
 
     Raises:
@@ -224,16 +231,19 @@ def read_score_columns(
     known = {name: score_format(source, chunks[0], name)[0] for name in scores}
     table = [np.column_stack([score_column(c, n, known[n]) for n in scores]) for c in chunks]
     if not labels:
-        return np.concatenate(table), None
+        return Scores(np.concatenate(table), None, None, None)
     found = np.full((sum(map(len, chunks)), len(labels)), np.nan)
+    called: set[tuple[str, ...]] = set()
     for place, name in enumerate(labels):
         count = LabelCount(source.path, name)
         labelled = [chunk.with_value(name) for chunk in chunks]
         for chunk in labelled:
             count.update(chunk)
-        classes = count.two_classes(positive, one_will_do=one_will_do)
+        classes = count.two_classes(positive, known=known_as, one_will_do=one_will_do)
+        called.add(classes.both)
         found[:, place] = np.concatenate([known_labels(chunk, name, classes) for chunk in chunks])
-    return np.concatenate(table), found
+    names = called.pop() if len(called) == 1 else ()
+    return Scores(np.concatenate(table), found, None, None, label_names=names)
 
 
 def known_labels(chunk: Chunk, name: str, classes: LabelNames) -> Codes | FloatColumn:
