@@ -181,6 +181,21 @@ def test_thousands_of_terms_take_no_second(terms):
         ("fpr in each group <= 1 %", "largest(fpr, group=[a, b]) <= 1 %"),
         ("alerts <= 100 per day", "alerts <= 100 per day on 95 % of days"),
         ("100 alerts per week", "alerts <= 100 per week on 95 % of weeks"),
+        ("at most 100 alerts a day", "alerts <= 100 per day on 95 % of days"),
+        ("alerts <= 100/day", "alerts <= 100 per day on 95 % of days"),
+        ("at most 9 alerts a day on 90% of days", "alerts <= 9 per day on 90% of days"),
+        ("fpr <= 1 % for each region", "largest(fpr, region=[a, b]) <= 1 %"),
+        ("demographic parity 0.02 by sex", "demographic_parity(0.02, sex=[a, b])"),
+        ("equal opportunity gap below 2% for sex", "equal_opportunity(2%, sex=[a, b])"),
+        ("equalized_odds(0.1, sex=[f m])", "equalized_odds(0.1, sex=[f, m])"),
+        ("partial auc fpr < 5%", "roc_auc(fpr=[0, 5%])"),
+        ("roc auc between fpr 0 and 0.05", "roc_auc(fpr=[0, 0.05])"),
+        ("worst class recall", "lowest(recall)"),
+        ("p@k 50", "precision at 50 alerts"),
+        ("f-beta 2", "f_score(2)"),
+        ("max recall s.t fpr<=1%", "max recall subject to fpr<=1%"),
+        ("minimize fnr subject fpr <= 0.1", "minimize fnr subject to fpr <= 0.1"),
+        ("fpr <= 1% with 99% confidence", "fpr <= 1%"),
     ],
 )
 def test_what_people_write_gets_the_nearest_goal(sentence, nearest):
@@ -192,7 +207,10 @@ def test_what_people_write_gets_the_nearest_goal(sentence, nearest):
     assert parse_capacity(nearest) or as_problem(nearest)
 
 
-@pytest.mark.parametrize("sentence", ["hello", "logloss", "fpr <= 0.1 or recall >= 0.5", "fpr ?"])
+SENSELESS = ["hello", "logloss", "fpr <= 0.1 or recall >= 0.5", "fpr ?", "false positives <= 10"]
+
+
+@pytest.mark.parametrize("sentence", SENSELESS)
 def test_nothing_is_offered_that_means_something_else(sentence):
     with pytest.raises(ValueError, match=r"Cannot read '\S+'\. ") as caught:
         as_problem(sentence)

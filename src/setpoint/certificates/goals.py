@@ -45,6 +45,7 @@ from setpoint.rates import (
     Rate,
     Setpoint,
     Where,
+    alerts,
 )
 
 ACCEPTED, REJECTED, MIXED = "accepted", "rejected", "mixed"
@@ -55,6 +56,12 @@ _SHARE_KINDS = {
     (("tp",), ("fp",)): ACCEPTED,
     (("fn",), ("tn",)): REJECTED,
 }
+
+
+_COUNTS = (
+    "counts examples; what is proved for new data is about shares. For k alerts among n examples "
+    "write coverage <= k / n; for alerts a day: alerts <= 200 per day on 95 % of days."
+)
 
 
 @dataclass(frozen=True)
@@ -113,22 +120,29 @@ def goal_to_certify(goal: Any) -> CertificateGoal:
                 "cost(miss=, false_alarm=) in the goal."
             )
     if not found.bounds:
+        least = "<= 10" if str(found.objective).startswith("cost") else "<= 0.2"
+        level = ">= 0.8" if found.maximize else least
+        other = "fpr <= 0.01" if found.maximize else "recall >= 0.9"
         raise CannotPromise(
-            f"`{found.text}` has no bound that could be certified. Bound a rate or a cost, as in "
-            "f_score(1) >= 0.8, or subject the objective to a bound."
+            f"`{found.text}` has no bound that could be certified. Bound it, as in "
+            f"`{found.objective} {level}`, or another rate, as in `... subject to {other}`."
         )
     for rate in found.rates:
         if rate.numerator.one or rate.denominator.one:
-            raise CannotPromise(
-                f"`{rate}` counts examples; what is proved for new data is about shares. "
-                "For k alerts among n examples write coverage <= k / n."
-            )
+            raise CannotPromise(f"`{rate}` {_COUNTS}")
     return found
 
 
 def _bounds(targets: tuple[Any, ...]) -> tuple[Bound, ...]:
     for target in targets:
-        if isinstance(target, (Setpoint, Range)):
+        if isinstance(target, Range):
+            raise CannotPromise(
+                f"certify proves bounds at one threshold, and an area (`{target}`) has many: "
+                "certify the point to be used, as in `fpr <= 0.01`."
+            )
+        if isinstance(target, Setpoint) and target.expression == alerts:
+            raise CannotPromise(f"`{target}` {_COUNTS}")
+        if isinstance(target, Setpoint):
             raise CannotPromise(
                 f"certify proves bounds; got `{target}`: an exact value cannot be proved for new "
                 "data, a bound (<=, >=) can."

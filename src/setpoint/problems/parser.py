@@ -173,7 +173,8 @@ def _read_sentence(sentence: str, read: Callable[[str], T]) -> T:
         return read(sentence)
     except Unreadable as error:
         found = None if len(sentence) > _OFFERED else _nearest(sentence, error, read)
-        why = error.why if found is None else f"{error.why} This can be read: {found}"
+        told = error.why if error.why.endswith((".", "?")) else f"{error.why}."
+        why = told if found is None else f"{told} This can be read: {found}"
         raise ValueError(pointing(why, sentence, error.start, error.end)) from None
 
 
@@ -261,6 +262,8 @@ class _Sentence(Words):
         """A sentence of targets."""
         found = self.several_targets()
         if self.word.key == "with":
+            if any(word.key == "confidence" for word in self.words[self.at :]):
+                self.stop("The confidence is an option: confidence=0.95, or --confidence 0.95.")
             why = (
                 "Bounds alone say nothing of thresholds: write 'maximize recall subject to' first."
             )

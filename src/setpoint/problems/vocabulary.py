@@ -95,6 +95,9 @@ PHRASES: dict[str, str] = {
 joined by underscores or hyphens, and a score may be called one (``f1_score``)."""
 
 _NUMBER = r"(\d*\.?\d+(?: ?%)?)"
+_NO_COUNT = r"(?! ?(?:[<>]=?|=|at most|under|below) ?\d+(?: ?$| [^%]))"
+"""Where a whole number follows, a count is meant, and no share."""
+_PERIOD = "(hour|day|week|month)"
 _COSTS = "cost(miss=10, false_alarm=1)"
 _PARITY = "demographic_parity|predictive_parity|equal_opportunity|equalized_odds"
 NEARLY: tuple[tuple[str, str], ...] = (
@@ -102,8 +105,8 @@ NEARLY: tuple[tuple[str, str], ...] = (
     (r"\s*>(?!=)\s*", " >= "),
     (r"\b(?:under|below|(?:less|lower|smaller|fewer) than)\b", "<="),
     (r"\b(?:over|above|(?:more|greater|higher|larger) than)\b", ">="),
-    (r"\bfalse[ _-](?:positives|alarms)\b|\btype (?:1|i) error\b|\bfar\b", "fpr"),
-    (r"\b(?:false[ _-]negatives|misses)\b|\btype (?:2|ii) error\b|\bfrr\b", "fnr"),
+    (rf"\bfalse[ _-](?:positives|alarms)\b{_NO_COUNT}|\btype (?:1|i) error\b|\bfar\b", "fpr"),
+    (rf"\b(?:false[ _-]negatives|misses)\b{_NO_COUNT}|\btype (?:2|ii) error\b|\bfrr\b", "fnr"),
     (r"\b(?:tar|true[ _-]positives)\b", "tpr"),
     (r"\bsens\b", "sensitivity"),
     (r"\bspec\b", "specificity"),
@@ -114,12 +117,21 @@ NEARLY: tuple[tuple[str, str], ...] = (
     (r"^(?:map|mean average precision)$", "average precision per query"),
     (r"\bf[ _-]?(\d\.?\d*)\b", r"f_score(\1)"),
     (r"\bf_?(?:beta|score)$", "f_score(1)"),
+    (r"\bf[ _-]?beta (\d\.?\d*)", r"f_score(\1)"),
+    (r"\bworst[ -](?:class )?(\w+)\b", r"lowest(\1)"),
     (r"\bmacro[ _-](\w+)|\b(\w+)_macro\b", r"macro(\1\2)"),
     (
         rf"\b(?:partial[ _-]?auc|p_?auc|roc_auc)\((?:max_fpr ?= ?)?{_NUMBER}\)",
         r"roc_auc(fpr=[0, \1])",
     ),
+    (
+        r"\b(?:(?:partial|roc)[ _-]?auc|p_?auc|auc)(?: (?:for|at|with|up to))? "
+        rf"fpr ?<?=? ?{_NUMBER}$",
+        r"roc_auc(fpr=[0, \1])",
+    ),
+    (rf"\b(?:roc[ _-]?)?auc between fpr {_NUMBER} and {_NUMBER}", r"roc_auc(fpr=[\1, \2])"),
     (r"\b(?:partial[ _-]?auc|p_?auc)$", "roc_auc(fpr=[0, 0.1])"),
+    (r"^p(?:recision)? ?@ ?k ?=? ?(\d+)$", r"precision at \1 alerts"),
     (r"_at_k\((\d+)\)|\s*@\s*(\d+)$| at k ?= ?(\d+)$| at (\d+)$", r" at \1\2\3\4 alerts"),
     (r"\s*@\s*k$|_at_k$", " at 100 alerts"),
     (r"^p(?=\s*@)", "precision"),
@@ -141,7 +153,26 @@ NEARLY: tuple[tuple[str, str], ...] = (
     (r"\b(equal)[ -](opportunity)\b", r"\1_\2"),
     (r"\bequali[sz]ed[ _-]odds\b", "equalized_odds"),
     (rf"\b({_PARITY})(?:\([^=]*\))?$", r"\1(0.02, group=[a, b])"),
+    (
+        rf"\b({_PARITY})(?: gap| difference)? ?(?:<=?|of|at most)? ?{_NUMBER} "
+        r"(?:by|for|on|per|across|between) (\w+)$",
+        r"\1(\2, \3=[a, b])",
+    ),
+    (
+        rf"^(?:at most |up to |no more than )?(?:alerts <=? )?(\d+)(?: alerts)?"
+        rf" ?(?:per|an?|every|/) ?{_PERIOD}$",
+        r"alerts <= \1 per \2 on 95 % of \2s",
+    ),
+    (
+        rf"^(?:at most |up to |no more than )?(\d+) alerts (?:per|an?|every) {_PERIOD} on ",
+        r"alerts <= \1 per \2 on ",
+    ),
+    (r"(?<=\[)(\w+) (\w+)(?=\])", r"\1, \2"),
     (rf"^(\w+) (?:per|by|in each|for each) (\w+) ?<= ?{_NUMBER}$", r"largest(\1, \2=[a, b]) <= \3"),
+    (
+        rf"^(\w+) ?<= ?{_NUMBER} (?:per|by|in each|for each|for every) (\w+)$",
+        r"largest(\1, \3=[a, b]) <= \2",
+    ),
     (r"\bfor (?=\w+ ?=)", "on "),
     (rf"\b(\w+) between {_NUMBER} and {_NUMBER}", r"\1 >= \2 and \1 <= \3"),
     (rf"^{_NUMBER} ?<=? ?(\w+) ?<=? ?{_NUMBER}$", r"\2 >= \1 and \2 <= \3"),
@@ -152,11 +183,12 @@ NEARLY: tuple[tuple[str, str], ...] = (
     (rf"^{_NUMBER} (\w+)$", r"at most \1 \2"),
     (rf"^(fpr|fnr|error|coverage)(?: of)? {_NUMBER}$", r"\1 <= \2"),
     (rf"^(\w+)(?: of)? {_NUMBER}$", r"\1 >= \2"),
-    (r"^(?:alerts <=? )?(\d+)(?: alerts)? per (\w+)$", r"alerts <= \1 per \2 on 95 % of \2s"),
     (r"\b1 ?(?:/|in|out of) ?10(0*)\b", r"0.\g<1>1"),
-    (r"([<>]=|\bat) (\d+)(?=$| and\b| with\b)", r"\1 \2 %"),
+    (r"^(?!.*\b(?:false|misses)\b)(.*?(?:[<>]=|\bat) \d+)(?=$| and\b| with\b)", r"\1 %"),
     (r"(\d),(\d)", r"\1.\2"),
     (r"^(?=.*[<>]=.* with thresholds)", "maximize recall subject to "),
+    (r"\bs\.t (?!\.)|\bsubject (?!to\b)", "subject to "),
+    (r" ?,? ?\b(?:with|at) [\d.]+ ?%? confidence(?: level)?$", ""),
     (r"^(?:subject to|s\.t\.|st)\b\.?", ""),
     (r"\b(?:keep|hold|must|should|be|is|the|a|an|of)\b", " "),
     (r"\s*[:;,!]+(?=\s|$)|\.$", " "),
