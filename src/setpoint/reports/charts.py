@@ -87,7 +87,7 @@ def _intervals(
     """One interval per row, and the bound they should keep to."""
     x = linear(*_room([rate for _, rate in rows], bound), shares=True, about=4)
     places = [len(rows) - i - 0.5 for i in range(len(rows))]
-    longest = left // 7 - 1
+    longest = left // 8
     y = Scale(0, len(rows), [(p, clip(n, longest)) for p, (n, _) in zip(places, rows, strict=True)])
     spoken = "; ".join(f"{n}: {percent(m.value)} ({between(m.interval)})" for n, m in rows)
     plot = Plot(x, y, title, spoken, heading, height=76 + 34 * len(rows), left=left)

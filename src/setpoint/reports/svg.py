@@ -12,6 +12,8 @@ from markupsafe import Markup
 from setpoint.reports.text import MINUS, clip
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 420, 64, 14, 12, 44
+_LETTER = 7
+"""The width of a letter of 12 px, about."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,8 @@ class Plot:
             y = TOP + 9 if top else self.height - BOTTOM - 8
             right = place < (self.left + self.width - RIGHT) / 2 if right is None else right
             shift, anchor = (5, "start") if right else (-5, "end")
+            beside = not right and place + shift - _LETTER * len(label) < self.left
+            y += 16 if beside else 0  # below the first label of the other axis
             self.text(place + shift, y, label, anchor, f"t-ink t-{class_}")
 
     def level(self, y: float) -> None:

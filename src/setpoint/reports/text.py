@@ -68,8 +68,10 @@ def signed(value: float, digits: int = 0) -> str:
 
 
 def money(value: float) -> str:
-    """An amount without its currency: cents below 100."""
-    return f"{value:,.{0 if abs(value) >= 100 else 2}f}".replace("-", MINUS)
+    """An amount without its currency: cents below 100, halves up as in the page's script."""
+    digits = 0 if abs(value) >= 100 else 2
+    rounded = math.copysign(math.floor(abs(value) * 10**digits + 0.5) / 10**digits, value)
+    return f"{rounded:,.{digits}f}".replace("-", MINUS)
 
 
 def between(interval: Interval | None) -> str:

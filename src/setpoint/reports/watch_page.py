@@ -7,13 +7,16 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 import numpy as np
+from markupsafe import Markup
 
+from setpoint.certificates.goals import as_capacity, goal_to_certify
 from setpoint.monitoring import Monitor
 from setpoint.monitoring.status import change_text, rate_text
 from setpoint.monitoring.watched_rates import CapacityWatch, RateWatch, ShareWatch
 from setpoint.reports.page import environment
 from setpoint.reports.svg import Plot, Scale, linear
 from setpoint.reports.text import NOTHING, capital, level, percent, pretty, rate_name, thousands
+from setpoint.reports.wording import nouns_from, promise_in_words
 
 MARK = b'id="setpoint-watch"'
 """What tells a page of a monitor from any other file."""
@@ -42,6 +45,7 @@ def watch_page(monitor: Monitor) -> str:
         template.render(
             monitor=monitor,
             title=_TITLES[monitor.verdict],
+            promise=_promise(monitor),
             tone=_TONES[monitor.verdict],
             changes=list(changes(monitor)),
             advice=list(advice(monitor)),
@@ -52,6 +56,17 @@ def watch_page(monitor: Monitor) -> str:
         )
         + "\n"
     )
+
+
+def _promise(monitor: Monitor) -> Markup:
+    """What was certified, in the words of the labels."""
+    certificate = monitor.certificate
+    if as_capacity(certificate.goal) is not None:
+        return Markup("<bdi>{}</bdi>").format(capital(pretty(certificate.goal)))
+    nouns = nouns_from(*(certificate.label_names[1:] or ("1",)), "", "")
+    bounds = goal_to_certify(certificate.goal).bounds
+    words = promise_in_words(bounds, nouns, certificate.column)
+    return words if words.startswith("<") else Markup(capital(words))
 
 
 def changes(monitor: Monitor) -> Iterator[str]:

@@ -186,9 +186,14 @@ def _gap(expression: Expression, nouns: Nouns) -> tuple[Markup, ...] | None:
 
 def bounds_in_words(bounds: Sequence[Bound | Setpoint], run: RunResult) -> Markup:
     """Several bounds, joined by commas and a last "and"."""
-    nouns = nouns_of(run)
+    return promise_in_words(bounds, nouns_of(run), (run.certificate or {}).get("column"))
+
+
+def promise_in_words(
+    bounds: Sequence[Bound | Setpoint], nouns: Nouns, column: str | None
+) -> Markup:
+    """Several bounds in the words of a task, in each group of a column if it is named."""
     pieces = [bound_in_words(bound, nouns) for bound in bounds]
-    column = (run.certificate or {}).get("column")
     last = Markup(" in each group of {}").format(name(column, 40)) if column else Markup("")
     if len(pieces) < 2:
         return Markup("").join(pieces) + last
