@@ -194,7 +194,8 @@ def test_counts_at_the_width_used_by_the_bound():
 
 
 @pytest.mark.filterwarnings("ignore:Cannot compute class prob")  # LightGBM has raw scores only
-def test_scikit_learn_estimators_of_lightgbm_train_as_its_own_function():
+@pytest.mark.parametrize("metric", ["metric", "feval"])
+def test_scikit_learn_estimators_of_lightgbm_train_as_its_own_function(metric):
     x, y = draw()
     objective = Objective(fnr_at_fpr(0.1))
     weights = np.linspace(0.5, 2, len(y))
@@ -202,11 +203,26 @@ def test_scikit_learn_estimators_of_lightgbm_train_as_its_own_function():
         objective=objective, n_estimators=8, n_jobs=1, verbosity=-1, random_state=0
     )
     seen = clone(model).fit(
-        x, y, sample_weight=weights, eval_X=(x,), eval_y=(y,), eval_metric=objective.feval
+        x,
+        y,
+        sample_weight=weights,
+        eval_X=(x,),
+        eval_y=(y,),
+        eval_metric=getattr(objective, metric),
     )
     data = lightgbm.Dataset(x, y, weight=weights)
     params = {"objective": objective, "num_threads": 1, "verbosity": -1}
-    own = lightgbm.train(params, data, 8)
+    seen_by_train = {}
+    own = lightgbm.train(
+        params,
+        data,
+        8,
+        valid_sets=[data.create_valid(x, y)],
+        feval=getattr(objective, metric),
+        callbacks=[lightgbm.record_evaluation(seen_by_train)],
+    )
+    known, found = seen_by_train["valid_0"], seen.evals_result_["valid_0"]
+    assert known["setpoint/goal"] == pytest.approx(found["setpoint/goal"])
     np.testing.assert_allclose(seen.predict(x), own.predict(x), rtol=1e-9)
     values = seen.evals_result_["valid_0"]["setpoint/goal"]
     assert values[-1] == pytest.approx(fnr_at_fpr(0.1).evaluate(seen.predict(x), y))

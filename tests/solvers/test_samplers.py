@@ -171,6 +171,12 @@ def test_a_batch_sampler_in_the_place_of_a_sampler_is_refused(make):
         assert torch.equal(y[rows], of)
 
 
+@pytest.mark.parametrize("given", [["fraud", "ok"] * 9, TensorDataset(torch.zeros(9, 2))])
+def test_labels_are_numbers(given):
+    with pytest.raises(TypeError, match=r"numbers, as in Stratified\(\(labels == 'fraud'\)"):
+        Stratified(given, 4)
+
+
 def test_classes_too_rare_for_the_batches_come_as_they_do_in_the_data():
     """At most four classes fit into a batch of four; of eight, all must still be seen."""
     y = torch.arange(800) % 8

@@ -177,7 +177,7 @@ def too_coarse(rate: Rate, size: float, aim: float) -> str:
     """
     if not rate.is_share or not 0 < aim * size < 1 - TOLERANCE:
         return ""
-    one = f"one of {plural(size, 'example')} is a rate of {1 / size:.2g}"
+    one = f"one of {plural(float(f'{size:.4g}'), 'example')} is a rate of {1 / size:.2g}"
     return f"too coarse: {one}, more than {aim:.4g}"
 
 

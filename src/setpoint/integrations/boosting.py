@@ -39,6 +39,7 @@ REACH = 0.5671432904097838
 """The root of ``r = exp(-r)``: how far a Newton step may go, in widths of the step."""
 GOAL_KEY = "setpoint/goal"
 """What the goal's value is called in the history of a booster."""
+_NO_QUERY = object()
 _SMALLEST = 1e-16  # of a curvature: both libraries divide by sums of it
 
 
@@ -118,16 +119,17 @@ class Objective:
 
     @property
     def metric(self) -> _Metric:
-        """The goal's value on a data set, for XGBoost; lower is better.
+        """The goal's value on a data set; lower is better.
 
-        For ``custom_metric`` of ``xgboost.train`` and ``eval_metric`` of ``XGBClassifier``. The
-        best threshold of these very data; where none reaches the targets, the worst share, or
-        infinity if the objective is no share.
+        For ``eval_metric`` of ``XGBClassifier`` and ``LGBMClassifier``, ``custom_metric`` of
+        ``xgboost.train`` and ``feval`` of ``lightgbm.train``. The best threshold of these very
+        data; where none reaches the targets, the worst share, or infinity if the objective is no
+        share.
         """
         return _Metric(self)
 
     def feval(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[str, float, bool]:
-        """The same for LightGBM: ``feval`` of its ``train``, ``eval_metric`` of its estimators."""
+        """The same for LightGBM alone."""
         return GOAL_KEY, self._value(first, second, sample_weight), False
 
     def _value(self, first: Any, second: Any, sample_weight: Any) -> float:
@@ -148,9 +150,17 @@ class _Metric:
     def __init__(self, objective: Objective) -> None:
         self.objective, self.__name__ = objective, GOAL_KEY
 
-    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> Any:
-        """Name and value for ``xgboost.train``, the value alone for its estimators."""
+    def __call__(
+        self, first: Any, second: Any, sample_weight: Any = None, query: Any = _NO_QUERY
+    ) -> Any:
+        """What the caller takes.
+
+        LightGBM (its estimators pass four columns): a name, a value and a direction;
+        ``xgboost.train``: a name and a value; estimators of XGBoost: the value alone.
+        """
         value = self.objective._value(first, second, sample_weight)
+        if query is not _NO_QUERY or type(second).__module__.startswith("lightgbm"):
+            return GOAL_KEY, value, False
         return (GOAL_KEY, value) if hasattr(second, "get_label") else value
 
 

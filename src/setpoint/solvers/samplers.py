@@ -74,7 +74,7 @@ class ByClass(ABC):
     def __init__(self, labels: Any, size: int | None = None, *, seed: int = 0) -> None:
         given = labels if size is None else size
         self.size, self.seed = whole(given, "size", least=1), seed
-        self.labels = None if size is None else torch.as_tensor(labels).detach().cpu().reshape(-1)
+        self.labels = None if size is None else _label_column(labels, type(self).__name__)
         self._passes = 0
 
     @abstractmethod
@@ -369,6 +369,17 @@ def cycle(rows: Tensor, size: int, generator: torch.Generator) -> Iterator[Tenso
         queue = torch.cat(parts)
         yield queue[:size]
         queue = queue[size:]
+
+
+def _label_column(labels: Any, name: str) -> Tensor:
+    """Labels as numbers ``[n]``; TypeError for texts, or for a data set."""
+    try:
+        return torch.as_tensor(labels).detach().cpu().reshape(-1)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(
+            f"{name} takes the labels of all examples as numbers, as in "
+            f"{name}((labels == 'fraud').astype(int), 64); got {type(labels).__name__}."
+        ) from None
 
 
 def _class_weights(classes: list[Tensor], counts: list[int]) -> list[float]:
