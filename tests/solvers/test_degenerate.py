@@ -242,6 +242,6 @@ def test_rows_without_a_label_are_absent_whoever_shares_a_threshold(main, how):
 
 def test_a_status_rounds_what_weights_count():
     labels, weights = torch.tensor([1.0] * 4 + [0.0] * 60), torch.full((64,), 1.0364444171)
-    criterion = Implicit(fnr_at_fpr(0.01))
+    criterion = sp.Implicit(sp.fnr_at_fpr(0.01))
     criterion(torch.linspace(1, -1, 64), labels, weights=weights)
     assert "one of 62.19 examples" in criterion.status
