@@ -63,7 +63,7 @@ def _promise(monitor: Monitor) -> Markup:
     certificate = monitor.certificate
     if as_capacity(certificate.goal) is not None:
         return Markup("<bdi>{}</bdi>").format(capital(pretty(certificate.goal)))
-    nouns = nouns_from(*(certificate.label_names[1:] or ("1",)), "", "")
+    nouns = nouns_from((certificate.label_names or ("0", "1"))[1], "", "")
     bounds = goal_to_certify(certificate.goal).bounds
     words = promise_in_words(bounds, nouns, certificate.column)
     return words if words.startswith("<") else Markup(capital(words))

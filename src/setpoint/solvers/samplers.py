@@ -123,8 +123,8 @@ class ByClass(ABC):
 
         ``DataLoader(data, sampler=Stratified(...))`` would yield batches of batches.
         """
-        outer = sys._getframe(2).f_locals.get("self")
-        if isinstance(outer, BatchSampler) and outer.sampler is self:
+        outer: Any = sys._getframe(2).f_locals.get("self")
+        if isinstance(outer, BatchSampler) and id(outer.sampler) == id(self):
             name = type(self).__name__
             raise TypeError(
                 f"{name} yields batches, and sampler= takes single rows: DataLoader(data, "
