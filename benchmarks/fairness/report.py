@@ -11,13 +11,13 @@ SAME = 0.05
 """Gaps so many points apart count as equal."""
 Rows = list[dict[str, Any]]
 HEAD = [
-    "| method | tolerance | error, % | gap on test, % | met | ours minus it | dice | seconds |",
-    "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    "| set | method | tolerance | error, % | gap, % | met | ours minus it | random | seconds |",
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
 ]
 
 
 def table(rows: Rows) -> str:
-    """Markdown, one table for each rule and data set, then who is ahead where."""
+    """Markdown: a row for each rule and data set, method and tolerance; then who is ahead where."""
     sets: dict[tuple[str, str], dict[tuple[str, str], Rows]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -26,14 +26,12 @@ def table(rows: Rows) -> str:
         for knob, found in row["found"].items():
             one = {**found, "seed": cell["seed"], "seconds": row["seconds"]}
             sets[cell["rule"], cell["data"]][cell["method"], knob].append(one)
-    lines, verdicts = [], []
+    lines, verdicts = [*HEAD], []
     for (rule, data), found in sorted(sets.items()):
-        seeds = len({row["seed"] for own in found.values() for row in own})
-        lines += ["", f"**{rule.capitalize()}, {data}**, {seeds} splits", "", *HEAD]
         ours = [own for (method, _), own in found.items() if method == OURS]
         for (method, knob), own in found.items():
             apart = None if method == OURS else difference(ours, own)
-            lines.append(_line(method, knob, own, apart))
+            lines.append(f"| {rule}, {data} {_line(method, knob, own, apart)}")
             if apart is not None and not method.startswith(OWN):
                 verdicts.append((rule, data, f"{method}, {_knob(method, knob)}", *apart))
     return "\n".join([*lines, "", *summary(verdicts)])
