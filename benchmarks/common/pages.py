@@ -53,7 +53,8 @@ def shortened(text: str, name: str, folder: Path, tables: Path, cells: int) -> s
             csv.writer(file, lineterminator="\n").writerows([lines[0], *lines[2:]])
         place = Path(os.path.relpath(tables, folder)).as_posix()
         links = f"[table]({place}.md#{stem}), [csv]({place}/{stem}.csv)"
-        return f"{rows} rows ({next(filter(None, lines[0]))}): {links}.\n"
+        by = ", ".join(filter(None, lines[0][:2]))
+        return f"{rows} rows ({by}): {links}.\n"
 
     return TABLE.sub(moved, text + "\n").rstrip("\n")
 

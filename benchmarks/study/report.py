@@ -242,7 +242,12 @@ def _every_table(found: list[Gain]) -> str:
     """Mean over folds of each cell, and the spread over folds where there are several."""
     widths = sorted({gain.hidden for gain in found})
     heads = " | ".join(map(_model, widths))
-    lines = [f"| table | goal | {heads} |", "| --- | --- |" + " ---: |" * len(widths)]
+    lines = [
+        "The gain cell by cell, with its standard error over folds:",
+        "",
+        f"| table | goal | {heads} |",
+        "| --- | --- |" + " ---: |" * len(widths),
+    ]
     for data in dict.fromkeys(gain.data for gain in found):
         for goal in GOALS:
             entries = []
@@ -260,7 +265,12 @@ def _every_table(found: list[Gain]) -> str:
 
 def _trees(rows: list[Row]) -> str:
     """The metric itself: linear and 32 units by us, and LightGBM."""
-    lines = ["| table | goal | ours, linear | ours, 32 units | LightGBM |", "| --- " * 5 + "|"]
+    lines = [
+        "The metric itself, beside LightGBM:",
+        "",
+        "| table | goal | ours, linear | ours, 32 units | LightGBM |",
+        "| --- " * 5 + "|",
+    ]
     values: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for row in rows:
         if row["contaminated"] == 0.0:
