@@ -4,8 +4,10 @@ Groups are named by their column and its values, ``sex=["f", "m"]``; several col
 intersections of their values. What comes out is the ordinary language: the sentence of a problem
 says it with ``max``, ``min`` and ``on``, and reads back.
 
->>> print(four_fifths(sex=["f", "m"]))
-min(coverage on sex="f", coverage on sex="m") / max(coverage on sex="f", coverage on sex="m") >= 0.8
+Examples:
+    >>> print(four_fifths(sex=["f", "m"]))
+    min(coverage on sex="f", coverage on sex="m") / max(coverage on sex="f", coverage on sex="m")
+    >= 0.8
 """
 
 from __future__ import annotations
