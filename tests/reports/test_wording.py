@@ -52,6 +52,12 @@ def test_bounds(goal, words):
     assert said(bounds_in_words(read_goal(goal).bounds, result(**NAMED))) == words
 
 
+def test_a_gap_between_groups_is_not_in_each_group():
+    bounds = read_goal("demographic_parity(0.1, sex=[f, m])").bounds
+    run = result(**NAMED, certificate={"column": "sex"})
+    assert said(bounds_in_words(bounds, run)).endswith("between sex = f and sex = m")
+
+
 def test_without_names_the_classes_are_positives_and_negatives():
     bounds = read_goal("fpr <= 0.01 and recall >= 0.9").bounds
     words = said(bounds_in_words(bounds, result(positive="1")))

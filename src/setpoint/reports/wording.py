@@ -194,7 +194,9 @@ def promise_in_words(
 ) -> Markup:
     """Several bounds in the words of a task, in each group of a column if it is named."""
     pieces = [bound_in_words(bound, nouns) for bound in bounds]
-    last = Markup(" in each group of {}").format(name(column, 40)) if column else Markup("")
+    everywhere = not any(rate.where for bound in bounds for rate in bound.expression.rates())
+    each = column if everywhere else None  # bounds that name groups are no bounds on each
+    last = Markup(" in each group of {}").format(name(each, 40)) if each else Markup("")
     if len(pieces) < 2:
         return Markup("").join(pieces) + last
     return Markup(", ").join(pieces[:-1]) + " and " + pieces[-1] + last
