@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -84,6 +85,10 @@ def test_the_card_of_a_certificate_alone():
     assert "accept: score > " in three
     refused = certificate_card(certify(s[:20], y[:20], "fpr <= 0.001"))
     assert "**infeasible**" in refused
+    doubtful = certify(-s, y, "maximize recall subject to fpr <= 0.05")
+    named = certificate_card(replace(doubtful, label_names=("good", "<bad>")))
+    assert "Verdict: **certified, but" in named
+    assert "labels: 'good', and '<bad>' as the positive one" in html.unescape(named)
 
 
 def test_signs_of_a_goal_and_names_of_columns_are_plain_to_read():

@@ -65,14 +65,17 @@ def certificate_card(certificate: Certificate | ThreeWayCertificate) -> str:
     ]
     limits = [f"- {_plain(line)}" for line in entries.get("assumptions", ())]
     limits.append("- Other data than these, other uses, and other groups were not judged.")
+    rules = _rules(certificate)
+    if certificate.label_names:
+        rules.append("labels: {!r}, and {!r} as the positive one".format(*certificate.label_names))
     parts = [
         f"# Decisions: {_plain(certificate.goal)}",
-        f"Verdict: **{_plain(certificate.status)}**. Decisions are strict comparisons of a score "
+        f"Verdict: **{_plain(certificate.verdict)}**. Decisions are strict comparisons of a score "
         "with a threshold.",
         "## Promise",
         _promise(entries),
         "## Decisions",
-        "\n".join(f"- {_plain(rule)}" for rule in _rules(certificate)),
+        "\n".join(f"- {_plain(rule)}" for rule in rules),
         "## Measured",
         "\n".join(decided),
         "## Limits",
