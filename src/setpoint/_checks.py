@@ -20,7 +20,7 @@ def is_number(value: object) -> TypeGuard[float]:
 def number(value: object, what: str) -> float:
     """``value`` as a float, or an error that names it."""
     if not is_number(value):
-        raise TypeError(f"{what} must be a finite number; got {value!r}.")
+        raise TypeError(f"{what} must be a finite number; got {quoted(value)}.")
     return float(value)
 
 
@@ -54,7 +54,8 @@ def at_least_zero(value: object, what: str) -> float:
 def whole(value: object, what: str, *, least: int) -> int:
     """``value`` as a whole number of at least ``least``, or an error that names it."""
     if not is_number(value) or float(value) != int(value) or value < least:
-        raise ValueError(f"{what} must be a whole number of at least {least}; got {value!r}.")
+        shown = quoted(value)
+        raise ValueError(f"{what} must be a whole number of at least {least}; got {shown}.")
     return int(value)
 
 

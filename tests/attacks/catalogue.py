@@ -17,6 +17,7 @@ ATTACKS: dict[str, Callable[[Random], None]] = {
     "documents: certificate": documents.certificate,
     "documents: manifest": documents.manifest,
     "documents: text": documents.text,
+    "documents: other": documents.other,
     "arrays: containers": arrays.containers,
     "arrays: refused": arrays.refused,
     "arrays: certified": arrays.certified,

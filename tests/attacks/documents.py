@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,7 +16,11 @@ from certificates.test_storage import FOUND, forged
 from runs.test_manifest import example, rewrite
 from strategies import LETTERS, number
 
-from setpoint.certificates import Certificate
+from setpoint import certify, fnr_at_fpr
+from setpoint.certificates import Certificate, label_plan
+from setpoint.certificates.storage import checksum
+from setpoint.comparison import Comparison, MethodTrial
+from setpoint.pareto import Front, FrontPoint
 from setpoint.runs import Manifest, RunError, read_manifest
 
 ODD = [
@@ -119,6 +125,37 @@ def manifest(random: Random) -> None:
         assert isinstance(found, Manifest)
         file.write_bytes(found.to_bytes())
         assert read_manifest(Path(folder)) == found
+
+
+@cache
+def others() -> dict[str, tuple[Any, str]]:
+    """Other documents, each with the class that reads it."""
+    rng = np.random.default_rng(0)
+    labels = rng.random(800) < 0.3
+    scores = rng.normal(size=800) + 2 * labels
+    monitor = certify(scores, labels, "fpr <= 0.1").monitor(by="week")
+    monitor.update(scores[:400] + 1, labels[:400], times=np.arange(400))
+    points = [FrontPoint(i, 0.5 - i / 9, i / 9, measures={"error": i / 9}) for i in range(3)]
+    front = Front(("misses", "false_alarms"), "ours", tuple(points), recipe={"seed": 0})
+    trial = MethodTrial("implicit", 0, 0.1, None, 0.2, 0.01, 8, 1.5, "ok")
+    compared = Comparison(fnr_at_fpr(0.1), (trial, replace(trial, seed=1)))
+    made = (label_plan(scores, "fpr <= 0.1", 100), monitor, front, compared)
+    return {type(one).__name__: (type(one), one.to_json()) for one in made}
+
+
+def other(random: Random) -> None:
+    """A forged plan, monitor, front or comparison is refused, or reads back and prints itself."""
+    cls, whole = others()[random.choice(sorted(others()))]
+    body = json.loads(whole)
+    signed = body.pop("checksum", None) is not None
+    for _ in range(random.randrange(1, 3)):
+        spoil(random, body)
+    if signed:
+        body["checksum"] = checksum(body)
+    found = attempt(lambda: cls.from_json(json.dumps(body)))
+    if not isinstance(found, Refused):
+        assert isinstance(str(found), str)
+        assert cls.from_json(found.to_json()).to_json() == found.to_json()
 
 
 def text(random: Random) -> None:

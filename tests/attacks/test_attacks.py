@@ -3,7 +3,13 @@
 import pytest
 from attacks.catalogue import ATTACKS, run
 
-CASES = {"goals: long": 40, "goals: choice": 300, "documents: text": 300, "arrays: names": 60}
+CASES = {
+    "documents: other": 150,
+    "goals: long": 40,
+    "goals: choice": 300,
+    "documents: text": 300,
+    "arrays: names": 60,
+}
 SLOW = {"files: crash", "signals: interrupt"}  # test_crashes.py has some of them
 
 

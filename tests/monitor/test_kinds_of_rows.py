@@ -1,5 +1,9 @@
 """Clusters, amounts, many groups, gaps: what a monitor counts of rows that are not plain ones."""
 
+import tracemalloc
+import zlib
+from base64 import b64encode
+
 import numpy as np
 import pytest
 from monitor.test_monitor import DAY, rows
@@ -247,3 +251,16 @@ def test_a_class_is_watched_against_the_others():
     assert monitor.update((found == 0) * 1.0, labels == 0) == "holds"
     found, labels = decided(4000, 0.8)
     assert monitor.update((found == 0) * 1.0, labels == 0).startswith("broken since update 2")
+
+
+def test_a_forged_state_of_clusters_is_not_unpacked_without_limit():
+    packer = zlib.compressobj(9)
+    packed = b"".join(packer.compress(bytes(1 << 20)) for _ in range(200)) + packer.flush()
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="of another length"):
+            SeenClusters.restore((b64encode(packed).decode(), 0))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20 * 2**20, f"{peak / 2**20:.0f} MB"

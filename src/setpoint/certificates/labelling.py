@@ -33,7 +33,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +53,7 @@ from setpoint.certificates.goals import (
 )
 from setpoint.certificates.proofs import CERTIFIED, NOT_CERTIFIED
 from setpoint.certificates.sample import NEGATIVES, POSITIVES, CannotPromise, scores_and_precision
-from setpoint.certificates.storage import json_object
+from setpoint.certificates.storage import checked_record, json_object
 from setpoint.certificates.tails import allowed, lower, upper
 from setpoint.certificates.text import useless
 
@@ -107,13 +107,12 @@ class LabelPlan:
     def from_json(cls, text: str) -> LabelPlan:
         """Read :meth:`to_json` back; anything else is a ValueError."""
         body = json_object(text)
-        names = {field.name for field in fields(cls)}
-        if body.pop("kind", None) != PLAN_KIND or set(body) != names:
+        if body.pop("kind", None) != PLAN_KIND:
             raise ValueError("This is no label plan: make one with label_plan or `setpoint plan`.")
-        plan = cls(**{**body, "rows": tuple(body["rows"])})
-        whole(plan.examples, "examples", least=1)
-        right = all(type(row) is int and 0 <= row < plan.examples for row in plan.rows)
-        if not right or len(set(plan.rows)) != len(plan.rows):
+        plan = checked_record(cls, body, "label plan")
+        _single_inequality(plan.goal)
+        there = all(row < plan.examples for row in plan.rows)
+        if not there or len(set(plan.rows)) != len(plan.rows):
             raise ValueError("This is no valid label plan: its rows are not those of the table.")
         if not 0 <= plan.top_labels <= min(plan.top, len(plan.rows)) <= plan.examples:
             raise ValueError("This is no valid label plan: it labels more rows than it has.")

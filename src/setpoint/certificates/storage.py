@@ -11,12 +11,14 @@ import hashlib
 import json
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
     from setpoint.certificates.certificate import Record
 
+_Kind = TypeVar("_Kind")
 _LONGEST = 50_000_000
 """Characters of a file that are read at all."""
 
@@ -90,10 +92,28 @@ def _refuse(name: str) -> float:
     raise ValueError(f"{name} is no JSON number")
 
 
-def need(right: bool, why: str) -> None:
+def need(right: bool, why: str, what: str = "certificate") -> None:
     """Refuse the file unless it is right."""
     if not right:
-        raise ValueError(f"This is no valid certificate: {why}.")
+        raise ValueError(f"This is no valid {what}: {why}.")
+
+
+def checked_record(of: type[_Kind], given: object, what: str) -> _Kind:
+    """An object of a dataclass from JSON, every field that counts in comparisons checked.
+
+    Raises:
+        ValueError: A field is missing, too much, or not of the type that it says.
+    """
+    hints = get_type_hints(of)
+    names = [field.name for field in fields(of) if field.compare]  # type: ignore[arg-type]
+    right = isinstance(given, dict) and set(given) == set(names)
+    need(right, f"it holds {', '.join(names)}", what)
+    assert isinstance(given, dict)
+    found = {}
+    for name, value in given.items():
+        need(_is_of(hints[name], value), f"{name} cannot be {value!r:.60}", what)
+        found[name] = tuple(value) if get_origin(hints[name]) is tuple else value
+    return of(**found)
 
 
 def need_label_names(given: dict[str, Any]) -> None:
@@ -122,6 +142,11 @@ def _checked_entries(hint: Any, given: object, where: str) -> tuple[Any, ...]:
 
 def _is_of(hint: Any, value: object) -> bool:
     """Whether a value is of a type; counts are not negative, and numbers are finite."""
+    if get_origin(hint) is tuple:
+        return isinstance(value, list) and all(_is_of(get_args(hint)[0], one) for one in value)
+    if get_origin(hint) is Mapping:
+        of = get_args(hint)[1] | None
+        return isinstance(value, dict) and all(_is_of(of, one) for one in value.values())
     types = get_args(hint) or (hint,)
     if type(value) not in types and not (type(value) is int and float in types):
         return False

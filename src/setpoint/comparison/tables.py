@@ -13,6 +13,7 @@ import numpy as np
 
 from setpoint._checks import plural
 from setpoint._files import save_figure
+from setpoint.certificates.storage import checked_record, json_object, need
 from setpoint.comparison.pictures import draw_comparison
 from setpoint.comparison.trials import (
     AT_RATE,
@@ -138,14 +139,12 @@ class Comparison:
     def from_json(cls, text: str) -> Comparison:
         """Read what :meth:`to_json` wrote."""
         try:
-            stored = json.loads(text)
-            trials = tuple(
-                MethodTrial(**{**one, "ms_per_step": _nan_if_none(one["ms_per_step"])})
-                for one in stored["trials"]
-            )
+            stored = json_object(text, "stored comparison")
+            trials = tuple(map(_trial, stored["trials"]))
+            need(bool(trials), "it has no trial", "stored comparison")
             return cls(Problem.parse(stored["problem"]), trials)
-        except (KeyError, TypeError, json.JSONDecodeError) as error:
-            raise ValueError(f"This is not a stored comparison: {error}.") from None
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"This is not a stored comparison: {error!s:.300}.") from None
 
 
 def _trial_record(trial: MethodTrial) -> dict[str, Any]:
@@ -154,8 +153,12 @@ def _trial_record(trial: MethodTrial) -> dict[str, Any]:
     return {k: None if isinstance(v, float) and v != v else v for k, v in record.items()}
 
 
-def _nan_if_none(value: float | None) -> float:
-    return float("nan") if value is None else float(value)
+def _trial(plain: Any) -> MethodTrial:
+    timed = plain["ms_per_step"] is not None
+    trial = checked_record(MethodTrial, plain if timed else {**plain, "ms_per_step": 0.0}, "trial")
+    values = (trial.value, trial.carried, trial.validation)
+    need(all(abs(value or 0.0) < 1e100 for value in values), f"a value of {values}", "trial")
+    return trial if timed else replace(trial, ms_per_step=float("nan"))
 
 
 def _text_table(comparison: Comparison) -> str:

@@ -73,10 +73,14 @@ class SeenClusters:
 
     @staticmethod
     def restore(state: Sequence[Any]) -> SeenClusters:
-        """Read :meth:`state` back."""
+        """Read :meth:`state` back; a few bytes cannot become gigabytes."""
         found = SeenClusters()
         found.left_out = int(state[1])
-        packed = np.frombuffer(zlib.decompress(b64decode(state[0])), np.uint8)
+        try:
+            text = zlib.decompressobj().decompress(b64decode(state[0]), _BITS // 8 + 1)
+        except zlib.error as error:
+            raise ValueError(f"the clusters seen cannot be read ({error})") from None
+        packed = np.frombuffer(text, np.uint8)
         found.bits = np.unpackbits(packed).astype(bool)
         if len(found.bits) != _BITS:
             raise ValueError("the clusters seen are of another length")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from setpoint._checks import quoted_list
 from setpoint.certificates import Certificate
-from setpoint.certificates.storage import checksum, json_object
+from setpoint.certificates.storage import checksum, json_object, need
 from setpoint.monitoring.clusters import SeenClusters
 from setpoint.monitoring.history import Alarm, History
 from setpoint.monitoring.label_selection import LabelSelection
@@ -57,9 +60,15 @@ def from_json(cls: type[Monitor], text: str) -> Monitor:
         certificate = Certificate.from_json(json.dumps(body["certificate"]))
         options = {name: body[name] for name in ("watch", "features", "by")}
         monitor = cls(certificate, body["false_alarm"], **options)
-        _restore(monitor, body)
-    except (KeyError, TypeError, IndexError) as error:
-        raise ValueError(f"This is no valid state of a monitor: {error!r}.") from None
+        with np.errstate(divide="raise", invalid="raise"):
+            _restore(monitor, body)
+            str(monitor)  # what cannot be told is none
+        written = json.loads(to_json(monitor))
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        why = error if isinstance(error, ValueError) else "a field is missing or of another type"
+        raise ValueError(f"This is no valid state of a monitor: {why!s:.300}") from None
+    changed = [name for name, value in body.items() if written.get(name) != value]
+    need(not changed, f"{quoted_list(changed)} cannot be so", "state of a monitor")
     return monitor
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -20,6 +20,8 @@ from typing import Any, overload
 
 from torch import Tensor
 
+from setpoint._checks import quoted
+from setpoint.certificates.storage import checked_record, json_object
 from setpoint.train import load_checkpoint, save_checkpoint
 
 _FORMAT = "setpoint front 1"
@@ -117,10 +119,10 @@ def to_plain(point: FrontPoint) -> dict[str, Any]:
 
 
 def from_plain(plain: Mapping[str, Any]) -> FrontPoint:
-    """And back."""
-    measures = plain["measures"].items()
-    numbers = {name: math.nan if x is None else float(x) for name, x in measures}
-    return FrontPoint(**{**plain, "measures": numbers})
+    """And back; ValueError if it is something else."""
+    point = checked_record(FrontPoint, plain, "point of a front")
+    numbers = {name: math.nan if x is None else x for name, x in point.measures.items()}
+    return replace(point, measures=numbers)
 
 
 def front_to_json(content: Mapping[str, Any]) -> str:
@@ -137,17 +139,20 @@ def front_from_json(
         ValueError: This is something else.
     """
     try:
-        content = json.loads(text)
+        content = json_object(text, "front")
         if content["format"] != _FORMAT:
-            raise ValueError(f"its format is {content['format']!r}")
+            raise ValueError(f"its format is {quoted(content['format'])}")
         plain = [dict(point) for point in content["points"]]
         for point in plain:
             del point["gap"], point["non_dominated"]
-        first, second = content["names"]
+        first, second = map(str, content["names"])
         points = tuple(map(from_plain, plain))
-        return (first, second), content["method"], points, dict(content["recipe"])
+        if not points:
+            raise ValueError("it has no point")
+        return (first, second), str(content["method"]), points, dict(content["recipe"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"This is not a front that setpoint wrote ({error}).") from None
+        why = f"{error}"[:300]
+        raise ValueError(f"This is not a front that setpoint wrote ({why}).") from None
 
 
 Weights = Mapping[str, Tensor]
