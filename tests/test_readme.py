@@ -66,9 +66,16 @@ def test_it_is_short():
 def test_its_figures_are_those_of_the_pages():
     """The table claims what the pages of the evidence say, and nothing else."""
     docs = ROOT / "docs"
-    study, proofs = ((docs / f"{n}.md").read_text() for n in ("study", "certificates_measured"))
-    assert "the most in any is 5.1 %" in proofs
-    assert "breaks its promise in 57.0 %" in proofs
+    names = ("study", "certificates_measured", "when_does_it_pay")
+    study, proofs, pays = ((docs / f"{name}.md").read_text(encoding="utf-8") for name in names)
+    (most,) = re.findall(r"the most in any is ([\d.]+ %)", proofs)
+    assert f"broken in at most {most} at 95 % confidence" in TEXT
+    (naive,) = re.findall(r"breaks its promise in ([\d.]+) %", proofs)
+    assert f"broken in {float(naive):.0f} % of draws" in TEXT
+    (ahead, error), *_ = re.findall(r"([-+.\d]+) over trees on average, standard error ([\d.]+)", pays)
+    assert f"{ahead} points (standard error {error}) on the study's tables" in TEXT
+    (ahead, error), *_ = re.findall(r"\((\S+) behind, standard error ([\d.]+)\)", pays)
+    assert f"+{ahead} ({error}) on small and older ones" in TEXT
     for model in ("linear", "2 to 8 units", "32 units"):
         line = re.search(rf"\| H2 {model} \| ([-+.\d]+) \([\d.]+; ([-+.\d]+ to [-+.\d]+)", study)
         mean, interval = line.groups()
