@@ -72,7 +72,8 @@ def test_its_figures_are_those_of_the_pages():
     assert f"broken in at most {most} at 95 % confidence" in TEXT
     (naive,) = re.findall(r"breaks its promise in ([\d.]+) %", proofs)
     assert f"broken in {float(naive):.0f} % of draws" in TEXT
-    (ahead, error), *_ = re.findall(r"([-+.\d]+) over trees on average, standard error ([\d.]+)", pays)
+    trees = r"([-+.\d]+) over trees on average, standard error ([\d.]+)"
+    (ahead, error), *_ = re.findall(trees, pays)
     assert f"{ahead} points (standard error {error}) on the study's tables" in TEXT
     (ahead, error), *_ = re.findall(r"\((\S+) behind, standard error ([\d.]+)\)", pays)
     assert f"+{ahead} ({error}) on small and older ones" in TEXT
