@@ -1,11 +1,12 @@
 import pytest
 import torch
+from distributed.fleet import run_fleet
 from torch import nn
 from torch.testing import assert_close
 from torch.utils.data import DataLoader, TensorDataset
 
 from setpoint import Problem, coverage, error, fpr, precision, recall
-from setpoint.solvers import cross_entropy, samplers
+from setpoint.solvers import cross_entropy
 from setpoint.train import Classwise, Shuffled, Stratified, batches, fit
 
 
@@ -184,17 +185,18 @@ def test_classes_too_rare_for_the_batches_come_as_they_do_in_the_data():
     assert set(y[drawn].tolist()) == set(range(8))
 
 
-def test_ranks_share_the_batches_of_one_process(monkeypatch):
+def batches_of_rank(rank, y):
+    """The batches of a data loader on one of several ranks."""
+    sampler = Stratified(y, 60)
+    loader = DataLoader(TensorDataset(torch.arange(len(y))), batch_sampler=sampler)
+    assert len(loader) == 8
+    return [rows.tolist() for (rows,) in loader]
+
+
+def test_ranks_share_the_batches_of_one_process():
     y = labels(30, 970)
     alone = [set(rows) for rows in Stratified(y, 120)]
-    parts = []
-    for rank in range(2):
-        monkeypatch.setattr(samplers, "workers", lambda: 2)
-        monkeypatch.setattr(samplers, "rank_of", lambda rank=rank: rank)
-        sampler = Stratified(y, 60)
-        assert len(sampler) == 8
-        parts.append(list(sampler))
-    for whole, mine, other in zip(alone, *parts, strict=True):
+    for whole, mine, other in zip(alone, *run_fleet(batches_of_rank, y, world=2), strict=True):
         assert len(mine) == len(other) == 60
         assert set(mine) | set(other) == whole
         assert int(y[mine].sum()) == int(y[other].sum()) == 12
