@@ -68,6 +68,16 @@ def test_scores_that_say_nothing_are_not_called_inverted(seed):
     assert not certify(random.normal(size=2000), random.random(2000) < 0.1, fpr <= 0.05).caveats
 
 
+def test_scores_that_find_no_more_positives_than_chance_are_noted():
+    random = np.random.default_rng(0)
+    labels, scores = random.random(2000) < 0.1, random.normal(size=2000)
+    scores[np.flatnonzero(~labels)[:40]] += 5  # on top only negatives
+    found = certify(scores, labels, fpr <= 0.05)
+    told = "are positive, of all 10.5 %: these scores do not find positives there"
+    assert any(told in note for note in found.notes)
+    assert not certify(scores + 9 * labels, labels, fpr <= 0.05).notes
+
+
 def test_test_rows_may_contradict_it():
     found = certify(*sample(0), fpr <= 0.05)
     assert found.tested_on(*sample(1)) == found

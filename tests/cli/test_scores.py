@@ -97,7 +97,10 @@ def test_the_page_of_scores(made, tmp_path, capsys):
     words = ("report", made / "new.csv", "--certificate", made / "c.json", "--score", "s")
     out = tmp_path / "page.html"
     assert run(*words, "--out", out) == 2
-    assert "--label is missing" in capsys.readouterr().err
+    assert "needs --label COLUMN, too" in capsys.readouterr().err
+    assert run("report", made / "c.json") == 2
+    told = "(named first: they are not the certificate) needs --certificate FILE, --score COLUMN"
+    assert told in capsys.readouterr().err
     named = ("--label", "y", "--group", "g", "--positive-name", "fraud")
     assert run(*words, *named, "--out", out, "--json") == 0
     assert json.loads(capsys.readouterr().out) == {"report": str(out)}

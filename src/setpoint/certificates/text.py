@@ -116,6 +116,13 @@ def remarks(
         of = "" if point.group is None else f" of {column} {point.group!r}"
         if point.threshold is not None and point.alerts == point.examples:
             yield f"The threshold accepts all of the rows{of}."
+        elif point.alerts and point.positives and point.true_alerts is not None:
+            found, prior = point.true_alerts / point.alerts, point.positives / point.examples
+            if found <= prior:
+                yield (
+                    f"Of the accepted rows{of} {share_text(found)} are positive, of all "
+                    f"{share_text(prior)}: these scores do not find positives there."
+                )
 
 
 def useless(

@@ -67,6 +67,10 @@ def run(given: argparse.Namespace) -> int:
     return DONE
 
 
+def _is_json(path: Path) -> bool:
+    return path.suffix.lower() == ".json"
+
+
 def _default(given: argparse.Namespace, folder: Path) -> Path:
     read = [path for path in (given.source, given.certificate) if path not in (None, folder)]
     check_output(folder / REPORT_FILE, force=given.force, inputs=read)
@@ -74,9 +78,11 @@ def _default(given: argparse.Namespace, folder: Path) -> Path:
 
 
 def _of_scores(given: argparse.Namespace) -> str:
-    for name in ("certificate", "score", "label"):
-        if getattr(given, name) is None:
-            raise UserError(f"--{name} is missing: a page of scored rows needs it.")
+    needed = {"certificate": "FILE", "score": "COLUMN", "label": "COLUMN"}
+    missing = [f"--{name} {what}" for name, what in needed.items() if getattr(given, name) is None]
+    if missing:
+        source = " (named first: they are not the certificate)" if _is_json(given.source) else ""
+        raise UserError(f"a page of scored rows{source} needs {', '.join(missing)}, too.")
     certificate = read_certificate_file(given.certificate)
     columns = (given.score, given.label, given.group, given.positive)
     source = open_table(given.source)
