@@ -81,8 +81,8 @@ def _of_scores(given: argparse.Namespace) -> str:
     needed = {"certificate": "FILE", "score": "COLUMN", "label": "COLUMN"}
     missing = [f"--{name} {what}" for name, what in needed.items() if getattr(given, name) is None]
     if missing:
-        source = " (named first: they are not the certificate)" if _is_json(given.source) else ""
-        raise UserError(f"a page of scored rows{source} needs {', '.join(missing)}, too.")
+        hint = " (named first: they are not the certificate)" if _is_json(given.source) else ""
+        raise UserError(f"a page of scored rows{hint} needs {', '.join(missing)}, too.")
     certificate = read_certificate_file(given.certificate)
     columns = (given.score, given.label, given.group, given.positive)
     source = open_table(given.source)
