@@ -123,7 +123,8 @@ def draw(rows: list[Row]) -> None:
         axes[0, column].set(title=data, xlabel="recall", ylabel="precision")
         if swept:
             axes[1, column].set(xlabel="start of the range", ylabel="PR-AUC in [start, 1], points")
-    axes[0, 0].legend(frameon=False, fontsize=8)
+    known = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*known, loc="outside upper center", ncols=6, frameon=False, fontsize=8)
     for axis in axes.flat:
         axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(IMAGES / "peers_table5.png", dpi=150)
