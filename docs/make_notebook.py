@@ -8,6 +8,9 @@ import io
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+from setpoint.certificates import text as certificate_text
 
 FILE = Path(__file__).parents[1] / "examples" / "fraud.ipynb"
 CELLS = (
@@ -40,7 +43,7 @@ scores, new_scores = (model.predict(x, raw_score=True) for x in (x_cal, x_new))"
 def report(name, threshold):
     alerts = new_scores > threshold
     fpr, recall = alerts[y_new == 0].mean(), alerts[y_new == 1].mean()
-    print(f"{name:10} threshold {threshold:6.2f}   new rows: fpr {fpr:.2%}, recall {recall:.1%}")
+    print(f"{name:10} threshold {threshold:6.2f}  new rows: fpr {fpr:.2%}, recall {recall:.1%}")
     return fpr
 
 tuned = np.quantile(scores[y_cal == 0], 1 - BOUND)
@@ -78,7 +81,8 @@ for _ in range(300):
     }
     for name, threshold in thresholds.items():
         broken[name] += (negatives > threshold).mean() > BOUND
-print({name: f"{count / 300:.0%} of samples break the bound" for name, count in broken.items()})""",
+for name, count in broken.items():
+    print(f"{name}: {count / 300:.0%} of samples break the bound")""",
 )
 
 
@@ -88,11 +92,12 @@ def is_code(text: str) -> bool:
 
 
 def run() -> tuple[list[str], dict[str, Any]]:
-    """What each cell prints, and the names that they make."""
+    """What each cell prints, in lines that fit a phone, and the names that they make."""
     names: dict[str, Any] = {}
     printed = []
     for text in CELLS:
-        with contextlib.redirect_stdout(io.StringIO()) as shown:
+        narrow = patch.object(certificate_text, "_TEXT_WIDTH", 62)
+        with narrow, contextlib.redirect_stdout(io.StringIO()) as shown:
             if is_code(text):
                 exec(text, names)
         printed.append(shown.getvalue())

@@ -16,7 +16,8 @@ const named = new ResizeObserver((boxes) =>
 );
 function prepare() {
   let heading = "";
-  const parts = ".md-typeset :is(h1, h2, h3, h4), .md-typeset__scrollwrap, p:has(> svg.picture)";
+  const picture = 'p:has(> :is(svg.picture, img:not([src*="badge"])))';
+  const parts = `.md-typeset :is(h1, h2, h3, h4), .md-typeset__scrollwrap, .md-typeset ${picture}`;
   document.querySelectorAll(parts).forEach((part) => {
     if (part.matches("h1, h2, h3, h4")) heading = part.firstChild.textContent.trim();
     else if (!part.role) {

@@ -107,30 +107,39 @@ def test_wide_tables_scroll_by_the_keyboard_and_have_a_name(browser, site):
         assert {shadow for *_, shadow in boxes} == {"local, local, scroll, scroll"}
 
 
-def test_a_picture_on_a_phone_is_large_enough_to_read(browser, site):
-    browser.open(site / "scores.html", width=390)
-    box, picture, index, name = browser.js("""(() => {
-        const picture = document.querySelector('svg.picture'), box = picture.parentElement;
+@pytest.mark.parametrize(
+    ("page", "kind", "heading"),
+    [("scores", "svg.picture", "2. Certify"), ("peers", "img[src$=png]", "What a step costs")],
+)
+def test_a_picture_on_a_phone_is_large_enough_to_read(browser, site, page, kind, heading):
+    browser.open(site / f"{page}.html", width=390)
+    box, picture, index, name = browser.js(f"""(() => {{
+        const picture = document.querySelector('.md-content {kind}'), box = picture.parentElement;
         return [box.clientWidth, picture.clientWidth, box.tabIndex, box.ariaLabel];
-    })()""")
-    assert box < 390 < picture
-    assert (index, name) == (0, "Picture: 2. Certify")
+    }})()""")
+    assert box < 390 < picture < 700
+    assert (index, name) == (0, f"Picture: {heading}")
 
 
 def test_console_output_is_not_wrapped_on_a_phone(browser, site):
-    """The lines of ``docs.console``; commands and code may wrap."""
-    for page in ("scores", "tutorial", "pages"):
+    """The lines of ``docs.console`` and tables in columns; commands and code may wrap."""
+    for page in ("scores", "tutorial", "pages", "loop", "solvers", "fraud"):
         browser.open(site / f"{page}.html", width=390)
-        room = browser.js("""(() => {
-            const code = document.querySelector('.language-console pre > code');
+        room, longest = browser.js("""(() => {
+            const shown = '.language-console pre > code, .language-text pre > code';
+            const codes = [...document.querySelectorAll(shown)], code = codes[0];
+            const lines = codes.flatMap(code => code.textContent.split('\\n'));
+            const columns = lines.filter(line => /\\S {2,}\\S/.test(line)).map(line => line.length);
             const probe = document.createElement('span'), style = getComputedStyle(code);
             probe.textContent = 'x'.repeat(62);
             probe.style.whiteSpace = 'pre';
             code.append(probe);
             const padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
-            return code.clientWidth - padding - probe.getBoundingClientRect().width;
+            const width = probe.getBoundingClientRect().width;
+            return [code.clientWidth - padding - width, Math.max(0, ...columns)];
         })()""")
         assert room >= 0
+        assert longest <= 62, page
 
 
 def test_a_page_that_is_not_there_leads_on(browser, site):
