@@ -229,7 +229,8 @@ def gains(tests: Tests, name: str) -> Tests:
 def summary(tests: Tests) -> str:
     """The main methods at the first goal: mean gains on cross-entropy over classes and folds."""
     first = {k: v for k, v in tests.items() if k[3] == FIRST[0]}
-    places = [p for p in product(TASKS, WIDTHS) if any(_at(k, p) and k[4] != PLAIN for k in first)]
+    both = gains(first, "Implicit")
+    places = [p for p in product(TASKS, WIDTHS) if sum(_at(k, p) for k in both) > 1]
     lines = []
     for name in list(ENTRIES)[1:MAIN]:
         found = gains(first, name)
