@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from monitor.test_monitor import rows
+from monitor.test_monitor import SECONDS, rows
 
 from benchmarks.monitoring import simulate
 from benchmarks.monitoring.simulate import _share_below, alarmed
@@ -19,7 +19,8 @@ def first_alarm(monitor, scores, labels=None, every=1):
     """After how many rows the monitor alarms, looked at after so many rows."""
     for end in range(every, len(scores) + 1, every):
         part = slice(end - every, end)
-        monitor.update(scores[part], None if labels is None else labels[part])
+        known = None if labels is None else labels[part]
+        monitor.update(scores[part], known, times=SECONDS[part])
         if not monitor:
             return float(end)
     return np.inf

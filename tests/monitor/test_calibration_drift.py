@@ -160,3 +160,18 @@ def test_train_without_a_time_says_that_the_order_of_rows_matters(tmp_path, caps
     told, page = "".join(capsys.readouterr()), (tmp_path / "run" / "report.html").read_text()
     assert "In the order of the file these rows drift" in told
     assert "In the order of the file these rows drift" in page
+
+
+@pytest.mark.parametrize("months", [2, 12])
+def test_rows_of_one_time_may_be_sorted(months):
+    scores, labels = rows()
+    order = np.argsort(labels, kind="stable")
+    times = np.random.default_rng(1).integers(months, size=len(scores))
+    assert exchangeability(scores[order], labels[order], times=times)
+    values = {"score": scores[order], "label": labels[order]}
+    assert moving_columns(values, times=times) == []
+
+
+def test_texts_that_move_are_told_as_they_are_in_the_file():
+    (moved,) = moving_columns({"city": np.repeat(["x", "y"], 500)})
+    assert str(moved) == "city: 100 % 'x' in the first fifth, 0 % 'x' in the last"

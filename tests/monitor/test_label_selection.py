@@ -215,3 +215,9 @@ def test_a_gap_does_not_count_blocks_with_many_alerts_more_than_others():
     days = [counted(share) for share in [1.0, 0.1] * 3]
     assert days[0] == pytest.approx(200)  # as long as all labels come, every row counts as one
     assert max(days[2:]) / min(days[2:]) < 1.6
+
+
+def test_rows_of_one_decision_without_a_label_are_no_choice_of_labels():
+    monitor = certify(*rows(3000), "fpr <= 0.05").monitor()
+    monitor.update(np.full(30, -1.0))
+    assert not monitor.refused

@@ -14,6 +14,8 @@ from setpoint.monitoring.watched_scores import AlertWatch
 from setpoint.rates import fpr, precision, recall
 
 DAY = np.datetime64("2024-05-01")
+SECONDS = DAY + np.arange(3000, dtype="timedelta64[s]")
+"""Times that say in which order rows came."""
 
 
 def rows(n, seed=0, shift=0.0, positives=0.2, gap=2.0):
@@ -121,9 +123,9 @@ def test_a_changed_state_is_refused(certificate, change, message):
 def test_evidence_does_not_depend_on_the_size_of_updates(certificate):
     scores, labels = rows(3000, 3)
     one, other = certificate.monitor(), certificate.monitor()
-    one.update(scores, labels)
+    one.update(scores, labels, times=SECONDS)
     for part in np.array_split(np.arange(3000), 37):
-        other.update(scores[part], labels[part])
+        other.update(scores[part], labels[part], times=SECONDS[part])
     for name in ("fpr <= 0.05", "alerts"):
         alike = pytest.approx(one.tests[name].log_evidence, rel=1e-8)
         assert other.tests[name].log_evidence == alike
@@ -353,12 +355,12 @@ def test_rows_that_wait_are_dropped_before_the_state_is_too_long(certificate, mo
     monkeypatch.setattr(pending_labels, "MOST_CHARACTERS", 1000)
     monitor, names = certificate.monitor(), [f"{i:048d}" for i in range(60)]  # 50 with the quotes
     for part in (slice(0, 15), slice(15, 60)):
-        monitor.update(rows(60, 1)[0][part], ids=names[part])
+        monitor.update(rows(60, 1)[0][part], ids=names[part], times=SECONDS[part])
         monitor = Monitor.from_json(monitor.to_json())
     assert list(monitor.pending.waiting) == names[40:]
     assert monitor.pending.dropped == 40
     monitor.add_labels(names[40:42], [0, 0])
-    monitor.update(rows(60, 2)[0][:2], ids=["x" * 48, "y" * 48])
+    monitor.update(rows(60, 2)[0][:2], ids=["x" * 48, "y" * 48], times=SECONDS[60:62])
     assert monitor.pending.dropped == 40  # those with labels have made room
     monkeypatch.setattr(pending_labels, "MOST_WAITING", 5)
     monitor.update(rows(60, 2)[0][:1], ids=["another"])
@@ -463,3 +465,10 @@ def test_clusters_with_late_labels_are_refused():
 def test_the_parts_of_a_budget_are_shares_and_features_get_a_tenth_more(parts):
     assert sum(parts[kind] for kind in WATCHED) == pytest.approx(1)
     assert parts["features"] == 0.1
+
+
+def test_an_hour_without_rows_changes_nothing(certificate):
+    monitor = certificate.monitor()
+    before = monitor.to_json()
+    assert monitor.update([], [], times=[]) == "holds"
+    assert monitor.to_json() == before

@@ -321,6 +321,29 @@ def test_a_file_that_has_grown_counts_its_new_rows_alone(place, capsys):
     assert state(place).rows == 300
 
 
+def test_files_put_together_and_pieces_of_a_grown_file_count_once(place):
+    days = [write(place / f"{d}.csv", n=100, seed=d, day=d) for d in range(1, 5)]
+    head, *_ = (lines := [day.read_text().splitlines() for day in days])[0]
+    for day in days[:2]:
+        watch(place, day)
+    month = place / "month.csv"  # two files that were counted, and a third, newest first
+    month.write_text("\n".join([head, *(x for day in lines[2::-1] for x in day[1:])]) + "\n")
+    watch(place, month)
+    assert state(place).rows == 300
+    watch(place, days[2])
+    assert state(place).rows == 300
+    assert watch(place, days[3]) == 0
+    assert state(place).rows == 400
+
+
+def test_small_files_that_are_alike_by_chance_are_other_files(place):
+    words = ("--score", "s", "--state", place / "state.json")
+    for name in ("1.csv", "2.csv", "2.csv"):  # no alert in an hour
+        (place / name).write_text("\n".join(["s", *["0"] * 30]) + "\n")
+        run("watch", place / "c.json", place / name, *words)
+    assert state(place).rows == 60
+
+
 def test_rows_that_recalibrated_are_not_counted_as_new_ones(place, capsys):
     watch(place, write(place / "a.csv", seed=1))
     rows_of_today = write(place / "b.csv", n=3000, seed=2, day=2)

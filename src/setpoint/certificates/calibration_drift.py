@@ -23,6 +23,7 @@ from setpoint.axes.arrays import Floats
 from setpoint.certificates.polya_urn import RankCells, alert_evidence, rank_evidence
 from setpoint.certificates.sample import binary_labels, scores_and_precision
 from setpoint.certificates.text import share_text
+from setpoint.certificates.times import order_of_time
 
 DRIFTS = "these rows drift"
 """How the reason of a drift begins."""
@@ -83,7 +84,8 @@ def exchangeability(
     Args:
         scores: One score per row, from the earliest row to the latest.
         labels: 0 or 1 for each, if they are known.
-        times: When each row came; by default rows are in the order of time.
+        times: When each row came; by default rows are in the order of time. The order of rows of
+            one time does not matter.
         threshold: Where alerts begin, for the words; by default the highest tenth of the first
             fifth.
         significance: The chance of an alarm if rows do not drift.
@@ -101,10 +103,10 @@ def exchangeability(
     level = check_share(significance, "significance", ends=False)
     array = scores_and_precision(scores)[0].astype(float)
     known = None if labels is None else binary_labels(labels, array)
+    random = np.random.default_rng(0)  # lots among equal scores and equal times
     if times is not None:
-        order = np.argsort(np.asarray(times), kind="stable")
+        order = order_of_time(times, random)
         array, known = array[order], None if known is None else known[order]
-    random = np.random.default_rng(0)  # lots among equal scores
     found = {"scores": _rank_test(array, random)}
     if known is not None:
         found["labels"] = _share_test(known, level / 4)
@@ -210,7 +212,7 @@ def moving_columns(
         ['euro rate: 4.8 in the first fifth, 1.3 in the last; the model extrapolates']
     """
     level = check_share(significance, "significance", ends=False)
-    order = None if times is None else np.argsort(np.asarray(times), kind="stable")
+    order = None if times is None else order_of_time(times, np.random.default_rng(0))
     limit = float(np.log(max(len(columns), 1) / level))
     found = []
     for name, values in columns.items():
@@ -253,6 +255,6 @@ def _moved_text(name: str, column: NDArray[Any], limit: float) -> tuple[float, M
         effect = abs(shares[-1] - shares[0])
         evident = evidence is not None and evidence >= limit + np.log(_MOST_VALUES)
         if evident and effect >= WORTH_NAMING and (best is None or effect > best[0]):
-            first, last = (f"{share_text(shares[i])} {value!r:.30}" for i in (0, -1))
+            first, last = (f"{share_text(shares[i])} {str(value)!r:.30}" for i in (0, -1))
             best = effect, MovingColumn(name, first, last, extrapolates=False)
     return best

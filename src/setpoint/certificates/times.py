@@ -58,6 +58,15 @@ def read_times(times: Any, scores: Any = None, name: str = "times") -> NDArray[A
     return np.asarray(array)
 
 
+def order_of_time(times: Any, random: np.random.Generator) -> NDArray[np.intp]:
+    """From the earliest row to the latest; rows of one time in a random order.
+
+    What comes first in a file (often sorted by score, label or customer) says nothing of time.
+    """
+    array = np.asarray(times)
+    return np.lexsort((random.random(len(array)), array))
+
+
 def _read_texts(array: NDArray[Any], name: str) -> NDArray[Any]:
     """Numbers if all texts are, else dates."""
     texts, which = np.unique(array.astype(str), return_inverse=True)

@@ -409,16 +409,19 @@ def _shares(source: TableSource, chunks: list[Chunk], given: argparse.Namespace)
 
 def _count(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> int:
     """Count the rows of the file that were not counted before, or recalibrate on it; how many."""
-    before, counted = rows_counted(monitor.files, rows.identity, given.file.name), 0
+    times = rows.columns["times"]
+    order = np.arange(len(rows)) if times is None else np.argsort(read_times(times), kind="stable")
+    identity = {kind: column[order] for kind, column in rows.identity.items()}
+    before, counted = rows_counted(monitor.files, identity, given.file.name), 0
     if given.recalibrate:
         _recalibrate(given, monitor, rows)
     elif before < len(rows):
         counted = len(rows) - before
-        monitor.update(**rows.part(np.arange(before, len(rows))))
+        monitor.update(**rows.part(order[before:]))
     if before and not given.recalibrate:
         tell([_told(given, before, len(rows))])
     if before < len(rows):
-        monitor.files = with_file(monitor.files, rows.identity, given.file.name)
+        monitor.files = with_file(monitor.files, identity, given.file.name, before)
     return counted
 
 

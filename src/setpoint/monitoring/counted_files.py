@@ -17,39 +17,62 @@ from setpoint.certificates.copies import mixed
 from setpoint.monitoring.clusters import cluster_hashes
 
 _MOST_FILES = 20_000
-_TELLING_ROWS = 20
-"""So many equal rows at the beginning make it the same file under another name."""
+_TELLING = 20.0
+"""Nats in the values of equal rows that make them the same rows under another name: a dozen
+different scores, or hundreds of decisions. Ten rows without an alert are like ten others."""
 
 
 def rows_counted(
     files: Iterable[dict[str, Any]], columns: Mapping[str, NDArray[Any]], name: str
 ) -> int:
-    """How many of the first rows were counted before.
+    """How many of the first rows were counted before, as one file or as several.
 
     Args:
         files: What :func:`with_file` has kept.
         columns: Of the file by kind, all of one length.
         name: Of the file.
     """
+    rest, counted = {kind: _numbers(np.asarray(each)) for kind, each in columns.items()}, 0
+    while found := _beginning(files, rest, None if counted else name):
+        rest, counted = {kind: each[found:] for kind, each in rest.items()}, counted + found
+    return counted
+
+
+def _beginning(
+    files: Iterable[dict[str, Any]], columns: Mapping[str, NDArray[np.uint64]], name: str | None
+) -> int:
+    """How many rows the longest file has that these begin with; of any name, if they tell."""
     size = len(next(iter(columns.values())))
-    known = [file for file in files if 0 < file["rows"] <= size]
-    prints = {kind: _prints(column, {f["rows"] for f in known}) for kind, column in columns.items()}
-    found = [
-        file["rows"]
-        for file in known
-        if (file["rows"] == size or file["rows"] >= _TELLING_ROWS or file["name"] == name)
-        and _same(file["columns"], {kind: each[file["rows"]] for kind, each in prints.items()})
-    ]
-    return max(found, default=0)
+    known = sorted((f for f in files if 0 < f["rows"] <= size), key=lambda f: -f["rows"])
+    if not known:
+        return 0
+    first = {kind: each[: known[0]["rows"]] for kind, each in columns.items()}
+    sums = {kind: _sums(each) for kind, each in first.items()}
+    for file in known:
+        rows = file["rows"]
+        prints = {kind: _prints(each, rows) for kind, each in sums.items()}
+        if _same(file["columns"], prints) and (file["name"] == name or _tells(first, rows)):
+            return int(rows)
+    return 0
 
 
 def with_file(
-    files: list[dict[str, Any]], columns: Mapping[str, NDArray[Any]], name: str
+    files: list[dict[str, Any]], columns: Mapping[str, NDArray[Any]], name: str, counted: int = 0
 ) -> list[Any]:
-    """The list of files with one more; the oldest of very many are forgotten."""
-    size = len(next(iter(columns.values())))
-    prints = {kind: _prints(column, {size})[size] for kind, column in columns.items()}
-    return [*files, {"name": name, "rows": size, "columns": prints}][-_MOST_FILES:]
+    """The list of files with one more; the oldest of very many are forgotten.
+
+    Rows after the ``counted`` first ones are also kept as a file without a name.
+    """
+    added = []
+    for begin, called in {0: name, counted: None if counted else name}.items():
+        numbers = {kind: _numbers(np.asarray(each))[begin:] for kind, each in columns.items()}
+        size = len(next(iter(numbers.values())))
+        prints = {
+            kind: [*_prints(_sums(each), size), len(np.unique(each)) > size / 2]
+            for kind, each in numbers.items()
+        }
+        added.append({"name": called, "rows": size, "columns": prints})
+    return [*files, *added][-_MOST_FILES:]
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -62,19 +85,23 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return unsorted and (any(a[2] for a, _ in both) or all(a[1] == b[1] for a, b in both))
 
 
-def _prints(column: NDArray[Any], sizes: set[int]) -> dict[int, list[Any]]:
-    """For each number of first rows: a sum of hashes, one that knows the order, many values."""
-    numbers = _numbers(np.asarray(column))
-    plain = np.cumsum(mixed(numbers))
-    ordered = np.cumsum(mixed(numbers ^ mixed(np.arange(len(numbers), dtype=np.uint64))))
-    return {
-        size: [
-            f"{plain[size - 1]:016x}",
-            f"{ordered[size - 1]:016x}",
-            len(np.unique(numbers[:size])) > size / 2,
-        ]
-        for size in sizes
-    }
+def _tells(columns: Mapping[str, NDArray[np.uint64]], rows: int) -> bool:
+    """Whether the values of these rows are too many to be the same by chance."""
+    for column in columns.values():
+        counts = np.unique(column[:rows], return_counts=True)[1]
+        if -(counts * np.log(counts / rows)).sum() >= _TELLING:
+            return True
+    return False
+
+
+def _sums(numbers: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Up to each row: a sum of hashes, and one that knows the order."""
+    places = mixed(np.arange(len(numbers), dtype=np.uint64))
+    return np.cumsum(mixed(numbers)), np.cumsum(mixed(numbers ^ places))
+
+
+def _prints(sums: tuple[NDArray[np.uint64], NDArray[np.uint64]], rows: int) -> list[Any]:
+    return [f"{each[rows - 1]:016x}" for each in sums]
 
 
 def _numbers(column: NDArray[Any]) -> NDArray[np.uint64]:

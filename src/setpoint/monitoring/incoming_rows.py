@@ -16,7 +16,7 @@ from setpoint.certificates.drift import certified_goals
 from setpoint.certificates.goals import as_capacity, goal_to_certify
 from setpoint.certificates.many_outputs import certified_columns
 from setpoint.certificates.sample import read_column, read_slices, scores_and_precision
-from setpoint.certificates.times import period_names, read_times
+from setpoint.certificates.times import order_of_time, period_names, read_times
 from setpoint.monitoring.clusters import cluster_hashes
 from setpoint.rates import Where
 
@@ -87,9 +87,13 @@ class IncomingRows:
 
 
 def read_rows(
-    certificate: Certificate, scores: Any, labels: Any = None, **more: Any
+    certificate: Certificate, random: np.random.Generator, scores: Any, labels: Any, **more: Any
 ) -> IncomingRows:
-    """Check the rows of an update and decide them; see :meth:`Monitor.update` for the columns."""
+    """Check the rows of an update and decide them; see :meth:`Monitor.update` for the columns.
+
+    They are put in the order of time, those of one time (all, if there are no times) in a random
+    one: tests that may stop at any row would take a sorted file for a change.
+    """
     times, groups, ids = (more.get(name) for name in ("times", "groups", "ids"))
     clusters, shares, amounts = (more.get(name) for name in ("clusters", "label_shares", "amounts"))
     array = rounded(scores_and_precision(scores)[0], certificate.dtype)
@@ -113,9 +117,7 @@ def read_rows(
             for name, column in (more.get("features") or {}).items()
         },
     )
-    if rows.times is None or (rows.times[1:] >= rows.times[:-1]).all():
-        return rows
-    return rows.rows(np.argsort(rows.times, kind="stable"))
+    return rows.rows(order_of_time(np.zeros(len(rows)) if rows.times is None else rows.times, random))
 
 
 def of_outputs(

@@ -383,7 +383,7 @@ class LabelSelection:
         known = sum(tally.known.sum(0) for tally in waiting)
         totals = sum(tally.totals.sum(0) for tally in waiting)
         lacking = [kind for kind in test.decisions if waiting and totals[kind] > known[kind] == 0]
-        if len(lacking) != 1 or len(test.decisions) == 1:
+        if len(lacking) != 1 or len(test.decisions) == 1 or not self.newest[1 - lacking[0]]:
             return None
         some, none = _KINDS[1 - lacking[0]], _KINDS[lacking[0]]
         return (

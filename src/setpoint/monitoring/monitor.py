@@ -159,8 +159,10 @@ class Monitor:
 
         Args:
             scores: New scores of the same model; of several outputs ``[n, k]``, and labels too.
+                None at all (``[]``) change nothing.
             labels: Their labels if they are known by now; None or NaN where they are not.
             times: When each row came (dates, ISO texts or numbers); never before the last update.
+                Rows of one time (all of the update, without times) count in a random order.
                 Needed if the certificate is about alerts in a day.
             groups: The group of each row, if the certificate is about groups.
             ids: A name for each row whose label will come later (:meth:`add_labels`); of all rows
@@ -179,18 +181,20 @@ class Monitor:
             ValueError: Scores that are not finite, times that go back, missing groups or features:
                 nothing has been counted.
         """
+        if np.size(scores) == 0:
+            return self.status
         columns = {"times": times, "groups": groups, "ids": ids, "clusters": clusters}
         columns |= {"label_shares": label_shares, "amounts": amounts, "features": features}
         if self.certificate.outputs and groups is None:
             scores, labels, columns = of_outputs(self.certificate, scores, labels, columns)
-        rows = read_rows(self.certificate, scores, labels, **columns)
+        rows = read_rows(self.certificate, self._random(), scores, labels, **columns)
         self._check(rows)
-        if self.labelled is None and len(rows):
+        if self.labelled is None:
             self.expect(labelled=bool(rows.known.any()) or ids is not None)
         self.updates += 1
         for name, part in rows.periods(self.by):
             self._count(name or f"update {self.updates}", part)
-        if rows.times is not None and len(rows):
+        if rows.times is not None:
             self.latest = time_text(rows.times[-1])
         return self.status
 
@@ -216,7 +220,7 @@ class Monitor:
                 f"This monitor watches the features {sorted(self.feature_names)}; got "
                 f"{sorted(given)}."
             )
-        if rows.times is not None and len(rows):
+        if rows.times is not None:
             self._check_clock(rows.times[0])
         if rows.ids is not None and rows.clusters is None:
             self.pending.check(rows.ids)
@@ -358,7 +362,7 @@ class Monitor:
                 period.intervals[watch.name] = list(interval)
 
     def _random(self) -> np.random.Generator:
-        """For lots among equal scores: the same in every run."""
+        """For lots among equal scores and equal times: the same in every run."""
         return np.random.default_rng([7, self.rows])
 
     @property
