@@ -512,7 +512,8 @@ def _check_page(given: argparse.Namespace) -> None:
     from setpoint.reports.watch_page import MARK
 
     read = (given.certificate, given.file, given.state, given.reference)
-    check_output(given.page, force=True, inputs=[path for path in read if path is not None])
+    inputs = [path for path in read if path is not None]
+    check_output(given.page, force=True, inputs=inputs, option="--page")
     if given.page.exists() and not given.force and MARK not in given.page.read_bytes():
         raise UserError(f"--page {given.page} is no page of `watch`; name another, or add --force.")
 

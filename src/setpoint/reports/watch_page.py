@@ -92,10 +92,13 @@ def advice(monitor: Monitor) -> Iterator[str]:
         yield "If the features moved (watch them by --features), train again on recent rows."
     elif monitor.verdict == "drifting":
         yield "The scores are not what they were; whether the bound holds, labels alone can tell."
-        yield (
-            "Label some recent rows, drawn at random, and update with them: "
-            f"{_labels_to_draw(monitor)}."
-        )
+        if monitor.rates and all(watch.value is not None for watch in monitor.rates):
+            yield "The labels so far do not refute it: go on giving it new ones."
+        else:
+            yield (
+                "Label some recent rows, drawn at random, and update with them: "
+                f"{_labels_to_draw(monitor)}."
+            )
         yield "Look for a cause: a new source of rows, a changed column, a season."
     else:
         yield "Nothing. Go on giving it new rows, with labels as they become known."
