@@ -358,6 +358,8 @@ def test_a_page_that_cannot_be_written_counts_nothing(place, capsys):
     file = write(place / "a.csv", seed=1)
     assert watch(place, file, "--page", place / "nowhere" / "watch.html") == 2
     assert "does not exist" in capsys.readouterr().err
+    assert watch(place, file, "--page", file) == 2
+    assert f"--page {file} is the file to read" in capsys.readouterr().err
     assert not (place / "state.json").exists()
 
 

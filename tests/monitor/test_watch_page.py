@@ -58,6 +58,16 @@ def test_empty_quiet_and_drifting_monitors_have_pages(certificate):
         drifting.update(rows(1000, seed, 0.5)[0])
     assert "Drifting" in watch_page(drifting)
     assert "labels alone can tell" in watch_page(drifting)
+    assert "Label some recent rows" in watch_page(drifting)
+
+
+def test_rows_with_labels_need_no_others(certificate):
+    drifting = certificate.monitor()
+    while drifting:
+        scores, labels = rows(500, drifting.updates)
+        drifting.update(scores - 0.3 * ~labels.astype(bool), labels)
+    assert drifting.verdict == "drifting"
+    assert "Label some recent rows" not in watch_page(drifting)
 
 
 def test_words_of_users_are_text(certificate):
