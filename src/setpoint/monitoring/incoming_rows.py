@@ -117,7 +117,9 @@ def read_rows(
             for name, column in (more.get("features") or {}).items()
         },
     )
-    return rows.rows(order_of_time(np.zeros(len(rows)) if rows.times is None else rows.times, random))
+    if rows.times is None:
+        return rows.rows(random.permutation(len(rows)))
+    return rows.rows(order_of_time(rows.times, random))
 
 
 def of_outputs(
