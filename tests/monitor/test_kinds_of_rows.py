@@ -269,7 +269,7 @@ def test_a_forged_state_of_clusters_is_not_unpacked_without_limit():
 @pytest.mark.parametrize("key", ["score", "label"])
 @pytest.mark.parametrize("times", [True, False])
 def test_a_file_that_is_sorted_is_no_change(key, times):
-    """At most 5 % of 12 monitors and 3 standard errors: 2.9. In the order of the files all alarm."""
+    """At most 5 % of 12 monitors and 3 standard errors: 2.9. Unshuffled, all alarm."""
     certificate, alarms = certify(*rows(5000, 0), "fpr <= 0.05"), 0
     for seed in range(12):
         monitor = certificate.monitor()
