@@ -449,7 +449,7 @@ def test_features_may_have_empty_cells_and_are_numbers(place, capsys):
 
 
 def test_certificates_of_several_outputs_say_how_to_watch_them(tmp_path, capsys):
-    scores, labels = (np.stack(pair, 1) for pair in zip(rows(4000, 1), rows(4000, 2), strict=True))
+    scores, labels = (np.stack(pair, 1) for pair in zip(rows(4000, 3), rows(4000, 2), strict=True))
     certificate = certify(scores, labels, "fpr <= 0.05", outputs=["a", "b"])
     (tmp_path / "c.json").write_text(certificate.to_json())
     lines = [f"{a},{y}" for a, y in zip(scores[:, 0], labels[:, 0], strict=True)]
