@@ -149,7 +149,7 @@ def label_plan(
         seed: Of the random draw.
 
     Returns:
-        The plan; pass it to :func:`setpoint.certify` with the labels.
+        The plan, for `certify` with the labels.
 
     Raises:
         CannotPromise: The goal is of another kind.

@@ -204,7 +204,7 @@ def boost(
         weights: Optional, one for each row.
 
     Returns:
-        The library's own booster, with all trees in it; see :func:`raw_scores`.
+        The library's own booster, with all trees in it (see `raw_scores`).
 
     Examples:
         >>> x = np.random.default_rng(0).normal(size=(500, 3))
