@@ -56,7 +56,7 @@ def test_standard_input_and_a_reader_that_leaves(tmp_path):
 
 
 def test_a_certified_threshold_and_a_page_of_100_000_rows_in_three_seconds(tmp_path):
-    scores, labels = table(100_000)
+    scores, labels = table(100_000, seed=1)
     days = np.datetime64("2026-01-01") + np.arange(100_000) // 1000
     lines = [
         f"{s:.6f},{y},{'ab'[i % 2]},{day}"
