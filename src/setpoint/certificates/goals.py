@@ -58,7 +58,7 @@ _SHARE_KINDS = {
 }
 
 
-_COUNTS = (
+_NO_COUNTS = (
     "counts examples; what is proved for new data is about shares. For k alerts among n examples "
     "write coverage <= k / n; for alerts a day: alerts <= 200 per day on 95 % of days."
 )
@@ -129,7 +129,7 @@ def goal_to_certify(goal: Any) -> CertificateGoal:
         )
     for rate in found.rates:
         if rate.numerator.one or rate.denominator.one:
-            raise CannotPromise(f"`{rate}` {_COUNTS}")
+            raise CannotPromise(f"`{rate}` {_NO_COUNTS}")
     return found
 
 
@@ -141,7 +141,7 @@ def _bounds(targets: tuple[Any, ...]) -> tuple[Bound, ...]:
                 "certify the point to be used, as in `fpr <= 0.01`."
             )
         if isinstance(target, Setpoint) and target.expression == alerts:
-            raise CannotPromise(f"`{target}` {_COUNTS}")
+            raise CannotPromise(f"`{target}` {_NO_COUNTS}")
         if isinstance(target, Setpoint):
             raise CannotPromise(
                 f"certify proves bounds; got `{target}`: an exact value cannot be proved for new "

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_h
 if TYPE_CHECKING:
     from setpoint.certificates.certificate import Record
 
-_Kind = TypeVar("_Kind")
+_Dataclass = TypeVar("_Dataclass")
 _LONGEST = 50_000_000
 """Characters of a file that are read at all."""
 
@@ -98,7 +98,7 @@ def need(right: bool, why: str, what: str = "certificate") -> None:
         raise ValueError(f"This is no valid {what}: {why}.")
 
 
-def checked_record(of: type[_Kind], given: object, what: str) -> _Kind:
+def checked_record(of: type[_Dataclass], given: object, what: str) -> _Dataclass:
     """An object of a dataclass from JSON, every field that counts in comparisons checked.
 
     Raises:

@@ -64,14 +64,14 @@ def read_features(estimator: Any, X: Any, *y: Any, reset: bool = True) -> Any:
     _refuse_dates(X)
     for labels in map(np.asarray, y):
         if labels.dtype.kind == "f":
-            _check_finite(labels, "y")
+            _refuse_infinite(labels, "y")
     kinds: dict[str, Any] = {"dtype": _FLOATS, "ensure_all_finite": False}
     found = validate_data(estimator, X, *y, reset=reset, **kinds)
-    _check_finite(found[0] if y else found, "X", getattr(X, "columns", None))
+    _refuse_infinite(found[0] if y else found, "X", getattr(X, "columns", None))
     return found
 
 
-def _check_finite(values: AnyArray, name: str, columns: Any = None) -> None:
+def _refuse_infinite(values: AnyArray, name: str, columns: Any = None) -> None:
     """ValueError with the row, and the column, of the first entry that is NaN or infinite."""
     strange = ~np.isfinite(values)
     if strange.any():

@@ -47,7 +47,7 @@ def _beginning(
     if not known:
         return 0
     first = {kind: each[: known[0]["rows"]] for kind, each in columns.items()}
-    sums = {kind: _sums(each) for kind, each in first.items()}
+    sums = {kind: _running_sums(each) for kind, each in first.items()}
     for file in known:
         rows = file["rows"]
         prints = {kind: _prints(each, rows) for kind, each in sums.items()}
@@ -68,7 +68,7 @@ def with_file(
         numbers = {kind: _numbers(np.asarray(each))[begin:] for kind, each in columns.items()}
         size = len(next(iter(numbers.values())))
         prints = {
-            kind: [*_prints(_sums(each), size), len(np.unique(each)) > size / 2]
+            kind: [*_prints(_running_sums(each), size), len(np.unique(each)) > size / 2]
             for kind, each in numbers.items()
         }
         added.append({"name": called, "rows": size, "columns": prints})
@@ -94,7 +94,7 @@ def _tells(columns: Mapping[str, NDArray[np.uint64]], rows: int) -> bool:
     return False
 
 
-def _sums(numbers: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def _running_sums(numbers: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Up to each row: a sum of hashes, and one that knows the order."""
     places = mixed(np.arange(len(numbers), dtype=np.uint64))
     return np.cumsum(mixed(numbers)), np.cumsum(mixed(numbers ^ places))

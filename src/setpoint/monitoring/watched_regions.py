@@ -44,7 +44,7 @@ _WINDOWS = 12
 """Restarts of a bound on several shares that are kept, more of the late ones."""
 _WINDOW_ROWS = 200
 """Rows between two restarts; more of them the more rows there were."""
-_ROOM, _RISE = 0.8, 0.05
+_BELOW, _RECOVERY = 0.8, 0.05
 """Of the share of labels that a row counts as, and how fast that part rises again."""
 
 
@@ -99,8 +99,8 @@ class RegionWatch(RateWatch):
     def adapt(self, tally: Tally) -> None:
         """See :class:`RateWatch`: at once below the smaller share of labels, slowly up to it."""
         least = tally.shares.min(1, keepdims=True)
-        aim = np.where(least < 1, _ROOM * least, 1.0)
-        self.parts = np.where(least < self.parts, aim, self.parts + _RISE * (aim - self.parts))
+        aim = np.where(least < 1, _BELOW * least, 1.0)
+        self.parts = np.where(least < self.parts, aim, self.parts + _RECOVERY * (aim - self.parts))
 
     def add_tally(self, tally: Tally) -> tuple[list[float], float]:
         """See :class:`RateWatch`; all rows count as the same part of one, by their decision."""

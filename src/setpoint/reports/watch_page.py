@@ -45,7 +45,7 @@ def watch_page(monitor: Monitor) -> str:
         template.render(
             monitor=monitor,
             title=_TITLES[monitor.verdict],
-            promise=_promise(monitor),
+            promise=_promise_of(monitor),
             tone=_TONES[monitor.verdict],
             changes=list(changes(monitor)),
             advice=list(advice(monitor)),
@@ -58,7 +58,7 @@ def watch_page(monitor: Monitor) -> str:
     )
 
 
-def _promise(monitor: Monitor) -> Markup:
+def _promise_of(monitor: Monitor) -> Markup:
     """What was certified, in the words of the labels."""
     certificate = monitor.certificate
     if as_capacity(certificate.goal) is not None:
