@@ -85,9 +85,17 @@ def test_scores_are_checked():
     refused("no scores", [], [], CAP)
 
 
-@pytest.mark.parametrize("goal", [sp.fpr.at(0.1), sp.precision_at_k(10), sp.roc_auc()], ids=str)
-def test_an_exact_value_cannot_be_promised(goal):
-    refused("an exact value cannot be proved", SCORES, LABELS, goal, error=CannotPromise)
+@pytest.mark.parametrize(
+    ("goal", "why"),
+    [
+        (sp.fpr.at(0.1), "an exact value cannot be proved"),
+        (sp.precision_at_k(10), "counts examples; what is proved for new data is about shares"),
+        (sp.roc_auc(), "certify proves bounds at one threshold, and an area"),
+    ],
+    ids=str,
+)
+def test_what_is_no_bound_on_a_share_cannot_be_promised(goal, why):
+    refused(why, SCORES, LABELS, goal, error=CannotPromise)
 
 
 @pytest.mark.parametrize("goal", [0.1, sp.fpr, [CAP, "recall >= 0.9"]], ids=str)
