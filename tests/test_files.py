@@ -4,7 +4,14 @@ import stat
 
 import pytest
 
-from setpoint._files import OutputError, check_output_folder, replacing, write_file, write_folder
+from setpoint._files import (
+    OutputError,
+    check_output_folder,
+    only_one,
+    replacing,
+    write_file,
+    write_folder,
+)
 
 
 def test_a_file_is_replaced_in_one_step(tmp_path):
@@ -62,3 +69,29 @@ def test_a_draft_goes_although_one_of_its_files_resists_once(tmp_path, monkeypat
     write_folder(tmp_path / "run", {"a": b"new"})
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     assert (tmp_path / "run" / "a").read_bytes() == b"new"
+
+
+def test_files_of_the_user_that_look_like_drafts_or_locks_stay(tmp_path):
+    thesis = tmp_path / "mine" / ".thesis.draft"
+    thesis.parent.mkdir()
+    thesis.write_text("mine")
+    old = tmp_path / ".mine.old"
+    old.mkdir()
+    with pytest.raises(OutputError):
+        check_output_folder(thesis.parent, ["run.json"])
+    write_file(tmp_path / "d.csv", b"x")
+    assert thesis.read_text() == "mine"
+    assert old.is_dir()
+    victim, lock = tmp_path / "victim.txt", tmp_path / ".run.lock"
+    victim.write_text("mine")
+    lock.symlink_to(victim)
+    plain = tmp_path / ".other.lock"
+    plain.write_text("notes of mine")
+    for path in (lock, plain):
+        with (
+            pytest.raises(OutputError, match="in the way"),
+            only_one(path, "it"),
+        ):
+            pass
+    assert victim.read_text() == "mine"
+    assert plain.read_text() == "notes of mine"

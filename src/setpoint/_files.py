@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import socket
 import stat
@@ -32,7 +33,9 @@ from typing import Any, BinaryIO
 fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None
 
 _EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
-_DRAFT, _OLD = ".draft", ".old"
+_DRAFT, _OLD = ".draft", ".setpoint-old"
+_OWN_DRAFT = re.compile(r"\.[0-9a-f]{8}\.draft")
+_OWN_LOCK = re.compile(rb"(process \d+ on .*\n?)?")
 _TEMPORARY: dict[Path, int] = {}  # drafts and locks, with the process that made them
 
 
@@ -189,8 +192,8 @@ def remove_drafts(path: Path) -> None:
 def _remove_dead(folder: Path, start: str) -> None:
     """Remove drafts in a folder whose names begin so and whose programs are gone."""
     for draft in folder.iterdir() if folder.is_dir() else ():
-        name = draft.name
-        if name.startswith(start) and name.endswith(_DRAFT) and not _is_locked(draft):
+        own = draft.name.startswith(start) and _OWN_DRAFT.fullmatch(draft.name[-15:])
+        if own and not draft.is_symlink() and not _is_locked(draft):
             with suppress(OSError):
                 shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
 
@@ -224,6 +227,12 @@ def _try_lock(handle: int) -> bool:
     return True
 
 
+def _is_lock(path: Path) -> bool:
+    """Whether a file is one that :func:`only_one` has written."""
+    with path.open("rb") as file:
+        return bool(_OWN_LOCK.fullmatch(file.read(300)))
+
+
 @contextmanager
 def only_one(path: Path, what: str) -> Iterator[None]:
     """Hold the lock file ``path`` while the context lasts.
@@ -234,7 +243,9 @@ def only_one(path: Path, what: str) -> Iterator[None]:
         OutputError: Another program holds it; the message says which one, on which machine.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    if path.is_symlink() or (path.exists() and not _is_lock(path)):
+        raise OutputError(f"{path} is in the way: move it, a lock of this name is needed.")
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
     try:
         if not _try_lock(handle) or not _same(handle, path):
             who = os.read(handle, 200).decode(errors="replace").strip() or "another process"

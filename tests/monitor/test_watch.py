@@ -150,6 +150,13 @@ def test_wrong_usage_is_told(place, capsys, monkeypatch, words, message):
     assert message in capsys.readouterr().err
 
 
+def test_one_file_is_not_two_outputs(place, capsys):
+    page = place / "state.json"
+    assert watch(place, write(place / "1.csv"), "--page", page) == 2
+    assert "files of their own" in capsys.readouterr().err
+    assert not page.exists()
+
+
 def test_labels_come_later_by_id(place, capsys):
     words = ("--state", place / "state.json", "--id", "id")
     file = write(place / "a.csv", 2000, seed=1, shift=0.7)

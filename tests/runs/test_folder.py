@@ -66,12 +66,12 @@ def test_folders_are_exchanged_in_one_step(tmp_path, monkeypatch):
 
 
 def test_drafts_of_killed_programs_are_removed_and_living_ones_stay(tmp_path):
-    for name in (".run.dead.draft", ".run.alive.draft", ".other.dead.draft"):
+    for name in (".run.00000001.draft", ".run.00000002.draft", ".other.00000001.draft"):
         (tmp_path / name).mkdir()
-    with _files._locked(tmp_path / ".run.alive.draft"):
+    with _files._locked(tmp_path / ".run.00000002.draft"):
         write_run(tmp_path / "run", FILES)
     there = sorted(path.name for path in tmp_path.iterdir())
-    assert there == [".other.dead.draft", ".run.alive.draft", "run"]
+    assert there == [".other.00000001.draft", ".run.00000002.draft", "run"]
 
 
 def test_a_run_is_replaced_only_by_force(tmp_path):

@@ -8,6 +8,7 @@ same file again, whatever it is called, and the beginning of a file that has gro
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -139,6 +140,9 @@ def _check_usage(given: argparse.Namespace) -> None:
         )
     if given.score is None and (given.id is None or given.label is None):
         raise UserError("--score is missing; for labels of earlier rows name --id and --label.")
+    written = [os.path.realpath(p) for p in (given.state, given.page, given.out) if p is not None]
+    if len(set(written)) < len(written):
+        raise UserError("--state, --page and --out are files of their own; name each differently.")
     if given.recalibrate and (given.label is None or given.score is None or given.out is None):
         raise UserError("--recalibrate needs --score, --label and --out.")
     if given.out is not None and not given.recalibrate:
