@@ -21,7 +21,11 @@ from scipy.special import stdtr
 from setpoint._checks import share as check_share
 from setpoint.axes.arrays import Floats
 from setpoint.certificates.polya_urn import RankCells, alert_evidence, rank_evidence
-from setpoint.certificates.sample import binary_labels, scores_and_precision
+from setpoint.certificates.sample import (
+    CalibrationSample,
+    binary_labels,
+    scores_and_precision,
+)
 from setpoint.certificates.text import share_text
 from setpoint.certificates.times import order_of_time
 
@@ -31,6 +35,8 @@ PARTS = 5
 FEWEST_TO_TEST = 50
 """Reference rows below which ranks are tested for a trend, and shares are not tested."""
 _FEWEST_FOR_TREND = 20
+_DRIFT = 0.001
+"""The chance that rows without drift are refused as rows that drift."""
 WORTH_NAMING = 0.15
 """A column is named if values of the last fifth beat those of the first by this much over half."""
 _MOST_VALUES = 10
@@ -258,3 +264,15 @@ def _moved_text(name: str, column: NDArray[Any], limit: float) -> tuple[float, M
             first, last = (f"{share_text(shares[i])} {str(value)!r:.30}" for i in (0, -1))
             best = effect, MovingColumn(name, first, last, extrapolates=False)
     return best
+
+
+def drift_caveat(
+    sample: CalibrationSample, times: NDArray[Any], threshold: float | None = None
+) -> tuple[str, ...]:
+    """A caveat if rows drift from the first to the last; alerts begin at ``threshold``."""
+    if sample.drawn is not None:  # rows of a cluster are alike: one of each
+        times = times[sample.drawn]
+    found = exchangeability(
+        sample.scores, sample.labels, times=times, threshold=threshold, significance=_DRIFT
+    )
+    return () if found else (found.reason,)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import plural
+from setpoint.certificates.calibration_drift import drift_caveat
 from setpoint.certificates.certificate import Certificate, Claim, Point
 from setpoint.certificates.decisions import halfway
 from setpoint.certificates.drift import next_alerts
@@ -34,7 +35,7 @@ from setpoint.certificates.tails import (
     upper,
 )
 from setpoint.certificates.text import useless
-from setpoint.certificates.times import drift_caveat, period_names, period_of, read_times
+from setpoint.certificates.times import period_names, period_of, read_times
 from setpoint.problems import Capacity
 
 

@@ -341,7 +341,7 @@ def _drift(found: SearchVerdict, sample: CalibrationSample, when: Any) -> tuple[
     """That calibration rows drift with time, if thresholds were proved on them."""
     if found.status != CERTIFIED or when is None:
         return ()
-    from setpoint.certificates.times import drift_caveat
+    from setpoint.certificates.calibration_drift import drift_caveat
 
     one = found.thresholds.get(())
     return drift_caveat(sample, when, None if one is None else one.value(sample))

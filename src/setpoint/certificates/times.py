@@ -19,7 +19,7 @@ from setpoint.batch import check_length
 from setpoint.certificates.decisions import rounded
 from setpoint.certificates.goals import goal_to_certify
 from setpoint.certificates.regions import interval_at
-from setpoint.certificates.sample import CalibrationSample, sample_of, scores_and_precision
+from setpoint.certificates.sample import sample_of, scores_and_precision
 from setpoint.certificates.text import share_text
 from setpoint.rates import numeral
 from setpoint.tables.values import date_format
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 PERIODS = {"hour": "h", "day": "D", "week": "W", "month": "M", "quarter": "M", "year": "Y"}
 """What rows with dates are put together by, with numpy's unit."""
-_DRIFT = 0.001
-"""The chance that rows without drift are said to drift."""
 
 
 def read_times(times: Any, scores: Any = None, name: str = "times") -> NDArray[Any]:
@@ -116,20 +114,6 @@ def time_text(time: Any) -> str:
     if time.dtype.kind != "M":
         return numeral(float(time))
     return str(np.datetime_as_string(time, unit="s")).removesuffix("T00:00:00").replace("T", " ")
-
-
-def drift_caveat(
-    sample: CalibrationSample, times: NDArray[Any], threshold: float | None = None
-) -> tuple[str, ...]:
-    """A caveat if rows drift from the first to the last; alerts begin at ``threshold``."""
-    from setpoint.certificates.calibration_drift import exchangeability
-
-    if sample.drawn is not None:  # rows of a cluster are alike: one of each
-        times = times[sample.drawn]
-    found = exchangeability(
-        sample.scores, sample.labels, times=times, threshold=threshold, significance=_DRIFT
-    )
-    return () if found else (found.reason,)
 
 
 @dataclass(frozen=True)
