@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -59,11 +61,17 @@ def about(*packages: str) -> Row:
     name = name.removeprefix("benchmarks.").removesuffix(".__main__")
     return {
         "benchmark": name,
-        "command": " ".join(["python -m benchmarks", name, *sys.argv[1:]]),
+        "command": command(name, sys.argv[1:]),
         "when": time.strftime("%Y-%m-%d"),
         "versions": {"python": platform.python_version()}
         | {package: version(package) for package in (*PACKAGES, *packages)},
     }
+
+
+def command(name: str, arguments: list[str]) -> str:
+    """The command of a benchmark, without ``--out`` to a folder that only this machine has."""
+    given = shlex.join(["python", "-m", "benchmarks", name, *arguments])
+    return re.sub(r" --out[ =]('/[^']*'|/\S*)", "", given)
 
 
 def version(package: str) -> str:

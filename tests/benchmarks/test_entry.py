@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks.__main__ import known, main
 from benchmarks.common import index, results
 
@@ -43,6 +45,29 @@ def test_results_say_what_made_them_and_the_index_lists_them(tmp_path):
         first = json.loads(text if file.suffix == ".json" else text.partition("\n")[0])
         assert first["about"].keys() >= {"benchmark", "command", "when", "versions"}, file
         assert first["about"]["benchmark"] in names, file
+
+
+def test_a_command_leaves_out_where_the_rows_went_on_this_machine(monkeypatch, tmp_path):
+    given = ["--out", str(tmp_path), "--goal", "FNR at FPR 1%", f"--out={tmp_path}/rows", "--quick"]
+    monkeypatch.setattr("sys.argv", ["table", *given])
+    assert results.about()["command"].endswith(" --goal 'FNR at FPR 1%' --quick")
+    monkeypatch.setattr("sys.argv", ["table", "--out", "benchmarks/results/rows.jsonl"])
+    assert results.about()["command"].endswith(" --out benchmarks/results/rows.jsonl")
+
+
+ABSOLUTE = re.compile(r"(?<![\w./*+-])(?:/[\w.~-]+/|[A-Za-z]:\\\\?|~/|file:/)[\w.-]*")
+
+
+@pytest.mark.parametrize(
+    "path", ["/tmp/a.jsonl", "--out=/home/x/rows", r"D:\rows", "~/rows", "/a/b"]
+)
+def test_an_absolute_path_is_found(path):
+    assert ABSOLUTE.search(f'"command": "python -m benchmarks study {path}"')
+
+
+def test_no_result_file_nor_the_index_holds_a_path_of_a_machine():
+    for file in (*results.RESULTS.iterdir(), ROOT / "benchmarks" / "README.md"):
+        assert not ABSOLUTE.findall(file.read_text()), file
 
 
 def test_rows_are_read_back_and_a_line_cut_short_is_left_out(tmp_path):
