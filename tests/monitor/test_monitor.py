@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from setpoint.certificates import certify
-from setpoint.monitoring import pending_labels
+from setpoint.monitoring import counted_rows, pending_labels
 from setpoint.monitoring.false_alarm_budget import LABELLED, UNLABELLED, WATCHED
 from setpoint.monitoring.history import MOST_PERIODS
 from setpoint.monitoring.monitor import Monitor
@@ -471,4 +471,17 @@ def test_an_hour_without_rows_changes_nothing(certificate):
     monitor = certificate.monitor()
     before = monitor.to_json()
     assert monitor.update([], [], times=[]) == "holds"
+    assert monitor.to_json() == before
+
+
+def test_an_id_counts_once_among_the_latest_in_bounded_memory(certificate, monkeypatch):
+    monkeypatch.setattr(counted_rows, "MOST_IDS", 300)
+    monitor, (scores, labels) = certificate.monitor(), rows(200)
+    for start in (0, 200, 400):
+        monitor.update(scores, labels, ids=np.arange(start, start + 200))
+        monitor = Monitor.from_json(monitor.to_json())
+    assert monitor.counted_before([599, "300", 299, 600]).tolist() == [True, True, False, False]
+    before = monitor.to_json()
+    with pytest.raises(ValueError, match=r"'45[01]' occurs twice.*counted \(2 rows\)"):
+        monitor.update(scores[:3], labels[:3], ids=[700, 450, 451])
     assert monitor.to_json() == before

@@ -528,3 +528,42 @@ def test_empty_texts_are_missing_labels_in_parquet_files_too(place):
         assert run("watch", place / "c.json", place / name, *words) == 0
         found.append(Monitor.from_json((place / f"{name}.json").read_text()).rates[0].relevant)
     assert found[0] == found[1] > 0
+
+
+def test_rows_with_ids_count_once_wherever_they_stand(place, capsys):
+    day = write(place / "1.csv", seed=1, day=1)
+    lines = day.read_text().splitlines()
+    watch(place, day, "--id", "id")
+    piece = place / "piece.csv"  # rows out of the middle, and some that are new
+    more = write(place / "2.csv", seed=2, day=2).read_text().splitlines()[1:]
+    piece.write_text("\n".join([lines[0], *lines[120:180], *more[:50]]) + "\n")
+    capsys.readouterr()
+    assert watch(place, piece, "--id", "id") == 0
+    assert "60 rows of" in (told := capsys.readouterr().err)
+    assert "were counted before, by --id: left out" in told
+    assert state(place).rows == 450
+    piece.write_text("\n".join([lines[0], *lines[120:180]]) + "\n")
+    before = state(place)
+    assert watch(place, piece, "--id", "id") == 0
+    assert (state(place).rows, state(place).updates) == (before.rows, before.updates)
+    waiting = ("--score", "s", "--id", "id", "--state", place / "late.json")  # without labels
+    for file in (day, piece):
+        assert run("watch", place / "c.json", file, *waiting) == 0
+    assert Monitor.from_json((place / "late.json").read_text()).rows == 400
+
+
+def test_rows_that_recalibrate_in_vain_are_not_lost(place, capsys):
+    watch(place, write(place / "a.csv", seed=1), "--id", "id")
+    few = write(place / "b.csv", n=30, seed=2, day=2)
+    assert watch(place, few, "--id", "id", "--recalibrate", "--out", place / "no.json") == 0
+    assert "The state keeps the old certificate" in capsys.readouterr().err
+    watch(place, few, "--id", "id")
+    assert state(place).rows == 430
+    later = write(place / "c.csv", n=4000, seed=3, day=3)
+    watch(place, later, "--id", "id", "--recalibrate", "--out", place / "new.json")
+    (place / "c.json").write_text((place / "new.json").read_text())
+    piece = place / "piece.csv"
+    lines = later.read_text().splitlines()
+    piece.write_text("\n".join([lines[0], *lines[2000:2100]]) + "\n")
+    watch(place, piece, "--id", "id")
+    assert state(place).rows == 430

@@ -34,7 +34,7 @@ from setpoint.cli.common import (
     tell,
 )
 from setpoint.monitoring import Monitor
-from setpoint.monitoring.counted_files import rows_counted, with_file
+from setpoint.monitoring.counted_rows import rows_counted, with_file
 from setpoint.runs import read_certificate_file
 from setpoint.tables import (
     NO_ROWS,
@@ -50,6 +50,7 @@ from setpoint.tables import (
 from setpoint.tables.labels import LabelCount
 from setpoint.tables.values import PLAIN, missing, numbers
 
+_LABELS_LATER = "Labels of rows that wait for them come with --id and --label, without --score."
 _LOCK_PATIENCE = 60.0
 """Seconds to wait for another run that holds the state."""
 
@@ -119,9 +120,7 @@ def _told(given: argparse.Namespace, before: int, size: int) -> str:
         new = plural(size - before, "new row")
         return f"{given.file} has grown: {before:,} rows were counted before, {new} now."
     told = f"{given.file} was counted before: nothing is counted."
-    if given.label is None or given.score is None:
-        return told
-    return f"{told} Labels of rows that wait for them come with --id and --label, without --score."
+    return told if given.label is None or given.score is None else f"{told} {_LABELS_LATER}"
 
 
 def _check_usage(given: argparse.Namespace) -> None:
@@ -416,17 +415,31 @@ def _count(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> in
     times = rows.columns["times"]
     order = np.arange(len(rows)) if times is None else np.argsort(read_times(times), kind="stable")
     identity = {kind: column[order] for kind, column in rows.identity.items()}
-    before, counted = rows_counted(monitor.files, identity, given.file.name), 0
-    if given.recalibrate:
-        _recalibrate(given, monitor, rows)
-    elif before < len(rows):
-        counted = len(rows) - before
-        monitor.update(**rows.part(order[before:]))
-    if before and not given.recalibrate:
-        tell([_told(given, before, len(rows))])
-    if before < len(rows):
+    before, new = rows_counted(monitor.files, identity, given.file.name), order[:0]
+    used = not given.recalibrate or _recalibrate(given, monitor, rows)
+    if not given.recalibrate:
+        new = _not_counted(given, monitor, rows, order[before:])
+        if len(new):
+            monitor.update(**rows.part(new))
+        if before:
+            tell([_told(given, before, len(rows))])
+    if used and before < len(rows):
         monitor.files = with_file(monitor.files, identity, given.file.name, before)
-    return counted
+    return len(new)
+
+
+def _not_counted(
+    given: argparse.Namespace, monitor: Monitor, rows: WatchedRows, new: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """The rows whose ids were not counted before."""
+    ids = rows.columns["ids"]
+    if ids is None or given.clusters is not None:
+        return new
+    again = monitor.counted_before(ids[new])
+    if again.any():
+        told = f"{plural(int(again.sum()), 'row')} of {given.file} were counted before, by --id"
+        tell([f"{told}: left out. {_LABELS_LATER}"])
+    return new[~again]
 
 
 def _join(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> int:
@@ -452,8 +465,8 @@ def _join(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> int
     return joined
 
 
-def _recalibrate(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> None:
-    """Certify the labelled rows of the file; the state goes on with the new certificate."""
+def _recalibrate(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> bool:
+    """Certify the labelled rows of the file; whether the state goes on with the new certificate."""
     part = rows.part(np.flatnonzero(~np.isnan(rows.columns["labels"])))
     columns = {name: part[name] for name in ("groups", "clusters", "times", "amounts", "ids")}
     found = monitor.recalibrate(part["scores"], part["labels"], **columns)
@@ -461,6 +474,7 @@ def _recalibrate(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows)
     told = f"{found.status} with {share_text(found.confidence)} confidence: see {given.out}."
     why = f" {found.notes[0]}." if found.notes and not found else ""
     tell([told if found else f"{told}{why} The state keeps the old certificate."])
+    return bool(found)
 
 
 def _replay(given: argparse.Namespace, certificate: Certificate) -> int:

@@ -15,7 +15,9 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from setpoint._checks import plural, quoted
 from setpoint._checks import share as check_share
 from setpoint.axes.arrays import Floats
 from setpoint.certificates import Certificate
@@ -26,6 +28,7 @@ from setpoint.certificates.sample import scores_and_precision
 from setpoint.certificates.text import text_table
 from setpoint.certificates.times import PERIODS, read_times, time_text
 from setpoint.monitoring.clusters import SeenClusters, one_row_each
+from setpoint.monitoring.counted_rows import CountedIds
 from setpoint.monitoring.false_alarm_budget import WATCHED, budget
 from setpoint.monitoring.history import Alarm, History, Period
 from setpoint.monitoring.incoming_rows import IncomingRows, of_outputs, read_rows
@@ -83,7 +86,7 @@ class Monitor:
     """
 
     kind = "setpoint monitor"
-    version = 3
+    version = 4
 
     def __init__(
         self,
@@ -106,7 +109,7 @@ class Monitor:
         self.feature_names = tuple(features)
         self.history, self.rows, self.updates = History(), 0, 0
         self.latest: str | None = None
-        self.clusters = SeenClusters()
+        self.clusters, self.ids = SeenClusters(), CountedIds()
         self.files: list[Any] = []
         self.spent: list[dict[str, Any]] = []
         self.begin(certificate, reference)
@@ -166,7 +169,8 @@ class Monitor:
                 Needed if the certificate is about alerts in a day.
             groups: The group of each row, if the certificate is about groups.
             ids: A name for each row whose label will come later (:meth:`add_labels`); of all rows
-                if the certificate breaks ties by lot.
+                if the certificate breaks ties by lot. A name that was counted is refused
+                (:meth:`counted_before`).
             clusters: What each row belongs to. A cluster is one draw: it counts when it is first
                 seen, with the mean over its rows.
             label_shares: With which probability the label of each row was to be known, if labels
@@ -192,6 +196,8 @@ class Monitor:
         if self.labelled is None:
             self.expect(labelled=bool(rows.known.any()) or ids is not None)
         self.updates += 1
+        if rows.ids is not None:
+            self.ids.add(rows.ids)
         for name, part in rows.periods(self.by):
             self._count(name or f"update {self.updates}", part)
         if rows.times is not None:
@@ -223,8 +229,29 @@ class Monitor:
         if rows.times is not None:
             self._check_clock(rows.times[0])
         if rows.ids is not None and rows.clusters is None:
-            self.pending.check(rows.ids)
+            self._check_ids(rows.ids)
         self._check_shares(rows)
+
+    def _check_ids(self, ids: NDArray[Any]) -> None:
+        first = np.unique(ids, return_index=True)[1]
+        again = np.setdiff1d(np.arange(len(ids)), first)
+        if not len(again):
+            again = np.flatnonzero(self.counted_before(ids))
+        if len(again):
+            raise ValueError(
+                f"The id {quoted(str(ids[again[0]]))} occurs twice: an id names one row. Leave out "
+                f"what was counted ({plural(len(again), 'row')}): monitor.counted_before(ids)."
+            )
+
+    def counted_before(self, ids: Any) -> NDArray[np.bool_]:
+        """Which rows were counted by these ids: among the latest 200,000, or still without a label.
+
+        Args:
+            ids: As in :meth:`update`.
+        """
+        names = np.asarray(ids).astype(str).reshape(-1)
+        waits = np.array([str(name) in self.pending.waiting for name in names], bool)
+        return np.asarray(waits | self.ids.seen(names))
 
     def _check_clock(self, first: Any) -> None:
         if self.latest is None:

@@ -65,17 +65,6 @@ class PendingLabels:
     def __post_init__(self) -> None:
         self.characters = sum(map(_characters, self.waiting))
 
-    def check(self, ids: NDArray[Any]) -> None:
-        """ValueError if an id is there twice, or waits already."""
-        values, counts = np.unique(ids, return_counts=True)
-        twice = [str(value) for value in values[counts > 1]]
-        twice += [str(value) for value in values if str(value) in self.waiting]
-        if twice:
-            raise ValueError(
-                f"The id {quoted(twice[0])} occurs twice: an id names one row. Was the file "
-                "counted before?"
-            )
-
     def add(self, rows: IncomingRows, block: int) -> list[tuple[int, int]]:
         """Remember the rows without a label; block and decision of older rows that are dropped."""
         assert rows.ids is not None

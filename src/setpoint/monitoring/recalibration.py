@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from setpoint._checks import share as check_share
 from setpoint.certificates import Certificate, certify
 from setpoint.certificates.goals import goal_to_certify
@@ -50,7 +52,7 @@ def renew(
         largest_amount=old.largest_amount,
         outputs=old.outputs or None,
         ties="lot" if old.lots else "reject",
-        **given,
+        **{**given, "ids": given["ids"] if old.lots else None},
     )
     found = replace(found, label_names=old.label_names)
     periods = monitor.history.periods
@@ -60,6 +62,8 @@ def renew(
         plain = found.column is None and found.prevalence is None and found.old_threshold is None
         monitor.begin(found, scores if plain and found.clusters is None else None)
         monitor.history.close()
+        if given["ids"] is not None:  # they are no new rows to the certificate they made
+            monitor.ids.add(np.asarray(given["ids"]))
     return found
 
 

@@ -11,6 +11,7 @@ from setpoint._checks import quoted_list
 from setpoint.certificates import Certificate
 from setpoint.certificates.storage import checksum, json_object, need
 from setpoint.monitoring.clusters import SeenClusters
+from setpoint.monitoring.counted_rows import CountedIds
 from setpoint.monitoring.history import Alarm, History
 from setpoint.monitoring.label_selection import LabelSelection
 from setpoint.monitoring.pending_labels import PendingLabels
@@ -39,6 +40,7 @@ def to_json(monitor: Monitor) -> str:
         "alarms": [vars(alarm) for alarm in monitor.alarms.values()],
         "pending": monitor.pending.state(),
         "clusters": monitor.clusters.state(),
+        "ids": monitor.ids.state(),
         "files": monitor.files,
         "spent": monitor.spent,
     }
@@ -83,6 +85,7 @@ def _restore(monitor: Monitor, body: dict[str, Any]) -> None:
     monitor.history.kept = {alarm.since for alarm in monitor.alarms.values()}
     monitor.pending = PendingLabels.restore(body["pending"])
     monitor.clusters = SeenClusters.restore(body["clusters"])
+    monitor.ids = CountedIds.restore(body["ids"])
     tests = monitor.tests
     if set(tests) != set(body["tests"]):
         raise ValueError("This is no valid state of a monitor: its tests are others.")

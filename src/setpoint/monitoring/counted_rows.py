@@ -1,4 +1,4 @@
-"""Which rows of a file were counted before: the whole file, or its beginning if it has grown.
+"""Which rows were counted before: by their ids, or as a whole file or the beginning of one.
 
 A file is known by the values in its columns (scores, times, ids and the like, not labels that may
 be filled in later), whatever it is called, however it is written, whichever other columns were
@@ -7,7 +7,9 @@ named before, and in any order of its rows.
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,10 +18,38 @@ from numpy.typing import NDArray
 from setpoint.certificates.copies import mixed
 from setpoint.monitoring.clusters import cluster_hashes
 
+MOST_IDS = 200_000
+"""The latest ids that are kept, eight bytes each."""
 _MOST_FILES = 20_000
 _TELLING = 20.0
 """Nats in the values of equal rows that make them the same rows under another name: a dozen
 different scores, or hundreds of decisions. Ten rows without an alert are like ten others."""
+
+
+class CountedIds:
+    """The latest ids of rows that were counted, as 64-bit hashes in the order they came."""
+
+    def __init__(self, hashes: Iterable[int] = ()) -> None:
+        self._hashes = dict.fromkeys(hashes)
+
+    def seen(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which ids are kept."""
+        return np.array([each in self._hashes for each in cluster_hashes(ids).tolist()], bool)
+
+    def add(self, ids: NDArray[Any]) -> None:
+        """Keep ids; the oldest of too many are forgotten."""
+        self._hashes |= dict.fromkeys(cluster_hashes(ids).tolist())
+        for oldest in [*islice(self._hashes, max(len(self._hashes) - MOST_IDS, 0))]:
+            del self._hashes[oldest]
+
+    def state(self) -> str:
+        """A text for JSON."""
+        return b64encode(np.array(list(self._hashes), "<i8").tobytes()).decode()
+
+    @staticmethod
+    def restore(state: str) -> CountedIds:
+        """Read :meth:`state` back."""
+        return CountedIds(np.frombuffer(b64decode(state), "<i8").tolist())
 
 
 def rows_counted(
