@@ -10,7 +10,7 @@ from monitor.test_monitor import DAY, rows
 
 from setpoint import Problem
 from setpoint.certificates import certify, certify_shifts
-from setpoint.monitoring import Monitor
+from setpoint.monitoring import Monitor, watched_regions
 from setpoint.monitoring.clusters import SeenClusters, cluster_hashes, one_row_each
 
 
@@ -184,6 +184,29 @@ def test_no_more_false_alarms_of_gaps_than_promised():
             monitor.update(scores, np.ones(1000), groups={"g": group[:1000]})
         alarms += not monitor
     assert alarms / 60 < 0.134
+
+
+def test_an_update_of_a_gap_asks_for_few_intervals(monkeypatch):
+    """All windows at once, and once after each update: 12 windows took 100 times as many."""
+    scores, labels = rows(20_000)
+    group = np.array(["a", "b"] * 10_000)
+    sentence = 'recall on g="a" - recall on g="b" <= 0.1 and fpr <= 0.1'
+    monitor = certify(scores, labels, sentence, groups={"g": group}).monitor(watch=["rates"])
+    calls, kept = [], watched_regions.confidence_sequence
+
+    def counted(*given):
+        calls.append(1)
+        return kept(*given)
+
+    monkeypatch.setattr(watched_regions, "confidence_sequence", counted)
+    for day in range(20):
+        scores, labels = rows(1000, day)
+        scores = scores - 1.2 * ((group[:1000] == "b") & labels) * (day > 14)
+        calls.clear()
+        monitor.update(scores, labels, groups={"g": group[:1000]})
+        assert len(calls) <= 6
+    assert not monitor
+    assert len(monitor.rates[0].windows) == 12
 
 
 def test_rows_that_were_chosen_say_nothing_about_the_share_of_alerts():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import betaln
+from scipy.special import betaln, xlog1py, xlogy
 from scipy.stats import beta, betabinom, norm
 
 from setpoint.certificates.martingales import (
@@ -164,6 +164,19 @@ def test_the_confidence_sequence_is_where_its_martingale_is_small():
     assert high > exact[1]
     assert tuple(map(float, confidence_sequence(0, 0, 0.05))) == (0.0, 1.0)
     assert confidence_sequence(0, 50, 0.05)[0] == 0.0
+
+
+def test_the_ends_of_the_confidence_sequence_are_right_for_any_counts():
+    k, n, delta = np.meshgrid([1e-3, 1, 37.5, 3e5], [38, 1e4, 1e9], [0.3, 1e-6, 1e-300])
+    k = np.minimum(k, n - 0.5)
+    ends = confidence_sequence(k, n, delta)
+    for p, other in zip(ends, confidence_sequence(n - k, n, delta)[::-1], strict=True):
+        np.testing.assert_allclose(p, 1 - other, rtol=1e-6, atol=1e-14)
+        logs = betaln(k + 0.5, n - k + 0.5) - betaln(0.5, 0.5) - xlogy(k, p) - xlog1py(n - k, -p)
+        inside = (p > 0) & (p < 1 - 1e-9)  # 1 - p keeps its digits there
+        np.testing.assert_allclose(logs[inside], -np.log(delta[inside]), rtol=1e-4, atol=1e-4)
+    assert (ends[0] < k / n).all()
+    assert (ends[1] > k / n).all()
 
 
 def test_the_confidence_sequence_covers_at_all_times():

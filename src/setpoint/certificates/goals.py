@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from setpoint.certificates.regions import CellKind, signs, two_kinds
@@ -93,6 +94,10 @@ def as_capacity(goal: object) -> Capacity | None:
     return goal if isinstance(goal, Capacity) else parse_capacity(goal)
 
 
+_read_goal = lru_cache(64)(read_goal)
+"""A monitor asks for its goal with every update."""
+
+
 def goal_to_certify(goal: Any) -> CertificateGoal:
     """A goal from a bound, several bounds, a problem or a sentence.
 
@@ -102,7 +107,7 @@ def goal_to_certify(goal: Any) -> CertificateGoal:
         ValueError: The sentence cannot be read, or is about classes or queries.
     """
     if isinstance(goal, str):
-        goal = read_goal(goal)
+        goal = _read_goal(goal)
     if isinstance(goal, Problem):
         refuse_queries(goal.query, "A certificate")
         per_group = goal.thresholds == PER_GROUP

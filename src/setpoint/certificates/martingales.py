@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, xlog1py, xlogy
+from scipy.special import betaln, expit
 
 from setpoint.axes.arrays import Floats
 
@@ -238,21 +238,26 @@ def confidence_sequence(events: Any, rows: Any, delta: Any) -> tuple[Any, Any]:
     """
     k, n, delta = (np.asarray(x, float) for x in np.broadcast_arrays(events, rows, delta))
     floor = betaln(k + 0.5, n - k + 0.5) - betaln(0.5, 0.5) + np.log(delta)
-    measured = np.where(n > 0, k / np.maximum(n, 1e-300), 0.5)
+    low, other = expit(_least_log_odds(np.stack([k, n - k]), n, floor))
+    return np.where(k <= 0, 0.0, low), np.where(k >= n, 1.0, 1 - other)
 
-    def end(outside: Any) -> Any:
-        inside = measured
-        for _ in range(50):
-            middle = (inside + outside) / 2
-            plausible = xlogy(k, middle) + xlog1py(n - k, -middle) > floor
-            inside, outside = (
-                np.where(plausible, middle, inside),
-                np.where(plausible, outside, middle),
-            )
-        return outside
 
-    low = np.where(k <= 0, 0.0, end(np.zeros_like(measured)))
-    return low, np.where(k >= n, 1.0, end(np.ones_like(measured)))
+def _least_log_odds(events: Floats, rows: Floats, floor: Floats) -> Floats:
+    """Where ``events * u - rows * log(1 + exp(u))`` rises to ``floor``, by Newton's method.
+
+    The function is concave and below its left asymptote ``events * u``: steps that begin where
+    that is ``floor`` never pass the root, so that an end is outside of the interval if anything.
+    """
+    events = np.maximum(events, 1e-300)
+    found = floor / events
+    for _ in range(60):
+        value = events * found - rows * np.logaddexp(0, found)
+        slope = np.maximum(events - rows * expit(found), 1e-300)
+        step = np.where(value < floor, (floor - value) / slope, 0.0)
+        found = found + step
+        if (step <= 1e-12 * np.abs(found)).all():
+            break
+    return np.asarray(found)
 
 
 class BettingSequence:

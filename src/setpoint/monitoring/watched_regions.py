@@ -64,6 +64,8 @@ class RegionWatch(RateWatch):
         self.parts = np.ones((len(self.wheres), 1))
         self.windows = [(0, 0, np.zeros((len(self.subsets), 2)))]
         self.restarts = 0
+        self._known: float | None = 0.0
+        """The evidence, if it is known since the last row."""
 
     @property
     def needs(self) -> str:
@@ -123,7 +125,7 @@ class RegionWatch(RateWatch):
             float,
         )
         self.windows = [(r, start, seen + counts) for r, start, seen in self.windows]
-        self.rows += rows
+        self.rows, self._known = self.rows + rows, None
         if self.rows - self.windows[-1][1] >= max(_WINDOW_ROWS, (self.rows - rows) // 500):
             self._restart()
         return counts
@@ -137,12 +139,10 @@ class RegionWatch(RateWatch):
             del self.windows[1 + int(np.argmin(ages[:-2] / ages[2:]))]
 
     def _range(self, counts: Floats, deltas: Any) -> tuple[Any, Any]:
-        """The least and largest value over the box of confidence sequences."""
-        part = np.asarray(deltas) / len(self.subsets)
-        box = {
-            s: confidence_sequence(k, n, part)
-            for s, (k, n) in zip(self.subsets, counts, strict=True)
-        }
+        """The least and largest value over the box of confidence sequences of ``[..., k, 2]``."""
+        part = np.asarray(deltas)[..., None] / len(self.subsets)
+        low, high = confidence_sequence(counts[..., 0], counts[..., 1], part)
+        box = {s: (low[..., i], high[..., i]) for i, s in enumerate(self.subsets)}
         with np.errstate(all="ignore"):
             return value_range(self.inequality.bound.expression, box, self.prevalence)
 
@@ -154,24 +154,30 @@ class RegionWatch(RateWatch):
     @property
     def log_evidence(self) -> float:
         """The largest ``log(1 / delta)`` at which the bound is refuted; 0 if at none."""
-        best = 0.0
-        for restart, _, counts in self.windows:
-            part = FROM_START if not restart else (1 - FROM_START) * float(restart_weight(restart))
-            lowest = best - np.log(part)
-            if counts[:, 1].all() and self._refuted(counts, np.exp(-max(lowest, np.log(2.0)))):
-                best = max(best, self._largest(counts, lowest) + float(np.log(part)))
-        return best
+        if self._known is None:
+            self._known = self._evidence()
+        return self._known
 
-    def _largest(self, counts: Floats, low: float) -> float:
-        """The largest ``log(1 / delta)`` at which counts refute the bound, to 1 %."""
-        high = 700.0
-        for _ in range(3):
-            tried = np.linspace(low, high, 40)
-            last = int(
-                np.flatnonzero(np.append(True, self._refuted(counts, np.exp(-tried[1:]))))[-1]
-            )
-            low, high = tried[last], tried[min(last + 1, 39)]
-        return float(low)
+    def _evidence(self) -> float:
+        """By window, the largest ``log(1 / delta)`` that refutes the bound less its price."""
+        number = np.array([restart for restart, _, _ in self.windows])
+        counts = np.stack([seen for _, _, seen in self.windows])
+        later = (1 - FROM_START) * restart_weight(np.maximum(number, 1))
+        price = -np.log(np.where(number == 0, FROM_START, later))
+        lowest = np.maximum(price, np.log(2.0))
+        refuted = counts[:, :, 1].all(1) & self._refuted(counts, np.exp(-lowest))
+        if not refuted.any():
+            return 0.0
+        counts, price, low = counts[refuted], price[refuted], lowest[refuted]
+        high = np.full(len(low), 700.0)
+        for _ in range(3):  # to 1 %
+            tried = np.linspace(low, high, 40, axis=1)
+            holds = ~self._refuted(counts[:, None], np.exp(-tried))
+            holds[:, 0] = False
+            last = np.where(holds.any(1), holds.argmax(1), 40) - 1
+            place = np.arange(len(low))
+            low, high = tried[place, last], tried[place, np.minimum(last + 1, 39)]
+        return float((low - price).max())
 
     def change(self, counts: Floats) -> int:
         """See :class:`RateWatch`: where two shares each, before and after, fit best.
@@ -226,6 +232,7 @@ class RegionWatch(RateWatch):
     def restore(self, state: dict[str, Any]) -> None:
         """See :class:`RateWatch`."""
         self.rows, self.restarts = int(state["rows"]), int(state["restarts"])
+        self._known = None
         self.parts = np.array(state.get("parts", self.parts[:, 0]), float)[:, None]
         shape = len(self.subsets), 2
         self.windows = [
