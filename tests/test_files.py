@@ -66,7 +66,7 @@ def test_a_draft_goes_although_one_of_its_files_resists_once(tmp_path, monkeypat
         unlink(*given, **options)
 
     monkeypatch.setattr(os, "unlink", resists)
-    write_folder(tmp_path / "run", {"a": b"new"})
+    write_folder(tmp_path / "run", {"a": b"new"}, also=["b"], force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     assert (tmp_path / "run" / "a").read_bytes() == b"new"
 

@@ -1,9 +1,12 @@
 """All writing of files and folders: what is the user's is never lost.
 
-* An existing file or folder is replaced only with ``force``, and never one that was read.
+* An existing file or folder is replaced only with ``force``, also one that appears while a command
+  works, and never one that was read. What replaces a file has its permissions.
 * A file is written under another name beside its own and then renamed; a folder is written beside
   its own place and then exchanged with it. A reader, or a machine that loses power, finds the old
   content or the new, never a part of it.
+* Of several files that belong together all are renamed or none; what a program that was killed in
+  between has left to do stands in a file beside them, and the next command that names them does it.
 * Drafts of programs that were killed are removed by the next one that writes there. A living
   program holds a lock on its draft, so it keeps it.
 * Links are followed. Devices and pipes are written into, not replaced.
@@ -15,13 +18,14 @@ Commands refuse what exists without ``--force``. Functions of Python that are gi
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import re
 import shutil
 import socket
 import stat
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from fnmatch import fnmatch
 from importlib import import_module
 from importlib.util import find_spec
@@ -33,8 +37,8 @@ from typing import Any, BinaryIO
 fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None
 
 _EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
-_DRAFT, _OLD = ".draft", ".setpoint-old"
-_OWN_DRAFT = re.compile(r"\.[0-9a-f]{8}\.draft")
+_DRAFT, _MOVES, _OLD = ".draft", ".moves", ".setpoint-old"
+_OWN_NAME = re.compile(r"\.([0-9a-f]{8})\.(draft|moves)")
 _OWN_LOCK = re.compile(rb"(process \d+ on .*\n?)?")
 _TEMPORARY: dict[Path, int] = {}  # drafts and locks, with the process that made them
 
@@ -57,6 +61,7 @@ def check_output(
     if path.is_dir():
         raise OutputError(f"{option} {path} is a folder; name a file.")
     target = Path(os.path.realpath(path))
+    finish_moves(target)
     if not path.exists() and not target.parent.is_dir():
         raise OutputError(
             f"{option} {path}: the folder {path.parent} does not exist; make it first."
@@ -74,7 +79,12 @@ def check_output(
 
 
 def check_output_folder(
-    folder: Path, known: Iterable[str], *, force: bool | None = False, continued: bool = False
+    folder: Path,
+    known: Iterable[str],
+    *,
+    force: bool | None = False,
+    continued: bool = False,
+    inputs: Iterable[Path] = (),
 ) -> None:
     """OutputError unless files may be written into ``folder``; call it before any work is done.
 
@@ -83,7 +93,13 @@ def check_output_folder(
         known: Patterns of the names that the program writes there. Other files are in the way.
         force: Whether such files that are there may be replaced; None: the command has no --force.
         continued: Whether they are parts of an unfinished result that is gone on with.
+        inputs: Files and folders that are read: none of them, and nothing around them, is replaced.
     """
+    place = Path(os.path.realpath(folder))
+    for read in inputs:
+        source = Path(os.path.realpath(read))
+        if read.exists() and (source.is_relative_to(place) or place.is_relative_to(source)):
+            raise OutputError(f"--out {folder} is, holds or lies in {read}, which is read.")
     recover_folder(folder)
     _remove_dead(folder, ".")
     above = next((path for path in (folder, *folder.parents) if path.exists()), folder)
@@ -109,27 +125,125 @@ def _is_stream(path: Path) -> bool:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, force: bool = True) -> Iterator[BinaryIO]:
     """A binary file that takes the name ``path`` when the context ends without an error."""
-    if _is_stream(path):
-        with path.open("wb") as file:
-            yield file
-        return
-    path = Path(os.path.realpath(path))
-    remove_drafts(path)
-    draft = path.with_name(f".{path.name}.{token_hex(4)}{_DRAFT}")
-    with _temporary(draft), draft.open("xb") as file:
-        _try_lock(file.fileno())
+    with replacing_all([path], force=force) as (file,):
         yield file
-        flush(file)
-        os.replace(draft, path)
-    sync_folder(path.parent)
 
 
-def write_file(path: Path, content: bytes) -> None:
+@contextmanager
+def replacing_all(paths: Sequence[Path], *, force: bool = True) -> Iterator[list[BinaryIO]]:
+    """Binary files that take these names together when the context ends without an error.
+
+    Without ``force`` a name that is taken by then is an OutputError, and none of them is given.
+    """
+    token, drafts = token_hex(4), dict[Path, Path]()
+    with ExitStack() as stack:
+        files: list[BinaryIO] = []
+        drafted: list[BinaryIO] = []
+        for path in paths:
+            if _is_stream(path):
+                files.append(stack.enter_context(path.open("wb")))
+                continue
+            target = Path(os.path.realpath(path))
+            remove_drafts(target)
+            draft = drafts[target] = _draft_of(target, token)
+            stack.enter_context(_temporary(draft))
+            drafted.append(stack.enter_context(draft.open("xb")))
+            if target.exists():
+                shutil.copymode(target, draft)
+            _try_lock(drafted[-1].fileno())
+            files.append(drafted[-1])
+        yield files
+        for file in drafted:
+            flush(file)
+        if len(drafts) > 1:
+            _name_together(drafts, token, force)
+        else:
+            _name_all(drafts, force)
+    for folder in {target.parent for target in drafts}:
+        sync_folder(folder)
+
+
+def write_file(path: Path, content: bytes, *, force: bool = True) -> None:
     """Put ``content`` at ``path`` in one step."""
-    with replacing(path) as file:
-        file.write(content)
+    write_files({path: content}, force=force)
+
+
+def write_files(contents: Mapping[Path, bytes], *, force: bool = True) -> None:
+    """Put files that belong together at their places."""
+    with replacing_all(list(contents), force=force) as files:
+        for file, content in zip(files, contents.values(), strict=True):
+            file.write(content)
+
+
+def _draft_of(target: Path, token: str) -> Path:
+    return target.with_name(f".{target.name}.{token}{_DRAFT}")
+
+
+def _name_all(drafts: Mapping[Path, Path], force: bool) -> None:
+    """Give drafts their names, those that have not got them yet; all or, if one is taken, none."""
+    named: list[Path] = []
+    try:
+        for target, draft in drafts.items():
+            if draft.exists():
+                if not (target.exists() and target.samefile(draft)):
+                    _name(draft, target, force)
+                named.append(target)
+    except FileExistsError:
+        for target in named:
+            target.unlink()
+        raise OutputError(
+            f"{target} was made by another program meanwhile, and stays. Name another file, or "
+            "replace it by --force."
+        ) from None
+
+
+def _name(draft: Path, target: Path, force: bool) -> None:
+    """Give a draft its name; FileExistsError if that is taken and not to be replaced."""
+    if not force:
+        try:
+            os.link(draft, target)
+            return
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            target.open("xb").close()
+    os.replace(draft, target)
+
+
+def _name_together(drafts: Mapping[Path, Path], token: str, force: bool) -> None:
+    """Give several drafts their names, with a record that a program can go on from."""
+    first = next(iter(drafts))
+    record = first.with_name(f".{first.name}.{token}{_MOVES}")
+    draft = first.with_name(f".{first.name}.names.{token}{_DRAFT}")
+    with _temporary(draft), _temporary(record), draft.open("xb") as file:
+        _try_lock(file.fileno())
+        file.write(json.dumps({"force": force, "files": list(map(str, drafts))}).encode())
+        flush(file)
+        os.rename(draft, record)
+        try:
+            _name_all(drafts, force)
+        except OutputError:
+            raise
+        except BaseException:  # a signal came just then
+            _name_all(drafts, force)
+            raise
+
+
+def finish_moves(path: Path) -> None:
+    """Give files their names that a killed program was about to give, ``path`` first of them."""
+    for record in _own(path.parent, f".{path.name}.", "moves"):
+        try:
+            known = json.loads(record.read_bytes())
+            targets, force = [Path(name) for name in known["files"]], known["force"] is True
+        except (ValueError, TypeError, KeyError, OSError):
+            continue  # not ours
+        drafts = {target: _draft_of(target, record.name[-14:-6]) for target in targets}
+        with suppress(OutputError):
+            _name_all(drafts, force)
+        for used in (*drafts.values(), record):
+            used.unlink(missing_ok=True)
 
 
 def save_figure(path: Path, figure: Any, dpi: int) -> None:
@@ -139,25 +253,38 @@ def save_figure(path: Path, figure: Any, dpi: int) -> None:
         figure.savefig(file, format=path.suffix[1:] or "png", dpi=dpi, metadata=undated)
 
 
-def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Put a folder with these files in the place of ``folder``, which may exist, in one step."""
+def write_folder(
+    folder: Path, files: Mapping[str, bytes], *, also: Iterable[str] = (), force: bool = False
+) -> None:
+    """Put a folder with these files in the place of ``folder`` in one step.
+
+    Raises:
+        OutputError: It holds other files than these and those called ``also``, or such without
+            ``force``.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    recover_folder(folder)
-    draft = folder.with_name(f".{folder.name}.{token_hex(4)}{_DRAFT}")
+    check_output_folder(folder, (*files, *also), force=force)
+    draft = _draft_of(folder, token_hex(4))
     with _temporary(draft):
         draft.mkdir()
         with _locked(draft):
             for name, content in files.items():
                 with (draft / name).open("wb") as file:
+                    if (folder / name).is_file():
+                        shutil.copymode(folder / name, draft / name)
                     file.write(content)
                     flush(file)
-            _put(draft, folder)
+            if folder.exists():
+                shutil.copymode(folder, draft)
+            _put(draft, folder, force)
     sync_folder(folder.parent)
 
 
-def _put(draft: Path, folder: Path) -> None:
+def _put(draft: Path, folder: Path, force: bool) -> None:
     """Give ``draft`` the name of ``folder``; an older folder there gets the name of the draft."""
-    if not folder.exists():
+    if not (folder.exists() and force):
+        if folder.exists():
+            folder.rmdir()  # it is empty
         os.rename(draft, folder)
     elif not _exchange(draft, folder):
         old = folder.with_name(f".{folder.name}{_OLD}")  # see recover_folder
@@ -191,11 +318,17 @@ def remove_drafts(path: Path) -> None:
 
 def _remove_dead(folder: Path, start: str) -> None:
     """Remove drafts in a folder whose names begin so and whose programs are gone."""
-    for draft in folder.iterdir() if folder.is_dir() else ():
-        own = draft.name.startswith(start) and _OWN_DRAFT.fullmatch(draft.name[-15:])
-        if own and not draft.is_symlink() and not _is_locked(draft):
-            with suppress(OSError):
-                shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
+    for draft in _own(folder, start, "draft"):
+        with suppress(OSError):
+            shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
+
+
+def _own(folder: Path, start: str, kind: str) -> Iterator[Path]:
+    """What programs that are gone have left in a folder, by its name."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        own = path.name.startswith(start) and _OWN_NAME.fullmatch(path.name[-15:])
+        if own and own[2] == kind and not path.is_symlink() and not _is_locked(path):
+            yield path
 
 
 def _is_locked(path: Path) -> bool:

@@ -3,6 +3,8 @@
 import argparse
 import json
 import os
+import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 from cli.shell import run, write_data, write_scores
 
-from setpoint import cli
+from setpoint import _files, cli
 from setpoint._files import OutputError, only_one, save_figure
 from setpoint.cli.common import output_file
 
@@ -264,15 +266,167 @@ def test_pictures_are_replaced_in_one_step(tmp_path, monkeypatch, name):
     assert path.read_bytes()[:4] in (b"\x89PNG", b"<?xm")
 
 
-def test_a_plan_of_a_killed_program_is_taken_for_unfinished(made, tmp_path, capsys):
+def test_a_plan_of_a_killed_program_is_finished_by_the_next(made, tmp_path, capsys):
+    """Rows and plan are both the old ones or both the new ones, with --force, too."""
     words = ("plan", made / "s.csv", "--score", "s", "--goal", "fpr <= 0.1")
     rows, beside = tmp_path / "rows.csv", tmp_path / "rows.csv.plan.json"
     beside.write_text("mine")
     assert run(*words, "--out", rows) == 2
     assert "rows.csv.plan.json exists" in capsys.readouterr().err
-    beside.unlink()
-    assert run(*words, "--out", rows) == 0
-    plan = beside.read_text()
-    rows.unlink()  # as if killed between the two names
-    assert run(*words, "--out", rows) == 0
-    assert beside.read_text() == plan
+    again = (*words, "--seed", 1, "--out", rows, "--force")
+    assert run(*again) == 0
+    new = rows.read_bytes(), beside.read_bytes()
+    for wanted in ("plan", "certify"):
+        assert run(*words, "--out", rows, "--force") == 0
+        assert beside.read_bytes() != new[1]
+        killed_between_names(*again)
+        assert (rows.read_bytes() == new[0]) != (beside.read_bytes() == new[1])
+        if wanted == "plan":
+            assert run(*words, "--out", rows) == 2
+        else:
+            found = ("certify", made / "s.csv", *GOAL[:2], *GOAL[4:], "--plan", beside)
+            assert run(*found, "--labels", made / "s.csv") == 2
+        assert (rows.read_bytes(), beside.read_bytes()) == new
+        assert sorted(path.name for path in tmp_path.iterdir()) == [rows.name, beside.name]
+
+
+def killed_between_names(*words):
+    """Run a command in a process that ends before the second of its files gets its name."""
+    child = os.fork()
+    if child:
+        assert os.waitpid(child, 0)[1] == signal.SIGKILL
+        return
+    replace, done = os.replace, []
+
+    def stopped(*names):
+        if done:
+            os.kill(os.getpid(), signal.SIGKILL)
+        done.append(replace(*names))
+
+    os.replace = stopped
+    os._exit(run(*words))
+
+
+def test_a_certificate_and_its_page_change_together(made, tmp_path):
+    names = tmp_path / "c.json", tmp_path / "p.html"
+    words = ("certify", made / "s.csv", *GOAL, "--out", names[0], "--page", names[1], "--force")
+    assert run(*words) == 0
+    killed_between_names(*words, "--confidence", 0.9)
+    new = [b"0.9," in names[0].read_bytes(), b"with 90 % confidence" in names[1].read_bytes()]
+    assert new == [True, False]
+    assert run(*words[:-1]) == 2  # they are there
+    assert b"with 90 % confidence" in names[1].read_bytes()
+
+
+def opened(*words):
+    """The exit code of a command, and the files that it opened to read."""
+    global opening
+    opening = set()
+    try:
+        return run(*words), {Path(name) for name in opening}
+    finally:
+        opening = None
+
+
+opening = None
+"""Names of files that are opened to read, while somebody wants to know."""
+
+
+def _hear(event, given):
+    if event == "open" and opening is not None and isinstance(given[0], str | os.PathLike):
+        mode, flags = given[1:]
+        if not (set(mode) & set("wax+") if mode else flags & (os.O_WRONLY | os.O_CREAT)):
+            opening.add(os.path.realpath(given[0]))
+
+
+sys.addaudithook(_hear)
+
+
+@pytest.fixture(scope="module")
+def trained(made):
+    """A run and its data, and checks of the certificate and of the run."""
+    data = write_data(made / "data.csv", rows=400)
+    goal = ("--label", "churn", "--goal", "maximize recall subject to fpr <= 0.2")
+    short = ("--epochs", 1, "--model", "linear", "--no-baseline", "--quiet")
+    assert run("train", data, *goal, *short, "--out", made / "run") in (0, 1)
+    for certificate, rows, score in (
+        ("c.json", "s.csv", ("--score", "s")),
+        ("run", "data.csv", ()),
+    ):
+        label = ("--label", "y" if score else "churn")
+        assert run("check", made / certificate, made / rows, *score, *label) in (0, 1)
+    return made
+
+
+@pytest.mark.parametrize("name", [*WRITERS, "plan", "predict", "report a run", "card a run"])
+def test_no_file_that_is_read_is_written_named_or_not(trained, tmp_path, capsys, name):
+    """What a command reads is found by looking; one of them was the history of checks."""
+    made = tmp_path / "made"
+    shutil.copytree(trained, made)
+    if name == "certify":  # other certificates in the folder of --out are counted
+        (made / "c.json").unlink()
+    command = {
+        **commands(made),
+        "plan": ("plan", made / "s.csv", "--score", "s", "--goal", "fpr <= 0.1"),
+        "predict": ("predict", made / "run", made / "data.csv"),
+        "report a run": ("report", made / "run"),
+        "card a run": ("card", made / "run"),
+    }[name]
+    code, seen = opened(*command, "--out", tmp_path / "out.csv")
+    read = {path for path in seen if path.is_relative_to(made)}
+    assert code == 0
+    assert read
+    history = {"report": "c.checks.jsonl", "report a run": "run.checks.jsonl"}
+    assert name not in history or made / history[name] in read
+    for path in read:
+        before = path.read_bytes()
+        assert run(*command, "--out", path, "--force") == 2, path
+        assert "is the file to read; name another" in capsys.readouterr().err
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["train", "front"])
+def test_no_folder_that_is_written_holds_what_is_read(tmp_path, capsys, command):
+    run_folder = tmp_path / "run"
+    run_folder.mkdir()
+    data = write_data(run_folder / ("model.txt" if command == "train" else "front.json"), rows=300)
+    words = {"train": ("--goal", "fpr <= 0.2", "--force"), "front": ("--points", 3)}[command]
+    for out in (run_folder, data / "deeper"):
+        assert run(command, data, "--label", "churn", *words, "--out", out) == 2
+        assert "which is read" in capsys.readouterr().err
+    assert [path.name for path in run_folder.iterdir()] == [data.name]
+
+
+@pytest.mark.parametrize("name", [*WRITERS, "plan"])
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_appears_while_a_command_runs_stays(
+    made, tmp_path, capsys, monkeypatch, name, links
+):
+    plan = ("plan", made / "s.csv", "--score", "s", "--goal", "fpr <= 0.1")
+    words = (*{**commands(made), "plan": plan}[name], "--out", tmp_path / "out")
+    flush = _files.flush
+
+    def appears(file):
+        flush(file)
+        (tmp_path / "out").write_text("mine")
+
+    def no_links(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("setpoint._files.flush", appears)
+    if not links:
+        monkeypatch.setattr("setpoint._files.os.link", no_links)
+    assert run(*words) == 2
+    assert "was made by another program meanwhile, and stays" in capsys.readouterr().err
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("out", "mine")]
+    (tmp_path / "out").unlink()
+    monkeypatch.setattr("setpoint._files.flush", flush)
+    assert run(*words) == 0
+
+
+def test_what_replaces_a_file_has_its_permissions(made, tmp_path):
+    out = tmp_path / "out"
+    assert run(*commands(made)["decide"], "--out", out) == 0
+    out.chmod(0o600)
+    assert run(*commands(made)["decide"], "--out", out, "--force") == 0
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600

@@ -205,13 +205,13 @@ from setpoint import _files, cli
 from setpoint.cli import watch
 kept = _files.replacing
 if sys.argv[1] == "before":
-    def stop(*given):
+    def stop(*given, **how):
         print("ready", flush=True)
         import time; time.sleep(60)
     watch.write_file = stop
 else:
-    def half(path, content):
-        with kept(path) as file:
+    def half(path, content, force):
+        with kept(path, force=force) as file:
             file.write(content[: len(content) // 2])
             file.flush()
             print("ready", flush=True)

@@ -1,3 +1,5 @@
+import csv
+
 import numpy as np
 import pytest
 
@@ -210,3 +212,25 @@ def test_a_range_of_rows(tmp_path, monkeypatch, chunk):
     found = list(source.between(2, 8).chunks())
     assert [x for c in found for x in c.column("x")] == [str(i) for i in range(2, 8)]
     assert [row for c in found for row in c.rows] == list(range(4, 10))
+
+
+def test_long_cells_are_read_and_endless_ones_refused(tmp_path, monkeypatch):
+    long = "x" * 200_000  # more than csv's own limit
+    assert cells(table(tmp_path, f"a,b\n1,{long}\n2,c\n"))["b"] == [long, "c"]
+    monkeypatch.setattr("setpoint.tables.csv_file.MOST_CHARACTERS", 250_000)
+    csv.field_size_limit(250_000)  # the next reader of ours raises it again
+    for text in (f"a,b\n1,{long}{long}\n", long + long):
+        with pytest.raises(TableError, match="a line of more than 250,000 characters"):
+            cells(table(tmp_path, text))
+    lines = "x\n" * 200_000
+    with pytest.raises(TableError, match=r"row 2: is not csv .*: is a quote not closed\?"):
+        cells(table(tmp_path, f'a,b\n1,"{lines}'))
+
+
+def test_wide_rows_are_read_in_fewer(tmp_path, monkeypatch):
+    """A small compressed file may hold long texts: chunks are bounded in characters, too."""
+    monkeypatch.setattr("setpoint.tables.csv_file.CHUNK_CHARACTERS", 10_000)
+    text = "a,b\n" + "".join(f"{i},{'x' * 1000}\n" for i in range(95))
+    source = table(tmp_path, text)
+    assert [len(chunk) for chunk in source.chunks()] == [10] * 9 + [5]
+    assert [row for chunk in source.chunks() for row in chunk.rows] == list(range(2, 97))

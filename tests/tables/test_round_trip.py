@@ -5,11 +5,13 @@ import datetime
 import decimal
 import gzip
 import io
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from setpoint.tables import open_table
+from setpoint.tables import TableError, open_table
+from setpoint.tables.feather_sizes import batch_sizes
 from setpoint.tables.scores import read_scores
 
 TEXTS = ["", "NA", "None", "null", "?", "n/a", "nan", " x ", "=1+1", "a,b", 'q"q', "l\nm", "c\rr"]
@@ -174,6 +176,75 @@ def test_memory_of_a_batch_is_bounded(tmp_path, monkeypatch):
             count += len(chunk)
         assert count == 2000
         assert most < 3 * 2**22, (plain, most)
+
+
+def big_batch(path, compression="zstd", rows=40_000):
+    """A feather file with one batch of 24 bytes a row, which is the first of two dictionaries."""
+    import pyarrow as pa
+
+    columns = {"x": np.arange(float(rows)), "s": np.arange(rows) % 3, "t": pa.array(["a"] * rows)}
+    table = pa.table(columns).replace_schema_metadata({"made": "here"})
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with (
+        pa.OSFile(str(path), "wb") as file,
+        pa.ipc.new_file(file, table.schema, options=options) as w,
+    ):
+        w.write_batch(table.combine_chunks().to_batches()[0])
+    return table
+
+
+@pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
+def test_memory_of_a_large_batch_of_feather_is_bounded(tmp_path, monkeypatch, compression):
+    pa = pytest.importorskip("pyarrow")
+    path, out = tmp_path / "in.feather", tmp_path / "out.feather"
+    table = big_batch(path, compression)
+    monkeypatch.setattr("setpoint.tables.arrow_file.BATCH_BYTES", 2**19)  # of 840,000
+    monkeypatch.setattr("setpoint.tables.table.CHUNK_ROWS", 1000)
+    pool = pa.default_memory_pool()
+    start, most, count = pool.bytes_allocated(), 0, 0
+    for chunk in open_table(path).chunks():
+        most = max(most, pool.bytes_allocated() - start)
+        assert len(chunk) <= 1000
+        count += len(chunk)
+    assert count == 40_000
+    assert most < 2**19 + 8 * 40_000, most
+    rewritten(path, out)
+    after = pa.ipc.open_file(out).read_all()
+    assert after.select(["x", "s", "t"]).equals(table, check_metadata=False)
+    assert after.schema.metadata[b"made"] == b"here"
+    with out.open("rb") as file:
+        assert {size.codec for size in batch_sizes(file)[1]} == {compression}
+
+
+def test_a_column_of_one_batch_beyond_the_bound_is_refused(tmp_path, monkeypatch):
+    """Before it is decompressed; so are a dictionary, and rows that take no bytes at all."""
+    pa = pytest.importorskip("pyarrow")
+    path = tmp_path / "in.feather"
+    big_batch(path)
+    tables = tmp_path / "words.feather", tmp_path / "nothing.feather"
+    words = pa.table({"s": [1.0], "d": pa.array(["x" * 2**18]).dictionary_encode()})
+    for place, table in zip(tables, (words, pa.table({"n": pa.nulls(2**20)})), strict=True):
+        with pa.OSFile(str(place), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_batch(table.to_batches()[0])
+    for place in (path, *tables):
+        monkeypatch.setattr("setpoint.tables.arrow_file.BATCH_BYTES", 2**17)
+        with pytest.raises(TableError, match=r"a batch of .* rows that takes .* GB; write it in"):
+            open_table(place)
+        monkeypatch.setattr("setpoint.tables.arrow_file.BATCH_BYTES", 2**25)
+        assert sum(map(len, open_table(place).chunks())) > 0
+
+
+def test_damaged_feather_is_refused_or_read(tmp_path):
+    path = tmp_path / "in.feather"
+    big_batch(path, rows=50)
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(300):
+        content = bytearray(whole)
+        for place in rng.integers(len(content), size=rng.integers(1, 5)):
+            content[place] = rng.integers(256)
+        path.write_bytes(content[: rng.integers(len(content)) if rng.random() < 0.3 else None])
+        with suppress(TableError):
+            assert sum(map(len, open_table(path).chunks())) >= 0
 
 
 def test_long_names_of_groups_are_in_memory_once(tmp_path):

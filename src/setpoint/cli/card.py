@@ -27,7 +27,7 @@ def run(given: argparse.Namespace) -> int:
         text = certificate_card(read_certificate_file(given.source))
     told = {"card": text}
     if given.out is not None:
-        write_file(given.out, text.encode())
+        write_file(given.out, text.encode(), force=given.force)
         told, text = {"card": str(given.out)}, f"Written: {given.out}"
     print(as_json(told) if given.json else text)
     return DONE

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setpoint._files import write_file
+from setpoint._files import write_files
 from setpoint.certificates import Certificate, certify, exchangeability, goal_to_certify
 from setpoint.certificates.calibration_drift import DRIFTS, order_note
 from setpoint.certificates.goals import as_capacity
@@ -107,9 +107,11 @@ def run(given: argparse.Namespace) -> int:
         raise UserError(
             "--page shows one goal, or --accept and --reject, on labelled rows: leave --page out."
         )
+    given.files = {}  # what is to be written besides --out
     certificate = kind(given)
     if given.out is not None:
-        write_file(given.out, f"{_indented(certificate)}\n".encode())
+        given.files = {given.out: f"{_indented(certificate)}\n".encode(), **given.files}
+    write_files(given.files, force=given.force)
     print(_indented(certificate) if given.json else certificate)
     return DONE if _is_accepted(given, certificate) else NOT_PROVED
 
@@ -239,7 +241,7 @@ def _three_way(given: argparse.Namespace) -> AnyCertificate:
         test = read_scores(open_table(given.test), *names, known_as=known_as, one_will_do=True)
         certificate = certificate.tested_on(test.scores, test.labels)
     if given.page is not None:
-        write_file(given.page, _page(given, certificate, data, None).encode())
+        given.files[given.page] = _page(given, certificate, data, None).encode()
     return certificate
 
 
@@ -272,7 +274,7 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
         known = {"groups": columns, "clusters": test.clusters, "ids": test.ids}
         certificate = certificate.tested_on(test.scores, test.labels, **known)
     if given.page is not None and data is not None:
-        write_file(given.page, _page(given, certificate, data, test).encode())
+        given.files[given.page] = _page(given, certificate, data, test).encode()
     return certificate
 
 

@@ -119,6 +119,8 @@ def check_outputs(given: argparse.Namespace) -> None:
     """
     written: set[str] = set()
     inputs = [value for value in vars(given).values() if isinstance(value, Path)]
+    if hasattr(given, "also_reads"):  # a file that no option names
+        inputs.append(given.also_reads(given))
     for name, value in vars(given).items():
         if isinstance(value, OutputFile):
             force = getattr(given, "force", False)

@@ -58,7 +58,7 @@ def run(given: argparse.Namespace) -> int:
     seen: Counter[str] = Counter()
     decided = _decisions(given, certificate, source, seen)
     names = new_names(source.names, [f"decision_{name}" for name in labels] or ["decision"])
-    count = write_decisions(source, given.out, names, decided)
+    count = write_decisions(source, given.out, names, decided, force=given.force)
     told = ", ".join(f"{number:,} {name!r}" for name, number in sorted(seen.items()))
     result = {"rows": count, "out": str(given.out), "decisions": dict(sorted(seen.items()))}
     print(as_json(result) if given.json else f"{count:,} rows written to {given.out}: {told}.")

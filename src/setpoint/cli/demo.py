@@ -9,7 +9,7 @@ from pathlib import Path
 from setpoint._files import check_output_folder, only_one
 from setpoint.cli.common import DONE, as_json, count, require
 
-_FILES = ("roc.*", "results.json", "report.html")
+_FILES = ("roc.png", "roc.svg", "results.json", "report.html")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,8 @@ def run(given: argparse.Namespace) -> int:
 
     plan = DemoPlan(seeds=given.seeds)
     with only_one(out.with_name(f".{out.name}.lock"), f"--out {given.out}"):
-        told = run_demo(plan.quick() if given.quick else plan, given.out, page, quiet=given.json)
+        plan = plan.quick() if given.quick else plan
+        told = run_demo(plan, given.out, page, force=given.force, quiet=given.json)
     if given.json:
         print(as_json(told))
     return DONE

@@ -60,7 +60,7 @@ def run(given: argparse.Namespace) -> int:
         )
     begun = given.out.is_dir() and any(given.out.glob("point-*"))
     # another front is refused later
-    check_output_folder(given.out, _FILES, force=None, continued=begun)
+    check_output_folder(given.out, _FILES, force=None, continued=begun, inputs=[given.file])
     source = open_table(given.file)
     if given.group is not None:
         need_column(source, given.group, "--group")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint._files import check_output, replacing, write_file
+from setpoint._files import check_output, finish_moves, replacing_all
 from setpoint.certificates import Certificate, LabelPlan, certify, label_plan
 from setpoint.cli.common import (
     DONE,
@@ -52,8 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Write the rows to label, and the plan that `certify --plan` needs."""
     beside = Path(f"{given.out}.plan.json")
-    unfinished = not given.out.exists() and _is_plan(beside)  # of a program that was killed
-    check_output(beside, force=given.force or unfinished, inputs=[given.file])
+    check_output(beside, force=given.force, inputs=[given.file])
     source = open_table(given.file)
     data = read_scores(source, given.score)
     tell(data.notes)
@@ -68,7 +68,7 @@ def run(given: argparse.Namespace) -> int:
             seed=given.seed,
         ),
     )
-    _write(source, given.out, beside, plan)
+    _write(source, given.out, beside, plan, force=given.force)
     how = (
         f"setpoint certify {given.file} --score {given.score} --goal {given.goal!r} "
         f"--plan {beside} --labels {given.out}"
@@ -80,20 +80,11 @@ def run(given: argparse.Namespace) -> int:
     return DONE
 
 
-def _is_plan(path: Path) -> bool:
-    try:
-        LabelPlan.from_json(path.read_text(encoding="utf-8"))
-    except (ValueError, TypeError, OSError):
-        return False
-    return True
-
-
-def _write(source: TableSource, out: Path, beside: Path, plan: LabelPlan) -> None:
+def _write(source: TableSource, out: Path, beside: Path, plan: LabelPlan, *, force: bool) -> None:
     """The rows of the plan as they are, with their number, the order to label in, and no label.
 
-    The plan gets its name before the rows do: rows without their plan would be of no use.
+    They and the plan get their names together: either is of no use with another one's.
     """
-    fresh = not beside.exists()
     order = {row: place for place, row in enumerate(plan.rows)}
     first = 0
 
@@ -106,14 +97,9 @@ def _write(source: TableSource, out: Path, beside: Path, plan: LabelPlan) -> Non
             if places:
                 yield chunk.select(places), _columns(rows, [order[row] for row in rows])
 
-    try:
-        with replacing(out) as file:
-            source.write(file, out, chosen(), _columns([], []))
-            write_file(beside, f"{plan.to_json()}\n".encode())
-    except BaseException:
-        if fresh:
-            beside.unlink(missing_ok=True)
-        raise
+    with replacing_all([beside, out], force=force) as (plan_file, file):
+        source.write(file, out, chosen(), _columns([], []))
+        plan_file.write(f"{plan.to_json()}\n".encode())
 
 
 def _columns(rows: list[int], order: list[int]) -> Columns:
@@ -138,6 +124,7 @@ def certify_from_plan(given: argparse.Namespace) -> Certificate:
         raise UserError(
             "--plan needs --labels FILE: the rows that `setpoint plan` wrote, labelled."
         )
+    finish_moves(Path(os.path.realpath(given.plan)))
     try:
         plan = LabelPlan.from_json(given.plan.read_text(encoding="utf-8"))
     except (ValueError, TypeError) as error:

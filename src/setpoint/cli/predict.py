@@ -45,7 +45,7 @@ def run(given: argparse.Namespace) -> int:
     scores = [f"score {name}" for name in manifest.classes] or ["score"]
     names = new_names(source.names, [*scores, "decision"])
     decided = _decisions(given.run_folder, manifest, certificate, source)
-    count = write_decisions(source, given.out, names, decided)
+    count = write_decisions(source, given.out, names, decided, force=given.force)
     if certificate.status != "certified":
         print(f"They are not certified: {certificate.notes[0]}", file=sys.stderr)
     done = f"{count:,} decisions written to {given.out}."
@@ -68,10 +68,12 @@ Decided = Iterator[tuple[Chunk, list[Any]]]
 """Chunks of a table, and columns to add to each."""
 
 
-def write_decisions(source: TableSource, out: Path, names: list[str], rows: Decided) -> int:
+def write_decisions(
+    source: TableSource, out: Path, names: list[str], rows: Decided, *, force: bool
+) -> int:
     """Write the rows of a table with new columns, scores or decisions; returns how many."""
     empty = [np.empty(0, str if "decision" in name else np.float32) for name in names]
-    with replacing(out) as file:
+    with replacing(out, force=force) as file:
         named = ((chunk, dict(zip(names, columns, strict=True))) for chunk, columns in rows)
         return source.write(file, out, named, dict(zip(names, empty, strict=True)))
 

@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where = "the page (default: report.html, in the run folder for a run)"
     add_output(parser, "page.html", where)
     add("--json", action="store_true", help="print what was written as JSON")
+    parser.set_defaults(also_reads=_history)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -56,13 +57,13 @@ def run(given: argparse.Namespace) -> int:
             if getattr(given, name) is not None:
                 raise UserError(f"--{name} is for scored rows; {given.source} is a run.")
         result = read_result(given.source, read_manifest(given.source))
-        checks = read_checks(given.history or history_file(given.source))
+        checks = read_checks(_history(given))
         result = replace(result, checks=checks, **page_words(given))
         out = given.out or _default(given, given.source)
         text = page(result, script=not given.no_script)
     else:
         out, text = given.out or _default(given, Path()), _of_scores(given)
-    write_file(out, text.encode())
+    write_file(out, text.encode(), force=given.force)
     print(as_json({"report": str(out)}) if given.json else f"Written: {out}")
     return DONE
 
@@ -71,9 +72,16 @@ def _is_json(path: Path) -> bool:
     return path.suffix.lower() == ".json"
 
 
+def _history(given: argparse.Namespace) -> Path:
+    """The file of earlier checks, which need not be there."""
+    history: Path | None = given.history
+    return history or history_file(given.certificate or given.source)
+
+
 def _default(given: argparse.Namespace, folder: Path) -> Path:
-    read = [path for path in (given.source, given.certificate) if path not in (None, folder)]
-    check_output(folder / REPORT_FILE, force=given.force, inputs=read)
+    read = (given.source, given.certificate, _history(given))
+    inputs = [path for path in read if path not in (None, folder)]
+    check_output(folder / REPORT_FILE, force=given.force, inputs=inputs)
     return folder / REPORT_FILE
 
 
@@ -102,7 +110,7 @@ def _of_scores(given: argparse.Namespace) -> str:
         notes=notes,
         times=data.times,
         by=given.by,
-        checks=read_checks(given.history or history_file(given.certificate)),
+        checks=read_checks(_history(given)),
         script=not given.no_script,
         ids=data.ids,
         clusters=data.clusters,

@@ -83,7 +83,8 @@ def run(given: argparse.Namespace) -> int:
     _check_goal(given, problem)
     if given.out.name in ("", ".."):
         raise UserError(f"--out {given.out}: name the folder itself, as in --out run.")
-    check_free(given.out, force=given.force)  # before training, not after
+    inputs = [path for path in (given.file, given.test) if path is not None]
+    check_free(given.out, force=given.force, inputs=inputs)  # before training, not after
     from setpoint.distributed import RankLost, is_launched, join_launched
 
     first = not is_launched() or os.environ["RANK"] == "0"

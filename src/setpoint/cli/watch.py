@@ -107,10 +107,11 @@ def run(given: argparse.Namespace) -> int:
     if given.replay is not None:
         return _replay(given, certificate)
     with _alone(given.state):
+        begun = given.state.exists()
         monitor, rows = _open_state(given, certificate), read_file(given, certificate.label_names)
         counted = (_join if given.score is None else _count)(given, monitor, rows)
-        write_file(given.state, f"{monitor.to_json()}\n".encode())
-    _write_page(given, monitor)
+        write_file(given.state, f"{monitor.to_json()}\n".encode(), force=begun)
+        _write_page(given, monitor)
     print(as_json(summary(monitor, counted)) if given.json else monitor)
     return DONE if monitor.exit_code == 0 else NOT_PROVED
 
@@ -470,7 +471,7 @@ def _recalibrate(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows)
     part = rows.part(np.flatnonzero(~np.isnan(rows.columns["labels"])))
     columns = {name: part[name] for name in ("groups", "clusters", "times", "amounts", "ids")}
     found = monitor.recalibrate(part["scores"], part["labels"], **columns)
-    write_file(given.out, f"{found.to_json()}\n".encode())
+    write_file(given.out, f"{found.to_json()}\n".encode(), force=given.force)
     told = f"{found.status} with {share_text(found.confidence)} confidence: see {given.out}."
     why = f" {found.notes[0]}." if found.notes and not found else ""
     tell([told if found else f"{told}{why} The state keeps the old certificate."])
@@ -532,7 +533,7 @@ def _check_page(given: argparse.Namespace) -> None:
     read = (given.certificate, given.file, given.state, given.reference)
     inputs = [path for path in read if path is not None]
     check_output(given.page, force=True, inputs=inputs, option="--page")
-    if given.page.exists() and not given.force and MARK not in given.page.read_bytes():
+    if given.page.is_file() and not given.force and MARK not in given.page.read_bytes():
         raise UserError(f"--page {given.page} is no page of `watch`; name another, or add --force.")
 
 
@@ -540,4 +541,6 @@ def _write_page(given: argparse.Namespace, monitor: Monitor) -> None:
     if given.page is not None:
         from setpoint.reports.watch_page import watch_page
 
-        write_file(given.page, watch_page(monitor).encode())
+        _check_page(given)  # somebody may have put a file there
+        force = given.force or given.page.exists()
+        write_file(given.page, watch_page(monitor).encode(), force=force)

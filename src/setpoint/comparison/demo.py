@@ -130,14 +130,20 @@ def run_cell(plan: DemoPlan, model: str, seed: int) -> dict[str, list[MethodTria
 
 
 def run_demo(
-    plan: DemoPlan, out: Path, page: Callable[[RunResult], str], *, quiet: bool = False
+    plan: DemoPlan,
+    out: Path,
+    page: Callable[[RunResult], str],
+    *,
+    force: bool = False,
+    quiet: bool = False,
 ) -> dict[str, Any]:
     """Train, print the table, write picture, numbers and report page.
 
     Args:
         plan: How many seeds and steps.
-        out: A folder; all of them get there in one step, in the place of an older demo.
+        out: A folder; all of them get there in one step.
         page: Turns the finished run into HTML (:func:`setpoint.reports.page`).
+        force: Whether an older demo there may be replaced.
         quiet: Print nothing.
 
     Returns:
@@ -161,7 +167,7 @@ def run_demo(
         write_picture(pictures, plan, found)
         drawn = {path.name: path.read_bytes() for path in pictures}
     whole = drawn | {name: content.encode() for name, content in files.items()}
-    write_folder(Path(os.path.realpath(out)), whole)
+    write_folder(Path(os.path.realpath(out)), whole, force=force)
     console.print(make_table(found, plan))
     console.print(LEGEND, style="dim", highlight=False)
     if plan.steps < DemoPlan.steps:

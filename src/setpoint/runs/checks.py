@@ -45,9 +45,10 @@ def note_check(
         **asdict(found),
     }
     with only_one(path.with_name(f".{path.name}.lock"), str(path)):
+        begun = path.exists()
         entries = [*read_checks(path), entry]
         lines = (json.dumps(each, allow_nan=False) for each in entries)
-        write_file(path, "".join(f"{line}\n" for line in lines).encode())
+        write_file(path, "".join(f"{line}\n" for line in lines).encode(), force=begun)
     return [each for each in entries if each.get("certificate") == entry["certificate"]]
 
 

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,18 +46,18 @@ class RunError(ValueError):
     """A run folder that must not be trusted."""
 
 
-def check_free(folder: Path, *, force: bool) -> None:
+def check_free(folder: Path, *, force: bool, inputs: Iterable[Path] = ()) -> None:
     """OutputError if a run cannot be written here.
 
-    With ``force`` an earlier run is replaced; other files in the way are never removed.
+    With ``force`` an earlier run is replaced; other files in the way, and what is read, are never
+    removed.
     """
-    check_output_folder(Path(os.path.realpath(folder)), FILES, force=force)
+    check_output_folder(Path(os.path.realpath(folder)), FILES, force=force, inputs=inputs)
 
 
 def write_run(folder: Path, files: Mapping[str, bytes], *, force: bool = False) -> None:
     """Write a run completely or not at all, in the place of an older one only with ``force``."""
-    check_free(folder, force=force)
-    write_folder(Path(os.path.realpath(folder)), files)
+    write_folder(Path(os.path.realpath(folder)), files, also=FILES, force=force)
 
 
 def read_file(folder: Path, name: str, *, largest: int | None = None) -> bytes:

@@ -3,8 +3,9 @@
 The batches of parquet are those of ``ParquetFile.iter_batches``, which are filled across row
 groups: ``pyarrow.dataset`` cuts them at row groups, so means of columns would depend on how a file
 was written. Text is read as dictionaries, and a batch has so few rows that its columns take at most
-:data:`BATCH_BYTES` beside one page of the file, however well it was compressed. (Feather is read in
-the batches in which it was written.)
+:data:`BATCH_BYTES` beside one page of the file, however well it was compressed. Batches of feather
+that take more are read column by column, a part of the rows at a time; a column of one batch that
+alone takes more is refused before it is decompressed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from numpy.typing import NDArray
 
 from setpoint._checks import quoted
 from setpoint.tables.csv_file import cells, write_csv
-from setpoint.tables.streams import Opener
+from setpoint.tables.feather_sizes import BatchSize, batch_sizes
+from setpoint.tables.streams import MOST_BYTES, Opener
 from setpoint.tables.table import (
     FEATHER,
     PARQUET,
@@ -172,10 +174,15 @@ class ArrowSource(TableSource):
         self.path, self.feather, self._files = path, feather, list(files)
         self._counts: list[int] = []
         self._texts: list[str] = []
+        self._sizes: list[BatchSize] = []
         for place, (file, _) in enumerate(self._files):
             with self._open(place) as opened:
-                schema = opened.schema if feather else opened.schema_arrow
-                count = _feather_rows(opened) if feather else int(opened.metadata.num_rows)
+                if feather:
+                    schema = _reader(opened).schema
+                    self._sizes = self._batch_sizes(opened)
+                    count = sum(size.rows for size in self._sizes)
+                else:
+                    schema, count = opened.schema_arrow, int(opened.metadata.num_rows)
             self._counts.append(count)
             names = check_names(file, schema.names)
             if place == 0:
@@ -215,14 +222,15 @@ class ArrowSource(TableSource):
 
     @contextmanager
     def _open(self, place: int) -> Iterator[Any]:
-        from pyarrow import ArrowException, ipc, parquet
+        """A file of parquet; of feather its bytes."""
+        from pyarrow import ArrowException, parquet
 
         file, opener = self._files[place]
         kind = "feather" if self.feather else "parquet"
         try:
             with opener() as content:
                 if self.feather:
-                    yield ipc.open_file(content)
+                    yield content
                 else:
                     yield parquet.ParquetFile(content, read_dictionary=self._texts)
         except (ArrowException, OSError) as error:
@@ -243,11 +251,39 @@ class ArrowSource(TableSource):
     def _batches(self, place: int, wanted: list[str]) -> Iterator[Any]:
         with self._open(place) as opened:
             if self.feather:
-                for number in range(opened.num_record_batches):
-                    yield opened.get_batch(number).select(wanted)
+                for batch in self._feather_batches(opened, wanted):
+                    for start in range(0, batch.num_rows, self.chunk_rows):
+                        yield batch.slice(start, self.chunk_rows)
             else:
                 size = min(self.chunk_rows, _rows_within(opened.metadata, wanted))
                 yield from opened.iter_batches(size, columns=wanted, use_threads=False)
+
+    def _batch_sizes(self, content: BinaryIO) -> list[BatchSize]:
+        """The sizes of the batches of a feather file; TableError if one is too large to read."""
+        dictionaries, sizes = batch_sizes(content)
+        every = [*dictionaries, *sizes]
+        if all(one.largest <= BATCH_BYTES and one.total <= MOST_BYTES for one in every):
+            return sizes
+        worst = max(every, key=lambda one: one.total)
+        problem = f"has a batch of {worst.rows:,} rows that takes {worst.total / 2**30:.3g} GB; "
+        problem += "write it in smaller ones, as pyarrow.feather.write_feather does."
+        raise TableError(self.path, problem)
+
+    def _feather_batches(self, content: BinaryIO, wanted: list[str]) -> Iterator[Any]:
+        """The columns of each batch, or of parts of it that take at most :data:`BATCH_BYTES`."""
+        import pyarrow
+
+        whole = _reader(content, self.schema, wanted)
+        for number, size in enumerate(self._sizes):
+            if size.total <= BATCH_BYTES:
+                yield whole.get_batch(number).select(wanted)
+                continue
+            step = max(1, BATCH_BYTES // 2 * size.rows // size.total)  # two parts live at a time
+            for start in range(0, size.rows, step):
+                rows = pyarrow.array(range(start, min(start + step, size.rows)), pyarrow.int64())
+                columns = (_reader(content, self.schema, [name]) for name in wanted)
+                taken = [column.get_batch(number).column(0).take(rows) for column in columns]
+                yield pyarrow.RecordBatch.from_arrays(taken, wanted)
 
     def write(
         self, file: BinaryIO, path: Path, rows: Iterable[tuple[Chunk, NewColumns]], new: NewColumns
@@ -261,9 +297,14 @@ class ArrowSource(TableSource):
         schema = self.schema
         for name, values in new.items():
             schema = schema.append(_field(name, values))
-        kind = ipc.new_file if self.feather else parquet.ParquetWriter
+        codec = self._sizes[0].codec if self._sizes else None
+        packed = ipc.IpcWriteOptions(compression=codec)
         count = 0
-        with kind(file, schema) as writer:
+        with (
+            ipc.new_file(file, schema, options=packed)
+            if self.feather
+            else parquet.ParquetWriter(file, schema)
+        ) as writer:
             for chunk, columns in rows:
                 for batch in _with_columns(chunk, columns, schema):
                     writer.write_batch(batch)
@@ -288,8 +329,14 @@ class ArrowSource(TableSource):
         return write_csv(file, path, [*self.names, *new], lines)
 
 
-def _feather_rows(opened: Any) -> int:
-    return sum(opened.get_batch(i).num_rows for i in range(opened.num_record_batches))
+def _reader(content: BinaryIO, schema: Any = None, wanted: Sequence[str] = ()) -> Any:
+    """Reads batches of a feather file, of these columns alone."""
+    from pyarrow import ipc
+
+    fields = [schema.get_field_index(name) for name in wanted]
+    return ipc.open_file(
+        content, options=ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+    )
 
 
 def _batch(chunk: Chunk) -> Any:

@@ -28,6 +28,10 @@ from setpoint.tables.table import Chunk, NewColumns, TableError, TableSource, ch
 from setpoint.tables.values import COMMA_FORMATS, text_column
 
 _BLOCK = 2**20
+CHUNK_CHARACTERS = 2**25
+"""Characters of the rows that are read at a time; wider rows are read in fewer."""
+MOST_CHARACTERS = 2**24
+"""Of one line, and of one cell."""
 _DELIMITERS = ",;\t|"
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -65,7 +69,7 @@ class CsvSource(TableSource):
         self.encoding = self._find_encoding()
         self._lead = 0  # lines before the header
         with self._text() as text:
-            start = text.readline()
+            start = next(self._limited(text), "")
         if start[:1] in ("{", "["):
             raise TableError(path, "looks like JSON; save it as a csv, parquet or feather file.")
         said = re.fullmatch(r'"?sep=(.)"?', start.rstrip("\r\n"), re.IGNORECASE)
@@ -130,7 +134,16 @@ class CsvSource(TableSource):
         with self._text() as text:
             for _ in range(self._lead):
                 text.readline()
-            yield self._checked(csv.reader(text, delimiter=self.delimiter, strict=True))
+            csv.field_size_limit(max(csv.field_size_limit(), MOST_CHARACTERS))
+            limited = self._limited(text)
+            yield self._checked(csv.reader(limited, delimiter=self.delimiter, strict=True))
+
+    def _limited(self, text: io.TextIOWrapper) -> Iterator[str]:
+        for line in iter(lambda: text.readline(MOST_CHARACTERS), ""):
+            if len(line) == MOST_CHARACTERS:
+                problem = f"a line of more than {MOST_CHARACTERS:,} characters: not a csv file."
+                raise TableError(self.path, problem)
+            yield line
 
     def _checked(self, reader: Any) -> Iterator[tuple[int, list[str]]]:
         """Rows with their numbers, each as long as the header."""
@@ -142,7 +155,8 @@ class CsvSource(TableSource):
             except StopIteration:
                 return
             except csv.Error as error:
-                raise TableError(self.path, f"is not csv ({error}).", row=number) from None
+                hint = ": is a quote not closed?" if "larger than" in str(error) else "."
+                raise TableError(self.path, f"is not csv ({error}){hint}", row=number) from None
             if not line:
                 continue
             width = width or len(line)
@@ -155,10 +169,20 @@ class CsvSource(TableSource):
         places, first = [self.names.index(name) for name in wanted], 0
         with self._lines() as lines:
             next(lines)
-            while some := list(islice(lines, self.chunk_rows)):
+            while some := self._some(lines):
                 kept = [[line[place] for place in places] for _, line in some]
                 yield CsvChunk(self.path, wanted, [number for number, _ in some], kept), first
                 first += len(some)
+
+    def _some(self, lines: Iterator[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+        """As many rows as are read at a time."""
+        some, characters = [], 0
+        for number, line in islice(lines, self.chunk_rows):
+            some.append((number, line))
+            characters += sum(map(len, line))
+            if characters > CHUNK_CHARACTERS:
+                break
+        return some
 
     def write(
         self, file: BinaryIO, path: Path, rows: Iterable[tuple[Chunk, NewColumns]], new: NewColumns
