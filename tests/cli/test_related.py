@@ -249,3 +249,16 @@ def test_a_threshold_for_each_output_and_group_says_what_to_do(tmp_path, capsys)
     told = capsys.readouterr().err
     assert "certify every output by itself with confidence 0.975" in told
     assert 'fpr on who="..."' in told
+
+
+def test_percentages_and_decimals_are_no_ids(tmp_path, capsys):
+    random = np.random.default_rng(0)
+    y = random.random(2000) < 0.3
+    level = (random.normal(size=2000) + y).round(1)  # few values, and alike within one
+    share, ratio = [f"{v:.1f} %" for v in level + 9], [f"{v / 10:.2f}" for v in level]
+    columns = {"s": random.normal(size=2000) + 2 * y, "y": y.astype(int)}
+    columns |= {"account share": share, "client": ratio, "card": (level * 10).astype(int)}
+    data = write(tmp_path / "s.csv", **columns)
+    run("certify", data, "--score", "s", "--label", "y", "--goal", "fpr <= 0.1")
+    hints = [line for line in capsys.readouterr().err.splitlines() if "--clusters" in line]
+    assert ["'card'" in hint for hint in hints] == [True]

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from cli.shell import run
 
-from setpoint.tables import TableError, open_table, read_scores, streams
+from setpoint.tables import TableError, open_table, read_scores, streams, table
+from setpoint.tables.decimal_marks import column_format
 from setpoint.tables.training_file import Shares, read_all, survey
-from setpoint.tables.values import COMMA_FORMATS, FORMATS, find_format, text_column
+from setpoint.tables.values import days_of, find_format, text_column
 
 
 @pytest.mark.parametrize(
@@ -47,18 +48,109 @@ def test_other_texts_are_no_numbers(texts):
     assert find_format(text_column(texts)) is None
 
 
-def test_what_a_comma_means_depends_on_the_separator():
-    column = text_column(["1,234", "5,678"])
-    assert find_format(column, FORMATS).number("1,234") == 1234
-    assert find_format(column, COMMA_FORMATS).number("1,234") == 1.234
-    assert set(FORMATS) == set(COMMA_FORMATS)
-
-
 def write(tmp_path, text, name="t.csv", encoding="utf-8"):
     path = tmp_path / name
     content = text.encode(encoding)
     path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     return path
+
+
+POINT, COMMA = "add --decimal point.", "add --decimal comma."
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "told"),
+    [
+        # other values of the column tell
+        ("a;b\n1.270;x\n1.234.567;y\n", 1270, "'1.234.567' read as a number with decimal comma."),
+        ("a;b\n1.270;x\n12,5;y\n", 1270, "'12,5' read as a number with decimal comma."),
+        ("a;b\n1.270;x\n0.5;y\n", 1.27, None),
+        ("a;b\n1.270;x\n1.2345;y\n", 1.27, None),
+        ("a;b\n1.270;x\n1234.567;y\n", 1.27, None),
+        ("a;b\n1.270e+03;x\n5;y\n", 1270, None),
+        # the file tells
+        (
+            "a;b\n1.270;x\n512;y\n",
+            1270,
+            f"by the semicolons between values and {{}}; for 1.27 {POINT}",
+        ),
+        ("a;b\n1,270;x\n2,512;y\n", 1.27, f"by the semicolons between values; for 1270 {POINT}"),
+        ("a,b\n1.270,x\n2.512,y\n", 1.27, f"by default; for 1270 {COMMA}"),
+        ("a;b\n1.270;0.5\n2.512;0.7\n", 1.27, f"by other columns; for 1270 {COMMA}"),
+        ("a\tb\n1.270\t0,5\n512\t0,7\n", 1270, f"by other columns and {{}}; for 1.27 {POINT}"),
+        ('a,b\n"1,270",x\n512,y\n', 1270, f"by default and {{}}; for 1.27 {COMMA}"),
+        (
+            "a;b\n8,942 %;x\n2,500 %;y\n",
+            0.08942,
+            f"the semicolons between values; for 89.42 {POINT}",
+        ),
+    ],
+)
+def test_what_a_mark_means_is_told_by_the_column_then_by_the_file(tmp_path, text, known, told):
+    source = open_table(write(tmp_path, text))
+    found, notes = column_format(source, "a")
+    assert found.number(next(source.chunks(["a"])).column("a")[0]) == pytest.approx(known)
+    assert bool(notes) == (told is not None)
+    assert not notes or (told or "").format("the whole numbers beside it") in notes[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a;b\n1.270;0.5\n512;0.7\n",  # others have a point, and 512 is not 512.000
+        "a,b\n1.270,x\n512,y\n",
+        "a;b\n1.270;x\n5120;y\n",  # semicolons, and 5120 has no mark
+        "a;b;c\n1.270;0.5;0,5\n2.512;0.7;0,7\n",  # others differ
+    ],
+)
+def test_a_mark_that_nothing_tells_is_refused_until_somebody_says_it(tmp_path, text):
+    path = write(tmp_path, text)
+    with pytest.raises(TableError, match=r"'1.270' is .* and .*: add --decimal point or --decimal"):
+        column_format(open_table(path), "a")
+    for decimal, value in (("point", 1.27), ("comma", 1270)):
+        found, _ = column_format(open_table(path, decimal), "a")
+        assert found.number("1.270") == value
+
+
+def test_the_whole_file_tells_what_a_mark_means(tmp_path, monkeypatch):
+    """Read in chunks of two rows: whole numbers, marks that do not tell, one that does."""
+    monkeypatch.setattr(table, "CHUNK_ROWS", 2)
+    lines = ["y;a", *(f"{i % 2};{i}" for i in range(8)), "0;1.270", "1;9", "0;4.500", "1;7"]
+    for last, value in (("0;12,5", 1270), ("0;12.5", 1.27)):
+        path = write(tmp_path, "\n".join([*lines, last, "1;3"]))
+        assert read_scores(open_table(path), "a").scores[8] == value
+        seen = survey(open_table(path), "y", Shares(0))
+        (number,) = seen.encoder.columns
+        assert (number.written == "a number") == (value == 1.27)
+        with read_all(open_table(path), "y", seen.classes, seen.encoder) as (part,):
+            shown = part.x[:, 0] * number.scale + number.mean
+        assert shown[8] == pytest.approx(value, rel=1e-5)
+
+
+def test_a_new_file_with_other_marks_than_in_training_is_refused(tmp_path):
+    train = "y,a\n" + "".join(f"{i % 2},{i}\n" for i in range(40))
+    encoder = survey(open_table(write(tmp_path, train)), "y", Shares(0)).encoder
+    new = write(tmp_path, "a;b\n1.270;0,5\n512;0,7\n", "new.csv")
+    with pytest.raises(TableError, match=r"'1.270' is 1270 by this file, and 1.27 as in training"):
+        list(encoder.chunks(open_table(new)))
+    assert list(encoder.chunks(open_table(new, "point")))
+
+
+def test_the_note_shows_a_value_that_tells(tmp_path):
+    for text, shown in (
+        ("s;y\n5;1\n12,5;0\n", "12,5"),
+        ('s,y\n12,1\n"1,234,567",0\n', "1,234,567"),
+        ("s;y\n5 €;1\n1.234,50 €;0\n", "1.234,50 €"),
+        ("s;y\n1/2/2026;1\n1/31/2026;0\n", "1/31/2026"),
+    ):
+        assert repr(shown) in column_format(open_table(write(tmp_path, text)), "s")[1][0]
+
+
+@pytest.mark.parametrize("text", ["3 Jan 2024", "Jan 3, 2024", "03-JAN-2024", "January 3 2024"])
+def test_months_have_names(text):
+    found = find_format(text_column([text]))
+    assert found.number(text) == days_of("2024-01-03")
+    assert find_format(text_column(["3 Jam 2024"])) is None
 
 
 def test_scores_in_another_format_are_read_and_told(tmp_path):
@@ -222,3 +314,11 @@ def test_times_that_are_none_and_json_are_refused(tmp_path, capsys):
     (tmp_path / "s.jsonl").write_text('{"s": 1.5, "y": 0}\n')
     assert run("certify", tmp_path / "s.jsonl", *ask) == 2
     assert "looks like JSON" in capsys.readouterr().err
+
+
+def test_the_formats_of_several_score_columns_are_told(tmp_path, capsys):
+    lines = [f"{i},25;{i};{i % 2};{i % 2}" for i in range(1, 400)]
+    path = write(tmp_path, "s1;s2;y1;y2\n" + "\n".join(lines))
+    columns = ("--score", "s1", "--score", "s2", "--label", "y1", "--label", "y2")
+    run("certify", path, *columns, "--goal", "fpr <= 10 %")
+    assert "column 's1': '1,25' read as a number with decimal comma." in capsys.readouterr().err

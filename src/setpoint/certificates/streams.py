@@ -275,7 +275,7 @@ class StreamedTable:
         first = next((chunk for chunk in source.chunks(columns.names) if len(chunk)), None)
         if first is None:
             raise TableError(source.path, NO_ROWS)
-        known, told = score_format(source, first, columns.score)
+        known, told = score_format(source, columns.score)
         self.notes += told
         self.columns = replace(columns, known=known)
         self.unlabelled = 0

@@ -24,6 +24,7 @@ from setpoint.cli.common import (
     LabelColumns,
     UserError,
     add_columns,
+    add_decimal,
     add_output,
     add_page_arguments,
     as_json,
@@ -95,6 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output(parser, "FILE", "write the certificate as JSON, for `check`")
     add("--page", type=output_file, metavar="page.html", help="write the page for who decides")
     add_page_arguments(parser)
+    add_decimal(parser)
     add("--json", action="store_true", help="print the certificate as JSON")
 
 
@@ -126,8 +128,9 @@ def _several_labels(given: argparse.Namespace, columns: LabelColumns) -> AnyCert
     if not columns.labels:
         raise UserError("several labels: add a --label COLUMN for each --score, in the same order.")
     parse_goal(given.goal, goal_to_certify)
-    source = open_table(given.file)
+    source = open_table(given.file, given.decimal)
     data = read_score_columns(source, *columns, given.positive)
+    tell(data.notes)
     related = related_to_rows(source, columns.scores[0], given)
     made = certify(
         data.scores,
@@ -143,7 +146,7 @@ def _several_labels(given: argparse.Namespace, columns: LabelColumns) -> AnyCert
     made = replace(made, label_names=data.label_names)
     if given.test is None:
         return made
-    source, known_as = open_table(given.test), data.label_names
+    source, known_as = open_table(given.test, given.decimal), data.label_names
     names = (*columns, given.positive)
     test = read_score_columns(source, *names, known_as=known_as, one_will_do=True)
     related = related_to_rows(source, columns.scores[0], given)
@@ -195,7 +198,7 @@ def _alerts_per_period(given: argparse.Namespace) -> AnyCertificate:
         raise UserError(f"--goal {given.goal!r} goes by time: add --time COLUMN.")
     refuse_options(given, ("by",), "with rates, not with alerts per day")
     _refuse_apart(given, PER_PERIOD)
-    source = open_table(given.file)
+    source = open_table(given.file, given.decimal)
     data = read_scores(source, given.score, given.label, positive=given.positive, times=given.time)
     tell(data.notes)
     data = data if given.latest is None else _latest(data, given.latest)
@@ -223,7 +226,7 @@ def _three_way(given: argparse.Namespace) -> AnyCertificate:
     for text in (given.accept, given.reject):
         parse_goal(text, goal_to_certify)
     columns: dict[str, Any] = {"group": given.group, "times": given.time} if given.page else {}
-    source = open_table(given.file)
+    source = open_table(given.file, given.decimal)
     data = read_scores(source, given.score, given.label, positive=given.positive, **columns)
     tell(data.notes)
     certificate = certify_three_way(
@@ -238,7 +241,9 @@ def _three_way(given: argparse.Namespace) -> AnyCertificate:
     if given.test is not None:
         names = (given.score, given.label, None, given.positive)
         known_as = certificate.label_names
-        test = read_scores(open_table(given.test), *names, known_as=known_as, one_will_do=True)
+        test = read_scores(
+            open_table(given.test, given.decimal), *names, known_as=known_as, one_will_do=True
+        )
         certificate = certificate.tested_on(test.scores, test.labels)
     if given.page is not None:
         given.files[given.page] = _page(given, certificate, data, None).encode()
@@ -253,7 +258,7 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
         raise UserError("--latest and --by go by time: add --time COLUMN.")
     wanted = _check_goal(given.goal, given.label, given.group)
     _refuse_apart(given)
-    source = open_table(given.file)
+    source = open_table(given.file, given.decimal)
     many, data = _to_stream(given, wanted, source), None
     if many is None:
         certificate, data = _in_memory(given, source)
@@ -264,7 +269,7 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
     test = None
     if given.test is not None:
         names = (given.score, given.label, given.group, given.positive)
-        source = open_table(given.test)
+        source = open_table(given.test, given.decimal)
         time = given.time if given.time in source.names else None
         also: dict[str, Any] = {"clusters": given.clusters, "times": time, "ids": given.id}
         also["known_as"] = certificate.label_names
@@ -310,7 +315,7 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
 
 
 def _scores_to_come(given: argparse.Namespace) -> Any:
-    data = read_scores(open_table(given.unlabelled), given.score)
+    data = read_scores(open_table(given.unlabelled, given.decimal), given.score)
     tell(data.notes)
     return data.scores
 

@@ -20,6 +20,7 @@ from setpoint.cli.common import (
     PERIOD_UNITS,
     UserError,
     add_columns,
+    add_decimal,
     as_json,
     fraction,
     one_line,
@@ -67,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     noted = "where checks are noted (default: beside the certificate, NAME.checks.jsonl)"
     add("--history", type=Path, metavar="FILE", help=noted)
     add("--no-history", action="store_true", help="note nothing")
+    add_decimal(parser)
     add("--json", action="store_true", help="print the verdict as JSON")
 
 
@@ -81,7 +83,7 @@ def run(given: argparse.Namespace) -> int:
             _check_several(given)
     else:
         certificate = _of_file(given.certificate)
-    source = open_table(given.file)
+    source = open_table(given.file, given.decimal)
     if given.by is not None and given.time is None:
         raise UserError("--by goes by time: add --time COLUMN.")
     if getattr(certificate, "clusters", None) is not None and given.clusters is None:
@@ -94,6 +96,7 @@ def run(given: argparse.Namespace) -> int:
         data = None
         names = (*several, given.positive)
         read = read_score_columns(source, *names, known_as=known_as, one_will_do=True)
+        tell(read.notes)
         known = related_to_rows(source, several.scores[0], given)
         more |= {"groups": known["groups"], "clusters": known["clusters"]}
         found = certificate.check(read.scores, read.labels, **more)

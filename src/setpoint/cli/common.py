@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from setpoint._checks import quoted, whole
 from setpoint._files import check_output
+from setpoint.tables.decimal_marks import DECIMALS
 from setpoint.tables.values import PERCENTAGE, number_of
 
 if TYPE_CHECKING:
@@ -75,6 +76,12 @@ def add_columns(parser: argparse.ArgumentParser, help_text: str, **how: Any) -> 
     add = parser.add_argument
     add("--score", action="append", metavar="COLUMN", help=f"{help_text}; again for more", **how)
     add("--label", action="append", metavar="COLUMN", help="the true class; one for each --score")
+
+
+def add_decimal(parser: argparse.ArgumentParser) -> None:
+    """Add ``--decimal``."""
+    what = "what 1.270 is written with, where the file does not tell"
+    parser.add_argument("--decimal", choices=tuple(DECIMALS), help=what)
 
 
 def several_columns(given: argparse.Namespace) -> LabelColumns | None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.certificates import Certificate
-from setpoint.cli.common import DONE, UserError, add_output, as_json, tell
+from setpoint.cli.common import DONE, UserError, add_decimal, add_output, as_json, tell
 from setpoint.cli.predict import Decided, new_names, write_decisions
 from setpoint.runs import read_certificate_file
 from setpoint.tables import TableSource, need_column, open_table, score_column, score_format
@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--names", nargs=2, metavar=("LOW", "HIGH"), help=names)
     where = "the rows as they are with a column of decisions, in the format of the file"
     add_output(parser, "decisions.csv", where, required=True)
+    add_decimal(parser)
     add("--json", action="store_true", help="print what was done as JSON")
 
 
@@ -54,7 +55,7 @@ def run(given: argparse.Namespace) -> int:
         broken = "breaks" if given.id is None else "does not break"
         raise UserError(f"{given.certificate} {broken} ties by lot: {how}.")
     given.names = given.names or certificate.label_names or ("0", "1")
-    source = open_table(given.file)
+    source = open_table(given.file, given.decimal)
     seen: Counter[str] = Counter()
     decided = _decisions(given, certificate, source, seen)
     names = new_names(source.names, [f"decision_{name}" for name in labels] or ["decision"])
@@ -81,7 +82,7 @@ def _decisions(
     first = next(chunks, None)
     if first is None:
         return
-    formats = {name: score_format(source, first, name) for name in given.score}
+    formats = {name: score_format(source, name) for name in given.score}
     tell(note for _, notes in formats.values() for note in notes)
     for chunk in chain([first], chunks):
         columns = [score_column(chunk, name, known) for name, (known, _) in formats.items()]

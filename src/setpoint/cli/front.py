@@ -13,7 +13,7 @@ import numpy as np
 
 from setpoint._checks import quoted_list
 from setpoint._files import check_output_folder, only_one, write_file
-from setpoint.cli.common import DONE, UserError, as_json, count, seed
+from setpoint.cli.common import DONE, UserError, add_decimal, as_json, count, seed
 from setpoint.tables import TableError, need_column, open_table
 from setpoint.tables.training_file import Shares, Survey, TablePart, read_parts, survey
 
@@ -48,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--processes", type=count, default=1, metavar="N", help="at a time (1)")
     add("--seed", type=seed, default=0, metavar="N", help="of the start (0)")
     add("--quiet", action="store_true", help="print only the table")
+    add_decimal(parser)
     add("--json", action="store_true", help="print every number as JSON")
 
 
@@ -61,7 +62,7 @@ def run(given: argparse.Namespace) -> int:
     begun = given.out.is_dir() and any(given.out.glob("point-*"))
     # another front is refused later
     check_output_folder(given.out, _FILES, force=None, continued=begun, inputs=[given.file])
-    source = open_table(given.file)
+    source = open_table(given.file, given.decimal)
     if given.group is not None:
         need_column(source, given.group, "--group")
     shares = Shares(given.seed, validation=_HELD_OUT, calibration=0.0)

@@ -17,6 +17,7 @@ from setpoint.certificates import Certificate, LabelPlan, certify, label_plan
 from setpoint.cli.common import (
     DONE,
     UserError,
+    add_decimal,
     add_output,
     as_json,
     count,
@@ -47,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=seed, default=0, help="of the random draw (0)")
     where = f"the rows to label, with an empty column {LABEL!r}; the plan goes to FILE.plan.json"
     add_output(parser, "to_label.csv", where, required=True)
+    add_decimal(parser)
     add("--json", action="store_true", help="print what was done as JSON")
 
 
@@ -54,7 +56,7 @@ def run(given: argparse.Namespace) -> int:
     """Write the rows to label, and the plan that `certify --plan` needs."""
     beside = Path(f"{given.out}.plan.json")
     check_output(beside, force=given.force, inputs=[given.file])
-    source = open_table(given.file)
+    source = open_table(given.file, given.decimal)
     data = read_scores(source, given.score)
     tell(data.notes)
     plan = parse_goal(
@@ -129,10 +131,14 @@ def certify_from_plan(given: argparse.Namespace) -> Certificate:
         plan = LabelPlan.from_json(given.plan.read_text(encoding="utf-8"))
     except (ValueError, TypeError) as error:
         raise UserError(f"{given.plan}: {error}") from None
-    data = read_scores(open_table(given.file), given.score)
+    data = read_scores(open_table(given.file, given.decimal), given.score)
     label = LABEL if given.label is None else given.label
     rows = read_scores(
-        open_table(given.labels), PLAN_ROW, label, positive=given.positive, one_will_do=True
+        open_table(given.labels, given.decimal),
+        PLAN_ROW,
+        label,
+        positive=given.positive,
+        one_will_do=True,
     ).labelled
     tell([*data.notes, *rows.notes])
     labels = np.full(len(data), np.nan)

@@ -12,7 +12,7 @@ import numpy as np
 
 from setpoint._files import replacing
 from setpoint.axes.class_data import decide
-from setpoint.cli.common import DONE, NOT_PROVED, add_output, as_json
+from setpoint.cli.common import DONE, NOT_PROVED, add_decimal, add_output, as_json
 from setpoint.runs import Manifest, read_certificate, read_manifest
 from setpoint.tables import Chunk, TableSource, open_table
 from setpoint.tables.table import need_column
@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("file", type=Path, metavar="new.csv", help="a table with the columns of training")
     where = "the rows as they are with scores and decisions, in the format of the file"
     add_output(parser, "decisions.csv", where, required=True)
+    add_decimal(parser)
     add("--json", action="store_true", help="print what was done as JSON")
 
 
@@ -37,7 +38,7 @@ def run(given: argparse.Namespace) -> int:
         why = f"{given.run_folder} has no certified {what} ({certificate.status})"
         print(f"setpoint: error: {why}; train with more rows or a looser goal.", file=sys.stderr)
         return NOT_PROVED
-    source = open_table(given.file)
+    source = open_table(given.file, given.decimal)
     manifest.encoder.check(source)
     column = getattr(certificate, "column", None)
     if column is not None:
@@ -84,7 +85,7 @@ def _decisions(folder: Path, manifest: Manifest, certificate: Any, source: Table
     model = load_model(folder, manifest)
     classes = np.array(manifest.label_names.names)
     for chunk in source.chunks():
-        scores = score_rows(model, manifest.encoder.encode(chunk))
+        scores = score_rows(model, manifest.encoder.encode(chunk, source))
         if manifest.classes:
             decided = decide(scores, certificate.shifts)
         else:

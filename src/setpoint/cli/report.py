@@ -11,6 +11,7 @@ from setpoint.certificates.calibration_drift import order_note
 from setpoint.cli.common import (
     DONE,
     UserError,
+    add_decimal,
     add_output,
     add_page_arguments,
     as_json,
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_page_arguments(parser)
     where = "the page (default: report.html, in the run folder for a run)"
     add_output(parser, "page.html", where)
+    add_decimal(parser)
     add("--json", action="store_true", help="print what was written as JSON")
     parser.set_defaults(also_reads=_history)
 
@@ -93,7 +95,7 @@ def _of_scores(given: argparse.Namespace) -> str:
         raise UserError(f"a page of scored rows{hint} needs {', '.join(missing)}, too.")
     certificate = read_certificate_file(given.certificate)
     columns = (given.score, given.label, given.group, given.positive)
-    source = open_table(given.source)
+    source = open_table(given.source, given.decimal)
     named = {"clusters": given.clusters, "times": given.time, "ids": given.id}
     known = certificate.label_names
     data = read_scores(source, *columns, **named, known_as=known, one_will_do=True)

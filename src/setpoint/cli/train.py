@@ -16,6 +16,7 @@ from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
     UserError,
+    add_decimal,
     add_page_arguments,
     as_json,
     count,
@@ -74,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--force", action="store_true", help="replace a run that is in --out already")
     add_page_arguments(parser)
     add("--quiet", action="store_true", help="print only the certificate")
+    add_decimal(parser)
     add("--json", action="store_true", help="print the certificate as JSON")
 
 
@@ -148,6 +150,7 @@ def _training(given: argparse.Namespace, problem: Problem, told: bool) -> Any:
         clusters=given.clusters,
         time=given.time,
         accept_drift=given.accept_drift,
+        decimal=given.decimal,
         notes=_hints(given) if given.time is None else _moving(given),
         costs=words.pop("costs", None),
         words=words,
@@ -170,7 +173,7 @@ def _hints(given: argparse.Namespace) -> tuple[str, ...]:
     from setpoint.tables import open_table
     from setpoint.tables.hints import related_columns
 
-    source = open_table(given.file)
+    source = open_table(given.file, given.decimal)
     if given.clusters is not None or given.label not in source.names:
         return ()
     return tuple(related_columns(source, given.label, {*given.drop, given.group}))
@@ -180,9 +183,11 @@ def _moving(given: argparse.Namespace) -> tuple[str, ...]:
     """Sentences on columns that move with time within the rows."""
     from setpoint.certificates import moving_columns
     from setpoint.cli.watch import read_columns
+    from setpoint.tables import open_table
 
+    source = open_table(given.file, given.decimal)
     without = {given.label, *given.drop} | ({given.clusters} - {None})
-    times, columns = read_columns(given.file, given.time, without)
+    times, columns = read_columns(source, given.time, without)
     return tuple(f"{column}." for column in moving_columns(columns, times=times))
 
 

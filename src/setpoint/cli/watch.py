@@ -28,6 +28,7 @@ from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
     UserError,
+    add_decimal,
     add_output,
     as_json,
     fraction,
@@ -82,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     again = "certify the rows of the file anew, for --out; what is left of the confidence is spent"
     add("--recalibrate", action="store_true", help=again)
     add_output(parser, "new.json", "with --recalibrate: where the new certificate goes")
+    add_decimal(parser)
     add("--json", action="store_true", help="print JSON")
 
 
@@ -214,7 +216,7 @@ def _threshold_text(certificate: Certificate) -> str:
 def _new_monitor(given: argparse.Namespace, certificate: Certificate) -> Monitor:
     reference = None
     if given.reference is not None:
-        source = open_table(given.reference)
+        source = open_table(given.reference, given.decimal)
         reference = np.concatenate(_scores(source, _chunks(source, [given.score]), given.score))
     return certificate.monitor(
         0.05 if given.false_alarm is None else given.false_alarm,
@@ -263,7 +265,7 @@ def read_file(given: argparse.Namespace, known_as: Sequence[str] = ()) -> Watche
     Raises:
         TableError: The file, the row and column of the first value that cannot be used.
     """
-    source, features = open_table(given.file), _names(given.features)
+    source, features = open_table(given.file, given.decimal), _names(given.features)
     named = {
         "--score": given.score,
         "--label": given.label,
@@ -294,7 +296,7 @@ def read_file(given: argparse.Namespace, known_as: Sequence[str] = ()) -> Watche
     groups = None
     if given.group is not None:
         groups = {given.group: _joined([chunk.texts(given.group) for chunk in chunks])}
-    extra = {name: _joined([_feature(chunk, name) for chunk in chunks]) for name in features}
+    extra = {name: _feature(source, chunks, name) for name in features}
     return WatchedRows(columns, groups, extra)
 
 
@@ -307,10 +309,9 @@ def _is_share(source: TableSource, text: str | None) -> bool:
 
 
 def read_columns(
-    path: Path, time_column: str, without: Collection[str]
+    source: TableSource, time_column: str, without: Collection[str]
 ) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
     """The times of a table, and its other columns as numbers or texts."""
-    source = open_table(path)
     need_column(source, time_column, "--time")
     left_out = {time_column, *without, *source.unreadable}
     names = [name for name in source.names if name not in left_out and not is_index(name)]
@@ -318,7 +319,8 @@ def read_columns(
     columns = {}
     for name in names:
         column = np.concatenate([chunk.column(name) for chunk in chunks])
-        found, wrong = numbers(column, PLAIN)
+        known, _ = score_format(source, name, chunks)
+        found, wrong = numbers(column, known)
         columns[name] = found if wrong is None else column
     return read_times(_times(chunks, time_column)), columns
 
@@ -336,19 +338,26 @@ def _chunks(source: TableSource, wanted: list[str]) -> list[Chunk]:
 
 def _scores(source: TableSource, chunks: list[Chunk], name: str) -> list[NDArray[Any]]:
     need_column(source, name, "--score")
-    known, notes = score_format(source, chunks[0], name)
+    known, notes = score_format(source, name, chunks)
     tell(notes)
     return [score_column(chunk, name, known) for chunk in chunks]
 
 
-def _feature(chunk: Chunk, name: str) -> NDArray[Any]:
+def _feature(source: TableSource, chunks: list[Chunk], name: str) -> NDArray[Any]:
     """A column of numbers, NaN where a cell is empty."""
-    column = chunk.column(name)
-    found, wrong = numbers(column, PLAIN)
-    if wrong is not None:
-        problem = f"{column[wrong]!r:.40} is not a number; --features are columns of numbers."
-        raise chunk.error(problem, wrong, name)
-    return found
+    known, notes = score_format(source, name, chunks)
+    tell(notes)
+    columns = []
+    for chunk in chunks:
+        column = chunk.column(name)
+        found, wrong = numbers(column, known)
+        if wrong is not None:
+            problem = (
+                f"{column[wrong]!r:.40} is not {known.name}; --features are columns of numbers."
+            )
+            raise chunk.error(problem, wrong, name)
+        columns.append(found)
+    return _joined(columns)
 
 
 def _labels(

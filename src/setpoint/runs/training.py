@@ -109,6 +109,8 @@ class Recipe:
     time: str | None = None
     """The column that says when a row was measured: the latest rows certify."""
     accept_drift: bool = False
+    decimal: str | None = None
+    """The decimal mark, ``point`` or ``comma``, where numbers do not show it."""
     notes: tuple[str, ...] = ()
     """Sentences for the report, on what was found in the file."""
     words: Mapping[str, str] = field(default_factory=dict)
@@ -135,7 +137,7 @@ class Recipe:
     def key(self) -> str:
         """The method, and a digest of the settings that decide the numbers."""
         decide = (self.problem, self.model, self.epochs, self.batch_size, self.learning_rate)
-        related = [name for name in (self.clusters, self.time) if name is not None]
+        related = [name for name in (self.clusters, self.time, self.decimal) if name is not None]
         text = "\n".join(map(str, (*decide, self.seed, self.group, *related)))
         return f"{self.method}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
@@ -143,7 +145,7 @@ class Recipe:
         """TableError for a file that is not there, or a column that it lacks; reads no row."""
         for path in (self.file, self.test):
             if path is not None:
-                source = open_table(path)
+                source = open_table(path, self.decimal)
                 need_column(source, self.label, "--label")
                 if self.group is not None:
                     need_column(source, self.group, "--group")
@@ -216,13 +218,13 @@ class Training:
             self.tell(f"{len(seen.classes.names):,} classes in {recipe.label!r}.")
         columns = (recipe.label, seen.classes, seen.encoder)
         with ExitStack() as stack:
-            source, start, rows = rank_rows(recipe.file, seen.rows)
+            source, start, rows = rank_rows(recipe.file, seen.rows, recipe.decimal)
             reading = read_parts(source, *columns, shares.dealer(start), rows, recipe.group)
             parts = dict(zip(PART_NAMES, stack.enter_context(reading), strict=True))
             for name, part in parts.items():
                 self._check(name, part, seen)
             if recipe.test is not None:
-                source = rank_rows_of_unknown(recipe.test, recipe.label)
+                source = rank_rows_of_unknown(recipe.test, recipe.label, recipe.decimal)
                 (parts["test"],) = stack.enter_context(read_all(source, *columns, recipe.group))
             for note in self._copies(parts):
                 self.tell(f"  {note}")
@@ -257,7 +259,7 @@ class Training:
     def _survey(self, shares: Shares | DealtRows) -> Survey:
         recipe = self.recipe
         seen = survey(
-            open_table(recipe.file),
+            open_table(recipe.file, recipe.decimal),
             recipe.label,
             shares,
             positive=recipe.positive,
@@ -476,7 +478,7 @@ def deal_rows(recipe: Recipe) -> Shares | DealtRows:
     named = {option: name for option, name in columns.items() if name is not None}
     if not named:
         return shares
-    source = open_table(recipe.file)
+    source = open_table(recipe.file, recipe.decimal)
     wanted = [need_column(source, name, option) for option, name in named.items()]
     labelled: list[NDArray[Any]] = []
     texts: dict[str, list[NDArray[Any]]] = {name: [] for name in wanted}
@@ -531,18 +533,18 @@ def on_first_rank(look: Callable[[], _Found]) -> _Found:
     return result
 
 
-def rank_rows(file: Path, rows: int) -> tuple[TableSource, int, int]:
+def rank_rows(file: Path, rows: int, decimal: str | None = None) -> tuple[TableSource, int, int]:
     """The part of a table of ``rows`` rows that this rank reads: its first row, how many."""
     start, stop = (rank * rows // workers() for rank in (rank_of(), rank_of() + 1))
-    return open_table(file).between(start, stop), start, stop - start
+    return open_table(file, decimal).between(start, stop), start, stop - start
 
 
-def rank_rows_of_unknown(file: Path, label: str) -> TableSource:
+def rank_rows_of_unknown(file: Path, label: str, decimal: str | None = None) -> TableSource:
     """The part that this rank reads of a table whose length is not known yet."""
-    source = open_table(file)
+    source = open_table(file, decimal)
     if workers() == 1:
         return source
-    return rank_rows(file, on_first_rank(lambda: count_rows(source, label)))[0]
+    return rank_rows(file, on_first_rank(lambda: count_rows(source, label)), decimal)[0]
 
 
 def all_rows(part: TablePart, scores: Any = None) -> tuple[Any, Any, Any]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from setpoint.tables.streams import Opener
 from setpoint.tables.table import Chunk, NewColumns, TableError, TableSource, check_names
-from setpoint.tables.values import COMMA_FORMATS, text_column
+from setpoint.tables.values import text_column
 
 _BLOCK = 2**20
 CHUNK_CHARACTERS = 2**25
@@ -82,8 +82,6 @@ class CsvSource(TableSource):
         self._header = first[1]
         named = [name.strip() or f"Unnamed: {at}" for at, name in enumerate(self._header)]
         self.names = check_names(path, named)
-        if self.delimiter == ";":
-            self.formats = COMMA_FORMATS
 
     def _find_delimiter(self, header: str) -> str:
         """What cuts header and first row into equally many columns, the more the better."""

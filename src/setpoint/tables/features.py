@@ -15,16 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import is_number, plural, quoted, quoted_list
-from setpoint.tables.table import Chunk, TableError, TableSource, format_note
+from setpoint.tables.decimal_marks import check_marks, column_format, format_note, read_values
+from setpoint.tables.table import Chunk, TableError, TableSource
 from setpoint.tables.values import (
     DATE_FORMATS,
     FORMAT_BY_NAME,
-    FORMATS,
     PLAIN,
     FloatColumn,
     NumberFormat,
     coded,
-    find_format,
     missing,
     number_text,
     numbers,
@@ -51,10 +50,11 @@ class ColumnSummary:
     influence the scores that they judge.
     """
 
-    def __init__(self, name: str, formats: Sequence[NumberFormat] = FORMATS) -> None:
-        self.name, self.formats = name, formats
+    def __init__(self, name: str, source: TableSource) -> None:
+        self.name, self._source = name, source
         self.rows = self.missing = self.count = 0
         self.format: NumberFormat | None = None
+        self._sure = False
         self.numeric = self.whole = self.increasing = True
         self.values: set[str] | None = set()
         self.unit, self._mean, self._squares = 0.0, 0.0, 0.0
@@ -84,10 +84,8 @@ class ColumnSummary:
         """Take in one chunk; ``rows`` are the row numbers for errors."""
         self.rows += len(column)
         self.missing += int(missing(column).sum())
-        if self.format is None and self.numeric and self.present:
-            self.format = find_format(column, self.formats)
-            self.numeric = self.format is not None
-            self.notes = format_note(self.name, self.format or PLAIN, column)
+        if self.numeric and not self._sure and not missing(column).all():
+            self._find_format(column)
         if self.numeric:
             found, wrong = numbers(column, self.format or PLAIN)
             if wrong is None:
@@ -98,6 +96,16 @@ class ColumnSummary:
             self.values.update(text for text in coded(column)[0] if text is not None)
             if len(self.values) > MOST_VALUES:
                 self.values = None
+
+    def _find_format(self, column: NDArray[Any]) -> None:
+        """Take the format of these values; if they do not tell it, that of the whole file."""
+        here = read_values(column)
+        self._sure = here.marked or here.point is None
+        if here.unclear is not None:
+            self.format, self.notes = column_format(self._source, self.name)
+        elif self.format is None or here.point is not PLAIN or here.marked:
+            self.format, self.notes = here.point, format_note(self.name, here.point, column)
+        self.numeric = self.format is not None
 
     def _numbers(
         self, found: FloatColumn, training: NDArray[np.bool_], rows: Sequence[int]
@@ -217,10 +225,11 @@ class Number:
         """How many features it makes."""
         return 2 if self.missing else 1
 
-    def encode(self, chunk: Chunk, out: Features) -> None:
-        """Write the features of these rows into ``out`` [n, width]."""
-        column = chunk.column(self.name)
-        found, wrong = numbers(column, FORMAT_BY_NAME[self.written])
+    def encode(self, chunk: Chunk, out: Features, source: TableSource) -> None:
+        """Write the features of these rows of ``source`` into ``out`` [n, width]."""
+        column, known = chunk.column(self.name), FORMAT_BY_NAME[self.written]
+        check_marks(source, self.name, column, known)
+        found, wrong = numbers(column, known)
         if wrong is None:
             absent = np.isnan(found)
             part = 0.5 if self.scale > 1 else 1.0  # two numbers of 1e308 have no difference
@@ -260,8 +269,8 @@ class Category:
         """How many features it makes."""
         return len(self.values)
 
-    def encode(self, chunk: Chunk, out: Features) -> None:
-        """Write the features of these rows into ``out`` [n, width]."""
+    def encode(self, chunk: Chunk, out: Features, source: TableSource) -> None:
+        """See :class:`Number`."""
         values, codes = coded(chunk.column(self.name))
         places = {value: place for place, value in enumerate(self.values)}
         found = np.array([places.get(value, -1) for value in values], dtype=np.int64)[codes]
@@ -292,12 +301,12 @@ class Encoder:
         """The columns it needs, by name."""
         return tuple(column.name for column in self.columns)
 
-    def encode(self, chunk: Chunk) -> Features:
-        """The features of these rows, [n, width]."""
+    def encode(self, chunk: Chunk, source: TableSource) -> Features:
+        """The features of these rows of ``source``, [n, width]."""
         out = np.empty((len(chunk), self.width), dtype=np.float32)
         start = 0
         for column in self.columns:
-            column.encode(chunk, out[:, start : start + column.width])
+            column.encode(chunk, out[:, start : start + column.width], source)
             start += column.width
         return out
 
@@ -311,7 +320,7 @@ class Encoder:
         """
         self.check(source)
         for chunk in source.chunks([*self.names, *also]):
-            yield chunk, self.encode(chunk)
+            yield chunk, self.encode(chunk, source)
 
     def check(self, source: TableSource) -> None:
         """TableError if a table lacks a column of training."""

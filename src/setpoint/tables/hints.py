@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from shlex import quote
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import quoted
 from setpoint.tables.table import Chunk, TableSource
-from setpoint.tables.values import FloatColumn, date_format, number_of
+from setpoint.tables.values import FloatColumn, date_format, find_format, number_of, numbers
 
 _WORDS = "customer|client|user|patient|account|card|device|person|member|subject|session|household"
 _NAMED = re.compile(
@@ -64,8 +65,7 @@ def _has_dates(chunk: Chunk, name: str) -> bool:
 
 
 def _cluster_hint(chunk: Chunk, name: str, target: FloatColumn) -> Iterator[str]:
-    column = chunk.column(name)
-    if column.dtype != object and not np.array_equal(column, np.round(column), equal_nan=True):
+    if _is_measured(chunk.column(name)):
         return
     texts, codes = chunk.coded(name)
     count, share = len(texts), len(texts) / len(chunk)
@@ -80,6 +80,15 @@ def _cluster_hint(chunk: Chunk, name: str, target: FloatColumn) -> Iterator[str]
             f"column {quoted(name)} has {count:,} values in {len(chunk):,} rows{why}: if rows of "
             f"one value belong together, add --clusters {quote(name)}."
         )
+
+
+def _is_measured(column: NDArray[Any]) -> bool:
+    """Whether these are amounts, percentages or numbers with decimals, which are no ids."""
+    known = find_format(column)
+    if known is None:
+        return False
+    found = numbers(column, known)[0]
+    return bool(known.mark) or not np.array_equal(found, np.round(found), equal_nan=True)
 
 
 def intraclass_correlation(values: FloatColumn, codes: NDArray[np.int64]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from setpoint._checks import plural, quoted
 from setpoint.tables.csv_file import CsvSource
+from setpoint.tables.decimal_marks import DECIMALS, column_format, format_note
 from setpoint.tables.labels import LabelCount, LabelNames
 from setpoint.tables.streams import Opener, opener_of
 from setpoint.tables.table import (
@@ -21,7 +22,6 @@ from setpoint.tables.table import (
     Chunk,
     TableError,
     TableSource,
-    format_note,
     need_column,
 )
 from setpoint.tables.values import (
@@ -31,21 +31,31 @@ from setpoint.tables.values import (
     FloatColumn,
     NumberFormat,
     date_format,
-    find_format,
     number_of,
     numbers,
 )
 
 
-def open_table(path: Path) -> TableSource:
+def open_table(path: Path, decimal: str | None = None) -> TableSource:
     """The table in a file, in a folder of parquet files, or from standard input (``-``).
 
     A file is parquet or feather if its name or its first bytes say so, and csv otherwise; csv may
     be compressed (gzip, zstd).
 
+    Args:
+        path: Where it is.
+        decimal: ``"point"`` or ``"comma"``: what a mark is where numbers such as 1.270 do not show
+            it; by default the whole file is asked.
+
     Raises:
         TableError: There is no such file, or it is not a table.
     """
+    source = _opened(path)
+    source.decimal = None if decimal is None else DECIMALS[decimal]
+    return source
+
+
+def _opened(path: Path) -> TableSource:
     if path.is_dir():
         files = sorted(filter(_is_part, path.rglob("*")))
         if not files:
@@ -158,7 +168,7 @@ def read_scores(
     if label is not None:
         rows = [row for chunk in chunks for row in chunk.rows_without(label)]
         notes += unlabelled_note(label, len(rows), *rows[:1])
-    known, told = score_format(source, max(chunks, key=len), score)
+    known, told = score_format(source, score, chunks)
     notes += told
     scores = np.concatenate([score_column(chunk, score, known) for chunk in chunks])
     labels = None
@@ -177,7 +187,7 @@ def read_scores(
         notes += _date_note(str(times), when)
     worth = None
     if amounts is not None:
-        written, told = score_format(source, max(chunks, key=len), amounts)
+        written, told = score_format(source, amounts, chunks)
         notes += told
         worth = np.concatenate([_amounts(chunk, amounts, written) for chunk in chunks])
     called = () if classes is None else classes.both
@@ -228,10 +238,11 @@ def read_score_columns(
     chunks = list(source.chunks(wanted))
     if not chunks:
         raise TableError(source.path, NO_ROWS)
-    known = {name: score_format(source, chunks[0], name)[0] for name in scores}
-    table = [np.column_stack([score_column(c, n, known[n]) for n in scores]) for c in chunks]
+    known = {name: score_format(source, name, chunks) for name in scores}
+    table = [np.column_stack([score_column(c, n, known[n][0]) for n in scores]) for c in chunks]
+    notes = tuple(note for _, told in known.values() for note in told)
     if not labels:
-        return Scores(np.concatenate(table), None, None, None)
+        return Scores(np.concatenate(table), None, None, None, notes)
     found = np.full((sum(map(len, chunks)), len(labels)), np.nan)
     called: set[tuple[str, ...]] = set()
     for place, name in enumerate(labels):
@@ -243,7 +254,7 @@ def read_score_columns(
         called.add(classes.both)
         found[:, place] = np.concatenate([known_labels(chunk, name, classes) for chunk in chunks])
     names = called.pop() if len(called) == 1 else ()
-    return Scores(np.concatenate(table), found, None, None, label_names=names)
+    return Scores(np.concatenate(table), found, None, None, notes, label_names=names)
 
 
 def known_labels(chunk: Chunk, name: str, classes: LabelNames) -> Codes | FloatColumn:
@@ -268,11 +279,12 @@ def unlabelled_note(label: str, count: int, first: int = 0) -> list[str]:
     return [f"{left}, the first is row {first:,}."]
 
 
-def score_format(source: TableSource, first: Chunk, name: str) -> tuple[NumberFormat, list[str]]:
-    """How the numbers of a column are written, by its first rows, and a note if unusual."""
-    column = first.column(name)
-    known = find_format(column, source.formats) or PLAIN
-    return known, format_note(name, known, column)
+def score_format(
+    source: TableSource, name: str, chunks: Iterable[Chunk] | None = None
+) -> tuple[NumberFormat, list[str]]:
+    """How the numbers of a column are written, and a note if unusual; see :mod:`.decimal_marks`."""
+    known, notes = column_format(source, name, chunks)
+    return known or PLAIN, notes
 
 
 def score_column(chunk: Chunk, name: str, known: NumberFormat = PLAIN) -> FloatColumn:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import quoted, quoted_list
-from setpoint.tables.values import FORMATS, PLAIN, Codes, NumberFormat, coded, missing, number_of
+from setpoint.tables.values import Codes, coded, missing, number_of
 
 CHUNK_ROWS = 65_536
 CHUNK_VALUES = 2**22  # of all columns together; wide tables are read in fewer rows at a time
@@ -107,17 +107,21 @@ class TableSource(ABC):
         path: The file or folder.
         names: Its columns.
         unreadable: Columns that are neither numbers, texts nor dates, such as lists.
-        formats: Formats of numbers in texts, in the order in which they are tried.
+        delimiter: What stands between values in a text file.
+        decimal: The decimal mark, if somebody said which it is.
+        marks: The decimal marks of the file and what tells them, once somebody asked.
     """
 
     path: Path
     names: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
-    formats: tuple[NumberFormat, ...] = FORMATS
+    delimiter: str = ""
+    decimal: str | None = None
+    marks: list[tuple[str, str]] | None = None
     start: int = 0
     stop: int | None = None
 
-    def between(self, start: int, stop: int) -> TableSource:
+    def between(self, start: int, stop: int | None) -> TableSource:
         """The rows ``start`` to ``stop`` (counted from 0), as a table: what one rank reads."""
         part = copy(self)
         part.start, part.stop = start, stop
@@ -202,11 +206,3 @@ def need_column(source: TableSource, name: str, option: str) -> str:
             problem += f" Did you mean {quoted(spelled[near[0]])}?"
         raise TableError(source.path, problem)
     return name
-
-
-def format_note(name: str, known: NumberFormat, column: NDArray[Any]) -> list[str]:
-    """A sentence on the format of a column, with an example; none for plain numbers."""
-    if known is PLAIN or column.dtype != object:
-        return []
-    example = next(text for text in column if text is not None)
-    return [f"column {quoted(name)}: {quoted(example)} read as {known.name}."]

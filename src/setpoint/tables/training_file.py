@@ -119,7 +119,7 @@ def survey(
     unused = {label, *drop, *source.unreadable, *indices}
     left = [n for n in source.names if n not in unused]
     labels = LabelCount(source.path, label, MOST_CLASSES if several else MOST_LABELS)
-    columns = [ColumnSummary(name, source.formats) for name in left]
+    columns = [ColumnSummary(name, source) for name in left]
     unlabelled: list[int] = []
     deal, rows = shares.dealer(), 0
     for chunk in source.chunks([label, *left]):
@@ -179,7 +179,7 @@ def read_parts(
     for chunk in source.chunks([*encoder.names, *also]):
         where = deal(len(chunk))[~missing(chunk.column(label))]
         chunk = chunk.with_value(label)
-        features, labels = encoder.encode(chunk), classes.encode(chunk, label)
+        features, labels = encoder.encode(chunk, source), classes.encode(chunk, label)
         groups = None if group is None else chunk.texts(group)
         for number, store in enumerate(stores):
             mine = where == number

@@ -25,6 +25,14 @@ _SPACES = " \u00a0\u202f'\u2019"  # that separate thousands in some countries
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
 _YEAR_LAST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})([ T].*)?")
+_MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
+_MONTH = (
+    "(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    "|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+_NAMED_MONTH = re.compile(
+    rf"(?:(\d{{1,2}})[ -]{_MONTH}|{_MONTH} (\d{{1,2}})),?[ -](\d{{4}})([ T].*)?", re.IGNORECASE
+)
 
 
 def text_column(values: Sequence[str]) -> NDArray[Any]:
@@ -93,8 +101,10 @@ class NumberFormat:
             if found != 1:
                 return None
         thousands = "," if self.decimal == "." else "."
-        groups = rf"[1-9]\d{{0,2}}([{thousands}{_SPACES}])\d{{3}}(?:\1\d{{3}})*|\d+"
-        if not re.fullmatch(rf"[-+]?(?:{groups})?(?:\{self.decimal}\d+)?(?:[eE][-+]?\d+)?", core):
+        groups = rf"[1-9]\d{{0,2}}([{thousands}{_SPACES}])\d{{3}}(?:\1\d{{3}})*"
+        part = rf"\{self.decimal}\d+"
+        power = r"[eE][-+]?\d+"  # computers write it, and no thousands
+        if not re.fullmatch(rf"[-+]?(?:{groups}(?:{part})?|\d*(?:{part})?(?:{power})?)", core):
             return None
         plain = re.sub(f"[{thousands}{_SPACES}]", "", core).replace(self.decimal, ".")
         value = number_of(plain)
@@ -125,13 +135,27 @@ class _WrittenDate(NumberFormat):
         return days_of(f"{found[4]}-{month:0>2}-{day:0>2}{found[5] or ''}")
 
 
+class _NamedMonth(NumberFormat):
+    """``3 Jan 2024``, ``3-Jan-2024``, ``Jan 3, 2024``: an English month, three letters at least."""
+
+    def number(self, text: str) -> float | None:
+        """Days since 1970."""
+        found = _NAMED_MONTH.fullmatch(text.strip())
+        if found is None:
+            return None
+        day, month = (found[1], found[2]) if found[1] else (found[4], found[3])
+        number = _MONTHS.find(month[:3].lower()) // 3 + 1
+        return days_of(f"{found[5]}-{number:02d}-{day:0>2}{found[6] or ''}")
+
+
 PLAIN = _Plain("a number")
-DATE = _Date("days since 1970-01-01")
+DATE = _Date("days since 1970-01-01", "")
 DATE_FORMATS = (
     DATE,
-    _WrittenDate("days since 1970-01-01, written day.month.year", mark="d.m"),
-    _WrittenDate("days since 1970-01-01, written month/day/year", mark="m/d"),
-    _WrittenDate("days since 1970-01-01, written day/month/year", mark="d/m"),
+    _WrittenDate("days since 1970-01-01, written day.month.year", "", "d.m"),
+    _WrittenDate("days since 1970-01-01, written month/day/year", "", "m/d"),
+    _WrittenDate("days since 1970-01-01, written day/month/year", "", "d/m"),
+    _NamedMonth("days since 1970-01-01, the month by its name", ""),
 )
 """In the order in which they are tried: with slashes the month comes first, if it can be one."""
 DECIMAL_COMMA = NumberFormat("a number with decimal comma", ",")
@@ -139,16 +163,14 @@ PERCENTAGE = NumberFormat("a percentage", mark="%")
 FORMATS = (
     PLAIN,
     NumberFormat("a number with thousands separators"),
-    DECIMAL_COMMA,
     PERCENTAGE,
-    NumberFormat("a percentage with decimal comma", ",", "%"),
     NumberFormat("an amount of money", mark="currency"),
+    DECIMAL_COMMA,
+    NumberFormat("a percentage with decimal comma", ",", "%"),
     NumberFormat("an amount of money with decimal comma", ",", "currency"),
     *DATE_FORMATS,
 )
-"""In the order in which they are tried."""
-COMMA_FORMATS = tuple(sorted(FORMATS, key=lambda f: (f is not PLAIN, f is DATE, f.decimal != ",")))
-"""The order for files with semicolons between values, where ``1,234`` has a decimal comma."""
+"""In the order in which they are tried, those of the likelier decimal mark first."""
 FORMAT_BY_NAME = {known.name: known for known in FORMATS}
 MOST_SLIPS = 0.01
 """Up to this share of texts among numbers are slips; with more, the column is one of texts."""
@@ -166,16 +188,21 @@ def date_format(texts: Sequence[str]) -> NumberFormat:
     return min(DATE_FORMATS, key=lambda known: sum(known.number(text) is None for text in texts))
 
 
-def find_format(
-    column: NDArray[Any], formats: Sequence[NumberFormat] = FORMATS
-) -> NumberFormat | None:
-    """The first format in which every value is a number, else the best one if few are not."""
-    texts = [] if column.dtype != object else [text for text in column if text is not None]
-    slips = {}
+def find_format(column: NDArray[Any], decimal: str = ".") -> NumberFormat | None:
+    """The first format in which every value is a number, else the best one if few are not.
+
+    Args:
+        column: Floats, or texts.
+        decimal: What a mark is that may be a decimal mark or one of thousands, as in ``1.270``.
+    """
+    if column.dtype != object:
+        return PLAIN
+    texts = [text for text in column if text is not None]
+    formats = sorted(FORMATS, key=lambda known: known.decimal != decimal)
     for known in formats:
-        slips[known] = sum(known.number(text) is None for text in texts)
-        if not slips[known]:
+        if all(known.number(text) is not None for text in texts):
             return known
+    slips = {known: sum(known.number(text) is None for text in texts) for known in formats}
     best = min(formats, key=lambda known: slips[known])
     return best if slips[best] <= MOST_SLIPS * len(texts) else None
 
