@@ -29,10 +29,10 @@ EXAMPLES = {
     "The worse of two": "minimize max(fpr, fnr)",
     "A group": 'maximize recall subject to fpr on region="north" <= 0.01',
     "Two columns": 'minimize fnr on sex="f" & age=3',
-    "A gap": "minimize error subject to gap(tpr, sex=[f, m]) <= 0.02",
-    "Fairness by name": "minimize error subject to demographic_parity(0.02, sex=[f, m])",
+    "A gap": "minimize error subject to gap(tpr, sex=[f, m]) <= 0.05",
+    "Fairness by name": "minimize error subject to demographic_parity(0.1, sex=[f, m])",
     "A threshold per group": (
-        "minimize error subject to equal_opportunity(0.02, sex=[f, m]) with thresholds per group"
+        "minimize error subject to equal_opportunity(0.1, sex=[f, m]) with thresholds per group"
     ),
     "A class": 'maximize recall of "cat" subject to precision of "cat" >= 0.9',
     "Over all classes": "maximize lowest(recall) subject to accuracy >= 0.8",

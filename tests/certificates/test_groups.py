@@ -1,13 +1,24 @@
+import re
+
 import numpy as np
 import pytest
 import torch
 from certificates.simulate import sample
 
-from setpoint.certificates import certify, certify_groups
+from setpoint.certificates import (
+    CannotPromise,
+    approvals,
+    certify,
+    certify_groups,
+    goal_to_certify,
+    refuse_trivial,
+    thresholds_to_prove,
+)
 from setpoint.problems import Problem
 from setpoint.rates import coverage, error, f_score, fnr, fpr, precision, recall, tpr
 
 A, B = tpr.on(group="a"), tpr.on(group="b")
+COVER_A, COVER_B = coverage.on(group="a"), coverage.on(group="b")
 
 
 def grouped(seed, n=4000):
@@ -123,10 +134,114 @@ def test_gaps_with_one_threshold_each(rate):
 
 def test_an_objective_can_be_subject_to_a_gap_alone():
     scores, labels, groups = grouped(8)
-    problem = Problem(maximize=recall, subject_to=abs(A - B) <= 0.15)
+    problem = Problem(maximize=f_score(1), subject_to=abs(A - B) <= 0.15)
     found = certify(scores, labels, problem, groups=groups)
     assert found.certified
     assert found.objective[0].value > 0.3
+
+
+@pytest.mark.parametrize(
+    ("goal", "who"),
+    [
+        (Problem(maximize=recall, subject_to=abs(A - B) <= 0.1), "everybody"),
+        (Problem(minimize=fnr, subject_to=[abs(A - B) <= 0.1, recall >= 0.5]), "everybody"),
+        (Problem(minimize=fpr, subject_to=abs(A - B) <= 0.1), "nobody"),
+        (Problem(maximize=coverage, subject_to=abs(A - B) <= 0.1, thresholds="per group"), "every"),
+        (Problem(maximize=recall, subject_to=recall >= 0.9), "everybody"),
+    ],
+    ids=str,
+)
+def test_a_goal_that_is_best_where_everybody_or_nobody_is_accepted_is_refused(goal, who):
+    scores, labels, groups = grouped(9, 400)
+    about = {"groups": groups} if any(goal.slices) else {}
+    message = f"holds where {who}.*and best there. Add a bound.*or another objective"
+    with pytest.raises(CannotPromise, match=message):
+        refuse_trivial(goal_to_certify(goal))
+    rows = (scores, labels, groups)
+    with pytest.raises(CannotPromise, match=message):
+        _ = (
+            certify_groups(goal, rows, rows, column="group")
+            if goal.kind == "groups"
+            else certify(scores, labels, goal, **about)
+        )
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "maximize recall subject to precision >= 0.2",  # trivial for a share of 0.3, not for 0.1
+        "maximize recall subject to fpr <= 0.1 and abs(tpr on g=a - tpr on g=b) <= 0.1",
+        "minimize error subject to abs(tpr on g=a - tpr on g=b) <= 0.1",
+        "maximize f1 subject to abs(coverage on g=a - coverage on g=b) <= 0.1",
+        "minimize cost(miss=5, false_alarm=1) subject to recall >= 0.1",
+        "minimize fpr subject to recall >= 0.9",
+    ],
+)
+def test_a_goal_with_something_to_gain_or_to_lose_is_not_trivial(goal):
+    refuse_trivial(goal_to_certify(goal))
+
+
+def test_a_gap_that_one_threshold_keeps_badly_names_thresholds_per_group():
+    scores, labels, groups = grouped(10, 6000)
+    shifted = scores + (groups == "b")
+    for level, start in ((0.02, "With one threshold for all error is"), (0.3, "")):
+        problem = Problem(minimize=error, subject_to=abs(COVER_A - COVER_B) <= level)
+        found = certify(shifted, labels, problem, groups=groups)
+        assert found.certified
+        told = [line for line in found.advice if "thresholds per group" in line]
+        assert len(told) == bool(start)
+        assert not told or told[0].startswith(start)
+    problem = Problem(maximize=recall, subject_to=[fpr <= 0.1, abs(A - B) <= 0.02])
+    found = certify(shifted, labels, problem, groups=groups)
+    assert not found.certified
+    assert found.advice[-1] == (
+        "This is one threshold for all: 'maximize recall subject to ... with thresholds per group' "
+        "gives each group its own."
+    )
+
+
+def test_what_a_gap_lacks_is_said_in_rows_of_each_group():
+    scores, labels, groups = grouped(3, 1200)
+    given = {"a": 1.0, "b": 1.0}
+    problem = Problem(minimize=error, subject_to=abs(A - B) <= 0.05, thresholds="per group")
+    note = certify(scores, labels, problem, groups=groups, thresholds=given).notes[0]
+    rows = re.search(
+        r"at most (\S+) is, (\S+) was measured; about (\S+) positives with group = 'a' and "
+        r"(\S+) positives with group = 'b' would prove it in 80 % of samples, if \2 is the true",
+        note,
+    )
+    proved, measured = float(rows[1]), float(rows[2])
+    factor = ((proved - measured) * (1 + 0.8416 / 1.6449) / (0.05 - measured)) ** 2
+    for text, group in ((rows[3], "a"), (rows[4], "b")):
+        there = int((labels == 1)[groups == group].sum())
+        assert float(text.replace(",", "")) == pytest.approx(factor * there, rel=0.05)
+    note = certify(scores, labels, problem, groups=groups, thresholds={"a": 1.0, "b": 0.5}).notes[0]
+    assert "if the true gap is 0" in note
+
+
+def test_shares_above_the_threshold_are_told_whether_or_not_it_is_certified():
+    scores, labels, groups = grouped(10, 3000)
+    problem = Problem(minimize=error, subject_to=abs(COVER_A - COVER_B) <= 0.001)
+    found = certify(scores, labels, problem, groups=groups)
+    (told,) = approvals(found, "group", scores, labels, groups)
+    best = problem.choose(scores, labels, groups=groups).thresholds[0]
+    shares = [f"{g!r} {100 * (scores > best)[groups == g].mean():.1f} %" for g in "ab"]
+    assert not found.certified
+    assert told == (
+        "Above the threshold that is best on these rows, not proved, by group: "
+        f"{', '.join(shares)}."
+    )
+    own = Problem(minimize=error, subject_to=problem.subject_to, thresholds="per group")
+    found = certify(scores, labels, own, groups=groups, thresholds={"a": 1.0, "b": 2.0})
+    (told,) = approvals(found, "group", scores, labels, groups)
+    shares = [
+        f"{g!r} {100 * (scores > t)[groups == g].mean():.1f} %" for g, t in (("a", 1), ("b", 2))
+    ]
+    assert told == f"Above the thresholds that are not proved by group: {', '.join(shares)}."
+    never = Problem(maximize=recall, subject_to=[fpr <= 0.01, A >= 0.999])
+    found = certify(scores, labels, never, groups=groups)
+    (told,) = approvals(found, "group", scores, labels, groups)
+    assert told.startswith("No threshold keeps the goal on these rows themselves: ")
 
 
 @pytest.mark.parametrize("beside", [(), (fpr <= 0.2,)], ids=["alone", "capped"])
@@ -227,3 +342,15 @@ def test_coverage_of_groups_needs_no_labels(more):
     above = [(scores[groups == name] > shared.threshold).mean() for name in "ab"]
     (claim,) = (claim for claim in shared.claims if "abs" in claim.bound)
     assert claim.measured == pytest.approx(abs(above[0] - above[1]), rel=1e-9)
+
+
+def test_thresholds_per_group_leave_room_for_noise_of_other_rows():
+    """What these rows prove with a hundredth of the risk, others prove in nine of ten cases."""
+    scores, labels, groups = grouped(4, 3000)
+    gap = abs(COVER_A - COVER_B) <= 0.1
+    problem = Problem(minimize=error, subject_to=gap, thresholds="per group")
+    shifted = scores + (groups == "b")
+    at = thresholds_to_prove(problem, shifted, labels, groups=groups)
+    sure = {"thresholds": at, "confidence": 1 - 0.05 / 100}
+    found = certify(shifted, labels, problem, groups=groups, **sure)
+    assert found.certified

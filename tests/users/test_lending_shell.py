@@ -34,7 +34,7 @@ def test_scores_are_certified_per_group_by_one_command(tmp_path, capsys):
     assert run("certify", path, *columns, "--goal", GOAL, "--out", out) == 0
     printed, notes = capsys.readouterr()
     assert printed.startswith("certified: minimize error subject to abs(coverage on")
-    assert "Thresholds are chosen on 4,500 rows and proved on 4,500 others." in notes
+    assert "Thresholds are chosen on 4,500 rows and proved on 4,500 others" in notes
     found = {p["group"]: p["threshold"] for p in json.loads(out.read_text())["points"]}
     rounded = np.round(score, 4)
     rates = {g: (rounded[sex == g] > found[g]).mean() for g in ("f", "m")}
@@ -58,6 +58,32 @@ def test_scores_are_certified_per_group_by_one_command(tmp_path, capsys):
     np.testing.assert_array_equal(same, accepted)
     assert [row["id"] for row in rows[:2]] == ["L000000", "L000001"]
     assert run("check", out, new, *columns) == 0
+
+
+def test_train_and_certify_refuse_a_goal_that_accepting_everybody_keeps(tmp_path, capsys):
+    path, *_ = write(tmp_path / "loans.csv", 400)
+    bare = "demographic_parity(0.1, sex=[f, m])"
+    given = ["--label", "repaid", "--drop", "score", "--out", tmp_path / "run"]
+    columns = ["--label", "repaid", "--score", "score", "--group", "sex"]
+    assert run("train", path, *given, "--goal", bare) == 2
+    refused = capsys.readouterr().err
+    assert "maximize recall subject to" in refused
+    assert "holds where everybody is accepted, and best there." in refused
+    for goal in (f"maximize recall subject to {bare}", bare):
+        for end in (" with thresholds per group", "")[goal == bare :]:
+            assert run("certify", path, *columns, "--goal", f"{goal}{end}") == 2
+            assert "body is accepted" in capsys.readouterr().err
+
+
+def test_the_default_objective_is_announced(tmp_path, capsys):
+    path, *_ = write(tmp_path / "loans.csv", 400)
+    given = ["--label", "repaid", "--drop", "score", "--model", "linear", "--epochs", 1]
+    for out, goal in (("bare", "fpr <= 0.2"), ("whole", "maximize recall subject to fpr <= 0.2")):
+        run("train", path, *given, "--goal", goal, "--no-baseline", "--out", tmp_path / out)
+        told = "--goal has bounds alone: maximize recall is the objective." in (
+            capsys.readouterr().err
+        )
+        assert told == (out == "bare")
 
 
 def test_training_leaves_the_protected_column_out_and_thresholds_are_per_group(tmp_path, capsys):

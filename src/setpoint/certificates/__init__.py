@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from setpoint._extras import import_lazily
 from setpoint.certificates.certificate import Certificate, Claim, Estimate, Point
 from setpoint.certificates.certification import certify
-from setpoint.certificates.goals import goal_to_certify, inequalities
+from setpoint.certificates.goals import goal_to_certify, refuse_trivial
 from setpoint.certificates.regions import interval_at, is_plain_share
 from setpoint.certificates.sample import CannotPromise
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from setpoint.certificates.drift import Check, Finding
     from setpoint.certificates.group_thresholds import (
         approval_rates,
+        approvals,
         certify_groups,
         thresholds_to_prove,
     )
@@ -47,6 +48,7 @@ __all__ = [
     "Point",
     "ThreeWayCertificate",
     "approval_rates",
+    "approvals",
     "certify",
     "certify_groups",
     "certify_shifts",
@@ -54,11 +56,11 @@ __all__ = [
     "certify_three_way",
     "exchangeability",
     "goal_to_certify",
-    "inequalities",
     "interval_at",
     "is_plain_share",
     "label_plan",
     "moving_columns",
+    "refuse_trivial",
     "row_numbers",
     "shifts_to_prove",
     "thresholds_to_prove",
@@ -79,6 +81,7 @@ __getattr__ = import_lazily(
         "Check": "drift",
         "Finding": "drift",
         "approval_rates": "group_thresholds",
+        "approvals": "group_thresholds",
         "certify_groups": "group_thresholds",
         "thresholds_to_prove": "group_thresholds",
         "LabelPlan": "labelling",

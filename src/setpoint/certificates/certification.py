@@ -18,7 +18,7 @@ from setpoint.certificates.goals import (
     goal_to_certify,
     inequalities,
 )
-from setpoint.certificates.groups import GroupGoals, goals_by_group
+from setpoint.certificates.groups import GroupGoals, advice_per_group, goals_by_group
 from setpoint.certificates.options import Options
 from setpoint.certificates.proofs import (
     CERTIFIED,
@@ -302,6 +302,10 @@ def _write(
         points = tuple(replace(p, threshold=t) for p, (t, _) in zip(points, pairs, strict=True))
         lots = tuple(lot for _, lot in pairs)
     mean = asked.guarantee == "mean"
+    objective = tuple(_estimates(goals, found, sample, asked.delta if on else delta, on))
+    advice = [*advice_on(found, sample, delta, mean)]
+    if not on and asked.thresholds is None:
+        advice += advice_per_group(wanted, found, sample, objective)
     return Certificate(
         goal=wanted.text,
         status=found.status,
@@ -310,10 +314,10 @@ def _write(
         column=goals.column,
         points=points,
         claims=tuple(_claims(found, sample, on)),
-        objective=tuple(_estimates(goals, found, sample, asked.delta if on else delta, on)),
+        objective=objective,
         assumptions=tuple(assumptions(found, sample, asked.candidates, mean)),
         notes=(*found.notes, *remarks(points, sample, goals.column)),
-        advice=tuple(advice_on(found, sample, delta, mean)),
+        advice=tuple(advice),
         caveats=(*useless(points, goals.column, sample), *sample.label_caveats)
         if found.status == CERTIFIED
         else (),

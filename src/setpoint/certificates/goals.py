@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from setpoint.certificates.regions import CellKind, signs, two_kinds
+import numpy as np
+
+from setpoint.certificates.regions import CellKind, signs, two_kinds, value_range
 from setpoint.certificates.sample import (
     EVERYONE,
     NEGATIVES,
@@ -243,6 +245,37 @@ def inequalities(bounds: Iterable[Bound], prevalence: Prevalence) -> list[Inequa
                 )
             found.append(Inequality(bound, source, share_of(bound, prevalence), bound.caps))
     return found
+
+
+def refuse_trivial(goal: CertificateGoal, prevalence: Prevalence = None) -> None:
+    """CannotPromise for a goal that accepting nobody, or everybody, keeps as well as can be.
+
+    Its bounds hold there whatever the share of positives (a gap is closed), and the objective, if
+    there is one, cannot be better anywhere.
+    """
+    every = inequalities(goal.bounds, prevalence)
+    expressions = [each.bound.expression for each in every]
+    expressions += [] if goal.objective is None else [goal.objective]
+    subsets = [subset for e in expressions for subset in signs(e, prevalence)]
+    anywhere = (np.zeros(1), np.ones(1))
+    for end, who in zip(anywhere, ("nobody", "everybody"), strict=True):
+        box = {s: anywhere if s.kind == PRIOR else (end, end) for s in subsets}
+        with np.errstate(all="ignore"):
+            ranges = [value_range(e, box, prevalence) for e in expressions]
+            best = value_range(expressions[-1], dict.fromkeys(subsets, anywhere), prevalence)
+        held = (
+            each.holds(float(high[0] if each.bound.sense == "<=" else low[0]))
+            for each, (low, high) in zip(every, ranges, strict=False)
+        )
+        (low, high), (least, most) = ranges[-1], best
+        ideal = goal.objective is None or (low >= most if goal.maximize else high <= least)
+        if all(held) and ideal:
+            alone = goal.objective is None
+            raise CannotPromise(
+                f"`{goal.text}` holds where {who} is accepted{'' if alone else ', and best there'}."
+                f" Add a bound, such as fpr <= 0.1, or {'an' if alone else 'another'} objective, "
+                "as in 'minimize error subject to ...'."
+            )
 
 
 def count_bounds(family: Iterable[Inequality]) -> int:

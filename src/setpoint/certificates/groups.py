@@ -7,15 +7,21 @@ have led to. Everyone is the case of one group that has no column.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from setpoint.axes.arrays import as_array
 from setpoint.certificates.goals import CertificateGoal
-from setpoint.rates import Bound, Value, Where
+from setpoint.certificates.proofs import CERTIFIED, SearchVerdict, values_at
+from setpoint.certificates.sample import CalibrationSample
+from setpoint.certificates.text import value_text
+from setpoint.rates import Bound, Expression, Value, Where
+
+if TYPE_CHECKING:
+    from setpoint.certificates.certificate import Estimate
 
 _MOST_GROUPS = 1000
 
@@ -86,7 +92,7 @@ def split_goal(
         inner: Whether bounds may name slices within each group: outputs.
     """
     goals: dict[Value | None, CertificateGoal] = {}
-    own = {bound: {rate.where for rate in bound.expression.rates()} for bound in goal.bounds}
+    own = {bound: _wheres(bound) for bound in goal.bounds}
     if inner:  # what matters is which output a bound names
         own = {
             bound: {tuple(pair for pair in where if pair[0] == column) for where in wheres}
@@ -141,3 +147,67 @@ def _group_values(column: Any, name: str) -> list[Value]:
             "Clusters (several rows of one customer) go into clusters=."
         )
     return values
+
+
+def advice_per_group(
+    goal: CertificateGoal,
+    found: SearchVerdict,
+    sample: CalibrationSample,
+    objective: tuple[Estimate, ...],
+) -> Iterator[str]:
+    """That each group may have its own threshold, if one for all does not keep a gap, or dearly.
+
+    Dearly: without the gap the best objective on these rows is outside the interval of this one.
+
+    Args:
+        goal: What was asked for.
+        found: The verdict.
+        sample: The rows.
+        objective: What the threshold reaches, if there is one.
+    """
+    column = _compared_column(goal)
+    if column is None:
+        return
+    aim = "minimize error"
+    if goal.objective is not None:
+        aim = f"{'maximize' if goal.maximize else 'minimize'} {goal.objective}"
+    cure = f"'{aim} subject to ... with thresholds per group' gives each {column} its own."
+    if found.status != CERTIFIED:
+        yield f"This is one threshold for all: {cure}"
+    elif goal.objective is not None and objective:
+        here, best = objective[0], _best_without_gaps(goal, goal.objective, sample)
+        if best > here.high if goal.maximize else best < here.low:
+            now, then = (value_text(here.name, value) for value in (here.value, best))
+            yield f"With one threshold for all {here.name} is {now}, without the gap {then}: {cure}"
+
+
+def _compared_column(goal: CertificateGoal) -> str | None:
+    """The one column whose groups a goal with one threshold for all compares, if it does."""
+    wheres = {where for bound in goal.bounds if _is_between(bound) for where in _wheres(bound)}
+    columns = {column for where in wheres for column, _ in where}
+    one = len(columns) == 1 and all(len(where) == 1 for where in wheres) and not goal.per_group
+    return columns.pop() if one else None
+
+
+def _wheres(bound: Bound) -> set[Where]:
+    return {rate.where for rate in bound.expression.rates()}
+
+
+def _is_between(bound: Bound) -> bool:
+    """Whether a bound compares slices."""
+    return len(_wheres(bound)) > 1
+
+
+def _best_without_gaps(
+    goal: CertificateGoal, objective: Expression, sample: CalibrationSample
+) -> float:
+    """The best objective of these rows if bounds that compare groups are left out."""
+    at = np.unique(np.quantile(sample.scores, np.linspace(0, 1, 1001), method="lower"))
+    allowed = np.ones(len(at), bool)
+    with np.errstate(all="ignore"):
+        for bound in goal.bounds:
+            if not _is_between(bound):
+                seen = values_at(bound.expression, sample, at)
+                allowed &= seen <= bound.level if bound.sense == "<=" else seen >= bound.level
+        values = np.where(allowed, values_at(objective, sample, at), np.nan)
+    return float((np.fmax if goal.maximize else np.fmin).reduce(values))

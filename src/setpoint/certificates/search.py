@@ -15,8 +15,9 @@ is false with probability ``delta`` at most, however many bounds and groups ther
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from setpoint.certificates.goals import (
     Inequality,
     count_bounds,
     inequalities,
+    refuse_trivial,
 )
 from setpoint.certificates.groups import GroupGoals
 from setpoint.certificates.order_statistics import OrderStatistic
@@ -46,10 +48,9 @@ from setpoint.certificates.proofs import (
     proved_at,
     proved_together,
     value_at,
-    values_at,
 )
-from setpoint.certificates.regions import signs, value_range
-from setpoint.certificates.sample import PRIOR, CalibrationSample, CannotPromise, Prevalence
+from setpoint.certificates.regions import signs
+from setpoint.certificates.sample import PRIOR, CalibrationSample, count_text
 from setpoint.certificates.selection import (
     TestedThreshold,
     choose_threshold,
@@ -58,7 +59,7 @@ from setpoint.certificates.selection import (
     split_rows,
     threshold_merit,
 )
-from setpoint.rates import Bound, Quotient
+from setpoint.rates import Bound, Expression, Fold
 
 SPLIT_NOTE = "both on the three quarters of the rows that did not select the threshold"
 """What a value is measured and proved by, if the threshold was selected on the other rows."""
@@ -99,11 +100,8 @@ def search(
     between = inequalities(goals.between, sample.prevalence)
     _check_slices(goals, between, sample)
     tested, displayed = proved_together(between, sample, thresholds, tail)
-    notes = tuple(
-        f"`{each.source}` is not proved: {each.side} {shown:.4g} is"
-        for each, value, shown in zip(between, tested, displayed, strict=True)
-        if not each.holds(value)
-    )
+    measure = partial(value_at, sample=sample, thresholds=thresholds)
+    notes = tuple(_not_proved(between, tested, displayed, measure, sample, tail))
     proved |= _as_displayed(between, displayed)
     if notes:
         return SearchVerdict(NOT_CERTIFIED, Thresholds(), proved, notes)
@@ -125,8 +123,8 @@ def search_one(
     every = inequalities(goal.bounds, sample.prevalence)
     methods = PROOF_METHODS[guarantee] if sample.amounts is None else ()
     families, rest = _families(every, methods)
-    if goal.objective is None and len(rest) == len(every) and sample.amounts is None:
-        _check_accepts(goal, every, sample.prevalence)
+    if (goal.objective is not None or len(rest) == len(every)) and sample.amounts is None:
+        refuse_trivial(goal, sample.prevalence)
     if guarantee == "mean" and (len(families) > 1 or rest):
         raise ValueError(
             'guarantee="mean" holds for bounds that pull the threshold one way; '
@@ -196,8 +194,9 @@ def _tested_there(
     thresholds = Thresholds({(): threshold})
     tested, displayed = proved_together(rest, sample, thresholds, delta)
     if not all(each.holds(value) for each, value in zip(rest, tested, strict=True)):
-        trial = TestedThreshold(threshold.value(sample), tuple(tested), tuple(displayed))
-        return replace(found, status=NOT_CERTIFIED, notes=_how_near(rest, trial, sample, delta))
+        measure = partial(value_at, sample=sample, thresholds=thresholds)
+        notes = tuple(_not_proved(rest, tested, displayed, measure, sample, delta))
+        return replace(found, status=NOT_CERTIFIED, notes=notes)
     proved = found.proved | _as_displayed(rest, displayed)
     return replace(found, thresholds=thresholds, proved=proved)
 
@@ -225,13 +224,22 @@ def _by_split_test(
 
     taken, trials = select_and_test(rest, sample, delta, threshold_merit(goal), others, admissible)
     if taken is None:
-        notes = _how_near(rest, trials[0], split_rows(sample)[1], delta) if trials else ()
+        notes = tuple(_of_trial(rest, trials[0], split_rows(sample)[1], delta)) if trials else ()
         notes = notes or (f"no threshold that was tried satisfies all of `{goal.text}`",)
         return replace(found, status=NOT_CERTIFIED, notes=notes)
     note = SPLIT_NOTE
     proved = found.proved | _as_displayed(rest, taken.displayed, note)
     threshold = ThresholdRule(taken.threshold, chosen=True, exact=True)
     return replace(found, thresholds=Thresholds({(): threshold}), proved=proved)
+
+
+def _of_trial(
+    rest: list[Inequality], trial: TestedThreshold, test: CalibrationSample, delta: float
+) -> Iterator[str]:
+    """What is not proved at the threshold that was tried first."""
+    at = Thresholds({(): ThresholdRule(trial.threshold, exact=True)})
+    measure = partial(value_at, sample=test, thresholds=at)
+    yield from _not_proved(rest, trial.proved, trial.displayed, measure, test, delta)
 
 
 def _natural_threshold(
@@ -249,55 +257,68 @@ def _natural_threshold(
     return 0.5 if alone and error and probabilities else None
 
 
-def rows_for_power(bound: Bound, measured: float | None, proved: float, delta: float) -> str:
-    """How many times as many rows prove a bound 80 % of the time, if the truth is as measured.
+def _not_proved(
+    every: Sequence[Inequality],
+    tested: Sequence[float],
+    displayed: Sequence[float],
+    measure: Callable[[Expression], float | None],
+    sample: CalibrationSample,
+    delta: float,
+) -> Iterator[str]:
+    """For each bound that failed what is proved and measured of it, and how many rows it takes.
+
+    Args:
+        every: Inequalities.
+        tested: The values that they were tested by, with error probability ``delta`` each.
+        displayed: The values that are proved of all of them together.
+        measure: The value of an expression on the rows, None for 0/0.
+        sample: The rows.
+        delta: The error probability of a test.
+    """
+    failed: dict[Bound, list[tuple[float, float]]] = {}
+    for each, value, shown in zip(every, tested, displayed, strict=True):
+        if not each.holds(value):
+            same = each.bound.level == each.source.level or _is_gap(each.source)
+            failed.setdefault(each.source, []).append((value, shown) if same else (math.nan,) * 2)
+    for bound, values in failed.items():
+        side, worst = ("at most", max) if bound.sense == "<=" else ("at least", min)
+        proved, shown = (worst(column) for column in zip(*values, strict=True))
+        if _is_gap(bound):
+            proved, shown = (max(map(abs, column)) for column in zip(*values, strict=True))
+        measured = measure(bound.expression)
+        if not math.isfinite(shown) or measured is None:  # an inequality of another form, or 0/0
+            yield f"`{bound}` is not proved"
+            continue
+        power = rows_for_power(bound, measured, proved, sample, delta)
+        yield f"`{bound}` is not proved: {side} {shown:.4g} is, {measured:.4g} was measured{power}"
+
+
+def _is_gap(bound: Bound) -> bool:
+    """Whether a bound limits the size of a difference."""
+    return isinstance(bound.expression, Fold) and bound.expression.kind == "abs"
+
+
+def rows_for_power(
+    bound: Bound, measured: float, proved: float, sample: CalibrationSample, delta: float
+) -> str:
+    """How many rows prove a bound 80 % of the time, if the truth is as measured, or a gap is 0.
 
     The distance from what is measured to what is proved, ``z(delta)`` standard errors, shrinks with
     the square root of the number of rows; so does the spread of what is measured.
     """
-    if measured is None:
-        return ""
     spare = bound.level - measured if bound.sense == "<=" else measured - bound.level
     deviate = float(ndtri(1 - delta))
-    if spare <= 0 or deviate <= 0 or not math.isfinite(proved):
+    if deviate <= 0 or not math.isfinite(proved) or (spare <= 0 and not _is_gap(bound)):
         return ""
+    truth = f"{measured:.4g} is the true value" if spare > 0 else "the true gap is 0"
     reach = abs(proved - measured) * (1 + float(ndtri(_POWER)) / deviate)
-    return (
-        f"; about {(reach / spare) ** 2:.2g} times as many rows would prove it in "
-        f"{100 * _POWER:.0f} % of samples, if {measured:.4g} is the true value"
-    )
-
-
-def _how_near(
-    rest: list[Inequality], trial: TestedThreshold, sample: CalibrationSample, delta: float
-) -> tuple[str, ...]:
-    """For each inequality that failed, how near it came."""
-    notes = []
-    for each, value, shown in zip(rest, trial.proved, trial.displayed, strict=True):
-        if not each.holds(value):
-            seen = float(values_at(each.bound.expression, sample, trial.threshold))
-            measured = None if math.isnan(seen) else seen
-            told = "nothing can be" if measured is None else f"{seen:.4g} was"
-            notes.append(
-                f"`{each.bound}` is not proved: {told} measured, and {each.side} "
-                f"{shown:.4g} is proved{rows_for_power(each.bound, measured, value, delta)}"
-            )
-    return tuple(notes)
-
-
-def _check_accepts(goal: CertificateGoal, every: list[Inequality], prevalence: Prevalence) -> None:
-    """A gap alone is closed where nobody is accepted: refuse such goals."""
-    subsets = [s for each in every for s in signs(each.bound.expression, prevalence)]
-    for accepted in (0.0, 1.0):
-        box = {s: (np.array([0.5 if s.kind == PRIOR else accepted]),) * 2 for s in subsets}
-        with np.errstate(all="ignore"):
-            values = [float(value_range(i.bound.expression, box, prevalence)[0][0]) for i in every]
-        if not all(each.holds(value) for each, value in zip(every, values, strict=True)):
-            return
-    raise CannotPromise(
-        f"`{goal.text}` holds where nobody is accepted. Add a bound, such as fpr <= 0.1, or an "
-        "objective, as in 'maximize recall subject to ...'."
-    )
+    factor = (reach / (spare if spare > 0 else bound.level)) ** 2
+    if factor < 1:  # these rows would do
+        return ""
+    subsets = [s for s in signs(bound.expression, sample.prevalence) if s.kind != PRIOR]
+    counted = (count_text(float(f"{factor * sample.size(s):.2g}"), s) for s in subsets)
+    rows = " and ".join(counted) if len(subsets) < 3 else f"{factor:.2g} times as many rows"
+    return f"; about {rows} would prove it in {100 * _POWER:.0f} % of samples, if {truth}"
 
 
 def prove_given(
@@ -308,33 +329,13 @@ def prove_given(
     every = inequalities(goals.bounds, sample.prevalence)
     _check_slices(goals, every, sample)
     tail = delta / count_bounds(every)
-    displayed = [proved_at(each, sample, thresholds, tail) for each in every]
-    failed: dict[Bound, list[tuple[float, float]]] = {}
-    for each, shown in zip(every, displayed, strict=True):
-        tested = proved_at(each, sample, thresholds, delta)
-        if not each.holds(tested):
-            failed.setdefault(each.source, []).append((shown, tested))
-    notes = tuple(
-        _not_proved(bound, proved, value_at(bound.expression, sample, thresholds), delta)
-        for bound, proved in failed.items()
+    displayed, tested = (
+        [proved_at(each, sample, thresholds, risk) for each in every] for risk in (tail, delta)
     )
-    status = NOT_CERTIFIED if failed else CERTIFIED
+    measure = partial(value_at, sample=sample, thresholds=thresholds)
+    notes = tuple(_not_proved(every, tested, displayed, measure, sample, delta))
+    status = NOT_CERTIFIED if notes else CERTIFIED
     return SearchVerdict(status, thresholds, _as_displayed(every, displayed), notes)
-
-
-def _not_proved(
-    bound: Bound, values: list[tuple[float, float]], measured: float | None, delta: float
-) -> str:
-    """What is displayed and what was tested of each inequality of a bound that failed."""
-    if isinstance(bound.expression, Quotient):
-        return f"`{bound}` is not proved"
-    pairs = zip(*values, strict=True)
-    if bound.sense == "<=":
-        side, (shown, tested) = "at most", (max(map(abs, each)) for each in pairs)
-    else:
-        side, (shown, tested) = "at least", map(min, pairs)
-    power = rows_for_power(bound, measured, tested, delta)
-    return f"`{bound}` is not proved: {side} {shown:.4g} is{power}"
 
 
 def _read_thresholds(goals: GroupGoals, given: Any) -> Thresholds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -307,8 +307,12 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
     if given.latest is not None:
         data = _latest(data, given.latest)
     certificate = replace(_proved(given, data), label_names=data.label_names)
-    if given.group is not None and certificate.certified:
-        tell(_approvals(given.group, certificate, data))
+    if given.group is not None:
+        from setpoint.certificates import approvals
+
+        rows = data.labelled
+        known = (rows.scores, rows.labels, rows.groups)
+        tell(approvals(certificate, given.group, *known, ids=rows.ids))
     if given.by is not None and not given.json:
         _print_periods(given, certificate, data.labelled)
     return certificate, data
@@ -378,19 +382,11 @@ def _proved(given: argparse.Namespace, data: Scores) -> Certificate:
     sides = [None if own is None else own[part] for part in parts]
     options["times"] = None if when is None else when[parts[1]]
     sizes = len(chosen_on[0]), len(proved_on[0])
-    tell(["Thresholds are chosen on {:,} rows and proved on {:,} others.".format(*sizes)])
+    told = "Thresholds are chosen on {:,} rows and proved on {:,} others, which are counted below."
+    tell([told.format(*sizes)])
     return certify_groups(
         problem, chosen_on, proved_on, column=given.group, clusters=sides, **options
     )
-
-
-def _approvals(group: str, certificate: Certificate, data: Scores) -> Iterator[str]:
-    """One sentence: the share of rows above the threshold in every group."""
-    from setpoint.certificates import approval_rates
-
-    rates = approval_rates(certificate, data.scores, data.groups, data.ids)
-    shown = ", ".join(f"{name!r} {100 * rate:.1f} %" for name, rate in rates.items())
-    yield f"Above the threshold by {group}: {shown}."
 
 
 def _columns(test: Scores | None) -> tuple[Any, ...] | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from setpoint._files import only_one
-from setpoint.certificates import CannotPromise, goal_to_certify, inequalities
+from setpoint.certificates import CannotPromise, goal_to_certify, refuse_trivial
 from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
@@ -28,7 +28,7 @@ from setpoint.cli.common import (
     seed,
     tell,
 )
-from setpoint.problems import Problem, as_problem
+from setpoint.problems import Problem, as_problem, read_goal
 from setpoint.rates import Bound, ClassArea
 from setpoint.reports import page
 from setpoint.runs import REPORT_FILE, check_free
@@ -91,6 +91,9 @@ def run(given: argparse.Namespace) -> int:
 
     first = not is_launched() or os.environ["RANK"] == "0"
     told = first and not given.quiet
+    if told and not isinstance(read_goal(given.goal), Problem):
+        aim = f"{'maximize' if problem.maximize else 'minimize'} {problem.objective}"
+        tell([f"--goal has bounds alone: {aim} is the objective."])
     training = _training(given, problem, told)
     training.recipe.check_columns()
     lock = given.out.with_name(f".{given.out.name}.lock")
@@ -226,8 +229,8 @@ def _check_two(text: str, problem: Problem) -> None:
         advice = "write 'subject to' and bounds, as in 'maximize recall subject to fpr <= 0.01'"
         raise UserError(f"--goal {text!r} has no bound that can be certified: {advice}.")
     try:
-        inequalities(goal_to_certify(problem).bounds, None)
-    except CannotPromise as refused:  # a bound that always or never holds
+        refuse_trivial(goal_to_certify(problem))
+    except CannotPromise as refused:  # a bound that always or never holds, or a useless goal
         raise UserError(f"--goal {text!r}: {refused}") from None
     if problem.thresholds != 1 and gap_goal(text) is None:
         raise UserError(

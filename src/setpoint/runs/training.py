@@ -28,7 +28,7 @@ from setpoint._version import versions
 from setpoint.axes.class_data import numbered
 from setpoint.certificates import (
     Certificate,
-    approval_rates,
+    approvals,
     certify,
     certify_groups,
     certify_shifts,
@@ -345,11 +345,10 @@ class Training:
     def _tell_approvals(self, certificate: Certificate, splits: dict[str, Any]) -> None:
         """Say what share of each group is above the threshold, on the rows nearest to new ones."""
         name = "test" if "test" in splits else "calibration"
-        scores, _, groups = splits[name]
-        if certificate.certified:
-            rates = approval_rates(certificate, scores, groups)
-            shown = ", ".join(f"{group!r} {100 * rate:.1f} %" for group, rate in rates.items())
-            self.tell(f"Above the threshold by {self.recipe.group} ({name} rows): {shown}.")
+        for note in approvals(
+            certificate, str(self.recipe.group), *splits[name], rows=f" ({name} rows)"
+        ):
+            self.tell(note)
 
     def _one(self, model: str) -> Recipe:
         """The recipe of one kind of model; a network alone is compared with cross-entropy."""
