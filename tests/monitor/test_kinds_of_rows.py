@@ -186,6 +186,58 @@ def test_no_more_false_alarms_of_gaps_than_promised():
     assert alarms / 60 < 0.134
 
 
+@pytest.mark.parametrize("kind", ["clusters", "costs", "sampled", "sampled later"])
+def test_the_rate_since_a_break_has_an_interval_for_every_kind_of_rows(kind):
+    """Good days, then bad ones: since then it is about the bad days alone."""
+    scores, labels = rows(6000)
+    amounts = np.minimum(np.random.default_rng(0).exponential(20, 6000), 100)
+    if kind == "costs":
+        goal, cost = "cost(miss=1, false_alarm=2) <= 1.6", {"largest_amount": 100}
+        certificate = certify(scores, labels, goal, amounts=amounts, thresholds=1.0, **cost)
+    else:
+        names = np.arange(6000) if kind == "clusters" else None
+        certificate = certify(scores, labels, "fpr <= 0.05", clusters=names)
+    monitor, truth = certificate.monitor(watch=["rates"]), []
+    for day in range(30):
+        bad = day >= 15
+        scores, labels = rows(600, day, 0.6 * bad)
+        given, alerts = {}, scores > certificate.threshold
+        if kind == "clusters":
+            given["clusters"] = [f"{day}-{i // 2}" for i in range(600)]
+        elif kind == "costs":
+            scores = scores - 2.2 * bad
+            alerts, given["amounts"] = scores > certificate.threshold, amounts[:600]
+        elif kind == "sampled" or bad:  # before, all labels were known
+            share = np.where(alerts, 1.0, 0.4)
+            known = np.random.default_rng(1000 + day).random(600) < share
+            given["label_shares"] = share
+        cost = np.where(labels, amounts[:600] * ~alerts, 2 * alerts)
+        truth.append(cost.mean() if kind == "costs" else alerts[~labels].mean())
+        shown = np.where(known, labels, np.nan) if "label_shares" in given else labels
+        monitor.update(scores, shown, times=np.full(600, DAY + day), **given)
+        monitor = Monitor.from_json(monitor.to_json()) if day == 20 else monitor
+    (name,) = monitor.alarms
+    assert str(DAY + 13) <= monitor.since(name) <= str(DAY + 17)
+    value, (low, high) = monitor.rate_since(name)
+    assert low < np.mean(truth[15:]) < high
+    assert low < value < high
+    assert low > np.mean(truth[:15])
+    assert f"{monitor.since(name)}: " in monitor.status
+    assert monitor.status.endswith(")")
+    if kind != "sampled later":  # else later rows count less in that of all rows
+        low, high = monitor.rates[0].interval(0.05)
+        assert low < np.mean(truth) < high
+
+
+def test_shares_of_labels_do_not_matter_where_no_label_is_needed():
+    certificate = certify(*rows(20_000), "coverage <= 0.3")
+    plain, told = certificate.monitor(watch=["rates"]), certificate.monitor(watch=["rates"])
+    scores, labels = rows(2000, 1)
+    plain.update(scores, labels)
+    told.update(scores, labels, label_shares=0.01)
+    assert plain.rates[0].state() == told.rates[0].state()
+
+
 def test_an_update_of_a_gap_asks_for_few_intervals(monkeypatch):
     """All windows at once, and once after each update: 12 windows took 100 times as many."""
     scores, labels = rows(20_000)

@@ -34,6 +34,8 @@ FACTORS = np.array([*COARSE, *FINE])
 WEIGHTS = np.array([*COARSE.values(), *FINE.values()])
 MOST_LOST = 0.95
 """The part of its capital that a bet may lose on one row."""
+_BETS = 0.9 * 3.0 ** -np.arange(9.0)
+"""Of :func:`ratio_sequence`, times the largest row."""
 FROM_START = 0.75
 """The weight of a break at the first row; restarts share the rest."""
 
@@ -260,49 +262,51 @@ def _least_log_odds(events: Floats, rows: Floats, floor: Floats) -> Floats:
     return np.asarray(found)
 
 
-class BettingSequence:
-    """A confidence sequence of a ratio of means by betting, for rows of any excess.
+def moments(events: Floats, relevant: Floats, number: Any = 1.0) -> Floats:
+    """What :func:`ratio_sequence` needs of rows: five sums."""
+    products = events, relevant, events**2, events * relevant, relevant**2
+    return np.array([float((number * each).sum()) for each in products])
 
-    On a grid of shares around ``limit``, bets test that the ratio is at most each of them, and
-    that it is at least each of them. A share is outside the interval once its test has reached
-    ``2 / delta`` (Waudby-Smith and Ramdas 2024). The state is a number for each share and bet.
+
+def ratio_sequence(sums: Floats, largest: float, delta: float) -> tuple[float, float]:
+    """An interval for a ratio of means that holds at all times at once, but for ``delta``.
+
+    A bet multiplies the capital by ``1 + bet * excess``; ``excess = event - share * relevant`` of a
+    row is at least ``-share * largest``. Fan, Grama and Liu (2015) bound the logarithm from below
+    by ``bet * excess - c * (bet * excess)**2`` with ``c = (-log(1 - x) - x) / x**2`` and
+    ``x = bet * share * largest``, whose sum over rows is a function of five sums. A share is too
+    small once the average over bets has reached ``2 / delta``, too large once that of the rest has;
+    with bets up to ``0.9 / largest`` every smaller one is too small then, too.
+
+    Args:
+        sums: From :func:`moments`, of ``0 <= events <= relevant <= largest``.
+        largest: Known before the labels of any row.
+        delta: The chance that the ratio is ever outside.
     """
+    e, r, ee, er, rr = sums
+    if r <= 0:
+        return 0.0, 1.0
+    low = _least_ratio(sums, largest, delta)
+    return low, 1.0 - _least_ratio(
+        np.array([r - e, r, rr - 2 * er + ee, rr - er, rr]), largest, delta
+    )
 
-    def __init__(self, limit: float) -> None:
-        self.shares = odds_times(limit, np.exp(np.linspace(-3.5, 3.5, 57)))
-        factors = np.array([1.1, 1.5, 3.0])
-        both = np.stack([factors, 1 / factors])
-        self.bets = bets_of(self.shares[:, None, None], both)
-        self.log_capital = np.zeros(self.bets.shape)
 
-    def add(self, events: Floats, relevant: Floats, scales: Floats, least_share: float) -> None:
-        """Bet on rows: how much of an event each is, and how relevant."""
-        shares, most = self.shares[:, None, None], float(scales.max(initial=0.0))
-        lost = overdrawn(self.bets, shares, most, least_share)
-        bets = np.where(lost, 0.0, self.bets)
-        for part in np.array_split(np.arange(len(events)), max(1, len(events) // 4096)):
-            for place, share in enumerate(self.shares):
-                excess = events[part] - share * relevant[part]
-                self.log_capital[place] += weighted_gains(bets[place], excess, scales[part]).sum(0)
-        self.log_capital[lost] = -np.inf
+def _least_ratio(sums: Floats, largest: float, delta: float) -> float:
+    """The largest share that is too small, to 1 in 60,000 of the ratio."""
+    e, r, ee, er, rr = sums
+    low, high, bets = 0.0, min(max(e / r, 0.0), 1.0), _BETS[:, None] / largest
+    for _ in range(3):
+        shares = np.linspace(low, high, 40)
+        lost = _BETS[:, None] * shares
+        factor = np.where(lost < 1e-4, 0.5 + lost / 3, _fan(np.maximum(lost, 1e-4)))
+        squares = ee - 2 * shares * er + shares**2 * rr
+        capital = bets * (e - shares * r) - factor * bets**2 * squares
+        small = np.logaddexp.reduce(capital, axis=0) >= np.log(2 * len(_BETS) / delta)
+        last = int(np.flatnonzero(np.append(True, small[1:]))[-1])
+        low, high = shares[last], shares[min(last + 1, 39)]
+    return float(low)
 
-    def add_units(self, events: Floats, relevant: Floats, weights: Floats, number: Floats) -> None:
-        """Bet on rows of a weight, so many of each."""
-        for place, share in enumerate(self.shares):
-            bets = tempered(self.bets[place], share, weights.max(initial=1.0))
-            gains = weighted_gains(bets, events - share * relevant, weights)
-            self.log_capital[place] += np.tensordot(number, gains, 1)
 
-    def add_counts(self, events: float, rows: float) -> None:
-        """Bet on so many events among rows of weight 1."""
-        bets, shares = self.bets, self.shares[:, None, None]
-        yes, no = np.log1p(bets * (1 - shares)), np.log1p(-bets * shares)
-        self.log_capital += events * yes + (rows - events) * no
-
-    def interval(self, delta: float) -> tuple[float, float]:
-        """The shares that are not refuted, and up to the next on the grid."""
-        capital = np.logaddexp.reduce(self.log_capital, axis=-1) - np.log(self.bets.shape[-1])
-        refuted = capital >= np.log(2 / delta)
-        low = self.shares[refuted[:, 0]].max(initial=0.0)
-        high = self.shares[refuted[:, 1]].min(initial=1.0)
-        return float(min(low, high)), float(max(low, high))
+def _fan(lost: Floats) -> Floats:
+    return np.asarray((-np.log1p(-lost) - lost) / lost**2)

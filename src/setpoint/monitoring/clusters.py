@@ -69,7 +69,7 @@ class SeenClusters:
     def state(self) -> tuple[str, int]:
         """A text and a number for JSON."""
         packed = np.packbits(self.bits).tobytes()
-        return b64encode(zlib.compress(packed, 9)).decode(), self.left_out
+        return b64encode(zlib.compress(packed)).decode(), self.left_out
 
     @staticmethod
     def restore(state: Sequence[Any]) -> SeenClusters:

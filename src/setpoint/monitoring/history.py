@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,7 @@ class Period:
         """Add counts of a kind (``"alerts"``, ``"rates"``, ``"cells"``) under a name."""
         there = getattr(self, kind)
         old = there.get(name)
-        new = np.asarray(counts, float)
-        there[name] = (new if not old else np.asarray(old) + new).tolist()
+        there[name] = [a + b for a, b in zip_longest(old or (), map(float, counts), fillvalue=0.0)]
 
     def absorb(self, later: Period) -> None:
         """Add the counts of the next period."""
@@ -114,7 +114,7 @@ class History:
         """The counts of every period under a name, ``[periods, c]``; zeros where there are none."""
         found = [getattr(period, kind).get(name) for period in self.periods]
         width = max((len(counts) for counts in found if counts), default=0)
-        rows = [counts or [0.0] * width for counts in found]
+        rows = [[*(counts or ()), *[0.0] * width][:width] for counts in found]
         return np.array(rows, float).reshape(len(found), width)
 
     def state(self) -> dict[str, Any]:

@@ -24,14 +24,13 @@ from setpoint.certificates.goals import ACCEPTED, Inequality, inequalities
 from setpoint.certificates.martingales import (
     MOST_LOST,
     WEIGHTS,
-    BettingSequence,
     Evidence,
     bernoulli_gains,
     bets_of,
     confidence_sequence,
-    finite_or_none,
-    from_finite,
+    moments,
     overdrawn,
+    ratio_sequence,
     tempered,
     weighted_gains,
 )
@@ -119,7 +118,7 @@ class RateWatch(ABC):
 
     @abstractmethod
     def interval_of(self, counts: Any, delta: float) -> tuple[float, float] | None:
-        """An interval from counts that holds at all times but for ``delta``; None: unknown."""
+        """An interval from counts that holds at all times but for ``delta``; None: no counts."""
 
     @property
     @abstractmethod
@@ -202,8 +201,10 @@ class ShareWatch(RateWatch):
     evidence: Evidence = field(init=False)
     events: float = 0.0
     relevant: float = 0.0
-    sequence: BettingSequence | None = None
-    """The confidence sequence of rows that are not all 0 or 1; None as long as there are none."""
+    more: Floats | None = None
+    """What moments are more than of rows that are 0 or 1; None as long as all rows are."""
+    largest: float = 1.0
+    """The largest row, weighted."""
     scale: float = 1.0
     """What bets on blocks with missing labels are multiplied by."""
     sampled: tuple[float, float] = _FIRST_SHARES
@@ -215,7 +216,7 @@ class ShareWatch(RateWatch):
         self._bets = bets_of(self.excess.limit)
         counted = np.concatenate([self.excess.events, self.excess.relevant])
         if self.excess.largest_amount is not None or not np.isin(counted, [0.0, 1.0]).all():
-            self.sequence = BettingSequence(self.excess.limit)
+            self.more = np.zeros(5)
 
     @property
     def needs(self) -> str:
@@ -239,14 +240,15 @@ class ShareWatch(RateWatch):
     def add(self, rows: IncomingRows, period: str = "") -> tuple[list[float], float]:
         """See :class:`RateWatch`."""
         events, relevant, scales = self._units(rows)
-        least = 1.0 if rows.shares is None else float(rows.shares.min(initial=1.0))
+        weighted = rows.shares is not None and self.needs != "none"
+        least = float(rows.shares.min(initial=1.0)) if weighted else 1.0
         lost = overdrawn(self._bets, self.excess.limit, scales.max(initial=0.0), least)
         cuts = self.evidence.pieces(len(events))
         gains = self._gains(events, relevant, scales, cuts, lost)
-        if self.sequence is not None:
-            self.sequence.add(events, relevant, scales, least)
+        self.largest = max(self.largest, float(scales.max(initial=0.0)) / least)
+        sums = None if self.more is None else moments(scales * events, scales * relevant)
         self.evidence.give_up(lost)
-        found = self._count(events.sum(), relevant.sum(), cuts, gains)
+        found = self._count(events.sum(), relevant.sum(), cuts, gains, sums)
         self.evidence.give_up(lost)
         return found
 
@@ -258,15 +260,15 @@ class ShareWatch(RateWatch):
         weights, bets = self._weights(tally, cells), self._bets
         cuts = np.array([0, round(float(number[relevant > 0].sum()))])
         sums = float(number @ (weights * events)), float(number @ (weights * relevant))
-        if self.sequence is None and (weights[relevant > 0] == 1).all():
+        if self.more is None and (weights[relevant > 0] == 1).all():
             return self._count(*sums, cuts, bernoulli_gains(*sums, self.excess.limit)[None])
         self._weigh()
-        assert self.sequence is not None
-        self.sequence.add_units(events, relevant, weights, number)
+        self.largest = max(self.largest, float((weights * relevant).max(initial=0.0)))
+        squares = moments(weights * events, weights * relevant, number)
         if tally.stated:
             bets = tempered(bets, self.excess.limit, weights.max(initial=1.0))
         gains = weighted_gains(bets, events - self.excess.limit * relevant, weights)
-        return self._count(*sums, cuts, (number @ gains)[None])
+        return self._count(*sums, cuts, (number @ gains)[None], squares)
 
     def _weights(self, tally: Tally, cells: NDArray[np.int64]) -> Floats:
         """What the excess of each unit of a tally is multiplied by."""
@@ -294,14 +296,22 @@ class ShareWatch(RateWatch):
             self.scale += 0.5 * (float(tally.shares[0, happen].min()) - self.scale)
 
     def _count(
-        self, events: float, relevant: float, cuts: Any, gains: Floats
+        self,
+        events: float,
+        relevant: float,
+        cuts: Any,
+        gains: Floats,
+        sums: Floats | None = None,
     ) -> tuple[list[float], float]:
         """Add counts and the log gains of pieces; the counts, and the largest log evidence."""
         self.events, self.relevant = self.events + float(events), self.relevant + float(relevant)
-        highest = -np.inf
+        counts, highest = [float(events), float(relevant)], -np.inf
+        if self.more is not None and sums is not None:
+            more = sums - _of_zeros_and_ones(counts)
+            self.more, counts = self.more + more, [*counts, *more.tolist()]
         if cuts[-1]:
             highest = float(self.evidence.advance(cuts, gains).max())
-        return [float(events), float(relevant)], highest
+        return counts, highest
 
     def _units(self, rows: IncomingRows) -> tuple[Floats, Floats, Floats]:
         """Events and relevance of each independent unit, weighted, and the scale of bets on it."""
@@ -324,10 +334,9 @@ class ShareWatch(RateWatch):
         return events, relevant, scales
 
     def _weigh(self) -> None:
-        """From now on rows are not all 0 or 1: go on with bets for the confidence sequence."""
-        if self.sequence is None:
-            self.sequence = BettingSequence(self.excess.limit)
-            self.sequence.add_counts(self.events, self.relevant)
+        """From now on rows are not all 0 or 1."""
+        if self.more is None:
+            self.more = np.zeros(5)
 
     def _scales(self, weight: Floats) -> Floats:
         """What bets on sampled labels are multiplied by: the mean share of the labels before."""
@@ -341,7 +350,7 @@ class ShareWatch(RateWatch):
     ) -> Floats:
         """The log gains of each piece, ``[pieces, j]``."""
         limit = self.excess.limit
-        if self.sequence is None:
+        if self.more is None:
             sums = np.concatenate([[0.0], np.cumsum(events)])
             return bernoulli_gains(np.diff(sums[cuts]), np.diff(cuts), limit)
         if not len(events):
@@ -369,7 +378,7 @@ class ShareWatch(RateWatch):
 
     def rate(self, counts: Any) -> float | None:
         """See :class:`RateWatch`."""
-        events, relevant = counts
+        events, relevant = counts[:2]
         return self._own_terms(events / relevant) if relevant else None
 
     @property
@@ -379,29 +388,29 @@ class ShareWatch(RateWatch):
 
     def interval(self, delta: float) -> tuple[float, float] | None:
         """See :class:`RateWatch`."""
-        if self.sequence is None:
-            return self.interval_of((self.events, self.relevant), delta)
-        return self._ends(self.sequence.interval(delta))
+        more = () if self.more is None else self.more
+        return self.interval_of((self.events, self.relevant, *more), delta)
 
     def interval_of(self, counts: Any, delta: float) -> tuple[float, float] | None:
-        """See :class:`RateWatch`; None for rows that are not all 0 or 1."""
-        if self.sequence is not None:
-            return None
-        events, relevant = counts
-        return self._ends(confidence_sequence(events, relevant, delta))
-
-    def _ends(self, shares: tuple[Any, Any]) -> tuple[float, float]:
+        """See :class:`RateWatch`."""
+        shares: tuple[Any, Any]
+        if self.more is None:
+            shares = confidence_sequence(*counts, delta)
+        else:
+            sums = _of_zeros_and_ones(counts)
+            sums += counts[2:] if len(counts) > 2 else 0.0
+            shares = ratio_sequence(sums, self.largest, delta)
         values = [self._own_terms(float(share)) for share in shares]
         return min(values), max(values)
 
     def state(self) -> dict[str, Any]:
         """See :class:`RateWatch`."""
-        sequence = self.sequence
         return {
             "counts": [self.events, self.relevant],
             "scale": self.scale,
             "sampled": list(self.sampled),
-            "sequence": None if sequence is None else finite_or_none(sequence.log_capital),
+            "more": None if self.more is None else self.more.tolist(),
+            "largest": self.largest,
             "evidence": self.evidence.state(),
         }
 
@@ -410,10 +419,9 @@ class ShareWatch(RateWatch):
         self.events, self.relevant = map(float, state["counts"])
         count, total = state["sampled"]
         self.scale, self.sampled = float(state["scale"]), (float(count), float(total))
-        if state["sequence"] is not None:
-            self.sequence = BettingSequence(self.excess.limit)
-            kept = from_finite(state["sequence"])
-            self.sequence.log_capital = kept.reshape(self.sequence.bets.shape)
+        self.largest = float(state["largest"])
+        if state["more"] is not None:
+            self.more = np.array(state["more"], float).reshape(5)
         self.evidence.restore(state["evidence"])
 
 
@@ -466,6 +474,12 @@ class CapacityWatch(ShareWatch):
         """See :class:`RateWatch`."""
         super().restore(state)
         self.day, self.alerts_of_day = str(state["day"][0]), int(state["day"][1])
+
+
+def _of_zeros_and_ones(counts: Any) -> Floats:
+    """The moments of rows that are 0 or 1."""
+    events, relevant = counts[:2]
+    return np.array([events, relevant, events, events, relevant], float)
 
 
 def _decisions(cells: Floats) -> tuple[int, ...]:
