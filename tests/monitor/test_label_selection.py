@@ -221,3 +221,27 @@ def test_rows_of_one_decision_without_a_label_are_no_choice_of_labels():
     monitor = certify(*rows(3000), "fpr <= 0.05").monitor()
     monitor.update(np.full(30, -1.0))
     assert not monitor.refused
+
+
+def test_groups_may_have_labels_unequally_often_but_not_by_the_score():
+    """Group b has other scores and fewer labels: that alone is no choice by the score."""
+
+    def day(seed, by_score=False):
+        random, (scores, labels) = np.random.default_rng(500 + seed), rows(2000, seed)
+        group = np.where(random.random(2000) < 0.5, "a", "b")
+        scores = scores - 1.0 * (group == "b")
+        chance = np.where(group == "a", 1.0, (scores < 0) if by_score else 0.3)
+        return scores, np.where(random.random(2000) < chance, labels, np.nan), {"g": group}
+
+    scores, labels = rows(8000, 99)
+    group = np.array(["a", "b"] * 4000)
+    goal = 'fpr on g="a" <= 0.15 and fpr on g="b" <= 0.15'
+    certificate = certify(scores - 1.0 * (group == "b"), labels, goal, groups={"g": group})
+    fair, chosen = certificate.monitor(watch=["rates"]), certificate.monitor(watch=["rates"])
+    for seed in range(5):
+        for monitor, by_score in ((fair, False), (chosen, True)):
+            scores, labels, groups = day(seed, by_score)
+            monitor.update(scores, labels, groups=groups)
+    assert not fair.refused
+    assert fair.rates[1].relevant > 1000
+    assert "with other scores" in next(iter(chosen.refused.values()))

@@ -13,6 +13,7 @@ from cli.shell import run
 
 from setpoint import Monitor
 from setpoint.certificates import certify
+from setpoint.monitoring import JointMonitor
 
 
 def rows(n, seed, shift=0.0):
@@ -455,21 +456,81 @@ def test_features_may_have_empty_cells_and_are_numbers(place, capsys):
     assert "'a' is not a number; --features are columns of numbers" in capsys.readouterr().err
 
 
-def test_certificates_of_several_outputs_say_how_to_watch_them(tmp_path, capsys):
-    scores, labels = (np.stack(pair, 1) for pair in zip(rows(4000, 3), rows(4000, 2), strict=True))
-    certificate = certify(scores, labels, "fpr <= 0.05", outputs=["a", "b"])
-    (tmp_path / "c.json").write_text(certificate.to_json())
-    lines = [f"{a},{y}" for a, y in zip(scores[:, 0], labels[:, 0], strict=True)]
-    (tmp_path / "a.csv").write_text("\n".join(["s,y", *lines]) + "\n")
-    given = (tmp_path / "a.csv", "--score", "s", "--label", "y")
-    state_file = ("--state", tmp_path / "state.json")
-    assert run("watch", tmp_path / "c.json", *given, *state_file) == 2
-    told = capsys.readouterr().err
-    assert "--confidence 0.975, and watch it with --false-alarm 0.025" in told
-    out = tmp_path / "one.json"
-    goal = ("--goal", "fpr <= 0.05", "--confidence", "0.975", "--out", out)
-    assert run("certify", *given, *goal) == 0
-    assert run("watch", out, *given, *state_file, "--false-alarm", "0.025") == 0
+def test_several_outputs_are_watched_from_columns_of_their_own(tmp_path, capsys):
+    def file(name, seeds, shift=0.0):
+        both = [rows(4000, seed, shift * (i == 1)) for i, seed in enumerate(seeds)]
+        columns = np.column_stack([each for pair in both for each in pair])
+        lines = [
+            f"{a},{int(y)},{b},{int(z) if i % 3 else ''}" for i, (a, y, b, z) in enumerate(columns)
+        ]
+        (tmp_path / name).write_text("\n".join(["a,ya,b,yb", *lines]) + "\n")
+        return tmp_path / name
+
+    words = ("--score", "a", "--label", "ya", "--score", "b", "--label", "yb")
+    promise = ("--goal", "fpr <= 0.05", "--out", tmp_path / "c.json")
+    assert run("certify", file("cal.csv", (3, 4)), *words, *promise) == 0
+    more = (*words, "--state", tmp_path / "state.json")
+    first, page = file("a.csv", (5, 6)), ("--page", tmp_path / "watch.html")
+    assert run("watch", tmp_path / "c.json", first, *more, *page) == 0
+    assert run("watch", tmp_path / "c.json", first, *more) == 0
+    assert "was counted before" in capsys.readouterr().err
+    monitor = state(tmp_path)
+    assert monitor.rows == 4000
+    scores = np.column_stack([rows(4000, seed)[0] for seed in (5, 6)])
+    labels = np.column_stack([rows(4000, seed)[1] for seed in (5, 6)]).astype(float)
+    labels[::3, 1] = np.nan
+    alone = monitor.certificate.monitor()
+    alone.update(scores, labels)
+    assert [test.state() for test in alone.rates] == [test.state() for test in monitor.rates]
+    bad = file("b.csv", (7, 8), shift=0.7)
+    assert run("watch", tmp_path / "c.json", bad, *more) == 1
+    assert 'broken since update 2: fpr on output="yb"' in capsys.readouterr().out
+    new = tmp_path / "new.json"
+    assert run("watch", tmp_path / "c.json", bad, *more, "--recalibrate", "--out", new) == 0
+    assert run("watch", new, file("d.csv", (9, 10), shift=0.7), *more) == 0
+    for wrong, told in (
+        (words[:4], "is about 2 outputs, ya, yb: add --score for each"),
+        ((*words, "--features", "a"), "--confidence 0.975, and watch it with --false-alarm 0.025"),
+    ):
+        given = (bad, *wrong, "--state", tmp_path / "other.json")
+        assert run("watch", tmp_path / "c.json", *given) == 2
+        assert told in capsys.readouterr().err
+
+
+def test_three_ways_are_watched_by_both_sides(tmp_path, capsys):
+    def file(name, seed, shift=0.0, day=1):
+        scores, labels = rows(4000, seed)
+        lines = [f"{s + (2 - shift) * y},{y},2024-05-{day:02d},{seed}-{i}"
+                 for i, (s, y) in enumerate(zip(scores, labels, strict=True))]  # fmt: skip
+        (tmp_path / name).write_text("\n".join(["s,y,t,id", *lines]) + "\n")
+        return tmp_path / name
+
+    words, columns = ("--score", "s", "--label", "y"), ("--time", "t", "--id", "id")
+    sides = ("--accept", "precision >= 0.97", "--reject", "npv >= 0.97")
+    assert run("certify", file("cal.csv", 0), *words, *sides, "--out", tmp_path / "c.json") == 0
+    more = (*words, *columns, "--state", tmp_path / "state.json")
+    first = file("1.csv", 1)
+    for _ in range(2):
+        assert run("watch", tmp_path / "c.json", first, *more, "--json") == 0
+    told = json.loads(capsys.readouterr().out.split("}\n{")[-1].join(["{", ""]))
+    assert (told["rows"], told["counted"], told["false_alarm"]) == (4000, 0, 0.05)
+    assert set(told["parts"]["accept"]["tests"]) == {"precision >= 0.97", "alerts", "scores"}
+    piece = first.read_text().splitlines()
+    (tmp_path / "piece.csv").write_text("\n".join([piece[0], *piece[99:999]]) + "\n")
+    run("watch", tmp_path / "c.json", tmp_path / "piece.csv", *more)
+    assert "900 rows of" in capsys.readouterr().err
+    assert run("watch", tmp_path / "c.json", file("2.csv", 2, 2.5, day=2), *more) == 1
+    told = capsys.readouterr().out
+    assert "reject: broken since 2024-05-02: npv" in told
+    state_of = JointMonitor.from_json((tmp_path / "state.json").read_text())
+    assert state_of.rows == 8000
+    assert run("watch", tmp_path / "c.json", "--replay", tmp_path / "2.csv", *words, *columns) == 1
+    other = (*sides[:3], "npv >= 0.96")
+    run("certify", tmp_path / "cal.csv", *words, *other, "--out", tmp_path / "o.json")
+    assert run("watch", tmp_path / "o.json", first, *more) == 2
+    assert "watches another certificate" in capsys.readouterr().err
+    assert run("watch", tmp_path / "c.json", first, *more, "--page", tmp_path / "w.html") == 2
+    assert "--page goes with one threshold" in capsys.readouterr().err
 
 
 def test_a_capacity_is_watched_from_a_file(tmp_path, capsys):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,20 +21,24 @@ from numpy.typing import NDArray
 
 from setpoint._checks import plural
 from setpoint._files import OutputError, check_output, only_one, write_file
-from setpoint.certificates import Certificate
+from setpoint.certificates import Certificate, ThreeWayCertificate
 from setpoint.certificates.text import share_text
 from setpoint.certificates.times import PERIODS, period_names, read_times
 from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
+    LabelColumns,
     UserError,
+    add_columns,
     add_decimal,
     add_output,
     as_json,
     fraction,
+    refuse_options,
+    several_columns,
     tell,
 )
-from setpoint.monitoring import Monitor
+from setpoint.monitoring import JointMonitor, Monitor
 from setpoint.monitoring.counted_rows import rows_counted, with_file
 from setpoint.runs import read_certificate_file
 from setpoint.tables import (
@@ -51,6 +55,8 @@ from setpoint.tables import (
 from setpoint.tables.labels import LabelCount
 from setpoint.tables.values import PLAIN, missing, numbers
 
+AnyCertificate = Certificate | ThreeWayCertificate
+AnyMonitor = Monitor | JointMonitor
 _LABELS_LATER = "Labels of rows that wait for them come with --id and --label, without --score."
 _LOCK_PATIENCE = 60.0
 """Seconds to wait for another run that holds the state."""
@@ -61,8 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("certificate", type=Path, metavar="certificate.json", help="what `certify` wrote")
     add("file", type=Path, nargs="?", metavar="today.csv", help="new rows: csv or parquet")
-    add("--score", metavar="COLUMN", help="the scores; without it, labels of earlier rows (--id)")
-    add("--label", metavar="COLUMN", help="the true class; cells may be empty")
+    add_columns(parser, "the scores; without it, labels of earlier rows (--id)")
     add("--time", metavar="COLUMN", help="when each row came: ISO dates, or numbers")
     add("--group", metavar="COLUMN", help="the groups, if the certificate is about groups")
     add("--id", metavar="COLUMN", help="names of rows, to join labels that come later")
@@ -90,21 +95,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Count a file, and say whether the certificate holds."""
     certificate = read_certificate_file(given.certificate)
-    if not isinstance(certificate, Certificate):
-        raise UserError(
-            f"{given.certificate} is no certificate of one threshold, or of one for each group; "
-            "`watch` is for those. Compare single files by `check`, or certify each decision (each "
-            "class against the others, each side of three ways) by itself."
-        )
-    if certificate.outputs:
-        k = len(certificate.outputs)
-        raise UserError(
-            f"{given.certificate} is about {k} outputs; `watch` reads one --score. In Python: "
-            "certificate.monitor().update(scores, labels) with a column for each. From a shell "
-            f"certify each by itself, --confidence {1 - (1 - certificate.confidence) / k:.6g}, and "
-            f"watch it with --false-alarm {(given.false_alarm or 0.05) / k:.6g}."
-        )
+    given.several = several_columns(given)
     _check_usage(given)
+    _check_kind(given, certificate)
     _check_page(given)
     if given.replay is not None:
         return _replay(given, certificate)
@@ -114,8 +107,30 @@ def run(given: argparse.Namespace) -> int:
         counted = (_join if given.score is None else _count)(given, monitor, rows)
         write_file(given.state, f"{monitor.to_json()}\n".encode(), force=begun)
         _write_page(given, monitor)
-    print(as_json(summary(monitor, counted)) if given.json else monitor)
+    print(as_json(_told_as_json(monitor, counted)) if given.json else monitor)
     return DONE if monitor.exit_code == 0 else NOT_PROVED
+
+
+def _check_kind(given: argparse.Namespace, certificate: AnyCertificate) -> None:
+    """Refuse options that do not go with the certificate."""
+    outputs: Sequence[str] = getattr(certificate, "outputs", ())
+    named = given.several.scores if given.several else [given.score]
+    if given.score is not None and len(named) != max(1, len(outputs)):
+        wanted = f"{len(outputs)} outputs, {', '.join(outputs):.200}" if outputs else "one score"
+        raise UserError(
+            f"{given.certificate} is about {wanted}: add --score for each (and --label), no more."
+        )
+    if outputs:
+        k = len(outputs)
+        why = (
+            "with one score: certify each output by itself for it, --confidence "
+            f"{1 - (1 - certificate.confidence) / k:.6g}, and watch it with --false-alarm "
+            f"{(given.false_alarm or 0.05) / k:.6g}"
+        )
+        refuse_options(given, ("reference", "group", "id", "clusters", "amount", "features"), why)
+    if isinstance(certificate, ThreeWayCertificate):
+        why = "with one threshold; three ways are certified anew, and watched by their sides"
+        refuse_options(given, ("recalibrate", "page", "watch"), why)
 
 
 def _told(given: argparse.Namespace, before: int, size: int) -> str:
@@ -170,32 +185,41 @@ def _alone(state: Path) -> Iterator[None]:
         holder.__exit__(None, None, None)
 
 
-def _open_state(given: argparse.Namespace, certificate: Certificate) -> Monitor:
+def _open_state(given: argparse.Namespace, certificate: AnyCertificate) -> AnyMonitor:
     """The monitor in the state file, or a new one."""
     if not given.state.exists():
         return _new_monitor(given, certificate)
     try:
-        monitor = Monitor.from_json(given.state.read_text(encoding="utf-8"))
+        text = given.state.read_text(encoding="utf-8")
+        joint = JointMonitor.kind in text[:100]
+        monitor = (JointMonitor if joint else Monitor).from_json(text)
     except (ValueError, TypeError, OSError) as error:
         raise UserError(f"{given.state}: {error}") from None
-    if monitor.certificate.to_json() != certificate.to_json():
+    sides = certificate.sides if isinstance(certificate, ThreeWayCertificate) else [certificate]
+    watched = [part.certificate for part in _parts(monitor)]
+    if [each.to_json() for each in watched] != [each.to_json() for each in sides]:
         raise UserError(
-            f"{given.state} watches another certificate ({monitor.certificate.goal}, "
-            f"{_threshold_text(monitor.certificate)}) than {given.certificate} "
-            f"({certificate.goal}, {_threshold_text(certificate)}). Name that one, or a new state."
+            f"{given.state} watches another certificate ({_promises_text(watched)}) than "
+            f"{given.certificate} ({_promises_text(sides)}). Name that one, or a new state."
         )
     _check_settings(given, monitor)
     return monitor
 
 
-def _check_settings(given: argparse.Namespace, monitor: Monitor) -> None:
+def _parts(monitor: AnyMonitor) -> list[Monitor]:
+    """The monitor, or those of both sides; files, ids and settings are those of the first."""
+    return [monitor] if isinstance(monitor, Monitor) else [*monitor.parts.values()]
+
+
+def _check_settings(given: argparse.Namespace, monitor: AnyMonitor) -> None:
     """Refuse settings that are not those of the state."""
+    first = _parts(monitor)[0]
     features = None if given.score is None else _names(given.features)
     for option, asked, has in (
         ("--false-alarm", given.false_alarm, monitor.false_alarm),
-        ("--watch", None if given.watch is None else _names(given.watch), monitor.watch),
-        ("--by", given.by, monitor.by),
-        ("--features", features, monitor.feature_names),
+        ("--watch", None if given.watch is None else _names(given.watch), first.watch),
+        ("--by", given.by, first.by),
+        ("--features", features, first.feature_names),
         ("--reference", given.reference, None),
     ):
         if asked is not None and asked != has:
@@ -206,25 +230,24 @@ def _check_settings(given: argparse.Namespace, monitor: Monitor) -> None:
             )
 
 
-def _threshold_text(certificate: Certificate) -> str:
-    found = [
-        f"{point.threshold:.6g}" for point in certificate.points if point.threshold is not None
-    ]
-    return f"score > {', '.join(found)}"
+def _promises_text(certificates: Iterable[Certificate]) -> str:
+    found = []
+    for each in certificates:
+        ends = [f"{p.threshold:.6g}" for p in each.points if p.threshold is not None]
+        found.append(f"{each.goal}, score > {', '.join(ends):.100}")
+    return "; ".join(found)
 
 
-def _new_monitor(given: argparse.Namespace, certificate: Certificate) -> Monitor:
-    reference = None
+def _new_monitor(given: argparse.Namespace, certificate: AnyCertificate) -> AnyMonitor:
+    options: dict[str, Any] = {"features": _names(given.features), "by": given.by or "day"}
     if given.reference is not None:
         source = open_table(given.reference, given.decimal)
-        reference = np.concatenate(_scores(source, _chunks(source, [given.score]), given.score))
-    return certificate.monitor(
-        0.05 if given.false_alarm is None else given.false_alarm,
-        watch=("rates", "alerts", "scores") if given.watch is None else _names(given.watch),
-        reference=reference,
-        features=_names(given.features),
-        by=given.by or "day",
-    )
+        found = _scores(source, _chunks(source, [given.score]), given.score)
+        options["reference"] = np.concatenate(found)
+    if given.watch is not None:
+        options["watch"] = _names(given.watch)
+    made: AnyMonitor = certificate.monitor(given.false_alarm or 0.05, **options)
+    return made
 
 
 def _names(text: str | None) -> tuple[str, ...]:
@@ -245,8 +268,12 @@ class WatchedRows:
     @property
     def identity(self) -> dict[str, NDArray[Any]]:
         """What rows are known by: everything but labels."""
-        names = ["scores", "times", "ids", "clusters"]
+        names = ["times", "ids", "clusters"]
         found = {name: self.columns[name] for name in names if self.columns[name] is not None}
+        scores = self.columns["scores"]
+        if scores is not None:
+            columns = [scores] if scores.ndim == 1 else scores.T
+            found |= {f"scores {i}" if i else "scores": each for i, each in enumerate(columns)}
         return {**found, **{f"group {name}": each for name, each in (self.groups or {}).items()}}
 
     def part(self, rows: NDArray[Any]) -> dict[str, Any]:
@@ -266,9 +293,8 @@ def read_file(given: argparse.Namespace, known_as: Sequence[str] = ()) -> Watche
         TableError: The file, the row and column of the first value that cannot be used.
     """
     source, features = open_table(given.file, given.decimal), _names(given.features)
+    scores, labels = _score_and_label_names(given)
     named = {
-        "--score": given.score,
-        "--label": given.label,
         "--time": given.time,
         "--group": given.group,
         "--id": given.id,
@@ -279,15 +305,18 @@ def read_file(given: argparse.Namespace, known_as: Sequence[str] = ()) -> Watche
     if _is_share(source, given.label_weight):
         del named["--label-weight"]
     wanted = [need_column(source, n, option) for option, n in named.items() if n is not None]
-    wanted += [need_column(source, name, "--features") for name in features]
+    for option, several in (("--score", scores), ("--label", labels), ("--features", features)):
+        wanted += [need_column(source, name, option) for name in several]
     chunks = _chunks(source, wanted)
     texts = {
         name: None if column is None else np.concatenate([chunk.texts(column) for chunk in chunks])
         for name, column in (("ids", given.id), ("clusters", given.clusters))
     }
     columns = {
-        "scores": None if given.score is None else _joined(_scores(source, chunks, given.score)),
-        "labels": None if given.label is None else _labels(source, chunks, given, known_as),
+        "scores": _side_by_side([_joined(_scores(source, chunks, name)) for name in scores]),
+        "labels": _side_by_side(
+            [_labels(source, chunks, name, given.positive, known_as) for name in labels]
+        ),
         "times": None if given.time is None else _times(chunks, given.time),
         "label_shares": None if given.label_weight is None else _shares(source, chunks, given),
         "amounts": None if given.amount is None else _joined(_scores(source, chunks, given.amount)),
@@ -298,6 +327,22 @@ def read_file(given: argparse.Namespace, known_as: Sequence[str] = ()) -> Watche
         groups = {given.group: _joined([chunk.texts(given.group) for chunk in chunks])}
     extra = {name: _feature(source, chunks, name) for name in features}
     return WatchedRows(columns, groups, extra)
+
+
+def _score_and_label_names(given: argparse.Namespace) -> LabelColumns:
+    """The columns of scores and of labels, one of each or as many as there are outputs."""
+    several: LabelColumns | None = given.several
+    if several is not None:
+        return several
+    both = (given.score, given.label)
+    return LabelColumns(*([] if name is None else [name] for name in both))
+
+
+def _side_by_side(columns: list[NDArray[Any]]) -> NDArray[Any] | None:
+    """One column as it is, several as ``[n, k]``, None of none."""
+    if not columns:
+        return None
+    return columns[0] if len(columns) == 1 else np.column_stack(columns)
 
 
 def _is_share(source: TableSource, text: str | None) -> bool:
@@ -361,11 +406,15 @@ def _feature(source: TableSource, chunks: list[Chunk], name: str) -> NDArray[Any
 
 
 def _labels(
-    source: TableSource, chunks: list[Chunk], given: argparse.Namespace, known_as: Sequence[str]
+    source: TableSource,
+    chunks: list[Chunk],
+    name: str,
+    positive: str | None,
+    known_as: Sequence[str],
 ) -> NDArray[Any]:
     """0 and 1, NaN where the cell is empty."""
-    count = LabelCount(source.path, given.label)
-    absent = [_empty(chunk.column(given.label)) for chunk in chunks]
+    count = LabelCount(source.path, name)
+    absent = [_empty(chunk.column(name)) for chunk in chunks]
     labelled = [
         chunk.select(np.flatnonzero(~none).tolist())
         for chunk, none in zip(chunks, absent, strict=True)
@@ -374,12 +423,12 @@ def _labels(
         return np.full(sum(map(len, chunks)), np.nan)
     for there in filter(len, labelled):
         count.update(there)
-    classes = count.two_classes(given.positive, known=known_as, one_will_do=True)
+    classes = count.two_classes(positive, known=known_as, one_will_do=True)
     found = []
     for none, there in zip(absent, labelled, strict=True):
         labels = np.full(len(none), np.nan)
         if len(there):
-            labels[~none] = classes.encode(there, given.label)
+            labels[~none] = classes.encode(there, name)
         found.append(labels)
     return np.concatenate(found)
 
@@ -420,13 +469,14 @@ def _shares(source: TableSource, chunks: list[Chunk], given: argparse.Namespace)
     return np.concatenate(found)
 
 
-def _count(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> int:
+def _count(given: argparse.Namespace, monitor: AnyMonitor, rows: WatchedRows) -> int:
     """Count the rows of the file that were not counted before, or recalibrate on it; how many."""
+    first = _parts(monitor)[0]
     times = rows.columns["times"]
     order = np.arange(len(rows)) if times is None else np.argsort(read_times(times), kind="stable")
     identity = {kind: column[order] for kind, column in rows.identity.items()}
-    before, new = rows_counted(monitor.files, identity, given.file.name), order[:0]
-    used = not given.recalibrate or _recalibrate(given, monitor, rows)
+    before, new = rows_counted(first.files, identity, given.file.name), order[:0]
+    used = not given.recalibrate or _recalibrate(given, first, rows)
     if not given.recalibrate:
         new = _not_counted(given, monitor, rows, order[before:])
         if len(new):
@@ -434,12 +484,12 @@ def _count(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> in
         if before:
             tell([_told(given, before, len(rows))])
     if used and before < len(rows):
-        monitor.files = with_file(monitor.files, identity, given.file.name, before)
+        first.files = with_file(first.files, identity, given.file.name, before)
     return len(new)
 
 
 def _not_counted(
-    given: argparse.Namespace, monitor: Monitor, rows: WatchedRows, new: NDArray[np.intp]
+    given: argparse.Namespace, monitor: AnyMonitor, rows: WatchedRows, new: NDArray[np.intp]
 ) -> NDArray[np.intp]:
     """The rows whose ids were not counted before."""
     ids = rows.columns["ids"]
@@ -452,14 +502,15 @@ def _not_counted(
     return new[~again]
 
 
-def _join(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> int:
+def _join(given: argparse.Namespace, monitor: AnyMonitor, rows: WatchedRows) -> int:
     """Join the labels of the file to the rows that wait for them; how many.
 
     A row gets one label, so a file of labels may come twice, or again when its rows have come.
     """
     found = rows.columns
     known = ~np.isnan(found["labels"])
-    waits = known & np.array([str(name) in monitor.pending.waiting for name in found["ids"]], bool)
+    waiting = _parts(monitor)[0].pending.waiting
+    waits = known & np.array([str(name) in waiting for name in found["ids"]], bool)
     joined, there = int(waits.sum()), int(known.sum())
     if joined:
         part = rows.part(np.flatnonzero(waits))
@@ -477,7 +528,8 @@ def _join(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> int
 
 def _recalibrate(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows) -> bool:
     """Certify the labelled rows of the file; whether the state goes on with the new certificate."""
-    part = rows.part(np.flatnonzero(~np.isnan(rows.columns["labels"])))
+    known = ~np.isnan(rows.columns["labels"])
+    part = rows.part(np.flatnonzero(known.reshape(len(rows), -1).any(1)))
     columns = {name: part[name] for name in ("groups", "clusters", "times", "amounts", "ids")}
     found = monitor.recalibrate(part["scores"], part["labels"], **columns)
     write_file(given.out, f"{found.to_json()}\n".encode(), force=given.force)
@@ -487,24 +539,34 @@ def _recalibrate(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows)
     return bool(found)
 
 
-def _replay(given: argparse.Namespace, certificate: Certificate) -> int:
+def _replay(given: argparse.Namespace, certificate: AnyCertificate) -> int:
     """What the monitor would have said, period by period."""
     monitor, rows = _new_monitor(given, certificate), read_file(given, certificate.label_names)
+    first = _parts(monitor)[0]
     times = read_times(rows.columns["times"])
     order = np.argsort(times, kind="stable")
-    names = period_names(times[order], monitor.by)
+    names = period_names(times[order], first.by)
     begins = np.flatnonzero(np.concatenate([[True], names[1:] != names[:-1]]))
     said = []
     for part in np.split(order, begins[1:]):
         status = monitor.update(**rows.part(part))
-        period = monitor.history.periods[-1]
+        period = first.history.periods[-1]
         said.append({"period": period.name, "rows": period.rows, "status": status})
         if not given.json:
             print(f"{period.name:<12} {period.rows:>9,} rows  {status}")
     _write_page(given, monitor)
     if given.json:
-        print(as_json({**summary(monitor, monitor.rows), "periods": said}))
+        print(as_json({**_told_as_json(monitor, monitor.rows), "periods": said}))
     return DONE if monitor.exit_code == 0 else NOT_PROVED
+
+
+def _told_as_json(monitor: AnyMonitor, counted: int) -> dict[str, Any]:
+    """The state in plain values, of both sides if there are two."""
+    if isinstance(monitor, Monitor):
+        return summary(monitor, counted)
+    parts = {name: summary(part, counted) for name, part in monitor.parts.items()}
+    said = {"status": monitor.status, "verdict": monitor.verdict, "rows": monitor.rows}
+    return {**said, "counted": counted, "false_alarm": monitor.false_alarm, "parts": parts}
 
 
 def summary(monitor: Monitor, counted: int) -> dict[str, Any]:
@@ -546,8 +608,8 @@ def _check_page(given: argparse.Namespace) -> None:
         raise UserError(f"--page {given.page} is no page of `watch`; name another, or add --force.")
 
 
-def _write_page(given: argparse.Namespace, monitor: Monitor) -> None:
-    if given.page is not None:
+def _write_page(given: argparse.Namespace, monitor: AnyMonitor) -> None:
+    if given.page is not None and isinstance(monitor, Monitor):
         from setpoint.reports.watch_page import watch_page
 
         _check_page(given)  # somebody may have put a file there

@@ -6,6 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from setpoint.certificates.storage import json_object
 from setpoint.monitoring.monitor import Monitor
 from setpoint.monitoring.status import BROKEN, DRIFTING, HOLDS
@@ -31,6 +34,25 @@ class JointMonitor:
 
     def __init__(self, parts: Mapping[str, Monitor]) -> None:
         self.parts = dict(parts)
+
+    @property
+    def first(self) -> Monitor:
+        """The part that knows what all have in common: rows, files, ids, features, periods."""
+        return next(iter(self.parts.values()))
+
+    @property
+    def rows(self) -> int:
+        """How many rows have been counted."""
+        return self.first.rows
+
+    @property
+    def false_alarm(self) -> float:
+        """The chance of ever raising a false alarm, of all parts together."""
+        return sum(part.false_alarm for part in self.parts.values())
+
+    def counted_before(self, ids: Any) -> NDArray[np.bool_]:
+        """See :meth:`Monitor.counted_before`."""
+        return self.first.counted_before(ids)
 
     def update(self, scores: Any, labels: Any = None, **columns: Any) -> str:
         """Count new rows in every part, with the columns of :meth:`Monitor.update`; the status."""

@@ -16,8 +16,8 @@ whenever decisions and known labels say so, since these are stopping times: so n
 stated or equal for alerts and others. If all labels come in the end, nothing is assumed about which
 come first.
 
-**Its limits.** Among rows of one decision labels must not go by the score: ranks of the labelled
-rows are compared with those of all, and where they differ the block is left out.
+**Its limits.** Among rows of one decision and slice labels must not go by the score: ranks of the
+labelled rows are compared with those of all, and where they differ the block is left out.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from setpoint.axes.arrays import Bools, Floats
+from setpoint.certificates.copies import mixed
 from setpoint.monitoring.incoming_rows import IncomingRows
 from setpoint.rates import Where
 
@@ -416,11 +417,23 @@ def _tallies(state: Mapping[str, Any]) -> dict[str, Tally]:
 
 
 def ranks_of(rows: IncomingRows, kind: Bools) -> Floats:
-    """The rank of each score among rows of a kind, from 0 to 1; of equal scores their middle."""
-    values = rows.margins[kind]
-    order = np.sort(values)
-    below = np.searchsorted(order, values, "left") + np.searchsorted(order, values, "right")
-    return np.asarray(below / 2 / max(len(values), 1), float)
+    """The rank of each score among rows of a kind and of the same slices, from 0 to 1.
+
+    Equal scores get the middle of theirs. Slices may have labels equally often or not, and other
+    scores.
+    """
+    values, cells = rows.margins[kind], np.zeros(int(kind.sum()), np.uint64)
+    for number, inside in zip(
+        mixed(np.arange(len(rows.slices), dtype=np.uint64)), rows.slices.values(), strict=True
+    ):
+        cells[inside[kind]] += number
+    found = np.zeros(len(values))
+    for cell in np.unique(cells):
+        own = values[cells == cell]
+        order = np.sort(own)
+        below = np.searchsorted(order, own, "left") + np.searchsorted(order, own, "right")
+        found[cells == cell] = below / 2 / len(own)
+    return found
 
 
 def _ranks(rows: IncomingRows, kind: Bools) -> list[float]:

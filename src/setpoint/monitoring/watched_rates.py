@@ -240,8 +240,9 @@ class ShareWatch(RateWatch):
     def add(self, rows: IncomingRows, period: str = "") -> tuple[list[float], float]:
         """See :class:`RateWatch`."""
         events, relevant, scales = self._units(rows)
-        weighted = rows.shares is not None and self.needs != "none"
-        least = float(rows.shares.min(initial=1.0)) if weighted else 1.0
+        least = 1.0
+        if rows.shares is not None and self.needs != "none":
+            least = float(rows.shares.min(initial=1.0))
         lost = overdrawn(self._bets, self.excess.limit, scales.max(initial=0.0), least)
         cuts = self.evidence.pieces(len(events))
         gains = self._gains(events, relevant, scales, cuts, lost)
@@ -395,7 +396,7 @@ class ShareWatch(RateWatch):
         """See :class:`RateWatch`."""
         shares: tuple[Any, Any]
         if self.more is None:
-            shares = confidence_sequence(*counts, delta)
+            shares = confidence_sequence(counts[0], counts[1], delta)
         else:
             sums = _of_zeros_and_ones(counts)
             sums += counts[2:] if len(counts) > 2 else 0.0

@@ -62,6 +62,11 @@ def read_certificate_file(path: Path) -> Certificate | ThreeWayCertificate:
     content = path.read_bytes()
     if ThreeWayCertificate.kind.encode() in content:
         return _parsed(ThreeWayCertificate, path, content)
+    if ClassCertificate.kind.encode() in content:
+        raise RunError(
+            f"{path} is about several classes, for Python: setpoint.certificates.ClassCertificate"
+            ".from_json(text) has check() and decide(); monitor() says how to watch each class."
+        )
     return parse_certificate(path, content)
 
 
