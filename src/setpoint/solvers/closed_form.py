@@ -66,10 +66,11 @@ class ClosedForm(BatchCriterion, State):
     def note_undefined(self) -> None:
         """Called instead of a step whose scores are not finite: compiled code cannot raise."""
 
-    def loss(self, scores: Tensor, labels: Any, **more: Any) -> Tensor:
-        """The loss of a batch, attached to the graph of the scores."""
+    def loss(self, scores: Tensor, labels: Any, columns: ExampleColumns) -> Tensor:
+        """The loss of a batch, attached to the graph of the scores; 0 without examples."""
+        if scores.numel() == 0:
+            return scores.sum()
         learns = _learns(scores, labels)
-        columns = ExampleColumns(**more)
         value, gradient = self.value_and_gradient(scores.detach(), labels, learns, columns)
         if _learns(scores):
             return attach(scores, value, gradient)

@@ -27,7 +27,7 @@ from setpoint.axes.outputs import check_output_columns, output_names
 from setpoint.axes.sample import Sample, exact
 from setpoint.batch import ScoredExamples, describe
 from setpoint.distributed import Reduction
-from setpoint.losses import attach, exact_type, example_weights, labelled
+from setpoint.losses import exact_type, example_weights, labelled
 from setpoint.losses.cross_entropy import Loss
 from setpoint.problems import GoalLike, Problem, as_problem
 from setpoint.rates import Array, Rate
@@ -273,16 +273,10 @@ class Implicit(ClosedForm):
                 :class:`setpoint.Stratified`: rates and thresholds count by them (times
                 ``weights``), while the main loss takes the batch as it was drawn.
         """
-        if scores.numel() == 0:
-            return scores.sum()
-        learns = torch.is_grad_enabled() and scores.requires_grad
         columns = ExampleColumns(weights, resampling, groups, queries)
-        value, gradient = self.value_and_gradient(scores.detach(), labels, learns, columns)
-        if not learns:
-            return torch.as_tensor(value, dtype=gradient.dtype, device=scores.device)
-        loss = attach(scores, value, gradient)
-        if self.training and not self._on_its_own:
-            self._follow(scores)
+        loss = self.loss(scores, labels, columns)
+        if self.training and not self._on_its_own and loss.requires_grad and len(scores):
+            self.schedule.watch(scores, self.outcome, self._row_of_all)
         return loss
 
     def value_and_gradient(
@@ -384,14 +378,6 @@ class Implicit(ClosedForm):
                 "queries= was given, and the problem is not asked of queries: write "
                 'problem.per("query"), or leave queries= out.'
             )
-
-    def _follow(self, scores: Tensor) -> None:
-        """Note how the threshold depends on the weights of the model."""
-        if self.schedule.follow is None:
-            return
-        outcome = self.outcome
-        assert isinstance(outcome, PlainOutcome)
-        self.schedule.watch(scores, outcome.motion(), self._row_of_all)
 
     def current_share(self, scores: Tensor | None = None) -> float:
         """The main loss's share at this step (of classes, the number of columns matters)."""

@@ -282,7 +282,7 @@ class PenalizedLoss(ClosedForm):
 
     def forward(self, scores: Tensor, held: Tensor) -> Tensor:
         """The penalized loss, with its gradient on the scores; ``held`` is the head's loss."""
-        return self.loss(scores, held)
+        return self.loss(scores, held, ExampleColumns())
 
     def value_and_gradient(
         self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns

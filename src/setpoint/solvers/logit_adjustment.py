@@ -67,9 +67,7 @@ class Adjusted(ClosedForm):
 
     def forward(self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None) -> Tensor:
         """The loss of a batch."""
-        if scores.numel() == 0:
-            return scores.sum()
-        return self.loss(scores, labels, weights=weights)
+        return self.loss(scores, labels, ExampleColumns(weights))
 
     def value_and_gradient(
         self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns

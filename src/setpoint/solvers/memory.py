@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._checks import whole
-from setpoint.axes.everyone import Everyone
+from setpoint.axes.axis import Outcome
+from setpoint.axes.everyone import Everyone, PlainOutcome
 from setpoint.axes.sample import Sample
 from setpoint.axes.scan import Placement
 from setpoint.distributed import Row
-from setpoint.rates import Array
 
 Sum = Callable[[Row, Sequence[Tensor]], Row]
 """Makes the gradient of all ranks' examples from that of this rank's."""
@@ -189,10 +189,11 @@ class Schedule(State):
         """Whether thresholds are found at this step; the first one has no others to take."""
         return age == 0 or (age >= self.delay and (age - self.delay) % self.correct_every == 0)
 
-    def watch(self, scores: Tensor, by_score: Array, of_all_ranks: Sum) -> None:
+    def watch(self, scores: Tensor, outcome: Outcome | None, of_all_ranks: Sum) -> None:
         """Note how the threshold depends on the weights, for the update after the step."""
-        if self.follow is None:
+        if self.follow is None or not isinstance(outcome, PlainOutcome):
             return
+        by_score = outcome.motion()
         if len(by_score) > 1:
             raise ValueError(f"follow= moves one threshold; got scores of {len(by_score)} outputs.")
         upstream = torch.from_numpy(by_score).T.reshape(scores.shape).to(scores)

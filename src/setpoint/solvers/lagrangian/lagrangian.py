@@ -163,9 +163,7 @@ class Lagrangian(ClosedForm):
         self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Any = None
     ) -> Tensor:
         """The loss of a batch; the arguments are those of :class:`setpoint.Implicit`."""
-        if scores.numel() == 0:
-            return scores.sum()
-        return self.loss(scores, labels, weights=weights, groups=groups)
+        return self.loss(scores, labels, ExampleColumns(weights, groups=groups))
 
     def value_and_gradient(
         self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
