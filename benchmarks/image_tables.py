@@ -3,6 +3,7 @@
     python -m benchmarks image_tables --quick                       # a minute, to a scratch file
     python -m benchmarks image_tables --data fashion --network 2k --folds 2 --minutes 40
     python -m benchmarks image_tables --method ico tfco --goal "FNR at FPR 1%"
+    peers/bin/python -m benchmarks image_tables --method LibAUC     # requirements-peers.txt
     python -m benchmarks image_tables --docs                        # tables into docs/peers.md
 
 Every method trains the same network from the same start with three learning rates; the rate and
@@ -30,6 +31,7 @@ from benchmarks.common.images import ImageParts
 from benchmarks.common.networks import TINY, SmallCNN
 from benchmarks.common.pages import fill
 from benchmarks.common.scratch import scratch
+from benchmarks.peers import learners
 from benchmarks.peers.faces import GOALS, TASKS, fold
 from benchmarks.peers.page import PAGE, gain, spread, table
 from setpoint import CrossEntropy, Implicit, Infeasible
@@ -77,6 +79,10 @@ ENTRIES: dict[str, tuple[Method, bool]] = {
     **{f"ico, temperature {t:g}": (_published(t), True) for t in (0.1, 10.0)},
 }
 """Methods, the main ones first, and whether the average of the weights is judged."""
+LIBAUC = "LibAUC"
+"""Its partial area, optimizer and sampler, in the environment of the peers."""
+NAMES = (*ENTRIES, LIBAUC)
+PASSES = 10  # how often LibAUC's run is judged: a pass of the others is about as long
 MAIN = 7
 FIRST = ("FNR at FPR 1%", "ROC-AUC to 5%", "FNR at FPR 5%")
 
@@ -110,24 +116,51 @@ def judged(
     name: str, network: str, data: ImageParts, goals: Sequence[str], seed: int, steps: int
 ) -> tuple[Judge, Cell]:
     """Train a method with all rates; its judge, the number of weights and the CPU time."""
-    method, averaged = ENTRIES[name]
     judge = Judge(data, goals)
     start = process_time()
     for rate in RATES:
         torch.manual_seed(seed)
-        x, y = data.train
-        net = SmallCNN(1, WIDTHS[network], channels=x.shape[1])
-        model, criterion = method.build(net, GOALS[goals[0]], steps)
+        net = SmallCNN(1, WIDTHS[network], channels=data.train[0].shape[1])
         vars(judge)["rate"] = rate
-        fit(
-            model, criterion, x, y, steps=steps, batch_size=BATCH, learning_rate=rate, seed=seed,
-            averaged=averaged, sampler=method.sampler(BATCH), validation=judge,
-        )  # fmt: skip
+        if name == LIBAUC:
+            _train_libauc(net, judge, data, goals[0], rate, seed, steps)
+        else:
+            _train(name, net, judge, data, goals[0], rate, seed, steps)
     more = {
         "weights": sum(p.numel() for p in net.parameters()),
         "cpu_seconds": round(process_time() - start, 1),
     }
     return judge, more
+
+
+def _train(
+    name: str, net: nn.Module, judge: Judge, data: ImageParts, goal: str, rate: float, seed: int,
+    steps: int,
+) -> None:  # fmt: skip
+    """A method by name, judged after every pass."""
+    method, averaged = ENTRIES[name]
+    model, criterion = method.build(net, GOALS[goal], steps)
+    fit(
+        model, criterion, *data.train, steps=steps, batch_size=BATCH, learning_rate=rate, seed=seed,
+        averaged=averaged, sampler=method.sampler(BATCH), validation=judge,
+    )  # fmt: skip
+
+
+def _train_libauc(
+    net: nn.Module, judge: Judge, data: ImageParts, goal: str, rate: float, seed: int, steps: int
+) -> None:
+    """The partial area up to the goal's rate; it has no average of the weights."""
+    from benchmarks.peers import with_libauc  # the other environment
+
+    x, y = data.train
+    made = with_libauc.learner("pAUC-CVaR + SOPA", net, x, y, rate, beta=_limit(goal))
+    rows = with_libauc.batches(y, BATCH, steps, seed)
+    learners.train(made, rows, lambda _: judge.metric(net), max(1, steps // PASSES))
+
+
+def _limit(goal: str) -> float:
+    """The FPR of a goal, which its name ends with."""
+    return float(goal.rstrip("%").split()[-1]) / 100
 
 
 def value(goal: str, scores: Tensor, labels: Tensor) -> float:
@@ -147,7 +180,7 @@ def round_of(cell: Cell) -> int:
         cell["fold"]
         + (FIRST.index(cell["goal"]) if cell["goal"] in FIRST else len(FIRST))
         + (cell["network"] != "2k")
-        + (list(ENTRIES).index(cell["method"]) >= MAIN)
+        + (NAMES.index(cell["method"]) >= MAIN)
     )
 
 
@@ -206,7 +239,7 @@ def text(rows: list[dict[str, Any]]) -> str:
             continue  # a part of it stands in the table of the main methods
         plain = [[v for k, v in here.items() if k[4] == PLAIN and k[0] == t] for t in tasks]
         lines = [[PLAIN, *map(spread, plain), ""]]
-        for name in ENTRIES:
+        for name in NAMES:
             found = gains(here, name)
             if found:
                 by_task = [gain([v for k, v in found.items() if k[0] == t]) for t in tasks]
@@ -232,7 +265,7 @@ def summary(tests: Tests) -> str:
     both = gains(first, "Implicit")
     places = [p for p in product(TASKS, WIDTHS) if sum(_at(k, p) for k in both) > 1]
     lines = []
-    for name in list(ENTRIES)[1:MAIN]:
+    for name in (*NAMES[1:MAIN], LIBAUC):
         found = gains(first, name)
         lines.append([name, *(gain([v for k, v in found.items() if _at(k, p)]) for p in places)])
     return table([f"{FIRST[0]}, gain on {PLAIN}", *(", ".join(p) for p in places)], lines)
@@ -249,7 +282,7 @@ def main() -> None:
     made.add_argument("--task", help="one class or attribute, such as Shirt")
     made.add_argument("--network", nargs="+", choices=WIDTHS, default=list(WIDTHS))
     made.add_argument("--goal", nargs="+", choices=GOALS, default=list(GOALS))
-    made.add_argument("--method", nargs="+", choices=ENTRIES, default=list(ENTRIES))
+    made.add_argument("--method", nargs="+", choices=NAMES, default=list(ENTRIES))
     made.add_argument("--folds", type=int, default=5)
     made.add_argument("--steps", type=int, default=STEPS)
     chosen = made.parse_args()

@@ -171,8 +171,10 @@ def check_marks(
         column: Some of its values.
         written: The format in which the column was written in another file.
     """
+    if column.dtype != object:  # numbers have no marks
+        return
     first = np.array([next((text for text in column if _is_marked(text)), None)], object)
-    if column.dtype != object or read_values(first).unclear is None:
+    if read_values(first).unclear is None:
         return
     text = read_values(column).unclear
     known = None if text is None else column_format(source, name)[0]
