@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class SoftCounts:
     """A sample read with a step of some ``width`` [c, m] or [c, 1] around thresholds ``at``.
 
     The counts and their slopes come from ``whole``, the gradient of the scores from ``batch``;
-    without a memory the two are the same examples. Numpy or torch, as the samples are.
+    without a memory the two are the same examples.
     """
 
     step: Step
@@ -79,15 +79,6 @@ class SoftCounts:
                 pulls = pulls - _pulled(by[..., k:], some, self.step.slope(-u))
             parts.append(pulls)
         return _concatenated(parts, 1)
-
-    def tensors(self, device: Any = None) -> SoftCounts:
-        """The same with tensors, for criteria that compute with these."""
-        import torch
-
-        at, width = (torch.from_numpy(np.ascontiguousarray(x)) for x in (self.at, self.width))
-        whole = self.whole.tensors(device)
-        own = whole if self.batch is self.whole else self.batch.tensors(device)
-        return SoftCounts(self.step, at.to(device), width.to(device), whole, own)
 
     def examples_in_band(self) -> Array:
         """How many examples share the gradient: ``(sum k)^2 / sum k^2`` of the kernel weights."""
@@ -187,8 +178,7 @@ def gradient_of(
     expression: Expression, counts: Array, tables: Tables, slices: tuple[Where, ...]
 ) -> Array:
     """How an expression changes with each of these counts, ``[c, m, k]``."""
-    numpy = isinstance(counts, np.ndarray)
-    total = np.zeros(counts.shape) if numpy else counts.new_zeros(counts.shape)
+    total = np.zeros(counts.shape)
     k = 2 * len(slices)
     folded = counts.shape[-1] == k  # rejected examples are those that are not accepted
     for (where, i), slope in expression.gradient(tables).items():
@@ -210,11 +200,5 @@ def _pulled(by_count: Array, columns: Array, kernel: Array) -> Array:
 
 
 def _concatenated(parts: list[Array], axis: int) -> Array:
-    """Arrays, or tensors, one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts, axis)
-    import torch
-
-    return torch.cat(parts, axis)
+    """Arrays one after the other, without a copy of a single one."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis)

@@ -12,9 +12,11 @@ from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from setpoint.axes.arrays import Floats
 from setpoint.losses import attach, exact_type
 from setpoint.solvers.base import BatchCriterion
 from setpoint.solvers.memory import State
@@ -114,6 +116,16 @@ def _call_shapes(
 ) -> tuple[Tensor, Tensor]:
     dtype = exact_type(scores)
     return scores.new_empty([], dtype=dtype), torch.empty_like(scores, dtype=dtype)
+
+
+def gradient_like(scores: Tensor, slopes: Floats) -> Tensor:
+    """Slopes ``[c, n]`` as a gradient on the scores: in their shape and on their device.
+
+    In their precision, single at least.
+    """
+    dtype = np.float64 if scores.dtype == torch.float64 else np.float32
+    gradient = torch.from_numpy(slopes.T.reshape(scores.shape).astype(dtype, copy=False))
+    return gradient if scores.is_cpu else gradient.to(scores.device)
 
 
 def _learns(*tensors: Any) -> bool:

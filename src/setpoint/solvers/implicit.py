@@ -31,7 +31,7 @@ from setpoint.losses import exact_type, example_weights, labelled
 from setpoint.losses.cross_entropy import Loss
 from setpoint.problems import GoalLike, Problem, as_problem
 from setpoint.rates import Array, Rate
-from setpoint.solvers.closed_form import ClosedForm, ExampleColumns
+from setpoint.solvers.closed_form import ClosedForm, ExampleColumns, gradient_like
 from setpoint.solvers.logit_adjustment import Adjusted, leans
 from setpoint.solvers.main_loss import blended, main_gradient, main_loss
 from setpoint.solvers.memory import Memory, Schedule
@@ -318,9 +318,7 @@ class Implicit(ClosedForm):
             if steps:  # a look at validation data is not a step
                 self._remember(batch, outcome, scores.dtype)
             value, slopes = blended(outcome, main, share)
-        dtype = np.float64 if scores.dtype == torch.float64 else np.float32
-        gradient = torch.from_numpy(slopes.T.reshape(scores.shape).astype(dtype, copy=False))
-        gradient = gradient if given.is_cpu else gradient.to(given.device)
+        gradient = gradient_like(scores, slopes)
         return value, gradient / given if self.rule == "weight" else gradient
 
     def _hold(self, batch: Any, share: float, steps: bool) -> Outcome:

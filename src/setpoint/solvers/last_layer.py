@@ -7,7 +7,7 @@ Thresholds are a function of the head; the body learns features by a loss of its
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -18,16 +18,18 @@ from torch.func import functional_call
 
 from setpoint._checks import positive
 from setpoint.axes import PlainOutcome, SoftCounts
+from setpoint.axes.arrays import Floats, quiet
+from setpoint.axes.sample import exact
 from setpoint.axes.scan import holds
 from setpoint.distributed import Reduction, workers
-from setpoint.losses import exact_type
 from setpoint.problems import PER_GROUP, GoalLike
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.base import BatchCriterion, check_model, check_problem
 from setpoint.solvers.baselines import CrossEntropy
-from setpoint.solvers.closed_form import ClosedForm, ExampleColumns
+from setpoint.solvers.closed_form import ClosedForm, ExampleColumns, gradient_like
 from setpoint.solvers.implicit import Implicit
 from setpoint.solvers.lagrangian.terms import terms_at
+from setpoint.solvers.main_loss import blended
 from setpoint.solvers.split import Split, check_features, check_head, check_steady
 
 
@@ -286,7 +288,7 @@ class PenalizedLoss(ClosedForm):
 
     def value_and_gradient(
         self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[float, Tensor]:
         """The loss and its gradient on the scores of the batch that was held."""
         outcome = self._implicit[0].outcome
         assert isinstance(outcome, PlainOutcome)
@@ -301,30 +303,24 @@ class PenalizedLoss(ClosedForm):
             self.held_at = torch.where(both.to(now.device), now, before)
         if self.by.eta is not None:
             eta = torch.full_like(eta, self.by.eta / now.shape[1])
-        value, gradient = self._penalized(outcome.counts, at.cpu(), eta.cpu())
-        return value.to(scores.device, exact_type(scores)), gradient.T.reshape(scores.shape)
+        counts = replace(outcome.counts, at=exact(at), _kernels=[])
+        with quiet():
+            value, slopes = blended(self._penalized(counts, exact(eta)), None, 0.0)
+        return value, gradient_like(scores, slopes)
 
-    def _penalized(self, counts: SoftCounts, at: Tensor, eta: Tensor) -> tuple[Tensor, Tensor]:
-        """The mean over outputs, and its gradient on the scores ``[c, n]``.
-
-        Both are zero for an output where they are not finite or a class is missing.
+    def _penalized(self, counts: SoftCounts, eta: Floats) -> PlainOutcome:
+        """The penalized objective at the thresholds of ``counts``.
 
         Args:
-            counts: The batch, read around other thresholds.
-            at: The thresholds, ``[c, m]``.
+            counts: The batch around the thresholds where the gaps are taken.
             eta: The price of every target's gap, ``[t, c, m]``.
         """
-        whole, batch, width = counts.whole.tensors(), counts.batch.tensors(), counts.width
-        counts = SoftCounts(counts.step, at, torch.as_tensor(width), whole, batch)
         soft, problem = counts.counts()[0], self._implicit[0].problem
-        terms = terms_at(problem, self._targets, problem.slices, soft, soft, whole.totals)
-        equal = torch.tensor([hold.sense == "at" for hold in self._targets], dtype=torch.bool)
-        missed = torch.where(equal[:, None, None], terms.gaps.sign(), (terms.gaps > 0).to(at))
-        value, by_count = terms.weighted(torch.ones_like(at), eta * missed * at.shape[1])
-        value, gradient = value.mean(-1), counts.pull(by_count)
-        sound = (value + gradient.sum(-1)).isfinite() & (whole.totals.amin(-1) > 0)
-        value, gradient = torch.where(sound, value, 0.0), torch.where(sound[:, None], gradient, 0.0)
-        return value.mean(), gradient / len(gradient)
+        terms = terms_at(problem, self._targets, soft, soft, counts.whole.totals)
+        equal = np.array([hold.sense == "at" for hold in self._targets], dtype=bool)
+        missed = np.where(equal[:, None, None], np.sign(terms.gaps), terms.gaps > 0)
+        ones = np.ones_like(counts.at)
+        return terms.priced(problem, counts, ones, eta * missed * counts.at.shape[1])[0]
 
 
 def running_multipliers(known: Tensor, outcome: PlainOutcome) -> Tensor:

@@ -8,7 +8,7 @@ beside :class:`setpoint.Implicit`, where the threshold follows the scores.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -17,19 +17,23 @@ from torch import Tensor
 
 from setpoint._checks import number
 from setpoint._checks import share as share_between
-from setpoint.axes import Sample, SoftCounts, read_sample, tables_of
-from setpoint.axes.everyone import soft_counts
+from setpoint.axes import read_sample
+from setpoint.axes.arrays import Floats, quiet
+from setpoint.axes.everyone import PlainSoft, soft_counts
+from setpoint.axes.sample import exact
+from setpoint.axes.soft_counts import Form
 from setpoint.distributed import workers
-from setpoint.losses import attach, example_weights, labelled
+from setpoint.losses import attach, exact_type, example_weights, labelled
 from setpoint.losses.cross_entropy import Loss
 from setpoint.problems import PER_GROUP, GoalLike
-from setpoint.rates import Bound, Expression, Where
+from setpoint.rates import Bound, Expression, Tables
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to
 from setpoint.solvers.base import BatchCriterion, check_problem, check_soft_step
+from setpoint.solvers.closed_form import gradient_like
 from setpoint.solvers.main_loss import main_loss, mix, score_gradient
-from setpoint.steps import Hard, Sigmoid, Step
+from setpoint.steps import Sigmoid, Step
 
 
 class RateBarrier(BatchCriterion):
@@ -97,28 +101,32 @@ class RateBarrier(BatchCriterion):
         if weights is not None:
             weights = example_weights(weights, scores)
         batch = read_sample(self._slices, scores, labels, weights, groups)
-        reading = read_at(batch, self.threshold, self.step).tensors(scores.device)
-        learns = self.training and torch.is_grad_enabled() and scores.requires_grad
+        at = np.full((len(batch.scores), 1), self.threshold)
+        with quiet():
+            soft = PlainSoft(soft_counts(batch, batch, at, self.step))
+            rate, slopes = soft_rate(self.problem.objective, soft)
         sign = -1.0 if self.problem.maximize else 1.0
-        rate, gradient = soft_rate(self.problem.objective, reading, self._slices)
-        value, gradient = sign * rate, sign * gradient
-        value = value.to(torch.promote_types(scores.dtype, torch.float32))
-        if not learns:
+        value = torch.tensor(sign * rate, dtype=exact_type(scores), device=scores.device)
+        if not (self.training and torch.is_grad_enabled() and scores.requires_grad):
             return value
+        slopes = sign * slopes
         if self.share:
             main = score_gradient(main_loss(self.main), scores, labels, weights)
-            gradient = mix(main.reshape(len(scores), -1).T, gradient, self.share)
-        objective = attach(scores, value, gradient.T.reshape(scores.shape))
-        held = [self._hold(target, reading, scores) for target in self.problem.points[0]]
+            slopes = mix(exact(main).reshape(len(scores), -1).T, slopes, self.share)
+        objective = attach(scores, value, gradient_like(scores, slopes))
+        tables = batch.tables_at(at)
+        held = [self._hold(target, soft, tables, scores) for target in self.problem.points[0]]
         if not held:
             return objective
         return self.barrier.loss(objective, subject_to=held)
 
-    def _hold(self, target: Any, reading: SoftCounts, scores: Tensor) -> Constraint:
-        """The bound of a rate: the true value, with the gradient of the soft one."""
-        _, gradient = soft_rate(target.expression, reading, self._slices)
-        value = true_rate(target.expression, reading, self._slices, missing=target.level)
-        loss = attach(scores, value.double(), gradient.T.reshape(scores.shape))
+    def _hold(self, target: Any, soft: PlainSoft, tables: Tables, scores: Tensor) -> Constraint:
+        """The bound of a rate: the true value (0/0 keeps it), with the gradient of the soft one."""
+        with quiet():
+            _, slopes = soft_rate(target.expression, soft)
+            true = float(np.mean(target.expression.of(tables)))
+        value = torch.tensor(true if isfinite(true) else target.level, dtype=torch.float64)
+        loss = attach(scores, value.to(scores.device), gradient_like(scores, slopes))
         name = str(target.expression)
         if not isinstance(target, Bound):
             return equal_to(loss, target.level, name=name)
@@ -155,36 +163,13 @@ class RateBarrier(BatchCriterion):
         return f"{type(self).__name__}({self.problem}, {listed}, {self.step!r}, {self.barrier!r})"
 
 
-def read_at(batch: Sample, threshold: float, step: Step) -> SoftCounts:
-    """The batch as seen from a threshold that is the same for all outputs."""
-    at = np.full((len(batch.scores), 1), threshold)
-    with np.errstate(all="ignore"):
-        return soft_counts(batch, batch, at, step)
-
-
-def soft_rate(
-    rate: Expression, reading: SoftCounts, slices: tuple[Where, ...]
-) -> tuple[Tensor, Tensor]:
+def soft_rate(rate: Expression, soft: PlainSoft) -> tuple[float, Floats]:
     """A soft rate, the mean over outputs, and its gradient on the scores ``[c, n]``.
 
     0/0 counts as zero with a zero gradient: such a batch says nothing about the rate.
     """
-    counts = reading.counts()[0].requires_grad_()
-    with torch.enable_grad():
-        value = torch.as_tensor(rate.of(tables_of(counts, reading.whole.totals, slices))).mean()
-    by_count = torch.zeros_like(counts)
-    if value.requires_grad:
-        (by_count,) = torch.autograd.grad(value, counts)
-    gradient = reading.pull(by_count)
-    known = (value + gradient.sum()).isfinite()
-    return torch.where(known, value.detach(), 0.0), torch.where(known, gradient, 0.0)
-
-
-def true_rate(
-    rate: Expression, reading: SoftCounts, slices: tuple[Where, ...], missing: float
-) -> Tensor:
-    """The rate of true decisions, the mean over outputs; ``missing`` where it is 0/0."""
-    hard = replace(reading, step=Hard(), _kernels=[])
-    tables = tables_of(hard.counts()[0], hard.whole.totals, slices)
-    value = torch.as_tensor(rate.of(tables)).mean()
-    return torch.where(value.isfinite(), value, missing)
+    values, by_count = Form(rate, soft.counts.whole.slices)(soft)
+    value, gradient = float(np.mean(values)), soft.pull(by_count) / len(soft.totals)
+    if isfinite(value + float(gradient.sum())):
+        return value, gradient
+    return 0.0, np.zeros_like(gradient)

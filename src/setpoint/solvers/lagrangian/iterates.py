@@ -16,14 +16,14 @@ from scipy.optimize import linprog
 from torch import Tensor, nn
 
 from setpoint._checks import whole
-from setpoint.axes import SoftCounts, read_sample, tables_of
-from setpoint.axes.arrays import Floats
+from setpoint.axes import read_sample
+from setpoint.axes.arrays import Floats, quiet
+from setpoint.axes.sample import exact
 from setpoint.axes.scan import holds, tolerance
 from setpoint.problems import GoalLike, Problem
 from setpoint.rates import Bound
 from setpoint.solvers.lagrangian.lagrangian import check_shared
 from setpoint.solvers.lagrangian.terms import true_gaps
-from setpoint.steps import Hard
 
 
 @dataclass(frozen=True)
@@ -163,20 +163,20 @@ def measure_iterate(
 
     0/0 is the worst there is: an infinite cost, an infinite excess.
     """
-    sample = read_sample(problem.slices, scores, labels, weights, groups).tensors()
-    at = torch.as_tensor(thresholds, dtype=torch.float64).reshape(1, -1).to(sample.scores)
+    sample = read_sample(problem.slices, scores, labels, weights, groups)
+    at = exact(thresholds).astype(np.float64).reshape(1, -1)
     if len(sample.scores) != 1 or at.shape[1] != len(problem.points):
         raise ValueError(
             f"`{problem}` is judged at {len(problem.points)} threshold(s) of one output; "
             f"got {at.shape[1]} of {len(sample.scores)}."
         )
-    reading = SoftCounts(Hard(), at, torch.ones_like(at), sample, sample)
-    tables = tables_of(reading.counts()[0], sample.totals, problem.slices)
-    values = torch.as_tensor(problem.objective.of(tables)).expand(at.shape)
+    tables = sample.tables_at(at)
+    with quiet():
+        values = np.broadcast_to(problem.objective.of(tables), at.shape)
     worst = float("-inf") if problem.maximize else float("inf")
-    objective = float(torch.where(values.isnan(), worst, values).mean())
-    gaps = true_gaps(holds(problem), problem.slices, reading)
-    excess = torch.nan_to_num(gaps, nan=float("inf")).reshape(-1)
+    objective = float(np.where(np.isnan(values), worst, values).mean())
+    gaps = true_gaps(holds(problem), tables, at)
+    excess = np.where(np.isnan(gaps), np.inf, gaps).reshape(-1)
     return objective, tuple(excess.tolist()), tuple(at[0].tolist())
 
 

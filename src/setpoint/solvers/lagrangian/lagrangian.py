@@ -14,15 +14,15 @@ from torch import Tensor
 
 from setpoint._checks import number, positive
 from setpoint._checks import share as share_between
-from setpoint.axes import PlainOutcome, SoftCounts, read_sample, spread
-from setpoint.axes.cuts import Cuts
+from setpoint.axes import Sample, SoftCounts, read_sample, spread
+from setpoint.axes.arrays import Floats, quiet
 from setpoint.axes.sample import exact
-from setpoint.axes.scan import Hold, Placement, holds, place
+from setpoint.axes.scan import Hold, holds, place
 from setpoint.distributed import Reduction
-from setpoint.losses import exact_type, example_weights
+from setpoint.losses import example_weights
 from setpoint.problems import PER_GROUP, GoalLike, Problem
 from setpoint.solvers.base import check_problem, check_soft_step
-from setpoint.solvers.closed_form import ClosedForm, ExampleColumns
+from setpoint.solvers.closed_form import ClosedForm, ExampleColumns, gradient_like
 from setpoint.solvers.lagrangian.multipliers import (
     Additive,
     MultiplierLog,
@@ -32,6 +32,7 @@ from setpoint.solvers.lagrangian.multipliers import (
     history_of,
 )
 from setpoint.solvers.lagrangian.terms import Slack, has_ratios, terms_at, true_gaps
+from setpoint.solvers.main_loss import blended
 from setpoint.solvers.memory import State
 from setpoint.solvers.status import Snapshot
 from setpoint.steps import Sigmoid, Step
@@ -57,23 +58,22 @@ class LearnedThresholds(State):
         self.rate = rate
         self.register_buffer("values", torch.empty(0, dtype=torch.float64))
 
-    def at(self, problem: Problem, targets: list[Hold], cuts: Cuts | None, like: Tensor) -> Tensor:
+    def at(self, problem: Problem, targets: list[Hold], batch: Sample) -> Floats:
         """The present thresholds; in the first batch, the problem's exact ones."""
+        shape = (len(batch.scores), len(problem.points))
         if self.fixed is not None:
-            return torch.full_like(like, self.fixed)
-        if self.values.shape == like.shape:
-            return self.values.to(like)
-        assert cuts is not None  # only fixed thresholds need none
-        with np.errstate(all="ignore"):
-            return torch.from_numpy(place(cuts, problem, targets).marginal).to(like)
+            return np.full(shape, self.fixed)
+        if self.values.shape == shape:
+            return exact(self.values)
+        return np.asarray(place(batch.cuts, problem, targets).marginal)
 
-    def descend(self, at: Tensor, slopes: Tensor, reach: Tensor) -> None:
+    def descend(self, at: Floats, slopes: Floats, reach: Floats) -> None:
         """Move down ``slopes`` [c, m], the derivatives of a mean over thresholds."""
         if self.fixed is None:
             unit = reach[:, None]
             step = self.rate * unit * slopes * at.shape[1]
-            at = at - unit * step.clamp(-_FARTHEST, _FARTHEST)
-        self.values = at.clone()
+            at = at - unit * step.clip(-_FARTHEST, _FARTHEST)
+        self.values = torch.from_numpy(at.copy()).to(self.values.device)
 
 
 class Lagrangian(ClosedForm):
@@ -150,7 +150,7 @@ class Lagrangian(ClosedForm):
         self.threshold = None if threshold is None else number(threshold, "threshold")
         self.threshold_rate = positive(threshold_rate, "threshold_rate")
         self.slack_rate = share_between(slack_rate, "slack_rate")
-        self._targets, self._slices = holds(problem), problem.slices
+        self._targets = holds(problem)
         self.duals = (Additive if regret == "external" else Swap)(self._targets)
         self.slack = Slack(self.slack_rate if has_ratios(problem) else 1.0)
         self.learned = LearnedThresholds(self.threshold, self.threshold_rate)
@@ -167,39 +167,27 @@ class Lagrangian(ClosedForm):
 
     def value_and_gradient(
         self, scores: Tensor, labels: Any, learns: bool, columns: ExampleColumns
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[float, Tensor]:
         """The loss of a batch and its gradient on the scores; in training, state changes."""
         counts, reach = self._read(scores, labels, columns.weights, columns.groups)
-        steps = learns and self.training
-        (soft, slopes), totals = counts.counts(), counts.whole.totals
-        sound = totals.amin(-1) > 0
-        around = self.slack.around(soft, totals, sound, steps)
-        terms = terms_at(self.problem, self._targets, self._slices, soft, *around)
-        weight, prices = self.duals.prices(counts.at)
-        value, by_count = terms.weighted(weight, prices)
-        gradient = counts.pull(by_count)
-        sound = sound & (value.sum(-1) + gradient.sum(-1)).isfinite()
-        self._gaps = true_gaps(self._targets, self._slices, counts) if self.proxy else terms.gaps
-        self._last = self._snapshot(counts, value.mean(-1), gradient, sound, terms.objective)
+        at, batch, steps = counts.at, counts.batch, learns and self.training
+        with quiet():
+            soft, slopes = counts.counts()
+            there = (batch.totals > 0).all(-1)
+            around = self.slack.around(soft, batch.totals, there, steps)
+            terms = terms_at(self.problem, self._targets, soft, *around)
+            weight, prices = self.duals.prices(torch.from_numpy(at))
+            outcome, by_count = terms.priced(self.problem, counts, exact(weight), exact(prices))
+            sound = outcome.sound[:, None]
+            by_threshold = np.where(sound, (by_count * slopes).sum(-1), 0.0)
+            value, gradient = blended(outcome, None, 0.0)
+        gaps = true_gaps(self._targets, batch.tables_at(at), at) if self.proxy else terms.gaps
+        self._gaps = torch.from_numpy(gaps)
+        self._last = Snapshot(self.problem, "", outcome, 0.0)
         if steps:
-            by_threshold = torch.where(sound[:, None], (by_count * slopes).sum(-1), 0.0)
-            self.learned.descend(counts.at, by_threshold, reach)
-            self._climb(prices, torch.where(sound[:, None], self._gaps, 0.0))
-        dtype = exact_type(scores)
-        loss = torch.where(sound, value.mean(-1), 0.0).mean()
-        gradient = torch.where(sound[:, None], gradient, 0.0) / len(gradient)
-        return loss.to(dtype), gradient.T.reshape(scores.shape).to(dtype)
-
-    def _snapshot(
-        self, counts: SoftCounts, value: Tensor, gradient: Tensor, sound: Tensor, objective: Tensor
-    ) -> Snapshot:
-        """The batch as :class:`setpoint.Implicit` keeps it, for words and numbers."""
-        at = exact(counts.at)
-        placed = Placement(at, at, [])
-        rates = exact(-objective if self.problem.maximize else objective)
-        numbers = exact(value), exact(gradient), exact(sound)
-        outcome = PlainOutcome(*numbers, at, at, self.problem, counts, placed, rates)
-        return Snapshot(self.problem, "", outcome, 0.0)
+            self.learned.descend(at, by_threshold, reach)
+            self._climb(prices, torch.from_numpy(np.where(sound, gaps, 0.0)))
+        return value, gradient_like(scores, gradient)
 
     def _climb(self, prices: Tensor, gaps: Tensor) -> None:
         """Move the multipliers up their gaps."""
@@ -245,21 +233,16 @@ class Lagrangian(ClosedForm):
 
     def _read(
         self, scores: Tensor, labels: Any, weights: Any, groups: Any
-    ) -> tuple[SoftCounts, Tensor]:
+    ) -> tuple[SoftCounts, Floats]:
         """The batch around the thresholds, and the spread of its scores."""
         if weights is not None:
             weights = example_weights(weights, scores)
-        batch = read_sample(self._slices, scores, labels, weights, groups)
-        cuts, reach = None, torch.ones(len(batch.scores), dtype=torch.float64)
-        if self.threshold is None or self.step.temperature is None:
-            cuts = batch.cuts
-            with np.errstate(all="ignore"):
-                reach = torch.from_numpy(spread(batch.scores, batch.weights))
-        width = self.step.width_of(reach)
-        width = (width + (width == 0))[:, None].expand(-1, len(self.problem.points))
-        at = self.learned.at(self.problem, self._targets, cuts, width)
-        tensors = batch.tensors()
-        return SoftCounts(self.step, at, width, tensors, tensors), reach
+        batch = read_sample(self.problem.slices, scores, labels, weights, groups)
+        with quiet():
+            reach = spread(batch.scores, batch.weights)
+        width = self.step.width_of(reach)[:, None]
+        at = self.learned.at(self.problem, self._targets, batch)
+        return SoftCounts(self.step, at, width + (width == 0), batch, batch), reach
 
 
 def check_shared(problem: GoalLike, who: str) -> Problem:

@@ -8,17 +8,19 @@ there, ``s + (N - s D) / D_mean`` with ``s`` the running ratio.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.axes import SoftCounts, gradient_of, tables_of
-from setpoint.axes.scan import Hold
+from setpoint.axes import PlainOutcome, SoftCounts, gradient_of, tables_of
+from setpoint.axes.arrays import Bools, Floats, quiet
+from setpoint.axes.sample import exact
+from setpoint.axes.scan import Hold, Placement
 from setpoint.problems import Problem
-from setpoint.rates import Where
+from setpoint.rates import Tables
 from setpoint.solvers.memory import State
-from setpoint.steps import Hard
 
 
 def has_ratios(problem: Problem) -> bool:
@@ -40,8 +42,8 @@ class Slack(State):
         self.register_buffer("totals", torch.empty(0, dtype=torch.float64))
 
     def around(
-        self, counts: Tensor, totals: Tensor, sound: Tensor, keep: bool
-    ) -> tuple[Tensor, Tensor]:
+        self, counts: Floats, totals: Floats, sound: Bools, keep: bool
+    ) -> tuple[Floats, Floats]:
         """The running counts ``[c, m, k]`` and totals ``[c, k]``, this batch included.
 
         Batches that lack a class (not ``sound``) leave them as they are.
@@ -52,11 +54,13 @@ class Slack(State):
         size = size + (size == 0)
         shares, whole = counts / size[..., None], totals / size
         if self.counts.shape == counts.shape:
-            pace = self.rate * sound.to(counts)[:, None]
-            shares = self.counts.to(shares).lerp(shares, pace[..., None])
-            whole = self.totals.to(whole).lerp(whole, pace)
+            pace = self.rate * sound[:, None]
+            before = exact(self.counts), exact(self.totals)
+            shares = before[0] + pace[..., None] * (shares - before[0])
+            whole = before[1] + pace * (whole - before[1])
         if keep:
-            self.counts, self.totals = shares, whole
+            self.counts = torch.from_numpy(shares).to(self.counts.device)
+            self.totals = torch.from_numpy(whole).to(self.totals.device)
         return shares * size[..., None], whole * size
 
 
@@ -67,58 +71,60 @@ class LagrangianTerms:
     Gaps are signed: positive where a price has to rise.
     """
 
-    objective: Tensor
-    gaps: Tensor
-    by_count: Tensor
-    gaps_by_count: Tensor
+    objective: Floats
+    gaps: Floats
+    by_count: Floats
+    gaps_by_count: Floats
 
-    def weighted(self, weight: Tensor, prices: Tensor) -> tuple[Tensor, Tensor]:
-        """The Lagrangian at every threshold ``[c, m]``; its mean over them by the counts."""
+    def priced(
+        self, problem: Problem, counts: SoftCounts, weight: Floats, prices: Floats
+    ) -> tuple[PlainOutcome, Floats]:
+        """The Lagrangian with prices ``[t, c, m]``: the batch, and its slopes by the counts.
+
+        Both are those of the mean over thresholds.
+        """
         value = weight * self.objective + (prices * self.gaps).sum(0)
         pulls = weight[..., None] * self.by_count + (prices[..., None] * self.gaps_by_count).sum(0)
-        return value, pulls / value.shape[1]
+        by_count = pulls / value.shape[1]
+        gradient = counts.pull(by_count)
+        sound = (counts.whole.totals > 0).all(-1) & np.isfinite(value.sum(-1) + gradient.sum(-1))
+        at, rates = counts.at, -self.objective if problem.maximize else self.objective
+        numbers = value.mean(-1), gradient, sound, at, at
+        return PlainOutcome(*numbers, problem, counts, Placement(at, at, []), rates), by_count
 
 
 def terms_at(
-    problem: Problem,
-    targets: list[Hold],
-    slices: tuple[Where, ...],
-    counts: Tensor,
-    around: Tensor,
-    totals: Tensor,
+    problem: Problem, targets: list[Hold], counts: Floats, around: Floats, totals: Floats
 ) -> LagrangianTerms:
     """The tangents, at the counts ``around``, of the objective and of the gaps."""
-    tables = tables_of(around, totals, slices)
-    signs = [-1.0 if problem.maximize else 1.0, *(_turn(hold) for hold in targets)]
+    tables = tables_of(around, totals, problem.slices)
+    signs = [-1.0 if problem.maximize else 1.0, *map(_turn, targets)]
     values, pulls = [], []
     for sign, expression in zip(
         signs, (problem.objective, *(hold.expression for hold in targets)), strict=True
     ):
-        pull = gradient_of(expression, around, tables, slices)
-        value = torch.as_tensor(expression.of(tables)).to(counts).expand(counts.shape[:2])
+        pull = gradient_of(expression, around, tables, problem.slices)
+        value = np.broadcast_to(expression.of(tables), counts.shape[:2])
         values.append(sign * (value + (pull * (counts - around)).sum(-1)))
         pulls.append(sign * pull)
-    gaps = torch.stack(values)[1:] - _levels(targets, counts)
-    return LagrangianTerms(values[0], gaps, pulls[0], torch.stack(pulls)[1:])
+    levels = [_turn(hold) * np.array(hold.levels) for hold in targets]
+    gaps = [value - level for value, level in zip(values[1:], levels, strict=True)]
+    return LagrangianTerms(
+        values[0], _stacked(gaps, values[0]), pulls[0], _stacked(pulls[1:], pulls[0])
+    )
 
 
-def true_gaps(targets: list[Hold], slices: tuple[Where, ...], reading: SoftCounts) -> Tensor:
-    """The gaps in hard counts, ``[t, c, m]``; NaN for 0/0."""
-    hard = replace(reading, step=Hard(), _kernels=[])
-    tables = tables_of(hard.counts()[0], hard.whole.totals, slices)
-    rates = [_turn(hold) * torch.as_tensor(hold.expression.of(tables)) for hold in targets]
-    at: Tensor = reading.at
-    if not rates:
-        return at.new_zeros(0, *at.shape)
-    return torch.stack([r.expand(at.shape) for r in rates]) - _levels(targets, at)
+def true_gaps(targets: list[Hold], tables: Tables, like: Floats) -> Floats:
+    """The gaps in true counts, ``[t, c, m]`` for thresholds ``like``; NaN for 0/0."""
+    with quiet():
+        gaps = [_turn(hold) * (hold.expression.of(tables) - hold.levels) for hold in targets]
+    return _stacked([np.broadcast_to(gap, like.shape) for gap in gaps], like)
 
 
 def _turn(hold: Hold) -> float:
     return -1.0 if hold.sense == ">=" else 1.0
 
 
-def _levels(targets: list[Hold], like: Tensor) -> Tensor:
-    """What the gaps are measured from, ``[t, 1, m]``."""
-    if not targets:
-        return like.new_zeros(0, 1, 1)
-    return like.new_tensor([[_turn(h) * level for level in h.levels] for h in targets])[:, None]
+def _stacked(arrays: list[Floats], like: Floats) -> Floats:
+    """Arrays shaped ``like`` one, in one; there may be none."""
+    return np.array(arrays).reshape(len(arrays), *like.shape)
