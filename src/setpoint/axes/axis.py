@@ -122,7 +122,6 @@ class Axis(ABC, Generic[BatchT]):
         slope_floor: Smallest ``|width * d gap / d threshold|`` divided by; 0: no floor.
     """
 
-    name: ClassVar[str]
     advice: ClassVar[str] = (
         "Use larger or balanced batches, pool scores over batches with memory=, or drop "
         "strict=True."

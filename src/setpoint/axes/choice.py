@@ -12,7 +12,7 @@ from setpoint.axes.arrays import Floats, rounded_like
 from setpoint.axes.sample import Sample
 from setpoint.axes.scan import tolerance
 from setpoint.axes.specification import Specification
-from setpoint.rates import Bound, Range, Tables
+from setpoint.rates import Bound, Expression, Range, Rate, Tables
 
 
 class Infeasible(ValueError):
@@ -97,6 +97,17 @@ def check_feasible(problem: Specification, tables: Tables, sample: Sample) -> No
                 f"{target.expression} {nearest}. The data have {sample.content}. "
                 "Loosen the target, or pass more data."
             )
+
+
+def size_of(rate: Rate, tables: Tables) -> float:
+    """The smallest denominator of a rate, over thresholds."""
+    return float(np.min(rate.denominator.of(rate.table(tables))))
+
+
+def of_one(expression: Expression, tables: Tables, weight: float) -> float:
+    """How much an example of this weight changes an expression, at most."""
+    sizes = [size for size in (size_of(rate, tables) for rate in expression.rates()) if size > 0]
+    return max(1.0, expression.scale) * weight / min(sizes) if sizes else 0.0
 
 
 def worst(problem: Specification) -> float:

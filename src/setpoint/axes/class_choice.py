@@ -10,13 +10,13 @@ from setpoint.axes.areas import class_area
 from setpoint.axes.arrays import Floats, quiet, to_numpy
 from setpoint.axes.choice import Choice, Infeasible, rates_reached, worst
 from setpoint.axes.class_data import ClassData, read_data
-from setpoint.axes.class_search import find_shifts, mean_over_classes
+from setpoint.axes.class_search import class_room, find_shifts, mean_over_classes
 from setpoint.axes.confusion import hard_tables
 from setpoint.axes.exact_shifts import cheapest_shifts
-from setpoint.axes.scan import Worth, holds, tolerance
+from setpoint.axes.scan import Worth, holds
 from setpoint.axes.specification import Specification
 from setpoint.batch import ScoredExamples
-from setpoint.rates import Across, Bound, ClassArea, Tables
+from setpoint.rates import Across, ClassArea, Tables
 
 
 def evaluate_classes(problem: Specification, examples: ScoredExamples, shifts: Any) -> float:
@@ -62,16 +62,8 @@ def best_shifts(problem: Specification, examples: ScoredExamples) -> tuple[Float
 def check_reached(problem: Specification, data: ClassData, tables: Tables) -> None:
     """Bounds must hold; a coverage may be off by K - 1 examples, another setpoint by one."""
     for target in problem.points[0]:
-        value, close = float(target.expression.of(tables)), tolerance(target.expression)
-        room = 0.0
-        if not isinstance(target, Bound):
-            sizes = [
-                float(rate.denominator.of(_counts(rate, tables)))
-                for rate in target.expression.rates()
-            ]
-            steps = (data.scores.shape[1] - 1) * float(data.weights.max())
-            room = steps * target.expression.scale / max(min(sizes, default=1.0), 1e-300)
-        if not float(target.gap(tables)) <= close + room:
+        value = float(target.expression.of(tables))
+        if not float(target.gap(tables)) <= class_room(target, data, tables):
             nearest = "it is 0/0" if np.isnan(value) else f"the nearest gives {value:.6g}"
             raise Infeasible(
                 f"No shifts were found that reach `{' and '.join(map(str, problem.subject_to))}`: "
@@ -111,8 +103,7 @@ def _read_classes(problem: Specification, examples: ScoredExamples) -> ClassData
     for where, weights in data.inside.items():
         if where and not weights.any():
             raise ValueError(f"No example has {dict(where)}; the slice is empty.")
-    nodes = (node for expression in problem.expressions for node in expression.nodes())
-    everything = any(isinstance(node, (Across, ClassArea)) for node in nodes)
+    everything = any(isinstance(node, (Across, ClassArea)) for node in problem.nodes())
     missing = [name for name, weight in zip(data.names, data.truth, strict=True) if not weight]
     if everything and missing:
         raise ValueError(
@@ -147,8 +138,3 @@ def _other(problem: Specification, data: ClassData) -> bool:
         if not np.isnan(problem.objective.of(tables)):
             return True
     return False
-
-
-def _counts(rate: Any, tables: Tables) -> Any:
-    table = tables[rate.where]
-    return table.classes.against_rest(rate.classes) if rate.classes else table

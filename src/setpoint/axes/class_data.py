@@ -5,7 +5,7 @@ Scores are ``[n, K]``, there is one shift per class, and ``argmax(score - shift)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -113,7 +113,7 @@ def class_names_of(classes: Iterable[Any] | None, count: int) -> tuple[Any, ...]
 def members_of(problem: Specification, names: tuple[Any, ...]) -> dict[ClassSet, Floats]:
     """For every set of classes that the problem speaks of, 1 for its members."""
     found: dict[ClassSet, Floats] = {(): np.ones(len(names))}
-    for node in (node for expression in problem.expressions for node in expression.nodes()):
+    for node in problem.nodes():
         if isinstance(node, Cost) and len(node.costs) != len(names):
             raise ValueError(
                 f"The cost matrix is of {len(node.costs)} classes; the scores are of {len(names)}."
@@ -139,8 +139,7 @@ def column_of_class(name: str | int, names: tuple[Any, ...]) -> int:
 
 def top_ks(problem: Specification) -> frozenset[int]:
     """Every ``k`` of the top-k shares in a problem."""
-    nodes = (node for expression in problem.expressions for node in _all_nodes(expression))
-    return frozenset(node.k for node in nodes if isinstance(node, TopK))
+    return frozenset(node.k for node in problem.nodes() if isinstance(node, TopK))
 
 
 def numbered(problem: S, classes: Sequence[Any]) -> S:
@@ -203,13 +202,6 @@ def class_spreads(scores: Floats) -> Floats:
 def sum_by(places: Ints, weights: Any, count: int) -> Floats:
     """The sum of the weights at each of ``count`` places."""
     return np.bincount(places, weights, count).astype(np.float64)
-
-
-def _all_nodes(expression: Expression) -> Iterator[Expression]:
-    """An expression and all inside it, those over all classes too."""
-    yield expression
-    for child in expression.children:
-        yield from _all_nodes(child)
 
 
 def _numbered(expression: Expression, names: tuple[Any, ...]) -> Expression:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from setpoint.axes.arrays import Floats, Ints, quiet
+from setpoint.axes.choice import of_one
 from setpoint.axes.class_data import ClassData, best_other, class_spreads, decide
 from setpoint.axes.confusion import MatricesAlongPath, ShiftPath
 from setpoint.axes.cuts import Cuts
@@ -182,6 +183,15 @@ def _anchors(
                 if members[column] and members.sum() == 1:
                     found[column] = rate
     return found
+
+
+def class_room(target: Target, data: ClassData, tables: Tables) -> float:
+    """By how much a target of classes may be off: a setpoint by K - 1 examples."""
+    close = tolerance(target.expression)
+    if isinstance(target, Bound):
+        return close
+    steps = (len(data.names) - 1) * float(data.weights.max(initial=0.0))
+    return close + of_one(target.expression, tables, steps)
 
 
 def mean_over_classes(problem: Specification) -> Specification | None:

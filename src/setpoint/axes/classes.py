@@ -17,18 +17,17 @@ from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats
 from setpoint.axes.axis import Axis, Outcome, not_met, too_coarse, undefined
+from setpoint.axes.choice import size_of
 from setpoint.axes.class_data import ClassData, best_others, read_data, sum_by
-from setpoint.axes.class_search import FoundShifts, find_shifts
+from setpoint.axes.class_search import FoundShifts, class_room, find_shifts
 from setpoint.axes.confusion import ConfusionMatrix, hard_tables
 from setpoint.axes.implicit_function import Held, hold
 from setpoint.axes.order_statistics import spread
-from setpoint.axes.scan import TOLERANCE
 from setpoint.axes.specification import Specification
 from setpoint.batch import ScoredExamples
 from setpoint.rates import (
     MATRIX,
     Across,
-    Bound,
     ClassArea,
     Counts,
     Expression,
@@ -44,7 +43,6 @@ from setpoint.steps import Step
 class Classes(Axis[ClassData]):
     """One shift per class; see :class:`setpoint.axes.axis.Axis`."""
 
-    name = "classes"
     advice = "Use larger or balanced batches, or drop strict=True."
 
     def __init__(self, problem: Specification, **options: Any) -> None:
@@ -251,7 +249,7 @@ class ClassOutcome(Outcome):
     def _missing(self) -> str:
         """Classes that the problem looks at and the batch does not have."""
         asked = np.zeros(len(self.data.names))
-        for node in (node for e in self.problem.expressions for node in e.nodes()):
+        for node in self.problem.nodes():
             if isinstance(node, Across):
                 asked += 1
             elif isinstance(node, (Rate, TopK)) and node.classes and _counts_truth(node):
@@ -270,29 +268,14 @@ class ClassOutcome(Outcome):
             if np.isnan(value):
                 return undefined(target.expression)
             gap = float(target.gap(self.hard))
-            if gap > self._room(target):
+            if gap > class_room(target, self.data, self.hard):
                 return not_met(target, gap, f"{value:.4g}")
             if isinstance(target, Setpoint) and isinstance(target.expression, Rate):
-                size, aim = self._size(target.expression), min(target.level, 1 - target.level)
-                coarse = too_coarse(target.expression, size, aim)
+                aim = min(target.level, 1 - target.level)
+                coarse = too_coarse(target.expression, size_of(target.expression, self.hard), aim)
                 if coarse:
                     return coarse
         return ""
-
-    def _room(self, target: Bound | Setpoint) -> float:
-        """By how much a setpoint may be off: K - 1 examples."""
-        close = TOLERANCE * max(1.0, target.expression.scale)
-        if isinstance(target, Bound):
-            return close
-        sizes = [size for size in map(self._size, target.expression.rates()) if size > 0]
-        steps = (len(self.data.names) - 1) * float(self.data.weights.max(initial=0.0))
-        return close + steps * max((1 / size for size in sizes), default=0.0)
-
-    def _size(self, rate: Rate) -> float:
-        table = self.hard[rate.where]
-        return float(
-            rate.denominator.of(table.classes.against_rest(rate.classes) if rate.classes else table)
-        )
 
 
 def margin_spread(data: ClassData, shifts: Floats) -> float:

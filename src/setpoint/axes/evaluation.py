@@ -18,11 +18,11 @@ from setpoint.axes.choice import (
     representable,
 )
 from setpoint.axes.class_choice import choose_classes, evaluate_classes
-from setpoint.axes.group_cells import Cells, codes_of, columns_of, key_of, threshold_column
+from setpoint.axes.group_cells import Cells, codes_of, key_of, refuse_strangers, threshold_column
 from setpoint.axes.group_search import GroupSearch
 from setpoint.axes.outputs import with_labels
 from setpoint.axes.query_choice import choose_queries, evaluate_queries
-from setpoint.axes.sample import group_column, read_to_evaluate
+from setpoint.axes.sample import read_to_evaluate
 from setpoint.axes.scan import place, placement_at
 from setpoint.axes.specification import PER_GROUP, Specification
 from setpoint.batch import ScoredExamples
@@ -76,9 +76,7 @@ def _choose_groups(problem: Specification, examples: ScoredExamples) -> Choice:
     sample = read_to_evaluate(problem.slices, examples)
     s, both = sample.scores[0], sample.columns[0, :, :2].T
     wheres, codes = codes_of(problem, examples.groups, s)
-    strangers = np.flatnonzero((codes < 0) & both.any(0))
-    if len(strangers):
-        raise ValueError(_unnamed_group(problem, examples.groups, s, int(strangers[0])))
+    refuse_strangers(problem, (codes < 0) & both.any(0), examples.groups, s)
     pairs = [(both[0] * (codes == i), both[1] * (codes == i)) for i in range(len(wheres))]
     with quiet():
         cells = Cells(wheres, problem.slices, s, pairs)
@@ -93,16 +91,6 @@ def _choose_groups(problem: Specification, examples: ScoredExamples) -> Choice:
             threshold, mine = float(placed.threshold[0, 0]), s[codes == cell.index]
             found[key_of(cell.where)] = representable(threshold, examples.scores, mine)
     return Choice(found, value, rates_reached(problem, value, tables))
-
-
-def _unnamed_group(problem: Specification, groups: Any, s: Floats, row: int) -> str:
-    """The message for an example whose group the problem does not name."""
-    values = {c: group_column(problem.slices, c, groups, s)[row] for c in columns_of(problem)}
-    text = " and ".join(f"{column} = {value!s}" for column, value in values.items())
-    return (
-        f"Row {row} has {text}, a group that the problem names nowhere. With one threshold per "
-        "group, name it in the problem, or leave its rows out."
-    )
 
 
 def _in_rows(problem: Specification, thresholds: Any, groups: Any, s: Floats) -> Floats:

@@ -22,6 +22,7 @@ from setpoint.axes.axis import (
     too_coarse,
     undefined,
 )
+from setpoint.axes.choice import of_one, size_of
 from setpoint.axes.cuts import tables_of
 from setpoint.axes.implicit_function import Held, hold
 from setpoint.axes.order_statistics import lowest_permitted, spread
@@ -34,7 +35,6 @@ from setpoint.rates import (
     Array,
     Bound,
     Counts,
-    Expression,
     Range,
     Rate,
     Setpoint,
@@ -91,8 +91,6 @@ class Separable(Axis[BatchT]):
 
 class Everyone(Separable[Sample]):
     """One threshold for everyone; see :class:`setpoint.axes.axis.Axis`."""
-
-    name = "everyone"
 
     def read(self, examples: ScoredExamples) -> Sample:
         """A checked sample of a batch."""
@@ -267,7 +265,7 @@ class PlainOutcome(Outcome):
             gap, unit = target.gap(tables), TOLERANCE
         else:  # the nearest attainable rate is at most one example away
             levels = np.array([point.level for (point,) in self.problem.points])
-            gap, unit = abs(value - levels), _one_example_of(target.expression, tables, one)
+            gap, unit = abs(value - levels), TOLERANCE + of_one(target.expression, tables, one)
             if isinstance(target, Range) and target.floors:
                 gap, unit = levels - value, TOLERANCE
         if (gap > unit).any():
@@ -276,7 +274,7 @@ class PlainOutcome(Outcome):
         aims = [t.level for point in self.problem.points for t in point]
         rate = target.expression
         if isinstance(rate, Rate) and rate.direction is not None:
-            size = _size_in_examples(rate, tables, one)
+            size = size_of(rate, tables) / one
             return too_coarse(rate, size, min(min(x, 1 - x) for x in aims))
         return ""
 
@@ -285,15 +283,3 @@ def _of_output(table: Counts, output: int) -> Counts:
     """The counts of one output, ``[m]``."""
     parts = (table.tp, table.fp, table.fn, table.tn, table.positives, table.negatives)
     return Counts(*(part[output] for part in parts))
-
-
-def _one_example_of(expression: Expression, tables: Tables, one: float) -> float:
-    """What one example changes in a rate, at most."""
-    sizes = [_size_in_examples(rate, tables, one) for rate in expression.rates()]
-    units = [1 / size for size in sizes if size > 0]
-    return max(units, default=0.0) + TOLERANCE
-
-
-def _size_in_examples(rate: Rate, tables: Tables, one: float) -> float:
-    """The smallest denominator of a rate, over thresholds, in examples that weigh ``one``."""
-    return float(np.min(rate.denominator.of(tables[rate.where]))) / one

@@ -141,10 +141,7 @@ def codes_of(problem: Specification, groups: Any, s: Floats) -> tuple[tuple[Wher
         wheres = tuple(((column, value),) for value in np.unique(array).tolist())
     codes = np.full(len(s), -1, np.int64)
     for i, where in enumerate(wheres):
-        inside = np.ones(len(s), bool)
-        for column, value in where:
-            inside &= np.asarray(values[column] == value)
-        codes[inside] = i
+        codes[_inside(values, where, len(s))] = i
     return wheres, codes
 
 
@@ -157,9 +154,7 @@ def threshold_column(problem: Specification, thresholds: Any, groups: Any, s: Fl
     found, known = np.zeros(len(s)), np.zeros(len(s), bool)
     for key, threshold in thresholds.items():
         parts = (key,) if len(columns) == 1 else key
-        inside = np.ones(len(s), bool)
-        for column, value in zip(columns, parts, strict=True):
-            inside &= np.asarray(values[column] == value)
+        inside = _inside(values, tuple(zip(columns, parts, strict=True)), len(s))
         found[inside] = to_numpy(threshold, "thresholds")
         known |= inside
     if not known.all():
@@ -168,6 +163,30 @@ def threshold_column(problem: Specification, thresholds: Any, groups: Any, s: Fl
         missing = whose[0] if len(whose) == 1 else tuple(whose)
         raise ValueError(f"No threshold for group {missing!r}; add it to thresholds=.")
     return found
+
+
+def refuse_strangers(
+    problem: Specification, strangers: NDArray[np.bool_], groups: Any, s: Floats
+) -> None:
+    """ValueError if there is an example whose group the problem does not name."""
+    if not strangers.any():
+        return
+    row = int(strangers.argmax())
+    columns = columns_of(problem)
+    values = {column: group_column(problem.slices, column, groups, s)[row] for column in columns}
+    text = " and ".join(f"{column} = {value!s}" for column, value in values.items())
+    raise ValueError(
+        f"Row {row} has {text}, a group that the problem names nowhere. With one threshold per "
+        "group, name it in the problem, or leave its rows out."
+    )
+
+
+def _inside(values: Mapping[str, NDArray[Any]], where: Where, count: int) -> NDArray[np.bool_]:
+    """Which examples are of a group, by the columns that tell groups apart."""
+    inside = np.ones(count, bool)
+    for column, value in where:
+        inside &= np.asarray(values[column] == value)
+    return inside
 
 
 def _make_cell(

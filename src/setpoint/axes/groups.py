@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from setpoint.axes.arrays import Floats
 from setpoint.axes.axis import Axis, Outcome, not_met, undefined
 from setpoint.axes.cuts import tables_of
-from setpoint.axes.group_cells import Cell, Cells, cells_of, key_of
+from setpoint.axes.group_cells import Cell, Cells, cells_of, key_of, refuse_strangers
 from setpoint.axes.group_search import CellsInWindow, GroupSearch
 from setpoint.axes.implicit_function import Held, hold
 from setpoint.axes.order_statistics import spread
@@ -42,7 +42,6 @@ class Groups(Axis[Sample]):
         keys: What the groups are called: values of a column, or tuples of them.
     """
 
-    name = "groups"
     advice = "Use larger batches, pool scores over batches with memory=, or drop strict=True."
 
     def __init__(self, problem: Specification, **options: Any) -> None:
@@ -65,12 +64,7 @@ class Groups(Axis[Sample]):
                 f"got {len(sample.scores)} outputs."
             )
         everyone, named = sample.columns[0, :, :2].sum(-1), sample.columns[0, :, 2:].sum(-1)
-        strangers = np.flatnonzero(everyone > named)
-        if len(strangers):
-            raise ValueError(
-                f"Row {strangers[0]} belongs to a group that the problem names nowhere. With one "
-                "threshold per group, name it in the problem, or leave its rows out."
-            )
+        refuse_strangers(self.problem, everyone > named, examples.groups, sample.scores[0])
         return sample
 
     def choose(self, sample: Sample) -> GroupThresholds:

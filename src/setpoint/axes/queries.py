@@ -32,7 +32,6 @@ from setpoint.steps import Step
 class Queries(Separable[QueryBatch]):
     """One threshold per query; see :class:`setpoint.axes.axis.Axis`."""
 
-    name = "queries"
     advice = "Use queries with more documents, loosen the target, or drop strict=True."
 
     def read(self, examples: ScoredExamples) -> QueryBatch:

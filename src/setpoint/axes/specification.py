@@ -6,6 +6,7 @@ methods ``choose`` and ``evaluate``. What searches for thresholds takes a :class
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
 
@@ -57,6 +58,11 @@ class Specification:
     def expressions(self) -> tuple[Expression, ...]:
         """The objective, then what each target bounds, holds or sweeps."""
         return (self.objective, *(target.expression for target in self.subject_to))
+
+    def nodes(self) -> Iterator[Expression]:
+        """Every expression, and those inside it; see :meth:`Expression.nodes`."""
+        for expression in self.expressions:
+            yield from expression.nodes()
 
     @property
     def swept(self) -> Range | None:

@@ -103,13 +103,13 @@ class Rate(Expression):
 
     def value(self, tables: Tables) -> Array:
         """The value on ``tables``; 0/0 is NaN."""
-        table = self._table(tables)
+        table = self.table(tables)
         return divide(self.numerator.of(table), self.denominator.of(table))
 
     def gradient(self, tables: Tables) -> Gradient:
         """``(d numerator - value * d denominator) / denominator``."""
         top, bottom = self.numerator.slopes, self.denominator.slopes
-        below = self.denominator.of(self._table(tables))
+        below = self.denominator.of(self.table(tables))
         value = self.value(tables) if any(bottom) else 0.0
         moving = [i for i in range(4) if top[i] or bottom[i]]
         if not self.classes:
@@ -120,7 +120,8 @@ class Rate(Expression):
         entries = matrix.entries(self.classes, tuple(found.get(i, 0.0) for i in range(4)))
         return {(self.where, MATRIX): entries}
 
-    def _table(self, tables: Tables) -> Counts:
+    def table(self, tables: Tables) -> Counts:
+        """The counts of its slice, of its classes against the rest."""
         table = tables[self.where]
         return confusion(table, self).against_rest(self.classes) if self.classes else table
 

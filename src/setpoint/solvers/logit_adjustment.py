@@ -149,8 +149,7 @@ def leans(problem: Problem, classes: Sequence[Any] | None) -> bool:
 
 def _asked_for(problem: Problem) -> tuple[Any, ...]:
     """Three classes at least, and all that the problem speaks of."""
-    expressions = (problem.objective, *(target.expression for target in problem.subject_to))
-    every = [node for expression in expressions for node in expression.nodes()]
+    every = list(problem.nodes())
     named = dict.fromkeys(name for node in every for name in getattr(node, "classes", ()))
     sizes = [len(node.costs) for node in every if isinstance(node, Cost)]
     count = max([*sizes, len(named)]) if sizes else max(3, len(named))
