@@ -5,7 +5,15 @@ import time
 import pytest
 
 from setpoint.fairness import demographic_parity, equalized_odds, gap
-from setpoint.problems import Problem, as_problem, parse_capacity, pr_auc, precision_at_k, roc_auc
+from setpoint.problems import (
+    Problem,
+    as_problem,
+    parse_capacity,
+    pr_auc,
+    precision_at_k,
+    read_goal,
+    roc_auc,
+)
 from setpoint.problems.validation import more_is_better
 from setpoint.problems.vocabulary import PHRASES
 from setpoint.rates import (
@@ -179,11 +187,6 @@ def test_thousands_of_terms_take_no_second(terms):
         ("fpr <= 0.1 & recall >= 0.5", "fpr <= 0.1 and recall >= 0.5"),
         ("equalised odds(0.02, sex=[f, m])", "equalized_odds(0.02, sex=[f, m])"),
         ("fpr in each group <= 1 %", "largest(fpr, group=[a, b]) <= 1 %"),
-        ("alerts <= 100 per day", "alerts <= 100 per day on 95 % of days"),
-        ("100 alerts per week", "alerts <= 100 per week on 95 % of weeks"),
-        ("at most 100 alerts a day", "alerts <= 100 per day on 95 % of days"),
-        ("alerts <= 100/day", "alerts <= 100 per day on 95 % of days"),
-        ("at most 9 alerts a day on 90% of days", "alerts <= 9 per day on 90% of days"),
         ("fpr <= 1 % for each region", "largest(fpr, region=[a, b]) <= 1 %"),
         ("demographic parity 0.02 by sex", "demographic_parity(0.02, sex=[a, b])"),
         ("equal opportunity gap below 2% for sex", "equal_opportunity(2%, sex=[a, b])"),
@@ -196,6 +199,24 @@ def test_thousands_of_terms_take_no_second(terms):
         ("max recall s.t fpr<=1%", "max recall subject to fpr<=1%"),
         ("minimize fnr subject fpr <= 0.1", "minimize fnr subject to fpr <= 0.1"),
         ("fpr <= 1% with 99% confidence", "fpr <= 1%"),
+        ("max fpr 1%", "fpr <= 1%"),
+        ("recall minimum 95 %", "recall at least 95 %"),
+        ("fpr: 1 %", "fpr <= 1 %"),
+        ("fpr <= 5 Prozent", "fpr <= 5 %"),
+        ("fpr <= 2‰", "fpr <= 2e-3"),
+        ("fpr <= 1 per 1000", "fpr <= 0.001"),
+        ("fpr between 1 and 2 percent", "fpr >= 1 % and fpr <= 2 percent"),
+        ("false discoveries <= 10 %", "fdr <= 10 %"),
+        ("top 100 precision", "precision at 100 alerts"),
+        ("recall in the top 2 %", "recall at 2 % coverage"),
+        ("recall >= 90% at 5% fpr", "recall >= 90% and fpr <= 5%"),
+        ("catch at least 95 % of fraud", "recall >= 95 %"),
+        ("flag at most 2 % of cases", "coverage <= 2 %"),
+        ("highest recall at 1% false positives", "maximize recall at 1% fpr"),
+        ("a miss costs 500 and a false alarm 5", "cost(miss=500, false_alarm=5)"),
+        ("cost(miss=500 EUR, false alarm=5 EUR)", "cost(miss=500, false_alarm=5)"),
+        ("|tpr on g=a - tpr on g=b| <= 2%", "abs(tpr on g=a - tpr on g=b) <= 2%"),
+        ("demographic parity 2 % sex f m", "demographic_parity(2 %, sex=[f, m])"),
     ],
 )
 def test_what_people_write_gets_the_nearest_goal(sentence, nearest):
@@ -205,6 +226,65 @@ def test_what_people_write_gets_the_nearest_goal(sentence, nearest):
     assert time.process_time() - began < 0.5
     assert f"This can be read: {nearest}\n" in str(caught.value)
     assert parse_capacity(nearest) or as_problem(nearest)
+
+
+CAPACITIES = (
+    ("alerts <= 100 per day", "alerts <= 100 per day on 95 % of days"),
+    ("100 alerts per week", "alerts <= 100 per week on 95 % of weeks"),
+    ("at most 100 alerts a day", "alerts <= 100 per day on 95 % of days"),
+    ("alerts <= 100/day", "alerts <= 100 per day on 95 % of days"),
+    ("at most 9 alerts a day on 90% of days", "alerts <= 9 per day on 90% of days"),
+    ("alerts per day <= 50", "alerts <= 50 per day on 95 % of days"),
+    ("max 50 alerts/day", "alerts <= 50 per day on 95 % of days"),
+)
+
+
+@pytest.mark.parametrize(("sentence", "nearest"), CAPACITIES)
+def test_alerts_per_day_get_the_nearest_capacity(sentence, nearest):
+    with pytest.raises(ValueError, match="This can be read") as caught:
+        read_goal(sentence)
+    assert f"This can be read: {nearest}\n" in str(caught.value)
+    assert parse_capacity(nearest)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        *(text for pair in CAPACITIES for text in pair),
+        "maximize recall subject to alerts <= 50 per day",
+    ],
+)
+def test_what_is_no_certificate_says_what_to_do_about_alerts_per_day(sentence):
+    with pytest.raises(ValueError, match=r"^Alerts per \w+ go by time.*'coverage <= 2 %'"):
+        as_problem(sentence)
+
+
+def test_a_column_of_queries_may_be_called_day():
+    problem = precision_at_k(10).per("day")
+    assert str(problem) == 'maximize precision subject to alerts at 10 per "day"'
+    assert as_problem(str(problem)) == problem
+    with pytest.raises(ValueError, match="go by time"):
+        Problem.parse("maximize precision subject to alerts at 10 per day")
+
+
+@pytest.mark.parametrize("bound", ["fpr <= 1", "recall >= 0", "coverage <= 100 %"])
+@pytest.mark.parametrize("of", ["{}", "maximize precision subject to {} and error <= 0.5"])
+def test_a_bound_that_excludes_nothing_is_no_goal(bound, of):
+    sentence = of.format(bound)
+    for goal in (sentence, read_goal(sentence)):
+        with pytest.raises(ValueError, match=r"`.*` holds for every threshold\."):
+            as_problem(goal)
+    assert read_goal(sentence)  # it can be read, and printed
+
+
+def test_a_bound_alone_is_no_problem():
+    with pytest.raises(ValueError, match="'maximize recall subject to fpr <= 1 %'"):
+        Problem.parse("fpr <= 1 %")
+
+
+def test_nothing_between_the_parentheses_of_a_cost_is_dropped():
+    with pytest.raises(ValueError, match="not both"):
+        as_problem("cost(miss=1.000,50, false_alarm=5)")
 
 
 SENSELESS = ["hello", "logloss", "fpr <= 0.1 or recall >= 0.5", "fpr ?", "false positives <= 10"]
@@ -263,8 +343,14 @@ def test_which_way_is_better_is_that_of_a_good_classifier():
 
 
 def test_thresholds_beside_bounds_alone_say_what_to_write():
-    with pytest.raises(ValueError, match="write 'maximize recall subject to' first"):
+    with pytest.raises(
+        ValueError, match=r"first\. This can be read: maximize recall s"
+    ):
         as_problem("fpr <= 0.1 with thresholds per group")
+    with pytest.raises(
+        ValueError, match=r"first\. This can be read: minimize error s"
+    ):
+        as_problem("demographic_parity(0.1, sex=[f, m]) with thresholds per group")
     as_problem("maximize recall subject to fpr <= 0.1 with thresholds per group")
 
 

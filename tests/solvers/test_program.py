@@ -54,7 +54,6 @@ REFUSED = [
     sp.Problem(minimize=prevalence),
     sp.Problem(maximize=sp.error),
     sp.Problem(minimize=sp.f_score(1)),
-    sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 1),
 ]
 
 

@@ -31,6 +31,7 @@ from setpoint.problems import (
     PER_GROUP,
     Capacity,
     Problem,
+    holds_always,
     parse_capacity,
     read_goal,
     refuse_classes,
@@ -328,8 +329,7 @@ def share_of(bound: Bound, prevalence: Prevalence) -> Share | None:
     turn = 1.0 if (bound.sense == "<=") == (weight > 0) else -1.0
     a, b = (turn * (above - level * below) for above, below in (first, second))
     if max(a, b) <= 0:
-        hint = " For 1 % write 0.01." if bound.level == 1 else ""
-        raise CannotPromise(f"`{bound}` holds for every threshold: nothing to certify.{hint}")
+        raise CannotPromise(f"{holds_always(bound)} There is nothing to certify.")
     if min(a, b) > 0:
         raise CannotPromise(f"`{bound}` cannot hold for any threshold: nothing to certify.")
     subset = Subset(rate.where, kind)

@@ -124,7 +124,8 @@ class OperatingNet(NeuralNetBinaryClassifier):  # type: ignore[misc]
             raise ValueError(
                 f"The criterion holds {count} thresholds, so there is no one decision to predict. "
                 "Choose one for what you decide: CertifiedThreshold(net, 'fpr <= 0.01'), or "
-                "compare net.decision_function(X) with the one you mean."
+                "compare net.decision_function(X) with the one you mean. To train, leave out the "
+                "accuracy of every epoch: OperatingNet(..., callbacks__valid_acc=None)."
             )
         at = 0.0 if thresholds is None or not count else float(thresholds)
         return (self.decision_function(X) > at).astype(np.int64)

@@ -19,7 +19,7 @@ from setpoint.problems.goals import (
 )
 from setpoint.problems.parser import parse_capacity
 from setpoint.problems.problem import Problem, merit, read_goal
-from setpoint.problems.validation import check_plain, refuse_classes, refuse_queries
+from setpoint.problems.validation import check_plain, holds_always, refuse_classes, refuse_queries
 
 if TYPE_CHECKING:
     from setpoint.axes.choice import Choice, Infeasible
@@ -35,6 +35,7 @@ __all__ = [
     "check_plain",
     "evaluate",
     "fnr_at_fpr",
+    "holds_always",
     "merit",
     "parse_capacity",
     "pr_auc",

@@ -8,9 +8,11 @@ from typing import Any, TypeGuard, overload
 from setpoint import rates
 from setpoint._checks import whole
 from setpoint.axes.specification import DEFAULT_POINTS
+from setpoint.problems.parser import BY_TIME, names_alerts_per_period
 from setpoint.problems.problem import Problem, read_goal
+from setpoint.problems.validation import holds_always
 from setpoint.problems.vocabulary import goal
-from setpoint.rates import Range, Rate, Target, alerts, coverage, npv, precision, recall, tpr
+from setpoint.rates import Bound, Range, Rate, Target, alerts, coverage, npv, precision, recall, tpr
 from setpoint.rates import fnr as fnr_
 from setpoint.rates import fpr as fpr_
 
@@ -34,7 +36,8 @@ def as_problem(goal: GoalLike, who: str = "This") -> Problem:
 
     Raises:
         TypeError: The goal is neither a problem, nor a sentence, nor a target.
-        ValueError: The sentence cannot be read.
+        ValueError: The sentence cannot be read, is about alerts per day, or has a bound that
+            excludes nothing (``fpr <= 1``).
 
     Examples:
         >>> print(as_problem("fpr <= 1 %"))
@@ -46,12 +49,21 @@ def as_problem(goal: GoalLike, who: str = "This") -> Problem:
         >>> print(as_problem("Maximise sensitivity s.t. false positive rate at most 1 %"))
         maximize recall subject to fpr <= 0.01
     """
+    problem = _as_any_problem(goal, who)
+    for bound in problem.subject_to:
+        if isinstance(bound, Bound) and bound.excludes_nothing:
+            raise ValueError(f"{holds_always(bound)} Leave it out, or choose another level.")
+    return problem
+
+
+def _as_any_problem(goal: GoalLike, who: str) -> Problem:
+    if isinstance(goal, str):
+        period = names_alerts_per_period(goal)
+        if period is not None:
+            raise ValueError(BY_TIME.format(period=period))
+        goal = read_goal(goal)
     if isinstance(goal, Problem):
         return goal
-    if isinstance(goal, str):
-        goal = read_goal(goal)
-        if isinstance(goal, Problem):
-            return goal
     targets = (goal,) if isinstance(goal, Target) else tuple(goal) if _listed(goal) else ()
     if not targets or not all(isinstance(target, Target) for target in targets):
         raise TypeError(

@@ -42,10 +42,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from setpoint.axes.specification import PER_GROUP, Specification
-from setpoint.problems.capacity import Capacity
+from setpoint.problems.capacity import PERIOD_WORDS, Capacity
 from setpoint.problems.validation import (
     check_objective,
     check_query,
@@ -103,7 +104,25 @@ def parse(sentence: str) -> Specification:
         TypeError: It is no text.
         ValueError: It cannot be read; the error points at the word, and names a sentence that can.
     """
-    return _read_sentence(sentence, lambda text: _Sentence(text).problem())
+    return _read_sentence(sentence, _read_problem)
+
+
+def _read_problem(text: str) -> Specification:
+    try:
+        return _Sentence(text).problem()
+    except Unreadable as refused:
+        raise _bound_alone(text) or refused from None
+
+
+def _bound_alone(text: str) -> Unreadable | None:
+    """What to say of a sentence that has targets and nothing else; None if it has more."""
+    try:
+        _Sentence(text).only_targets()
+    except Unreadable:
+        return None
+    bound = " ".join(text.split())
+    why = f"A bound alone is no problem: write 'maximize recall subject to {bound:.80}', say."
+    return Unreadable(why, text, 0, len(text.rstrip()), [])
 
 
 def parse_goal(sentence: str) -> Specification | tuple[Target, ...]:
@@ -154,6 +173,31 @@ def _is_capacity(sentence: str) -> bool:
     return keys[:2] == ["alerts", "<="] and "per" in keys and "on" in keys
 
 
+def names_alerts_per_period(sentence: str) -> str | None:
+    """The period of a sentence about alerts per day, or in any hour: a capacity, whole or not.
+
+    A column of that name in quotes is none: ``alerts <= 50 per "day"`` asks it of every query.
+
+    Examples:
+        >>> names_alerts_per_period("at most 50 alerts a day")
+        'day'
+    """
+    try:
+        words = _Sentence(sentence[:_LONGEST_SENTENCE]).words
+    except Unreadable:
+        return None
+    found = (
+        b.key for a, b in pairwise(words) if a.key in _BEFORE_A_PERIOD and b.key in PERIOD_WORDS
+    )
+    return next(found, None) if any(word.key == "alerts" for word in words) else None
+
+
+BY_TIME = (
+    "Alerts per {period} go by time, and only certificates do: 'alerts <= 50 per {period} on 95 % "
+    "of {period}s'. Elsewhere bound their share, as in 'coverage <= 2 %', or quote a column of "
+    "that name."
+)
+_BEFORE_A_PERIOD = ("per", "a", "an", "each", "every", "/")
 _OFFERED = 200
 """Characters of a sentence to which an error offers the nearest one that can be read."""
 _REPAIRED = 20
@@ -264,9 +308,7 @@ class _Sentence(Words):
         if self.word.key == "with":
             if any(word.key == "confidence" for word in self.words[self.at :]):
                 self.stop("The confidence is an option: confidence=0.95, or --confidence 0.95.")
-            why = (
-                "Bounds alone say nothing of thresholds: write 'maximize recall subject to' first."
-            )
+            why = "Bounds alone say nothing of thresholds: write 'minimize error subject to' first."
             self.stop(why)
         if self.next_is("per") and found[-1].expression == alerts:
             self.stop("A capacity, for certificates, reads: alerts <= 200 per day on 95 % of days.")
@@ -333,6 +375,9 @@ class _Sentence(Words):
             return problem
         if self.word.kind not in ("name", "string"):
             self.stop("Expected the name of a column of queries, as in 'per query'.")
+        by_time = any(word.key == "alerts" for word in self.words)
+        if by_time and self.word.key in PERIOD_WORDS:
+            self.stop(BY_TIME.format(period=self.word.key))
         column = self.text()
         self.build(start, check_query, column, problem.query, problem.kind)
         if self.next_is("per"):
@@ -547,8 +592,8 @@ class _Sentence(Words):
         if word in AREAS:
             return ClassArea(word)
         if word == "cost" and self.next_is("(") and self.words[self.at + 1].kind == "name":
-            _, named = self.arguments()
-            return self.build(start, cost, **named)
+            args, named = self.arguments()
+            return self.build(start, cost, *args, **named)
         self.need("(")
         if word == "top_k":
             made: Expression = self.build(start, TopK, self.number())

@@ -18,9 +18,10 @@ import numpy as np
 
 from setpoint.axes.specification import PER_GROUP, Specification
 from setpoint.batch import ScoredExamples, column_of
+from setpoint.problems.capacity import PERIOD_WORDS
 from setpoint.problems.parser import parse, parse_goal
 from setpoint.problems.validation import as_targets, check_query, refuse_amounts, specified
-from setpoint.rates import Expression, Target, by_amounts, column_name
+from setpoint.rates import Expression, Target, by_amounts, column_name, quote
 
 if TYPE_CHECKING:
     from setpoint.axes.choice import Choice
@@ -177,7 +178,10 @@ class Problem(Specification):
 
     def __str__(self) -> str:
         text = self._without_query()
-        return text if self.query is None else f"{text} per {column_name(self.query)}"
+        if self.query is None:
+            return text
+        by_time = self.query.lower() in PERIOD_WORDS  # "per day" is about alerts in time
+        return f"{text} per {quote(self.query) if by_time else column_name(self.query)}"
 
     def _without_query(self) -> str:
         text = f"{'maximize' if self.maximize else 'minimize'} {self.objective}"

@@ -140,6 +140,12 @@ def check_targets(targets: tuple[Target, ...], thresholds: object) -> None:
         )
 
 
+def holds_always(bound: Bound) -> str:
+    """That a bound excludes no threshold; often 1 was meant as 1 %."""
+    hint = " For 1 % write 0.01." if bound.level == 1 else ""
+    return f"`{bound}` holds for every threshold.{hint}"
+
+
 def check_query(column: object, already: str | None, kind: str) -> None:
     """A problem is asked of every query once, and of queries alone."""
     if not isinstance(column, str) or not column:

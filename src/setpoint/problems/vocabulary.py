@@ -28,11 +28,14 @@ PHRASES: dict[str, str] = {
     "no more than": "<=",
     "not more than": "<=",
     "not above": "<=",
+    "no higher than": "<=",
+    "no greater than": "<=",
     "not exceed": "<=",
     "up to": "<=",
     "at least": ">=",
     "no less than": ">=",
     "not less than": ">=",
+    "no lower than": ">=",
     "not below": ">=",
     "≤": "<=",
     "=<": "<=",
@@ -100,12 +103,38 @@ _NO_COUNT = r"(?! ?(?:[<>]=?|=|at most|under|below) ?\d+(?: ?$| [^%]))"
 _PERIOD = "(hour|day|week|month)"
 _COSTS = "cost(miss=10, false_alarm=1)"
 _PARITY = "demographic_parity|predictive_parity|equal_opportunity|equalized_odds"
+_CHANCE = r"(?:at most |up to |no more than |max )?"
 NEARLY: tuple[tuple[str, str], ...] = (
+    (r"^(?:please|i (?:want|need|would like))(?: to)? ", ""),
+    (r"^(?:reduce|lower|decrease|cut) ", "minimize "),
+    (r"^(?:increase|improve|raise|(?:best|highest|largest)(?! ?\()) ", "maximize "),
+    (r"\bheld at\b", "at"),
+    (r"(\d) ?(?:prozent|procent|pct)\b\.?", r"\1 %"),
+    (r"(\d) ?(?:‰|pro ?mille?\b|per ?mille?\b)", r"\1e-3"),
+    (r"(\d) ?(?:bps?|basis points)\b", r"\1e-4"),
+    (r"(\d) ?(?:eur|euros?|usd|dollars?|gbp|chf|[€$£])(?=\W|$)", r"\1"),
+    (r"[€$£] ?(?=\d)", ""),
+    (r"\|([^|]+)\|", r"abs(\1)"),
+    (r"\bof class (?=[\d\"'])", "of "),
+    (r"\bmissrate\b", "miss rate"),
+    (rf"^miss {_CHANCE}{_NUMBER}(?: of .*)?$", r"fnr <= \1"),
+    (rf"^(?:catch|find|detect) (?:at least )?{_NUMBER}(?: of .*)?$", r"recall >= \1"),
+    (rf"^(?:flag|review|block|stop|alert) {_CHANCE}(\d*\.?\d+ ?%)(?: of .*)?$", r"coverage <= \1"),
+    (r"^(?:approve|accept) (?:at least )?(\d*\.?\d+ ?%)(?: of .*)?$", r"coverage >= \1"),
+    (rf"^max(?:imum|imal)? ([a-z_ ]+?)(?: of)? {_NUMBER}$", r"\1 <= \2"),
+    (rf"^min(?:imum|imal)? ([a-z_ ]+?)(?: of)? {_NUMBER}$", r"\1 >= \2"),
+    (rf"\bmax(?:imum|imal)? {_NUMBER}", r"at most \1"),
+    (rf"\bmin(?:imum|imal)? {_NUMBER}", r"at least \1"),
+    (r"^top (\d+) (precision|recall)$", r"\2 at \1 alerts"),
+    (r"\b(?:at|in|of|among|for)(?: the)? top (\d+)$", r"at \1 alerts"),
+    (r"\b(?:at|in|of|among|for)(?: the)? top (\d*\.?\d+ ?%)$", r"at \1 coverage"),
+    (rf"^(\w+) ?>=? ?{_NUMBER} at {_NUMBER} (fpr|coverage)$", r"\1 >= \2 and \4 <= \3"),
     (r"\s*<(?!=)\s*", " <= "),
     (r"\s*>(?!=)\s*", " >= "),
     (r"\b(?:under|below|(?:less|lower|smaller|fewer) than)\b", "<="),
     (r"\b(?:over|above|(?:more|greater|higher|larger) than)\b", ">="),
     (rf"\bfalse[ _-](?:positives|alarms)\b{_NO_COUNT}|\btype (?:1|i) error\b|\bfar\b", "fpr"),
+    (rf"\bfalse[ _-]discover(?:y|ies)\b{_NO_COUNT}", "fdr"),
     (rf"\b(?:false[ _-]negatives|misses)\b{_NO_COUNT}|\btype (?:2|ii) error\b|\bfrr\b", "fnr"),
     (r"\b(?:tar|true[ _-]positives)\b", "tpr"),
     (r"\bsens\b", "sensitivity"),
@@ -144,8 +173,13 @@ NEARLY: tuple[tuple[str, str], ...] = (
     (r"\b(\d+) ?\*? ?fn ?\+ ?fp\b", r"cost(miss=\1, false_alarm=1)"),
     (r"\b(\d+) ?\*? ?fn ?\+ ?(\d+) ?\*? ?fp\b", r"cost(miss=\1, false_alarm=\2)"),
     (r"\bfn ?\+ ?fp\b|\bfp ?\+ ?fn\b", "error"),
-    (r"\b(?:fn|false_negatives?|misses) ?=", "miss="),
-    (r"\b(?:fp|false_positives?|false_alarms) ?=", "false_alarm="),
+    (r"\b(?:fn|false[ _]negatives?|misses) ?=", "miss="),
+    (r"\b(?:fp|false[ _]positives?|false[ _]alarms?) ?=", "false_alarm="),
+    (
+        r"\b(?:costs?:?|with|a) .*?\bmiss(?:es)?(?: costs?)? ?=? ?([\d.]+)\b.*?"
+        r"\bfalse[ _](?:alarms?|positives?)(?: costs?)? ?=? ?([\d.]+)$",
+        r"cost(miss=\1, false_alarm=\2)",
+    ),
     (rf"\bcost\({_NUMBER}, ?{_NUMBER}\)", r"cost(miss=\1, false_alarm=\2)"),
     (r"\b(?:expected |total )?costs?\b(?! ?\()", _COSTS),
     (r"^(?:maximi[sz]e )?(?:profit|utility)\b|^(?:minimi[sz]e )?loss\b", f"minimize {_COSTS}"),
@@ -154,9 +188,18 @@ NEARLY: tuple[tuple[str, str], ...] = (
     (r"\bequali[sz]ed[ _-]odds\b", "equalized_odds"),
     (rf"\b({_PARITY})(?:\([^=]*\))?$", r"\1(0.02, group=[a, b])"),
     (
-        rf"\b({_PARITY})(?: gap| difference)? ?(?:<=?|of|at most)? ?{_NUMBER} "
+        rf"\b({_PARITY})(?: gap| difference)?:? ?(?:<=?|of|at most|within)? ?{_NUMBER} "
+        r"(?:by |for |on |per |across |between )?(\w+)[ =:]+(\w+)(?:, ?| and | or |/| )(\w+)$",
+        r"\1(\2, \3=[\4, \5])",
+    ),
+    (
+        rf"\b({_PARITY})(?: gap| difference)? ?(?:<=?|of|at most|within)? ?{_NUMBER} "
         r"(?:by|for|on|per|across|between) (\w+)$",
         r"\1(\2, \3=[a, b])",
+    ),
+    (
+        rf"^alerts (?:per|an?|every|/) ?{_PERIOD}(?: ?<=?| at most| under| below)? ?(\d+)$",
+        r"alerts <= \2 per \1 on 95 % of \1s",
     ),
     (
         rf"^(?:at most |up to |no more than )?(?:alerts <=? )?(\d+)(?: alerts)?"
@@ -170,10 +213,15 @@ NEARLY: tuple[tuple[str, str], ...] = (
     (r"(?<=\[)(\w+) (\w+)(?=\])", r"\1, \2"),
     (rf"^(\w+) (?:per|by|in each|for each) (\w+) ?<= ?{_NUMBER}$", r"largest(\1, \2=[a, b]) <= \3"),
     (
-        rf"^(\w+) ?<= ?{_NUMBER} (?:per|by|in each|for each|for every) (\w+)$",
+        rf"^(\w+) ?<= ?{_NUMBER} (?:per|by|(?:in|for) (?:each|every|all)(?: groups? of)?) "
+        r"([^\W\d]\w*)$",
         r"largest(\1, \3=[a, b]) <= \2",
     ),
     (r"\bfor (?=\w+ ?=)", "on "),
+    (
+        r"\b(\w+) between ([\d.]+) and ([\d.]+ ?(?:%|per ?cent\b))",
+        r"\1 >= \2 % and \1 <= \3",
+    ),
     (rf"\b(\w+) between {_NUMBER} and {_NUMBER}", r"\1 >= \2 and \1 <= \3"),
     (rf"^{_NUMBER} ?<=? ?(\w+) ?<=? ?{_NUMBER}$", r"\2 >= \1 and \2 <= \3"),
     (rf"^{_NUMBER} ?<=? ?(\w+)$", r"\2 >= \1"),
@@ -183,9 +231,10 @@ NEARLY: tuple[tuple[str, str], ...] = (
     (rf"^{_NUMBER} (\w+)$", r"at most \1 \2"),
     (rf"^(fpr|fnr|error|coverage)(?: of)? {_NUMBER}$", r"\1 <= \2"),
     (rf"^(\w+)(?: of)? {_NUMBER}$", r"\1 >= \2"),
-    (r"\b1 ?(?:/|in|out of) ?10(0*)\b", r"0.\g<1>1"),
+    (r"\b1 ?(?:/|in|per|out of) ?10(0*)\b", r"0.\g<1>1"),
     (r"^(?!.*\b(?:false|misses)\b)(.*?(?:[<>]=|\bat) \d+)(?=$| and\b| with\b)", r"\1 %"),
     (r"(\d),(\d)", r"\1.\2"),
+    (r"^(?=.*\(.*=.* with thresholds)", "minimize error subject to "),
     (r"^(?=.*[<>]=.* with thresholds)", "maximize recall subject to "),
     (r"\bs\.t (?!\.)|\bsubject (?!to\b)", "subject to "),
     (r" ?,? ?\b(?:with|at) [\d.]+ ?%? confidence(?: level)?$", ""),

@@ -217,7 +217,8 @@ def repairs(sentence: str, error: Unreadable) -> Iterator[str]:
     before, wrong = sentence[: error.start], sentence[error.start : error.end]
     after = sentence[error.end :]
     for pattern, meant in NEARLY:
-        yield re.sub(pattern, meant, sentence.strip(), flags=re.IGNORECASE)
+        repaired = re.sub(pattern, meant, sentence.strip(), flags=re.IGNORECASE)
+        yield re.sub(r" {2,}", " ", repaired).strip()
     for word in difflib.get_close_matches(wrong.lower(), error.among, n=3):
         yield f"{before}{word}{after}"
     yield f"{before}subject to {sentence[error.start :]}"

@@ -58,6 +58,11 @@ class Bound(_Goal):
         direction = self.expression.direction
         return None if not direction else (direction > 0) == (self.sense == "<=")
 
+    @property
+    def excludes_nothing(self) -> bool:
+        """Whether every threshold keeps it: ``fpr <= 1``, ``recall >= 0``."""
+        return self.expression.is_share and self.level == (1 if self.sense == "<=" else 0)
+
     def __str__(self) -> str:
         return f"{self.expression} {self.sense} {numeral(self.level)}"
 
