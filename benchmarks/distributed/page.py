@@ -95,7 +95,7 @@ def tree(size: int, latency: float, bandwidth: float) -> float:
 
 def _link(rows: list[dict[str, Any]]) -> tuple[float, float]:
     two = [row for row in rows if row["processes"] == 2]
-    # `gather_columns` sends two messages.
+    # `gather_rows` sends two messages.
     latency = _middle(two, "gather_latency_ms") / 2e3
     return latency, _middle(two, "gather_megabytes_per_s") * 1e6
 

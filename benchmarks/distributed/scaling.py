@@ -28,7 +28,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from benchmarks.common import results
 from setpoint import Implicit, fnr_at_fpr
-from setpoint.distributed import gather_columns
+from setpoint.distributed import gather_rows
 
 RESULTS = Path(__file__).parents[1] / "results" / "distributed.jsonl"
 BATCH, COLUMNS = 2048, 64
@@ -89,7 +89,7 @@ def link(repeats: int) -> dict[str, float]:
         for _ in range(repeats):
             dist.barrier()
             start = time.perf_counter()
-            gather_columns({"x": tensor})
+            gather_rows({"x": tensor})
             times[name].append(time.perf_counter() - start)
     latency = statistics.median(times["small"])
     return {

@@ -3,8 +3,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from setpoint.datasets import Table, letter, split
-from setpoint.datasets.tabular import ALPHABET
+from setpoint.datasets import ALPHABET, Table, letter, split
 
 
 def test_the_first_row_is_that_of_the_source():

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from setpoint import Implicit, LastLayer, RateBarrier, fnr_at_fpr
-from setpoint.distributed import gather_columns
+from setpoint.distributed import gather_rows
 from setpoint.losses import auc_loss
 
 BOUND = fnr_at_fpr(0.2)
@@ -94,6 +94,6 @@ def numbers(rank):
     accumulated.backward(wrapped, x[:half], y[:half])
     found["accumulated loss"] = accumulated.backward(wrapped, x[half:], y[half:])
     found["accumulated"] = gradients(model)
-    texts, sizes, _ = gather_columns({"t": y.numpy().astype(str), "n": y.float()})
+    texts, sizes, _ = gather_rows({"t": y.numpy().astype(str), "n": y.float()})
     found["texts"] = (texts["t"].tolist(), texts["n"], sizes)
     return found

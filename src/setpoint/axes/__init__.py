@@ -11,27 +11,18 @@ from typing import TYPE_CHECKING
 from setpoint._extras import import_lazily
 
 if TYPE_CHECKING:
-    from setpoint.axes.axis import DEFAULTS, Axis, Defaults, Outcome
-    from setpoint.axes.classes import Classes
+    from setpoint.axes.axis import DEFAULTS, Outcome
     from setpoint.axes.cuts import tables_of
     from setpoint.axes.everyone import Everyone, PlainOutcome
-    from setpoint.axes.groups import Groups
-    from setpoint.axes.implicit_function import Held, hold
     from setpoint.axes.order_statistics import spread
     from setpoint.axes.queries import Queries
-    from setpoint.axes.registry import AXES, axis_of
+    from setpoint.axes.registry import axis_of
     from setpoint.axes.sample import Sample, read_sample
     from setpoint.axes.soft_counts import SoftCounts, gradient_of
 
 __all__ = [
-    "AXES",
     "DEFAULTS",
-    "Axis",
-    "Classes",
-    "Defaults",
     "Everyone",
-    "Groups",
-    "Held",
     "Outcome",
     "PlainOutcome",
     "Queries",
@@ -39,7 +30,6 @@ __all__ = [
     "SoftCounts",
     "axis_of",
     "gradient_of",
-    "hold",
     "read_sample",
     "spread",
     "tables_of",
@@ -49,18 +39,11 @@ __getattr__ = import_lazily(
     __name__,
     {
         "DEFAULTS": "axis",
-        "Axis": "axis",
-        "Defaults": "axis",
         "Outcome": "axis",
-        "Classes": "classes",
         "Everyone": "everyone",
         "PlainOutcome": "everyone",
         "spread": "order_statistics",
-        "Groups": "groups",
-        "Held": "implicit_function",
-        "hold": "implicit_function",
         "Queries": "queries",
-        "AXES": "registry",
         "axis_of": "registry",
         "Sample": "sample",
         "read_sample": "sample",

@@ -281,5 +281,4 @@ class PlainOutcome(Outcome):
 
 def _of_output(table: Counts, output: int) -> Counts:
     """The counts of one output, ``[m]``."""
-    parts = (table.tp, table.fp, table.fn, table.tn, table.positives, table.negatives)
-    return Counts(*(part[output] for part in parts))
+    return Counts(*(part[output] for part in vars(table).values()))

@@ -1,7 +1,7 @@
 """Several processes: ranks of ``torch.distributed``, and a pool of workers. Needs torch."""
 
 import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
-from setpoint.distributed.gather import gather_columns, gather_rows
+from setpoint.distributed.gather import gather_rows
 from setpoint.distributed.pool import (
     Pool,
     Processes,
@@ -20,7 +20,6 @@ from setpoint.distributed.ranks import (
     rank_of,
     refuse_several_ranks,
     several_ranks,
-    sum_tensors,
     values_of_ranks,
     workers,
 )
@@ -36,7 +35,6 @@ __all__ = [
     "check_processes",
     "check_sendable",
     "count_step",
-    "gather_columns",
     "gather_rows",
     "in_global_batch",
     "is_launched",
@@ -46,7 +44,6 @@ __all__ = [
     "rank_of",
     "refuse_several_ranks",
     "several_ranks",
-    "sum_tensors",
     "values_of_ranks",
     "workers",
 ]

@@ -23,15 +23,19 @@ Column = Tensor | NDArray[Any]
 def gather_rows(
     given: Mapping[str, Any], group: dist.ProcessGroup | None = None, mode: str = ""
 ) -> tuple[dict[str, Any], list[int], str]:
-    """A batch with the rows of all ranks: :func:`gather_columns` for nested columns.
+    """A batch with the rows of all ranks, on the CPU and bit for bit.
 
     Args:
-        given: Tensors, arrays or lists with one row per example, dicts of these, or None.
+        given: Tensors, arrays or lists with one row per example, dicts of these, or None, by name.
+            Ranks without rows need not know the types of the others.
         group: The ranks; by default all.
-        mode: What must be the same on all ranks that have rows.
+        mode: What must be the same on all ranks that have rows, beside the columns.
 
     Returns:
         The batch, the number of rows of each rank, and their mode.
+
+    Raises:
+        ValueError: The columns of this rank or of another cannot be sent, or do not match.
     """
     if workers(group) == 1:
         columns = (v for v in given.values() if v is not None and not isinstance(v, Mapping))
@@ -40,7 +44,7 @@ def gather_rows(
     for name, values in given.items():
         named = values if isinstance(values, Mapping) else {"": values}
         flat |= {f"{name} {key}": value for key, value in named.items() if value is not None}
-    found, sizes, agreed = gather_columns(flat, group, mode)
+    found, sizes, agreed = _gather_columns(flat, group, mode)
     nested: dict[str, Any] = dict.fromkeys(given)
     for column, rows in found.items():
         name, key = column.split(" ", 1)
@@ -48,23 +52,10 @@ def gather_rows(
     return nested, sizes, agreed
 
 
-def gather_columns(
-    columns: Mapping[str, Any], group: dist.ProcessGroup | None = None, mode: str = ""
+def _gather_columns(
+    columns: Mapping[str, Any], group: dist.ProcessGroup | None, mode: str
 ) -> tuple[dict[str, Column], list[int], str]:
-    """Each column with the rows of all ranks, on the CPU and bit for bit.
-
-    Args:
-        columns: Tensors, arrays or lists with one row per example, by name. Ranks without rows
-            need not know the types of the others.
-        group: The ranks; by default all.
-        mode: What must be the same on all ranks that have rows, beside the columns.
-
-    Returns:
-        The columns, the number of rows of each rank, and their mode.
-
-    Raises:
-        ValueError: The columns of this rank or of another cannot be sent, or do not match.
-    """
+    """The same for columns by name; see :func:`gather_rows`."""
     mine: dict[str, Column] = {}
     error, count = None, -1
     try:

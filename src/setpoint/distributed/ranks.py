@@ -80,16 +80,6 @@ def values_of_ranks(value: Any, group: dist.ProcessGroup | None = None) -> list[
     return found
 
 
-def sum_tensors(numbers: Tensor, group: dist.ProcessGroup | None = None) -> Tensor:
-    """The numbers of all ranks added up in float64 (whole numbers in int64), on every rank."""
-    device = "cuda" if dist.get_backend(group) == "nccl" else "cpu"  # nccl sends from a GPU only
-    dtype = torch.float64 if numbers.is_floating_point() else torch.int64
-    total = numbers.detach().to(device, dtype, copy=True)
-    with answered(group):
-        dist.all_reduce(total, group=group)
-    return total.to(numbers.device)
-
-
 def average_gradients(
     rows: list[Row], params: Sequence[Tensor], group: dist.ProcessGroup | None
 ) -> None:

@@ -19,10 +19,10 @@ from setpoint.rates.slices import (
     Value,
     Where,
     column_name,
-    describe_slice,
     narrow,
     numeral,
     ordered,
+    whom,
 )
 
 BY_AMOUNT = "\N{CURRENCY SIGN}"
@@ -87,8 +87,7 @@ class AmountCost(Expression):
 
     def __str__(self) -> str:
         costs = f"miss={numeral(self.miss)}, false_alarm={numeral(self.false_alarm)}"
-        text = f"cost({costs}, amounts={column_name(self.column)})"
-        return f"{text} on {describe_slice(self.where)}" if self.where else text
+        return f"cost({costs}, amounts={column_name(self.column)}){whom(self.where)}"
 
 
 def is_cost(expression: Expression) -> bool:

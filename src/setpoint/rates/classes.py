@@ -32,10 +32,10 @@ from setpoint.rates.slices import (
     Value,
     Where,
     describe_classes,
-    describe_slice,
     narrow,
     numeral,
     ordered,
+    whom,
 )
 
 KINDS = ("macro", "lowest", "highest")
@@ -193,9 +193,7 @@ class TopK(Expression):
         return True
 
     def __str__(self) -> str:
-        text = f"top_k({self.k})"
-        text += f" of {describe_classes(self.classes)}" if self.classes else ""
-        return f"{text} on {describe_slice(self.where)}" if self.where else text
+        return f"top_k({self.k}){whom(self.where, self.classes)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -252,8 +250,7 @@ class Cost(Expression):
 
     def __str__(self) -> str:
         rows = ", ".join(f"[{', '.join(map(numeral, row))}]" for row in self.costs)
-        text = f"cost([{rows}])"
-        return f"{text} on {describe_slice(self.where)}" if self.where else text
+        return f"cost([{rows}]){whom(self.where)}"
 
 
 def top_k(k: int) -> TopK:

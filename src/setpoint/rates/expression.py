@@ -22,30 +22,20 @@ if TYPE_CHECKING:
 
 
 Tables = Mapping[Where, Counts]
-
-
 Gradient = dict[tuple[Where, int], Array]
 """Derivatives by the counts of each slice, in the order TP, FP, FN, TN; zeros are left out.
 
 Of several classes also by the confusion matrix (:data:`setpoint.rates.counts.MATRIX`) and, under
 minus ``k``, by the hits among the first ``k``.
 """
-
-
 _DEEPEST_EXPRESSION = 50
 """How deep expressions may be nested: far beyond any goal, and well within python's stack."""
-
-
 _DIFFERENCE_ROUNDING = 1e-14
 """The rounding error of a difference of a few rates in double precision, by their scale."""
-
-
 _STRICT = (
     "Rates compare with <= and >=: write `{} {} {}`. "
     "For the larger or smaller of two rates, write maximum(a, b) or minimum(a, b)."
 )
-
-
 _BOUND_ADVICE = "Write it with + and *, as in 0.5 * fpr + 0.5 * fnr."
 
 
@@ -59,10 +49,8 @@ class Expression:
     _name = ""
     _is_factor = False  # whether its text needs no parentheses in a product
     __array_ufunc__ = None  # numpy scalars leave arithmetic and comparison to us
-
-    about_classes: bool = (
-        False  # whether this node itself, not one inside it, is about several classes
-    )
+    about_classes: bool = False
+    """Whether this node itself, not one inside it, is about several classes."""
 
     @overload
     def of(self, tables: Tables, /) -> Array: ...
@@ -166,13 +154,11 @@ class Expression:
         raise TypeError(_STRICT.format(self, ">=", other))
 
     def __add__(self, other: Operand) -> Expression:
-
         return _add(self, other) if is_operand(other) else NotImplemented
 
     __radd__ = __add__
 
     def __mul__(self, factor: float) -> Expression:
-
         if isinstance(factor, Expression):
             raise TypeError(f"Rates scale by numbers; cannot multiply {self} by {factor}.")
         return _scaled(self, operator.mul, factor) if is_number(factor) else NotImplemented
@@ -189,7 +175,6 @@ class Expression:
         return -self + other
 
     def __truediv__(self, other: Operand) -> Expression:
-
         if isinstance(other, Expression):
             return Quotient(self, other)
         if not is_number(other):
@@ -199,11 +184,9 @@ class Expression:
         return _scaled(self, operator.truediv, other)
 
     def __rtruediv__(self, other: float) -> Expression:
-
         return Quotient(_lifted(other), self) if is_number(other) else NotImplemented
 
     def __abs__(self) -> Expression:
-
         return Fold("abs", (self,))
 
     def __bool__(self) -> bool:
@@ -216,8 +199,6 @@ class Expression:
 
 
 Operand = Expression | float
-
-
 _Terms = tuple[tuple[float, Expression], ...]
 
 

@@ -40,10 +40,10 @@ from setpoint.rates.slices import (
     Where,
     class_names,
     describe_classes,
-    describe_slice,
     narrow,
     numeral,
     ordered,
+    whom,
 )
 
 E = TypeVar("E", bound=Expression)
@@ -169,8 +169,7 @@ class Rate(Expression):
     @property
     def whom(self) -> str:
         """`` of "cat" on group="a"``: the classes and the slice in words, if there are any."""
-        text = f" of {describe_classes(self.classes)}" if self.classes else ""
-        return f"{text} on {describe_slice(self.where)}" if self.where else text
+        return whom(self.where, self.classes)
 
 
 def _known(name: str, expression: E) -> E:

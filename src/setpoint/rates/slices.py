@@ -61,6 +61,12 @@ def describe_slice(where: Where) -> str:
     return " & ".join(f"{column_name(column)}={quote(value)}" for column, value in where)
 
 
+def whom(where: Where, classes: ClassSet = ()) -> str:
+    """`` of "cat" on group="a"``: the classes and the slice in words, if there are any."""
+    text = f" of {describe_classes(classes)}" if classes else ""
+    return f"{text} on {describe_slice(where)}" if where else text
+
+
 def describe_classes(classes: ClassSet) -> str:
     """``"cat" or "dog"``."""
     return " or ".join(map(quote, classes))

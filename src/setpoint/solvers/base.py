@@ -20,7 +20,6 @@ from setpoint.distributed import (
     Reduction,
     Row,
     average_gradients,
-    gather_columns,
     gather_rows,
     in_global_batch,
     own_rows,
@@ -185,7 +184,7 @@ class BatchCriterion(nn.Module):
         """Scores alone, of all ranks."""
         if self._alone():
             return scores
-        found, sizes, _ = gather_columns({"scores": scores.detach()}, self._group)
+        found, sizes, _ = gather_rows({"scores": scores.detach()}, self._group)
         return self._spliced(scores, found["scores"], sizes)
 
     def _row_of_all(self, row: Row, params: Sequence[Tensor]) -> Row:

@@ -155,9 +155,7 @@ class RecentBatches:
 
 
 def _summed(tables: list[Counts]) -> Counts:
-    names = ("tp", "fp", "fn", "tn", "positives", "negatives")
-    parts: list[Any] = [sum(getattr(table, name) for table in tables) for name in names]
-    return Counts(*parts)
+    return Counts(*map(sum, zip(*(vars(table).values() for table in tables), strict=True)))
 
 
 @dataclass(frozen=True)

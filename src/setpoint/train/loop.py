@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from setpoint._checks import whole
-from setpoint.distributed import gather_columns, rank_of, values_of_ranks, workers
+from setpoint.distributed import gather_rows, rank_of, values_of_ranks, workers
 from setpoint.solvers import BatchCriterion, GlobalBatch
 from setpoint.solvers.registry import Criterion
 from setpoint.solvers.samplers import Batch, Sampler, Shuffled
@@ -355,7 +355,7 @@ class RankView:
         """The view of this rank, which has ``labels``, in the process group (if there is one)."""
         if workers() == 1:
             return cls(model, criterion, labels, 0, len(labels))
-        found, sizes, _ = gather_columns({"labels": labels})
+        found, sizes, _ = gather_rows({"labels": labels})
         wrapped = DistributedDataParallel(model)
         called = criterion if isinstance(criterion, BatchCriterion) else GlobalBatch(criterion)
         all_labels = torch.as_tensor(found["labels"])
