@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from certificates.simulate import most, sample
 from scipy.special import ndtr
+from scipy.stats import binom
 
 from setpoint import certify, fpr, precision, recall
 from setpoint.certificates import Certificate
@@ -202,3 +203,34 @@ def test_the_draw_depends_on_who_belongs_together_and_not_on_names():
         assert certify(scores, labels, "fpr <= 0.2", clusters=other) == first
     again = certify(scores[order], labels[order], "fpr <= 0.2", clusters=ids[order])
     assert again.points == first.points
+    zeros = np.where(scores == 0, np.where(random.random(2000) < 0.5, -0.0, 0.0), scores)
+    assert np.signbit(zeros[zeros == 0]).any()
+    assert certify(zeros, labels, "fpr <= 0.2", clusters=ids).points == first.points
+
+
+def test_bets_are_on_the_clusters_whose_drawn_row_is_of_the_class():
+    """By hand, where classes are mixed in every cluster: given who they are, the bets hold."""
+    random = np.random.default_rng(7)
+    ids = np.repeat(np.arange(300), 6)
+    labels, scores = random.random(1800) < 0.4, random.normal(size=1800).round(2)
+    found = certify(scores, labels, fpr <= 0.2, clusters=ids)
+    drawn = _drawn(scores, labels, cluster_codes(ids))
+    drawn = drawn[~labels[drawn]]
+    own, wrong = ids[drawn], np.sort(scores[drawn])[::-1]
+    allowed = max(m for m in range(len(own)) if binom.cdf(m, len(own), 0.2) <= 0.05)
+    left = 0.05 - binom.cdf(allowed, len(own), 0.2)
+
+    def capital(threshold):
+        means = [np.mean(scores[(ids == i) & ~labels] > threshold) for i in own]
+        gains = (0.2 - np.array(means)) / 0.8
+        return np.mean([np.prod(1 + stake * gains) for stake in (0.2, 0.5, 0.9)])
+
+    assert found.threshold < wrong[allowed]
+    assert capital(found.threshold) >= 1 / left
+    assert capital(scores[scores < found.threshold - 0.02].max()) < 1 / left
+
+
+def test_scores_to_come_are_clustered_too():
+    scores, labels, ids = clustered(np.random.default_rng(8), 300, 6, 0.5)
+    with pytest.raises(ValueError, match=r"unlabelled= does not go with clusters=.*prevalence="):
+        certify(scores, labels, precision >= 0.5, clusters=ids, unlabelled=scores)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from setpoint import Problem, certify, coverage, error, fpr
+from setpoint.certificates import Certificate
 from setpoint.certificates.goals import inequalities
 from setpoint.fairness import demographic_parity, equal_opportunity, four_fifths
 
@@ -107,3 +108,15 @@ def test_slips_are_named() -> None:
         certify(s, y, fpr <= 0.1, thresholds={"a": 0.0})
     with pytest.raises(ValueError, match='use guarantee="pac"'):
         certify(s, y, fpr <= 0.1, thresholds=0.0, guarantee="mean")
+
+
+@pytest.mark.parametrize("goal", ["fpr <= 0.01", "fpr <= 0.99"])
+@pytest.mark.parametrize("at", [0.0, -np.inf, np.inf])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_a_certificate_at_a_given_threshold_is_kept_in_a_file_proved_or_not(goal, at, dtype):
+    """It says what was tried; infinities accept everybody or nobody."""
+    scores, labels, _ = draw(300, 0)
+    found = certify(scores.astype(dtype), labels, goal, thresholds=at)
+    assert found.certified == (goal == "fpr <= 0.99" and at >= 0)
+    assert Certificate.from_json(found.to_json()) == found
+    assert found.points[0].alerts == (scores.astype(dtype) > at).sum()

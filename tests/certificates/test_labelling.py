@@ -1,11 +1,12 @@
 """Label plans: the promise holds in simulation, and few labels are enough."""
 
 import json
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 from setpoint import certify, label_plan
 from setpoint.certificates import CannotPromise, LabelPlan, labelling
@@ -46,21 +47,45 @@ def test_few_labels_keep_the_promise_on_fpr(digits):
     assert np.mean(recall) > 0.8 * ndtr(2.5 + ndtri(0.02))
 
 
-def test_what_is_proved_is_the_product_of_exact_limits():
+def test_the_last_cut_is_where_the_product_of_exact_limits_fails():
     """150 labels among the 1,560 highest scores, recomputed with scipy.stats."""
     scores, positive = draw(0, 6000)
     plan = label_plan(scores, "fpr <= 0.02", 200, prevalence=0.18)
     found = certify(scores, labelled(plan, positive), "fpr <= 0.02", plan=plan)
     rows, below = np.array(plan.rows[: plan.top_labels]), np.array(plan.rows[plan.top_labels :])
-    own = rows[scores[rows] > found.threshold]
-    wrong, alerts, n = (~positive[own]).sum(), (scores > found.threshold).sum(), len(scores)
-    clear = (~positive[below]).sum()
-    accepted = beta.isf(0.05 * 0.05, alerts + 1, n - alerts)
-    false = beta.isf(0.9 * 0.05, wrong + 1, len(own) - wrong)
+    n, clear = len(scores), (~positive[below]).sum()
     others = beta.ppf(0.025 * 0.05, n - plan.top, plan.top + 1)
     negative = beta.ppf(0.025 * 0.05, clear, len(below) - clear + 1)
-    assert len(own) < alerts
-    assert found.claims[0].proved == pytest.approx(accepted * false / others / negative, rel=1e-9)
+
+    def bound(alerts):
+        own = rows[scores[rows] >= np.sort(scores)[-alerts]]
+        wrong = (~positive[own]).sum()
+        accepted = beta.isf(0.05 * 0.05, alerts + 1, n - alerts)
+        return accepted * beta.isf(0.9 * 0.05, wrong + 1, len(own) - wrong) / others / negative
+
+    alerts = (scores > found.threshold).sum()
+    assert bound(alerts) <= 0.02 < bound(alerts + 1)
+    assert found.claims[0].proved == 0.02  # at a cut that labels chose no smaller value is proved
+
+
+def test_what_is_displayed_of_recall_goes_by_the_rank_that_was_fixed():
+    """Ties at the threshold let more positives in; that count was not fixed, and proves nothing."""
+    random = np.random.default_rng(0)
+    scores = random.choice(5, 20_000, p=[0.22, 0.23, 0.2, 0.17, 0.18]).astype(float)
+    positive = random.random(20_000) < np.array([0.02, 0.1, 0.3, 0.5, 0.7])[scores.astype(int)]
+    plan = label_plan(scores, "recall >= 0.6", 4000, reviewed=0.5)
+    claim = certify(scores, labelled(plan, positive), plan.goal, plan=plan).claims[0]
+    top, below = (np.array(part) for part in np.split(plan.rows, [plan.top_labels]))
+    n, found, missed = len(scores), positive[top].sum(), positive[below].sum()
+    inside = beta.ppf(0.00125, len(top), n - len(top) + 1)
+    inside *= beta.ppf(0.005, found, len(top) - found + 1)
+    outside = beta.isf(0.00125, n - len(top) + 1, len(top))
+    outside *= beta.isf(0.02, missed + 1, len(below) - missed)
+    share = inside / (inside + outside)
+    fixed = max(m for m in range(found) if binom.cdf(m, found, 1 - 0.6 / share) <= 0.45 * 0.05)
+    limit = beta.ppf(0.45 * 0.05, found - fixed, fixed + 1)
+    assert claim.proved == pytest.approx(share * limit, rel=1e-9)
+    assert claim.proved < claim.measured - 0.05
 
 
 def test_recall_is_proved_from_reviewed_alerts_and_a_sample_below():
@@ -167,3 +192,33 @@ def test_a_plan_that_proves_only_that_nobody_may_be_accepted_is_of_no_use():
     assert found.certified
     assert found.points[0].alerts == 0
     assert "it accepts nobody" in found.verdict
+
+
+def test_a_plan_never_asks_for_more_labels_than_the_budget():
+    random = np.random.default_rng(0)
+    for digits in (None, 1, 0):
+        for goal in ("fpr <= 0.02", "precision >= 0.8"):
+            for budget in (7, 60, 61, 300):
+                scores = random.normal(size=2000)
+                scores = scores if digits is None else np.round(scores, digits)
+                with suppress(CannotPromise, ValueError):
+                    assert len(label_plan(scores, goal, budget).rows) <= budget
+
+
+def test_ties_that_leave_nothing_below_the_top_are_refused_before_anybody_labels():
+    scores = np.repeat([0.0, 1.0, 2.0], [600, 600, 300])
+    assert label_plan(scores, "fpr <= 0.2", 300, prevalence=0.1).top == 300
+    with pytest.raises(CannotPromise, match="as many scores are equal"):
+        label_plan(np.zeros(2000), "fpr <= 0.02", 300)
+    with pytest.raises(CannotPromise, match="may accept about 1,431 of 2,000 rows"):
+        label_plan(np.arange(2000.0), "fpr <= 0.05", 300, prevalence=0.5)
+    with pytest.raises(CannotPromise, match=r"300 rows share the highest score, 2.*budget=300"):
+        label_plan(scores, "precision >= 0.9", 100)
+
+
+def test_reviewed_alerts_without_a_positive_prove_no_recall():
+    scores = np.arange(200.0)
+    plan = label_plan(scores, "recall >= 0.5", 20, reviewed=150.0)
+    found = certify(scores, labelled(plan, scores < 0), plan.goal, plan=plan)
+    assert not found.certified
+    assert "0.0% of the positives" in found.notes[-1]

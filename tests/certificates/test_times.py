@@ -103,6 +103,24 @@ def test_from_a_shell(tmp_path, capsys):
     assert "certificate number 2 on these rows" in capsys.readouterr().err
 
 
+def test_certificates_of_every_kind_on_one_table_are_counted(tmp_path, capsys):
+    """Among them three-way decisions, several labels and alerts per day."""
+    scores, labels = sample(0)
+    path = tmp_path / "s.csv"
+    rows = [f"{s},{int(y)},{d}" for s, y, d in zip(scores, labels, DAYS, strict=True)]
+    path.write_text("\n".join(["s,y,day", *rows]))
+    kinds = [
+        ["--goal=fpr <= 0.05"],
+        ["--accept=precision >= 0.7", "--reject=npv >= 0.9"],
+        ["--goal=alerts <= 20 per day on 80 % of days", "--time=day"],
+    ]
+    for number, words in enumerate(kinds, 1):
+        out = str(tmp_path / f"{number}.json")
+        main(["certify", str(path), "--score=s", "--label=y", *words, "--out", out])
+        told = f"certificate number {number} on these rows" in capsys.readouterr().err
+        assert told == (number > 1)
+
+
 def test_a_trend_is_found_in_few_rows_too():
     """At most one false alarm of 0.1 % in 300 series is expected 26 % of the time; five never."""
     random = np.random.default_rng(0)

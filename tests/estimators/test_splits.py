@@ -356,6 +356,18 @@ def test_digests_of_all_kinds_of_rows():
         first, second, third, fourth = row_digests(rows)
         assert first == third
         assert len({first, second, fourth}) == 3
+    assert row_digests(["other"])[0] == 12478316369309857812  # in every process
+
+
+def test_certificates_of_classes_are_counted_too():
+    goal = "maximize accuracy subject to recall of 1 >= 0.5"
+    x, y = draw_array(600, seed=78, gap=3.0, features=3)
+    told = []
+    for seed in (0, 1):
+        model = CertifiedThreshold(LogisticRegression(), goal=goal, random_state=seed)
+        told.append(" ".join(model.fit(x, y).certificate_.notes))
+    assert "number 2 of the certificates on this table" in told[1]
+    assert model.certificate_.fingerprint
 
 
 def test_tries_on_one_table_are_counted():

@@ -486,15 +486,22 @@ class Certificate(Record):
 
 
 def _checked_points(
-    points: tuple[Point, ...], column: str | None, status: str, **_: object
+    points: tuple[Point, ...],
+    column: str | None,
+    status: str,
+    given_thresholds: bool,
+    **_: object,
 ) -> tuple[Point, ...]:
-    """Null is minus infinity (accept all) in a certificate that is certified, else no threshold."""
+    """Null is minus infinity (accept all) where there are thresholds, else no threshold.
+
+    Thresholds that were given stay what they are, proved or not.
+    """
     need(bool(points), "it has at least one point")
     need(column is not None or len(points) == 1, "one threshold, or a column of groups")
     need(all((p.group is None) == (column is None) for p in points), "groups have names")
     need(len({p.group for p in points}) == len(points), "groups are all different")
     need(all(p.alerts <= p.examples for p in points), "there are no more alerts than examples")
-    if status != CERTIFIED:  # thresholds that were given and not proved stay what they are
+    if status != CERTIFIED and not given_thresholds:
         own = column is not None
         need(own or points[0].threshold is None, "only a certified goal has a threshold")
         return points

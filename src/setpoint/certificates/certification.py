@@ -278,11 +278,14 @@ def _by_plan(scores: Any, labels: Any, goal: Any, asked: Options) -> Certificate
     from setpoint.certificates.labelling import certify_plan, labelled_rows, without_recall
 
     plan, sure = asked.plan, asked.confidence
-    if not plan.in_order:
-        return certify_plan(scores, labels, goal, plan, sure, asked.delta)
-    known = labelled_rows(scores, labels, goal, plan)
-    made = certify_goal(goal_to_certify(goal), scores, known.positive, Options(sure), asked.delta)
-    return without_recall(made, plan)
+    if plan.in_order:
+        known = labelled_rows(scores, labels, goal, plan)
+        wanted = goal_to_certify(goal)
+        made = certify_goal(wanted, scores, known.positive, Options(sure), asked.delta)
+        made = without_recall(made, plan)
+    else:
+        made = certify_plan(scores, labels, goal, plan, sure, asked.delta)
+    return replace(made, fingerprint=plan.fingerprint)
 
 
 def _write(

@@ -73,6 +73,7 @@ class ClassCertificate(Record):
 
     kind = "setpoint certificate of classes"
     version = 3
+    added = ("fingerprint",)
     statuses = (*Record.statuses, NO_CERTIFICATE)
 
     goal: str
@@ -90,6 +91,8 @@ class ClassCertificate(Record):
     claims: tuple[Claim, ...]
     notes: tuple[str, ...]
     caveats: tuple[str, ...] = ()
+    fingerprint: str = ""
+    """Of the table that the rows come from, if it is known."""
 
     @property
     def examples(self) -> int:
@@ -193,6 +196,7 @@ class ClassCertificate(Record):
         need(right <= sum(predicted), "no more are right than there are")
         about = Problem.parse(given["goal"]).kind
         need(about == "classes", "its goal is not about classes")
+        need(isinstance(given["fingerprint"], str), "fingerprint is a text")
         return given
 
 

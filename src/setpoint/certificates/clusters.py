@@ -9,16 +9,18 @@ independent. Every proof works with them as it is. The draw is pseudo-random: a 
 rows and of who belongs together, whatever the order of rows and the names of clusters.
 
 **Cluster means.** For bounds that are monotone in the threshold (fpr, recall, coverage) the other
-rows help, if clusters are not all alike. With ``n`` of its ``N`` rows in the class of the rate and
-``w`` of these on the wrong side, a cluster says how far the bound ``w / n <= a`` is kept:
-``x = (a n - w) / N``, which is at least ``-(1 - a)`` and has a mean of zero at most where the bound
-is false. Bets on these (:mod:`setpoint.certificates.betting`) refute that; the capital falls as the
-threshold gets looser, so that thresholds are tested one after the other like those of
+rows help, if clusters are not all alike. Take the clusters whose drawn row is of the class of the
+rate, ``n`` of them. Of the rows of that class in such a cluster a share ``w`` is on the wrong side;
+its drawn row is any of them, so ``w`` has the mean of the rate. If the bound ``a`` is false,
+``x = a - w`` has a mean of zero at most, and it is at least ``-(1 - a)``. Bets on these
+(:mod:`setpoint.certificates.betting`) refute that; the capital falls as the threshold gets looser,
+so that thresholds are tested one after the other like those of
 :mod:`setpoint.certificates.order_statistics`.
 
-**Both.** The binomial test of one row each has a size ``d <= delta``, less than ``delta`` because
-counts are whole numbers. What is left, ``delta - d``, is the size of the bets: a threshold is
-proved if either test is passed. So clusters never prove less than one row each.
+**Both.** Given ``n``, the binomial test of one row each has a size ``d <= delta``, less than
+``delta`` because counts are whole numbers. What is left, ``delta - d``, is the size of the bets,
+which hold given ``n``, too: a threshold is proved if either test is passed. So clusters never prove
+less than one row each.
 """
 
 from __future__ import annotations
@@ -84,16 +86,20 @@ class ClusterSample(CalibrationSample):
             score: What one row each proves: strictly above it, or from it on, is accepted.
             delta: The probability of a wrong proof by bets.
         """
-        inside = np.flatnonzero(self.all_rows.inside(share.subset))
-        scores, codes = self.all_rows.scores[inside], self.codes[inside]
-        allowed = share.risk * np.bincount(codes, minlength=len(self.cluster_sizes))
+        assert self.drawn is not None
+        known = np.zeros(len(self.cluster_sizes), bool)
+        known[self.codes[self.drawn[self.inside(share.subset)]]] = True
+        inside = np.flatnonzero(self.all_rows.inside(share.subset) & known[self.codes])
+        scores = self.all_rows.scores[inside]
+        codes = np.unique(self.codes[inside], return_inverse=True)[1]
+        sizes = np.bincount(codes)
         tried = np.unique(scores)
         tried = tried[tried < score][::-1] if share.at_most else tried[tried > score]
 
         def proved(threshold: Any) -> bool:
             wrong = scores > threshold if share.at_most else scores < threshold
-            gains = allowed - np.bincount(codes[wrong], minlength=len(self.cluster_sizes))
-            return log_capital(gains / self.cluster_sizes, 1 - share.risk) >= -math.log(delta)
+            gains = share.risk - np.bincount(codes[wrong], minlength=len(sizes)) / sizes
+            return log_capital(gains, 1 - share.risk) >= -math.log(delta)
 
         low, high = -1, len(tried)  # from strict to loose: proved up to ``low``, not from ``high``
         while high - low > 1 and delta > 0:
@@ -122,8 +128,12 @@ def _by_content(rows: CalibrationSample, codes: _Codes) -> _Codes:
 
 
 def _known(rows: CalibrationSample) -> list[NDArray[Any]]:
-    """What is known of each row: score, label and slices."""
-    return [rows.scores, *([] if rows.labels is None else [rows.labels]), *rows.slices.values()]
+    """What is known of each row: score (-0.0 is 0.0), label and slices."""
+    return [
+        rows.scores + 0.0,
+        *([] if rows.labels is None else [rows.labels]),
+        *rows.slices.values(),
+    ]
 
 
 def _one_row_each(rows: CalibrationSample, codes: _Codes) -> NDArray[np.intp]:

@@ -65,7 +65,10 @@ def _words_of(column: AnyArray) -> Digests:
 
 
 def _hashed(values: Any) -> Digests:
-    return np.array([hash(repr(value)) & 0xFFFFFFFFFFFFFFFF for value in values], np.uint64)
+    """The same in every process, unlike Python's hash."""
+    texts = [repr(value) for value in values]
+    known = {text: hashlib.blake2b(text.encode(), digest_size=8).digest() for text in {*texts}}
+    return np.frombuffer(b"".join(known[text] for text in texts), np.uint64)
 
 
 def mixed(words: Digests) -> Digests:

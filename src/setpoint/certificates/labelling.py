@@ -190,6 +190,13 @@ def label_plan(
     elif precise:
         top = drawn = _whole_ties(array[order], min(budget, len(array)))
         below = 0
+        if not top:
+            ties = int((array == array.max()).sum())
+            raise CannotPromise(
+                f"{ties:,} rows share the highest score, {array.max():g}, and no threshold tells "
+                f"them apart: a budget of {budget:,} is too small. Pass budget={ties}, or certify "
+                "finer scores."
+            )
     else:
         top = _top(array[order], inequality, guess)
         below = min(max(50, round(BELOW * budget)), len(array) - top)
@@ -215,15 +222,32 @@ def _single_inequality(goal: Any) -> tuple[CertificateGoal, Inequality]:
 
 
 def _top(falling: NDArray[Any], inequality: Inequality, prevalence: float) -> int:
-    """How many of the highest scores the threshold should be looked for in, ties kept together."""
+    """How many of the highest scores the threshold should be looked for in, ties kept together.
+
+    Raises:
+        CannotPromise: These are more than half of the scores.
+    """
     assert inequality.share is not None
-    expected = ROOM * (inequality.share.risk + prevalence) * len(falling)
-    return _whole_ties(falling, min(max(1, int(np.ceil(expected))), len(falling)))
+    n = len(falling)
+    expected = max(1, math.ceil(ROOM * (inequality.share.risk + prevalence) * n))
+    most = n // 2
+    if expected <= most:
+        more = int(np.searchsorted(-falling, -falling[expected - 1], "right"))
+        top = more if more <= most else _whole_ties(falling, expected)
+        if top:
+            return top
+    raise CannotPromise(
+        f"`{inequality.source}` may accept about {expected:,} of {n:,} rows, if {prevalence:g} of "
+        "all are positive, or as many scores are equal, and a plan gains where few are accepted. "
+        "Label rows drawn uniformly and certify these, or pass a smaller prevalence=."
+    )
 
 
 def _whole_ties(falling: NDArray[Any], count: int) -> int:
-    """The smallest number of highest scores, at least ``count``, that splits no equal scores."""
-    return int(np.searchsorted(-falling, -falling[count - 1], "right"))
+    """The largest number of highest scores, at most ``count``, that splits no equal scores."""
+    if count == len(falling):
+        return count
+    return int(np.searchsorted(-falling, -falling[count], "left"))
 
 
 def _draw(
@@ -411,7 +435,7 @@ def _fpr_cut(
     counts = f"{f:,} of {i:,} labelled alerts are negative; {accepted:,} of {n:,} rows are alerts"
     return PlannedCut(
         accepted,
-        inequality.share.value(float(bounds[last])),
+        inequality.bound.level,
         inequality.share.value(measured),
         counts,
         note,
@@ -429,7 +453,7 @@ def _recall_cut(
     inside = float(lower(top, n, edge) * lower(found, len(known.positive), 0.1 * delta))
     outside = float(upper(n - top, n, edge) * upper(missed, below, 0.4 * delta))
     share_inside = inside / (inside + outside)
-    needed = inequality.share.limit / share_inside
+    needed = inequality.share.limit / share_inside if share_inside else math.inf
     allowed_misses = -1 if needed >= 1 else allowed(found, 1 - needed, 0.45 * delta)
     if allowed_misses < 0:
         text = f"{share_inside:.1%} of the positives at least are among the reviewed rows"
@@ -438,7 +462,7 @@ def _recall_cut(
     lowest = known.scores[known.positive][found - 1 - allowed_misses]
     accepted = int(np.searchsorted(-falling, -lowest, "right"))
     kept = int((known.scores[known.positive] >= lowest).sum())
-    proved = float(lower(kept, found, 0.45 * delta)) * share_inside
+    proved = float(lower(found - allowed_misses, found, 0.45 * delta)) * share_inside
     per_row = (n - top) / below * missed
     counts = (
         f"{kept:,} of {found:,} positives among the reviewed are accepted; {missed:,} of {below:,} "

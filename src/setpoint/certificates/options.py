@@ -38,6 +38,12 @@ APART: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("ids", ("thresholds", "unlabelled"), "lots are drawn where a threshold is searched for"),
     ("unlabelled", ("prevalence",), "both say what the share of positives will be: give one"),
     (
+        "unlabelled",
+        ("clusters",),
+        "the rows to come belong to clusters, too, and are fewer draws than they look: declare "
+        "the share of positives instead, prevalence=(low, high)",
+    ),
+    (
         "amounts",
         ("groups", "clusters", "prevalence", "unlabelled"),
         "a cost with amounts has one threshold, and rows that are independent draws",

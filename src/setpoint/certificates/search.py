@@ -325,7 +325,7 @@ def prove_given(
     goals: GroupGoals, sample: CalibrationSample, given: Any, delta: float
 ) -> SearchVerdict:
     """The verdict at thresholds that were chosen on other data, one or ``{group: threshold}``."""
-    thresholds = _read_thresholds(goals, given)
+    thresholds = _read_thresholds(goals, given, sample.precision)
     every = inequalities(goals.bounds, sample.prevalence)
     _check_slices(goals, every, sample)
     tail = delta / count_bounds(every)
@@ -338,14 +338,15 @@ def prove_given(
     return SearchVerdict(status, thresholds, _as_displayed(every, displayed), notes)
 
 
-def _read_thresholds(goals: GroupGoals, given: Any) -> Thresholds:
+def _read_thresholds(goals: GroupGoals, given: Any, precision: str) -> Thresholds:
     if goals.column is None:
         if isinstance(given, Mapping):
             raise TypeError(
                 "The goal has one threshold for everyone: pass a number, or a problem that has one "
                 'for each group, Problem(..., thresholds="per group").'
             )
-        return Thresholds({(): ThresholdRule(_threshold_score(given), exact=True)})
+        score = _threshold_score(given, precision)
+        return Thresholds({(): ThresholdRule(score, exact=True)})
     if not isinstance(given, Mapping):
         raise TypeError(f"There is one threshold for each {goals.column}: {{group: threshold}}.")
     missing = [group for group in goals.goals if group not in given]
@@ -353,16 +354,17 @@ def _read_thresholds(goals: GroupGoals, given: Any) -> Thresholds:
         raise ValueError(f"No threshold for {goals.column} = {missing[0]!r}: add it.")
     return Thresholds(
         {
-            goals.where(group): ThresholdRule(_threshold_score(given[group]), exact=True)
+            goals.where(group): ThresholdRule(_threshold_score(given[group], precision), exact=True)
             for group in goals.goals
         }
     )
 
 
-def _threshold_score(threshold: Any) -> float:
-    """A threshold as a float; infinities accept everyone or nobody."""
+def _threshold_score(threshold: Any, precision: str) -> float:
+    """A threshold as a float; infinities accept everyone or nobody, as the largest number does."""
     if isinstance(threshold, (float, np.floating)) and np.isinf(threshold):
-        return float(threshold)
+        largest = np.finfo("float32" if precision == "bfloat16" else precision).max
+        return -math.inf if threshold < 0 else float(largest)
     return number(threshold, "A threshold")
 
 

@@ -154,4 +154,4 @@ def _is_of(hint: Any, value: object) -> bool:
         return True
     if float not in types:
         return value >= 0
-    return -sys.float_info.max < value < sys.float_info.max
+    return -sys.float_info.max <= value <= sys.float_info.max

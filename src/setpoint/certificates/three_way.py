@@ -73,6 +73,7 @@ class ThreeWayCertificate(Record):
         candidates: Among how many models this one was chosen on the same data.
         caveats: Why certified thresholds are of no use; each completes "certified, but ...".
         label_names: What a file called the negative and the positive class.
+        fingerprint: Of the labels in their order: tells who used these rows.
 
     Examples:
         >>> import numpy as np
@@ -86,7 +87,7 @@ class ThreeWayCertificate(Record):
 
     kind = "setpoint three-way certificate"
     version = 1
-    added = ("candidates", "caveats", "label_names")
+    added = ("candidates", "caveats", "label_names", "fingerprint")
 
     goal: str
     status: str
@@ -104,6 +105,7 @@ class ThreeWayCertificate(Record):
     candidates: int = 1
     caveats: tuple[str, ...] = ()
     label_names: tuple[str, ...] = ()
+    fingerprint: str = ""
 
     @property
     def sides(self) -> tuple[Certificate, Certificate]:
@@ -242,6 +244,7 @@ class ThreeWayCertificate(Record):
         for name in ("accept", "reject"):
             goal_to_certify(given[name])
         need_label_names(given)
+        need(isinstance(given["fingerprint"], str), "fingerprint is a text")
         return given
 
 
@@ -313,6 +316,7 @@ def certify_three_way(
         caveats=tuple(f"it {name}s nobody" for name in (ACCEPT, REJECT) if not counts[name])
         if pair
         else (),
+        fingerprint=sample.fingerprint,
     )
 
 

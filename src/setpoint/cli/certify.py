@@ -112,6 +112,7 @@ def run(given: argparse.Namespace) -> int:
     given.files = {}  # what is to be written besides --out
     certificate = kind(given)
     if given.out is not None:
+        tell(_others_of_these_rows(given.out, certificate.fingerprint))
         given.files = {given.out: f"{_indented(certificate)}\n".encode(), **given.files}
     write_files(given.files, force=given.force)
     print(_indented(certificate) if given.json else certificate)
@@ -264,8 +265,6 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
         certificate, data = _in_memory(given, source)
     else:
         certificate = _of_stream(given, wanted, many)
-    if given.out is not None:
-        tell(_others_of_these_rows(given.out, certificate))
     test = None
     if given.test is not None:
         names = (given.score, given.label, given.group, given.positive)
@@ -487,9 +486,9 @@ def _latest(data: Scores, rows: int) -> Scores:
     return replace(data.rows(last), times=when[last])
 
 
-def _others_of_these_rows(out: Path, certificate: Certificate) -> tuple[str, ...]:
+def _others_of_these_rows(out: Path, fingerprint: str) -> tuple[str, ...]:
     """A sentence if other certificates in the folder of ``out`` rest on the same rows."""
-    mark = f'"fingerprint": "{certificate.fingerprint}"'.encode()
+    mark = f'"fingerprint": "{fingerprint}"'.encode()
     beside = [path for path in out.parent.glob("*.json") if path.resolve() != out.resolve()]
     others = sum(mark in path.read_bytes() for path in beside if path.is_file())
     if not others:

@@ -141,7 +141,7 @@ def _certify(
                 candidates=options.candidates,
                 accept_drift=options.accept_drift,
             )
-            certificate = _with_tries(certificate, rows.rows, options)
+        certificate = _with_tries(certificate, rows.rows, options)
     except CannotPromise as refused:
         return None, str(refused)
     if certificate.certified:
@@ -168,7 +168,9 @@ def _certify_classes(
     )
 
 
-def _with_tries(certificate: Certificate, scores: AnyArray, options: ProofOptions) -> Certificate:
+def _with_tries(
+    certificate: AnyCertificate, scores: AnyArray, options: ProofOptions
+) -> AnyCertificate:
     """The certificate with the fingerprint of its table, and how many there are of it."""
     tries = count_tries(options.table, scores)
     notes = certificate.notes
