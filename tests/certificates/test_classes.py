@@ -10,6 +10,7 @@ from setpoint import Problem
 from setpoint.axes.class_choice import best_shifts
 from setpoint.batch import ScoredExamples
 from setpoint.certificates import ClassCertificate, certify_shifts, shifts_to_prove
+from setpoint.certificates.betting import upper_mean
 from setpoint.certificates.storage import checksum
 from setpoint.results import clopper_pearson
 
@@ -248,3 +249,56 @@ def test_json_reads_back_and_nothing_else_does():
         ClassCertificate.from_json(json.dumps({**body, "right": 0}))
     with pytest.raises(ValueError, match="between 0 and 1"):
         prove("maximize macro(recall)", confidence=95)
+
+
+COSTS = [[0, 1, 4], [2, 0, 1], [10, 3, 0]]
+CHEAP = f"maximize accuracy subject to cost({COSTS}) <= 1"
+
+
+def test_the_mean_of_a_cost_matrix_is_proved_by_betting():
+    found = prove(CHEAP, n=600)
+    scores, labels = draw(600)
+    paid = np.array(COSTS, float)[labels, (scores - SHIFTS).argmax(1)]
+    (claim,) = found.claims
+    assert found.certified
+    assert claim.measured == pytest.approx(paid.mean())
+    assert claim.proved == pytest.approx(upper_mean(paid, 10.0, 0.05))
+    assert ClassCertificate.from_json(found.to_json()) == found
+    assert found.check(*draw(600, 1)).verdict == "ok"
+    assert found.check(scores, (labels + 1) % 3).verdict == "broken"
+    dear = prove(CHEAP.replace("<= 1", "<= 0.3"), n=600)
+    assert dear.notes[0] == f"`cost({COSTS}) <= 0.3` is not proved: at most {claim.proved:.4g} is"
+
+
+def test_a_cost_says_how_many_examples_it_takes_if_none_of_them_costs_more_than_the_least():
+    found = prove(CHEAP.replace("<= 1", "<= 0.1"), n=200)
+    assert found.status == "infeasible"
+    count = int(found.notes[0].split("it takes ")[1].split(" ")[0].replace(",", ""))
+    assert (
+        upper_mean(np.zeros(count), 10.0, 0.05) <= 0.1 < upper_mean(np.zeros(count - 1), 10, 0.05)
+    )
+    never = prove(CHEAP.replace("<= 1", "<= 0"))
+    assert "no number of examples can" in never.notes[0]
+
+
+def test_promises_on_a_cost_matrix_are_kept():
+    """A fifth of the promises may be broken; the true mean is a hair above what is promised."""
+    law = np.array([[0.3, 0.05, 0.05], [0.02, 0.26, 0.02], [0.02, 0.03, 0.25]])
+    true = float((law * COSTS).sum())
+    goal = Problem.parse(f"maximize accuracy subject to cost({COSTS}) <= {true - 1e-9}")
+    rng, broken = np.random.default_rng(0), 0
+    for _ in range(60):
+        cells = rng.choice(9, 200, p=law.ravel())
+        decided = np.eye(3)[cells % 3]
+        made = certify_shifts(decided, cells // 3, goal, np.zeros(3), classes=NAMES, confidence=0.8)
+        broken += made.certified
+    assert broken <= 60 * 0.2 + 3 * np.sqrt(60 * 0.2 * 0.8)
+
+
+def test_shifts_for_a_bound_on_a_cost_leave_room_for_the_proof():
+    scores, labels = draw(900, 3)
+    goal = Problem.parse(CHEAP.replace("<= 1", "<= 0.75"))
+    shifts, missed = shifts_to_prove(goal, scores, labels, confidence=0.95, classes=NAMES)
+    assert not missed
+    assert certify_shifts(scores, labels, goal, shifts, classes=NAMES, confidence=0.98).certified
+    assert certify_shifts(*draw(900, 4), goal, shifts, classes=NAMES).certified
