@@ -169,26 +169,26 @@ def test_a_full_disk_leaves_nothing(made, tmp_path, capsys, monkeypatch, name):
 
     monkeypatch.setattr("setpoint._files.os.fsync", full)
     assert run(*commands(made)[name], "--out", tmp_path / "out") == 2
-    assert "No space left" in capsys.readouterr().err
+    assert f"No space left on device: '{tmp_path / 'out'}'" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
 def test_two_programs_on_one_folder(tmp_path):
     with (
-        only_one(tmp_path / ".run.lock", "--out run"),
-        pytest.raises(OutputError, match=f"--out run is being written by process {os.getpid()} on"),
-        only_one(tmp_path / ".run.lock", "--out run"),
+        only_one(tmp_path / "run", "--out"),
+        pytest.raises(OutputError, match=f"--out .*run is being written by process {os.getpid()}"),
+        only_one(tmp_path / "run", "--out"),
     ):
         pass
     (tmp_path / ".run.lock").write_text("process 1 on elsewhere")  # left by a killed program
-    with only_one(tmp_path / ".run.lock", "--out run"):
+    with only_one(tmp_path / "run", "--out"):
         assert str(os.getpid()) in (tmp_path / ".run.lock").read_text()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_second_training_says_who_holds_the_folder(made, tmp_path, capsys):
     goal = ("--label", "y", "--goal", "maximize recall subject to fpr <= 0.1")
-    with only_one(tmp_path / ".run.lock", "--out"):
+    with only_one(tmp_path / "run"):
         assert run("train", made / "s.csv", *goal, "--out", tmp_path / "run") == 2
     assert f"is being written by process {os.getpid()} on" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
@@ -238,10 +238,13 @@ def test_a_front_replaces_nothing_but_its_own(tmp_path, capsys):
     out = tmp_path / "front"
     out.mkdir()
     (out / "front.png").write_text("holidays")
-    assert run(*words, "--out", out) == 2
-    assert "holds results already. Choose another.\n" in capsys.readouterr().err
-    assert (out / "front.png").read_text() == "holidays"
-    with only_one(tmp_path / ".other.lock", "--out"):
+    for name in ("", "point-cloud.csv", "point-000/thesis.txt", "point-001"):  # ever more
+        (out / name).parent.mkdir(exist_ok=True)
+        (out / name).mkdir() if name == "point-001" else name and (out / name).write_text("mine")
+        assert run(*words, "--out", out) == 2
+        assert "which no run of this command wrote). Choose another.\n" in capsys.readouterr().err
+        assert (out / "front.png").read_text() == "holidays"
+    with only_one(tmp_path / "other"):
         assert run(*words, "--out", tmp_path / "other") == 2
     assert f"is being written by process {os.getpid()} on" in capsys.readouterr().err
 
@@ -424,9 +427,40 @@ def test_a_file_that_appears_while_a_command_runs_stays(
     assert run(*words) == 0
 
 
+@pytest.mark.parametrize("name", WRITERS[:3])
+def test_a_file_that_a_shell_opened_to_be_read_is_an_input(made, tmp_path, capsys, name):
+    """``setpoint certify - --out s.csv --force < s.csv``."""
+    rows, keep = tmp_path / "s.csv", os.dup(0)
+    shutil.copy(made / "s.csv", rows)
+    words = ["-" if word == made / "s.csv" else word for word in commands(made)[name]]
+    with rows.open() as file:
+        os.dup2(file.fileno(), 0)
+    try:
+        assert run(*words, "--out", rows, "--force") == 2
+        assert "is the file to read; name another" in capsys.readouterr().err
+        assert run(*words, "--out", tmp_path / "other") == 0
+    finally:
+        os.dup2(keep, 0)
+        os.close(keep)
+    assert rows.read_bytes() == (made / "s.csv").read_bytes()
+
+
+def test_a_folder_where_nobody_may_write_is_told_at_once(made, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("setpoint._files.os.access", lambda place, mode: place != tmp_path)
+    train = ("train", made / "s.csv", "--label", "y", "--goal", "fpr <= 0.2")
+    for words in (commands(made)["decide"], train):
+        assert run(*words, "--out", tmp_path / "out") == 2
+        assert f"you may not write into the folder {tmp_path}" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_replaces_a_file_has_its_permissions(made, tmp_path):
     out = tmp_path / "out"
     assert run(*commands(made)["decide"], "--out", out) == 0
     out.chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(out, 12345, 54321)
+    before = out.stat()
     assert run(*commands(made)["decide"], "--out", out, "--force") == 0
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    assert (out.stat().st_uid, out.stat().st_gid) == (before.st_uid, before.st_gid)

@@ -47,12 +47,38 @@ def test_a_reader_that_leaves_does_not_change_the_verdict(scores, goal, code):
 
 def test_closed_streams(scores, tmp_path):
     words = ("certify", scores, *GOAL, "--out", tmp_path / "c.json")
-    assert shell('"$@" >&-', *words).returncode == 0
+    told = shell('"$@" >&-', *words)
+    assert (told.returncode, told.stderr.count(b"\n")) == (0, 1)
+    assert b"standard output is closed" in told.stderr
     assert shell('"$@" >&- 2>&- <&-', *words, "--force").returncode == 0
     assert shell('"$@" >&- 2>&-', "certify", "gone.csv", *GOAL).returncode == 2
     nothing = shell('"$@" <&-', "certify", "-", *GOAL)
     assert nothing.returncode == 2
     assert b"-: is empty" in nothing.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "ENDLESS", "s.csv", "--score", "s", "--label", "y"),
+        ("card", "ENDLESS"),
+        ("decide", "s.csv", "--score", "s", "--certificate", "ENDLESS", "--out", "out"),
+        ("watch", "c.json", "s.csv", "--score", "s", "--state", "ENDLESS"),
+        (*("certify", "s.csv", *GOAL[:2], *GOAL[4:]), *("--plan", "ENDLESS", "--labels", "s.csv")),
+    ],
+    ids=lambda words: words[0],
+)
+@pytest.mark.parametrize("endless", ["/dev/zero", "pipe"])
+def test_a_document_without_an_end_is_refused(
+    scores, tmp_path, monkeypatch, capsys, words, endless
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.csv").symlink_to(scores)
+    assert run("certify", "s.csv", *GOAL, "--out", "c.json") == 0
+    os.mkfifo("pipe")
+    capsys.readouterr()
+    assert run(*(endless if word == "ENDLESS" else word for word in words)) == 2
+    assert f"{endless}" in capsys.readouterr().err
 
 
 def test_a_full_disk_behind_standard_output(scores):

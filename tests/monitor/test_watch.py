@@ -304,7 +304,7 @@ def test_a_run_that_waits_too_long_says_who_has_the_state(place, capsys, monkeyp
     monkeypatch.setattr(command, "_LOCK_PATIENCE", 0.2)
     file = write(place / "a.csv", seed=1)
     began = time.monotonic()
-    with only_one(place / ".state.json.lock", "state.json"):
+    with only_one(place / "state.json"):
         assert watch(place, file) == 2
     assert time.monotonic() - began < 20
     assert f"is being written by process {os.getpid()}" in capsys.readouterr().err

@@ -68,10 +68,34 @@ def test_folders_are_exchanged_in_one_step(tmp_path, monkeypatch):
 def test_drafts_of_killed_programs_are_removed_and_living_ones_stay(tmp_path):
     for name in (".run.00000001.draft", ".run.00000002.draft", ".other.00000001.draft"):
         (tmp_path / name).mkdir()
-    with _files._locked(tmp_path / ".run.00000002.draft"):
-        write_run(tmp_path / "run", FILES)
+    handle = os.open(tmp_path / ".run.00000002.draft", os.O_RDONLY)
+    assert _files._lock(handle)
+    write_run(tmp_path / "run", FILES)
+    os.close(handle)
     there = sorted(path.name for path in tmp_path.iterdir())
     assert there == [".other.00000001.draft", ".run.00000002.draft", "run"]
+
+
+def test_what_is_not_of_a_run_stays_in_its_folder(tmp_path, monkeypatch):
+    """A folder that is called as a file of a run, and a file that comes between check and end."""
+    folder = tmp_path / "run"
+    (folder / "report.html").mkdir(parents=True)
+    with pytest.raises(OutputError, match=r"it holds 'report\.html/', which no run"):
+        write_run(folder, FILES, force=True)
+    (folder / "report.html").rmdir()
+    write_run(folder, FILES)
+    put = _files._put
+
+    def appears(*given):
+        (folder / "notes.txt").write_text("mine")
+        (folder / "pictures").mkdir()
+        put(*given)
+
+    monkeypatch.setattr("setpoint._files._put", appears)
+    write_run(folder, {"run.json": b"new"}, force=True)
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert sorted(path.name for path in folder.iterdir()) == ["notes.txt", "pictures", "run.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def test_a_run_is_replaced_only_by_force(tmp_path):

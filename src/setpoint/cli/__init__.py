@@ -79,7 +79,9 @@ def _run(words: list[str]) -> int:
             return BAD_USAGE
         check_outputs(given)
         code: int = given.run(given)
-        if sys.stdout is not None:
+        if sys.stdout is None:
+            _say("setpoint: standard output is closed: what it was to show is lost.")
+        else:
             sys.stdout.flush()
         return code
     except ModuleNotFoundError as missing:

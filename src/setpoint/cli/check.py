@@ -181,7 +181,7 @@ def _check_several(given: argparse.Namespace) -> None:
 def _of_file(path: Path) -> Any:
     if not path.exists():
         raise UserError(f"{path}: no such file; name a certificate or the folder of a run.")
-    if ClassCertificate.kind.encode() in path.read_bytes():
+    if path.is_file() and ClassCertificate.kind.encode() in path.read_bytes():
         raise UserError(f"{path} is about several classes: name its folder, which has the model.")
     return read_certificate_file(path)
 

@@ -110,6 +110,13 @@ def related_to_rows(source: TableSource, score: str, given: argparse.Namespace) 
     return {"groups": groups, "clusters": data.clusters, "times": data.times}
 
 
+def read_text(path: Path, what: str) -> str:
+    """The text of a file; UserError if it is a pipe or a device, which may have no end."""
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path} is no plain file, as a {what} is; name another.")
+    return path.read_text(encoding="utf-8")
+
+
 def refuse_options(given: argparse.Namespace, names: Iterable[str], why: str) -> None:
     """UserError for the first option that was given and does not go with the others."""
     odd = next((name for name in names if getattr(given, name) not in (None, False)), None)

@@ -32,7 +32,7 @@ def run(given: argparse.Namespace) -> int:
     from setpoint.reports import page
 
     plan = DemoPlan(seeds=given.seeds)
-    with only_one(out.with_name(f".{out.name}.lock"), f"--out {given.out}"):
+    with only_one(given.out, "--out"):
         plan = plan.quick() if given.quick else plan
         told = run_demo(plan, given.out, page, force=given.force, quiet=given.json)
     if given.json:

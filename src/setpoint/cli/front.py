@@ -22,7 +22,9 @@ GAPS = ("coverage_gap", "tpr_gap", "fpr_gap", "covariance")
 _WHOLE = 8192  # rows up to which every step takes all of them
 _HIDDEN, _LEARNING_RATES = 32, {"linear": 0.03, "mlp": 0.01}
 _COLUMNS, _PICTURE = "columns.json", "front.png"
-_FILES = ("front.json", _COLUMNS, _PICTURE, "point-*")
+_FRONT, _POINTS = "front.json", "point-[0-9][0-9][0-9]*/"
+_FILES = (_FRONT, _COLUMNS, _PICTURE, _POINTS)
+_WEIGHTS = ("checkpoint.safetensors",)
 _HELD_OUT = 0.3  # of the rows, to judge by
 _LEAST_ROWS = 10  # of each class and group in either part, below which rates say nothing
 
@@ -59,9 +61,12 @@ def run(given: argparse.Namespace) -> int:
         raise UserError(
             f"--points must be at least 3, two ends and one between; got {given.points}."
         )
-    begun = given.out.is_dir() and any(given.out.glob("point-*"))
+    begun = sorted(given.out.glob(_POINTS)) if given.out.is_dir() else []
+    for point in begun:
+        check_output_folder(point, _WEIGHTS, force=None, continued=True)
     # another front is refused later
-    check_output_folder(given.out, _FILES, force=None, continued=begun, inputs=[given.file])
+    known = _FILES if begun and (given.out / _FRONT).is_file() else (_POINTS,)
+    check_output_folder(given.out, known, force=None, continued=bool(begun), inputs=[given.file])
     source = open_table(given.file, given.decimal)
     if given.group is not None:
         need_column(source, given.group, "--group")
@@ -74,8 +79,7 @@ def run(given: argparse.Namespace) -> int:
             print(note, file=sys.stderr)
     columns = (given.label, seen.classes, seen.encoder)
     reading = read_parts(source, *columns, shares.dealer(), seen.rows, given.group)
-    lock = given.out.with_name(f".{given.out.name}.lock")
-    with reading as (train, held_out, _), only_one(lock, f"--out {given.out}"):
+    with reading as (train, held_out, _), only_one(given.out, "--out"):
         groups = _groups(given, train, held_out)
         given.out.mkdir(parents=True, exist_ok=True)
         front = _train(given, groups, train, held_out, minimize, hold)

@@ -23,6 +23,7 @@ from setpoint.cli.common import (
     count,
     fraction,
     parse_goal,
+    read_text,
     refuse_options,
     seed,
     tell,
@@ -128,7 +129,7 @@ def certify_from_plan(given: argparse.Namespace) -> Certificate:
         )
     finish_moves(Path(os.path.realpath(given.plan)))
     try:
-        plan = LabelPlan.from_json(given.plan.read_text(encoding="utf-8"))
+        plan = LabelPlan.from_json(read_text(given.plan, "plan"))
     except (ValueError, TypeError) as error:
         raise UserError(f"{given.plan}: {error}") from None
     data = read_scores(open_table(given.file, given.decimal), given.score)

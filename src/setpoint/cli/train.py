@@ -96,11 +96,10 @@ def run(given: argparse.Namespace) -> int:
         tell([f"--goal has bounds alone: {aim} is the objective."])
     training = _training(given, problem, told)
     training.recipe.check_columns()
-    lock = given.out.with_name(f".{given.out.name}.lock")
     try:
         with (
             join_launched(_RESUME) if is_launched() else nullcontext(),
-            only_one(lock, f"--out {given.out}") if first else nullcontext(),
+            only_one(given.out, "--out") if first else nullcontext(),
         ):
             finished = training.run()
             if first:

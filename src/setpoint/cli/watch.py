@@ -34,6 +34,7 @@ from setpoint.cli.common import (
     add_output,
     as_json,
     fraction,
+    read_text,
     refuse_options,
     several_columns,
     tell,
@@ -169,10 +170,10 @@ def _check_usage(given: argparse.Namespace) -> None:
 @contextmanager
 def _alone(state: Path) -> Iterator[None]:
     """Hold the lock of the state; wait for another run that has it."""
-    lock, end = state.with_name(f".{state.name}.lock"), time.monotonic() + _LOCK_PATIENCE
+    end = time.monotonic() + _LOCK_PATIENCE
     while True:
         try:
-            holder = only_one(lock, str(state))
+            holder = only_one(state, "--state")
             holder.__enter__()
             break
         except OutputError:
@@ -190,7 +191,7 @@ def _open_state(given: argparse.Namespace, certificate: AnyCertificate) -> AnyMo
     if not given.state.exists():
         return _new_monitor(given, certificate)
     try:
-        text = given.state.read_text(encoding="utf-8")
+        text = read_text(given.state, "state")
         joint = JointMonitor.kind in text[:100]
         monitor = (JointMonitor if joint else Monitor).from_json(text)
     except (ValueError, TypeError, OSError) as error:

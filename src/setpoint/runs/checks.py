@@ -44,7 +44,7 @@ def note_check(
         "certificate": json.loads(certificate.to_json())["checksum"],
         **asdict(found),
     }
-    with only_one(path.with_name(f".{path.name}.lock"), str(path)):
+    with only_one(path):
         begun = path.exists()
         entries = [*read_checks(path), entry]
         lines = (json.dumps(each, allow_nan=False) for each in entries)

@@ -56,7 +56,8 @@ def read_certificate_file(path: Path) -> Certificate | ThreeWayCertificate:
         RunError: There is no such file, or it holds no such certificate.
     """
     if not path.is_file():
-        raise RunError(f"{path}: no such file; name a certificate that `setpoint certify` wrote.")
+        found = "is no plain file" if path.exists() else "no such file"
+        raise RunError(f"{path}: {found}; name a certificate that `setpoint certify` wrote.")
     if path.stat().st_size > _LARGEST_CERTIFICATE:
         raise RunError(f"{path} is {path.stat().st_size:,} bytes long: no certificate.")
     content = path.read_bytes()
