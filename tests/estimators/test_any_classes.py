@@ -10,8 +10,10 @@ from sklearn.metrics import balanced_accuracy_score, recall_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
-from setpoint.estimators import CertifiedThreshold, MonitoredClassifier
+from setpoint import evaluate
+from setpoint.estimators import CertifiedThreshold, Classifier, MonitoredClassifier
 
 NAMES = np.array(["bird", "cat", "dog"])
 
@@ -107,7 +109,7 @@ def test_the_first_of_two_classes_can_be_the_positive_one(inside):
     found = model.predict(x[3000:])
     assert np.mean(found[~bad[3000:]] == "bad") <= 0.1 + 3 * (0.1 * 0.9 / 700) ** 0.5
     assert np.mean(found[bad[3000:]] == "bad") > 0.4
-    other = CertifiedThreshold(clone(inside), goal="fpr <= 0.1", random_state=0)
+    other = CertifiedThreshold(clone(inside), goal="fpr <= 0.1", random_state=0, pos_label="z bad")
     other.fit(x[:3000], np.where(bad, "z bad", "good")[:3000])
     np.testing.assert_array_equal(other.predict(x[3000:]) == "z bad", found == "bad")
     assert model.score(x[3000:], y[3000:]) == pytest.approx(
@@ -145,3 +147,45 @@ def test_what_is_wrong_is_said():
         CertifiedThreshold(
             LogisticRegression(), goal="maximize macro(recall)", pos_label="cat"
         ).fit(x, y)
+
+
+@pytest.mark.parametrize(
+    ("goal", "bounded"),
+    [("accuracy", False), ("error", False), ("accuracy >= 0.7", True), ("error <= 0.3", True)],
+)
+def test_accuracy_alone_is_that_of_all_classes(goal, bounded):
+    x, y = draw(0)
+    model = CertifiedThreshold(LogisticRegression(), goal=goal, random_state=0).fit(x, y)
+    assert (model.certificate_ is not None and model.certificate_.certified) == bounded
+    right = np.mean(model.predict(x) == y)
+    assert right > 0.8
+    scores, labels = model.estimator_.decision_function(x), np.searchsorted(NAMES, y)
+    value = evaluate(scores, labels, goal, thresholds=model.shifts_)
+    assert value == pytest.approx(1 - right if goal == "error" else right, abs=1e-12)
+
+
+def test_a_classifier_that_wants_numbers_for_labels_is_told_how():
+    x, y = draw(0)
+    model = CertifiedThreshold(XGBClassifier(n_estimators=2), goal="fpr <= 0.1", pos_label="cat")
+    with pytest.raises(ValueError, match=r"Invalid classes.*pass LabelEncoder\(\)"):
+        model.fit(x, y)
+    two = y != "dog"
+    with pytest.raises(ValueError, match="pass y == 'cat' instead of y"):
+        model.fit(x[two], y[two])
+    model.set_params(pos_label=None).fit(x[two], y[two] == "cat")
+
+
+@pytest.mark.parametrize("model", [CertifiedThreshold(LogisticRegression()), Classifier()])
+def test_of_two_names_one_must_be_said_to_be_positive(model):
+    """Of "fraud" and "ok" the second would be taken, silently."""
+    random = np.random.default_rng(0)
+    fraud = random.random(400) < 0.3
+    x, y = (random.normal(size=400) + 3 * fraud)[:, None], np.where(fraud, "fraud", "ok")
+    model = clone(model).set_params(goal="fpr <= 0.2", random_state=0)
+    if isinstance(model, Classifier):
+        model.set_params(model="linear", epochs=1)
+    with pytest.warns(UserWarning, match="'ok' is taken.*pos_label='fraud'") as caught:
+        model.fit(x, y)
+    assert caught[0].filename == __file__
+    model.set_params(pos_label="fraud").fit(x, y)
+    model.set_params(pos_label=None, goal="minimize error subject to accuracy >= 0.5").fit(x, y)

@@ -107,6 +107,7 @@ def test_tables_with_text_and_string_labels_go_straight_to_the_classifier():
     model = CertifiedThreshold(
         make_pipeline(OneHotEncoder(), LogisticRegression()),
         goal="minimize fpr subject to recall >= 0.5",
+        pos_label="yes",
     )
     model.fit(frame, pandas.Series(np.where(y, "yes", "no")))
     assert model.feature_names_in_.tolist() == ["letter"]

@@ -141,7 +141,7 @@ def test_string_labels_and_named_columns():
     x, y = data()
     frame = pandas.DataFrame(x, columns=list("abcd"))
     named = np.where(y == 1, "spam", "ham")
-    model = Classifier(GOAL, **QUICK).fit(frame, named)
+    model = Classifier(GOAL, pos_label="spam", **QUICK).fit(frame, named)
     assert model.classes_.tolist() == ["ham", "spam"]
     assert model.feature_names_in_.tolist() == list("abcd")
     assert set(model.predict(frame)) == {"ham", "spam"}
@@ -371,10 +371,10 @@ def test_the_positive_class_can_be_named():
     np.testing.assert_array_equal(ours.predict_proba(x), plain.predict_proba(x)[:, ::-1])
     scorer = get_scorer("roc_auc")  # which looks at the sign of the decision function
     assert scorer(ours, x, named) == pytest.approx(scorer(plain, x, y))
-    good, default = (
-        Classifier(GOAL, pos_label=label, model="linear", epochs=2, random_state=0).fit(x, named)
-        for label in ("good", None)
-    )
+    options = {"model": "linear", "epochs": 2, "random_state": 0}
+    good = Classifier(GOAL, pos_label="good", **options).fit(x, named)
+    with pytest.warns(UserWarning, match="'good' is taken"):
+        default = Classifier(GOAL, **options).fit(x, named)
     np.testing.assert_array_equal(good.decision_function(x), default.decision_function(x))
 
 

@@ -27,7 +27,8 @@ QUIET = {
 def fitted():
     x, y = make_classification(12_000, weights=[0.8], class_sep=1.5, random_state=0)
     names = np.array(["no", "yes"])[y]
-    model = CertifiedThreshold(LogisticRegression(), goal="fpr <= 0.1", random_state=0)
+    options = {"goal": "fpr <= 0.1", "pos_label": "yes", "random_state": 0}
+    model = CertifiedThreshold(LogisticRegression(), **options)
     return model.fit(x[:6000], names[:6000]), x[6000:], names[6000:]
 
 
@@ -64,7 +65,8 @@ def test_a_classifier_whose_goal_names_groups_is_watched(fitted):
     _, x, y = fitted
     group = np.array(["a", "b"] * 3000)
     goal = 'fpr on g="a" <= 0.15 and fpr on g="b" <= 0.15'
-    model = CertifiedThreshold(LogisticRegression(), goal=goal, random_state=0)
+    options = {"goal": goal, "pos_label": "yes", "random_state": 0}
+    model = CertifiedThreshold(LogisticRegression(), **options)
     model.fit(x[:4000], y[:4000], groups={"g": group[:4000]})
     watched, later = MonitoredClassifier(model), {"groups": {"g": group[4000:]}}
     decided = model.certificate_.decide(model._scores(x[4000:]), group[4000:])

@@ -343,13 +343,9 @@ def test_which_way_is_better_is_that_of_a_good_classifier():
 
 
 def test_thresholds_beside_bounds_alone_say_what_to_write():
-    with pytest.raises(
-        ValueError, match=r"first\. This can be read: maximize recall s"
-    ):
+    with pytest.raises(ValueError, match=r"first\. This can be read: maximize recall s"):
         as_problem("fpr <= 0.1 with thresholds per group")
-    with pytest.raises(
-        ValueError, match=r"first\. This can be read: minimize error s"
-    ):
+    with pytest.raises(ValueError, match=r"first\. This can be read: minimize error s"):
         as_problem("demographic_parity(0.1, sex=[f, m]) with thresholds per group")
     as_problem("maximize recall subject to fpr <= 0.1 with thresholds per group")
 

@@ -188,7 +188,8 @@ def _pair(scores: Any, labels: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         if y.shape == (n,):
             raise ValueError(
                 f"Scores of shape {s.shape} with one label per example look like classes; this "
-                "goal takes binary outputs, with labels of the scores' shape."
+                "goal takes binary outputs, with labels of the scores' shape. Rates of classes say "
+                "of which: recall of 0, macro(recall); for accuracy write maximize top_k(1)."
             )
         return s, y
     if y.shape not in ((n,), (n, 1)):

@@ -170,7 +170,8 @@ class CertifiedThreshold(
             check_unmasked(values, name)
         X, y = indexable(X, y)
         y = _check_y(y)
-        self.problem_ = read_decision_goal(self.goal, self.unseen)
+        count = 2 if self.pos_label is not None else len(np.unique(y))
+        self.problem_ = read_decision_goal(self.goal, self.unseen, count)
         columns = read_groups(groups, self.problem_, len(y))
         related = Related.read(clusters, order, y)
         weights = fit_params.get("sample_weight")
@@ -223,12 +224,28 @@ class CertifiedThreshold(
             own = _cut(params, rows, len(labels))
             if related.clusters is not None and _splits_by_groups(self.estimator):
                 own = {"groups": related.clusters[rows], **own}
-            self.estimator_.fit(_safe_indexing(X, rows), y[rows], **own)
+            try:
+                self.estimator_.fit(_safe_indexing(X, rows), y[rows], **own)
+            except (ValueError, TypeError) as refused:
+                if y.dtype.kind not in "OUST":
+                    raise
+                raise type(refused)(self._refused_names(refused)) from refused
         known = list(self.estimator_.classes_)
         if known != list(self.classes_):
             raise ValueError(
                 f"The classifier was fitted on the classes {known}; y has {list(self.classes_)}."
             )
+
+    def _refused_names(self, refused: Exception) -> str:
+        """What a classifier said that was fitted on labels of text, with a cure."""
+        told = str(refused).strip().splitlines() or [""]
+        names = self.classes_.tolist()
+        positive = names[self._place]
+        cure = f"y == {positive!r}" if len(names) == 2 else "LabelEncoder().fit_transform(y)"
+        return (
+            f"{type(self.estimator).__name__} could not be fitted: {told[-1]:.300} If it takes "
+            f"numbers for labels only, as XGBoost does, pass {cure} instead of y."
+        )
 
     def _set_threshold(
         self, X: Any, given: Examples, random: np.random.RandomState, table: str

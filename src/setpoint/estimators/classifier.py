@@ -197,7 +197,8 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         x, y = read_features(self, X, y)
         check_classification_targets(y)
         check_device(self.device)
-        self.problem_ = problem = read_decision_goal(self.goal, self.unseen)
+        count = 2 if self.pos_label is not None else len(np.unique(y))
+        self.problem_ = problem = read_decision_goal(self.goal, self.unseen, count)
         self.classes_, labels = read_classes(y, problem, self.pos_label)
         self._place = int(self.pos_label is None or self.classes_[1] == self.pos_label)
         if problem.kind == "classes":

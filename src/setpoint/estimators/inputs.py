@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -12,8 +13,8 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from setpoint.axes.arrays import check_unmasked
 from setpoint.axes.group_cells import cells_of
 from setpoint.certificates.copies import AnyArray as AnyArray
-from setpoint.problems import GoalLike, Problem, as_problem, refuse_queries
-from setpoint.rates import ClassArea
+from setpoint.problems import GoalLike, Problem, about_classes, as_problem, refuse_queries
+from setpoint.rates import ClassArea, accuracy, error
 
 Labels = NDArray[np.int64]
 GroupColumns = dict[str, AnyArray]
@@ -78,9 +79,10 @@ def _refuse_infinite(values: AnyArray, name: str, columns: Any = None) -> None:
         row, *column = first = tuple(np.argwhere(strange)[0].tolist())
         found = "NaN" if np.isnan(values[first]) else str(values[first])
         where = "".join(f", column {i if columns is None else repr(columns[i])}" for i in column)
+        fill = ", or fill features in, as by sklearn.impute.SimpleImputer" if column else ""
         raise ValueError(
             f"{name} has {found} in row {row}{where}, and {strange.sum():,} such entries in all: "
-            "leave those rows out, or fill features in, as by sklearn.impute.SimpleImputer."
+            f"leave those rows out{fill}."
         )
 
 
@@ -96,14 +98,21 @@ def _refuse_dates(X: Any) -> None:
             )
 
 
-def read_decision_goal(goal: GoalLike, unseen: str) -> Problem:
+def read_decision_goal(goal: GoalLike, unseen: str, classes: int = 2) -> Problem:
     """The goal as a problem that decisions can be made for.
+
+    Args:
+        goal: What the user passed.
+        unseen: What to do with a group that has no threshold.
+        classes: How many there are; of more than two, accuracy alone is about all of them.
 
     Raises:
         ValueError: The goal is about queries, is an area, or wants a threshold per group without
             naming the groups; or ``unseen`` is not one of ``error``, ``highest`` and ``lowest``.
     """
     problem = as_problem(goal)
+    if classes > 2:
+        problem = about_classes(goal) or problem
     refuse_queries(problem.query, "A classifier")
     if problem.swept is not None:
         raise ValueError(
@@ -168,12 +177,27 @@ def read_classes(
             "'maximize macro(recall)'."
         )
     if pos_label is None:
+        _warn_of_names(classes, problem)
         return classes, labels
     if not any(label == pos_label for label in classes.tolist()):
         raise ValueError(f"pos_label={pos_label!r} is not in y, whose labels are {seen}.")
     if len(classes) > 2:
         return classes, np.asarray(classes == pos_label, np.int64)[labels]
     return classes, labels if classes.tolist()[1] == pos_label else 1 - labels
+
+
+def _warn_of_names(classes: AnyArray, problem: Problem) -> None:
+    """Warn that of two names the second is taken for the positive class, if that matters."""
+    if classes.dtype.kind not in "OUST" or all(e in (accuracy, error) for e in problem.expressions):
+        return
+    first, second = classes.tolist()
+    warnings.warn(
+        f"y has the labels {first!r} and {second!r}, and no pos_label says which is positive: "
+        f"{second!r} is taken, the second in sorted order, as in scikit-learn. Pass "
+        f"pos_label={first!r} or pos_label={second!r}.",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def columns_of_labels(y: Any, classes: AnyArray) -> Labels:

@@ -7,6 +7,7 @@ from setpoint.axes.specification import PER_GROUP
 from setpoint.problems.capacity import Capacity
 from setpoint.problems.goals import (
     GoalLike,
+    about_classes,
     as_problem,
     evaluate,
     fnr_at_fpr,
@@ -31,6 +32,7 @@ __all__ = [
     "GoalLike",
     "Infeasible",
     "Problem",
+    "about_classes",
     "as_problem",
     "check_plain",
     "evaluate",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeGuard, overload
 
+import numpy as np
+
 from setpoint import rates
 from setpoint._checks import whole
 from setpoint.axes.specification import DEFAULT_POINTS
 from setpoint.problems.parser import BY_TIME, names_alerts_per_period
 from setpoint.problems.problem import Problem, read_goal
-from setpoint.problems.validation import holds_always
+from setpoint.problems.validation import as_targets, holds_always
 from setpoint.problems.vocabulary import goal
 from setpoint.rates import Bound, Range, Rate, Target, alerts, coverage, npv, precision, recall, tpr
 from setpoint.rates import fnr as fnr_
@@ -75,6 +77,30 @@ def _as_any_problem(goal: GoalLike, who: str) -> Problem:
     if all(target.expression in _FLOORS for target in targets):
         return Problem(minimize=fpr_, subject_to=targets)
     return Problem(maximize=recall, subject_to=targets)
+
+
+def about_classes(goal: GoalLike) -> Problem | None:
+    """The goal for more than two classes, if it asks for accuracy or error and nothing else.
+
+    Rates of classes say of which, and these two are about everyone.
+
+    Examples:
+        >>> print(about_classes("accuracy >= 60 %"))
+        maximize top_k(1) subject to accuracy >= 0.6
+        >>> about_classes("fpr <= 1 %") is None
+        True
+    """
+    given = read_goal(goal) if isinstance(goal, str) else goal
+    right, either = rates.top_k(1), (rates.accuracy, rates.error)
+    if not isinstance(given, Problem):
+        targets = as_targets(given)
+        alone = all(target.expression in either for target in targets)
+        return Problem(maximize=right, subject_to=targets) if alone else None
+    if given.kind != "everyone" or given.swept is not None:
+        return None
+    if any(expression not in either for expression in given.expressions):
+        return None
+    return given.changed(objective=right if given.objective == rates.accuracy else 1 - right)
 
 
 @overload
@@ -151,6 +177,8 @@ def evaluate(
     from setpoint.axes.outputs import columns_of_outputs, of_each
 
     if outputs is None:
+        if len(np.shape(scores)) == 2 and np.shape(scores)[1] > 2:
+            problem = about_classes(goal) or problem
         problem, groups = problem.priced(groups, amounts)
         return problem.evaluate(scores, labels, thresholds, weights, groups, queries, classes)
     if amounts is not None:

@@ -198,7 +198,7 @@ def refuse_classes(asked: Any, who: str) -> None:
     if any(isinstance(part, Expression) and part.is_about_classes for part in parts):
         raise ValueError(
             f"{who} decides between two classes, and `{asked}` is about several. "
-            "Implicit(problem), problem.choose and Classifier do it."
+            "Implicit(problem), problem.choose, Classifier and certify_shifts do it."
         )
 
 
