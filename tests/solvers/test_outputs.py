@@ -106,8 +106,13 @@ def test_the_last_batches_are_counted_together():
             alarms, negatives = alarms + (accepted & ~truth).sum(), negatives + (~truth).sum()
         assert recent["recall"][name] == pytest.approx(hits / found)
         assert recent["fpr"][name] == pytest.approx(alarms / negatives)
-    mean = np.mean(list(recent["recall"].values()))
-    assert f"; over the last 50 steps: recall {mean:.3g}, fpr " in criterion.status
+    rates = [
+        ", ".join(f"{rate} {recent[rate][name]:.3g}" for rate in ("recall", "fpr"))
+        for name in NAMES
+    ]
+    told = [f"{name}: {text}" for name, text in zip(NAMES, rates, strict=True)]
+    shown = [*told[:3], *([f"and {len(told) - 3} more"] if len(told) > 3 else [])]
+    assert criterion.status.endswith(f"; over the last 50 steps: {'; '.join(shown)}")
 
 
 def test_large_batches_are_counted_the_same(monkeypatch):

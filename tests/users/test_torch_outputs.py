@@ -32,7 +32,8 @@ def test_twenty_outputs_from_training_to_decisions(tmp_path):
         loss.backward()
         optimizer.step()
     assert list(criterion.statuses) == NAMES
-    assert criterion.status.startswith("held; over the last 40 steps: recall ")
+    assert criterion.status.startswith(f"held; over the last 40 steps: {NAMES[0]}: recall ")
+    assert criterion.status.endswith("; and 17 more")
 
     held_out, truth = draw(1)
     with torch.no_grad():

@@ -402,7 +402,7 @@ class Implicit(ClosedForm):
         if self._last is None:
             return "not started"
         word = self._last.status
-        return f"{word}; {self._recent.text()}" if len(self._recent) > 1 else word
+        return f"{word}; {self._recent.text(self.outputs)}" if len(self._recent) > 1 else word
 
     @property
     def statuses(self) -> dict[str, str]:

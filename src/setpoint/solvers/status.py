@@ -147,11 +147,22 @@ class RecentBatches:
             found = {str(rate): rate.of(tables).mean(-1).tolist() for rate in asked}
         return {name: [None if x != x else x for x in each] for name, each in found.items()}
 
-    def text(self) -> str:
-        """The same in a sentence; of several outputs the mean."""
-        known = {name: [x for x in each if x is not None] for name, each in self.rates().items()}
-        means = [f"{name} {np.mean(each):.3g}" for name, each in known.items() if each]
-        return f"over the last {len(self)} steps: {', '.join(means) or 'no rates'}"
+    def text(self, outputs: tuple[str, ...] | None = None) -> str:
+        """The same in a sentence, output by output if there are several (the first three)."""
+        found = self.rates()
+        count = len(next(iter(found.values()), ()))
+        told = [
+            _listed({name: each[place] for name, each in found.items()}) for place in range(count)
+        ]
+        if count > 1:
+            names = outputs or [str(place) for place in range(count)]
+            told = [f"{name}: {rates}" for name, rates in zip(names, told, strict=True)]
+            told[_TOLD:] = [f"and {count - _TOLD} more"] if count > _TOLD else []
+        return f"over the last {len(self)} steps: {'; '.join(told) or 'no rates'}"
+
+
+def _listed(rates: dict[str, float | None]) -> str:
+    return ", ".join(f"{name} {x:.3g}" for name, x in rates.items() if x is not None) or "no rates"
 
 
 def _summed(tables: list[Counts]) -> Counts:
