@@ -48,7 +48,10 @@ def test_no_command_is_bad_usage_with_help(capsys):
         (["dmeo"], "invalid choice: 'dmeo'"),
         (["demo", "--seeds", "0"], "whole number of at least 1; got '0'"),
         (["demo", "--seeds", "three"], "whole number of at least 1; got 'three'"),
-        (["demo", "--fast"], "unrecognized arguments: --fast"),
+        (["demo", "--fast"], "setpoint demo: error: there is no option '--fast'. (setpoint demo"),
+        (["card", "c.json", "--jsno"], "there is no option '--jsno'. Did you mean --json?"),
+        (["card", "c.json", "x"], "no place for 'x'. Without an option it takes certificate.json"),
+        (["--verison"], "setpoint: error: there is no option '--verison'. Did you mean --version?"),
     ],
 )
 def test_bad_usage_is_told_in_a_line(capsys, arguments, message):

@@ -136,6 +136,18 @@ def test_columns_that_look_like_ids_and_dates_are_pointed_out(tmp_path, capsys):
     assert "add --clusters customer_id" in capsys.readouterr().err
     run(*words, "--clusters", "customer_id")
     assert "add --clusters" not in capsys.readouterr().err
+    dated = write(
+        tmp_path / "d.csv",
+        s=columns["x"],
+        y=columns["y"],
+        customer_id=columns["who"],
+        day=columns["day"],
+        sent=columns["day"],
+    )
+    run(words[0], dated, *words[2:], "--time", "day")
+    told = capsys.readouterr().err
+    assert "add --clusters customer_id" in told  # an order says nothing of who belongs together
+    assert "holds dates" not in told
     random = np.random.default_rng(0)
     plain = {"s": columns["x"], "y": columns["y"], "age": random.integers(18, 90, 3000)}
     plain |= {"row": np.arange(3000), "city": random.integers(0, 900, 3000)}

@@ -76,6 +76,7 @@ def test_the_card_of_a_certificate_alone():
     groups = {"<shop>": np.where(r.random(9000) < 0.5, "a|b", "c")}
     plain = certificate_card(certify(s, y, "maximize recall subject to fpr <= 0.05"))
     assert "fpr <= 0.05" in html.unescape(plain)
+    assert re.search(r"\| fpr .* 0.05 \| [\d.]+ % \| [\d.]+ % \|", html.unescape(plain))
     assert "score > " in plain
     assert "independent draws" in plain
     each = certificate_card(certify(s, y, "fpr <= 0.05", groups=groups))

@@ -97,6 +97,7 @@ def test_what_is_done(verb, done):
         ("certified", {"caveats": ["it accepts nobody"]}, "confidence, but it accepts nobody"),
         ("certified", {"guarantee": "mean"}, "proved on average over calibration samples"),
         ("certified", {"column": "site"}, "is stopped in each group of site: proved"),
+        ("certified", {"column": "Group"}, "is stopped in each group: proved"),
     ],
 )
 def test_headlines(given, changes, words):

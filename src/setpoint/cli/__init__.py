@@ -69,11 +69,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     from setpoint._extras import install_advice
-    from setpoint.cli.common import BAD_USAGE, UserError, check_outputs, in_flags, one_line
+    from setpoint.cli.common import (
+        BAD_USAGE,
+        UserError,
+        check_outputs,
+        in_flags,
+        one_line,
+        refuse_unknown,
+    )
 
     try:
         parser = make_parser(words[0] if words else None)
-        given = parser.parse_args(words)
+        given, strange = parser.parse_known_args(words)
+        if strange:
+            refuse_unknown(given.parser or parser, strange[0])
         if given.run is None:
             parser.print_help(sys.stderr)
             return BAD_USAGE
@@ -176,12 +185,12 @@ def make_parser(command: str | None = None) -> argparse.ArgumentParser:
         "csv (also .gz, .zst), parquet or feather; - is standard input.",
     )
     parser.add_argument("--version", action="version", version=f"setpoint {__version__}")
-    parser.set_defaults(run=None)
+    parser.set_defaults(run=None, parser=None)
     commands = parser.add_subparsers(title="commands", metavar="command")
     for name, summary in COMMANDS.items():
         added = commands.add_parser(name, help=summary, description=summary)
         if name == command:
             module = import_module(f"setpoint.cli.{name}")
             module.add_arguments(added)
-            added.set_defaults(run=module.run)
+            added.set_defaults(run=module.run, parser=added)
     return parser

@@ -297,12 +297,14 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
     columns |= {"amounts": given.amounts, "ids": given.id}
     data = read_scores(source, given.score, given.label, given.group, given.positive, **columns)
     tell(data.notes)
-    if given.time is None and given.clusters is None:
+    if given.clusters is None:
         from setpoint.tables.hints import related_columns
 
-        note = order_note(data.labelled.scores, data.labelled.labels)
+        plain = given.time is None
+        note = order_note(data.labelled.scores, data.labelled.labels) if plain else None
         tell([] if note is None else [note])
-        tell(related_columns(source, given.score, {given.label, given.group}))
+        used = {given.label, given.group, given.time, given.id, given.amounts}
+        tell(related_columns(source, given.score, used, dates=plain))
     if given.latest is not None:
         data = _latest(data, given.latest)
     certificate = replace(_proved(given, data), label_names=data.label_names)

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
@@ -44,6 +45,17 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Leave with the exit code of bad usage."""
         self.exit(BAD_USAGE, f"{self.prog}: error: {one_line(message)} ({self.prog} --help)\n")
+
+
+def refuse_unknown(parser: argparse.ArgumentParser, word: str) -> NoReturn:
+    """Leave with the exit code of bad usage, and with the option that was meant, if one is near."""
+    options = [name for action in parser._actions for name in action.option_strings]
+    files = [str(a.metavar or a.dest) for a in parser._actions if not a.option_strings]
+    near = get_close_matches(word.partition("=")[0], options, n=1, cutoff=0.7)
+    kind = "option" if word.startswith("-") else "place for"
+    meant = f" Did you mean {near[0]}?" if near else ""
+    takes = f" Without an option it takes {' '.join(files)}." if files and not near else ""
+    parser.error(f"there is no {kind} {quoted(word)}.{meant}{takes}")
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ def _training(given: argparse.Namespace, problem: Problem, told: bool) -> Any:
         time=given.time,
         accept_drift=given.accept_drift,
         decimal=given.decimal,
-        notes=_hints(given) if given.time is None else _moving(given),
+        notes=_hints(given) if given.time is None else (*_hints(given), *_moving(given)),
         costs=words.pop("costs", None),
         words=words,
     )
@@ -178,7 +178,8 @@ def _hints(given: argparse.Namespace) -> tuple[str, ...]:
     source = open_table(given.file, given.decimal)
     if given.clusters is not None or given.label not in source.names:
         return ()
-    return tuple(related_columns(source, given.label, {*given.drop, given.group}))
+    used = {*given.drop, given.group, given.time}
+    return tuple(related_columns(source, given.label, used, dates=given.time is None))
 
 
 def _moving(given: argparse.Namespace) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from setpoint.certificates import Certificate, Claim, ThreeWayCertificate
 from setpoint.certificates.classes import ASSUMED
+from setpoint.certificates.text import value_text
 from setpoint.results import Findings, Measured, RunResult
 
 
@@ -96,7 +97,8 @@ def _rules(certificate: Certificate | ThreeWayCertificate) -> list[str]:
 
 
 def _claim(claim: Claim) -> list[str]:
-    shown = ("" if value is None else f"{value:.4g}" for value in (claim.measured, claim.proved))
+    values = (claim.measured, claim.proved)
+    shown = ("" if value is None else value_text(claim.bound, value) for value in values)
     return [_plain(claim.bound), *shown, _plain(claim.counts)]
 
 

@@ -196,7 +196,8 @@ def promise_in_words(
     pieces = [bound_in_words(bound, nouns) for bound in bounds]
     everywhere = not any(rate.where for bound in bounds for rate in bound.expression.rates())
     each = column if everywhere else None  # bounds that name groups are no bounds on each
-    last = Markup(" in each group of {}").format(name(each, 40)) if each else Markup("")
+    of = Markup(" of {}").format(name(each, 40)) if each and each.lower() != "group" else Markup("")
+    last = Markup(" in each group") + of if each else Markup("")
     if len(pieces) < 2:
         return Markup("").join(pieces) + last
     return Markup(", ").join(pieces[:-1]) + " and " + pieces[-1] + last

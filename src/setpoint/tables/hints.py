@@ -30,13 +30,16 @@ _DEVIATIONS = 6.0
 _MOST_LOOKED_AT = 20  # dates of a column
 
 
-def related_columns(source: TableSource, target: str, without: Collection[str]) -> Iterator[str]:
+def related_columns(
+    source: TableSource, target: str, without: Collection[str], *, dates: bool = True
+) -> Iterator[str]:
     """Sentences on columns of the first rows that look like ids of clusters, or like dates.
 
     Args:
         source: The table.
         target: A column of numbers: scores, or labels as 0 and 1.
         without: Columns that are used already.
+        dates: Whether dates are told; without effect on ids.
     """
     names = [n for n in source.names if n not in {target, *without, *source.unreadable}]
     if not names:
@@ -52,7 +55,7 @@ def related_columns(source: TableSource, target: str, without: Collection[str]) 
     for name in names:
         if _has_dates(chunk, name):
             order = f"to certify in their order: --time {quote(name)}."
-            yield f"column {quoted(name)} holds dates; {order}"
+            yield from [f"column {quoted(name)} holds dates; {order}"] if dates else []
         else:
             yield from _cluster_hint(chunk, name, shown)
 
