@@ -251,6 +251,14 @@ def test_json_reads_back_and_nothing_else_does():
         prove("maximize macro(recall)", confidence=95)
 
 
+def test_a_bound_on_the_error_alone_reads_back_and_is_checked():
+    found = prove("maximize accuracy subject to error <= 0.5")
+    again = ClassCertificate.from_json(found.to_json())
+    assert found.certified
+    assert again == found
+    assert again.check(*draw()).verdict == "ok"
+
+
 COSTS = [[0, 1, 4], [2, 0, 1], [10, 3, 0]]
 CHEAP = f"maximize accuracy subject to cost({COSTS}) <= 1"
 

@@ -7,6 +7,8 @@ import pytest
 from scipy.special import ndtr
 
 from setpoint.certificates import CannotPromise, ThreeWayCertificate, certify_three_way
+from setpoint.certificates.proofs import rank_grid
+from setpoint.results import clopper_pearson
 
 
 def draw(seed, n=2000):
@@ -34,6 +36,19 @@ def test_monotone_bounds_on_either_side():
     assert (decided[~positive] == "accept").mean() <= 0.02
     assert (decided[positive] != "reject").mean() >= 0.95
     assert found.reviews == (decided == "review").sum()
+
+
+def test_intervals_of_the_shares_hold_for_thresholds_that_were_chosen():
+    """They are those of ranks of a grid, with a tail for each; reviews are a difference."""
+    found = certify_three_way(*draw(0), "precision >= 0.95", "npv >= 0.95")
+    for each, tails in zip(found.shares, (1, 2, 1), strict=True):
+        plain = clopper_pearson(round(2000 * each.value), 2000, 1 - 0.05 / len(rank_grid(2000)))
+        assert each.low <= plain.low + 0.01 * tails
+        assert each.high >= plain.high - 0.01 * tails
+        assert each.high - each.low < 0.2 * tails
+    accept, review, reject = found.shares
+    assert review.low >= 0
+    assert accept.low + reject.low + review.high >= 1 >= accept.high + review.low
 
 
 def test_no_reviews_where_one_threshold_satisfies_both():

@@ -33,7 +33,7 @@ from setpoint.certificates.certificate import Claim, Record
 from setpoint.certificates.clusters import cluster_codes
 from setpoint.certificates.drift import Check, Finding, compare_shares, verdict_on
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
-from setpoint.certificates.regions import is_plain_share
+from setpoint.certificates.regions import is_plain_share, weights
 from setpoint.certificates.storage import need
 from setpoint.certificates.tails import allowed, lower, needed, prob_at_least, prob_at_most, upper
 from setpoint.certificates.text import TextRows, claim_rows, share_text, titled
@@ -198,10 +198,16 @@ class ClassCertificate(Record):
         need(len(predicted) == len(shifts), "every class was predicted so often")
         need(type(right) is int and right >= 0, "right is a count")
         need(right <= sum(predicted), "no more are right than there are")
-        about = Problem.parse(given["goal"]).kind
-        need(about == "classes", "its goal is not about classes")
+        need(_is_about_classes(Problem.parse(given["goal"])), "its goal is not about classes")
         need(isinstance(given["fingerprint"], str), "fingerprint is a text")
         return given
+
+
+def _is_about_classes(problem: Problem) -> bool:
+    """Whether a problem has a class in it, or counts nothing but right and wrong decisions."""
+    parts = [problem.objective, *(target.expression for target in problem.subject_to)]
+    sides = [side for part in parts for rate in part.rates() for side in weights(rate)]
+    return problem.kind == "classes" or all(tp == tn and fp == fn for tp, fp, fn, tn in sides)
 
 
 @dataclass(frozen=True)

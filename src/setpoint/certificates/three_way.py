@@ -32,11 +32,15 @@ from setpoint.certificates.proofs import (
     NOT_CERTIFIED,
     Proof,
     ThresholdRange,
+    ThresholdRule,
+    evidence,
     values_at,
 )
 from setpoint.certificates.sample import (
+    EVERYONE,
     CalibrationSample,
     CannotPromise,
+    Subset,
     calibration_sample,
     only_alerts,
 )
@@ -310,7 +314,7 @@ def certify_three_way(
         examples=len(sample.scores),
         reviews=counts[REVIEW],
         claims=tuple(_claims(sample, pair, (below, above))),
-        shares=tuple(_shares(counts, delta)) if pair else (),
+        shares=tuple(_shares(sample, pair, counts, delta)) if pair else (),
         notes=failed if failed or pair else ("no pair of thresholds satisfies both bounds",),
         candidates=candidates,
         caveats=tuple(f"it {name}s nobody" for name in (ACCEPT, REJECT) if not counts[name])
@@ -381,9 +385,24 @@ def _claims(
             yield Claim(str(each.source), measured, each.source.level, "")
 
 
-def _shares(counts: dict[str, int], delta: float) -> Iterable[Estimate]:
-    """The share of each decision, with a two-sided interval."""
+def _shares(
+    sample: CalibrationSample, pair: tuple[float, float], counts: dict[str, int], delta: float
+) -> Iterable[Estimate]:
+    """The share of each decision, with a two-sided interval that holds for chosen thresholds."""
     n = sum(counts.values())
-    for name, count in counts.items():
-        low, high = float(lower(count, n, delta / 2)), float(upper(count, n, delta / 2))
-        yield Estimate(name, count / n, low, high)
+    (least, most), (low, high) = (_share_above(sample, end, delta / 2) for end in pair)
+    below, above = (_share_above(sample, end, delta / 4) for end in pair)
+    ends = {
+        ACCEPT: (low, high),
+        REVIEW: (max(0.0, below[0] - above[1]), below[1] - above[0]),
+        REJECT: (1 - most, 1 - least),
+    }
+    for name, (bottom, top) in ends.items():
+        yield Estimate(name, counts[name] / n, bottom, top)
+
+
+def _share_above(sample: CalibrationSample, end: float, tail: float) -> tuple[float, float]:
+    """Bounds of the share of rows above a threshold that was chosen by looking at them."""
+    seen = evidence(sample, Subset((), EVERYONE), ThresholdRule(end, chosen=True))
+    tail /= seen.tests
+    return float(lower(seen.low, seen.n, tail)), float(upper(seen.high, seen.n, tail))
