@@ -51,6 +51,21 @@ def install_advice(missing: ModuleNotFoundError) -> ModuleNotFoundError:
     return ModuleNotFoundError(f"{library} is not installed: {cure}", name=library)
 
 
+def optional(library: str) -> Any:
+    """An optional library; the error says what installs it if it is not there.
+
+    Examples:
+        >>> optional("json").loads("[1]")
+        [1]
+    """
+    from importlib import import_module
+
+    try:
+        return import_module(library)
+    except ModuleNotFoundError as missing:
+        raise install_advice(missing) from None
+
+
 def import_lazily(room: str, places: Mapping[str, str]) -> Callable[[str], object]:
     """The ``__getattr__`` of a room whose names are imported on first use.
 
@@ -60,13 +75,8 @@ def import_lazily(room: str, places: Mapping[str, str]) -> Callable[[str], objec
     """
 
     def find(name: str) -> object:
-        from importlib import import_module
-
         if name not in places:
             raise AttributeError(f"module {room!r} has no attribute {name!r}")
-        try:
-            return getattr(import_module(f"{room}.{places[name]}"), name)
-        except ModuleNotFoundError as missing:
-            raise install_advice(missing) from None
+        return getattr(optional(f"{room}.{places[name]}"), name)
 
     return find

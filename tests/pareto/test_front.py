@@ -1,4 +1,5 @@
 import json
+import sys
 from dataclasses import replace
 
 import pytest
@@ -86,6 +87,12 @@ def test_a_picture_is_written(tmp_path):
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["barrier", "linear"]
     shown = [tuple(p) for c in axes.collections for p in c.get_offsets().tolist()]
     assert sorted(shown) == sorted(p.pair[::-1] for f in (FRONT, other) for p in f.points)
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "setpoint\[demo\]"'):
+        FRONT.plot()
 
 
 def test_ends_that_do_not_trade_are_told():

@@ -106,6 +106,10 @@ class Outcome(ABC):
     def trouble(self) -> str:
         """Why the goal is not held on this batch, in words; empty if it is."""
 
+    def troubles(self) -> list[str]:
+        """The same for each output: classes, groups and queries are one."""
+        return [self.trouble()]
+
     @abstractmethod
     def numbers(self) -> dict[str, Any]:
         """The batch in plain numbers, for loggers."""
@@ -127,6 +131,8 @@ class Axis(ABC, Generic[BatchT]):
         "strict=True."
     )
     """What to do about a batch on which the goal cannot be held."""
+    keys: tuple[Any, ...] = ()
+    """What the groups are called, of one threshold per group: values of a column, or tuples."""
 
     def __init__(
         self,

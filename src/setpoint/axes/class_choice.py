@@ -79,7 +79,7 @@ def _best(problem: Specification, data: ClassData) -> Floats:
     """
     first = find_shifts(problem, data, worst(problem)).shifts
     if mean_over_classes(problem) is None:
-        return _cheapest(problem, data, first)
+        return _cheaper(problem, data, first)
     second = find_shifts(problem, data, worst(problem), by_mean=False).shifts
     with quiet():
         tables = (hard_tables(data, data.scores - t, worst(problem)) for t in (first, second))
@@ -87,7 +87,7 @@ def _best(problem: Specification, data: ClassData) -> Floats:
     return second if two.beats(one, 0.0, 0.0) else first
 
 
-def _cheapest(problem: Specification, data: ClassData, found: Floats) -> Floats:
+def _cheaper(problem: Specification, data: ClassData, found: Floats) -> Floats:
     """Shifts that cost less than those ``found``, if there are any."""
     better = cheapest_shifts(problem, data, found)
     if better is None:

@@ -87,7 +87,7 @@ def find_shifts(
         if count == 2:
             return _two(search)
         wanted = _coverages(problem, data)
-        own = _own(problem, data)
+        own = _with_own_target(problem, data)
         _begin(search, wanted)
         free = np.array([i for i in columns if i not in own], int)
         if len(wanted) == len(problem.subject_to) and wanted:
@@ -123,7 +123,7 @@ def _two(search: CoordinateDescent) -> FoundShifts:
     return FoundShifts(shifts, edge * half, dict(zip([1], held, strict=False)))
 
 
-def _own(problem: Specification, data: ClassData) -> set[int]:
+def _with_own_target(problem: Specification, data: ClassData) -> set[int]:
     """The classes that have a target of their own."""
     found = set()
     for target in problem.subject_to:

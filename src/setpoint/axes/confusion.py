@@ -112,7 +112,7 @@ def hard_tables(
     data: ClassData, shifted: Floats, undefined: float | None = None
 ) -> dict[Where, Counts]:
     """The true counts of ``argmax(shifted)`` in every slice."""
-    place = _ranks(shifted, data.labels) if data.ks else np.zeros(0)
+    place = _places_of_truth(shifted, data.labels) if data.ks else np.zeros(0)
 
     def hits(weights: Floats, k: int) -> Floats:
         return sum_by(data.labels, weights * (place < k), shifted.shape[1])
@@ -136,7 +136,7 @@ def _tables(
     return tables
 
 
-def _ranks(shifted: Floats, labels: Any) -> Any:
+def _places_of_truth(shifted: Floats, labels: Any) -> Any:
     """How many classes come before each example's own; of equal ones the first."""
     own = shifted[np.arange(len(labels)), labels][:, None]
     before = (shifted > own) | ((shifted == own) & (np.arange(shifted.shape[1]) < labels[:, None]))

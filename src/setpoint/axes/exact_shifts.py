@@ -82,7 +82,7 @@ def _search(scores: Floats, prices: Floats, best: float) -> Floats | None:
         if not len(zone.rows):
             best, found = zone.bound, zone.limits
             continue
-        for limits in _split(zone, scores, prices):
+        for limits in _halves_of(zone, scores, prices):
             made += 1
             left -= len(zone.rows) * limits.size
             part = _zone(scores, prices, limits, zone.rows, zone.settled, made)
@@ -115,7 +115,7 @@ def _zone(
     return Zone(bound, number, limits, rows[open_], possible[open_], settled)
 
 
-def _split(zone: Zone, scores: Floats, prices: Floats) -> list[Floats]:
+def _halves_of(zone: Zone, scores: Floats, prices: Floats) -> list[Floats]:
     """The limits of both halves, those that are not empty."""
     count, s, p = len(zone.limits), scores[zone.rows], prices[zone.rows]
     pairs = [(j, k) for j in range(count) for k in range(j)]

@@ -36,11 +36,7 @@ from setpoint.steps import Step
 
 
 class Groups(Axis[Sample]):
-    """One threshold per group; see :class:`setpoint.axes.axis.Axis`.
-
-    Attributes:
-        keys: What the groups are called: values of a column, or tuples of them.
-    """
+    """One threshold per group; see :class:`setpoint.axes.axis.Axis`."""
 
     advice = "Use larger batches, pool scores over batches with memory=, or drop strict=True."
 

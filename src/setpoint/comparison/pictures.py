@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from setpoint._extras import optional
 from setpoint._files import save_figure
 from setpoint.comparison.trials import MethodTrial
 from setpoint.problems import Infeasible, Problem
@@ -41,10 +42,7 @@ def draw_comparison(
     methods = scored_parts(trials, labels) if labels else {}
     if not methods:
         raise ValueError("There are no scores to draw: a comparison read from JSON has none.")
-    try:
-        import matplotlib
-    except ImportError:
-        raise ImportError('Plots need matplotlib: pip install "setpoint[demo]".') from None
+    matplotlib = optional("matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -120,6 +118,7 @@ def draw_corner(
         note: Small print below them: data, runs, settings.
         fpr: The part of the FPR axis that is shown; the TPR axis starts below the lowest curve.
     """
+    optional("matplotlib")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine

@@ -11,12 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint._extras import optional
 from setpoint._files import write_file
 from setpoint.export.decision import Decision
 
 NAMES = ("decisions", "scores")
 _INPUTS = ("x", "groups", "ids")
-_LARGEST = 2**30  # bytes of weights; ONNX takes less than twice that in one file
+_ONE_FILE = 2**30  # bytes of weights; ONNX takes less than twice that in one file
 
 
 def to_program(decision: Decision, example: Tensor) -> torch.export.ExportedProgram:
@@ -58,11 +59,8 @@ def to_onnx(decision: Decision, example: Tensor, file: str | Path) -> None:
         ...     [file.name for file in Path(folder).iterdir()]
         ['decision.onnx']
     """
-    try:
-        import onnx  # noqa: F401
-        import onnxscript  # noqa: F401
-    except ImportError:
-        raise ImportError('ONNX export needs the extra: pip install "setpoint[onnx]".') from None
+    for library in ("onnx", "onnxscript"):
+        optional(library)
     inputs, shapes = _inputs(decision, example)
     with warnings.catch_warnings(), _evaluating(decision):
         warnings.simplefilter("ignore")  # torch's exporter, about its own insides
@@ -76,7 +74,7 @@ def to_onnx(decision: Decision, example: Tensor, file: str | Path) -> None:
             verbose=False,
         )
     assert exported is not None
-    if sum(tensor.nbytes for tensor in decision.state_dict().values()) < _LARGEST:
+    if sum(tensor.nbytes for tensor in decision.state_dict().values()) < _ONE_FILE:
         write_file(Path(file), exported.model_proto.SerializeToString())
     else:
         exported.save(str(file))

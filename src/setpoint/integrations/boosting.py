@@ -16,7 +16,6 @@ constant), and no tree raises the frozen loss, at any learning rate up to 1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from setpoint._checks import positive, share, whole
-from setpoint._extras import install_advice
+from setpoint._extras import optional
 from setpoint.axes import read_sample, spread
 from setpoint.axes.arrays import Floats
 from setpoint.problems import GoalLike, as_problem, merit
@@ -253,7 +252,7 @@ _Stages = tuple[dict[str, Any], dict[str, Any]]
 def _lightgbm(
     objective: Objective, x: Any, y: Any, weights: Any, stages: _Stages, trees: tuple[int, int]
 ) -> Any:
-    lightgbm = _installed("lightgbm")
+    lightgbm = optional("lightgbm")
     data, booster = lightgbm.Dataset(x, y, weight=weights, free_raw_data=False), None
     for params, goal, count in zip(stages, ("binary", objective), trees, strict=True):
         if count:
@@ -265,17 +264,10 @@ def _lightgbm(
 def _xgboost(
     objective: Objective, x: Any, y: Any, weights: Any, stages: _Stages, trees: tuple[int, int]
 ) -> Any:
-    xgboost = _installed("xgboost")
+    xgboost = optional("xgboost")
     data, booster = xgboost.DMatrix(x, label=y, weight=weights), None
     for params, goal, count in zip(stages, (None, objective), trees, strict=True):
         if count:
             given = {**params, "objective": "binary:logistic"}
             booster = xgboost.train(given, data, count, obj=goal, xgb_model=booster)
     return booster
-
-
-def _installed(library: Library) -> Any:
-    try:
-        return import_module(library)
-    except ModuleNotFoundError as missing:
-        raise install_advice(missing) from None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setpoint._checks import number
+from setpoint._extras import optional
 from setpoint._files import save_figure
 from setpoint.pareto.points import (
     FrontPoint,
@@ -97,8 +98,8 @@ class Front:
         return min(allowed, key=lambda point: point.pair)
 
     def __str__(self) -> str:
-        shown = _table(self.names, self.points, self.non_dominated)
-        area = _claim(self.non_dominated, self.hypervolume(), self.reference)
+        shown = _point_table(self.names, self.points, self.non_dominated)
+        area = _summary_line(self.non_dominated, self.hypervolume(), self.reference)
         return "\n".join(line for line in (shown, area, self.trouble) if line)
 
     @property
@@ -148,7 +149,7 @@ class Front:
             path: A file to write; its ending decides the kind. None writes nothing.
             **others: Fronts by the name they get in the legend.
         """
-        return _draw(self, others, None if path is None else Path(path))
+        return _draw_fronts(self, others, None if path is None else Path(path))
 
 
 def front_in(store: Store) -> Front:
@@ -160,7 +161,9 @@ def front_in(store: Store) -> Front:
     return Front((first, second), recipe["method"], tuple(done.values()), states, recipe)
 
 
-def _table(names: tuple[str, str], points: Sequence[FrontPoint], flags: Sequence[bool]) -> str:
+def _point_table(
+    names: tuple[str, str], points: Sequence[FrontPoint], flags: Sequence[bool]
+) -> str:
     """One line a point, the measures behind; a dominated point says so."""
     measures = list(dict.fromkeys(name for point in points for name in point.measures))
     rows = [["place", *names, "at most", "g - c", *measures, "status"]]
@@ -178,11 +181,11 @@ def _table(names: tuple[str, str], points: Sequence[FrontPoint], flags: Sequence
             ]
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(_line(row, widths) for row in rows)
+    return "\n".join(_aligned(row, widths) for row in rows)
 
 
-def _claim(flags: Sequence[bool], area: float, reference: Pair) -> str:
-    """How many points are not dominated, and the area that they _claim."""
+def _summary_line(flags: Sequence[bool], area: float, reference: Pair) -> str:
+    """How many points are not dominated, and the area that they dominate."""
     below = f"{reference[0]:.4g}, {reference[1]:.4g}"
     kept = f"{sum(flags)} of {len(flags)} points are not dominated"
     return f"{kept}; hypervolume {area:.4g} below ({below})."
@@ -192,7 +195,7 @@ def _cell(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
 
 
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     """Numbers to the right, the words at the end to the left."""
     numbers = [cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False)]
     return "  ".join([*numbers, row[-1]]).rstrip()
@@ -200,11 +203,12 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 _INK, _FAINT = "#24292f", "#d9dde2"
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")  # Okabe and Ito's
-_MARKS = ("o", "*", "^", "s", "D", "v")
+_MARKERS = ("o", "*", "^", "s", "D", "v")
 
 
-def _draw(front: Front, others: Mapping[str, Front], path: Path | None) -> Figure:
+def _draw_fronts(front: Front, others: Mapping[str, Front], path: Path | None) -> Figure:
     """One panel; dominated points are hollow."""
+    optional("matplotlib")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -237,7 +241,7 @@ def _draw_frame(axes: Any, x: str, y: str) -> None:
 
 def _draw_points(axes: Any, front: Front, name: str, number: int) -> None:
     """The points of one front, joined along the held objective."""
-    colour, mark = _COLOURS[number % len(_COLOURS)], _MARKS[number % len(_MARKS)]
+    colour, mark = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
     ordered = sorted(zip(front.points, front.non_dominated, strict=True), key=lambda p: p[0].held)
     kept = [point for point, flag in ordered if flag]
     axes.plot([p.held for p in kept], [p.minimized for p in kept], color=colour, linewidth=1.2)

@@ -44,17 +44,17 @@ def covariance(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
 
 def coverage_gap(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
     """The largest difference between two groups' mean predictions (demographic parity)."""
-    return _gap(torch.sigmoid(scores), groups)
+    return _gap_between(torch.sigmoid(scores), groups)
 
 
 def tpr_gap(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
     """The same among the positives (equal opportunity)."""
-    return _gap(torch.sigmoid(scores), groups * (labels > 0)[:, None])
+    return _gap_between(torch.sigmoid(scores), groups * (labels > 0)[:, None])
 
 
 def fpr_gap(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
     """The same among the negatives."""
-    return _gap(torch.sigmoid(scores), groups * (labels <= 0)[:, None])
+    return _gap_between(torch.sigmoid(scores), groups * (labels <= 0)[:, None])
 
 
 def loss(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ def decision_rates(scores: Tensor, labels: Tensor, groups: Tensor) -> dict[str, 
     }
 
 
-def _gap(values: Tensor, groups: Tensor) -> Tensor:
+def _gap_between(values: Tensor, groups: Tensor) -> Tensor:
     means = _means(values, groups)
     return _rounded((means.max() - means.min()).square())
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import torch
@@ -19,6 +18,7 @@ from torch.optim import Adam, Optimizer
 from setpoint._checks import whole
 from setpoint.pareto.rules import FrontMethod
 from setpoint.train import batches
+from setpoint.train.checkpoints import tensor_digest
 
 CallArguments = tuple[Any, ...]
 
@@ -65,9 +65,10 @@ class TensorRows:
         yield self.tensors, 1.0
 
     def describe(self) -> str:
-        """The number of rows and of rows in a batch, and a tensor_digest of their content."""
+        """The number of rows and of rows in a batch, and a digest of their content."""
         steps = "all at once" if self.exact else f"in batches of {self.size:,}"
-        return f"{len(self.tensors[0]):,} rows {steps}, sha256 {tensor_digest(self.tensors)}"
+        content = tensor_digest({str(place): part for place, part in enumerate(self.tensors)})
+        return f"{len(self.tensors[0]):,} rows {steps}, sha256 {content}"
 
 
 @dataclass(frozen=True)
@@ -86,13 +87,13 @@ class BatchLoader:
                 if not left:
                     return
                 left -= 1
-                yield _batch(batch)
+                yield _arguments(batch)
             if left == before:
                 raise ValueError("data gave no batch; pass tensors or an iterable with batches.")
 
     def everything(self) -> Iterator[tuple[CallArguments, float]]:
         """Batch by batch, each counted by its rows."""
-        for parts in map(_batch, self.batches):
+        for parts in map(_arguments, self.batches):
             rows = next(iter(parts[0].values())) if isinstance(parts[0], Mapping) else parts[0]
             yield parts, float(len(rows))
 
@@ -148,19 +149,8 @@ def source_of(data: Any, batch_size: int | None) -> Source:
     )
 
 
-def _batch(batch: Any) -> CallArguments:
+def _arguments(batch: Any) -> CallArguments:
     return tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
-
-
-def tensor_digest(tensors: Sequence[Tensor] | Mapping[str, Tensor]) -> str:
-    """The first 16 digits of the SHA-256 of shapes, types and content, and of names if given."""
-    found = sha256()
-    named = tensors.items() if isinstance(tensors, Mapping) else (("", part) for part in tensors)
-    for name, tensor in named:
-        plain = torch.as_tensor(tensor).detach().cpu().contiguous()
-        found.update(f"{name}{tuple(plain.shape)} {plain.dtype}".encode())
-        found.update(plain.reshape(-1).view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()[:16]
 
 
 Order = Literal["tighten", "loosen", "inward", "bisect"]
@@ -277,9 +267,7 @@ class Job:
     def recipe(self) -> dict[str, Any]:
         """What must be the same for a folder to be continued; not the code of the functions."""
         with torch.random.fork_rng(devices=[]):
-            weights = tensor_digest(
-                {f"{name} ": x for name, x in self.fresh_model().state_dict().items()}
-            )
+            weights = tensor_digest(self.fresh_model().state_dict())
         return {
             "names": list(self.names),
             "method": self.method,
@@ -314,11 +302,13 @@ def read_losses(found: Any) -> tuple[tuple[str, str], tuple[Tensor, Tensor]]:
     if len(values) != 2:
         raise ValueError(
             "objectives must return two losses, the one to minimise and the one to hold, such as "
-            f'{{"unfairness": f, "loss": g}}; got {_shown(found)}.'
+            f'{{"unfairness": f, "loss": g}}; got {_kind_of_value(found)}.'
         )
     for name, value in zip(names, values, strict=True):
         if not isinstance(value, Tensor) or value.numel() != 1 or not value.is_floating_point():
-            raise TypeError(f"The objective {name!r} must be a scalar tensor; got {_shown(value)}.")
+            raise TypeError(
+                f"The objective {name!r} must be a scalar tensor; got {_kind_of_value(value)}."
+            )
     return (names[0], names[1]), (values[0].reshape(()), values[1].reshape(()))
 
 
@@ -333,7 +323,7 @@ def names_of(
     raise ValueError("data gave no batch.")
 
 
-def _shown(value: Any) -> str:
+def _kind_of_value(value: Any) -> str:
     if isinstance(value, Tensor):
         return f"a {value.dtype} tensor of shape {tuple(value.shape)}"
     if isinstance(value, (Mapping, tuple, list)):

@@ -24,7 +24,7 @@ from setpoint._checks import quoted
 from setpoint.certificates.storage import checked_record, json_object
 from setpoint.train import load_checkpoint, save_checkpoint
 
-_FORMAT = "setpoint front 1"
+_FRONT_FORMAT = "setpoint front 1"
 Pair = tuple[float, float]
 
 
@@ -127,7 +127,9 @@ def from_plain(plain: Mapping[str, Any]) -> FrontPoint:
 
 def front_to_json(content: Mapping[str, Any]) -> str:
     """A front's content, with the format it is written in."""
-    return json.dumps({"format": _FORMAT, **content}, indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(
+        {"format": _FRONT_FORMAT, **content}, indent=2, ensure_ascii=False, allow_nan=False
+    )
 
 
 def front_from_json(
@@ -140,7 +142,7 @@ def front_from_json(
     """
     try:
         content = json_object(text, "front")
-        if content["format"] != _FORMAT:
+        if content["format"] != _FRONT_FORMAT:
             raise ValueError(f"its format is {quoted(content['format'])}")
         plain = [dict(point) for point in content["points"]]
         for point in plain:

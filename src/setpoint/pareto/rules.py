@@ -60,7 +60,7 @@ class LexicographicEnd:
     @property
     def status(self) -> str:
         """The status of the barrier."""
-        return str(self.barrier.report()["status"])
+        return self.barrier.status
 
 
 class AtMost:
@@ -110,7 +110,7 @@ class AtMost:
     @property
     def status(self) -> str:
         """The status of the barrier."""
-        return str(self.barrier.report()["status"])
+        return self.barrier.status
 
 
 def parameters(optimizer: Optimizer) -> list[Tensor]:

@@ -144,9 +144,9 @@ def pareto_front(
     )
     if folder is None:
         with TemporaryDirectory(prefix="setpoint-front-") as made:
-            front = _train(job, Store(Path(made), job.recipe()), processes, progress)
+            front = _train_missing(job, Store(Path(made), job.recipe()), processes, progress)
             return replace(front, state_dicts=list(front.state_dicts))  # before the files go
-    front = _train(job, Store(Path(folder), job.recipe()), processes, progress)
+    front = _train_missing(job, Store(Path(folder), job.recipe()), processes, progress)
     write_file(Path(folder) / "front.json", front.to_json().encode())
     return front
 
@@ -156,7 +156,7 @@ def _choice(value: object, allowed: tuple[str, ...], name: str) -> None:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}.")
 
 
-def _train(job: Job, store: Store, processes: Processes, shown: bool) -> Front:
+def _train_missing(job: Job, store: Store, processes: Processes, shown: bool) -> Front:
     """Train what is missing and read the whole front; ``shown`` draws a bar."""
     line = ProgressLine(sum(map(job.steps_of, job.planned())), shown=shown)
     taken = 0

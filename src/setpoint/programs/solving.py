@@ -68,14 +68,15 @@ def solve_separable(program: ProgramBatch) -> SolutionBatch | None:
     ``None`` for other programs, and where a member has no solution: a solver proves that.
     """
     A, c = program.A, program.c
-    if A.row is None or A.column is None or program.E.shape[0] or not (A.values != 0).all():
+    if A.pattern is None or program.E.shape[0] or not (A.values != 0).all():
         return None
-    entries = torch.bincount(A.row, minlength=A.shape[0])
+    row, places = A.pattern
+    entries = torch.bincount(row, minlength=A.shape[0])
     if (entries > 1).any() or (program.b[:, entries == 0] < 0).any():
         return None
-    column = A.column.expand(len(c), -1)
+    column = places.expand(len(c), -1)
     sign = torch.where(c < 0, -1.0, 1.0)  # mirrored, every cost pulls towards the lower bound
-    at = program.b[:, A.row] / A.values * sign.gather(1, column)
+    at = program.b[:, row] / A.values * sign.gather(1, column)
     is_lower = A.values * sign.gather(1, column) < 0
     start, end = torch.full_like(c, -torch.inf), torch.full_like(c, torch.inf)
     if program.nonnegative:
@@ -88,7 +89,7 @@ def solve_separable(program: ProgramBatch) -> SolutionBatch | None:
     by_row = is_lower & (at == low.gather(1, column)) & (start != low).gather(1, column)
     first = _first_in_column(by_row, column, c.shape[1])  # of equal bounds one has the multiplier
     v = torch.zeros_like(program.b)
-    v[:, A.row] = torch.where(first, c.gather(1, column).abs() / A.values.abs(), 0)
+    v[:, row] = torch.where(first, c.gather(1, column).abs() / A.values.abs(), 0)
     has_row = torch.zeros_like(c).scatter_add(1, column, first.to(c.dtype)) > 0
     s = torch.where(has_row, 0, c.clamp(min=0))
     words, names = ("optimal",) * len(c), ("closed form",) * len(c)

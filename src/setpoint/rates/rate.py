@@ -172,7 +172,7 @@ class Rate(Expression):
         return whom(self.where, self.classes)
 
 
-def _known(name: str, expression: E) -> E:
+def _catalogued(name: str, expression: E) -> E:
     """Put an expression into the catalogue under its name."""
     CATALOGUE[name] = expression
     if isinstance(expression, Rate):
@@ -180,21 +180,21 @@ def _known(name: str, expression: E) -> E:
     return named(name, expression)
 
 
-fpr = _known("fpr", Rate(FP, NEGATIVES))
-tnr = _known("tnr", Rate(TN, NEGATIVES))
-fnr = _known("fnr", Rate(FN, POSITIVES))
-recall = _known("recall", Rate(TP, POSITIVES))
-tpr = _known("tpr", Rate(TP, POSITIVES))
-precision = _known("precision", Rate(TP, TP + FP))
-npv = _known("npv", Rate(TN, TN + FN))
-coverage = _known("coverage", Rate(TP + FP, EVERYONE))
-alerts = _known("alerts", Rate(TP + FP, ONE))
-prevalence = _known("prevalence", Rate(POSITIVES, EVERYONE))
-error = _known("error", Rate(FP + FN, EVERYONE))
-accuracy = _known("accuracy", Rate(TP + TN, EVERYONE))
-jaccard = _known("jaccard", Rate(TP, TP + FP + FN))
-lift = _known("lift", Quotient(precision, prevalence))
-balanced_error = _known("balanced_error", Combination(((0.5, fpr), (0.5, fnr))))
+fpr = _catalogued("fpr", Rate(FP, NEGATIVES))
+tnr = _catalogued("tnr", Rate(TN, NEGATIVES))
+fnr = _catalogued("fnr", Rate(FN, POSITIVES))
+recall = _catalogued("recall", Rate(TP, POSITIVES))
+tpr = _catalogued("tpr", Rate(TP, POSITIVES))
+precision = _catalogued("precision", Rate(TP, TP + FP))
+npv = _catalogued("npv", Rate(TN, TN + FN))
+coverage = _catalogued("coverage", Rate(TP + FP, EVERYONE))
+alerts = _catalogued("alerts", Rate(TP + FP, ONE))
+prevalence = _catalogued("prevalence", Rate(POSITIVES, EVERYONE))
+error = _catalogued("error", Rate(FP + FN, EVERYONE))
+accuracy = _catalogued("accuracy", Rate(TP + TN, EVERYONE))
+jaccard = _catalogued("jaccard", Rate(TP, TP + FP + FN))
+lift = _catalogued("lift", Quotient(precision, prevalence))
+balanced_error = _catalogued("balanced_error", Combination(((0.5, fpr), (0.5, fnr))))
 sensitivity, specificity = recall, tnr
 
 

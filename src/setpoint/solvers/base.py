@@ -167,18 +167,18 @@ class BatchCriterion(nn.Module):
 
     def _gather(self, scores: Tensor, labels: Any, given: dict[str, Any]) -> Any:
         """Scores with their graph, labels, what else was given, and the rows of each rank."""
-        learns = torch.is_grad_enabled() and scores.requires_grad
         mine = {"scores": scores.detach(), "labels": torch.as_tensor(labels), **given}
         found, sizes, agreed = gather_rows(mine, self._group, self._mode(scores))
-        if not learns and agreed.endswith("True"):  # a rank without rows: it steps like the others
+        if not learns(scores) and agreed.endswith(
+            "True"
+        ):  # a rank without rows: it steps like the others
             scores = scores.detach().requires_grad_()
         whole = self._spliced(scores, found.pop("scores"), sizes)
         return whole, found.pop("labels"), found, sizes
 
     def _mode(self, scores: Tensor) -> str:
         """How a batch is used: the same on all ranks that have rows."""
-        learns = torch.is_grad_enabled() and scores.requires_grad
-        return f"{'training' if self.training else 'evaluation'}, gradients: {learns}"
+        return f"{'training' if self.training else 'evaluation'}, gradients: {learns(scores)}"
 
     def _of_all(self, scores: Tensor) -> Tensor:
         """Scores alone, of all ranks."""
@@ -205,6 +205,13 @@ class BatchCriterion(nn.Module):
         own = scores.to(whole.dtype).reshape(sizes[rank], *whole.shape[1:])
         own = scale_gradient(own, self._factor())
         return torch.cat([whole[:start], own, whole[start + sizes[rank] :]])
+
+
+def learns(*tensors: Any) -> bool:
+    """Whether somebody wants a gradient on one of them."""
+    return torch.is_grad_enabled() and any(
+        isinstance(x, Tensor) and x.requires_grad for x in tensors
+    )
 
 
 def scale_gradient(scores: Tensor, factor: int) -> Tensor:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from setpoint.axes.arrays import Floats
 from setpoint.losses import attach, exact_type
-from setpoint.solvers.base import BatchCriterion
+from setpoint.solvers.base import BatchCriterion, learns
 from setpoint.solvers.memory import State
 
 _registered: WeakValueDictionary[int, Any] = WeakValueDictionary()
@@ -72,20 +72,20 @@ class ClosedForm(BatchCriterion, State):
         """The loss of a batch, attached to the graph of the scores; 0 without examples."""
         if scores.numel() == 0:
             return scores.sum()
-        learns = _learns(scores, labels)
-        value, gradient = self.value_and_gradient(scores.detach(), labels, learns, columns)
-        if _learns(scores):
+        wanted = learns(scores, labels)
+        value, gradient = self.value_and_gradient(scores.detach(), labels, wanted, columns)
+        if learns(scores):
             return attach(scores, value, gradient)
         return torch.as_tensor(value, dtype=exact_type(scores), device=scores.device)
 
     def _call_compiled(self, scores: Tensor, labels: Any, more: dict[str, Any]) -> Tensor:
         """The loss inside compiled code; NaN if scores are not finite."""
-        learns = _learns(scores, labels)
+        wanted = learns(scores, labels)
         given = {"labels": labels, **_flattened(more)}
         names = "\n".join(given)
         tensors = [torch.as_tensor(x, device=scores.device).detach() for x in given.values()]
-        value, gradient = _call(scores.detach(), tensors, names, learns, self.number)
-        return attach(scores, value, gradient) if _learns(scores) else value
+        value, gradient = _call(scores.detach(), tensors, names, wanted, self.number)
+        return attach(scores, value, gradient) if learns(scores) else value
 
 
 @torch.library.custom_op(
@@ -126,12 +126,6 @@ def gradient_like(scores: Tensor, slopes: Floats) -> Tensor:
     dtype = np.float64 if scores.dtype == torch.float64 else np.float32
     gradient = torch.from_numpy(slopes.T.reshape(scores.shape).astype(dtype, copy=False))
     return gradient if scores.is_cpu else gradient.to(scores.device)
-
-
-def _learns(*tensors: Any) -> bool:
-    return torch.is_grad_enabled() and any(
-        isinstance(x, Tensor) and x.requires_grad for x in tensors
-    )
 
 
 def _flattened(more: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,6 @@ from setpoint._checks import whole as whole_number
 from setpoint.axes import axis_of
 from setpoint.axes.axis import DEFAULTS, Outcome
 from setpoint.axes.everyone import Everyone, PlainOutcome
-from setpoint.axes.groups import Groups
 from setpoint.axes.outputs import check_output_columns, output_names
 from setpoint.axes.sample import Sample, exact
 from setpoint.batch import ScoredExamples, describe
@@ -246,7 +245,7 @@ class Implicit(ClosedForm):
     @property
     def groups(self) -> tuple[Any, ...]:
         """The groups, in the order of ``thresholds``: values of a column, or tuples of them."""
-        return self.axis.keys if isinstance(self.axis, Groups) else ()
+        return self.axis.keys
 
     def forward(
         self,

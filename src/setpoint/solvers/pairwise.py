@@ -104,7 +104,7 @@ def _sigmoid(ranked: Ranked, temperature: float) -> ValueAndGradient:
     x, p, n = ranked.scores / temperature, ranked.positives, ranked.negatives
     values, gradients = [], []
     for scores, up, down in zip(x, p, n, strict=True):
-        yes, no = (_present(weights) for weights in (up, down))
+        yes, no = (_that_count(weights) for weights in (up, down))
         above, pull = sigmoid_sums(scores[yes], scores[no], down[no])
         _, push = sigmoid_sums(scores[no], scores[yes], up[yes])
         gradient = torch.zeros_like(scores)
@@ -114,7 +114,7 @@ def _sigmoid(ranked: Ranked, temperature: float) -> ValueAndGradient:
     return torch.stack(values), ranked.unsorted(torch.stack(gradients))
 
 
-def _present(weights: Tensor) -> Tensor:
+def _that_count(weights: Tensor) -> Tensor:
     """The places of examples that count; under a compiler, whose shapes are fixed, all."""
     if torch.compiler.is_compiling():
         return torch.arange(len(weights), device=weights.device)

@@ -34,7 +34,7 @@ class Split(nn.Module):
     def __init__(self, model: nn.Module, head: nn.Module | str | None = None) -> None:
         super().__init__()
         self.model = model
-        self._parts = _parts(model, head)  # in a tuple: they are parts of the model already
+        self._parts = _body_and_head(model, head)  # in a tuple: they are parts of the model already
         self.register_module("auxiliary", None)  # the body's own head, if it is trained with one
 
     @property
@@ -67,7 +67,9 @@ class Split(nn.Module):
         return features if self.training else cast(Tensor, self.head(features))
 
 
-def _parts(model: nn.Module, head: nn.Module | str | None) -> tuple[nn.Module | None, nn.Module]:
+def _body_and_head(
+    model: nn.Module, head: nn.Module | str | None
+) -> tuple[nn.Module | None, nn.Module]:
     """The body, if it can be cut off, and the head."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"Split takes a torch module; got {type(model).__name__}.")

@@ -54,17 +54,16 @@ class Snapshot:
             return "undefined: scores are not finite"
         if self.main is not None and not np.isfinite(self.main).all():
             return "undefined: the main loss has no finite gradient"
-        if isinstance(self.outcome, PlainOutcome) and len(self.outcome.value) > 1:
-            told = [f"{name}: {text}" for name, text in self.statuses.items() if text != "held"]
-            more = [f"and {len(told) - _TOLD} more"] if len(told) > _TOLD else []
-            return "; ".join([*told[:_TOLD], *more]) or "held"
-        with np.errstate(all="ignore"):
-            return self.outcome.trouble() or "held"
+        if len(self.statuses) == 1:
+            return next(iter(self.statuses.values()))
+        told = [f"{name}: {text}" for name, text in self.statuses.items() if text != "held"]
+        more = [f"and {len(told) - _TOLD} more"] if len(told) > _TOLD else []
+        return "; ".join([*told[:_TOLD], *more]) or "held"
 
     @cached_property
     def statuses(self) -> dict[str, str]:
         """The status of every output by its name."""
-        if not isinstance(self.outcome, PlainOutcome):
+        if self.outcome is None:
             return {"0": self.status}
         with np.errstate(all="ignore"):
             troubles = self.outcome.troubles()
@@ -142,7 +141,9 @@ class RecentBatches:
         if not counted:
             return {}
         with np.errstate(all="ignore"):
-            tables = {where: _summed([table[where] for table in counted]) for where in counted[0]}
+            tables = {
+                where: _sum_of_tables([table[where] for table in counted]) for where in counted[0]
+            }
             asked = (self._problem.objective, *(t.expression for t in self._problem.subject_to))
             found = {str(rate): rate.of(tables).mean(-1).tolist() for rate in asked}
         return {name: [None if x != x else x for x in each] for name, each in found.items()}
@@ -165,7 +166,7 @@ def _listed(rates: dict[str, float | None]) -> str:
     return ", ".join(f"{name} {x:.3g}" for name, x in rates.items() if x is not None) or "no rates"
 
 
-def _summed(tables: list[Counts]) -> Counts:
+def _sum_of_tables(tables: list[Counts]) -> Counts:
     return Counts(*map(sum, zip(*(vars(table).values() for table in tables), strict=True)))
 
 

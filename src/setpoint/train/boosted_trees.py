@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from setpoint._extras import install_advice
+from setpoint._extras import optional
 from setpoint.distributed import workers
 from setpoint.train.loop import Fitted
 from setpoint.train.portfolio import Best
@@ -63,7 +63,7 @@ class BoostedTrees(nn.Module):
     def booster(self) -> Any:
         """LightGBM's object of this model."""
         if self._booster is None:
-            self._booster = _lightgbm().Booster(model_str=self.text)
+            self._booster = optional("lightgbm").Booster(model_str=self.text)
         return self._booster
 
     def __getstate__(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def fit_trees(
         ModuleNotFoundError: LightGBM is not installed.
         NotImplementedError: Several ranks train together.
     """
-    lightgbm = _lightgbm()
+    lightgbm = optional("lightgbm")
     if workers() > 1:
         raise NotImplementedError(
             f"boosted trees are grown by one process; here are {workers()}. Train with "
@@ -102,8 +102,8 @@ def fit_trees(
         )
     validation.check()
     kind = {"objective": "binary" if classes == 1 else "multiclass", "num_class": classes}
-    rows = lightgbm.Dataset(**_columns(x, y, weights))
-    seen = _columns(validation.x, validation.y, validation.weights)
+    rows = lightgbm.Dataset(**_as_lightgbm(x, y, weights))
+    seen = _as_lightgbm(validation.x, validation.y, validation.weights)
     held = lightgbm.Dataset(**seen, reference=rows)
     losses: dict[str, Any] = {}
     stop = lightgbm.early_stopping(STALE_TREES, verbose=False)
@@ -126,16 +126,7 @@ def fit_trees(
     return Best(LOG_LOSS, {LOG_LOSS: Fitted(model, seconds, history, value, kept)}, kept)
 
 
-def _columns(x: Tensor, y: Tensor, weights: Tensor | None) -> dict[str, Any]:
+def _as_lightgbm(x: Tensor, y: Tensor, weights: Tensor | None) -> dict[str, Any]:
     """Rows, labels and weights as LightGBM calls them."""
     own = None if weights is None else weights.cpu().numpy()
     return {"data": x.cpu().numpy(), "label": y.cpu().numpy(), "weight": own}
-
-
-def _lightgbm() -> Any:
-    """LightGBM, or the line that installs it."""
-    try:
-        import lightgbm
-    except ModuleNotFoundError as missing:
-        raise install_advice(missing) from None
-    return lightgbm

@@ -157,7 +157,7 @@ def recipe_of(
     name = repr(criterion) if isinstance(criterion, nn.Module) else name
     written = {key: str(value) for key, value in settings.items()}
     digests = {key: _digest_of_rows(part) for key, part in rows.items() if part is not None}
-    start = _digest_of_state(state.model.state_dict())
+    start = tensor_digest(state.model.state_dict())
     return {"criterion": name, **written, **digests, "start": start}
 
 
@@ -168,14 +168,18 @@ def _digest_of_rows(columns: tuple[Any, ...]) -> str:
     return f"{sum(counts):,} rows {sum(found) % 2**64:016x}"
 
 
-def _digest_of_state(state: Mapping[str, Any]) -> str:
-    found = hashlib.blake2b(digest_size=16)
-    for name, value in state.items():
-        if isinstance(value, Tensor):  # anything else is refused when the checkpoint is written
+def tensor_digest(named: Mapping[str, Any]) -> str:
+    """The first 16 digits of the SHA-256 of names, types, shapes and content.
+
+    What is no tensor is left out: it is refused when the checkpoint is written.
+    """
+    found = hashlib.sha256()
+    for name, value in named.items():
+        if isinstance(value, Tensor):
             tensor = value.detach().cpu().contiguous()
             found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
             found.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()
+    return found.hexdigest()[:16]
 
 
 def column_digest(part: Any, first: int = 0, name: str = "") -> int:

@@ -26,7 +26,7 @@ from setpoint.solvers import Implicit, Split
 from setpoint.solvers.samplers import Stratified
 from setpoint.solvers.split import check_features, check_head
 from setpoint.train.loop import fit
-from setpoint.train.validation import Validation, score
+from setpoint.train.validation import Validation, evaluating, score
 
 _FOLDS = 3
 _OTHERWISE = (
@@ -65,10 +65,8 @@ def cached_features(
         torch.Size([20, 8])
     """
     split = model if isinstance(model, Split) else Split(model, head)
-    modes = [(part, part.training) for part in split.modules()]
     parts: list[tuple[Tensor, ...]] = []
-    split.eval()
-    try:
+    with evaluating(split):
         for batch in loader:
             if not isinstance(batch, (tuple, list)) or len(batch) not in (2, 3):
                 raise TypeError(
@@ -78,9 +76,6 @@ def cached_features(
             features = split.features(batch[0])
             check_features(features, split.head)
             parts.append((features, *map(torch.as_tensor, batch[1:])))
-    finally:
-        for part, mode in modes:
-            part.training = mode
     if not parts:
         raise ValueError("The loader gave no batch: nothing to train the head on.")
     return Cached(*(torch.cat(column) for column in zip(*parts, strict=True)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,6 +87,18 @@ class Validation:
         return value > best if self.problem.maximize else value < best
 
 
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """In evaluation mode, and then every part as it was."""
+    were = [(part, part.training) for part in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for part, training in were:
+            part.training = training
+
+
 @torch.no_grad()
 def score(model: nn.Module, x: Tensor) -> Tensor:
     """The scores of all rows in evaluation mode, ``[n]``, or ``[n, K]`` for K outputs.
@@ -93,10 +107,8 @@ def score(model: nn.Module, x: Tensor) -> Tensor:
         >>> score(nn.Linear(3, 1), torch.zeros(5, 3)).shape
         torch.Size([5])
     """
-    training = model.training
-    model.eval()
-    parts = [model(x[i : i + _EXAMPLES_AT_ONCE]) for i in range(0, len(x), _EXAMPLES_AT_ONCE)]
-    model.train(training)
+    with evaluating(model):
+        parts = [model(x[i : i + _EXAMPLES_AT_ONCE]) for i in range(0, len(x), _EXAMPLES_AT_ONCE)]
     if not parts:
         return torch.zeros(0)
     scores = torch.cat(parts)

@@ -102,7 +102,7 @@ def together(constraints: Iterable[Constraint], *, width: float = 0.01) -> Const
     for each in listed:
         if not isinstance(each, Constraint) or each.sense == "==":
             raise TypeError(
-                f"together takes bounds made by at_most and at_least; got {_shown(each)}."
+                f"together takes bounds made by at_most and at_least; got {_short(each)}."
             )
     if not listed:
         raise ValueError("together needs at least one bound.")
@@ -116,7 +116,7 @@ def scalar(loss: object, where: str, name: str = "") -> Tensor:
     """``loss``, if it is a single number with a graph; raises otherwise."""
     named = f"{where} ({name})" if name else where
     if not isinstance(loss, Tensor):
-        raise TypeError(f"{named} takes a loss, a scalar tensor; got {_shown(loss)}.")
+        raise TypeError(f"{named} takes a loss, a scalar tensor; got {_short(loss)}.")
     if loss.dtype == torch.bool:
         raise TypeError(
             f"{named} got a truth value: `loss <= 0.35` compares numbers; "
@@ -151,12 +151,12 @@ def listed_constraints(given: object) -> list[Constraint]:
         if not isinstance(each, Constraint):
             raise TypeError(
                 "subject_to takes bounds on losses such as at_most(loss, 0.35); "
-                f"got {_shown(each)}. Bounds on rates belong in a Problem."
+                f"got {_short(each)}. Bounds on rates belong in a Problem."
             )
     return many
 
 
-def _shown(value: object) -> str:
+def _short(value: object) -> str:
     text = repr(value) if not isinstance(value, Tensor) else f"a tensor {tuple(value.shape)}"
     return text if len(text) < 60 else f"a {type(value).__name__}"
 

@@ -80,7 +80,7 @@ _HIGHER, _UNDISTURBED = 0.1, 0.25
 ``grad g`` is shorter than that part of ``share * grad f``."""
 _BEHIND = 2.0
 """``g`` lags behind where its pull is longer than so many times what balances ``grad f``."""
-_WIDEST = 10.0
+_CUT_OFF = 10.0
 """What one step says is cut off there."""
 _ZERO = 1e-14
 """A squared gradient below this part of the next one's is zero up to rounding."""
@@ -289,7 +289,7 @@ def _residual(new: dict[str, Vector], i: int, gram: Vector, step: int) -> tuple[
         said["along"] = float(paths[at, i]) / (share_ * square)
         said["path"] = float(paths[at] @ weights) / (share_**2 * square)
         said["whole"] = float(paths[-1, i]) / (share_ * square)
-    said = {name: min(max(each, -_WIDEST), _WIDEST) for name, each in said.items()}
+    said = {name: min(max(each, -_CUT_OFF), _CUT_OFF) for name, each in said.items()}
     said |= {"recent": said["along"] * square, "longer": said["along"] * square}
     for name, each in said.items():
         window = _LONGER if name == "longer" else _WINDOW
@@ -317,7 +317,7 @@ class MeanGradients(nn.Module):
             self.rows = [[None] * len(row) for row in rows]
         for mean, row in zip(self.rows, rows, strict=True):
             for index, part in enumerate(row):
-                mean[index] = _moved(mean[index], part, pace)
+                mean[index] = _towards(mean[index], part, pace)
 
     def follow_sums(self, rows: Sequence[Row], weights: Vector, pace: float) -> None:
         """Move each mean towards a weighted sum of the rows, one line of ``weights`` for each."""
@@ -327,7 +327,7 @@ class MeanGradients(nn.Module):
                 if part is not None:
                     part.mul_(1 - pace)
                 for row, weight in zip(rows, line, strict=True):
-                    mean[index] = _added(mean[index], row[index], pace * weight)
+                    mean[index] = _plus(mean[index], row[index], pace * weight)
         self.rows = kept
 
     def first_to_reach(self, parameters: int) -> NDArray[np.intp]:
@@ -358,7 +358,7 @@ class MeanGradients(nn.Module):
         unexpected += [key for key in state if key.startswith(prefix) and key not in known]
 
 
-def _moved(mean: Tensor | None, part: Tensor | None, pace: float) -> Tensor | None:
+def _towards(mean: Tensor | None, part: Tensor | None, pace: float) -> Tensor | None:
     """A tensor of the mean; half precision would lose steps of a hundredth."""
     if part is None:
         return None if mean is None else mean.mul_(1 - pace)
@@ -370,7 +370,7 @@ def _moved(mean: Tensor | None, part: Tensor | None, pace: float) -> Tensor | No
     return mean.lerp_(wide, pace)
 
 
-def _added(mean: Tensor | None, part: Tensor | None, weight: float) -> Tensor | None:
+def _plus(mean: Tensor | None, part: Tensor | None, weight: float) -> Tensor | None:
     """``mean + weight * part`` in place, where there is such a part."""
     if part is None or weight == 0:
         return mean

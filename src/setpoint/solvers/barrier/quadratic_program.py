@@ -57,13 +57,17 @@ def solve_multipliers(gram: Vector, needed: Vector, free: Mask, *, cap: float = 
     scaled[flat, flat] = 1.0
     for ridge in _RIDGES:
         found = _pivot(scaled, wanted, free, ridge)
-        if found is not None and np.abs(found).max() <= cap and _kept(scaled, wanted, free, found):
+        if (
+            found is not None
+            and np.abs(found).max() <= cap
+            and _all_kept(scaled, wanted, free, found)
+        ):
             return Solution(found * size / units)
     least = _pivot(scaled, wanted, free, 1 / cap)
     return Solution((np.zeros_like(wanted) if least is None else least) * size / units, True)
 
 
-def _kept(scaled: Vector, wanted: Vector, free: Mask, found: Vector) -> bool:
+def _all_kept(scaled: Vector, wanted: Vector, free: Mask, found: Vector) -> bool:
     """Whether every bound is kept."""
     over = scaled @ found - wanted
     missing = np.where(free, np.abs(over), -over)

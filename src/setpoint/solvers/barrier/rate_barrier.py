@@ -30,7 +30,7 @@ from setpoint.rates import Bound, Expression, Tables
 from setpoint.solvers.accumulate import Accumulated
 from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to
-from setpoint.solvers.base import BatchCriterion, check_problem, check_soft_step
+from setpoint.solvers.base import BatchCriterion, check_problem, check_soft_step, learns
 from setpoint.solvers.closed_form import gradient_like
 from setpoint.solvers.main_loss import main_loss, mix, score_gradient
 from setpoint.steps import Sigmoid, Step
@@ -107,7 +107,7 @@ class RateBarrier(BatchCriterion):
             rate, slopes = soft_rate(self.problem.objective, soft)
         sign = -1.0 if self.problem.maximize else 1.0
         value = torch.tensor(sign * rate, dtype=exact_type(scores), device=scores.device)
-        if not (self.training and torch.is_grad_enabled() and scores.requires_grad):
+        if not (self.training and learns(scores)):
             return value
         slopes = sign * slopes
         if self.share:

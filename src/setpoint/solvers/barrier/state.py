@@ -17,7 +17,7 @@ from torch import nn
 from setpoint.solvers.barrier.constraints import Losses
 from setpoint.solvers.barrier.quadratic_program import Mask, Vector
 
-_KINDS = ("<=", ">=", "==", "after")
+_BOUND_KINDS = ("<=", ">=", "==", "after")
 _PER_BOUND = (
     "multiplier",  # of the last step
     "largest",  # the largest multiplier so far
@@ -100,7 +100,7 @@ class BarrierState(nn.Module):
 
     def check(self, kinds: Sequence[str]) -> None:
         """Raise if earlier steps had other bounds."""
-        known = [_KINDS[int(code)] for code in self.numbers["kinds"]]
+        known = [_BOUND_KINDS[int(code)] for code in self.numbers["kinds"]]
         if known and known != list(kinds):
             raise ValueError(
                 f"This barrier has kept the bounds ({', '.join(known)}) so far and now got "
@@ -117,7 +117,9 @@ class BarrierState(nn.Module):
             self.numbers.update({name: np.zeros(shape) for name, shape in shapes.items()})
             for name in ("lift", "along", "path", "whole"):
                 self.numbers[name] += 1
-            self.numbers["kinds"] = np.array([_KINDS.index(kind) for kind in kinds], dtype=float)
+            self.numbers["kinds"] = np.array(
+                [_BOUND_KINDS.index(kind) for kind in kinds], dtype=float
+            )
 
     def count(self, name: str) -> int:
         """One of the numbers in ``_COUNTS``."""
@@ -175,7 +177,7 @@ class BarrierReport(dict[str, Any]):
 
     def __str__(self) -> str:
         width = max(map(len, self), default=0)
-        return "\n".join(f"{key:<{width}}  {_shown(value)}" for key, value in self.items())
+        return "\n".join(f"{key:<{width}}  {_as_text(value)}" for key, value in self.items())
 
 
 def step_record(
@@ -209,7 +211,7 @@ def summary(last: dict[str, Any], state: BarrierState) -> BarrierReport:
     report = BarrierReport({"status": "resumed", "steps": steps, **last})
     report["binding"] = (numbers["binding"] / steps).tolist()
     report["largest_multiplier"] = numbers["largest"].tolist()
-    if _KINDS.index("after") not in numbers["kinds"]:
+    if _BOUND_KINDS.index("after") not in numbers["kinds"]:
         report["mean_slack"] = (-numbers["mean_gap"]).tolist()
         report["noise_ratio"] = _ratio(numbers["mean_printed"], numbers["mean_multiplier"])
     else:
@@ -256,9 +258,9 @@ def _word(i: int, losses: Losses, state: BarrierState) -> str:
     return f"{name} is being mended: broken by {off:.3g}"
 
 
-def _shown(value: object) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, list):
-        return ", ".join(map(_shown, value))
+        return ", ".join(map(_as_text, value))
     return str(value)
