@@ -123,3 +123,10 @@ def test_a_side_that_decides_nothing_is_a_caveat():
     found = certify_three_way(np.minimum(scores, 1.0), positive, "fpr <= 0.01", "recall >= 0.9")
     assert found.caveats == ("it accepts nobody",)
     assert found.exit_code == 1
+
+
+def test_sides_that_do_not_meet_say_where_each_is_proved():
+    found = certify_three_way(*draw(0), "recall >= 0.95", "fpr <= 0.01")
+    assert (found.status, len(found.notes)) == ("not certified", 1)
+    for part in ("`recall >= 0.95` is proved up to ", "`fpr <= 0.01` is proved from ", "loosen"):
+        assert part in found.notes[0]

@@ -79,6 +79,14 @@ def test_mistakes_are_told_in_one_line(run, table):
     assert (found.code, "plan_row 99999 is no row" in found.err) == (2, True)
     found = run("certify", path, "--score", "s", *goal, "--plan", path, "--labels", wrong)
     assert (found.code, "not JSON" in found.err) == (2, True)
+    right, rows = fill(out, positive)
+    first = right.read_text().splitlines()[1]
+    for label, code in ((rows[0]["label"], 0), (1 - rows[0]["label"], 2)):  # by two reviewers
+        with right.open("a") as file:
+            file.write(f"{first.rpartition(',')[0]},{label}\n")
+        found = run("certify", path, "--score", "s", *goal, *plan, "--labels", right)
+        assert found.code == code
+    assert f"plan_row {rows[0]['plan_row']} is there twice, with different labels" in found.err
     assert planned(run, table, "recall >= 0.9")[1].code == 2  # the files are there already
     assert "reviewed" in planned(run, table, "recall >= 0.9", "--force")[1].err
 

@@ -9,8 +9,10 @@ came about:
   bounds hold; ties only push ``P(S > x)`` down and ``P(S >= x)`` up, hence the smaller count below
   and the larger one above. Counts in subsets that do not overlap the anchor are binomial. For a
   subset inside the anchor (negatives of a group, the rank among all negatives), fix all other
-  examples: the count falls and the share falls as ``x`` rises, so a lower bound is wrong exactly if
-  ``x`` passes one fixed point, and at that point the count is binomial; one wrong bound, one tail.
+  examples: of ``r`` in all, more are its own the higher ``x`` is, and the share falls. So a lower
+  bound is wrong exactly if ``x`` passes one fixed point, where the count is binomial. For a subset
+  around the anchor (everyone, the rank among negatives) bounds were wrong no more often than the
+  tail says in simulations with labels that depend on the score in any way.
   The threshold is then moved half way to the next score, so that rounding decides nothing. The
   neighbour may be an example of another subset, whose share between the two is unknown; so its
   count is taken one smaller (or larger, if the threshold moves down).

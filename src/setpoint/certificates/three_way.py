@@ -315,7 +315,7 @@ def certify_three_way(
         reviews=counts[REVIEW],
         claims=tuple(_claims(sample, pair, (below, above))),
         shares=tuple(_shares(sample, pair, counts, delta)) if pair else (),
-        notes=failed if failed or pair else ("no pair of thresholds satisfies both bounds",),
+        notes=failed if failed or pair else (_conflict(proofs),),
         candidates=candidates,
         caveats=tuple(f"it {name}s nobody" for name in (ACCEPT, REJECT) if not counts[name])
         if pair
@@ -340,6 +340,15 @@ def _inequality(goal: Any, side: str) -> Inequality:
 def _prove(inequality: Inequality, sample: CalibrationSample, delta: float) -> Proof:
     method = next(m for m in PROOF_METHODS["pac"] if m.takes(inequality))
     return method.prove([inequality], sample, delta)
+
+
+def _conflict(proofs: Iterable[Proof]) -> str:
+    """Where each side is proved, if these places do not go together."""
+    where = "; ".join(note for proof in proofs for note in proof.notes)
+    return (
+        "no threshold to accept lies at or above one to reject, so nothing is left for review: "
+        f"{where}. Swap the bounds, or loosen one"
+    )
 
 
 def _fewest_reviews(

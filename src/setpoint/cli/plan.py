@@ -148,6 +148,13 @@ def certify_from_plan(given: argparse.Namespace) -> Certificate:
     if not inside.all():
         wrong = numbers[~inside][0]
         raise UserError(f"{given.labels}: {PLAN_ROW} {wrong:g} is no row of {given.file}.")
-    labels[numbers.astype(np.int64)] = rows.labels
+    places = numbers.astype(np.int64)
+    labels[places] = rows.labels
+    if (labels[places] != rows.labels).any():
+        twice = places[labels[places] != rows.labels][0]
+        raise UserError(
+            f"{given.labels}: {PLAN_ROW} {twice} is there twice, with different labels. Leave the "
+            "line that is right."
+        )
     found = certify(data.scores, labels, given.goal, confidence=given.confidence, plan=plan)
     return replace(found, label_names=rows.label_names)
