@@ -85,6 +85,25 @@ def test_rates_by_month_add_up_to_those_of_all_rows():
         list(rates_by_period(found, scores, labels, np.arange(2500), "month"))
 
 
+def test_rates_by_month_of_clusters_are_means_over_clusters_with_intervals_of_one_row_each():
+    random = np.random.default_rng(0)
+    ids = np.repeat(np.arange(200), random.integers(1, 40, 200))
+    labels = random.random(len(ids)) < 0.3
+    scores = random.normal(size=200)[ids] + 0.1 * random.normal(size=len(ids)) + 3 * labels
+    when = np.datetime64("2024-01-01") + (ids % 60)
+    found = certify(scores, labels, fpr <= 0.2, clusters=ids)
+    months = when.astype("datetime64[M]").astype(str)
+    for row in rates_by_period(found, scores, labels, when, "month", clusters=ids):
+        weights = 1 / np.maximum(np.bincount(ids[months == row.period], minlength=200), 1)[ids]
+        inside = (months == row.period) & ~labels
+        above = scores > found.threshold
+        assert row.value == pytest.approx(weights[inside & above].sum() / weights[inside].sum())
+        count = np.unique(ids[months == row.period]).size  # one row of each, 70 % negative
+        width = 4 * np.sqrt(row.value * (1 - row.value) / (0.7 * count))
+        assert width * 0.7 < row.high - row.low < width * 1.4
+        assert row.rows == (months == row.period).sum()
+
+
 def test_from_a_shell(tmp_path, capsys):
     scores, labels = sample(0)
     path, out = tmp_path / "s.csv", tmp_path / "c.json"

@@ -225,12 +225,12 @@ def _top(falling: NDArray[Any], inequality: Inequality, prevalence: float) -> in
     """How many of the highest scores the threshold should be looked for in, ties kept together.
 
     Raises:
-        CannotPromise: These are more than half of the scores.
+        CannotPromise: These are more than three quarters of the scores.
     """
     assert inequality.share is not None
     n = len(falling)
     expected = max(1, math.ceil(ROOM * (inequality.share.risk + prevalence) * n))
-    most = n // 2
+    most = n - n // 4  # the others tell how many negatives there are
     if expected <= most:
         more = int(np.searchsorted(-falling, -falling[expected - 1], "right"))
         top = more if more <= most else _whole_ties(falling, expected)

@@ -137,9 +137,17 @@ class PeriodRate:
 
 
 def rates_by_period(
-    certificate: Certificate, scores: Any, labels: Any, times: Any, unit: str, ids: Any = None
+    certificate: Certificate,
+    scores: Any,
+    labels: Any,
+    times: Any,
+    unit: str,
+    ids: Any = None,
+    clusters: Any = None,
 ) -> Iterator[PeriodRate]:
     """The certified rates in each day, week, month, quarter or year.
+
+    Of clusters they are means over those of the period, with intervals from one row of each.
 
     Args:
         certificate: With one threshold for everyone, and bounds that name no group.
@@ -148,28 +156,36 @@ def rates_by_period(
         times: When they were measured.
         unit: A key of :data:`PERIODS`.
         ids: The id of each row, if ties are broken by lot.
+        clusters: What each row belongs to, if the certificate is about clusters.
     """
+    from setpoint.certificates.clusters import ClusterSample, cluster_codes
+
     scores = certificate.resolve_ties(scores, ids) if certificate.lots else scores
     array = rounded(scores_and_precision(scores)[0], certificate.dtype)
     when = read_times(times, array)
     if when.dtype.kind != "M":
         raise ValueError(f"Rates by {unit} need dates; times are numbers.")
     every = sample_of(array, certificate.dtype, labels, {}, None)
-    when = when if every.kept is None else when[every.kept]
+    kept = np.ones(len(array), bool) if every.kept is None else every.kept
+    when = when[kept]
+    codes = None if certificate.clusters is None else cluster_codes(clusters)[kept]
     bounds = [b for b in goal_to_certify(certificate.goal).bounds if not _names_groups(b)]
     tail = (1 - certificate.confidence) / 2
     periods = period_names(when, unit)
     for period in np.unique(periods):
-        part = every.rows(periods == period)
-        table = part.measured((), certificate.threshold)
-        accepted = float((part.scores > certificate.threshold).mean())
+        inside = periods == period
+        part, rows = every.rows(inside), int(inside.sum())
+        if codes is not None:
+            part = ClusterSample(part, np.unique(codes[inside], return_inverse=True)[1])
+        seen, counted = (f((), certificate.threshold) for f in (part.measured, part.table))
+        accepted = float((seen.tp + seen.fp) / (seen.positives + seen.negatives))
         for bound in bounds:
             with np.errstate(all="ignore"):
-                value = float(bound.expression.of({(): table}))
-            ends = interval_at(bound.expression, {(): table}, tail) if np.isfinite(value) else None
-            low, high = ends or (None, None)
+                value = float(bound.expression.of({(): seen}))
             known = value if np.isfinite(value) else None
-            yield PeriodRate(str(period), len(part.scores), accepted, str(bound), known, low, high)
+            ends = None if known is None else interval_at(bound.expression, {(): counted}, tail)
+            low, high = ends or (None, None)
+            yield PeriodRate(str(period), rows, accepted, str(bound), known, low, high)
 
 
 def _names_groups(bound: Any) -> bool:

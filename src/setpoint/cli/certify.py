@@ -340,7 +340,7 @@ def _print_periods(given: argparse.Namespace, certificate: Certificate, data: Sc
         sure = f"{100 * shown.confidence:g} %"
         print(f"Rates by {given.by}, in brackets two-sided {sure} intervals:")
         rows = (shown, data.scores, data.labels, data.times)
-        for line in rates_by_period(*rows, given.by, data.ids):
+        for line in rates_by_period(*rows, given.by, data.ids, data.clusters):
             print(line)
     if data.clusters is None:
         times = read_times(data.times, data.scores)

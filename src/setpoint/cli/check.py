@@ -138,7 +138,7 @@ def _period_lines(
     if given.by is not None:
         data = data.labelled
         rows = (certificate, data.scores, data.labels, data.times)
-        yield from map(str, rates_by_period(*rows, given.by, data.ids))
+        yield from map(str, rates_by_period(*rows, given.by, data.ids, data.clusters))
 
 
 def _note(given: argparse.Namespace, found: Check, certificate: Any) -> list[dict[str, Any]]:
