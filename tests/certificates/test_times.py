@@ -147,3 +147,34 @@ def test_a_trend_is_found_in_few_rows_too():
     assert sum(found.drifts for found in alarms) < 5
     assert exchangeability(random.normal(size=60) + np.linspace(0, 3, 60)).drifts
     assert not exchangeability(np.arange(10.0)).drifts  # too few to tell
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("kind", [float, str])
+def test_seconds_since_1970_and_parts_of_them_are_dates(unit, kind):
+    when = np.datetime64("2024-03-01T12:34:56") + np.arange(9) * np.timedelta64(7, "h")
+    numbers = when.astype(f"datetime64[{unit}]").astype(np.int64)
+    assert (read_times(numbers.astype(kind)) == when).all()
+    assert (read_times(numbers.astype(kind) + ("" if kind is str else 0.0)) == when).all()
+    assert read_times(np.arange(9)).dtype.kind == "f"
+
+
+@pytest.mark.parametrize(
+    ("texts", "order", "first"),
+    [
+        (["03/04/2024", "05/04/2024"], "day/month", "2024-04-03"),
+        (["03/04/2024", "05/04/2024"], "month/day", "2024-03-04"),
+        (["03/04/2024", "13/04/2024"], None, "2024-04-03"),
+        (["03/04/2024 9:05", "03/31/2024 9:05 PM"], None, "2024-03-04T09:05"),
+        (["04/04/2024"], None, "2024-04-04"),
+    ],
+)
+def test_dates_with_slashes_are_read_if_it_is_clear_which_number_is_the_month(texts, order, first):
+    assert read_times(texts, order=order)[0] == np.datetime64(first)
+
+
+def test_dates_that_may_be_two_are_refused():
+    with pytest.raises(ValueError, match="may be day/month or month/day: all are like 03/04/2024"):
+        read_times(["04/04/2024", "03/04/2024", "05/04/2024"])
+    with pytest.raises(ValueError, match="'31/01/2024' in row 0"):
+        read_times(["31/01/2024", "03/04/2024"], order="month/day")

@@ -485,3 +485,14 @@ def test_an_id_counts_once_among_the_latest_in_bounded_memory(certificate, monke
     with pytest.raises(ValueError, match=r"'45[01]' occurs twice.*counted \(2 rows\)"):
         monitor.update(scores[:3], labels[:3], ids=[700, 450, 451])
     assert monitor.to_json() == before
+
+
+def test_an_update_of_very_many_periods_puts_neighbours_together(monkeypatch):
+    monkeypatch.setattr("setpoint.monitoring.monitor.MOST_PERIODS_AT_ONCE", 10)
+    scores, labels = np.arange(95.0), np.arange(95) % 3 == 0
+    monitor = certify(scores, labels, "fpr <= 0.5").monitor()
+    monitor.update(scores, labels, times=np.arange(95))
+    periods = monitor.history.periods
+    assert [period.rows for period in periods] == [10] * 9 + [5]
+    assert (periods[0].name, periods[-1].name) == ("0 to 9", "90 to 94")
+    assert monitor.rows == 95

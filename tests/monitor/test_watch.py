@@ -94,7 +94,7 @@ def test_json_and_page(place, capsys):
         ("abc,1,2024-05-02,x,a", "'abc' is not a number"),
         ("0.5,7,2024-05-02,x,a", "a label column has two different values"),
         ("0.5,1,,x,a", "the time is missing"),
-        ("0.5,1,soon,x,a", "times has 'soon' in row 400"),
+        ("0.5,1,soon,x,a", "column 't' has 'soon' in row 400"),
         ("0.5,1,2024-04-01,x,a", "The clock goes back"),
     ],
 )
@@ -628,3 +628,41 @@ def test_rows_that_recalibrate_in_vain_are_not_lost(place, capsys):
     piece.write_text("\n".join([lines[0], *lines[2000:2100]]) + "\n")
     watch(place, piece, "--id", "id")
     assert state(place).rows == 430
+
+
+def test_dates_of_a_day_are_read_like_those_of_the_whole_file(place, capsys):
+    """The third of April, as others write it: told by the other days, or by an option."""
+    scores, labels = rows(300, 3)
+    days = [f"{1 + i // 10:02d}/04/2024" for i in range(300)]
+    lines = [f"{s!r},{y},{t}" for s, y, t in zip(scores.tolist(), labels, days, strict=True)]
+    (place / "all.csv").write_text("\n".join(["s,y,t", *lines]))
+    words = ("--score", "s", "--label", "y", "--time", "t")
+    assert run("watch", place / "c.json", "--replay", place / "all.csv", *words) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in (told[0], told[-1])] == ["2024-04-01", "2024-04-30"]
+    (place / "day.csv").write_text("\n".join(["s,y,t", *lines[20:30]]))
+    assert watch(place, place / "day.csv") == 2
+    assert "may be day/month or month/day: all are like 03/04/2024" in capsys.readouterr().err
+    assert watch(place, place / "day.csv", "--dates", "day/month") == 0
+    assert state(place).latest == "2024-04-03"
+
+
+def test_a_replay_of_seconds_is_one_of_days_and_too_many_periods_are_refused(
+    place, capsys, monkeypatch
+):
+    scores, labels = rows(300, 3)
+    first = int(np.datetime64("2024-03-01T00:00:00").astype(int))
+    lines = [
+        f"{s!r},{y},{(first + i * 3600) * 1000}"
+        for i, (s, y) in enumerate(zip(scores.tolist(), labels, strict=True))
+    ]
+    (place / "all.csv").write_text("\n".join(["s,y,t", *lines]))
+    words = ("--score", "s", "--label", "y", "--time", "t")
+    assert run("watch", place / "c.json", "--replay", place / "all.csv", *words) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == 13
+    assert told[0].split()[:2] == ["2024-03-01", "24"]
+    monkeypatch.setattr("setpoint.cli.watch._MOST_REPLAYED", 100)
+    again = ("--replay", place / "all.csv", *words, "--by", "hour")
+    assert run("watch", place / "c.json", *again) == 2
+    assert "up to 100 periods one by one; column 't' has 300 of them" in capsys.readouterr().err

@@ -1,7 +1,8 @@
 """When rows were measured: the period of a certificate, and rates by day, month or year.
 
-Times are dates (ISO texts, datetimes, numpy or pandas) or numbers. A certificate of rows with times
-says from when to when they were measured, and whether they drift meanwhile
+Times are dates (ISO texts, datetimes, numpy or pandas) or numbers; numbers that look like seconds
+(or thousandths, millionths, billionths of them) since 1970 are dates. A certificate of rows with
+times says from when to when they were measured, and whether they drift meanwhile
 (:mod:`setpoint.certificates.calibration_drift`): if they do, what it assumes is false.
 """
 
@@ -22,33 +23,43 @@ from setpoint.certificates.regions import interval_at
 from setpoint.certificates.sample import sample_of, scores_and_precision
 from setpoint.certificates.text import share_text
 from setpoint.rates import numeral
-from setpoint.tables.values import date_format
+from setpoint.tables.values import DATE_ORDERS, NumberFormat, date_format
 
 if TYPE_CHECKING:
     from setpoint.certificates.certificate import Certificate
 
 PERIODS = {"hour": "h", "day": "D", "week": "W", "month": "M", "quarter": "M", "year": "Y"}
 """What rows with dates are put together by, with numpy's unit."""
+_EPOCH_SECONDS = (1e9, 4.2e9)
+"""Seconds since 1970 of the years 2001 to 2103."""
 
 
-def read_times(times: Any, scores: Any = None, name: str = "times") -> NDArray[Any]:
+def read_times(
+    times: Any, scores: Any = None, name: str = "times", order: str | None = None
+) -> NDArray[Any]:
     """Times as numbers, or as dates to the second; one for each score, if scores are given.
 
     Args:
         times: Numbers, datetimes or texts.
         scores: As many as there must be times.
         name: What they are called in errors.
+        order: ``"day/month"`` or ``"month/day"``, of dates like 03/04/2024 that may be either.
 
     Raises:
-        ValueError: A time is missing, or can be read neither as an ISO date nor as a number.
+        ValueError: A time is missing, can be read neither as a date nor as a number, or may be two
+            dates.
+
+    Examples:
+        >>> read_times([1709251202, 1709337602]).tolist()[0].isoformat()  # seconds since 1970
+        '2024-03-01T00:00:02'
     """
     check_unmasked(times, name)
     array = np.asarray(times.detach().cpu() if hasattr(times, "detach") else times)
     if scores is not None:
         check_length(array, scores, name)
     if array.dtype.kind not in "iubfM":
-        array = _read_texts(array, name)
-    array = array.astype("datetime64[s]" if array.dtype.kind == "M" else float)
+        array = _read_texts(array, name, order)
+    array = array.astype("datetime64[s]") if array.dtype.kind == "M" else _dates_of(array)
     missing = ~np.isfinite(array)
     if missing.any():
         row = int(np.argmax(missing))
@@ -65,14 +76,25 @@ def order_of_time(times: Any, random: np.random.Generator) -> NDArray[np.intp]:
     return np.lexsort((random.random(len(array)), array))
 
 
-def _read_texts(array: NDArray[Any], name: str) -> NDArray[Any]:
+def _dates_of(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Dates, if all are seconds since 1970 (or thousandths, millionths ...); else floats."""
+    array = numbers.astype(float)
+    low, high = _EPOCH_SECONDS
+    for unit in (1.0, 1e3, 1e6, 1e9):
+        if len(array) and array.min() >= low * unit and array.max() < high * unit:
+            return np.asarray(np.floor(array / unit).astype("datetime64[s]"))
+    return array
+
+
+def _read_texts(array: NDArray[Any], name: str, order: str | None) -> NDArray[Any]:
     """Numbers if all texts are, else dates."""
     texts, which = np.unique(array.astype(str), return_inverse=True)
     try:
         return np.asarray(texts.astype(float)[which.reshape(-1)])
     except ValueError:
         pass
-    known = date_format([str(text) for text in texts if text != "NaT"])
+    there = [str(text) for text in texts if text != "NaT"]
+    known = _agreed_format(there, name, order)
     days = [np.nan if text == "NaT" else known.number(str(text)) for text in texts]
     if None in days:
         unread = np.array([day is None for day in days])
@@ -85,17 +107,41 @@ def _read_texts(array: NDArray[Any], name: str) -> NDArray[Any]:
     return np.asarray(seconds[which.reshape(-1)])
 
 
-def period_names(times: NDArray[Any], by: str) -> NDArray[Any]:
-    """The name of each row's period: a date, or the whole part of a number."""
+def _agreed_format(texts: list[str], name: str, order: str | None) -> NumberFormat:
+    """The format of dates, once it is clear which number is the month."""
+    known = date_format(texts)
+    if known not in DATE_ORDERS.values():
+        return known
+    if order is not None:
+        return DATE_ORDERS[order]
+    read = {key: [each.number(text) for text in texts] for key, each in DATE_ORDERS.items()}
+    first, second = read.values()
+    if first != second and None not in first and None not in second:
+        text = next(text for text, a, b in zip(texts, first, second, strict=True) if a != b)
+        raise ValueError(
+            f"{name} may be day/month or month/day: all are like {text}. Write ISO dates "
+            "(2024-01-31); `setpoint watch` takes --dates day/month or --dates month/day."
+        )
+    return known
+
+
+def period_units(times: NDArray[Any], by: str) -> NDArray[Any]:
+    """The period of each row: a date, or the whole part of a number."""
     if times.dtype.kind != "M":
-        return np.asarray(np.floor(times).astype(np.int64).astype(str))
+        return np.asarray(np.floor(times).astype(np.int64))
     periods = times.astype(f"datetime64[{PERIODS[by]}]")
     if by == "quarter":
         periods = periods - periods.astype(int) % 3
     if by == "week":  # named by its Monday; weeks of numpy begin on Thursdays, as 1970 did
         days = times.astype("datetime64[D]")
         periods = days - (days.astype(int) + 3) % 7
-    return np.asarray(periods.astype(str))
+    return np.asarray(periods)
+
+
+def period_names(times: NDArray[Any], by: str) -> NDArray[Any]:
+    """The name of each row's period."""
+    units, which = np.unique(period_units(times, by), return_inverse=True)
+    return np.asarray(units.astype(str)[which.reshape(-1)])
 
 
 def period_of(times: NDArray[Any]) -> tuple[str, str]:

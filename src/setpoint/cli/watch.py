@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint._checks import plural
+from setpoint._checks import plural, quoted
 from setpoint._files import OutputError, check_output, only_one, write_file
 from setpoint.certificates import Certificate, ThreeWayCertificate
 from setpoint.certificates.text import share_text
-from setpoint.certificates.times import PERIODS, period_names, read_times
+from setpoint.certificates.times import PERIODS, period_units, read_times
 from setpoint.cli.common import (
     DONE,
     NOT_PROVED,
@@ -54,13 +54,15 @@ from setpoint.tables import (
     score_format,
 )
 from setpoint.tables.labels import LabelCount
-from setpoint.tables.values import PLAIN, missing, numbers
+from setpoint.tables.values import DATE_ORDERS, PLAIN, missing, numbers
 
 AnyCertificate = Certificate | ThreeWayCertificate
 AnyMonitor = Monitor | JointMonitor
 _LABELS_LATER = "Labels of rows that wait for them come with --id and --label, without --score."
 _LOCK_PATIENCE = 60.0
 """Seconds to wait for another run that holds the state."""
+_MOST_REPLAYED = 20_000
+"""Periods; each is an update of its own, of some milliseconds."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("certificate", type=Path, metavar="certificate.json", help="what `certify` wrote")
     add("file", type=Path, nargs="?", metavar="today.csv", help="new rows: csv or parquet")
     add_columns(parser, "the scores; without it, labels of earlier rows (--id)")
-    add("--time", metavar="COLUMN", help="when each row came: ISO dates, or numbers")
+    add("--time", metavar="COLUMN", help="when each row came: dates, or numbers")
+    how = "which comes first in dates like 03/04/2024"
+    add("--dates", choices=tuple(DATE_ORDERS), help=how)
     add("--group", metavar="COLUMN", help="the groups, if the certificate is about groups")
     add("--id", metavar="COLUMN", help="names of rows, to join labels that come later")
     add("--clusters", metavar="COLUMN", help="who a row belongs to: a cluster counts once")
@@ -318,7 +322,7 @@ def read_file(given: argparse.Namespace, known_as: Sequence[str] = ()) -> Watche
         "labels": _side_by_side(
             [_labels(source, chunks, name, given.positive, known_as) for name in labels]
         ),
-        "times": None if given.time is None else _times(chunks, given.time),
+        "times": None if given.time is None else _times(chunks, given.time, given.dates),
         "label_shares": None if given.label_weight is None else _shares(source, chunks, given),
         "amounts": None if given.amount is None else _joined(_scores(source, chunks, given.amount)),
         **texts,
@@ -368,7 +372,7 @@ def read_columns(
         known, _ = score_format(source, name, chunks)
         found, wrong = numbers(column, known)
         columns[name] = found if wrong is None else column
-    return read_times(_times(chunks, time_column)), columns
+    return _times(chunks, time_column), columns
 
 
 def _joined(columns: list[NDArray[Any]]) -> NDArray[Any]:
@@ -442,8 +446,8 @@ def _empty(column: NDArray[Any]) -> NDArray[np.bool_]:
     return np.fromiter(blank, bool, len(column))
 
 
-def _times(chunks: list[Chunk], name: str) -> NDArray[Any]:
-    """Numbers if all are, else texts."""
+def _times(chunks: list[Chunk], name: str, order: str | None = None) -> NDArray[Any]:
+    """The times of all rows; read at once, so that every date is read in the same way."""
     columns = [chunk.column(name) for chunk in chunks]
     for chunk, column in zip(chunks, columns, strict=True):
         absent = np.flatnonzero(missing(column))
@@ -452,8 +456,9 @@ def _times(chunks: list[Chunk], name: str) -> NDArray[Any]:
             raise chunk.error(problem, int(absent[0]), name)
     read = [numbers(column, PLAIN) for column in columns]
     if all(wrong is None for _, wrong in read):
-        return np.concatenate([values for values, _ in read])
-    return np.concatenate([chunk.texts(name, "time") for chunk in chunks])
+        return read_times(_joined([values for values, _ in read]))
+    texts = _joined([chunk.texts(name, "time") for chunk in chunks])
+    return read_times(texts, name=f"column {quoted(name)}", order=order)
 
 
 def _shares(source: TableSource, chunks: list[Chunk], given: argparse.Namespace) -> NDArray[Any]:
@@ -474,7 +479,7 @@ def _count(given: argparse.Namespace, monitor: AnyMonitor, rows: WatchedRows) ->
     """Count the rows of the file that were not counted before, or recalibrate on it; how many."""
     first = _parts(monitor)[0]
     times = rows.columns["times"]
-    order = np.arange(len(rows)) if times is None else np.argsort(read_times(times), kind="stable")
+    order = np.arange(len(rows)) if times is None else np.argsort(times, kind="stable")
     identity = {kind: column[order] for kind, column in rows.identity.items()}
     before, new = rows_counted(first.files, identity, given.file.name), order[:0]
     used = not given.recalibrate or _recalibrate(given, first, rows)
@@ -544,10 +549,16 @@ def _replay(given: argparse.Namespace, certificate: AnyCertificate) -> int:
     """What the monitor would have said, period by period."""
     monitor, rows = _new_monitor(given, certificate), read_file(given, certificate.label_names)
     first = _parts(monitor)[0]
-    times = read_times(rows.columns["times"])
+    times = rows.columns["times"]
     order = np.argsort(times, kind="stable")
-    names = period_names(times[order], first.by)
-    begins = np.flatnonzero(np.concatenate([[True], names[1:] != names[:-1]]))
+    units = period_units(times[order], first.by)
+    begins = np.flatnonzero(np.concatenate([[True], units[1:] != units[:-1]]))
+    if len(begins) > _MOST_REPLAYED:
+        raise UserError(
+            f"--replay counts up to {_MOST_REPLAYED:,} periods one by one; column "
+            f"{quoted(given.time)} has {len(begins):,} of them. Name a longer period (--by "
+            "month), or a column of dates."
+        )
     said = []
     for part in np.split(order, begins[1:]):
         status = monitor.update(**rows.part(part))

@@ -136,6 +136,8 @@ def _prints(sums: tuple[NDArray[np.uint64], NDArray[np.uint64]], rows: int) -> l
 
 def _numbers(column: NDArray[Any]) -> NDArray[np.uint64]:
     """A whole number for each value, equal for equal ones."""
+    if column.dtype.kind == "M":
+        return column.astype("datetime64[s]").view(np.uint64)
     if column.dtype.kind in "biuf":
         return np.ascontiguousarray(column, np.float64).view(np.uint64)
     return cluster_hashes(column).view(np.uint64)

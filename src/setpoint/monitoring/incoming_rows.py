@@ -16,7 +16,7 @@ from setpoint.certificates.drift import certified_goals
 from setpoint.certificates.goals import as_capacity, goal_to_certify
 from setpoint.certificates.many_outputs import certified_columns
 from setpoint.certificates.sample import read_column, read_slices, scores_and_precision
-from setpoint.certificates.times import order_of_time, period_names, read_times
+from setpoint.certificates.times import order_of_time, period_units, read_times
 from setpoint.monitoring.clusters import cluster_hashes
 from setpoint.rates import Where
 
@@ -74,16 +74,25 @@ class IncomingRows:
         """The mask of a slice."""
         return self.slices[where] if where else np.ones(len(self), bool)
 
-    def periods(self, by: str) -> Iterator[tuple[str, IncomingRows]]:
-        """The rows of each period, with its name; without times there is one, without a name."""
+    def periods(self, by: str, most: int | None = None) -> Iterator[tuple[str, IncomingRows]]:
+        """The rows of each period, with its name; without times there is one, without a name.
+
+        Args:
+            by: What the periods are.
+            most: If there are more, neighbours come together.
+        """
         if self.times is None:
             yield "", self
             return
-        names, first = np.unique(period_names(self.times, by), return_index=True)
-        order = np.argsort(first)
-        ends = [*first[order][1:].tolist(), len(self)]
-        for name, start, end in zip(names[order], first[order].tolist(), ends, strict=True):
-            yield str(name), self.rows(slice(start, end))
+        units = period_units(self.times, by)
+        first = np.flatnonzero(np.concatenate([[True], units[1:] != units[:-1]]))
+        step = 1 if most is None else -(-len(first) // most)
+        names = units[first].astype(str)
+        for place in range(0, len(first), step):
+            last = min(place + step, len(first))
+            end = first[last] if last < len(first) else len(self)
+            both = dict.fromkeys([names[place], names[last - 1]])
+            yield " to ".join(map(str, both)), self.rows(slice(int(first[place]), int(end)))
 
 
 def read_rows(

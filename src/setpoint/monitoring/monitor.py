@@ -59,6 +59,8 @@ from setpoint.monitoring.watched_scores import (
 
 _RECENT = 7
 """Periods that the histogram of the present is made of."""
+MOST_PERIODS_AT_ONCE = 2000
+"""Of one update; if there are more, neighbours are put together (but days of a capacity)."""
 
 
 class Monitor:
@@ -198,7 +200,8 @@ class Monitor:
         self.updates += 1
         if rows.ids is not None:
             self.ids.add(rows.ids)
-        for name, part in rows.periods(self.by):
+        most = MOST_PERIODS_AT_ONCE if as_capacity(self.certificate.goal) is None else None
+        for name, part in rows.periods(self.by, most):
             self._count(name or f"update {self.updates}", part)
         if rows.times is not None:
             self.latest = time_text(rows.times[-1])

@@ -23,7 +23,8 @@ MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 _CURRENCY = r"(?:[$€£¥₹]|[A-Z]{3})"
 _SPACES = " \u00a0\u202f'\u2019"  # that separate thousands in some countries
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
+_DATE = re.compile(r"(\d{4})([-/])(\d{2})\2(\d{2})([ T].*)?")
+_CLOCK = re.compile(r"[ T](\d{1,2}):(\d\d.*?)(?: ?([ap])\.?m\.?)?", re.IGNORECASE)
 _YEAR_LAST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})([ T].*)?")
 _MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
 _MONTH = (
@@ -58,15 +59,32 @@ def days_of(text: str) -> float | None:
     Examples:
         >>> days_of("1970-01-02"), days_of("1970-01-01T06:00:00Z"), days_of("tomorrow")
         (1.0, 0.25, None)
+        >>> days_of("1970/01/02 6:00 PM")
+        1.75
     """
-    if not _DATE.fullmatch(text.strip()):
+    found = _DATE.fullmatch(text.strip())
+    clock = None if found is None else _clock_of(found[5] or "")
+    if found is None or clock is None:
         return None
     try:
-        moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        moment = datetime.fromisoformat(f"{found[1]}-{found[3]}-{found[4]}{clock}")
     except ValueError:
         return None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
     return (moment - _EPOCH).total_seconds() / 86400
+
+
+def _clock_of(text: str) -> str | None:
+    """A time of day as ISO writes it, with hours from 0 to 23; None if the hour is none."""
+    found = _CLOCK.fullmatch(text.replace("Z", "+00:00"))
+    if found is None:
+        return text
+    hour = int(found[1])
+    if found[3]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if found[3] in "pP" else 0)
+    return f"T{hour:02d}:{found[2]}"
 
 
 @dataclass(frozen=True)
@@ -150,11 +168,15 @@ class _NamedMonth(NumberFormat):
 
 PLAIN = _Plain("a number")
 DATE = _Date("days since 1970-01-01", "")
+DATE_ORDERS = {
+    "month/day": _WrittenDate("days since 1970-01-01, written month/day/year", "", "m/d"),
+    "day/month": _WrittenDate("days since 1970-01-01, written day/month/year", "", "d/m"),
+}
+"""Of dates with slashes, by which number is the month."""
 DATE_FORMATS = (
     DATE,
     _WrittenDate("days since 1970-01-01, written day.month.year", "", "d.m"),
-    _WrittenDate("days since 1970-01-01, written month/day/year", "", "m/d"),
-    _WrittenDate("days since 1970-01-01, written day/month/year", "", "d/m"),
+    *DATE_ORDERS.values(),
     _NamedMonth("days since 1970-01-01, the month by its name", ""),
 )
 """In the order in which they are tried: with slashes the month comes first, if it can be one."""
