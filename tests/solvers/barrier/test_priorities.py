@@ -64,6 +64,23 @@ def test_settled_is_said_only_where_the_residual_is_small():
     assert said > 100
 
 
+def test_settled_is_not_said_while_both_losses_pull_the_same_way():
+    """From far behind the line both fall towards it: nothing balances the second one yet."""
+    x = torch.tensor([-7.0, -5.6], dtype=torch.float64, requires_grad=True)
+    barrier, optimizer = Barrier([x]), torch.optim.SGD([x], lr=0.05)
+    said = 0
+    for _ in range(100):
+        optimizer.zero_grad()
+        main, side = nearest_on_a_line(x)
+        step = barrier.backward(side, after=main)
+        if x.detach().sum() < 0:
+            assert step["status"] == "descending"
+            assert step["residual"] == 1
+        said += step["status"] == "settled"
+        optimizer.step()
+    assert said > 20
+
+
 @pytest.mark.parametrize("rate", [0.1, 0.5, 1.0])
 def test_overparameterised_least_squares(rate):
     """Rates relative to the inverse of the largest curvature."""
@@ -133,7 +150,7 @@ def test_the_residual_does_not_depend_on_how_far_the_share_is_ahead(lag):
     new = {name: state.numbers[name] for name in LEARNT}
     new["levels"] = np.array([[1.0, share]])
     for step in range(3, 200):
-        found, _ = _residual(new, 1, all_ @ all_.T, step)
+        found, *_ = _residual(new, 1, all_ @ all_.T, step)
     assert found == pytest.approx(0.36, abs=1e-6)
 
 

@@ -256,8 +256,8 @@ def _adjust(new: dict[str, Vector], i: int, gram: Vector, above: Vector, step: i
     if share_ == 0 or length <= _VANISHED * new["square"][at, i] ** 0.5:
         new["residual"][at] = 0.0
         return True
-    free, near = _residual(new, i, gram, step)
-    new["residual"][at] = free
+    free, near, opposed = _residual(new, i, gram, step)
+    new["residual"][at] = free if opposed else 1.0
     target, pace = min(_LOOSE, step**-_TARGET), 1 / (step + _EARLY)
     exact = float(gram[i, count + i]) > length**2 / 2
     moving = new["whole"][at] > target and new["longer"][at] < _SLOW * new["recent"][at]
@@ -269,11 +269,14 @@ def _adjust(new: dict[str, Vector], i: int, gram: Vector, above: Vector, step: i
     elif moving and exact and pull <= 1 and (higher or share_ < new["largest_share"][at]):
         new["lift"][at] *= 1 + _RISE * (1 + free) * pace
     new["largest_share"][at] = max(float(new["largest_share"][at]), share_)
-    return near and free <= ARRIVED**2
+    return opposed and near and free <= ARRIVED**2
 
 
-def _residual(new: dict[str, Vector], i: int, gram: Vector, step: int) -> tuple[float, bool]:
-    """The squared residual of loss ``i``, and whether earlier losses have come near their balance.
+def _residual(new: dict[str, Vector], i: int, gram: Vector, step: int) -> tuple[float, bool, bool]:
+    """The squared residual of loss ``i``, and what it rests on.
+
+    The first flag is whether earlier losses have come near their balance; the second whether they
+    oppose loss ``i``: while they pull the same way nothing balances it, whatever the angle.
 
     With ``f = grad f`` and ``V`` the mean direction, two running means are kept, of
     ``a = V . f / (share f^2)`` and, with the direction ``v`` of this step, of
@@ -297,7 +300,7 @@ def _residual(new: dict[str, Vector], i: int, gram: Vector, step: int) -> tuple[
     a, b = float(new["along"][at]), float(new["path"][at])
     held = 1 + b - 2 * a  # the squared length of f - V / share, next to that of f
     free = min(max((b - a * a) / held, 0.0), 1.0) if held > 1e-9 else 1.0
-    return free, held <= _BEHIND**2 * (1 - free)
+    return free, held <= _BEHIND**2 * (1 - free), a <= 1
 
 
 class MeanGradients(nn.Module):
