@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 import torch
-from attacks import arrays, crashes, documents, goals, signals
+from attacks import arrays, crashes, documents, goals, signals, tables
 
 ATTACKS: dict[str, Callable[[Random], None]] = {
     "goals: read back": goals.reads_back,
@@ -24,6 +24,11 @@ ATTACKS: dict[str, Callable[[Random], None]] = {
     "arrays: criteria": arrays.criteria,
     "arrays: odd tensors": arrays.odd_tensors,
     "arrays: names": arrays.names,
+    "tables: formats": tables.formats,
+    "tables: damaged": tables.damaged,
+    "tables: columns": tables.columns,
+    "tables: cells": tables.cells,
+    "tables: monsters": tables.monsters,
     "files: crash": crashes.crash,
     "signals: interrupt": signals.interrupt,
 }

@@ -59,6 +59,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     ),
     "report of a run": ("report", "run", "--force"),
     "plan": ("plan", "s.csv", "--score", "s", "--goal", "fpr <= 0.1", "--out", "out.csv"),
+    "check": ("check", "c.json", "s.csv", "--score", "s", "--label", "y"),
     "watch": ("watch", "c.json", "s.csv", "--score", "s", "--state", "state.json"),
     "watch with a page": (
         *("watch", "c.json", "s.csv", "--score", "s", "--state", "out", "--page", "out.html"),

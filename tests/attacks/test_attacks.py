@@ -9,6 +9,11 @@ CASES = {
     "goals: choice": 300,
     "documents: text": 300,
     "arrays: names": 60,
+    "tables: formats": 250,
+    "tables: damaged": 120,
+    "tables: columns": 120,
+    "tables: cells": 120,
+    "tables: monsters": 40,
 }
 SLOW = {"files: crash", "signals: interrupt"}  # test_crashes.py has some of them
 

@@ -73,7 +73,7 @@ def test_duplicate_names(tmp_path):
 
 def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
     write(tmp_path / "t.parquet", y=[1])
-    monkeypatch.setattr("setpoint.tables.arrow_file.find_spec", lambda name: None)
+    monkeypatch.setattr("setpoint.tables.streams.find_spec", lambda name: None)
     with pytest.raises(TableError, match=r'pip install "setpoint\[data\]"'):
         open_table(tmp_path / "t.parquet")
 

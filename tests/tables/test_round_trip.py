@@ -32,10 +32,17 @@ def rewritten(path, out):
     return source
 
 
+def zstandard(content):
+    """The bytes of a compressed file."""
+    pa = pytest.importorskip("pyarrow")
+    with pa.CompressedInputStream(pa.BufferReader(content), "zstd") as file:
+        return file.read()
+
+
 def csv_file(rng, path):
     """A csv file in a random dialect, and its cells."""
     width, height = int(rng.integers(1, 5)), int(rng.integers(0, 8))
-    encoding = str(rng.choice(["utf-8", "utf-8-sig", "cp1252"]))
+    encoding = str(rng.choice(["utf-8", "utf-8-sig", "cp1252", "utf-16"]))
     known = [t for t in TEXTS if encoding != "cp1252" or t != "日本"]
     delimiter = str(rng.choice([",", ";", "\t"])) if width > 1 else ","
     lines = [[f"c{i}" for i in range(width)]]
@@ -50,14 +57,18 @@ def csv_file(rng, path):
     return lines, delimiter, encoding
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+UNPACK = {".csv": bytes, ".csv.gz": gzip.decompress, ".csv.zst": zstandard}
+
+
+@pytest.mark.parametrize("suffix", UNPACK)
 def test_cells_of_csv_files(tmp_path, suffix):
     rng = np.random.default_rng(0)
     for number in range(300):
         path, out = tmp_path / f"{number}{suffix}", tmp_path / f"out{suffix}"
         lines, delimiter, encoding = csv_file(rng, path)
         source = rewritten(path, out)
-        content = gzip.decompress(out.read_bytes()) if suffix.endswith("gz") else out.read_bytes()
+        content = UNPACK[suffix](out.read_bytes())
+        assert encoding != "utf-16" or content[:2] == b"\xff\xfe"
         if source.encoding != encoding:  # what is plain ASCII cannot be told apart
             assert {source.encoding, encoding} == {"utf-8", "cp1252"}
         text = io.StringIO(content.decode(source.encoding), newline="")
@@ -116,6 +127,64 @@ def test_columns_of_arrow_files(tmp_path, suffix, monkeypatch):
         assert after.select(names).equals(before) or str(after) == str(before)
         assert after.column("place").to_pylist() == list(map(float, range(rows)))
         assert after.schema.metadata[b"made"] == b"here"
+
+
+def test_the_name_of_a_file_tells_the_truth_about_its_format(tmp_path):
+    """Feather to .parquet was csv text, as a parquet file without an ending was."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import feather, parquet
+
+    table = pa.table({"id": [2**60, None], "t": ["NA", ""]})
+    feather.write_feather(table, tmp_path / "in.feather")
+    parquet.write_table(table, tmp_path / "in.parquet")
+    for name in ("in.feather", "in.parquet"):
+        rewritten(tmp_path / name, tmp_path / "out.pq")
+        rewritten(tmp_path / name, tmp_path / "out.arrow")
+        assert parquet.read_table(tmp_path / "out.pq").select(["id", "t"]).equals(table)
+        assert feather.read_table(tmp_path / "out.arrow").select(["id", "t"]).equals(table)
+        rewritten(tmp_path / name, tmp_path / "out")
+        assert (tmp_path / "out").read_bytes()[:4] == {"f": b"ARRO", "p": b"PAR1"}[name[3]]
+    (tmp_path / "in.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(TableError, match=r"out\.pq would be csv by another name"):
+        rewritten(tmp_path / "in.csv", tmp_path / "out.pq")
+
+
+def test_blank_texts_of_arrow_are_missing_as_in_csv_and_pass_through(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = {
+        "s": ["0.5", " ", "1.5", "2"],
+        "y": ["no", "", "yes", None],
+        "g": ["", "a", "b", "b"],
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    source = open_table(tmp_path / "t.parquet")
+    (chunk,) = source.chunks()
+    assert chunk.rows_without("y") == [2, 4]
+    assert chunk.absent("s").tolist() == [False, True, False, False]
+    assert chunk.column("s").tolist() == ["0.5", None, "1.5", "2"]
+    assert chunk.coded("y")[0] == ["no", "yes", None]
+    with pytest.raises(TableError, match="row 1, column 'g': the value is missing"):
+        chunk.texts("g")
+    rewritten(tmp_path / "t.parquet", tmp_path / "out.csv")
+    with (tmp_path / "out.csv").open(newline="") as file:
+        assert [row["s"] for row in csv.DictReader(file)] == columns["s"]
+
+
+def test_a_column_whose_name_has_a_dot_counts_for_the_memory(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    from setpoint.tables.arrow_file import _rows_within
+
+    parquet.write_table(
+        pa.table({"a.b": ["x" * 1000 + str(i) for i in range(100)], "a": [0] * 100}),
+        tmp_path / "t.parquet",
+    )
+    metadata = parquet.read_metadata(tmp_path / "t.parquet")
+    assert 1000 < 2**28 / _rows_within(metadata, ["a.b"]) < 2000
+    assert 2**28 / _rows_within(metadata, ["a"]) < 2000
 
 
 def test_a_table_of_arrow_as_csv(tmp_path):

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from setpoint._checks import quoted
 from setpoint.tables.csv_file import cells, write_csv
 from setpoint.tables.feather_sizes import BatchSize, batch_sizes
-from setpoint.tables.streams import MOST_BYTES, Opener
+from setpoint.tables.streams import MOST_BYTES, Opener, need_pyarrow
 from setpoint.tables.table import (
     FEATHER,
     PARQUET,
@@ -60,8 +59,10 @@ class ArrowChunk(Chunk):
 
     def absent(self, name: str) -> NDArray[np.bool_]:
         """See :class:`Chunk`."""
-        values = self.batch.column(name).is_null(nan_is_null=True)
-        return np.asarray(values.to_numpy(zero_copy_only=False))
+        values = self.batch.column(name)
+        if _kind(values.type) == "text":
+            return super().absent(name)
+        return np.asarray(values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
 
     def coded(self, name: str) -> tuple[list[str | None], Codes]:
         """See :class:`Chunk`; without a text for every row."""
@@ -75,11 +76,10 @@ class ArrowChunk(Chunk):
             names = [None if np.isnan(value) else number_text(float(value)) for value in known]
         else:
             names = _written(values.dictionary)
-        places = values.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
-        used = np.flatnonzero(np.bincount(places, minlength=len(names) + 1))
-        codes = np.zeros(len(names) + 1, np.int64)
+        every, places = _placed(names, values)
+        used = np.flatnonzero(np.bincount(places, minlength=len(every)))
+        codes = np.zeros(len(every), np.int64)
         codes[used] = np.arange(len(used))
-        every = [*names, None]
         return [every[place] for place in used], codes[places]
 
     def select(self, places: Sequence[int]) -> ArrowChunk:
@@ -139,12 +139,19 @@ def _texts(values: Any) -> NDArray[Any]:
 
     if not types.is_dictionary(values.type):
         values = values.dictionary_encode()
-    names = _written(values.dictionary)
-    known = np.empty(len(names) + 1, dtype=object)
-    known[: len(names)] = names
-    codes = values.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
+    names, codes = _placed(_written(values.dictionary), values)
+    known = np.empty(len(names), dtype=object)
+    known[:] = names
     found: NDArray[Any] = known[codes]
     return found
+
+
+def _placed(names: list[str | None], values: Any) -> tuple[list[str | None], Codes]:
+    """The names of a dictionary, None behind them, and each row's place: of a blank one None's."""
+    last = len(names)
+    places = [last if name is None or not name.strip() else i for i, name in enumerate(names)]
+    indices = values.indices.fill_null(last).to_numpy(zero_copy_only=False)
+    return [*names, None], np.array([*places, last], np.int64)[indices]
 
 
 def _written(values: Any) -> list[str | None]:
@@ -168,9 +175,7 @@ class ArrowSource(TableSource):
     def __init__(
         self, path: Path, files: Sequence[tuple[Path, Opener]], *, feather: bool = False
     ) -> None:
-        if find_spec("pyarrow") is None:
-            kind = "feather" if feather else "parquet"
-            raise TableError(path, f'reading {kind} needs pyarrow: pip install "setpoint[data]"')
+        need_pyarrow(path, f"reading {'feather' if feather else 'parquet'}")
         self.path, self.feather, self._files = path, feather, list(files)
         self._counts: list[int] = []
         self._texts: list[str] = []
@@ -276,21 +281,24 @@ class ArrowSource(TableSource):
         whole = _reader(content, self.schema, wanted)
         for number, size in enumerate(self._sizes):
             if size.total <= BATCH_BYTES:
-                yield whole.get_batch(number).select(wanted)
+                yield _sound(whole.get_batch(number).select(wanted))
                 continue
             step = max(1, BATCH_BYTES // 2 * size.rows // size.total)  # two parts live at a time
             for start in range(0, size.rows, step):
                 rows = pyarrow.array(range(start, min(start + step, size.rows)), pyarrow.int64())
                 columns = (_reader(content, self.schema, [name]) for name in wanted)
-                taken = [column.get_batch(number).column(0).take(rows) for column in columns]
+                taken = [
+                    _sound(column.get_batch(number)).column(0).take(rows) for column in columns
+                ]
                 yield pyarrow.RecordBatch.from_arrays(taken, wanted)
 
     def write(
         self, file: BinaryIO, path: Path, rows: Iterable[tuple[Chunk, NewColumns]], new: NewColumns
     ) -> int:
-        """See :class:`TableSource`: in the format of this table, or as csv if the name says so."""
+        """See :class:`TableSource`: in the format that the name says, or in that of this table."""
         suffix = path.suffix.lower()
-        if suffix not in (FEATHER if self.feather else PARQUET):
+        own = suffix == "" and file.seekable()  # a pipe gets text
+        if not own and suffix not in (*PARQUET, *FEATHER):
             return self._write_csv(file, path, rows, new)
         from pyarrow import ipc, parquet
 
@@ -302,7 +310,7 @@ class ArrowSource(TableSource):
         count = 0
         with (
             ipc.new_file(file, schema, options=packed)
-            if self.feather
+            if suffix in FEATHER or (own and self.feather)
             else parquet.ParquetWriter(file, schema)
         ) as writer:
             for chunk, columns in rows:
@@ -339,6 +347,12 @@ def _reader(content: BinaryIO, schema: Any = None, wanted: Sequence[str] = ()) -
     )
 
 
+def _sound(batch: Any) -> Any:
+    """A batch as it is; an error of pyarrow, instead of a crash later, if its offsets are wrong."""
+    batch.validate(full=True)
+    return batch
+
+
 def _batch(chunk: Chunk) -> Any:
     assert isinstance(chunk, ArrowChunk)
     return chunk.batch
@@ -346,11 +360,11 @@ def _batch(chunk: Chunk) -> Any:
 
 def _rows_within(metadata: Any, wanted: list[str]) -> int:
     """Rows whose columns take at most :data:`BATCH_BYTES`, by the sizes that the file tells."""
-    most = 1.0
+    most, begins = 1.0, tuple(f"{name}." for name in wanted)
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         columns = (group.column(i) for i in range(group.num_columns))
-        mine = [c for c in columns if c.path_in_schema.split(".")[0] in wanted]
+        mine = [c for c in columns if f"{c.path_in_schema}.".startswith(begins)]
         size = sum(max(c.total_uncompressed_size, 8 * group.num_rows) for c in mine)
         most = max(most, size / max(group.num_rows, 1))
     return max(1, int(BATCH_BYTES / most))

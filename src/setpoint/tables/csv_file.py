@@ -23,8 +23,16 @@ from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
 
-from setpoint.tables.streams import Opener
-from setpoint.tables.table import Chunk, NewColumns, TableError, TableSource, check_names
+from setpoint.tables.streams import Opener, need_pyarrow
+from setpoint.tables.table import (
+    FEATHER,
+    PARQUET,
+    Chunk,
+    NewColumns,
+    TableError,
+    TableSource,
+    check_names,
+)
 from setpoint.tables.values import text_column
 
 _BLOCK = 2**20
@@ -40,6 +48,10 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 """What text may begin with, and its encoding."""
+_WIDE = {
+    "utf-16": (codecs.BOM_UTF16_LE, "utf-16-le"),
+    "utf-32": (codecs.BOM_UTF32_LE, "utf-32-le"),
+}
 
 
 class CsvChunk(Chunk):
@@ -186,6 +198,9 @@ class CsvSource(TableSource):
         self, file: BinaryIO, path: Path, rows: Iterable[tuple[Chunk, NewColumns]], new: NewColumns
     ) -> int:
         """See :class:`TableSource`; with the delimiter and the encoding of this file."""
+        if path.suffix.lower() in (*PARQUET, *FEATHER):
+            problem = f"{path} would be csv by another name; name a .csv file with --out."
+            raise TableError(self.path, problem)
         lines = (
             [*line, *added]
             for chunk, columns in rows
@@ -213,8 +228,11 @@ def write_csv(
     delimiter: str = ",",
     encoding: str = "utf-8",
 ) -> int:
-    """Write cells as they are, compressed if the name ends in .gz; returns the number of rows."""
-    packed = gzip.GzipFile(fileobj=file, mode="wb", mtime=0) if path.suffix == ".gz" else None
+    """Write cells as they are, compressed if the name says so; returns the number of rows."""
+    packed = _packing(file, path)
+    if encoding in _WIDE:  # Python leaves the mark out where it cannot seek
+        mark, encoding = _WIDE[encoding]
+        (packed or file).write(mark)
     text = io.TextIOWrapper(packed or file, encoding, newline="", write_through=True)
     # a carriage return in a cell is quoted only if it is part of the line end
     writer = csv.writer(_LineFeeds(text), delimiter=delimiter, lineterminator="\r\n")
@@ -227,6 +245,46 @@ def write_csv(
     if packed is not None:
         packed.close()
     return count
+
+
+def _packing(file: BinaryIO, path: Path) -> Any:
+    """What compresses into ``file``, if the name of the file ends in .gz or .zst; else None."""
+    ending = path.suffix.lower()
+    if ending == ".gz":
+        return gzip.GzipFile(fileobj=file, mode="wb", mtime=0)
+    if ending != ".zst":
+        return None
+    need_pyarrow(path, "writing zstd")
+    return _Zstd(file)
+
+
+class _Open(io.BufferedIOBase):
+    """Writes into a file, and leaves it open."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        return int(self._file.write(content))
+
+
+class _Zstd(_Open):
+    """Compresses into a file, and leaves it open."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        import pyarrow
+
+        super().__init__(
+            pyarrow.CompressedOutputStream(pyarrow.PythonFile(_Open(file), "w"), "zstd")
+        )
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
 
 
 class _LineFeeds:

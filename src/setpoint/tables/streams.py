@@ -122,8 +122,7 @@ def _gunzipped(path: Path, opener: Opener) -> Iterator[bytes]:
 
 
 def _unzstd(path: Path, opener: Opener) -> Iterator[bytes]:
-    if find_spec("pyarrow") is None:
-        raise TableError(path, 'reading zstd needs pyarrow: pip install "setpoint[data]"')
+    need_pyarrow(path, "reading zstd")
     import pyarrow
 
     try:
@@ -131,3 +130,9 @@ def _unzstd(path: Path, opener: Opener) -> Iterator[bytes]:
             yield from iter(lambda: file.read(_BLOCK), b"")
     except (OSError, pyarrow.ArrowException) as error:
         raise TableError(path, f"cannot be uncompressed ({error}).") from None
+
+
+def need_pyarrow(path: Path, what: str) -> None:
+    """TableError that says how to install pyarrow, if it is not there."""
+    if find_spec("pyarrow") is None:
+        raise TableError(path, f'{what} needs pyarrow: pip install "setpoint[data]"')
