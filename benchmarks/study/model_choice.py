@@ -23,6 +23,7 @@ from benchmarks.study.metrics import GOALS, metrics
 from setpoint.solvers import methods_named
 from setpoint.train import (
     LEARNING_RATES,
+    STEPS,
     Best,
     Validation,
     fit_best,
@@ -73,7 +74,7 @@ def run(data: str, fold: int) -> list[results.Row]:
     return found
 
 
-def fit(kind: str, train: Any, judge: Validation, seed: int) -> Best:
+def fit(kind: str, train: Any, judge: Validation, seed: int, fewest: int = STEPS) -> Best:
     """One kind of model as `Classifier` trains it."""
     if kind == "boosted":
         return fit_trees(*train, validation=judge, seed=seed)
@@ -83,7 +84,7 @@ def fit(kind: str, train: Any, judge: Validation, seed: int) -> Best:
         methods_named("implicit"),
         *train,
         validation=judge,
-        steps=steps_for(len(train[1]), BATCH),
+        steps=steps_for(len(train[1]), BATCH, fewest=fewest),
         batch_size=min(BATCH, len(train[1])),
         learning_rate=LEARNING_RATES[kind],
         seed=seed,

@@ -82,15 +82,15 @@ def test_the_default_is_a_sum_of_models_that_validation_rows_weigh(stacked, tmp_
     assert (described["model"], described["method"]) == ("stacked", "implicit")
     tensors = load_file(stacked / "model.safetensors")
     kinds = {name.split(".")[1] for name in tensors if name.startswith("members.")}
-    assert kinds >= {"boosted", "mlp"}
+    assert kinds >= {"boosted_0", "boosted_2", "mlp_1"}
     new = write_rows(tmp_path / "new.csv", "ring", seed=1)
     out = tmp_path / "out.csv"
     assert run("predict", stacked, new, "--out", out) == 0
     scores, truth = np.loadtxt(out, delimiter=",", skiprows=1, usecols=(3, 2)).T
     assert roc_auc_score(truth, scores) > 0.95
-    text = tensors["members.boosted.text"].numpy().tobytes().decode()
+    text = tensors["members.boosted_0.text"].numpy().tobytes().decode()
     model = load_model(stacked, read_manifest(stacked))
-    assert model.members["boosted"].text == text
+    assert model.members["boosted_0"].text == text
     assert run("check", stacked, new, "--label", "y") == 0
     assert "fpr" in capsys.readouterr().out
     assert run("report", stacked, "--out", tmp_path / "page.html") == 0
@@ -113,11 +113,11 @@ def test_a_line_needs_no_trees(tmp_path, capsys):
         (lambda t: t | {"shift": t["shift"] * np.nan}, "weights that are not finite"),
         (lambda t: t | {"odd": t["shift"] + 1}, "does not fit the columns and the model"),
         (
-            lambda t: {k: v for k, v in t.items() if "mlp.0.weight" not in k},
+            lambda t: {k: v for k, v in t.items() if "mlp_0.0.weight" not in k},
             "does not fit the columns and the model",
         ),
         (
-            lambda t: t | {"members.boosted.text": t["members.boosted.text"][:50]},
+            lambda t: t | {"members.boosted_1.text": t["members.boosted_1.text"][:50]},
             "is damaged; train again",
         ),
     ],

@@ -421,11 +421,13 @@ def test_the_default_is_a_sum_of_all_kinds_of_model():
     pytest.importorskip("lightgbm")
     curved = Classifier("minimize fnr subject to fpr <= 0.1", epochs=10, random_state=0)
     curved.fit(*rings_array(0))
-    assert set(curved.histories_) == {"linear, implicit", "mlp, implicit", "boosted, log_loss"}
+    kinds = {"linear": "implicit", "mlp": "implicit", "boosted": "log_loss"}
+    folds = {f"{kind}_{fold}, {how}" for kind, how in kinds.items() for fold in range(3)}
+    assert set(curved.histories_) == folds
     assert curved.model_ == curved.method_ == "stacked"
     x, y = rings_array(1)
     members = curved.module_.members
-    assert set(members) >= {"mlp", "boosted"}  # no line can tell a ring
+    assert set(members) >= {"mlp_0", "mlp_2", "boosted_1"}  # no line can tell a ring
     total = curved.module_.shift.numpy() + sum(
         weight * scores_of_rows(member, x, "cpu").astype(np.float64)
         for weight, member in zip(curved.module_.weights.numpy(), members.values(), strict=True)
@@ -434,6 +436,19 @@ def test_the_default_is_a_sum_of_all_kinds_of_model():
     again = pickle.loads(pickle.dumps(curved))
     np.testing.assert_array_equal(again.predict(x), curved.predict(x))
     assert (curved.predict(x) == y).mean() > 0.8
+
+
+def test_few_rows_are_cross_fitted_and_rows_in_order_are_not():
+    x, y = draw_array(600, 0, features=3)
+    how = {"epochs": 2, "random_state": 0}
+    crossed = Classifier("fpr <= 0.3", **how).fit(x, y)
+    train, held, proved = (crossed.splits_[n] for n in ("train", "validation", "calibration"))
+    np.testing.assert_array_equal(train, held)
+    np.testing.assert_array_equal(np.sort(np.concatenate([train, proved])), np.arange(600))
+    ordered = Classifier("fpr <= 0.3", accept_drift=True, **how).fit(x, y, order=np.arange(600))
+    train, held = ordered.splits_["train"], ordered.splits_["validation"]
+    assert train.max() < held.min()
+    assert not any("_0" in name for name in ordered.histories_)
 
 
 @pytest.mark.parametrize("scale", [2.0**900, 2.0**-1000, 1e300, 1e-300])

@@ -126,7 +126,8 @@ def _print(given: argparse.Namespace, certificate: Any) -> None:
 
 
 def _training(given: argparse.Namespace, problem: Problem, told: bool) -> Any:
-    from setpoint.runs.training import Recipe, Training
+    from setpoint.runs.recipe import Recipe
+    from setpoint.runs.training import Training
     from setpoint.solvers import methods_named
 
     methods_named(given.method, problem.kind)

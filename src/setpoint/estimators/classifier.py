@@ -45,9 +45,10 @@ from setpoint.problems import GoalLike, Problem, as_problem
 from setpoint.results import Confusions, RunResult
 from setpoint.solvers import methods_named
 from setpoint.solvers.implicit import StarvedBatchWarning
-from setpoint.train import Best, Validation, fit_best, steps_for
+from setpoint.train import STEPS, Best, Validation, fit_best, steps_for
 from setpoint.train.boosted_trees import fit_trees
-from setpoint.train.stacking import kinds_of_auto, stack
+from setpoint.train.cross_fitting import STEPS_OF_FOLD, FitFold, cross_fit, folds_for, pays
+from setpoint.train.stacking import STACKED, kinds_of_auto, stack
 
 
 class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -57,6 +58,11 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     (validation), and to certify the threshold on (calibration, which nothing else ever sees, so
     the certificate needs no correction for the choice). The positive class is ``pos_label``, or the
     second in sorted order. Features are standardised inside.
+
+    ``model="auto"`` on up to 10,000 rows to learn from is cross-fitted instead: each kind of model
+    is trained on each two of three folds, and the score of a row by models that have not seen it
+    chooses weights, thresholds and probabilities. ``splits_["train"]`` and ``["validation"]`` are
+    then the same rows: all but those to certify on. With ``order`` later rows choose, as usual.
 
     With ``sample_weight`` nothing is certified, because exact binomial tails count rows, not
     weights: the calibration rows go to training, ``certificate_`` is None and the threshold is the
@@ -71,9 +77,9 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         pos_label: The label that rates take as positive; None: the second in sorted order.
         model: ``"auto"``: a weighted sum of the scores of the following three, by weights that
             validation rows decide (trees take part if LightGBM is installed and the method is not
-            named). Or ``"linear"``, ``"mlp"`` (64 hidden units), ``"boosted"`` (trees of LightGBM
-            grown by log-loss; needs ``setpoint[boosting]``), or an ``nn.Module`` that gives one
-            score per row; it is copied.
+            named); up to 10,000 rows it is cross-fitted, see above. Or ``"linear"``, ``"mlp"`` (64
+            hidden units), ``"boosted"`` (trees of LightGBM grown by log-loss; needs
+            ``setpoint[boosting]``), or an ``nn.Module`` that gives one score per row; it is copied.
         method: A name in ``setpoint.solvers.METHODS`` (``"implicit"``, ``"cross_entropy"``,
             ``"focal"``, ``"resampled"``, ...), or ``"auto"``: half of the steps by cross-entropy,
             half by the implicit loss, and the best pass of both on validation data wins.
@@ -212,10 +218,11 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         digests = row_digests(x)
         seen = np.union1d(self.splits_["train"], self.splits_["validation"])
         warn_of_copies(x, digests, seen, self.splits_["calibration"])
-        best = self._train(problem, given, random.randint(2**31 - 1))
+        best, scores = self._train(problem, given, random.randint(2**31 - 1))
         self.method_, self.module_ = best.name, best.model
         self.history_ = best.fitted[best.name].history
-        self._set_decision(given, fingerprint_of_table(digests, labels))
+        chosen_on = given.part(self.splits_["validation"])._replace(rows=scores)
+        self._set_decision(given, chosen_on, fingerprint_of_table(digests, labels))
         return self
 
     def _split(
@@ -237,30 +244,62 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             check_both_classes(labels, held_out)
         return parts
 
-    def _train(self, problem: Problem, given: Examples, seed: int) -> Best:
-        """Train every model and method asked for; keep what is best on validation rows."""
-        own, seen = (given.part(self.splits_[name]) for name in ("train", "validation"))
-        judge = Validation(problem, *on_device(seen, self.device))
-        auto = self.model == "auto"
-        found = {}
-        for model in kinds_of_auto(self.method) if auto else (self.model,):
-            name = model if isinstance(model, str) else type(model).__name__
-            found[name] = self._fit_model(model, own, judge, seed)
-        self.model_, best = stack(found, judge)
+    def _train(self, problem: Problem, given: Examples, seed: int) -> tuple[Best, AnyArray]:
+        """Train every model and method asked for; the best, and the scores to choose by."""
+        auto, folds = self.model == "auto", None
+        learned = np.union1d(self.splits_["train"], self.splits_["validation"])
+        if auto and pays(len(learned), given.times):
+            own = given.part(learned)
+            rows = Validation(problem, *on_device(own, self.device))
+            folds = folds_for(rows, own.clusters, seed)
+        if folds is not None:
+            self.splits_ |= {"train": learned, "validation": learned}
+            crossed = cross_fit(kinds_of_auto(self.method), rows, folds, self._fold_fitter(seed))
+            self.model_, found = STACKED, crossed.members
+            best, scores = crossed.best, crossed.scores.cpu().numpy()
+        else:
+            found = self._fit_parts(problem, given, seed)
+            held = given.part(self.splits_["validation"])
+            self.model_, best = stack(found, Validation(problem, *on_device(held, self.device)))
+            scores = scores_of_rows(best.model, held.rows, self.device)
         self.histories_ = {
             f"{name}, {method}" if auto else method: one.history
             for name, tried in found.items()
             for method, one in tried.fitted.items()
         }
-        return best
+        return best, scores
+
+    def _fit_parts(self, problem: Problem, given: Examples, seed: int) -> dict[str, Best]:
+        """Every model by name, trained on one part and judged by another."""
+        train, judge = (
+            Validation(problem, *on_device(given.part(self.splits_[name]), self.device))
+            for name in ("train", "validation")
+        )
+        if isinstance(self.model, nn.Module):
+            return {type(self.model).__name__: self._fit_model(self.model, train, judge, seed)}
+        kinds = kinds_of_auto(self.method) if self.model == "auto" else (self.model,)
+        return {kind: self._fit_model(kind, train, judge, seed) for kind in kinds}
+
+    def _fold_fitter(self, seed: int) -> FitFold:
+        """What trains a kind of model on some folds."""
+
+        def fit(kind: str, own: Validation, held: Validation, fold: int) -> Best:
+            return self._fit_model(kind, own, held, seed + fold, STEPS_OF_FOLD)
+
+        return fit
 
     def _fit_model(
-        self, model: str | nn.Module, own: Examples, judge: Validation, seed: int
+        self,
+        model: str | nn.Module,
+        own: Validation,
+        judge: Validation,
+        seed: int,
+        fewest: int = STEPS,
     ) -> Best:
         """All methods with one kind of model, from one start, with the same budget and batches."""
         passes, size = read_epochs(self.epochs), whole(self.batch_size, "batch_size", least=1)
         outputs = len(self.classes_) if judge.problem.kind == "classes" else 1
-        x, y, weights, groups = on_device(own, self.device)
+        x, y, weights, groups = own.parts
         if model == "boosted":
             return fit_trees(x, y, validation=judge, seed=seed, weights=weights, classes=outputs)
         rate = read_learning_rate(model, self.learning_rate)
@@ -268,14 +307,15 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             # batches are drawn by the estimator: what they cannot hold, the certificate tells
             warnings.simplefilter("ignore", StarvedBatchWarning)
             torch.manual_seed(seed)
-            module = build(model, own.rows, own.weights, outputs)
+            seen = None if weights is None else weights.cpu().numpy()
+            module = build(model, x.cpu().numpy(), seen, outputs)
             return fit_best(
                 module.to(self.device),
                 methods_named(self.method, judge.problem.kind),
                 x,
                 y,
                 validation=judge,
-                steps=steps_for(len(y), size, passes),
+                steps=steps_for(len(y), size, passes, fewest=fewest),
                 batch_size=size,
                 learning_rate=rate,
                 seed=seed,
@@ -284,15 +324,11 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 progress=int(self.verbose) > 0,
             )
 
-    def _set_decision(self, given: Examples, table: str) -> None:
-        """Calibrate probabilities and choose on validation rows, certify on calibration rows."""
-        selection, calibration = (
-            given.part(self.splits_[name]) for name in ("validation", "calibration")
-        )
-        selection, calibration = (
-            part._replace(rows=scores_of_rows(self.module_, part.rows, self.device))
-            for part in (selection, calibration)
-        )
+    def _set_decision(self, given: Examples, selection: Examples, table: str) -> None:
+        """Calibrate probabilities and choose on ``selection``, certify on calibration rows."""
+        calibration = given.part(self.splits_["calibration"])
+        scores = scores_of_rows(self.module_, calibration.rows, self.device)
+        calibration = calibration._replace(rows=scores)
         many, names, reason = self.problem_.kind == "classes", self.classes_.tolist(), ""
         obstacle = self._obstacle(given.weights)
         certifiable = (

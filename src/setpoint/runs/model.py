@@ -17,7 +17,13 @@ from torch import Tensor, nn
 from setpoint.runs.folder import MODEL_FILES, Manifest, RunError, read_digested
 from setpoint.train import network
 from setpoint.train.boosted_trees import MODELS, BoostedTrees
+from setpoint.train.cross_fitting import FOLDS
 from setpoint.train.stacking import STACKED, Stacked
+
+_MEMBERS = [
+    name for kind in MODELS for name in (kind, *(f"{kind}_{fold}" for fold in range(FOLDS)))
+]
+"""What the members of a stack may be called, in their order."""
 
 
 def build_model(kind: str, inputs: int, hidden: int, seed: int = 0, outputs: int = 1) -> nn.Module:
@@ -67,13 +73,13 @@ def _network(path: Path, kind: str, found: Mapping[str, Tensor], manifest: Manif
 def _stacked(path: Path, found: Mapping[str, Tensor], manifest: Manifest) -> Stacked:
     """A weighted sum of the models whose tensors are there."""
     members: dict[str, nn.Module] = {}
-    for kind in MODELS:
-        start = f"members.{kind}."
-        own = {name[len(start) :]: t for name, t in found.items() if name.startswith(start)}
+    for name in _MEMBERS:
+        start, kind = f"members.{name}.", name.split("_")[0]
+        own = {key[len(start) :]: t for key, t in found.items() if key.startswith(start)}
         if kind == "boosted" and own.keys() == {"text"}:
-            members[kind] = _trees(path, own["text"].numpy().tobytes(), manifest)
+            members[name] = _trees(path, own["text"].numpy().tobytes(), manifest)
         elif own:
-            members[kind] = _network(path, kind, own, manifest)
+            members[name] = _network(path, kind, own, manifest)
     rest = {name: t for name, t in found.items() if not name.startswith("members.")}
     empty = Stacked(members, [0.0] * len(members), [0.0] * (len(manifest.classes) or 1))
     _check_tensors(path, rest, {name: getattr(empty, name) for name in ("weights", "shift")})

@@ -5,14 +5,12 @@ With several ranks each one reads a range of the rows; rank 0 alone surveys the 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,6 +38,7 @@ from setpoint.certificates.hold_out import Related
 from setpoint.distributed import gather_rows, rank_of, values_of_ranks, workers
 from setpoint.problems import Problem
 from setpoint.results import RunResult
+from setpoint.runs.fitting import Fitting
 from setpoint.runs.folder import (
     CERTIFICATE_FILE,
     HISTORY_FILE,
@@ -51,9 +50,9 @@ from setpoint.runs.folder import (
     digest,
     write_run,
 )
-from setpoint.runs.model import build_model, model_bytes
+from setpoint.runs.model import model_bytes
+from setpoint.runs.recipe import Recipe, groups_of
 from setpoint.runs.result import result_of, score_arrays
-from setpoint.solvers import methods_named
 from setpoint.tables import TableError, TableSource, need_column, open_table
 from setpoint.tables.training_file import (
     PART_NAMES,
@@ -67,88 +66,11 @@ from setpoint.tables.training_file import (
     survey,
 )
 from setpoint.train import (
-    HIDDEN,
-    LEARNING_RATES,
-    Best,
-    OtherRun,
-    Validation,
-    fit_best,
     score,
-    steps_for,
 )
-from setpoint.train.boosted_trees import LOG_LOSS, fit_trees
-from setpoint.train.stacking import STACKED, Stacked, kinds_of_auto, stack, why_no_trees
 
-_RESUMED = "Going on where a run that was stopped has left off."
 _LEAST_ROWS = {"two": 10, "several": 3}  # of each class in each part
 _Found = TypeVar("_Found")
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What ``setpoint train`` was asked for."""
-
-    file: Path
-    label: str
-    problem: Problem
-    method: str = "implicit"
-    model: str = "auto"
-    epochs: int | None = None
-    batch_size: int = 512
-    learning_rate: float | None = None
-    seed: int = 0
-    group: str | None = None
-    test: Path | None = None
-    positive: str | None = None
-    drop: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-    confidence: float = 0.95
-    baseline: bool = True
-    clusters: str | None = None
-    """The column that says which rows belong together: they stay in one part."""
-    time: str | None = None
-    """The column that says when a row was measured: the latest rows certify."""
-    accept_drift: bool = False
-    decimal: str | None = None
-    """The decimal mark, ``point`` or ``comma``, where numbers do not show it."""
-    notes: tuple[str, ...] = ()
-    """Sentences for the report, on what was found in the file."""
-    words: Mapping[str, str] = field(default_factory=dict)
-    """What the page calls a positive, the others and the action: positive, negative, action."""
-    costs: tuple[float, float] | None = None
-    """What a miss and a false alarm cost, for the page."""
-
-    @property
-    def several(self) -> bool:
-        """Whether the goal is about classes."""
-        return self.problem.kind == "classes"
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The kinds of model to train."""
-        return kinds_of_auto(self.method) if self.model == "auto" else (self.model,)
-
-    @property
-    def hidden(self) -> int:
-        """Units of the hidden layer; 0 without one."""
-        return HIDDEN if self.model in ("mlp", STACKED) else 0
-
-    @property
-    def key(self) -> str:
-        """The method, and a digest of the settings that decide the numbers."""
-        decide = (self.problem, self.model, self.epochs, self.batch_size, self.learning_rate)
-        related = [name for name in (self.clusters, self.time, self.decimal) if name is not None]
-        text = "\n".join(map(str, (*decide, self.seed, self.group, *related)))
-        return f"{self.method}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-
-    def check_columns(self) -> None:
-        """TableError for a file that is not there, or a column that it lacks; reads no row."""
-        for path in (self.file, self.test):
-            if path is not None:
-                source = open_table(path, self.decimal)
-                need_column(source, self.label, "--label")
-                if self.group is not None:
-                    need_column(source, self.group, "--group")
 
 
 @dataclass(frozen=True)
@@ -249,10 +171,8 @@ class Training:
 
     def remove_unfinished(self) -> None:
         """Remove the checkpoints of this run; those of other settings stay."""
-        for model in self.recipe.models:
-            for method in (self.recipe.method, "cross_entropy"):
-                key = replace(self.recipe, model=model, method=method).key
-                shutil.rmtree(self.unfinished / key, ignore_errors=True)
+        for one in self.recipe.trained():
+            shutil.rmtree(self.unfinished / one.key, ignore_errors=True)
         with suppress(OSError):
             self.unfinished.rmdir()
 
@@ -308,23 +228,21 @@ class Training:
     def _train(
         self, seen: Survey, parts: dict[str, TablePart], shares: Shares | DealtRows
     ) -> Finished:
-        found = {}
-        if self.recipe.model == "auto" and (reason := why_no_trees(self.recipe.method)):
-            self.tell(f"Without boosted trees: {reason}.")
-        for name in self.recipe.models:
-            self.tell(_opening(self._one(name), parts["train"]))
-            found[name] = self._fit(self._one(name), seen, parts)
-        name, best = stack(found, self._judge(seen, parts))
-        recipe, model = self._one(name), best.model
-        if len(found) > 1:
-            kept = list(model.members) if isinstance(model, Stacked) else [name]
-            self.tell(f"Validation rows give a weight to {', '.join(kept)}.")
+        outputs = len(seen.classes.names) if self.recipe.several else 1
+        more = (self.unfinished, self.tell, self.progress)
+        fitting = Fitting(self.recipe, self._numbered(seen), outputs, *more)
+        name, best, unseen = fitting.fit(parts, shares)
+        recipe, model = self.recipe.of_model(name), best.model
         history = [{**entry, "method": best.name} for entry in best.fitted[best.name].history]
         splits = {n: all_rows(p, part_scores(model, p)) for n, p in parts.items()}
+        if unseen is not None:
+            cut = len(parts["train"])
+            for n, scores in (("train", unseen[:cut]), ("validation", unseen[cut:])):
+                splits[n] = (scores, *splits[n][1:])
         baseline = None
         if recipe.baseline:
             self.tell("Training the same with cross_entropy, to compare.")
-            other = self._fit(replace(recipe, method="cross_entropy"), seen, parts).model
+            other = fitting.baseline(name, parts).model
             baseline = {n: all_rows(p, part_scores(other, p))[0] for n, p in parts.items()}
         manifest = self._manifest(recipe, seen)
         certificate, note = self._certify(manifest.classes, splits, shares)
@@ -349,61 +267,6 @@ class Training:
             certificate, str(self.recipe.group), *splits[name], rows=f" ({name} rows)"
         ):
             self.tell(note)
-
-    def _one(self, model: str) -> Recipe:
-        """The recipe of one kind of model; a network alone is compared with cross-entropy."""
-        method = LOG_LOSS if model == "boosted" else self.recipe.method
-        alone = self.recipe.baseline and model not in ("boosted", STACKED)
-        return replace(self.recipe, model=model, method=method, baseline=alone)
-
-    def _judge(self, seen: Survey, parts: dict[str, TablePart]) -> Validation:
-        """The rows that models are chosen by, with the goal's own metric."""
-        problem, part = self._numbered(seen), parts["validation"]
-        groups = groups_of(problem, self.recipe.group, part.groups)
-        return Validation(
-            problem, torch.from_numpy(part.x), torch.from_numpy(part.y), groups=groups
-        )
-
-    def _fit(self, recipe: Recipe, seen: Survey, parts: dict[str, TablePart]) -> Best:
-        """The model of the pass that is best by the goal's own metric, and the history.
-
-        A run that was killed goes on from its last pass and ends with the same numbers.
-        """
-        folder = self.unfinished / recipe.key
-        if not folder.exists():
-            return self._fit_in(folder, recipe, seen, parts)
-        self.tell(_RESUMED)
-        try:
-            return self._fit_in(folder, recipe, seen, parts)
-        except OtherRun:
-            kept = _free_name(folder)
-            self.tell(f"An unfinished run of other data is in the way; it is kept as {kept}.")
-            if rank_of() == 0:
-                os.rename(folder, kept)
-            return self._fit_in(folder, recipe, seen, parts)
-
-    def _fit_in(
-        self, folder: Path, recipe: Recipe, seen: Survey, parts: dict[str, TablePart]
-    ) -> Best:
-        judge, train = self._judge(seen, parts), parts["train"]
-        problem, outputs = judge.problem, len(seen.classes.names) if recipe.several else 1
-        x, y = torch.from_numpy(train.x), torch.from_numpy(train.y)
-        if recipe.model == "boosted":
-            return fit_trees(x, y, validation=judge, seed=recipe.seed, classes=outputs)
-        return fit_best(
-            build_model(recipe.model, x.shape[1], recipe.hidden, recipe.seed, outputs),
-            methods_named(recipe.method, problem.kind),
-            x,
-            y,
-            steps=_steps(recipe, train),
-            batch_size=recipe.batch_size,
-            learning_rate=recipe.learning_rate or LEARNING_RATES[recipe.model],
-            seed=recipe.seed,
-            groups=groups_of(problem, recipe.group, train.groups),
-            validation=judge,
-            checkpoint=folder,
-            progress=self.progress,
-        )
 
     def _manifest(self, recipe: Recipe, seen: Survey) -> Manifest:
         names = seen.classes.names
@@ -435,8 +298,7 @@ class Training:
         given: dict[str, Any] = {"confidence": self.recipe.confidence}
         scores, labels, column = splits["calibration"]
         related: dict[str, Any] = {"groups": groups_of(problem, group, column)}
-        if isinstance(shares, DealtRows):
-            related |= {"clusters": shares.clusters, "times": shares.times}
+        related |= dict(zip(("clusters", "times"), shares.known("calibration"), strict=True))
         if problem.kind == "groups":
             given |= {"times": related.get("times"), "accept_drift": self.recipe.accept_drift}
             given |= {"column": str(group), "clusters": (None, related.get("clusters"))}
@@ -451,19 +313,6 @@ class Training:
         chosen_on = groups_of(problem, group, column)
         shifts, missed = shifts_to_prove(problem, seen, truth, groups=chosen_on, **given)
         return certify_shifts(scores, labels, problem, shifts, **related, **given), missed
-
-
-def _steps(recipe: Recipe, part: TablePart) -> int:
-    """The number of training steps, by the rows of all ranks."""
-    rows = sum(values_of_ranks(len(part)))
-    return steps_for(rows, recipe.batch_size, recipe.epochs)
-
-
-def _opening(recipe: Recipe, part: TablePart) -> str:
-    """What is about to be trained, as a sentence."""
-    if recipe.model == "boosted":
-        return "Growing boosted trees by log-loss."
-    return f"Training {recipe.model} with {recipe.method}: {_steps(recipe, part):,} steps."
 
 
 def deal_rows(recipe: Recipe) -> Shares | DealtRows:
@@ -497,13 +346,7 @@ def deal_rows(recipe: Recipe) -> Shares | DealtRows:
     except ValueError as error:
         raise TableError(recipe.file, f"{' and '.join(named)}: {error}") from None
     parts[rest[train]], parts[rest[chosen]], parts[certified] = 0, 1, 2
-    own = related.part(certified[np.concatenate(labelled)[certified]])
-    return DealtRows(parts, own.clusters, own.times)
-
-
-def groups_of(problem: Problem, group: str | None, column: Any) -> dict[str, Any] | None:
-    """The group column by its name, or None if the goal is about no group."""
-    return {group: column} if any(problem.slices) and group is not None else None
+    return DealtRows(parts, np.concatenate(labelled), *related)
 
 
 def part_scores(model: nn.Module, part: TablePart) -> NDArray[np.float32]:
@@ -550,11 +393,6 @@ def all_rows(part: TablePart, scores: Any = None) -> tuple[Any, Any, Any]:
     """Scores, labels and groups of a part from all ranks, in the order of the file."""
     found, _, _ = gather_rows({"scores": scores, "y": part.y, "groups": part.groups})
     return found["scores"], found["y"], found["groups"]
-
-
-def _free_name(folder: Path) -> Path:
-    kept = (folder.with_name(f"{folder.name}.kept-{n}") for n in range(1, 10**6))
-    return next(path for path in kept if not path.exists())
 
 
 def _finite(entry: dict[str, Any]) -> dict[str, Any]:

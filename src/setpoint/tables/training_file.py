@@ -8,7 +8,7 @@ Rows without a label are left out of every part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryFile
@@ -51,6 +51,10 @@ class Shares:
         edges = [1 - self.validation - self.calibration, 1 - self.calibration]
         return lambda size: np.searchsorted(edges, draw.random(size), side="right")
 
+    def known(self, *parts: str) -> tuple[None, None]:
+        """Clusters and times of rows: there are none."""
+        return None, None
+
 
 @dataclass(frozen=True)
 class DealtRows:
@@ -58,11 +62,13 @@ class DealtRows:
 
     Args:
         parts: The place of each row's part in :data:`PART_NAMES`; -1: used by nobody.
-        clusters: The number of the cluster of each calibration row that has a label, if known.
-        times: Their times, if known.
+        labelled: Whether a row has a label; rows without are read by no part.
+        clusters: The number of each row's cluster, if known.
+        times: When it was measured, if known.
     """
 
     parts: Codes
+    labelled: NDArray[np.bool_]
     clusters: Codes | None = None
     times: NDArray[Any] | None = None
 
@@ -76,6 +82,13 @@ class DealtRows:
             return self.parts[place - size : place]
 
         return deal
+
+    def known(self, *parts: str) -> tuple[Codes | None, NDArray[Any] | None]:
+        """Clusters and times of the rows of these parts, part by part; None if unknown."""
+        places = [self.labelled & (self.parts == PART_NAMES.index(part)) for part in parts]
+        rows = np.concatenate([np.flatnonzero(place) for place in places])
+        clusters, times = self.clusters, self.times
+        return None if clusters is None else clusters[rows], None if times is None else times[rows]
 
 
 @dataclass(frozen=True)
@@ -157,6 +170,16 @@ class TablePart:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @classmethod
+    def joined(cls, parts: Sequence[TablePart]) -> TablePart:
+        """The rows of several parts, in memory."""
+        groups = [part.groups for part in parts if part.groups is not None]
+        return cls(
+            np.concatenate([part.x for part in parts]),
+            np.concatenate([part.y for part in parts]),
+            np.concatenate(groups) if groups else None,
+        )
 
 
 @contextmanager

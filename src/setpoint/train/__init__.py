@@ -18,7 +18,7 @@ from setpoint.train.checkpoints import (
     save_checkpoint,
 )
 from setpoint.train.loop import Fitted, ProgressLine, fit
-from setpoint.train.networks import HIDDEN, LEARNING_RATES, network, steps_for
+from setpoint.train.networks import HIDDEN, LEARNING_RATES, STEPS, network, steps_for
 from setpoint.train.portfolio import Best, fit_best
 from setpoint.train.retargeting import Cached, Retargeted, cached_features, retarget
 from setpoint.train.validation import Validation, score
@@ -26,6 +26,7 @@ from setpoint.train.validation import Validation, score
 __all__ = [
     "HIDDEN",
     "LEARNING_RATES",
+    "STEPS",
     "Averaged",
     "Batch",
     "Best",

@@ -9,7 +9,9 @@ HIDDEN = 64
 LEARNING_RATES = {"linear": 0.03, "mlp": 0.01}
 """Of Adam, for each network."""
 
-_STEPS, _FEWEST_PASSES = 1500, 10
+STEPS = 1500
+"""Of training, if neither steps nor passes are given."""
+_FEWEST_PASSES = 10
 
 
 def network(name: str, columns: int, hidden: int = HIDDEN, outputs: int = 1) -> nn.Module:
@@ -26,9 +28,7 @@ def network(name: str, columns: int, hidden: int = HIDDEN, outputs: int = 1) -> 
     raise ValueError(f"model must be {known}; got {name!r}.")
 
 
-def steps_for(
-    rows: int, batch_size: int, passes: int | None = None, *, fewest: int = _STEPS
-) -> int:
+def steps_for(rows: int, batch_size: int, passes: int | None = None, *, fewest: int = STEPS) -> int:
     """The number of batches in ``passes`` passes over the rows.
 
     Without ``passes``: as many whole passes as give ``fewest`` batches, and at least 10.

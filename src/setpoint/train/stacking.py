@@ -7,7 +7,7 @@ goal's own metric rests on a few; ``python -m benchmarks study.default_model`` c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
@@ -79,23 +79,42 @@ def stack(found: Mapping[str, Best], validation: Validation) -> tuple[str, Best]
     names = list(found)
     if len(names) == 1:
         return names[0], found[names[0]]
-    scores = {name: validation.scores(best.model) for name, best in found.items()}
-    names = [name for name in names if bool(torch.isfinite(scores[name][0]).all())] or names[:1]
-    columns = np.stack([_as_classes(scores[name][0]) for name in names], axis=1)
-    _, labels, weights, _ = scores[names[0]]
+    seen = {name: validation.scores(best.model) for name, best in found.items()}
+    _, labels, weights, _ = seen[names[0]]
+    kept, shift = weigh({name: columns[0] for name, columns in seen.items()}, labels, weights)
+    if len(kept) == 1:
+        (name,) = kept
+        return name, found[name]
+    model = Stacked({name: found[name].model for name in kept}, list(kept.values()), shift)
+    model = model.to(validation.x.device).eval()
+    return STACKED, best_of_sum(model, found, kept, validation.metric(model)[0])
+
+
+def best_of_sum(
+    model: Stacked, found: Mapping[str, Best], kept: Iterable[str], value: float | None
+) -> Best:
+    """A sum of some of the models found, with its value on validation rows."""
+    longest = max((found[n].fitted[found[n].name] for n in kept), key=lambda f: len(f.history))
+    fitted = replace(longest, model=model, best=value)
+    return Best(STACKED, {STACKED: fitted}, sum(best.steps for best in found.values()))
+
+
+def weigh(
+    scores: Mapping[str, Tensor], labels: Tensor, weights: Tensor | None
+) -> tuple[dict[str, float], Floats]:
+    """The members that have a weight, with it, and what the sum adds, ``[1]`` or ``[K]``.
+
+    A member with a score that is not finite has none; if nobody has one, the first gets 1.
+    """
+    finite = [name for name, s in scores.items() if bool(torch.isfinite(s).all())]
+    names = finite or list(scores)[:1]
+    columns = np.stack([_as_classes(scores[name]) for name in names], axis=1)
     rows = None if weights is None else weights.cpu().numpy().astype(np.float64)
     factors, shift = stacking_weights(columns, labels.cpu().numpy().astype(np.int64), rows)
-    kept = {name: factor for name, factor in zip(names, factors, strict=True) if factor > 0}
-    if len(kept) < 2:
-        name = next(iter(kept), names[0])
-        return name, found[name]
-    if scores[names[0]][0].ndim == 1:
+    if scores[names[0]].ndim == 1:
         shift = shift[1:] - shift[:1]
-    model = Stacked({n: found[n].model for n in kept}, list(kept.values()), shift)
-    model = model.to(validation.x.device).eval()
-    longest = max((found[n].fitted[found[n].name] for n in kept), key=lambda f: len(f.history))
-    fitted = replace(longest, model=model, best=validation.metric(model)[0])
-    return STACKED, Best(STACKED, {STACKED: fitted}, sum(best.steps for best in found.values()))
+    kept = {name: float(factor) for name, factor in zip(names, factors, strict=True) if factor > 0}
+    return kept or {names[0]: 1.0}, shift
 
 
 def stacking_weights(

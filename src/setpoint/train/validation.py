@@ -45,6 +45,13 @@ class Validation:
         """The columns that decide the metric."""
         return self.x, self.y, self.weights, self.groups
 
+    def part(self, rows: Tensor) -> Validation:
+        """Some of the rows, by position, under the same goal."""
+        weights = None if self.weights is None else self.weights[rows]
+        at = rows.cpu().numpy()
+        groups = self.groups and {name: column[at] for name, column in self.groups.items()}
+        return Validation(self.problem, self.x[rows], self.y[rows], weights, groups)
+
     def check(self) -> None:
         """Check that the metric can be taken, so that a run does not fail after its first pass.
 
@@ -63,7 +70,11 @@ class Validation:
 
     def metric(self, model: nn.Module) -> tuple[float | None, str]:
         """The goal's value with ``model`` and "", or None and the reason why it has none."""
-        scores, labels, weights, groups = self.scores(model)
+        return self.value(score(model, self.x))
+
+    def value(self, scores: Tensor) -> tuple[float | None, str]:
+        """The same of scores, one per row of this rank."""
+        scores, labels, weights, groups = self._gathered(scores)
         if not bool(torch.isfinite(scores).all()):
             return None, "scores are not finite"
         try:
