@@ -148,7 +148,7 @@ def test_history_has_no_nan_where_training_diverges(made, tmp_path, monkeypatch)
     from setpoint.solvers import METHODS
 
     monkeypatch.setitem(METHODS, "diverging", diverging(4))
-    options = ("--method", "diverging", "--no-baseline", "--batch-size", 200)
+    options = ("--model", "linear", "--method", "diverging", "--no-baseline", "--batch-size", 200)
     assert train(made / "data.csv", tmp_path / "run", *options) == 0  # the first pass is kept
     text = (tmp_path / "run" / "history.jsonl").read_text()
     assert [entry["loss"] is None for entry in map(json.loads, text.splitlines())] == [

@@ -60,7 +60,7 @@ def test_some_problems_couple_their_groups() -> None:
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_one_group_is_the_plain_problem(problem: Problem, share: float) -> None:
     s, y, _ = draw(200, 1)
-    named = Problem.parse(f"{problem} and error on g=0 <= 1 with thresholds per group".replace(
+    named = Problem.parse(f"{problem} and error on g=0 <= 0.999 with thresholds per group".replace(
         "f_score(1) and", "f_score(1) subject to"))  # fmt: skip
     results = []
     for one, groups in ((problem, None), (named, np.zeros(200))):
