@@ -130,3 +130,59 @@ def test_sides_that_do_not_meet_say_where_each_is_proved():
     assert (found.status, len(found.notes)) == ("not certified", 1)
     for part in ("`recall >= 0.95` is proved up to ", "`fpr <= 0.01` is proved from ", "loosen"):
         assert part in found.notes[0]
+
+
+def of_clusters(seed, alike=0.9, clusters=800):
+    """Up to 19 rows of each, alike in score and label."""
+    random = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(clusters), random.integers(1, 20, clusters))
+    positive = (random.random(clusters) < 0.4)[ids]
+    shared, own = random.normal(size=clusters)[ids], random.normal(size=len(ids))
+    scores = np.sqrt(alike) * shared + np.sqrt(1 - alike) * own + 3 * positive
+    return scores, positive, ids
+
+
+def test_clusters_count_once_on_both_sides():
+    broken = {"clusters": 0, "ignored": 0}
+    for seed in range(40):
+        scores, positive, ids = of_clusters(seed)
+        for name, given in (("clusters", ids), ("ignored", None)):
+            goals = ("fpr <= 0.05", "recall >= 0.9")
+            found = certify_three_way(scores, positive, *goals, clusters=given)
+            lower, upper = found.thresholds
+            broken[name] += ndtr(-upper) > 0.05 or ndtr(3 - lower) < 0.9
+    assert broken["clusters"] <= 6  # 5 % of 40 and three standard errors
+    assert broken["ignored"] > 10
+
+
+def test_a_certificate_about_clusters_is_kept_checked_and_watched():
+    scores, positive, ids = of_clusters(1)
+    found = certify_three_way(scores, positive, "fpr <= 0.1", "recall >= 0.9", clusters=ids)
+    assert (found.clusters, found.examples) == (800, 800)
+    assert "every cluster counts once" in str(found)
+    of_rows = certify_three_way(scores, positive, "fpr <= 0.1", "recall >= 0.9")
+    assert found.fingerprint == of_rows.fingerprint
+    assert ThreeWayCertificate.from_json(found.to_json()) == found
+    new = of_clusters(2)
+    assert found.check(new[0], new[1], clusters=new[2])
+    assert not found.check(new[0] + 2, new[1], clusters=new[2])
+    with pytest.raises(ValueError, match="pass clusters="):
+        found.check(new[0], new[1])
+    monitor = found.monitor()
+    assert monitor.update(new[0], new[1], clusters=new[2]) == "holds"
+
+
+def test_times_put_the_period_on_it_and_rows_that_drift_are_not_certified():
+    scores, positive = draw(0)
+    days = np.datetime64("2024-01-01") + np.arange(len(scores)) // 40
+    goals = ("precision >= 0.9", "npv >= 0.9")
+    found = certify_three_way(scores, positive, *goals, times=days)
+    assert found.thresholds == certify_three_way(scores, positive, *goals).thresholds
+    assert found.period[0] == "2024-01-01"
+    assert "from 2024-01-01 to" in str(found)
+    moved = scores + np.linspace(0, 2, len(scores))
+    refused = certify_three_way(moved, positive, *goals, times=days)
+    assert (refused.status, refused.upper) == ("not certified", None)
+    assert refused.notes[0].startswith("these rows drift")
+    accepted = certify_three_way(moved, positive, *goals, times=days, accept_drift=True)
+    assert accepted.verdict.startswith("certified, but these rows drift")

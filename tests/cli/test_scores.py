@@ -243,7 +243,7 @@ def test_dates_of_test_rows_are_on_the_page(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "option"),
     [
-        (("--accept", "precision >= 0.9", "--reject", "npv >= 0.9", "--clusters", "g"), "clusters"),
+        (("--accept", "precision >= 0.9", "--reject", "npv >= 0.9", "--id", "g"), "id"),
         (("--accept", "precision >= 0.9", "--reject", "npv >= 0.9", "--amounts", "s"), "amounts"),
         (("--goal", "alerts <= 9 per day on 90 % of days", "--time", "g", "--group", "g"), "group"),
         (("--goal", "fpr <= 0.1", "--plan", "p.json", "--clusters", "g"), "clusters"),

@@ -5,6 +5,7 @@ import pytest
 from cli.shell import run
 
 from setpoint.certificates import certify, exchangeability, moving_columns
+from setpoint.certificates.calibration_drift import order_note
 
 
 def rows(n=3000, seed=0, drift=0.0, more_positives=0.0):
@@ -94,6 +95,30 @@ def test_rows_that_drift_are_not_certified_unless_that_is_accepted():
     assert not quiet.caveats
 
 
+def test_python_notices_rows_in_evident_order_too():
+    for order in (slice(None), slice(None, None, -1)):
+        made = certify(*(column[order] for column in rows(drift=1.0)), "fpr <= 0.1")
+        assert made.certified
+        assert "In the order they came these rows drift: alert share" in made.notes[-1]
+    scores, labels = rows(drift=1.0)
+    by_score = np.argsort(scores)
+    mixed = np.random.default_rng(0).permutation(len(scores))
+    for same in (rows(), (scores[by_score], labels[by_score]), (scores[mixed], labels[mixed])):
+        assert not any("In the order" in note for note in certify(*same, "fpr <= 0.1").notes)
+
+
+def test_lots_among_equal_times_are_not_the_numbers_that_simulated_rows_come_from():
+    random = np.random.default_rng(0)
+    labels = random.random(8000) < 0.3
+    assert exchangeability(random.normal(size=8000), labels, times=np.arange(8000) // 400)
+
+
+def test_rows_without_drift_are_rarely_said_to_be_in_order():
+    random = np.random.default_rng(0)
+    said = [order_note(random.normal(size=400), random.random(400) < 0.3) for _ in range(400)]
+    assert sum(note is not None for note in said) <= 2  # one in a thousand
+
+
 def write(path, drift, time=True):
     scores, labels = rows(drift=drift)
     lines = [
@@ -111,14 +136,15 @@ def test_the_command_refuses_drifting_rows_and_notices_them_without_a_time(tmp_p
     assert run(*words, "--time", "t", "--accept-drift") == 0
     assert "certified, but these rows drift" in capsys.readouterr().out
     assert run(*words) == 0
-    assert "In the order of the file these rows drift" in capsys.readouterr().err
+    assert "In the order they came these rows drift" in capsys.readouterr().out
     run(*words, "--out", tmp_path / "c.json")
     page = (tmp_path / "c.json", "--score", "s", "--label", "y", "--out", tmp_path / "page.html")
     assert run("report", file, "--certificate", *page) == 0
-    assert "In the order of the file these rows drift" in (tmp_path / "page.html").read_text()
+    assert "In the order they came these rows drift" in (tmp_path / "page.html").read_text()
     capsys.readouterr()
     assert run("certify", write(tmp_path / "b.csv", 0.0), *words[2:]) == 0
-    assert "drift" not in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert "drift:" not in told.out + told.err
 
 
 def write_table(path, drift, n=3000):
@@ -158,8 +184,8 @@ def test_train_without_a_time_says_that_the_order_of_rows_matters(tmp_path, caps
     more = ("--epochs", 3, "--no-baseline", "--drop", "t", "--out", tmp_path / "run")
     run("train", write_table(tmp_path / "a.csv", 3.0), *words, *more)
     told, page = "".join(capsys.readouterr()), (tmp_path / "run" / "report.html").read_text()
-    assert "In the order of the file these rows drift" in told
-    assert "In the order of the file these rows drift" in page
+    assert "In the order they came these rows drift" in told
+    assert "In the order they came these rows drift" in page
 
 
 @pytest.mark.parametrize("months", [2, 12])

@@ -99,6 +99,6 @@ def test_from_a_shell(found, tmp_path, capsys):
     assert run("report", tmp_path / "s.csv", *columns, *given) == 0
     assert numbers((tmp_path / "q.html").read_text())["decisions"] == told["decisions"]
     capsys.readouterr()
-    for option in (("--clusters", "g"), ("--prevalence", "0.1")):
+    for option in (("--latest", "9"), ("--prevalence", "0.1")):
         assert run("certify", tmp_path / "s.csv", *columns, *sides, *option) == 2
         assert f"{option[0]} goes with --goal" in capsys.readouterr().err

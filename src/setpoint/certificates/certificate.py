@@ -22,7 +22,13 @@ from setpoint.certificates.decisions import (
 )
 from setpoint.certificates.goals import as_capacity, goal_to_certify
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
-from setpoint.certificates.storage import need, need_label_names, read_fields, to_json
+from setpoint.certificates.storage import (
+    need,
+    need_clusters_and_period,
+    need_label_names,
+    read_fields,
+    to_json,
+)
 from setpoint.certificates.text import (
     TextRows,
     claim_rows,
@@ -460,12 +466,9 @@ class Certificate(Record):
         names = given["outputs"]
         need(len(set(names)) == len(names), "outputs have different names")
         need(type(count) is int and count >= 1, "candidates is a whole number of at least 1")
-        clusters = given["clusters"]
-        right = clusters is None or (type(clusters) is int and clusters >= 1)
-        need(right, "clusters is a whole number of at least 1, or null")
+        need_clusters_and_period(given)
         need(isinstance(given["fingerprint"], str), "fingerprint is a text")
         need_label_names(given)
-        need(len(given["period"]) in (0, 2), "period has a beginning and an end")
         need(type(given["given_thresholds"]) is bool, "given_thresholds is true or false")
         lots, points = given["lots"], given["points"]
         need(len(lots) in (0, len(points)), "there is a lot for each point, or none")

@@ -192,7 +192,11 @@ def certify_goal(
         )
     wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
     sample = calibration_sample(scores, labels, asked.groups, wheres, asked.prevalence)
-    when = None if asked.times is None else _times_of_rows(asked.times, sample)
+    when = None
+    if asked.times is not None:
+        from setpoint.certificates.times import times_of_rows
+
+        when = times_of_rows(asked.times, sample)
     alerts = _check_reviewed(wanted, sample, asked.old_threshold)
     if asked.ids is not None:
         from setpoint.certificates.tie_breaking import break_ties
@@ -215,7 +219,13 @@ def certify_goal(
 
         goal = goals.goals[None]
         sample = with_amounts(sample, goal, asked.amounts, asked.largest_amount)
-    return _prove(wanted, goals, sample, delta, asked, when, on or {})
+    made = _prove(wanted, goals, sample, delta, asked, when, on or {})
+    if when is not None or asked.clusters is not None or on is not None:
+        return made
+    from setpoint.certificates.calibration_drift import order_note
+
+    note = order_note(sample.scores, sample.labels)
+    return made if note is None else replace(made, notes=(*made.notes, note))
 
 
 def certify_sample(
@@ -318,7 +328,7 @@ def _write(
         points=points,
         claims=tuple(_claims(found, sample, on)),
         objective=objective,
-        assumptions=tuple(assumptions(found, sample, asked.candidates, mean)),
+        assumptions=tuple(assumptions(found.proved, sample, asked.candidates, mean)),
         notes=(*found.notes, *remarks(points, sample, goals.column)),
         advice=tuple(advice),
         caveats=(*useless(points, goals.column, sample), *sample.label_caveats)
@@ -352,20 +362,6 @@ def _drift(found: SearchVerdict, sample: CalibrationSample, when: Any) -> tuple[
 
     one = found.thresholds.get(())
     return drift_caveat(sample, when, None if one is None else one.value(sample))
-
-
-def _times_of_rows(times: Any, sample: CalibrationSample) -> Any:
-    """The times of the rows that have a label."""
-    from setpoint.certificates.times import read_times
-
-    when = read_times(times, sample.scores if sample.kept is None else sample.kept)
-    when = when if sample.kept is None else when[sample.kept]
-    if when.min() == when.max():
-        raise ValueError(
-            f"All rows to certify on have one time, {when.min()}: there is no earlier and later to "
-            "compare. Pass finer times (dates, not years), or leave times= out."
-        )
-    return when
 
 
 def _period(when: Any) -> tuple[str, ...]:

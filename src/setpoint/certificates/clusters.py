@@ -62,6 +62,11 @@ class ClusterSample(CalibrationSample):
         self.clusters = len(self.cluster_sizes)
         self._cumulated: dict[Subset, tuple[NDArray[Any], Floats]] = {}
 
+    @property
+    def fingerprint(self) -> str:
+        """That of all rows: the same with clusters and without."""
+        return self.all_rows.fingerprint
+
     def weight_above(self, subset: Subset, score: Any) -> Any:
         """The weight of the rows of a subset above ``score``; all rows of a cluster weigh 1."""
         if subset not in self._cumulated:

@@ -122,6 +122,14 @@ def need_label_names(given: dict[str, Any]) -> None:
     need(len(names) in (0, 2) and len(set(names)) == len(names), "label_names are two names")
 
 
+def need_clusters_and_period(given: dict[str, Any]) -> None:
+    """Refuse the file unless the number of clusters is one, and a period has two ends."""
+    clusters = given["clusters"]
+    right = clusters is None or (type(clusters) is int and clusters >= 1)
+    need(right, "clusters is a whole number of at least 1, or null")
+    need(len(given["period"]) in (0, 2), "period has a beginning and an end")
+
+
 def _checked_entries(hint: Any, given: object, where: str) -> tuple[Any, ...]:
     """The entries of a list, each of the type that ``hint`` (``tuple[type, ...]``) says."""
     need(isinstance(given, list), f"{where} is a list")

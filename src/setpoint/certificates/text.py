@@ -26,6 +26,7 @@ from setpoint.certificates.tails import prob_at_least, prob_at_most
 
 if TYPE_CHECKING:
     from setpoint.certificates.certificate import Claim, Point
+    from setpoint.certificates.goals import Inequality
 
 TextRows = Iterator[tuple[str, str]]
 _TEXT_WIDTH = 96
@@ -38,7 +39,7 @@ _ALARM = "#b42318"
 
 
 def assumptions(
-    outcome: SearchVerdict, sample: CalibrationSample, candidates: int, mean: bool
+    proved: Iterable[Inequality], sample: CalibrationSample, candidates: int, mean: bool = False
 ) -> Iterator[str]:
     """What must be true for the certificate to hold."""
     n = plural(sample.examples, "cluster" if sample.clusters else "row")
@@ -61,7 +62,7 @@ def assumptions(
         )
     needs_mix = any(
         subset.kind in (PRIOR, EVERYONE)
-        for inequality in outcome.proved
+        for inequality in proved
         for subset in signs(inequality.bound.expression, sample.prevalence)
     )
     if sample.prevalence is not None:

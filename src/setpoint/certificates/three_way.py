@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 
 from setpoint._checks import share, whole
 from setpoint._extras import HIGHER
+from setpoint.certificates.calibration_drift import drift_caveat
 from setpoint.certificates.certificate import Certificate, Claim, Estimate, Point, Record
+from setpoint.certificates.clusters import by_cluster
 from setpoint.certificates.decisions import SCORE_PRECISIONS, exceeds, halfway
 from setpoint.certificates.goals import Inequality, goal_to_certify, inequalities
 from setpoint.certificates.proofs import (
@@ -45,9 +47,16 @@ from setpoint.certificates.sample import (
     only_alerts,
 )
 from setpoint.certificates.search import PROOF_METHODS
-from setpoint.certificates.storage import need, need_label_names
+from setpoint.certificates.storage import need, need_clusters_and_period, need_label_names
 from setpoint.certificates.tails import lower, upper
-from setpoint.certificates.text import TextRows, claim_rows, share_text, titled
+from setpoint.certificates.text import (
+    TextRows,
+    assumptions,
+    claim_rows,
+    share_text,
+    titled,
+)
+from setpoint.certificates.times import period_of, times_of_rows
 from setpoint.rates import numeral
 
 if TYPE_CHECKING:
@@ -78,6 +87,9 @@ class ThreeWayCertificate(Record):
         caveats: Why certified thresholds are of no use; each completes "certified, but ...".
         label_names: What a file called the negative and the positive class.
         fingerprint: Of the labels in their order: tells who used these rows.
+        assumptions: What must be true for both bounds to hold.
+        clusters: How many clusters the rows come from, if each of them counts once.
+        period: When the first and the last of the rows were measured, if that is known.
 
     Examples:
         >>> import numpy as np
@@ -91,7 +103,10 @@ class ThreeWayCertificate(Record):
 
     kind = "setpoint three-way certificate"
     version = 1
-    added = ("candidates", "caveats", "label_names", "fingerprint")
+    added = (
+        *("candidates", "caveats", "label_names", "fingerprint"),
+        *("assumptions", "clusters", "period"),
+    )
 
     goal: str
     status: str
@@ -110,6 +125,9 @@ class ThreeWayCertificate(Record):
     caveats: tuple[str, ...] = ()
     label_names: tuple[str, ...] = ()
     fingerprint: str = ""
+    assumptions: tuple[str, ...] = ()
+    clusters: int | None = None
+    period: tuple[str, ...] = ()
 
     @property
     def sides(self) -> tuple[Certificate, Certificate]:
@@ -135,9 +153,11 @@ class ThreeWayCertificate(Record):
                 points=(Point(None, end, self.examples, None, alerts, None),),
                 claims=(claim,),
                 objective=(),
-                assumptions=(),
+                assumptions=self.assumptions,
                 notes=(f"one side of: {self.goal}",),
                 advice=(),
+                clusters=self.clusters,
+                period=self.period,
             )
             for goal, end, alerts, claim in ends
         )
@@ -151,7 +171,13 @@ class ThreeWayCertificate(Record):
         return self.lower, self.upper
 
     def check(
-        self, scores: Any, labels: Any = None, *, groups: Any = None, significance: float = 0.001
+        self,
+        scores: Any,
+        labels: Any = None,
+        *,
+        groups: Any = None,
+        clusters: Any = None,
+        significance: float = 0.001,
     ) -> Check:
         """Compare new data with both sides, each with half of the ``significance``.
 
@@ -159,13 +185,16 @@ class ThreeWayCertificate(Record):
             scores: New scores of the same model.
             labels: Their labels, if known by now: then both bounds are tested.
             groups: None: there are two thresholds for everyone.
+            clusters: What each row belongs to; needed if the certificate is about clusters.
             significance: The chance of a false alarm in a check without drift.
         """
         from setpoint.certificates.drift import BROKEN, DRIFT, OK, UNCHECKED
 
         self.thresholds  # noqa: B018 (raises if there are none)
         above, below = (
-            side.check(scores, labels, groups=groups, significance=significance / 2)
+            side.check(
+                scores, labels, groups=groups, clusters=clusters, significance=significance / 2
+            )
             for side in self.sides
         )
         both = (above.verdict, below.verdict)
@@ -227,12 +256,15 @@ class ThreeWayCertificate(Record):
             yield ACCEPT, f"score > {numeral(self.upper)} ({self.dtype})"
             yield REJECT, f"score <= {numeral(self.lower)}"
             yield REVIEW, f"what is between: {self.reviews:,} of {self.examples:,} rows"
+        if self.period:
+            yield "measured", "from {} to {}".format(*self.period)
         yield from claim_rows(self.claims)
         sure = f"two-sided {share_text(self.confidence)} interval"
         for each in self.shares:
             value, low, high = map(share_text, (each.value, each.low, each.high))
             yield f"{each.name} share", f"{value} measured, between {low} and {high} ({sure})"
         yield from titled("notes", self.notes)
+        yield from titled("assumes", self.assumptions)
 
     @classmethod
     def _checked(cls, given: dict[str, Any]) -> dict[str, Any]:
@@ -249,6 +281,7 @@ class ThreeWayCertificate(Record):
             goal_to_certify(given[name])
         need_label_names(given)
         need(isinstance(given["fingerprint"], str), "fingerprint is a text")
+        need_clusters_and_period(given)
         return given
 
 
@@ -260,6 +293,9 @@ def certify_three_way(
     *,
     confidence: float = 0.95,
     candidates: int = 1,
+    clusters: Any = None,
+    times: Any = None,
+    accept_drift: bool = False,
 ) -> ThreeWayCertificate:
     """Two thresholds with a proof on either side, and as few reviews between them as possible.
 
@@ -272,6 +308,11 @@ def certify_three_way(
             ``"recall >= 0.99"``.
         confidence: Of both bounds together.
         candidates: Among how many models this one was chosen by looking at the same data.
+        clusters: What each row belongs to, as for :func:`certify`: both promises are then about a
+            random row of a new cluster, and counts are of one row of each.
+        times: When each row was measured: the certificate says from when to when, and rows that
+            drift meanwhile are not certified.
+        accept_drift: Certify rows that drift all the same, with a caveat that says so.
 
     Raises:
         CannotPromise: A bound is of a kind that cannot be proved at many thresholds at once.
@@ -295,13 +336,35 @@ def certify_three_way(
     end = sample.only_alerts()
     if end is not None:
         raise only_alerts(f"{above.source}` and `{below.source}", sample, (), end)
+    when = None if times is None else times_of_rows(times, sample)
+    sample = sample if clusters is None else by_cluster(sample, clusters)
     proofs = [_prove(each, sample, delta / 2) for each in (above, below)]
-    pair = _fewest_reviews(
-        proofs[0].ranges, proofs[1].ranges, np.sort(sample.scores), sample.precision
-    )
+    rising = sample.decided_scores(())
+    pair = _fewest_reviews(proofs[0].ranges, proofs[1].ranges, rising, sample.precision)
+    drift = drift_caveat(sample, when, pair[1]) if pair and when is not None else ()
+    if drift and not accept_drift:
+        pair = None
+    return _write(sample, (above, below), proofs, pair, drift, delta, confidence, candidates, when)
+
+
+def _write(
+    sample: CalibrationSample,
+    sides: tuple[Inequality, Inequality],
+    proofs: Sequence[Proof],
+    pair: tuple[float, float] | None,
+    drift: tuple[str, ...],
+    delta: float,
+    confidence: float,
+    candidates: int,
+    when: Any,
+) -> ThreeWayCertificate:
+    """The certificate of a pair of thresholds, or of none."""
+    above, below = sides
     feasible = all(proof.feasible for proof in proofs)
     failed = tuple(note for proof in proofs if not proof.ranges for note in proof.notes)
+    notes = drift if drift and not pair else failed if failed or pair else (_conflict(proofs),)
     counts = _decision_counts(sample, pair)
+    useless = [f"it {name}s nobody" for name in (ACCEPT, REJECT) if not counts[name]]
     return ThreeWayCertificate(
         goal=f"accept with {above.source}, reject with {below.source}",
         status=CERTIFIED if pair else NOT_CERTIFIED if feasible else INFEASIBLE,
@@ -315,12 +378,13 @@ def certify_three_way(
         reviews=counts[REVIEW],
         claims=tuple(_claims(sample, pair, (below, above))),
         shares=tuple(_shares(sample, pair, counts, delta)) if pair else (),
-        notes=failed if failed or pair else (_conflict(proofs),),
+        notes=notes,
         candidates=candidates,
-        caveats=tuple(f"it {name}s nobody" for name in (ACCEPT, REJECT) if not counts[name])
-        if pair
-        else (),
+        caveats=(*useless, *drift) if pair else (),
         fingerprint=sample.fingerprint,
+        assumptions=tuple(assumptions(sides, sample, candidates)),
+        clusters=sample.clusters,
+        period=() if when is None else period_of(when),
     )
 
 

@@ -20,7 +20,7 @@ from setpoint.batch import check_length
 from setpoint.certificates.decisions import rounded
 from setpoint.certificates.goals import goal_to_certify
 from setpoint.certificates.regions import interval_at
-from setpoint.certificates.sample import sample_of, scores_and_precision
+from setpoint.certificates.sample import CalibrationSample, sample_of, scores_and_precision
 from setpoint.certificates.text import share_text
 from setpoint.rates import numeral
 from setpoint.tables.values import DATE_ORDERS, NumberFormat, date_format
@@ -65,6 +65,22 @@ def read_times(
         row = int(np.argmax(missing))
         raise ValueError(f"{name} has no time in row {row}: fill it in, or leave the row out.")
     return np.asarray(array)
+
+
+def times_of_rows(times: Any, sample: CalibrationSample) -> NDArray[Any]:
+    """The times of the rows that have a label.
+
+    Raises:
+        ValueError: All have one time.
+    """
+    when = read_times(times, sample.scores if sample.kept is None else sample.kept)
+    when = when if sample.kept is None else when[sample.kept]
+    if when.min() == when.max():
+        raise ValueError(
+            f"All rows to certify on have one time, {when.min()}: there is no earlier and later to "
+            "compare. Pass finer times (dates, not years), or leave times= out."
+        )
+    return when
 
 
 def order_of_time(times: Any, random: np.random.Generator) -> NDArray[np.intp]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from setpoint._files import write_files
 from setpoint.certificates import Certificate, certify, exchangeability, goal_to_certify
-from setpoint.certificates.calibration_drift import DRIFTS, order_note
+from setpoint.certificates.calibration_drift import DRIFTS
 from setpoint.certificates.goals import as_capacity
 from setpoint.certificates.options import PER_PERIOD, Options, why_apart
 from setpoint.cli.common import (
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 
 
 _OF_ONE_GOAL = (
-    *("plan", "labels", "prevalence", "clusters", "latest", "by", "old_threshold", "unlabelled"),
+    *("plan", "labels", "prevalence", "latest", "by", "old_threshold", "unlabelled"),
     *("amounts", "id"),
 )
-"""Options that do not go with three-way decisions; groups and times do, on their page."""
+"""Options that do not go with three-way decisions; groups do, on their page."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -220,16 +220,17 @@ def _three_way(given: argparse.Namespace) -> AnyCertificate:
     """Accept, review, reject: two thresholds, both sides proved."""
     from setpoint.certificates import certify_three_way
 
-    alone = _OF_ONE_GOAL if given.page else (*_OF_ONE_GOAL, "group", "time")
+    alone = _OF_ONE_GOAL if given.page else (*_OF_ONE_GOAL, "group")
     refuse_options(given, alone, "with --goal; leave it out for --accept and --reject")
     if given.label is None:
         raise UserError("--accept and --reject count positives and negatives: add --label COLUMN.")
     for text in (given.accept, given.reject):
         parse_goal(text, goal_to_certify)
-    columns: dict[str, Any] = {"group": given.group, "times": given.time} if given.page else {}
+    columns = {"group": given.group, "times": given.time, "clusters": given.clusters}
     source = open_table(given.file, given.decimal)
     data = read_scores(source, given.score, given.label, positive=given.positive, **columns)
     tell(data.notes)
+    _hint(given, source)
     certificate = certify_three_way(
         data.scores,
         data.labels,
@@ -237,15 +238,21 @@ def _three_way(given: argparse.Namespace) -> AnyCertificate:
         given.reject,
         confidence=given.confidence,
         candidates=given.candidates,
+        clusters=data.clusters,
+        times=data.times,
+        accept_drift=given.accept_drift,
     )
     certificate = replace(certificate, label_names=data.label_names)
     if given.test is not None:
         names = (given.score, given.label, None, given.positive)
-        known_as = certificate.label_names
         test = read_scores(
-            open_table(given.test, given.decimal), *names, known_as=known_as, one_will_do=True
+            open_table(given.test, given.decimal),
+            *names,
+            clusters=given.clusters,
+            known_as=certificate.label_names,
+            one_will_do=True,
         )
-        certificate = certificate.tested_on(test.scores, test.labels)
+        certificate = certificate.tested_on(test.scores, test.labels, clusters=test.clusters)
     if given.page is not None:
         given.files[given.page] = _page(given, certificate, data, None).encode()
     return certificate
@@ -297,14 +304,7 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
     columns |= {"amounts": given.amounts, "ids": given.id}
     data = read_scores(source, given.score, given.label, given.group, given.positive, **columns)
     tell(data.notes)
-    if given.clusters is None:
-        from setpoint.tables.hints import related_columns
-
-        plain = given.time is None
-        note = order_note(data.labelled.scores, data.labelled.labels) if plain else None
-        tell([] if note is None else [note])
-        used = {given.label, given.group, given.time, given.id, given.amounts}
-        tell(related_columns(source, given.score, used, dates=plain))
+    _hint(given, source)
     if given.latest is not None:
         data = _latest(data, given.latest)
     certificate = replace(_proved(given, data), label_names=data.label_names)
@@ -317,6 +317,15 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
     if given.by is not None and not given.json:
         _print_periods(given, certificate, data.labelled)
     return certificate, data
+
+
+def _hint(given: argparse.Namespace, source: TableSource) -> None:
+    """Point out columns that look like customers, or dates, unless they are named."""
+    if given.clusters is None:
+        from setpoint.tables.hints import related_columns
+
+        used = {given.label, given.group, given.time, given.id, given.amounts}
+        tell(related_columns(source, given.score, used, dates=given.time is None))
 
 
 def _scores_to_come(given: argparse.Namespace) -> Any:

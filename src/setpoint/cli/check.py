@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.certificates import ClassCertificate
+from setpoint.certificates import ClassCertificate, ThreeWayCertificate
 from setpoint.certificates.drift import Check
 from setpoint.certificates.times import later, period_of, rates_by_period, read_times
 from setpoint.cli.common import (
@@ -103,7 +103,9 @@ def run(given: argparse.Namespace) -> int:
     else:
         data = _read(given, manifest, source, known_as)
         if not isinstance(certificate, ClassCertificate):
-            also = {"clusters": data.clusters, "times": data.times, "ids": data.ids}
+            also = {"clusters": data.clusters}
+            if not isinstance(certificate, ThreeWayCertificate):
+                also |= {"times": data.times, "ids": data.ids}
             more |= {name: column for name, column in also.items() if column is not None}
         columns = None if given.group is None else {given.group: data.groups}
         found = certificate.check(data.scores, data.labels, groups=columns, **more)
@@ -137,8 +139,10 @@ def _period_lines(
         )
     if given.by is not None:
         data = data.labelled
-        rows = (certificate, data.scores, data.labels, data.times)
-        yield from map(str, rates_by_period(*rows, given.by, data.ids, data.clusters))
+        rows = (data.scores, data.labels, data.times, given.by, data.ids, data.clusters)
+        three = isinstance(certificate, ThreeWayCertificate)
+        for each in certificate.sides if three else [certificate]:
+            yield from map(str, rates_by_period(each, *rows))
 
 
 def _note(given: argparse.Namespace, found: Check, certificate: Any) -> list[dict[str, Any]]:

@@ -32,7 +32,6 @@ from setpoint.certificates import (
     certify_shifts,
     shifts_to_prove,
 )
-from setpoint.certificates.calibration_drift import order_note
 from setpoint.certificates.copies import copies_between, row_digests
 from setpoint.certificates.hold_out import Related
 from setpoint.distributed import gather_rows, rank_of, values_of_ranks, workers
@@ -306,8 +305,7 @@ class Training:
             return certify_groups(problem, splits["validation"], proved_on, **given), None
         if not classes:
             given |= {"accept_drift": self.recipe.accept_drift}
-            found = certify(scores, labels, problem, **related, **given)
-            return found, None if self.recipe.time else order_note(scores, labels)
+            return certify(scores, labels, problem, **related, **given), None
         given["classes"] = classes
         seen, truth, column = splits["validation"]
         chosen_on = groups_of(problem, group, column)
