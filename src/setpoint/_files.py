@@ -27,7 +27,7 @@ import shutil
 import socket
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from fnmatch import fnmatch
 from importlib import import_module
@@ -162,10 +162,13 @@ def replacing(path: Path, *, force: bool = True) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def replacing_all(paths: Sequence[Path], *, force: bool = True) -> Iterator[list[BinaryIO]]:
+def replacing_all(
+    paths: Sequence[Path], *, force: bool | Collection[Path] = True
+) -> Iterator[list[BinaryIO]]:
     """Binary files that take these names together when the context ends without an error.
 
-    Without ``force`` a name that is taken by then is an OutputError, and none of them is given.
+    Without ``force``, or if it names other files, a name that is taken by then is an OutputError,
+    and none of them is given.
     """
     token, drafts = token_hex(4), dict[Path, Path]()
     with _naming(paths), ExitStack() as stack:
@@ -185,10 +188,12 @@ def replacing_all(paths: Sequence[Path], *, force: bool = True) -> Iterator[list
         yield files
         for file in drafted:
             flush(file)
+        replaced = paths if force is True else force or ()
+        forced = {Path(os.path.realpath(path)) for path in replaced}
         if len(drafts) > 1:
-            _name_together(drafts, token, force)
+            _name_together(drafts, token, forced)
         else:
-            _name_all(drafts, force)
+            _name_all(drafts, forced)
     for folder in {target.parent for target in drafts}:
         sync_folder(folder)
 
@@ -249,8 +254,8 @@ def write_file(path: Path, content: bytes, *, force: bool = True) -> None:
     write_files({path: content}, force=force)
 
 
-def write_files(contents: Mapping[Path, bytes], *, force: bool = True) -> None:
-    """Put files that belong together at their places."""
+def write_files(contents: Mapping[Path, bytes], *, force: bool | Collection[Path] = True) -> None:
+    """Put files that belong together at their places; ``force``: all, or those that it names."""
     with replacing_all(list(contents), force=force) as files:
         for file, content in zip(files, contents.values(), strict=True):
             file.write(content)
@@ -265,14 +270,17 @@ def _stem(target: Path) -> str:
     return os.fsdecode(os.fsencode(f".{target.name}")[:_NAME_BYTES]) + "."
 
 
-def _name_all(drafts: Mapping[Path, Path], force: bool) -> None:
-    """Give drafts their names, those that have not got them yet; all or, if one is taken, none."""
+def _name_all(drafts: Mapping[Path, Path], forced: Collection[Path]) -> None:
+    """Give drafts their names, those that have not got them yet; all or, if one is taken, none.
+
+    Those of ``forced`` may be taken.
+    """
     named: list[Path] = []
     try:
         for target, draft in drafts.items():
             if draft.exists():
                 if not (target.exists() and target.samefile(draft)):
-                    _name(draft, target, force)
+                    _name(draft, target, target in forced)
                 named.append(target)
     except FileExistsError:
         for target in named:
@@ -296,21 +304,22 @@ def _name(draft: Path, target: Path, force: bool) -> None:
     os.replace(draft, target)
 
 
-def _name_together(drafts: Mapping[Path, Path], token: str, force: bool) -> None:
+def _name_together(drafts: Mapping[Path, Path], token: str, forced: Collection[Path]) -> None:
     """Give several drafts their names, with a record that a program can go on from."""
     first = next(iter(drafts))
     record = first.with_name(f"{_stem(first)}{token}{_MOVES}")
     draft = first.with_name(f"{_stem(first)}names.{token}{_DRAFT}")
     with _temporary(record), _locked_draft(draft) as file:
-        file.write(json.dumps({"force": force, "files": list(map(str, drafts))}).encode())
+        known = {"forced": sorted(map(str, forced)), "files": list(map(str, drafts))}
+        file.write(json.dumps(known).encode())
         flush(file)
         os.rename(draft, record)
         try:
-            _name_all(drafts, force)
+            _name_all(drafts, forced)
         except OutputError:
             raise
         except BaseException:  # a signal came just then
-            _name_all(drafts, force)
+            _name_all(drafts, forced)
             raise
 
 
@@ -320,11 +329,11 @@ def finish_moves(path: Path) -> None:
         try:
             known, token = json.loads(record.read_bytes()), record.name[-14:-6]
             drafts = {Path(name): _draft_of(Path(name), token) for name in known["files"]}
-            force = known["force"] is True
+            forced = {Path(name) for name in known["forced"]}
         except (ValueError, TypeError, KeyError, OSError):
             continue  # not ours
         with suppress(OutputError):
-            _name_all(drafts, force)
+            _name_all(drafts, forced)
         for used in (*drafts.values(), record):
             used.unlink(missing_ok=True)
 

@@ -74,10 +74,9 @@ def stopped_at(name: str, moment: float, number: int) -> str:
         _, said = process.communicate(timeout=300)
         after = content(folder)
         told = (name, moment, number, process.returncode, said, sorted(after))
-        changed = REPLACES.get(name)
-        assert all(after.get(read) == before[read] for read in before if read != changed), told
-        if changed is not None:
-            assert after.get(changed) in (before[changed], whole[changed]), told
+        changed = REPLACES.get(name, ())
+        assert all(after.get(read) == before[read] for read in before if read not in changed), told
+        assert all(after.get(one) in (before[one], whole[one]) for one in changed), told
         debris = {one for one in set(after) - set(whole) if not UNFINISHED.fullmatch(one)}
         assert not debris, (told, debris)
         for made in set(after) & set(whole) - set(before):

@@ -14,6 +14,13 @@ def test_an_accident_leaves_the_old_or_the_new(name, how):
         stopped(name, number, how)
 
 
+def test_what_a_recalibration_spends_is_noted_with_its_certificate():
+    """The certificate stood there, and the state did not know of it: its risk was spent twice."""
+    count = undisturbed("recalibrate")[1]
+    for number in range(count - 7, count - 3):
+        stopped("recalibrate", number, "SIGKILL")
+
+
 def test_train_with_force_killed_around_the_exchange_of_folders():
     """The last operations: the draft of the folder, its files, the exchange, what is removed."""
     count = undisturbed("train again")[1]

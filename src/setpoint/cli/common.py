@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from setpoint._checks import quoted, whole
-from setpoint._files import check_output
+from setpoint._files import check_output, finish_moves
 from setpoint.tables.decimal_marks import DECIMALS
 from setpoint.tables.values import PERCENTAGE, number_of
 
@@ -145,6 +145,8 @@ def check_outputs(given: argparse.Namespace) -> None:
     """
     written: set[str] = set()
     inputs = [value for value in vars(given).values() if isinstance(value, Path)]
+    for path in inputs:
+        finish_moves(Path(os.path.realpath(path)))
     if hasattr(given, "also_reads"):  # a file that no option names
         inputs.append(given.also_reads(given))
     for name, value in vars(given).items():

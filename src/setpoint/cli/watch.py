@@ -20,7 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import plural, quoted
-from setpoint._files import OutputError, check_output, only_one, write_file
+from setpoint._files import (
+    OutputError,
+    check_output,
+    finish_moves,
+    only_one,
+    write_file,
+    write_files,
+)
 from setpoint.certificates import Certificate, ThreeWayCertificate
 from setpoint.certificates.text import share_text
 from setpoint.certificates.times import PERIODS, period_units, read_times
@@ -107,10 +114,13 @@ def run(given: argparse.Namespace) -> int:
     if given.replay is not None:
         return _replay(given, certificate)
     with _alone(given.state):
-        begun = given.state.exists()
+        finish_moves(Path(os.path.realpath(given.state)))
+        replaced = [given.state] * given.state.exists() + [given.out] * given.force
+        given.files = {}  # what is written together with the state
         monitor, rows = _open_state(given, certificate), read_file(given, certificate.label_names)
         counted = (_join if given.score is None else _count)(given, monitor, rows)
-        write_file(given.state, f"{monitor.to_json()}\n".encode(), force=begun)
+        given.files = {given.state: f"{monitor.to_json()}\n".encode(), **given.files}
+        write_files(given.files, force=replaced)
         _write_page(given, monitor)
     print(as_json(_told_as_json(monitor, counted)) if given.json else monitor)
     return DONE if monitor.exit_code == 0 else NOT_PROVED
@@ -538,7 +548,7 @@ def _recalibrate(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows)
     part = rows.part(np.flatnonzero(known.reshape(len(rows), -1).any(1)))
     columns = {name: part[name] for name in ("groups", "clusters", "times", "amounts", "ids")}
     found = monitor.recalibrate(part["scores"], part["labels"], **columns)
-    write_file(given.out, f"{found.to_json()}\n".encode(), force=given.force)
+    given.files[given.out] = f"{found.to_json()}\n".encode()
     told = f"{found.status} with {share_text(found.confidence)} confidence: see {given.out}."
     why = f" {found.notes[0]}." if found.notes and not found else ""
     tell([told if found else f"{told}{why} The state keeps the old certificate."])
