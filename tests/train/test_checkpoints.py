@@ -126,13 +126,29 @@ def train(folder: Path | None, *, stop_after: int | None = None, **changes):
 
 @pytest.mark.parametrize("averaged", [True, False])
 @pytest.mark.parametrize("stop_after", [0, 5, 12, 19])
-def test_stopped_runs_go_on(tmp_path, stop_after, averaged):
+def test_stopped_runs_go_on(tmp_path, monkeypatch, stop_after, averaged):
+    monkeypatch.setattr("setpoint.train.loop._SECONDS_LOST", 0.0)
     whole = train(None, averaged=averaged)
     with pytest.raises(Stopped):
         train(tmp_path, stop_after=stop_after, averaged=averaged)
     resumed = train(tmp_path, averaged=averaged)
     assert_close(resumed.model.state_dict(), whole.model.state_dict(), rtol=0, atol=0)
     assert [r["loss"] for r in resumed.history] == [r["loss"] for r in whole.history]
+
+
+@pytest.mark.parametrize(("seconds", "written"), [(0.0, 4), (60.0, 2)])
+def test_short_passes_have_no_checkpoint_each(tmp_path, monkeypatch, seconds, written):
+    """The first pass has one, and the last."""
+    count = []
+
+    def write(*given):
+        count.append(given[2]["progress"]["step"])
+        return save_checkpoint(*given)
+
+    monkeypatch.setattr("setpoint.train.loop._SECONDS_LOST", seconds)
+    monkeypatch.setattr("setpoint.train.loop.save_checkpoint", write)
+    train(tmp_path)
+    assert (len(count), count[0], count[-1]) == (written, 6, 20)
 
 
 def test_a_finished_run_is_read_back_and_not_trained_again(tmp_path):

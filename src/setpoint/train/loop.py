@@ -10,6 +10,7 @@ run on one, and can resume its checkpoint.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -45,6 +46,8 @@ from setpoint.train.validation import Validation
 OnStep = Callable[[int, Tensor], None]
 _MOST_MEASURED = 100
 """How often the goal is measured in a run: with more passes, only after every second or third."""
+_SECONDS_LOST = 1.0
+"""What a killed run may lose: passes that are shorter than this have no checkpoint each."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +192,7 @@ class Run:
         losses: The loss of each step since the goal was last measured.
         pass_length: Steps in a pass over the data.
         note: The last validation metric, for the progress line.
+        saved: When the last checkpoint was written.
     """
 
     state: RunState
@@ -206,6 +210,7 @@ class Run:
     losses: list[Tensor] = field(default_factory=list)
     pass_length: int = 1
     note: str = ""
+    saved: float = -math.inf
 
     def resume(self, folder: Path, settings: dict[str, Any]) -> None:
         """Write checkpoints to ``folder``, and go on from the one that is there.
@@ -327,9 +332,11 @@ class Run:
         self.note = "" if value is None else f"validation {value:.4g}"
         waited = epoch - (done.best_epoch or 0)
         done.finished = last or (self.patience is not None and waited >= self.patience)
-        if self.folder is not None and rank_of() == 0:
+        due = done.finished or perf_counter() - self.saved >= _SECONDS_LOST
+        if self.folder is not None and rank_of() == 0 and due:
             record = {"recipe": self.recipe, "progress": vars(done)}
             save_checkpoint(self.folder, self.state.tensors(), record)
+            self.saved = perf_counter()
 
 
 @dataclass(frozen=True)
