@@ -247,6 +247,7 @@ def stopped(name: str, stop_at: int, how: str) -> None:
             if found["w.json"] != before["w.json"]:
                 assert found == whole, (told, sorted(found))
                 return
+            assert not any(found.get(one) == whole[one] != before.get(one) for one in whole), told
         again, said, _ = launched(folder, COMMANDS[name])
         if again == 2 and "--force" in said:  # the accident came after the last name was given
             again, said, _ = launched(folder, (*COMMANDS[name], "--force"))

@@ -17,7 +17,7 @@ def test_an_accident_leaves_the_old_or_the_new(name, how):
 def test_what_a_recalibration_spends_is_noted_with_its_certificate():
     """The certificate stood there, and the state did not know of it: its risk was spent twice."""
     count = undisturbed("recalibrate")[1]
-    for number in range(count - 7, count - 3):
+    for number in range(count - 6, count - 3):
         stopped("recalibrate", number, "SIGKILL")
 
 
