@@ -4,6 +4,7 @@ The sentences of what a user may rely on, one test each; more cases in ``tests/a
 """
 
 import contextlib
+import warnings
 
 import numpy as np
 import pytest
@@ -77,6 +78,13 @@ def test_predict_refuses_masked_entries():
     assert (fitted.predict(unmasked) == fitted.predict(FEATURES)).all()
 
 
+def quantized(values):
+    """Numbers in eight bits, as quantized networks give them; torch says that they will go."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.quantize_per_tensor(torch.tensor(values).float(), 0.1, 0, torch.qint8)
+
+
 NO_NUMBERS = {
     "complex": (SCORES.astype(complex), "real numbers; got values of the type complex128"),
     "complex tensor": (torch.tensor(SCORES).to(torch.complex64), "real numbers; got values of the"),
@@ -86,6 +94,11 @@ NO_NUMBERS = {
     "sparse": (
         torch.tensor(SCORES).to_sparse(),
         "a dense tensor with data; got a torch.sparse_coo",
+    ),
+    "quantized": (quantized(SCORES), "a quantized tensor: call its dequantize"),
+    "nested": (
+        torch.nested.nested_tensor([torch.tensor(SCORES)], layout=torch.jagged),
+        "a nested tensor: call its to_padded",
     ),
     "huge": ([10**400] * 400, r"numbers; got \[1000"),
 }
@@ -118,9 +131,13 @@ def test_arrays_and_odd_tensors_into_a_criterion_say_what_to_do(name):
     labels = torch.tensor(LABELS)
     with pytest.raises(TypeError, match=r"Write torch.as_tensor\(scores\), or judge arrays by"):
         CRITERIA[name](None)(SCORES, labels)
-    for kind in ("meta", "sparse"):
+    for kind in ("meta", "sparse", "quantized", "nested"):
         with pytest.raises(TypeError, match="Scores must be a dense tensor with data"):
             CRITERIA[name](None)(NO_NUMBERS[kind][0], labels)
+        with pytest.raises(TypeError, match="Labels must be a dense tensor with data"):
+            CRITERIA[name](None)(torch.tensor(SCORES), NO_NUMBERS[kind][0])
+    with pytest.raises(TypeError, match="Labels must be real numbers"):
+        CRITERIA[name](None)(torch.tensor(SCORES), labels.to(torch.complex64))
     with pytest.raises(
         TypeError, match=r"Scores must be floating-point logits; got torch\.complex64"
     ):

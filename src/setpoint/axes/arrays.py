@@ -53,13 +53,27 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     return array
 
 
+_DENSE = {"quantized": "dequantize()", "nested": "to_padded_tensor(...)", "sparse": "to_dense()"}
+"""What makes an ordinary tensor of an odd one."""
+
+
 def check_dense(tensor: Any, name: str) -> None:
-    """TypeError if a tensor of torch is sparse, has no data or holds complex numbers."""
-    if tensor.is_meta or str(tensor.layout) != "torch.strided":
-        kind = "meta" if tensor.is_meta else str(tensor.layout)
-        raise TypeError(f"{name} must be a dense tensor with data; got a {kind} tensor.")
+    """TypeError if a tensor of torch is no ordinary one, has no data or holds complex numbers."""
+    odd = odd_kind(tensor)
+    if odd is not None:
+        raise TypeError(f"{name} must be a dense tensor with data; got a {odd}.")
     if tensor.is_complex():
         raise TypeError(f"{name} must be real numbers; got values of the type {tensor.dtype}.")
+
+
+def odd_kind(tensor: Any) -> str | None:
+    """What a tensor of torch is if not an ordinary one, and what to do; else None."""
+    kind = "meta" if tensor.is_meta else "quantized" if tensor.is_quantized else ""
+    kind = "nested" if tensor.is_nested else kind or str(tensor.layout)
+    cure = next((how for odd, how in _DENSE.items() if odd in kind), None)
+    if kind == "torch.strided":
+        return None
+    return f"{kind} tensor" + ("" if cure is None else f": call its {cure} first")
 
 
 def check_unmasked(values: Any, name: str) -> None:

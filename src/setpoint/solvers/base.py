@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.parallel import DistributedDataParallel
 
+from setpoint.axes.arrays import check_dense, odd_kind
 from setpoint.distributed import (
     Reduction,
     Row,
@@ -54,8 +55,7 @@ def _no_scores(scores: Any) -> str:
             f"Scores must be a torch tensor, the output of the model; got {kind}. Write "
             "torch.as_tensor(scores), or judge arrays by Problem.evaluate."
         )
-    kind = "meta" if scores.is_meta else str(scores.layout)
-    return f"Scores must be a dense tensor with data; got a {kind} tensor."
+    return f"Scores must be a dense tensor with data; got a {odd_kind(scores)}."
 
 
 class BatchCriterion(nn.Module):
@@ -74,8 +74,10 @@ class BatchCriterion(nn.Module):
 
     def __call__(self, scores: Tensor, labels: Any, **more: Any) -> Any:
         """The loss of a batch, of all ranks together."""
-        if not isinstance(scores, Tensor) or scores.is_meta or scores.layout is not torch.strided:
+        if not isinstance(scores, Tensor) or odd_kind(scores) is not None:
             raise TypeError(_no_scores(scores))
+        if isinstance(labels, Tensor):
+            check_dense(labels, "Labels")
         if self._opaque and torch.compiler.is_compiling():
             return self._call_compiled(scores, labels, more)
         if not (
