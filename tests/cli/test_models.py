@@ -80,6 +80,9 @@ def stacked(made):
 def test_the_default_is_a_sum_of_models_that_validation_rows_weigh(stacked, tmp_path, capsys):
     described = json.loads((stacked / "run.json").read_text())
     assert (described["model"], described["method"]) == ("stacked", "implicit")
+    assert any(
+        note.startswith("The model is cross-fitted: 3 of each") for note in described["notes"]
+    )
     tensors = load_file(stacked / "model.safetensors")
     kinds = {name.split(".")[1] for name in tensors if name.startswith("members.")}
     assert kinds >= {"boosted_0", "boosted_2", "mlp_1"}

@@ -37,7 +37,7 @@ from setpoint.certificates.hold_out import Related
 from setpoint.distributed import gather_rows, rank_of, values_of_ranks, workers
 from setpoint.problems import Problem
 from setpoint.results import RunResult
-from setpoint.runs.fitting import Fitting
+from setpoint.runs.fitting import CROSSED, Fitting
 from setpoint.runs.folder import (
     CERTIFICATE_FILE,
     HISTORY_FILE,
@@ -238,6 +238,7 @@ class Training:
             cut = len(parts["train"])
             for n, scores in (("train", unseen[:cut]), ("validation", unseen[cut:])):
                 splits[n] = (scores, *splits[n][1:])
+            seen = replace(seen, notes=(*seen.notes, CROSSED))
         baseline = None
         if recipe.baseline:
             self.tell("Training the same with cross_entropy, to compare.")
