@@ -25,8 +25,8 @@ from setpoint.train.stacking import STACKED, Stacked, stack, why_no_trees
 _RESUMED = "Going on where a run that was stopped has left off."
 _LEARNED = ("train", "validation")
 CROSSED = (
-    f"The model is cross-fitted: {FOLDS} of each kind, each trained on all folds but one. Scores of "
-    "train and validation rows are by models that have not seen them."
+    f"The model is cross-fitted: {FOLDS} of each kind, each trained on all folds but one. Scores "
+    "of train and validation rows are by models that have not seen them."
 )
 """For the report of a run with few rows."""
 
