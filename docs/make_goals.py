@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from setpoint.problems import parser
+from setpoint.problems import grammar
 from setpoint.problems.goals import as_problem
 from setpoint.problems.vocabulary import EXPRESSIONS, PHRASES, TARGETS
 from setpoint.rates import CATALOGUE, Rate
@@ -115,8 +115,8 @@ def _lines() -> Iterator[str]:
     yield from _table("Goals and bounds by name", ("name", "stands for"), _named())
     yield from _table("Other words", ("word", "you may write"), _phrases())
     yield from ("", "## Grammar", "", "```text")
-    grammar = (parser.__doc__ or "").partition("::")[2].strip("\n").splitlines()
-    yield from (line[4:].rstrip() for line in grammar)
+    rules = (grammar.__doc__ or "").partition("::")[2].strip("\n").splitlines()
+    yield from (line[4:].rstrip() for line in rules)
     yield "```"
 
 

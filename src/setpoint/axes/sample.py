@@ -232,12 +232,12 @@ def read_to_evaluate(slices: tuple[Where, ...], examples: ScoredExamples) -> Sam
 
     Takes plain lists too; no examples at all, or none in a slice, are an error.
     """
-    s, y = _one_output(examples.scores, "scores"), _one_output(examples.labels, "labels")
+    s, y = one_output(examples.scores, "scores"), one_output(examples.labels, "labels")
     if s.size == 0:
         raise ValueError("There are no scores to evaluate: pass at least one example.")
     check_scores(s)
     check_labels(y, s)
-    w = None if examples.weights is None else _one_output(examples.weights, "weights")
+    w = None if examples.weights is None else one_output(examples.weights, "weights")
     if w is not None:
         check_weights(w, s)
         w = w[:, None]
@@ -284,7 +284,7 @@ def group_column(
     return array
 
 
-def _one_output(values: Any, name: str) -> Floats:
+def one_output(values: Any, name: str) -> Floats:
     """``[n]`` or ``[n, 1]`` as ``[n]``."""
     array = to_numpy(values, name)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -292,7 +292,7 @@ def _one_output(values: Any, name: str) -> Floats:
     if array.ndim != 1:
         raise ValueError(
             f"{name} must be one number per example, [n] or [n, 1]; got the shape {array.shape}. "
-            "Of predict_proba take the column of the positives, scores[:, 1]; several binary "
-            'outputs are named in evaluate and certify: outputs=["a", "b"].'
+            "Of predict_proba take the column of the positives, scores[:, 1]; several outputs are "
+            'named: outputs=["a", "b"].'
         )
     return array

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import number, plural
-from setpoint.axes.arrays import Bools, Floats, as_array, text_labels, to_numpy
+from setpoint.axes.arrays import Bools, Floats, as_array, text_labels
+from setpoint.axes.sample import one_output
 from setpoint.batch import check_labels, check_length, check_scores, column_of, missing_labels
 from setpoint.certificates.decisions import SCORE_PRECISIONS
 from setpoint.certificates.score_counts import multiplicities_of
@@ -364,16 +365,8 @@ def scores_and_precision(scores: Any) -> tuple[NDArray[Any], str]:
     """
     name = str(getattr(scores, "dtype", "float64")).removeprefix("torch.").lower()
     name = name if name in SCORE_PRECISIONS else "float64"
-    array = to_numpy(scores, "scores")
+    array = one_output(scores, "scores")
     array = array if name == "float64" else array.astype(np.float32)  # exact: it came from there
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise ValueError(
-            f"scores must be one number per example, [n] or [n, 1]; got the shape {array.shape}. "
-            "Of predict_proba take the column of the positives, scores[:, 1]; several outputs are "
-            'named: outputs=["a", "b"].'
-        )
     if array.size == 0:
         raise ValueError("There are no scores: pass those of at least one example.")
     check_scores(array)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.certificates import Certificate
-from setpoint.cli.common import DONE, UserError, add_decimal, add_output, as_json, tell
-from setpoint.cli.predict import Decided, new_names, write_decisions
+from setpoint.cli.common import DONE, UserError, as_json, tell
+from setpoint.cli.predict import Decided, add_decisions, new_names, write_decisions
 from setpoint.runs import read_certificate_file
 from setpoint.tables import TableSource, need_column, open_table, score_column, score_format
 
@@ -30,10 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--id", metavar="COLUMN", help="names the row, if ties are broken by lot")
     names = "what to write below and above the threshold (default: the labels certified, or 0 1)"
     add("--names", nargs=2, metavar=("LOW", "HIGH"), help=names)
-    where = "the rows as they are with a column of decisions, in the format of the file"
-    add_output(parser, "decisions.csv", where, required=True)
-    add_decimal(parser)
-    add("--json", action="store_true", help="print what was done as JSON")
+    add_decisions(parser, "a column of decisions")
 
 
 def run(given: argparse.Namespace) -> int:

@@ -23,10 +23,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("run_folder", type=Path, metavar="run/", help="a folder that `setpoint train` wrote")
     add("file", type=Path, metavar="new.csv", help="a table with the columns of training")
-    where = "the rows as they are with scores and decisions, in the format of the file"
+    add_decisions(parser, "scores and decisions")
+
+
+def add_decisions(parser: argparse.ArgumentParser, columns: str) -> None:
+    """Where rows go with these ``columns``, and how what was done is told."""
+    where = f"the rows as they are with {columns}, in the format of the file"
     add_output(parser, "decisions.csv", where, required=True)
     add_decimal(parser)
-    add("--json", action="store_true", help="print what was done as JSON")
+    parser.add_argument("--json", action="store_true", help="print what was done as JSON")
 
 
 def run(given: argparse.Namespace) -> int:

@@ -8,6 +8,11 @@ from setpoint._checks import share, whole
 from setpoint.rates import numeral
 
 PERIOD_WORDS = ("hour", "day", "week", "month", "quarter", "year")
+BY_TIME = (
+    "Alerts per {period} go by time, and only certificates do: 'alerts <= 50 per {period} on 95 % "
+    "of {period}s'. Elsewhere bound their share, as in 'coverage <= 2 %', or quote a column of "
+    "that name."
+)
 
 
 @dataclass(frozen=True)

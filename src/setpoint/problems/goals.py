@@ -10,7 +10,8 @@ import numpy as np
 from setpoint import rates
 from setpoint._checks import whole
 from setpoint.axes.specification import DEFAULT_POINTS
-from setpoint.problems.parser import BY_TIME, names_alerts_per_period
+from setpoint.problems.capacity import BY_TIME
+from setpoint.problems.parser import names_alerts_per_period
 from setpoint.problems.problem import Problem, read_goal
 from setpoint.problems.validation import as_targets, holds_always
 from setpoint.problems.vocabulary import goal

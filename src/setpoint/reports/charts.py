@@ -1,7 +1,7 @@
 """The plots of the report: each takes the findings of a run and returns a drawing.
 
 To add a plot, compute its numbers in a property of :class:`setpoint.results.Findings` and draw them
-here, in a function that :data:`PLOTS` lists under the section of the page where it belongs.
+here, in a function that is added to a section of :data:`PLOTS`.
 """
 
 from __future__ import annotations
@@ -138,15 +138,10 @@ def over_time(rows: list[tuple[str, Measured]], title: str, bound: Bound | None)
     return plot
 
 
-def curves(found: Findings) -> Iterator[Plot]:
-    """ROC and precision-recall curve with the operating point."""
-    if found.curves:
-        yield _roc(found)
-        yield _precision_recall(found)
-
-
-def _roc(found: Findings) -> Plot:
+def roc_curve(found: Findings) -> Iterator[Plot]:
     """The corner of the ROC curve around the operating point."""
+    if not found.curves:
+        return
     x = _fpr_scale(found)
     shown = [corner(c.roc, x.low, x.high, log=x.log) for c in found.curves]
     recall = found.judged.recall
@@ -164,11 +159,13 @@ def _roc(found: Findings) -> Plot:
     if found.run.threshold is not None:
         _operating_point(plot, found.judged.fpr, found.judged.recall)
     _legend(plot, found.curves, right=True)
-    return plot
+    yield plot
 
 
-def _precision_recall(found: Findings) -> Plot:
+def precision_recall_curve(found: Findings) -> Iterator[Plot]:
     """Precision over recall, whole."""
+    if not found.curves:
+        return
     title, heading = "Precision-recall curve", "Precision and recall"
     plot = Plot(up_to_one(), up_to_one(), title, _spoken_point(found), heading)
     plot.frame("recall", "precision")
@@ -180,7 +177,7 @@ def _precision_recall(found: Findings) -> Plot:
     if found.run.threshold is not None:
         _operating_point(plot, found.judged.recall, found.judged.precision)
     _legend(plot, found.curves, right=False)
-    return plot
+    yield plot
 
 
 def threshold_plot(found: Findings) -> Plot:
@@ -253,17 +250,17 @@ def _training_curve(series: TrainingSeries) -> Plot:
     return plot
 
 
-PLOTS: dict[str, Callable[[Findings], Iterable[Plot]]] = {
-    "bounds": bounds_by_split,
-    "groups": groups,
-    "periods": periods,
-    "curves": curves,
-    "scores": scores,
-    "group scores": group_scores,
-    "checks": checks,
-    "training": training,
+PLOTS: dict[str, tuple[Callable[[Findings], Iterable[Plot]], ...]] = {
+    "bounds": (bounds_by_split,),
+    "groups": (groups,),
+    "periods": (periods,),
+    "curves": (roc_curve, precision_recall_curve),
+    "scores": (scores,),
+    "group scores": (group_scores,),
+    "checks": (checks,),
+    "training": (training,),
 }
-"""The plots of each section of the page, in the order in which they are drawn."""
+"""What draws each section of the page, in its order: each function yields its plots, or none."""
 
 
 def _fpr_scale(found: Findings) -> Scale:

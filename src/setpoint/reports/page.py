@@ -76,7 +76,7 @@ def page(run: RunResult, *, script: bool = True) -> str:
 
     def plots(section: str) -> list[tuple[int, Plot]]:
         """The plots of a section, numbered in the order of the page."""
-        return [(next(numbers), plot) for plot in PLOTS[section](found)]
+        return [(next(numbers), plot) for draw in PLOTS[section] for plot in draw(found)]
 
     moves = explorer(found)
     shown = (
