@@ -102,7 +102,8 @@ class Stream:
 def in_time(stream: Stream, *, days_as_clusters: bool = False) -> dict[str, Any]:
     """What is certified, when it alarms, and what the false positive rate was."""
     cut, limit = stream.cut, stream.limit
-    before = exchangeability(stream.scores[:cut], stream.labels[:cut])
+    known = stream.scores[:cut], stream.labels[:cut]
+    before = exchangeability(*known, times=stream.time[:cut])
     certificate, alarms = stream.watch(days_as_clusters=days_as_clusters)
     rows = len(stream.labels) - cut
     found = {"rows": rows, "drift before": before.drifts, "status": certificate.status}

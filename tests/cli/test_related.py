@@ -274,3 +274,14 @@ def test_percentages_and_decimals_are_no_ids(tmp_path, capsys):
     run("certify", data, "--score", "s", "--label", "y", "--goal", "fpr <= 0.1")
     hints = [line for line in capsys.readouterr().err.splitlines() if "--clusters" in line]
     assert ["'card'" in hint for hint in hints] == [True]
+
+
+def test_customers_are_pointed_out_beside_scores_with_a_decimal_comma(tmp_path, capsys):
+    random = np.random.default_rng(0)
+    who, y = random.integers(0, 400, 3000), random.random(3000) < 0.3
+    scores = random.normal(size=400)[who] + random.normal(size=3000) + y
+    lines = [f"{s:.4f};{int(t)};K{c}" for s, t, c in zip(scores, y, who, strict=True)]
+    (tmp_path / "s.csv").write_text("\n".join(["s;y;kunde", *lines]).replace(".", ","))
+    words = ("--score", "s", "--label", "y", "--goal", "fpr <= 0.1")
+    run("certify", tmp_path / "s.csv", *words)
+    assert "add --clusters kunde" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from setpoint._checks import quoted
 from setpoint.tables.table import Chunk, TableSource
-from setpoint.tables.values import FloatColumn, date_format, find_format, number_of, numbers
+from setpoint.tables.values import PLAIN, FloatColumn, date_format, find_format, numbers
 
 _WORDS = "customer|client|user|patient|account|card|device|person|member|subject|session|household"
 _NAMED = re.compile(
@@ -47,11 +47,10 @@ def related_columns(
     chunk = next(iter(source.chunks([target, *names])), None)
     if chunk is None or not len(chunk):
         return
-    values, codes = chunk.coded(target)
-    found = [None if value is None else number_of(value) for value in values]
-    shown = np.array([np.nan if value is None else value for value in found])[codes]
-    if not np.isfinite(shown).any():  # labels of text: which of them it is
-        shown = codes.astype(np.float64)
+    column = chunk.column(target)
+    shown, wrong = numbers(column, find_format(column) or PLAIN)
+    if wrong is not None or not np.isfinite(shown).any():  # labels of text: which of them it is
+        shown = chunk.coded(target)[1].astype(np.float64)
     for name in names:
         if _has_dates(chunk, name):
             order = f"to certify in their order: --time {quote(name)}."
