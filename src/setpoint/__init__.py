@@ -14,6 +14,7 @@ from setpoint._version import __version__ as __version__
 
 _rooms: dict[str, str] = {}
 HIGHER["Monitor"] = lambda: __getattr__("Monitor")  # for Certificate.monitor
+HIGHER["ClassMonitor"] = lambda: _import("setpoint.monitoring").ClassMonitor
 HIGHER["JointMonitor"] = lambda: _import("setpoint.monitoring").JointMonitor
 
 

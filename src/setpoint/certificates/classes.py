@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import share as check_share
+from setpoint._extras import HIGHER
 from setpoint.axes.arrays import Floats, to_numpy
 from setpoint.axes.class_choice import best_shifts, choose_classes
 from setpoint.axes.class_data import decide
@@ -103,13 +104,28 @@ class ClassCertificate(Record):
         """1 if a proof was wanted and not found, or has a caveat; else 0."""
         return 1 if self.caveats or self.status in (NOT_CERTIFIED, INFEASIBLE) else 0
 
-    def monitor(self, false_alarm: float = 0.05) -> NoReturn:
-        """Refused: the decision for a class is watched like one of two classes."""
-        raise ValueError(
-            "Watch each class that has a bound by itself: with decided = the highest of score - "
-            "shift, certify((decided == k) * 1.0, labels == k, 'recall >= 0.9', thresholds=0.5)"
-            f".monitor({false_alarm:g}), the false alarms divided by the number of classes."
-        )
+    def decide(self, scores: Any) -> NDArray[np.int64]:
+        """The column of the class that is decided for, ``argmax(score - shift)``, ``[n]``.
+
+        Args:
+            scores: New scores of the same model, ``[n, K]``.
+        """
+        return decide(self._read_scores(scores), self.shifts)
+
+    def monitor(self, false_alarm: float = 0.05, *, by: str = "day") -> Any:
+        """Watch every certified bound after deployment, each with an equal part of false alarms.
+
+        Args:
+            false_alarm: The chance of ever raising an alarm while nothing has changed.
+            by: See :meth:`Certificate.monitor`.
+
+        Returns:
+            A :class:`setpoint.monitoring.ClassMonitor`, to be given new rows by ``update``.
+
+        Raises:
+            ValueError: The certificate is not certified, or proves the mean of a cost matrix.
+        """
+        return HIGHER["ClassMonitor"]().of(self, false_alarm, by)
 
     def check(
         self, scores: Any, labels: Any = None, *, groups: Any = None, significance: float = 0.001

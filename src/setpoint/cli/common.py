@@ -96,12 +96,17 @@ def add_decimal(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--decimal", choices=tuple(DECIMALS), help=what)
 
 
-def several_columns(given: argparse.Namespace) -> LabelColumns | None:
-    """The columns of several labels; with one score its name and its label's stay in ``given``."""
+def several_columns(given: argparse.Namespace, *, one_label: bool = False) -> LabelColumns | None:
+    """The columns of several labels; with one score its name and its label's stay in ``given``.
+
+    Several classes have several scores and ``one_label``.
+    """
     scores, labels = given.score or [], getattr(given, "label", None) or []
     if len(scores) < 2 and len(labels) < 2:
         given.score, given.label = (names[0] if names else None for names in (scores, labels))
         return None
+    if one_label and len(labels) <= 1:
+        return LabelColumns(scores, labels)
     if labels and len(scores) != len(labels):
         raise UserError(
             f"{len(scores)} --score and {len(labels)} --label: name one of each for every label."

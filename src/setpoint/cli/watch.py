@@ -28,7 +28,7 @@ from setpoint._files import (
     write_file,
     write_files,
 )
-from setpoint.certificates import Certificate, ThreeWayCertificate
+from setpoint.certificates import Certificate, ClassCertificate, ThreeWayCertificate
 from setpoint.certificates.text import share_text
 from setpoint.certificates.times import PERIODS, period_units, read_times
 from setpoint.cli.common import (
@@ -46,9 +46,9 @@ from setpoint.cli.common import (
     several_columns,
     tell,
 )
-from setpoint.monitoring import JointMonitor, Monitor
+from setpoint.monitoring import ClassMonitor, JointMonitor, Monitor
 from setpoint.monitoring.counted_rows import rows_counted, with_file
-from setpoint.runs import read_certificate_file
+from setpoint.runs import read_any_certificate_file
 from setpoint.tables import (
     NO_ROWS,
     Chunk,
@@ -60,10 +60,10 @@ from setpoint.tables import (
     score_column,
     score_format,
 )
-from setpoint.tables.labels import LabelCount
+from setpoint.tables.labels import LabelCount, LabelNames
 from setpoint.tables.values import DATE_ORDERS, PLAIN, missing, numbers
 
-AnyCertificate = Certificate | ThreeWayCertificate
+AnyCertificate = Certificate | ThreeWayCertificate | ClassCertificate
 AnyMonitor = Monitor | JointMonitor
 _LABELS_LATER = "Labels of rows that wait for them come with --id and --label, without --score."
 _LOCK_PATIENCE = 60.0
@@ -106,8 +106,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Count a file, and say whether the certificate holds."""
-    certificate = read_certificate_file(given.certificate)
-    given.several = several_columns(given)
+    certificate = read_any_certificate_file(given.certificate)
+    of_classes = isinstance(certificate, ClassCertificate)
+    given.several = several_columns(given, one_label=of_classes)
     _check_usage(given)
     _check_kind(given, certificate)
     _check_page(given)
@@ -117,7 +118,7 @@ def run(given: argparse.Namespace) -> int:
         finish_moves(Path(os.path.realpath(given.state)))
         replaced = [given.state] * given.state.exists() + [given.out] * given.force
         given.files = {}  # what is written together with the state
-        monitor, rows = _open_state(given, certificate), read_file(given, certificate.label_names)
+        monitor, rows = _open_state(given, certificate), read_file(given, certificate)
         counted = (_join if given.score is None else _count)(given, monitor, rows)
         given.files = {given.state: f"{monitor.to_json()}\n".encode(), **given.files}
         write_files(given.files, force=replaced)
@@ -128,6 +129,9 @@ def run(given: argparse.Namespace) -> int:
 
 def _check_kind(given: argparse.Namespace, certificate: AnyCertificate) -> None:
     """Refuse options that do not go with the certificate."""
+    if isinstance(certificate, ClassCertificate):
+        _check_classes(given, certificate)
+        return
     outputs: Sequence[str] = getattr(certificate, "outputs", ())
     named = given.several.scores if given.several else [given.score]
     if given.score is not None and len(named) != max(1, len(outputs)):
@@ -146,6 +150,19 @@ def _check_kind(given: argparse.Namespace, certificate: AnyCertificate) -> None:
     if isinstance(certificate, ThreeWayCertificate):
         why = "with one threshold; three ways are certified anew, and watched by their sides"
         refuse_options(given, ("recalibrate", "page", "watch"), why)
+
+
+def _check_classes(given: argparse.Namespace, certificate: ClassCertificate) -> None:
+    """Several classes take a score of each, and the name of one in the column of labels."""
+    scores = given.several.scores if given.several else [given.score]
+    if given.score is not None and len(scores) != len(certificate.classes):
+        raise UserError(
+            f"{given.certificate} is about the classes {', '.join(certificate.classes):.200}: add "
+            "--score for the score of each, in this order (`setpoint predict` writes them)."
+        )
+    why = "with two classes; several are watched by their bounds alone"
+    options = ("recalibrate", "page", "watch", "reference", "amount", "features", "positive")
+    refuse_options(given, options, why)
 
 
 def _told(given: argparse.Namespace, before: int, size: int) -> str:
@@ -206,12 +223,14 @@ def _open_state(given: argparse.Namespace, certificate: AnyCertificate) -> AnyMo
         return _new_monitor(given, certificate)
     try:
         text = read_text(given.state, "state")
-        joint = JointMonitor.kind in text[:100]
-        monitor = (JointMonitor if joint else Monitor).from_json(text)
+        kinds = (ClassMonitor, JointMonitor)
+        monitor = next((k for k in kinds if k.kind in text[:100]), Monitor).from_json(text)
     except (ValueError, TypeError, OSError) as error:
         raise UserError(f"{given.state}: {error}") from None
-    sides = certificate.sides if isinstance(certificate, ThreeWayCertificate) else [certificate]
-    watched = [part.certificate for part in _parts(monitor)]
+    sides: Sequence[AnyCertificate] = [certificate]
+    sides = certificate.sides if isinstance(certificate, ThreeWayCertificate) else sides
+    watched: Sequence[AnyCertificate] = [part.certificate for part in _parts(monitor)]
+    watched = [monitor.certificate] if isinstance(monitor, ClassMonitor) else watched
     if [each.to_json() for each in watched] != [each.to_json() for each in sides]:
         raise UserError(
             f"{given.state} watches another certificate ({_promises_text(watched)}) than "
@@ -245,16 +264,21 @@ def _check_settings(given: argparse.Namespace, monitor: AnyMonitor) -> None:
             )
 
 
-def _promises_text(certificates: Iterable[Certificate]) -> str:
+def _promises_text(certificates: Iterable[AnyCertificate]) -> str:
     found = []
     for each in certificates:
+        if not isinstance(each, Certificate):
+            found.append(each.goal)
+            continue
         ends = [f"{p.threshold:.6g}" for p in each.points if p.threshold is not None]
         found.append(f"{each.goal}, score > {', '.join(ends):.100}")
     return "; ".join(found)
 
 
 def _new_monitor(given: argparse.Namespace, certificate: AnyCertificate) -> AnyMonitor:
-    options: dict[str, Any] = {"features": _names(given.features), "by": given.by or "day"}
+    options: dict[str, Any] = {"by": given.by or "day"}
+    if not isinstance(certificate, ClassCertificate):
+        options["features"] = _names(given.features)
     if given.reference is not None:
         source = open_table(given.reference, given.decimal)
         found = _scores(source, _chunks(source, [given.score]), given.score)
@@ -301,8 +325,8 @@ class WatchedRows:
         return found
 
 
-def read_file(given: argparse.Namespace, known_as: Sequence[str] = ()) -> WatchedRows:
-    """The named columns of the file, checked; ``known_as``: the labels of the certificate.
+def read_file(given: argparse.Namespace, certificate: AnyCertificate) -> WatchedRows:
+    """The named columns of the file, checked; labels are known by their names in the certificate.
 
     Raises:
         TableError: The file, the row and column of the first value that cannot be used.
@@ -330,7 +354,7 @@ def read_file(given: argparse.Namespace, known_as: Sequence[str] = ()) -> Watche
     columns = {
         "scores": _side_by_side([_joined(_scores(source, chunks, name)) for name in scores]),
         "labels": _side_by_side(
-            [_labels(source, chunks, name, given.positive, known_as) for name in labels]
+            [_labels(source, chunks, name, given.positive, certificate) for name in labels]
         ),
         "times": None if given.time is None else _times(chunks, given.time, given.dates),
         "label_shares": None if given.label_weight is None else _shares(source, chunks, given),
@@ -425,10 +449,9 @@ def _labels(
     chunks: list[Chunk],
     name: str,
     positive: str | None,
-    known_as: Sequence[str],
+    certificate: AnyCertificate,
 ) -> NDArray[Any]:
-    """0 and 1, NaN where the cell is empty."""
-    count = LabelCount(source.path, name)
+    """0 and 1 (of several classes up to K - 1), NaN where the cell is empty."""
     absent = [_empty(chunk.column(name)) for chunk in chunks]
     labelled = [
         chunk.select(np.flatnonzero(~none).tolist())
@@ -436,9 +459,14 @@ def _labels(
     ]
     if not any(map(len, labelled)):
         return np.full(sum(map(len, chunks)), np.nan)
-    for there in filter(len, labelled):
-        count.update(there)
-    classes = count.two_classes(positive, known=known_as, one_will_do=True)
+    if isinstance(certificate, ClassCertificate):
+        classes = LabelNames(certificate.classes)
+    else:
+        count = LabelCount(source.path, name)
+        for there in filter(len, labelled):
+            count.update(there)
+        known_as = certificate.label_names
+        classes = count.two_classes(positive, known=known_as, one_will_do=True)
     found = []
     for none, there in zip(absent, labelled, strict=True):
         labels = np.full(len(none), np.nan)
@@ -557,7 +585,7 @@ def _recalibrate(given: argparse.Namespace, monitor: Monitor, rows: WatchedRows)
 
 def _replay(given: argparse.Namespace, certificate: AnyCertificate) -> int:
     """What the monitor would have said, period by period."""
-    monitor, rows = _new_monitor(given, certificate), read_file(given, certificate.label_names)
+    monitor, rows = _new_monitor(given, certificate), read_file(given, certificate)
     first = _parts(monitor)[0]
     times = rows.columns["times"]
     order = np.argsort(times, kind="stable")

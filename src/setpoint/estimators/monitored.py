@@ -51,7 +51,7 @@ class MonitoredClassifier:
             raise ValueError(
                 "MonitoredClassifier watches a fitted estimator with a certificate of one "
                 f"threshold, or of one for each group; {type(estimator).__name__} has none. Of "
-                "several classes, certify each against the others."
+                "several classes, certificate_.monitor() takes scores and labels itself."
             )
         self.estimator = estimator
         self.monitor: Monitor = certificate.monitor(false_alarm, watch=watch, features=features)

@@ -1,6 +1,7 @@
 """A certificate after the first day: evidence against it that may be looked at at any time."""
 
+from setpoint.monitoring.classes import ClassMonitor
 from setpoint.monitoring.joint import JointMonitor
 from setpoint.monitoring.monitor import Monitor
 
-__all__ = ["JointMonitor", "Monitor"]
+__all__ = ["ClassMonitor", "JointMonitor", "Monitor"]

@@ -8,6 +8,7 @@ from setpoint.runs.checks import history_file, note_check, read_checks
 from setpoint.runs.folder import REPORT_FILE, Manifest, RunError, check_free, read_manifest
 from setpoint.runs.result import (
     parse_certificate,
+    read_any_certificate_file,
     read_certificate,
     read_certificate_file,
     read_result,
@@ -21,6 +22,7 @@ __all__ = [
     "history_file",
     "note_check",
     "parse_certificate",
+    "read_any_certificate_file",
     "read_certificate",
     "read_certificate_file",
     "read_checks",

@@ -55,6 +55,21 @@ def read_certificate_file(path: Path) -> Certificate | ThreeWayCertificate:
     Raises:
         RunError: There is no such file, or it holds no such certificate.
     """
+    found = read_any_certificate_file(path)
+    if isinstance(found, ClassCertificate):
+        raise RunError(
+            f"{path} is about several classes: `setpoint watch` takes it, and from Python "
+            "setpoint.certificates.ClassCertificate.from_json(text) has check() and decide()."
+        )
+    return found
+
+
+def read_any_certificate_file(path: Path) -> Certificate | ThreeWayCertificate | ClassCertificate:
+    """The certificate in a file, with thresholds or of several classes.
+
+    Raises:
+        RunError: There is no such file, or it holds no such certificate.
+    """
     if not path.is_file():
         found = "is no plain file" if path.exists() else "no such file"
         raise RunError(f"{path}: {found}; name a certificate that `setpoint certify` wrote.")
@@ -64,10 +79,7 @@ def read_certificate_file(path: Path) -> Certificate | ThreeWayCertificate:
     if ThreeWayCertificate.kind.encode() in content:
         return _parsed(ThreeWayCertificate, path, content)
     if ClassCertificate.kind.encode() in content:
-        raise RunError(
-            f"{path} is about several classes, for Python: setpoint.certificates.ClassCertificate"
-            ".from_json(text) has check() and decide(); monitor() says how to watch each class."
-        )
+        return _parsed(ClassCertificate, path, content)
     return parse_certificate(path, content)
 
 
