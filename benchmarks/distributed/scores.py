@@ -3,6 +3,7 @@
 python -m benchmarks distributed.scores                        # 100,000,000 rows, 1.3 GB of disk
 python -m benchmarks distributed.scores --millions 1000        # ten times as long, 13 GB of disk
 python -m benchmarks distributed.scores --quick                # 5,000,000 rows
+python -m benchmarks distributed.scores --ray                  # by workers of Ray, too
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def main() -> None:
     parser = results.parser(__doc__, quick="a look")
     parser.add_argument("--millions", type=int, default=100)
     parser.add_argument("--goals", nargs="+", default=GOALS)
+    parser.add_argument("--ray", action="store_true")
     given = parser.parse_args()
     count = 5 if given.quick else given.millions
     with tempfile.TemporaryDirectory() as folder:
@@ -42,11 +44,13 @@ def main() -> None:
         )
         for goal in given.goals:
             certify(folder, goal)
+            if given.ray:
+                certify(folder, goal, "--ray")
 
 
-def certify(folder: str, goal: str) -> None:
+def certify(folder: str, goal: str, *more: str) -> None:
     """Run the command in a process of its own, so that its memory is known."""
-    words = ["certify", folder, "--score", "s", "--label", "y", "--goal", goal]
+    words = ["certify", folder, "--score", "s", "--label", "y", "--goal", goal, *more]
     start, before = time.perf_counter(), _processor_time()
     done = subprocess.run(
         [sys.executable, "-c", SHELL, *words], check=False, capture_output=True, text=True
@@ -55,7 +59,8 @@ def certify(folder: str, goal: str) -> None:
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     told = (done.stdout or done.stderr).splitlines()
     print(
-        f"{goal}: exit code {done.returncode}, {seconds:.0f} s ({spent:.0f} s of one core), "
+        f"{' '.join([goal, *more])}: exit code {done.returncode}, {seconds:.0f} s "
+        f"({spent:.0f} s of one core), "
         f"{peak:,.0f} MB at the most; {' '.join(told[1].split())}",
         flush=True,
     )

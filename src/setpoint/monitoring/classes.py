@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from setpoint.axes.arrays import Bools, Floats
 from setpoint.certificates import Certificate, ClassCertificate
 from setpoint.certificates.certificate import Claim, Point
-from setpoint.certificates.classes import ClassCost, class_shares
+from setpoint.certificates.class_bounds import ClassCost, class_shares
 from setpoint.certificates.storage import json_object
 from setpoint.monitoring.joint import JointMonitor
 from setpoint.monitoring.monitor import Monitor
