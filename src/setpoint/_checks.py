@@ -1,4 +1,4 @@
-"""How errors are worded: what is wrong, with which value, and what to do instead."""
+"""Checks of single values; errors say what is wrong, with which value, what to do instead."""
 
 from __future__ import annotations
 

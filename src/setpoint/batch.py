@@ -35,7 +35,7 @@ class ScoredExamples(NamedTuple):
 
 
 def check_scores(scores: _Array) -> None:
-    """Scores are finite numbers."""
+    """Raise a ValueError that names the first row whose score is not a finite number."""
     finite = abs(scores) < float("inf")  # False for NaN too
     if not finite.all():
         row, value = _first(~finite, scores)
@@ -83,7 +83,7 @@ def check_weights(weights: _Array, scores: _Array) -> None:
 
 
 def check_length(values: _Array, scores: _Array, name: str) -> None:
-    """One value for each score."""
+    """Raise a ValueError unless there is one value for each score."""
     if tuple(values.shape) != tuple(scores.shape):
         raise ValueError(
             f"{name} must have the shape of the scores, {tuple(scores.shape)}; "

@@ -9,8 +9,8 @@ from scipy.optimize import linear_sum_assignment, linprog
 
 from setpoint import Implicit, Problem, Sigmoid
 from setpoint.axes.class_data import decide, read_data
-from setpoint.axes.class_search import ClassCuts
 from setpoint.axes.confusion import hard_tables
+from setpoint.axes.coordinate_descent import ClassCuts
 from setpoint.axes.transport import correct_counts, quotas_of, shifts_for
 from setpoint.batch import ScoredExamples
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cli.shell import run
 
-from setpoint.tables.hints import intraclass_correlation
+from setpoint.tables.related_rows import intraclass_correlation
 
 GOAL = "maximize recall subject to fpr <= 0.1"
 

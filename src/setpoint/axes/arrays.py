@@ -22,7 +22,7 @@ def quiet() -> AbstractContextManager[object]:
 
 
 def no_nan(values: Array) -> Array:
-    """0/0 is the worst there is."""
+    """Costs with NaN, which is 0/0, as infinite: the worst that a cost can be."""
     return np.where(values == values, values, np.inf)
 
 

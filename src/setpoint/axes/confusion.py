@@ -50,7 +50,7 @@ class ClassReduction:
 
 @dataclass(frozen=True)
 class ConfusionMatrix(ClassReduction):
-    """One confusion matrix, ``[K, K]``."""
+    """One confusion matrix, ``[K, K]``; rates of 0/0 count as ``undefined`` if it is given."""
 
     matrix: Floats
     members: Mapping[ClassSet, Floats]

@@ -38,7 +38,7 @@ class Cuts:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of what is known at every cut."""
+        """The shape of counts at every cut: outputs, thresholds, cuts."""
         c, n = self.scores.shape
         return (c, 1, n + 1)
 

@@ -197,7 +197,7 @@ class QueryCuts:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of what is known at every cut."""
+        """The shape of counts at every cut: outputs, thresholds, cuts."""
         return (1, 1, len(self.cuts.ids))
 
     def tables(self) -> Tables:

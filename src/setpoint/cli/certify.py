@@ -322,7 +322,7 @@ def _in_memory(given: argparse.Namespace, source: TableSource) -> tuple[Certific
 def _hint(given: argparse.Namespace, source: TableSource) -> None:
     """Point out columns that look like customers, or dates, unless they are named."""
     if given.clusters is None:
-        from setpoint.tables.hints import related_columns
+        from setpoint.tables.related_rows import related_columns
 
         used = {given.label, given.group, given.time, given.id, given.amounts}
         tell(related_columns(source, given.score, used, dates=given.time is None))

@@ -174,7 +174,7 @@ def _not_learned_from(given: argparse.Namespace) -> list[str]:
 def _hints(given: argparse.Namespace) -> tuple[str, ...]:
     """Sentences on columns that look like ids of clusters or like dates, if none is named."""
     from setpoint.tables import open_table
-    from setpoint.tables.hints import related_columns
+    from setpoint.tables.related_rows import related_columns
 
     source = open_table(given.file, given.decimal)
     if given.clusters is not None or given.label not in source.names:

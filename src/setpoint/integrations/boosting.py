@@ -128,7 +128,7 @@ class Objective:
         return _Metric(self)
 
     def feval(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[str, float, bool]:
-        """The same for LightGBM alone."""
+        """For LightGBM's ``feval``: name, value, and False, as lower is better."""
         return GOAL_KEY, self._value(first, second, sample_weight), False
 
     def _value(self, first: Any, second: Any, sample_weight: Any) -> float:

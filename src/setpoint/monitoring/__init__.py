@@ -1,4 +1,4 @@
-"""A certificate after the first day: evidence against it that may be looked at at any time."""
+"""Watch a certificate in use: tests of what it claims that may be looked at at any time."""
 
 from setpoint.monitoring.classes import ClassMonitor
 from setpoint.monitoring.joint import JointMonitor

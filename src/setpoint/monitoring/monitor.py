@@ -1,4 +1,4 @@
-"""A certificate after the first day: evidence against it that may be looked at at any time.
+"""Watch a certificate in use: tests of what it claims that may be looked at at any time.
 
 The chance of ever saying anything but "holds" while nothing has changed is at most ``false_alarm``
 for each certificate, however often one looks. It is divided among the tests

@@ -48,12 +48,12 @@ def coverage_gap(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
 
 
 def tpr_gap(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
-    """The same among the positives (equal opportunity)."""
+    """As :func:`coverage_gap`, among the positives (equal opportunity)."""
     return _gap_between(torch.sigmoid(scores), groups * (labels > 0)[:, None])
 
 
 def fpr_gap(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
-    """The same among the negatives."""
+    """As :func:`coverage_gap`, among the negatives."""
     return _gap_between(torch.sigmoid(scores), groups * (labels <= 0)[:, None])
 
 

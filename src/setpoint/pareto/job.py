@@ -109,15 +109,15 @@ class NoData:
     exact: bool = True  # unless the caller says that they draw batches
 
     def draw(self, steps: int, seed: int) -> Iterator[CallArguments]:
-        """No arguments."""
+        """For every step an empty tuple: the objectives take no batch."""
         yield from [()] * steps
 
     def everything(self) -> Iterator[tuple[CallArguments, float]]:
-        """One call."""
+        """One call without a batch, which stands for all data."""
         yield (), 1.0
 
     def describe(self) -> str:
-        """Nothing to compare."""
+        """Empty: there are no data that a resumed run could find changed."""
         return "none"
 
 
@@ -258,7 +258,7 @@ class Job:
         return self.make_model()
 
     def make_optimizer(self, model: nn.Module) -> Optimizer:
-        """The caller's, or Adam."""
+        """The optimizer that the caller makes, or Adam."""
         trained = [p for p in model.parameters() if p.requires_grad]
         return (
             Adam(trained, self.learning_rate) if self.optimizer is None else self.optimizer(trained)

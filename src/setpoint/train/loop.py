@@ -431,6 +431,6 @@ class ProgressLine:
         sys.stderr.flush()
 
     def close(self) -> None:
-        """End the line."""
+        """End the line of the progress bar, if one was shown."""
         if self.shown:
             sys.stderr.write("\n")
