@@ -69,7 +69,7 @@ REFUSED = {
     "two outputs": (
         lambda: FREE.evaluate(np.zeros((4, 2)), np.zeros((4, 2))),
         ValueError,
-        r"got the shape \(4, 2\). Of predict_proba take .*scores\[:, 1\].* outputs are named: outputs=",
+        r"got the shape \(4, 2\). Of predict_proba take .*scores\[:, 1\].* named: outputs=",
     ),
     "a row": (lambda: FREE.evaluate(np.zeros((1, 4)), Y), ValueError, r"got the shape \(1, 4\)"),
     "a number": (lambda: FREE.evaluate(1.0, 1), ValueError, r"got the shape \(\)"),
