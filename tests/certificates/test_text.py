@@ -6,6 +6,7 @@ import pytest
 from certificates.simulate import sample
 
 from setpoint.certificates import certify
+from setpoint.certificates.text import text_table
 from setpoint.rates import fpr, precision, recall
 
 SCORES, LABELS = sample(0, 1500, 0.2)
@@ -66,3 +67,13 @@ def test_a_certificate_is_frozen():
     with pytest.raises(FrozenInstanceError):
         found.status = "certified"
     assert hash(found) == hash(certify(SCORES, LABELS, fpr <= 0.05))
+
+
+@pytest.mark.parametrize("first", range(20))
+def test_a_number_and_its_per_cent_stay_on_one_line(first):
+    words = "x" * first + " a rate of 12.1 %" * 30
+    lines = text_table("title", [("name", words)]).splitlines()
+    assert len(lines) > 3
+    assert not [line for line in lines if line.strip().startswith("%")]
+    shown = " ".join(line.removeprefix("  name").strip() for line in lines[1:])
+    assert shown == words.strip()

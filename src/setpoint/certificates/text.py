@@ -189,6 +189,7 @@ def text_table(title: str, rows: TextRows) -> str:
     width = min(max((len(name) for name, _ in pairs), default=0), 28)
     lines = textwrap.wrap(title, _TEXT_WIDTH)
     for name, text in pairs:
+        text = text.replace(" %", "\xa0%")  # a number and its per cent stay on one line
         if len(name) > width:
             lines.append(f"  {name}")
             name = ""
@@ -196,7 +197,7 @@ def text_table(title: str, rows: TextRows) -> str:
         lines += textwrap.wrap(
             text, _TEXT_WIDTH, initial_indent=lead, subsequent_indent=rest, break_long_words=False
         ) or [lead.rstrip()]
-    return "\n".join(lines)
+    return "\n".join(lines).replace("\xa0%", " %")
 
 
 def html_table(title: str, rows: TextRows, status: str) -> str:

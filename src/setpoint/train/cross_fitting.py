@@ -29,10 +29,10 @@ STEPS_OF_FOLD = 500
 """Steps of one model of a fold, if no number of passes is given: three cost what one did."""
 MOST_ROWS = 10_000
 """Of more rows one part is enough to choose by."""
-_FEWEST = 5
+_FEWEST_HELD = 5
 """Rows of the rarest class in a fold."""
 
-Rows = NDArray[np.int64]
+Folds = NDArray[np.int64]
 FitFold = Callable[[str, Validation, Validation, int], Best]
 """Trains a kind of model on the rows of the first, judged by the second; last, the fold."""
 
@@ -57,7 +57,7 @@ def pays(rows: int, times: Any) -> bool:
     return rows <= MOST_ROWS and times is None and workers() == 1
 
 
-def folds_for(rows: Validation, clusters: Any, seed: int) -> Rows | None:
+def folds_for(rows: Validation, clusters: Any, seed: int) -> Folds | None:
     """The fold of each row; None if a fold would lack what the goal speaks of.
 
     Args:
@@ -68,7 +68,7 @@ def folds_for(rows: Validation, clusters: Any, seed: int) -> Rows | None:
     labels = rows.y.cpu().numpy()
     folds = deal_folds(labels, clusters, np.random.RandomState(seed))
     counts = [np.bincount(labels[folds == f], minlength=labels.max() + 1) for f in range(FOLDS)]
-    if np.min(counts) < _FEWEST:
+    if np.min(counts) < _FEWEST_HELD:
         return None
     try:
         for _, held in _pairs(rows, folds):
@@ -78,7 +78,7 @@ def folds_for(rows: Validation, clusters: Any, seed: int) -> Rows | None:
     return folds
 
 
-def deal_folds(labels: NDArray[Any], clusters: Any, random: np.random.RandomState) -> Rows:
+def deal_folds(labels: NDArray[Any], clusters: Any, random: np.random.RandomState) -> Folds:
     """A fold for each row: whole clusters by lot, or the rows of each class by lot."""
     if clusters is not None:
         names, of_row = np.unique(clusters, return_inverse=True)
@@ -90,7 +90,7 @@ def deal_folds(labels: NDArray[Any], clusters: Any, random: np.random.RandomStat
     return folds
 
 
-def cross_fit(kinds: Iterable[str], rows: Validation, folds: Rows, fit: FitFold) -> CrossFitted:
+def cross_fit(kinds: Iterable[str], rows: Validation, folds: Folds, fit: FitFold) -> CrossFitted:
     """Train every kind of model on each two of the folds, and add them up."""
     members: dict[str, Best] = {}
     unseen: dict[str, Tensor] = {}
@@ -112,7 +112,7 @@ def cross_fit(kinds: Iterable[str], rows: Validation, folds: Rows, fit: FitFold)
     return CrossFitted(best, members, scores)
 
 
-def _pairs(rows: Validation, folds: Rows) -> Iterator[tuple[Validation, Validation]]:
+def _pairs(rows: Validation, folds: Folds) -> Iterator[tuple[Validation, Validation]]:
     """The rows to train on and those to judge by, fold by fold, each in its order."""
     for fold in range(FOLDS):
         held = torch.from_numpy(folds == fold).to(rows.y.device)
