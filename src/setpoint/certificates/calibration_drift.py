@@ -195,7 +195,7 @@ def order_note(scores: Any, labels: Any, significance: float = 0.001) -> str | N
         return None
     return (
         f"In the order they came {found.reason}. If that is the order of time, pass times= "
-        "(--time COLUMN)"
+        "(--time COLUMN); if neighbours belong together, pass clusters= (--clusters COLUMN)"
     )
 
 
