@@ -33,7 +33,7 @@ def _seconds(rows: list[Row], metric: str, method: str) -> float | None:
 
 
 def _fast(rows: list[Row]) -> Iterator[list[str]]:
-    for metric, title, aim in (("auc", "AUC", 100), ("f1", "F score", 50)):
+    for metric, title, aim in (("auc", "AUC", 100), ("f1", "F score at a threshold", 50)):
         own = _seconds(rows, metric, "fast path")
         others = {name: _seconds(rows, metric, name) for name in SOLVERS}
         timed = {name: s for name, s in others.items() if s is not None}

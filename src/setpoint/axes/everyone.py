@@ -24,7 +24,7 @@ from setpoint.axes.axis import (
 )
 from setpoint.axes.choice import of_one, size_of
 from setpoint.axes.cuts import tables_of
-from setpoint.axes.implicit_function import Held, hold
+from setpoint.axes.implicit_function import Held, hold, solve
 from setpoint.axes.order_statistics import lowest_permitted, spread
 from setpoint.axes.sample import Sample, exact, read_sample
 from setpoint.axes.scan import TOLERANCE, Placement, holds, place
@@ -174,9 +174,7 @@ def _flatness_gradient(soft: PlainSoft, anchor: OneAnchor) -> Array:
     signs[..., : soft.counts.whole.columns.shape[-1]] = -1  # accepted leave as a threshold rises
     root = (signs * anchor.by_count * densities).sum(-1, keepdims=True)
     by_density = 2 * root * signs * anchor.by_count
-    slope = anchor.slopes[..., 0]
-    flat = slope == 0
-    pace = -(by_density * slopes).sum(-1, keepdims=True) / (slope + flat) * ~flat
+    pace, _ = solve((by_density * slopes).sum(-1, keepdims=True), anchor.slopes)
     return bend.pull(by_density) + soft.pull(pace * anchor.by_count)
 
 
@@ -200,9 +198,8 @@ class PlainOutcome(Outcome):
     def motion(self) -> Array:
         """How the thresholds move with the scores, summed over them, ``[c, n]``."""
         assert self.anchor is not None
-        slope = self.anchor.slopes[..., 0]
-        flat = slope == 0
-        return self.counts.pull(-1 / (slope + flat) * ~flat * self.anchor.by_count)
+        pace, _ = solve(np.ones(self.anchor.slopes.shape[:-1]), self.anchor.slopes)
+        return self.counts.pull(pace * self.anchor.by_count)
 
     def numbers(self) -> dict[str, Any]:
         """Plain numbers; a list where there are several thresholds or outputs."""
