@@ -183,8 +183,8 @@ def order_note(scores: Any, labels: Any, significance: float = 0.001) -> str | N
     Rows that are sorted by label or by score say nothing. Of very many rows every tenth (or so) is
     looked at, and only if the fifths of the rows differ at first sight.
     """
-    known = [np.asarray(each, float) for each in (scores, labels) if each is not None]
-    columns = [column[:: max(1, len(column) // _MOST_IN_ORDER)] for column in known]
+    known = [np.asarray(each) for each in (scores, labels) if each is not None]
+    columns = [x[:: max(1, len(x) // _MOST_IN_ORDER)].astype(float) for x in known]
     if not any(_fifths_differ(column) for column in columns):
         return None
     steps = [np.diff(column) for column in columns]
