@@ -22,7 +22,8 @@ from setpoint.axes.arrays import Floats
 from setpoint.axes.axis import Axis, Outcome, not_met, undefined
 from setpoint.axes.cuts import tables_of
 from setpoint.axes.group_cells import Cell, Cells, cells_of, key_of, refuse_strangers
-from setpoint.axes.group_search import CellsInWindow, GroupSearch
+from setpoint.axes.group_search import GroupSearch
+from setpoint.axes.group_targets import CellsInWindow
 from setpoint.axes.implicit_function import Held, hold
 from setpoint.axes.order_statistics import spread
 from setpoint.axes.sample import Sample, read_sample
